@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { nearestName } from '#base/text/nearest-name.js';
+import { findNearestName } from '#base/text/nearest-name.js';
 import { SPARE_WAIT_MS } from '#market/process/process-pool.js';
 
 /** A variable of the environment that benches read. */
@@ -61,6 +61,8 @@ export const VARIABLES = {
   STARVED_CHECKOUT: { of: { 'http/starved': '' } },
   START_TURNS: { of: { 'cli/start': 7 } },
   START_IDLE_MS: { of: { 'cli/start': SPARE_WAIT_MS + SETTLED_MS }, least: 0 },
+  TRACING_ROUNDS: { of: { 'http/tracing': 60 }, least: 20 },
+  TRACING_STARTS: { of: { 'http/tracing': 3 } },
   SWEEP_VARIANTS: { of: { 'workers/sweep': 1000 }, least: SWEEP_COUNTS, step: SWEEP_COUNTS },
 } as const satisfies Readonly<Record<string, Declared>>;
 
@@ -102,7 +104,7 @@ export function unknownVariable(environment: Readonly<Record<string, string | un
     (name) => begins(name) !== undefined && !DECLARED.has(name) && !INNER.includes(name),
   );
   if (unknown === undefined) return undefined;
-  const nearest = nearestName(unknown, known);
+  const nearest = findNearestName(unknown, known);
   const question = nearest === undefined ? '' : ` Did you mean ${nearest}?`;
   const alike = known.filter((name) => name.startsWith(begins(unknown)!));
   return `no benchmark reads the variable ${unknown}; known are ${alike.join(', ')}.${question}`;

@@ -5,10 +5,10 @@ const BASES = [1, 1.5] as const;
 const LOG2_HIGH = [0, 5.8496248722076416e-1] as const;
 const LOG2_LOW = [0, 1.350039202129749e-8] as const;
 
-/** Of the series of log((1 + s) / (1 - s)) in s^2. */
+/** Coefficients of the series of log((1 + s) / (1 - s)) in s^2. */
 const [L1, L2, L3] = [5.99999999999994648725e-1, 4.28571428578550184252e-1, 3.33333329818377432918e-1] as const;
 const [L4, L5, L6] = [2.72728123808534006489e-1, 2.30660745775561754067e-1, 2.06975017800338417784e-1] as const;
-/** Of the rational form of exp. */
+/** Coefficients of the rational form of exp. */
 const [P1, P2, P3] = [1.66666666666666019037e-1, -2.77777777770155933842e-3, 6.61375632143793436117e-5] as const;
 const [P4, P5] = [-1.6533902205465251539e-6, 4.13813679705723846039e-8] as const;
 const { LN2 } = Math;
@@ -157,7 +157,7 @@ function exp2(high: number, low: number): number {
   const w = v - (z - u);
   const t2 = z * z;
   const t1 = z - t2 * (P1 + t2 * (P2 + t2 * (P3 + t2 * (P4 + t2 * P5))));
-  const r = (z * t1) / (t1 - 2 - (w + z * w)); // As V8 had it; fdlibm subtracts the last term from the quotient.
+  const r = (z * t1) / (t1 - 2 - (w + z * w)); // Same as V8; fdlibm subtracts the last term from the quotient.
   const scaled = 1 - (r - z);
   return withHighWord(scaled, highWord(scaled) + (n << 20));
 }

@@ -18,7 +18,13 @@ const isCore = (id) =>
       id,
     ) ||
     /pages\/index\/(run-terms|run-settings)\./.test(id)) &&
-  !/components\/(chart\/|table\/|entries|link-cards|job-table|finding-table|funnel|heatmap|conflict|versions\/(?!families)|editor|form\/(expression|formula|row-list|list-row|kind-list|named-rows|any-field))|words\/(tabular|conflicts|publication|compared|places)/.test(
+  !/components\/(chart\/|table\/|code\/|entries|link-cards|job-table|finding-table|funnel|heatmap|conflict|versions\/(?!families)|editor|form-dialog|form\/(expression|formula|row-list|list-row|kind-list|named-rows|any-field))|words\/(amounts|methodology|tabular|conflicts|publication|compared|places)/.test(
+    id,
+  );
+
+/** The editor of source texts, without its languages. */
+const isEditor = (id) =>
+  /node_modules\/(@codemirror\/(?!lang-)|@lezer\/(?!javascript)|style-mod|crelt|w3c-keyname|@marijn\/)|components\/code\/(code-mirror|theme)/.test(
     id,
   );
 
@@ -47,6 +53,7 @@ const config = {
             { name: 'chart', test: /node_modules\/uplot|components\/chart\/(?!chart-file)/, priority: 1 },
             { name: 'table', test: /@tanstack\/|components\/table\//, priority: 1 },
             { name: 'core', test: isCore, priority: 2 },
+            { name: 'code', test: isEditor, priority: 1 },
           ],
         },
       },
@@ -85,6 +92,23 @@ function writeLicences() {
     'uplot',
     '@tanstack/table-core',
     '@tanstack/store',
+    '@codemirror/autocomplete',
+    '@codemirror/commands',
+    '@codemirror/lang-javascript',
+    '@codemirror/lang-sql',
+    '@codemirror/language',
+    '@codemirror/lint',
+    '@codemirror/state',
+    '@codemirror/streamparser',
+    '@codemirror/view',
+    '@lezer/common',
+    '@lezer/highlight',
+    '@lezer/javascript',
+    '@lezer/lr',
+    '@marijn/find-cluster-break',
+    'crelt',
+    'style-mod',
+    'w3c-keyname',
     '@fontsource-variable/inter',
   ];
   const texts = packages.map((name) => {

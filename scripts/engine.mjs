@@ -3,7 +3,7 @@
 import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { brotliCompressSync, gzipSync } from 'node:zlib';
+import { brotliCompressSync, constants, gzipSync } from 'node:zlib';
 import { rolldown } from 'rolldown';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
@@ -91,7 +91,9 @@ for (const { code } of ofPage) {
   writeFileSync(join(OUT, 'verify-worker.js.br'), brotliCompressSync(bytes));
   writeFileSync(join(OUT, 'verify-worker.js.gzip'), gzipSync(bytes, { level: 9 }));
 }
-const bytes = output.reduce((sum, file) => sum + brotliCompressSync(file.code).length, 0);
+// The second-best level takes a tenth of the time for a tenth more bytes, which are still within the limit.
+const quick = { params: { [constants.BROTLI_PARAM_QUALITY]: 9 } };
+const bytes = output.reduce((sum, file) => sum + brotliCompressSync(file.code, quick).length, 0);
 if (bytes > COMPRESSED_BYTES_MAX)
   throw new Error(`The engine has ${bytes} bytes once compressed; at most ${COMPRESSED_BYTES_MAX} are allowed.`);
 writeFileSync(join(OUT, 'built.json'), `${JSON.stringify({ bytes })}\n`);

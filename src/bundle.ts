@@ -1,6 +1,8 @@
 import { statSync } from 'node:fs';
 
-/** Code that a process or thread begins with or loads later; `scripts/bundle.mjs` makes a file of each. */
+/**
+ * Entry points of processes and threads, and code that is loaded later; `scripts/bundle.mjs` creates a file of each.
+ */
 export type Entry = 'dispatch' | 'market-process-tasks' | 'mcp-sdk.cjs' | 'result-writer' | 'tasks' | 'transports.cjs';
 
 const BUNDLE = new URL('../bundle/', import.meta.url);
@@ -16,5 +18,5 @@ export function bundlePath(entry: Entry): string | undefined {
   return isCurrent ? new URL(entry.endsWith('.cjs') ? entry : `${entry}.js`, BUNDLE).href : undefined;
 }
 
-/** In milliseconds since the epoch; undefined if there is no such file. */
+/** Returns the time of the last change in milliseconds since the epoch; undefined if the file does not exist. */
 const changedAt = (file: URL): number | undefined => statSync(file, { throwIfNoEntry: false })?.mtimeMs;

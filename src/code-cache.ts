@@ -15,9 +15,8 @@ export const CODE_CACHE = fileURLToPath(
 );
 
 /**
- * Returns the command line as one script whose functions need not be compiled again: modules have no such cache before
- * node 22, and compiling was a quarter of a start. Undefined if it was built by another node, or this one has other
- * flags.
+ * Returns the command line as one script with compiled functions: modules have no such cache before Node 22, and
+ * compiling was a quarter of a start. Returns undefined if the script was built by another Node or with other flags.
  */
 export function compiledBefore(): Dispatch | undefined {
   if (bundlePath('dispatch') === undefined) return undefined;
@@ -38,7 +37,7 @@ export function readScript(cachedData?: Buffer): Script {
 /** Runs the script and returns its exports. */
 export function runScript(script: Script): Dispatch {
   const module = { exports: {} };
-  const run = script.runInThisContext() as (...own: readonly unknown[]) => void; // As `scripts/bundle.mjs` writes it.
+  const run = script.runInThisContext() as (...own: readonly unknown[]) => void; // `scripts/bundle.mjs` writes it.
   run(module.exports, createRequire(SCRIPT), module, SCRIPT);
   return module.exports as Dispatch;
 }

@@ -1,9 +1,11 @@
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { delimiter, dirname, join } from 'node:path';
 
-/** Creates the folder for files that one run shares, and removes it after the run. */
+/** Prepares the environment of all tests; creates the folder for files that one run shares, and removes it after the run. */
 export function setup() {
+  shortenStarts();
   const folder = mkdtempSync(join(tmpdir(), 'divisor-tests-'));
   process.env.TEST_RUN_FOLDER = folder;
   return () => {
@@ -11,6 +13,17 @@ export function setup() {
     for (const pid of numbersIn(join(folder, 'ceph', 'pids'))) end(pid, 'SIGKILL');
     rmSync(folder, { recursive: true, force: true, maxRetries: 5 });
   };
+}
+
+/**
+ * Omits two costs of every process that tests start: 40 ms for the certificates that Node parses at each start if the
+ * variable names some, which no test needs, and 75 ms for the scripts that choose one of several Pythons.
+ */
+function shortenStarts() {
+  delete process.env.NODE_EXTRA_CA_CERTS;
+  const { stdout } = spawnSync('python3', ['-c', 'import sys; print(sys.executable)'], { encoding: 'utf8' });
+  const folder = dirname((stdout ?? '').trim());
+  if (existsSync(join(folder, 'python3'))) process.env.PATH = `${folder}${delimiter}${process.env.PATH}`;
 }
 
 /** Returns the lines of a file that are numbers; none if the file does not exist. */

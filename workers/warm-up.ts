@@ -1,5 +1,5 @@
 import type { Task, TaskName } from '#jobs/tasks.js';
-import { openedMarket } from './input/open-markets.js';
+import { openCachedMarket } from './input/open-markets.js';
 
 /**
  * Loads the code of tasks, and if there is a market, opens it and computes a run, a risk model and an
@@ -13,7 +13,7 @@ export function warmUp(tasks: { readonly [N in TaskName]: () => Promise<unknown>
       await tasks[name]();
       control.report(0);
     }
-    if (market) openedMarket(market);
+    if (market) openCachedMarket(market);
     if (market && plan) {
       await (await import('./runs/backtest.js')).warmUpRun(market, plan, control);
       await (await import('./risk/estimate-risk-model.js')).warmUpModel(market, control);

@@ -32,6 +32,8 @@ export interface StartOptions {
   readonly verb?: 'serve' | 'worker';
   /** The program of another tree when it is not this one. */
   readonly main?: string;
+  /** Variables of its environment in addition to those of the bench. */
+  readonly environment?: Readonly<Record<string, string>>;
 }
 
 /** Folders of services that run, with their processes: neither outlives a bench that is stopped. */
@@ -54,9 +56,10 @@ export async function startOn(
   args: readonly string[],
   options: StartOptions = {},
 ): Promise<RunningService> {
-  const { verb = 'serve', main = fileURLToPath(new URL('../../src/main.js', import.meta.url)) } = options;
+  const { verb = 'serve', main = fileURLToPath(new URL('../../src/main.js', import.meta.url)), environment } = options;
   const child = spawn(process.execPath, [main, verb, '--home', home, '--port', '0', '--drain-ms', '0', ...args], {
     stdio: ['ignore', 'pipe', 'ignore'],
+    env: { ...process.env, ...environment },
   });
   running.set(home, child);
   const [line] = (await once(child.stdout.setEncoding('utf8'), 'data')) as [string];

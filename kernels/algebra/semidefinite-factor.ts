@@ -5,7 +5,10 @@ const DEPENDENT = 1e-10;
 
 /** Cholesky factor of a matrix that may be singular. */
 export interface SemidefiniteFactor {
-  /** [n x n] row-major, lower triangle; the row and column of a dependent name hold what the others explain of it. */
+  /**
+   * [n x n] row-major, lower triangle; the row and column of a dependent security contain its part that the others
+   * explain.
+   */
   readonly lower: Float64Array;
   /** Columns that are not dependent. */
   readonly rank: number;

@@ -11,7 +11,7 @@ import { assert } from '../assert.js';
  * @source         Definition. Each row is summed first column to last, the squares first row to last: every engine
  *                 gives the same bits.
  */
-export function squaredRowSums(x: Float64Array, weights: Float64Array): number {
+export function sumSquaredRowSums(x: Float64Array, weights: Float64Array): number {
   assertRowSums(x, weights);
   let total = 0;
   for (let row = 0; row < x.length; row += weights.length) {

@@ -4,7 +4,6 @@ import type { EigenvalueRange } from '../algebra/eigenvalue-range.js';
 import type { ProductShape } from '../algebra/gemm.js';
 import type { RankOneUpdate } from '../algebra/rank-one-update.js';
 import type { ColumnSelection } from '../algebra/select-columns.js';
-import type { NavPathInput } from '../simulation/nav-path.js';
 import type { PathRequest, PathTallies } from '../simulation/simulate-paths.js';
 import type { BlockSums } from '../sums/halving-choices.js';
 import type { WeightedValues } from '../sums/weighted-percentiles.js';
@@ -79,8 +78,6 @@ export interface Engine {
   weightedPercentiles(of: WeightedValues, shares: Float64Array, out: Float64Array): void;
   /** `sums/halving-choices`; the same bits on every engine. */
   halvingChoices(sums: BlockSums, out: Float64Array): void;
-  /** `simulation/nav-path` */
-  navPath(input: NavPathInput, out: Float64Array): void;
   /** `simulation/simulate-paths`; float64 engines give the same bits. */
   simulatePaths(request: PathRequest, tallies: PathTallies): void;
 }

@@ -8,6 +8,7 @@ const HASHES: Readonly<Record<string, string>> = {
   products: 'abbeda548565efe6',
   Cholesky: 'ae779f004e5dc035',
   solves: 'f1b21a5d0f7b61fc',
+  'symmetric products': '9974cbe03606f1d7',
 };
 
 /**
@@ -80,5 +81,11 @@ const TRIALS: Readonly<Record<string, Trial>> = {
     kernels.solveLower(l, ORDER, address, COLUMNS, scratch);
     kernels.solveLowerTransposed(l, ORDER, address, COLUMNS, scratch);
     return { address, length: ORDER * COLUMNS };
+  },
+  'symmetric products'(kernels, arena) {
+    const [a, x] = [dominant(arena), fill(arena, ORDER, 0.6)];
+    const address = fill(arena, ORDER, 0.8);
+    kernels.symvRows(a, ORDER, ORDER * BYTES, x, address, 0, ORDER);
+    return { address, length: ORDER };
   },
 };

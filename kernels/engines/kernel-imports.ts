@@ -1,7 +1,10 @@
 import type { KernelExports } from './wasm-exports.js';
 
 /** Kernels of the host that the module calls for larger work, with addresses in its memory; strides are in bytes. */
-export interface NativeImports extends Pick<KernelExports, 'cholesky' | 'solveLower' | 'solveLowerTransposed'> {
+export interface NativeImports extends Pick<
+  KernelExports,
+  'cholesky' | 'solveLower' | 'solveLowerTransposed' | 'symvRows'
+> {
   product: KernelExports['gemm'];
   symmetricRankK(x: number, rows: number, columns: number, c: number, panels: number): void;
   packSlab(x: number, rows: number, columns: number, slab: number, panels: number): void;
@@ -20,6 +23,7 @@ const NONE: NativeImports = {
   cholesky: never,
   solveLower: never,
   solveLowerTransposed: never,
+  symvRows: never,
 };
 
 /** Returns the imports of the kernel module: its memory, and native kernels if available. */

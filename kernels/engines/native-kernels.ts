@@ -114,6 +114,7 @@ function functionsOf(set: NativeSet): Functions {
     cholesky: kernel('cholesky', 'int', P, 'int', P),
     solveLower: kernel('solve_lower', 'void', P, 'int', P, 'int', P),
     solveLowerTransposed: kernel('solve_lower_transposed', 'void', P, 'int', P, 'int', P),
+    symvRows: kernel('symv_rows', 'void', P, 'int', STEP, P, P, 'int', 'int'),
   };
 }
 
@@ -149,5 +150,7 @@ function importsOf(of: Functions, base: number): NativeImports {
     solveLower: (l, n, b, columns, scratch) => of.solveLower(base + l, n, base + b, columns, base + scratch),
     solveLowerTransposed: (l, n, b, columns, scratch) =>
       of.solveLowerTransposed(base + l, n, base + b, columns, base + scratch),
+    symvRows: (a, n, ld, x, out, first, last) =>
+      of.symvRows(base + a, n, ld / BYTES, base + x, base + out, first, last),
   };
 }

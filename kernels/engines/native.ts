@@ -19,6 +19,9 @@ export function openNativeEngine(options: WasmEngineOptions = {}): Engine {
   return engineOn(
     kernelModule(),
     { ...options, native },
-    { name: 'native', description: `native kernels, ${native.name}, float64, no fused operations, the bits of wasm` },
+    {
+      name: 'native',
+      description: `native kernels, ${native.name}, float64, with the same results as WebAssembly in every bit`,
+    },
   );
 }

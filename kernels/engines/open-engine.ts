@@ -47,7 +47,7 @@ export async function openEngine(setting: EngineSetting, threads: () => number =
   throw new Error(`no engine runs: ${refusals.map(({ name, why }) => `${name}: ${why}`).join('; ')}`);
 }
 
-/** One sentence for logs and health: what runs and why others do not. */
+/** Describes the chosen engine and the reasons against the others in one sentence, for logs and health. */
 export function describeChoice({ engine, refused }: EngineChoice): string {
   const running = `${engine.name}: ${engine.description}.`;
   return [running, ...refused.map(({ name, why }) => `Not ${name}: ${why}.`)].join(' ');

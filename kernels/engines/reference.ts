@@ -8,16 +8,15 @@ import { gemv, gemvTransposed } from '../algebra/gemv.js';
 import { rankOneUpdate } from '../algebra/rank-one-update.js';
 import { selectColumns } from '../algebra/select-columns.js';
 import { square } from '../algebra/square.js';
-import { squaredRowSums } from '../algebra/squared-row-sums.js';
+import { sumSquaredRowSums } from '../algebra/squared-row-sums.js';
 import { largestEigen, symmetricEigen, symmetricEigenvalues } from '../algebra/symmetric-eigen.js';
 import { symmetricRankK } from '../algebra/symmetric-rank-k.js';
 import { symv } from '../algebra/symv.js';
 import { solveLower, solveLowerTransposed } from '../algebra/triangular-solve.js';
-import { navPath } from '../simulation/nav-path.js';
 import { simulatePaths } from '../simulation/simulate-paths.js';
 import { halvingChoices } from '../sums/halving-choices.js';
 import { pairwiseSum } from '../sums/pairwise-sum.js';
-import { weightedPercentiles } from '../sums/weighted-percentiles.js';
+import { computeWeightedPercentiles } from '../sums/weighted-percentiles.js';
 import type { Engine } from './engine.js';
 
 /**
@@ -45,14 +44,13 @@ export const referenceEngine: Engine = {
   largestEigen,
   square,
   centreColumns,
-  squaredRowSums,
+  squaredRowSums: sumSquaredRowSums,
   columnDeviations,
   selectColumns,
   centreGroups,
   rankOneUpdate,
   pairwiseSum: (values) => pairwiseSum(values),
-  weightedPercentiles,
+  weightedPercentiles: computeWeightedPercentiles,
   halvingChoices,
-  navPath,
   simulatePaths,
 };

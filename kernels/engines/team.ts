@@ -126,7 +126,8 @@ function start(place: Pick<FollowerPlace, 'memory' | 'module' | 'set'>): Int32Ar
   const workerData: FollowerPlace = { ...place, cells, idleMs: IDLE_MS };
   const follower = new Worker(new URL('./team-thread.js', import.meta.url), { workerData, execArgv: [] });
   follower.unref();
-  follower.on('error', () => Atomics.store(cells, CELL.state, STATE.gone)); // One that fails to start never comes.
+  // A thread that fails to start is not waited for.
+  follower.on('error', () => Atomics.store(cells, CELL.state, STATE.gone));
   return cells;
 }
 

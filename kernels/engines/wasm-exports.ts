@@ -36,7 +36,7 @@ export interface KernelExports {
   ): void;
   gemv(a: number, rows: number, columns: number, ld: number, x: number, out: number): void;
   addTransposed(a: number, rows: number, columns: number, ld: number, x: number, out: number, sign: number): void;
-  symv(a: number, n: number, ld: number, x: number, out: number): void;
+  symvRows(a: number, n: number, ld: number, x: number, out: number, first: number, last: number): void;
   choleskyScratch(n: number): number;
   cholesky(a: number, n: number, scratch: number): number;
   triangularSolveScratch(): number;
@@ -100,16 +100,6 @@ export interface KernelExports {
     varianceMin: number,
     out: number,
     scratch: number,
-  ): void;
-  navPath(
-    prices: number,
-    sessions: number,
-    assets: number,
-    rebalances: number,
-    count: number,
-    weights: number,
-    out: number,
-    units: number,
   ): void;
   bootstrapPaths(
     circle: number,

@@ -53,7 +53,7 @@ export interface WasmEngineOptions {
 export function openWasmEngine(options: WasmEngineOptions = {}): Engine {
   return engineOn(kernelModule(), options, {
     name: 'wasm',
-    description: 'WebAssembly SIMD, float64, no fused operations',
+    description: 'WebAssembly SIMD, float64, with the same results on every machine in every bit',
   });
 }
 
@@ -85,16 +85,15 @@ export function engineOn(
     },
   };
 
+  const room = (length: number): Float64Array => arena.view(arena.reserve(length * BYTES), length);
+  const parts = { room, scope: kernels.run, ...productsOn(kernels, inTeam.product), ...factorsOn(kernels) };
   return {
     ...names,
     precision: 'float64',
-    allocate: (length) => arena.view(arena.reserve(length * BYTES), length).fill(0),
-    room: (length) => arena.view(arena.reserve(length * BYTES), length),
-    scope: kernels.run,
+    allocate: (length) => room(length).fill(0),
     bytes: () => arena.bytes(),
-    ...productsOn(kernels, inTeam.product),
-    ...factorsOn(kernels),
-    ...eigenOn(kernels, inTeam.eigen),
+    ...parts,
+    ...eigenOn(kernels, inTeam.eigen, parts),
     ...columnsOn(kernels),
     ...pathsOn(kernels),
   };

@@ -300,7 +300,7 @@ function createState(relaxation: Relaxation, near: NearPoint | null) {
   return {
     measure,
     partial: (): PartialAnswer => ({ traded: z, weights: w, multipliers: multipliers() }),
-    /** One step. @returns false if it leads nowhere */
+    /** Performs one step. @returns false if there is no progress */
     advance(): boolean {
       if (!factor()) return false;
       aimAt(goals, 0, null);

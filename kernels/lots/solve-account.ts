@@ -21,7 +21,7 @@ export interface AccountAnswer {
   readonly status: 'optimal' | 'infeasible' | 'stalled';
   readonly trades: AccountTrades;
   readonly figures: TradeFigures;
-  /** One certificate for each possible side: no permitted trades of that side are better. */
+  /** A certificate for each possible side: no permitted trades of that side are better. */
   readonly certificates: readonly SideCertificate[];
   /** Smallest bound of the sides. */
   readonly bound: number;
@@ -66,7 +66,7 @@ export function solveAccount(program: AccountProgram, { nodes }: SearchLimits): 
   for (const side of possibleSides(program)) {
     const known = certificates.at(-1);
     const carried = known === undefined ? undefined : carriedOver(program, known, side);
-    // The other side is not better, or better at most by rounding, which the bound of the previous side leaves open as
+    // The other side is not better, or only by a rounding error that the bound of the previous side leaves open as
     // well.
     const merit = best?.merit ?? Infinity;
     const open = known === undefined ? 0 : GAP_SHARE * Math.max(0, merit - known.bound);
@@ -124,8 +124,8 @@ function shareCertificates(program: AccountProgram, certificates: SideCertificat
 }
 
 /**
- * Returns the bound that the multipliers of one side prove on another, with the same prices of gains as far as its
- * pieces allow.
+ * Returns the bound on another side that the multipliers of one side prove, with the same prices of gains where its
+ * pieces allow them.
  */
 function carriedOver(program: AccountProgram, known: SideCertificate, side: number): SideCertificate {
   const from = program.sides[known.side]!;

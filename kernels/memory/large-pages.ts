@@ -1,6 +1,6 @@
 import { systemCalls } from './system-calls.js';
 
-/** Of Linux. */
+/** Constant of Linux. */
 const USE_LARGE_PAGES = 14;
 /** Size of a large page on most processors. */
 const LARGE_PAGE_BYTES = 2 ** 21;

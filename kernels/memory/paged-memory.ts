@@ -15,7 +15,7 @@ export interface MemoryLimit {
    * requester removes them.
    */
   readonly keepsNames?: boolean;
-  /** Folder in memory for the results of `handedMemory`; absent if there is none. */
+  /** Folder in memory for the results of `allocateHandedMemory`; absent if there is none. */
   readonly sharedFolder?: string;
 }
 
@@ -76,7 +76,7 @@ export function panelMemory(bytes: number, storeBytes = bytes): SharedArrayBuffe
  * Allocates like `panelMemory`, for a panel that is passed to another process: a file in memory if there is space, so
  * that neither process copies it.
  */
-export function handedMemory(bytes: number, storeBytes: number): SharedArrayBuffer {
+export function allocateHandedMemory(bytes: number, storeBytes: number): SharedArrayBuffer {
   const { sharedFolder: folder } = limit;
   if (folder === undefined || bytes < ALONE_BYTES || isPaged(storeBytes) || systemCalls() === null)
     return panelMemory(bytes, storeBytes);
@@ -108,9 +108,9 @@ export function workMemory(bytes: number): SharedArrayBuffer {
 }
 
 /**
- * Minimum size of memory with a file that another process opens, provided that its pages hold nothing else. Smaller
- * memory is among other memory of its process (up to 32 MiB with the GNU library), which would be stored in the file as
- * well after a release; so would larger memory where that library has a free piece of this size.
+ * Minimum size of memory with a file that another process opens, provided that its pages contain nothing else. Smaller
+ * allocations share memory of the process (up to 32 MiB with the GNU library), which would be stored in the file as
+ * well; so do larger ones if that library has a free piece of this size.
  */
 export const ALONE_BYTES = 33 * 2 ** 20;
 

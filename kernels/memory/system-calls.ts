@@ -29,7 +29,7 @@ let calls: SystemCalls | null | undefined;
 
 /** Returns Linux system calls through koffi; null if unavailable. */
 export function systemCalls(): SystemCalls | null {
-  if (calls === undefined) calls = process.platform === 'linux' ? openCalls() : null; // It is looked for once.
+  if (calls === undefined) calls = process.platform === 'linux' ? openCalls() : null; // It is searched for once.
   return calls;
 }
 
@@ -68,7 +68,7 @@ function isGnu({ load }: Koffi): boolean {
     load(null).func('const char *gnu_get_libc_version()');
     return true;
   } catch {
-    return false; // Others map all memory of this size by itself.
+    return false; // Other libraries map all memory of this size separately.
   }
 }
 

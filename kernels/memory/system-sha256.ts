@@ -11,7 +11,7 @@ export interface SystemSha256 {
    * @cost a copy, and 5 us
    */
   add(bytes: Uint8Array): Promise<void>;
-  /** Returns the hash of all that was added. Called once, at the end. */
+  /** Returns the hash of all added bytes. Called once, at the end. */
   hex(): Promise<string>;
 }
 
@@ -39,7 +39,7 @@ let library: Library | null | undefined;
 
 /** @returns undefined if the process has no such library or no koffi */
 export function loadSystemSha256(): SystemSha256 | undefined {
-  if (library === undefined) library = soundLibrary(); // It is looked for once.
+  if (library === undefined) library = soundLibrary(); // It is searched for once.
   return library === null ? undefined : hashBy(library);
 }
 

@@ -1,7 +1,7 @@
 import { assert } from '../assert.js';
 import type { Engine } from '../engines/engine.js';
 import { createCounterRandom } from '../random/counter-random.js';
-import { withEigenvalues, type RebuildingEngine } from './estimators/rebuild.js';
+import { replaceEigenvalues, type RebuildingEngine } from './estimators/rebuild.js';
 import { sampleCovariance } from './sample-covariance.js';
 
 /** Stream of the draws, the same for every estimate, so that equal inputs have equal results. */
@@ -83,7 +83,7 @@ export function adjustEigenvalues(
   n: number,
   request: BiasRequest,
 ): void {
-  withEigenvalues(engine, matrix, n, (values) => {
+  replaceEigenvalues(engine, matrix, n, (values) => {
     const variances = values.map((value) => Math.max(0, value));
     const biases = estimateEigenvalueBias(engine, variances, request);
     return variances.map((variance, k) => variance * (SCALE * (biases[k]! - 1) + 1) ** 2);

@@ -8,6 +8,8 @@ import {
   type Shrinkage,
 } from './low-rank-covariance.js';
 import { estimateStructuredCovariance, type StructuredRequest } from './estimators/structured-covariance.js';
+import { panelCovarianceOf } from './panel-covariance.js';
+import { findPanelEigenvalues } from './panel-eigenvalues.js';
 import { repairCovariance } from './repair-covariance.js';
 import { averageCorrelation } from './shrinkage-target.js';
 
@@ -127,6 +129,23 @@ export function diagnoseCovariance(
   return diagnose(engine, matrix, { assets, range: rangeOf(engine, matrix, assets), repair, onStage: () => {} });
 }
 
+/**
+ * Computes the range of the eigenvalues of a covariance without its matrix.
+ *
+ * @param engine      Engine that multiplies.
+ * @param covariance  The covariance.
+ * @returns           The range: as of `estimateCovariance` if the products of the rows determine it, otherwise to the
+ *                    accuracy of `findPanelEigenvalues`.
+ * @throws            Error if the panel is not finite.
+ * @cost              observations^2 * assets + observations^3, or that of `findPanelEigenvalues`.
+ * @source            Definition.
+ */
+export function lowRankEigenvalues(engine: Engine, covariance: LowRankCovariance): EigenvalueRange {
+  return byRows(covariance)
+    ? rangeByRows(engine, covariance)
+    : findPanelEigenvalues(engine, panelCovarianceOf(covariance));
+}
+
 /** Loadings and specific variances of a covariance. */
 export interface FactoredCovariance {
   /** [assets x factors] */
@@ -178,12 +197,18 @@ function diagnose(
     repairCovariance(engine, out, assets);
     range = rangeOf(engine, out, assets);
   }
+  return { averageCorrelation: averageCorrelation(out, assets), ...describeRange(range, assets), isRepaired };
+}
+
+/** Returns the diagnostics of eigenvalues. @param assets order of the matrix */
+export function describeRange(
+  range: EigenvalueRange,
+  assets: number,
+): Pick<CovarianceDiagnostics, 'smallestEigenvalue' | 'conditionNumber' | 'isPositiveSemiDefinite'> {
   return {
-    averageCorrelation: averageCorrelation(out, assets),
     smallestEigenvalue: range.smallest,
     conditionNumber: conditionOf(range, assets),
     isPositiveSemiDefinite: isSemidefinite(range),
-    isRepaired,
   };
 }
 
@@ -209,7 +234,7 @@ function byRows({ observations, assets, intensity, target }: LowRankCovariance):
   return observations < assets && (intensity === 0 || target.kind === 'scaled_identity');
 }
 
-/** Returns keep * eigenvalues of XX', shifted. The additional eigenvalues of X'X are 0, shifted alike. */
+/** Returns keep * eigenvalues of XX', shifted. The additional eigenvalues of X'X are 0 before the same shift. */
 function rangeByRows(
   engine: Engine,
   { panel, observations, assets, intensity, target, scale }: LowRankCovariance,

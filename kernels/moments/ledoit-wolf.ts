@@ -8,7 +8,7 @@ import type { Target } from './shrinkage-target.js';
  */
 const roundingOf = (observations: number): number => (16 + observations) * Number.EPSILON;
 
-/** How far a sample covariance is from its target. */
+/** Distances of a sample covariance from its target. */
 export interface Distances {
   /** |S|^2, the sum of all squared entries. */
   readonly frobenius2: number;

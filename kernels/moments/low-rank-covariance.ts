@@ -15,7 +15,7 @@ type EstimatingEngine = PanelEngine & Pick<Engine, 'centreColumns' | 'squaredRow
  */
 const CANCELLED = 1e-4;
 
-/** How a covariance is estimated from a panel of returns. */
+/** Shrinkage of the covariance of a panel of returns. */
 export interface Shrinkage {
   readonly target: ShrinkageTarget;
   /** Weight on the target in [0, 1]; null decides by the method. */

@@ -26,7 +26,7 @@ export interface RollingGram {
   history(): GramHistory | null;
 }
 
-/** Windows whose moments were computed one from the other. Repeating the same windows gives the same bits. */
+/** Windows whose moments were computed from each other. Repeating the same windows gives the same bits. */
 export interface GramHistory {
   /** [n] */
   readonly names: Int32Array;

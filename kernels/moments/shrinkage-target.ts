@@ -33,18 +33,30 @@ export function averageCorrelation(covariance: Float64Array, assets: number): nu
   if (assets === 1) return 0;
   const rows = new Float64Array(assets);
   for (let i = 0; i < assets; i++)
-    if (volatilities[i]! > 0) rows[i] = rowCorrelation(covariance, assets, i, volatilities) / volatilities[i]!;
+    rows[i] = sumCorrelations(covariance.subarray(i * (assets + 1), (i + 1) * assets), i, volatilities);
   return pairwiseSum(rows) / ((assets * (assets - 1)) / 2);
 }
 
-/** Sum over j > i of c_ij / s_j. */
-function rowCorrelation(covariance: Float64Array, assets: number, i: number, volatilities: Float64Array): number {
+/**
+ * Sums the correlations of one asset with those after it.
+ *
+ * @param row           Covariances with assets i, i + 1 and so on.
+ * @param i             The asset.
+ * @param volatilities  [assets], square roots of the variances.
+ * @returns             The sum over j > i of c_ij / (s_i s_j); an asset of zero variance has correlation 0.
+ * @throws              Nothing.
+ * @cost                A division per asset.
+ * @source              Definition.
+ */
+export function sumCorrelations(row: Float64Array, i: number, volatilities: Float64Array): number {
+  const own = volatilities[i]!;
+  if (!(own > 0)) return 0;
   let total = 0;
-  for (let j = i + 1; j < assets; j++) {
+  for (let j = i + 1; j < volatilities.length; j++) {
     const volatility = volatilities[j]!;
-    if (volatility > 0) total += covariance[i * assets + j]! / volatility;
+    if (volatility > 0) total += row[j - i]! / volatility;
   }
-  return total;
+  return total / own;
 }
 
 /**

@@ -2,3 +2,4 @@
 #include "products.c"
 #include "cholesky.c"
 #include "solves.c"
+#include "symmetric-products.c"

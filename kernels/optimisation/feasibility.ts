@@ -94,7 +94,7 @@ function withEmptyRows({ n, rows, lower, upper }: Program, { x, rowMultipliers }
   });
 }
 
-/** Makes norm q as small as the rows and the norms before it allow. */
+/** Minimises norm q subject to the rows and the previous norms. */
 function leastNorm(solver: Solver, program: Program, q: number): FeasibilityAnswer {
   const norm = program.norms[q]!;
   const isOwn = typeof norm.metric !== 'string';

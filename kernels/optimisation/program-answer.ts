@@ -13,6 +13,6 @@ export interface ProgramAnswer {
   readonly state: ActiveState;
   readonly kkt: KktReport;
   readonly iterations: number;
-  /** How it was found. */
+  /** Method that found the answer. */
   readonly route: 'centre' | 'active-set' | 'simplex' | 'interior-point' | 'interior-point-unpolished';
 }

@@ -71,7 +71,7 @@ export function createCounterRandom(key: RandomKey): CounterRandom {
 }
 
 /**
- * One block of Philox 4x32-10: four random words of a counter and a key.
+ * Computes one block of Philox 4x32-10: four random words of a counter and a key. @…
  *
  * @param counter  [4] words; not changed.
  * @param key      [2] words; not changed.

@@ -3,7 +3,7 @@ import { KernelFault } from '../assert.js';
 const LN2_HIGH = 0.6931471803691238;
 const LN2_LOW = 1.9082149292705877e-10;
 
-/** One double seen as two words, the upper one where this machine puts it. */
+/** One double as two words; the position of the upper one depends on the machine. */
 const double = new Float64Array(1);
 const words = new Int32Array(double.buffer);
 double[0] = 1;

@@ -2,7 +2,7 @@ import { assert } from '../assert.js';
 import { philox } from '../random/counter-random.js';
 import { computeNormalQuantile } from '../random/normal-quantile.js';
 
-/** How a session's growth factor is drawn. */
+/** Model that draws the growth factor of a session. */
 export type PathModel =
   /** Blocks of consecutive observed growth factors, the history closed to a circle. */
   | { readonly kind: 'block_bootstrap'; readonly growth: Float64Array; readonly block: number }
@@ -10,8 +10,8 @@ export type PathModel =
   | { readonly kind: 'gaussian'; readonly mean: number; readonly deviation: number };
 
 /**
- * Bins of the level after each session: bin k of session t holds levels from low + k / scale on, the ends hold what
- * lies beyond.
+ * Bins of the level after each session: bin k of session t starts at low + k / scale; the first and last bins include
+ * values beyond the range.
  */
 export interface LevelBins {
   readonly low: Float64Array;

@@ -1,6 +1,6 @@
 import { assert } from '../assert.js';
 
-/** Sums by block of what each of several variants returned. */
+/** Sums of the returns of several variants by block. */
 export interface BlockSums {
   /** Sums of returns less the variant's mean, [S x N]. */
   readonly first: Float64Array;

@@ -6,7 +6,7 @@ export interface WeightedValues {
   readonly values: Float64Array;
   /** Weights of either sign, at least [count]. */
   readonly weights: Float64Array;
-  /** How many of both count. */
+  /** Number of values and weights to use. */
   readonly count: number;
 }
 
@@ -30,7 +30,7 @@ const SLACK = 1e-12;
  * @source        Definition. Mean and coverage have the same bits on every engine, and so have percentiles whose share is
  *                not within rounding, 1e-15 of the weights, of the slack of 1e-12 below it.
  */
-export function weightedPercentiles(of: WeightedValues, shares: Float64Array, out: Float64Array): void {
+export function computeWeightedPercentiles(of: WeightedValues, shares: Float64Array, out: Float64Array): void {
   assertPercentiles(of, shares, out);
   const { values, weights, count } = of;
   const held: number[] = [];

@@ -9,7 +9,7 @@ const ROWS: i32 = 128;
 /** Columns of the right operand packed at a time: 192 x 256 doubles each time. */
 const COLUMNS: i32 = 192;
 
-/** Where panels begin in the scratch. */
+/** Offset of panels in the scratch. */
 const PANELS_AT: usize = EDGE_BYTES + PANEL_SKEW;
 
 export function gemmScratch(): usize {

@@ -3,7 +3,6 @@ export { centreGroups, centreRows, columnSquaresAbout, columnSums, selectColumns
 export { gemm, gemmScratch } from './gemm';
 export { halvingChoices, halvingChoicesScratch } from './halving-choices';
 export { holdingValues } from './holding-values';
-export { navPath } from './nav-path';
 export { useNative } from './native';
 export { writeNumber, writeNumbers } from './number-text';
 export { bootstrapPaths, gaussianPaths } from './simulate-paths';
@@ -16,4 +15,4 @@ export { endTeam, followTeam, leadTeam, teamBoardBytes, teamSymmetricRankK, team
 export { solveLower, solveLowerTransposed, triangularSolveScratch } from './triangular-solve';
 export { writeTable } from './table-text';
 export { weightedPercentiles, weightedPercentilesScratch } from './weighted-percentiles';
-export { addTransposed, gemv, largestMagnitude, rankOneUpdate, square, symv } from './vectors';
+export { addTransposed, gemv, largestMagnitude, rankOneUpdate, square, symvRows } from './vectors';

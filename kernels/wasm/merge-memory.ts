@@ -16,7 +16,7 @@ export function mergeScratch(n: i32): usize {
 
 // The matrix of the current call.
 export let order: i32 = 0;
-/** Largest eigenpairs whose vectors are wanted. */
+/** Number of the largest eigenpairs whose vectors are computed. */
 export let wanted: i32 = 0;
 export let diagonal: usize = 0;
 export let offDiagonal: usize = 0;

@@ -25,6 +25,10 @@ export declare function nativeSolveLower(l: usize, n: i32, b: usize, columns: i3
 @external("native", "solveLowerTransposed")
 export declare function nativeSolveLowerTransposed(l: usize, n: i32, b: usize, columns: i32, scratch: usize): void;
 
+// @ts-ignore: decorator
+@external("native", "symvRows")
+export declare function nativeSymvRows(a: usize, n: i32, ld: usize, x: usize, out: usize, first: i32, last: i32): void;
+
 let from: f64 = Infinity;
 let scratchBytes: usize = 0;
 

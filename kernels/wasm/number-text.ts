@@ -92,7 +92,7 @@ function toOdd(top: u64, mid: u64): u64 {
   return top | (mid > 1 ? 1 : 0);
 }
 
-/** As above, of the product and a power shifted by 1 to 5 bits. */
+/** Works as above, for the product and a power shifted by 1 to 5 bits. */
 @inline
 function above(top: u64, mid: u64, bottom: u64, high: u64, low: u64, shift: u64): u64 {
   const addend = (high << shift) | (low >> (64 - shift));
@@ -102,7 +102,7 @@ function above(top: u64, mid: u64, bottom: u64, high: u64, low: u64, shift: u64)
   return toOdd(top + (high >> (64 - shift)) + (sum < mid ? 1 : 0) + (whole < sum ? 1 : 0), whole);
 }
 
-/** As above, of the product less a power shifted by 1 to 5 bits. */
+/** Works as above, for the product less a power shifted by 1 to 5 bits. */
 @inline
 function below(top: u64, mid: u64, bottom: u64, high: u64, low: u64, shift: u64): u64 {
   const part = (high << shift) | (low >> (64 - shift));

@@ -19,7 +19,7 @@ const EDGE_BYTES: usize = 144;
 /** Memory of a group of tile rows in addition to panels. */
 export const GROUP_SCRATCH: usize = ZERO_BYTES + EDGE_BYTES;
 
-/** Where panels begin in the scratch. */
+/** Offset of panels in the scratch. */
 const PANELS_AT: usize = ZERO_BYTES + EDGE_BYTES + PANEL_SKEW;
 
 /** Native panels have eight columns, of which the last may be empty, and begin at a line. */
@@ -160,7 +160,7 @@ function addDiagonal(k: i32, left: usize, right: usize, at: usize, ld: usize, ro
   if (rows > 3) addTile(k, left + 24, right + 16, at + 3 * ld + 16, ld, rows - 3, rows - 2, isFirst, scratch);
 }
 
-/** One tile, of which `rows` x `columns` exist; the first slab starts from zeros. */
+/** Computes one tile, of which `rows` x `columns` exist; the first slab starts from zeros. */
 // @ts-ignore: decorator
 @inline
 function addTile(k: i32, a: usize, b: usize, c: usize, ldc: usize, rows: i32, columns: i32, isFirst: bool, scratch: usize): void {
@@ -200,7 +200,7 @@ function transposePair(from: usize, ld: usize, to: usize, next: usize): void {
   v128.store(next, v128.shuffle<f64>(upper, lower, 1, 3));
 }
 
-/** As `mirrorPair`, for any number of columns and rows. */
+/** Works like `mirrorPair` for any number of columns and rows. */
 function mirrorColumns(from: usize, to: usize, ld: usize, rows: i32, columns: i32): void {
   for (let j = 0; j < columns; j++) {
     for (let i = 0; i < rows; i++) store<f64>(to + <usize>j * ld + (<usize>i << 3), load<f64>(from + <usize>i * ld + (<usize>j << 3)));

@@ -7,7 +7,7 @@ import { writeNumber } from './number-text';
 const NUMBER: u8 = 0;
 const COUNT: u8 = 1;
 
-/** No count, and no day. */
+/** Value that represents no count and no day. */
 const NONE: i32 = -0x80000000;
 
 /** A text is a place: its first byte behind `tokens` in the upper bits, its length in the lower. */
@@ -22,7 +22,7 @@ const NONE_MARK: usize = 12;
 const WRITTEN_TO: usize = 16;
 
 /**
- * Writes rows of a table of columns as text, as many as surely fit.
+ * Writes as many rows of a table of columns as text as are certain to fit. @…
  * @param kinds [columns] bytes. @param values columns of `stride` bytes each: 8 bytes a number, else 4
  * @param rowBytes that no row exceeds. @returns rows written; -1 when a number is infinite
  * @cost about 25 ns a number and 3 a text

@@ -14,7 +14,7 @@ import { symvRows } from './vectors';
 const TICKET: usize = 0; // turn << TURN_BITS | next part
 const SLEEPERS: usize = 4;
 const DONE: usize = 64; // on a separate line: every thread counts here
-const AT_WORK: usize = 128; // followers that have not gone home
+const AT_WORK: usize = 128; // Number of followers that are still running.
 const WORK: usize = 132;
 const PARTS: usize = 136;
 const SYMV_N: usize = 140;
@@ -49,7 +49,10 @@ const SYMV_PARTS: i32 = 8;
 /** Order from which a symmetric product is summed in parts; below it, one is. */
 const SYMV_PARTED: i32 = 512;
 
-/** Parts of a matrix product: twice as many as threads at most, so that one that comes late leaves its parts to others. */
+/**
+ * Maximum number of parts of a matrix product: twice the number of threads, so that a late thread leaves its parts to
+ * others.
+ */
 const GEMM_PARTS: i32 = 8;
 
 /** Multiply-adds from which a product is handed out. */
@@ -117,7 +120,8 @@ function takePart(scratch: usize): bool {
   const parts = load<i32>(board + PARTS);
   const part = ticket & PART_MASK;
   if (part >= parts) return false;
-  if (atomic.cmpxchg<i32>(board + TICKET, ticket, ticket + 1) != ticket) return true; // somebody else took it: look again
+  // Another thread took the part: check again.
+  if (atomic.cmpxchg<i32>(board + TICKET, ticket, ticket + 1) != ticket) return true;
   const work = load<i32>(board + WORK);
   if (work == GEMM) multiplyPart(part, scratch);
   else if (work == RANK_K) rankKPart(part, scratch);
@@ -126,7 +130,10 @@ function takePart(scratch: usize): bool {
   return true;
 }
 
-/** A new turn. The task's words are there already: nobody reads them before taking a part of it. */
+/**
+ * Starts a new turn. The words of the task are written first, because a thread reads them only after it has taken a
+ * part.
+ */
 function post(work: i32, parts: i32): void {
   const turn = (load<i32>(board + TICKET) >> TURN_BITS) + 1;
   // A ticket without parts first: who still holds one of the last turn must not find it good for the number of parts of this one.

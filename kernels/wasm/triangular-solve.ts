@@ -8,7 +8,9 @@ import { addScaled, dot } from './vectors';
 /** Rows solved between two updates of the rest. */
 const WIDTH: i32 = 64;
 
-/** The panels of a block follow the scratch of products, and so begin as far past a line as the panels of those. */
+/**
+ * The panels of a block follow the scratch of products, so they begin as far after a cache line as the panels of those.
+ */
 export function triangularSolveScratch(): usize {
   return gemmScratch() + <usize>panelsOf(WIDTH) * panelBytes(WIDTH) + panelBytes(WIDTH);
 }
@@ -40,13 +42,13 @@ export function solveLowerTransposed(l: usize, n: i32, b: usize, columns: i32, s
       const below = l + <usize>after * ld + (<usize>k << 3);
       gemm(width, n - after, columns, below, 8, ld, b + <usize>after * row, row, 8, b + <usize>k * row, row, -1, false, scratch);
     }
-    // Read backwards, the transposed block is lower triangular again, and so is its panel of right-hand sides.
+    // Read in reverse order, the transposed block is lower triangular again, and so is its panel of right-hand sides.
     const corner = l + <usize>(after - 1) * (ld + 8);
     solveBlock(corner, -8, -ld, width, b + <usize>(after - 1) * row, -row, columns, scratch + gemmScratch());
   }
 }
 
-/** A lower triangular block against all right-hand sides, four of them at a time; strides in bytes, wrapping when negative. */
+/** Solves a lower triangular block for all right-hand sides, four at a time; strides in bytes may be negative. */
 function solveBlock(l: usize, lRow: usize, lColumn: usize, width: i32, b: usize, bRow: usize, columns: i32, scratch: usize): void {
   const panel = scratch + <usize>panelsOf(WIDTH) * panelBytes(WIDTH);
   packLower(l, lRow, lColumn, width, scratch);
@@ -99,7 +101,7 @@ function move(from: usize, fromRow: usize, to: usize, toRow: usize, rows: i32, l
   }
 }
 
-/** One right-hand side, forward: a dot product a row. */
+/** Solves one right-hand side forwards: a dot product per row. */
 function forward(l: usize, n: i32, b: usize): void {
   for (let i = 0; i < n; i++) {
     const row = l + (<usize>i * <usize>n << 3);
@@ -108,7 +110,7 @@ function forward(l: usize, n: i32, b: usize): void {
   }
 }
 
-/** One right-hand side, backward: each solved entry is taken out of those before it, along a row of L. */
+/** Solves one right-hand side backwards: each solved entry is subtracted from those before it, along a row of L. */
 function backward(l: usize, n: i32, b: usize): void {
   for (let i = n - 1; i >= 0; i--) {
     const row = l + (<usize>i * <usize>n << 3);

@@ -35,7 +35,7 @@ function largest(d: usize, e: usize, n: i32): f64 {
   return result;
 }
 
-/** `floor` is far below what rounding leaves in the matrix: noise between zero eigenvalues is not iterated on. */
+/** `floor` is far below the rounding errors of the matrix: noise between zero eigenvalues is not iterated on. */
 function firstNegligible(d: usize, e: usize, n: i32, l: i32, floor: f64): i32 {
   let m = l;
   while (m < n - 1) {

@@ -27,9 +27,9 @@ export function tridiagonalRange(d: usize, e: usize, n: i32, out: usize): bool {
   const pivot = f64.MIN_NORMAL_VALUE * square;
   const rounding = f64.EPSILON * f64.EPSILON * max(abs(low), abs(high));
   const least = notAbove(d, e, n, pivot, f64x2.splat(low));
-  let bottom = low; // Of the smallest: none is at or below.
+  let bottom = low; // For the smallest: none is at or below.
   let smallest = i64x2.extract_lane(least, 0) > 0 ? low : high; // At least one is.
-  let top = low; // Of the largest: not all are at or below.
+  let top = low; // For the largest: not all are at or below.
   let largest = high; // All are.
   for (let halving = 0; halving < HALVINGS_MAX; halving++) {
     const a = bottom + (smallest - bottom) / 2;

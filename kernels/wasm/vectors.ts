@@ -1,3 +1,5 @@
+import { isNative, nativeSymvRows } from './native';
+
 // Straight passes over contiguous vectors. Each is bound by memory once its operands leave the cache.
 
 /** Sum of products of two contiguous vectors: four pairs of lanes, the last one to seven terms among the first of them. */
@@ -106,16 +108,12 @@ function addFour(a: usize, ld: usize, n: i32, x: usize, out: usize, sign: f64): 
   }
 }
 
-/** out += A x for a symmetric A whose upper triangle lies row-major, rows `ld` bytes apart: one pass over half the matrix. */
-export function symv(a: usize, n: i32, ld: usize, x: usize, out: usize): void {
-  symvRows(a, n, ld, x, out, 0, n);
-}
-
 /**
- * Adds the contribution of the rows [first, last) of that triangle; `first` is a multiple of 4, and so is `last` unless
- * it is n.
+ * out += A x for a symmetric A whose upper triangle lies row-major, rows `ld` bytes apart, by the rows [first, last) of that triangle: one
+ * pass over half the matrix. `first` is a multiple of 4, and so is `last` unless it is n.
  */
 export function symvRows(a: usize, n: i32, ld: usize, x: usize, out: usize, first: i32, last: i32): void {
+  if (isNative(<f64>(last - first) * (2 * n - first - last))) return nativeSymvRows(a, n, ld, x, out, first, last);
   let i = first;
   a += <usize>first * (ld + 8);
   x += <usize>first << 3;

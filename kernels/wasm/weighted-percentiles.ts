@@ -16,7 +16,7 @@ const LEVELS: i32 = 8;
 /** Tolerance for rounding of a share: sums of equal weights reach it. */
 const SLACK: f64 = 1e-12;
 
-/** The bucket of what has no value or no weight. */
+/** Bucket of entries without a value or weight. */
 const NOWHERE: u8 = 255;
 
 /** Buckets compared at a time. */

@@ -14,14 +14,17 @@ export function widePanelsOf(columns: i32): i32 {
   return (columns + 5) / 6;
 }
 
-/** How many of these panels hold six columns; those after them, two at most, hold four, so that no more than one column stays empty. */
+/**
+ * Returns the number of panels with six columns; the last two at most have four, so that no more than one column is
+ * empty.
+ */
 export function sixesOf(columns: i32): i32 {
   const rest = (columns + 1) % 6;
   const fours = rest == 2 || rest == 3 ? 2 : rest == 4 || rest == 5 ? 1 : 0;
   return max(0, widePanelsOf(columns) - fours);
 }
 
-/** How many panels from the first on hold six columns that all exist: of the last of them one may be missing. */
+/** Returns the number of leading panels whose six columns all exist: the last one may lack one. */
 // @ts-ignore: decorator
 @inline
 export function wholePanelsOf(columns: i32, sixes: i32): i32 {
@@ -51,7 +54,7 @@ export function packWide(x: usize, columns: i32, first: i32, k: i32, packed: usi
   }
 }
 
-/** Eight panels at once: their rows lie side by side, so that lines they share and pages are fetched once. */
+/** Packs eight panels at once: their rows are adjacent, so that shared cache lines and pages are fetched once. */
 function packEight(from: usize, ld: usize, k: i32, to: usize): void {
   const bytes = widePanelBytes(k);
   for (const end = to + bytes; to < end; to += 48) {

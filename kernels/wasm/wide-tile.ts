@@ -140,7 +140,7 @@ export function wideTile(k: i32, a: usize, b: usize, from: usize, step: usize, c
   v128.store(c, c22, 32);
 }
 
-/** As `wideTile` for a tile of 3 x 4, called, on four neighbouring columns of a packed panel. */
+/** Works like `wideTile` for a tile of 3 x 4, as a call, on four neighbouring columns of a packed panel. */
 export function narrowTile(k: i32, a: usize, b: usize, from: usize, step: usize, c: usize, ldc: usize): void {
   let c00 = v128.load(from);
   let c01 = v128.load(from, 16);

@@ -117,7 +117,7 @@ interface Clusters {
   readonly size: Int32Array;
   /** Slots that hold a cluster. */
   active: number[];
-  /** Slot of the nearest other cluster, the earliest of equally near ones; -1 if there is none. */
+  /** Slot of the nearest other cluster, the earliest one on ties; -1 if there is none. */
   readonly nearest: Int32Array;
 }
 

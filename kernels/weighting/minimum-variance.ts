@@ -8,9 +8,7 @@ const STEPS_PER_NAME = 60;
 /** Exact solves on a guessed active set before the search sharpens its guess. */
 const EXACT_SOLVES_MAX = 12;
 
-/**
- * Gradient gaps, relative to its size, at which the search hands over to the exact solve, one round after the other.
- */
+/** Gradient gaps, relative to its size, at which the search switches to the exact solve, in order. */
 const GAPS = [1e-3, 1e-5, 1e-7, 1e-9, 1e-11, 1e-13];
 
 /** Slack of the optimality conditions, relative to the largest gradient. */
@@ -108,7 +106,7 @@ interface Descent {
 }
 
 /**
- * Moves weight from the name with the steepest gradient to the one where it pays most, until no pair gains more than
+ * Moves weight from the security with the steepest gradient to the one with the lowest, until no pair gains more than
  * the gap.
  */
 function descend({ covariance, upper, w, gradient, gap }: Descent): void {
@@ -227,7 +225,10 @@ interface Solved {
   readonly upper: number;
 }
 
-/** Puts every name that breaks its optimality condition on the other side; returns how many did. */
+/**
+ * Moves every security that violates its optimality condition to the other side.
+ * @returns number of moved securities
+ */
 function correctSides({ w, gradient, sides, upper }: Solved): number {
   const n = w.length;
   let lambda = 0;

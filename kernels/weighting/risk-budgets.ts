@@ -164,11 +164,11 @@ interface Wanted {
   readonly x: Float64Array;
   /** Budgets less contributions. */
   readonly right: Float64Array;
-  /** Largest part of it, relative to the budget, that may be left. */
+  /** Maximum remaining part, relative to the budget. */
   readonly left: number;
 }
 
-/** Solves (X S X + B) step = right for relative steps; returns whether no more than asked is left. */
+/** Solves (X S X + B) step = right for relative steps. @returns true if the remainder is within the limit */
 function stepByGradients(
   { budgets, variances, times }: Names,
   { x, right, left }: Wanted,
@@ -209,7 +209,7 @@ function stepByGradients(
   return false;
 }
 
-/** As above, by a factor of the curvature; returns whether the curvature has one. */
+/** Solves it by a factor of the curvature. @returns false if the curvature has none */
 function stepByFactor(
   algebra: DenseAlgebra,
   metric: Metric,

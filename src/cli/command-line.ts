@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { parseArgs } from 'node:util';
-import { nearestName } from '#base/text/nearest-name.js';
+import { findNearestName } from '#base/text/nearest-name.js';
 import { CONNECTION_OPTIONS } from './connection.js';
 import { firstSentence } from './flag-words.js';
 import { UsageError } from './usage-error.js';
@@ -122,7 +122,7 @@ function parse(
 /** Suggests the flag that a misspelt one probably means, as a question. */
 function meantFlag(cause: unknown, flags: Grammar['flags']): string {
   const written = /^Unknown option '--([^']+)'/.exec((cause as Error).message)?.[1];
-  const meant = written && nearestName(written, [...Object.keys(flags), ...Object.keys(COMMON_OPTIONS)]);
+  const meant = written && findNearestName(written, [...Object.keys(flags), ...Object.keys(COMMON_OPTIONS)]);
   return meant ? ` Did you mean --${meant}?` : '';
 }
 

@@ -38,7 +38,7 @@ export async function demo(argv: readonly string[], environment: NodeJS.ProcessE
     screen.write(`\nDivisor demo, serving ${url}\n\n`);
     const files = await tour(client, screen);
     screen.write(`\nFiles written\n${table(files.map(({ path, what }) => [path, what]))}\n`);
-    if (once || !process.stdout.isTTY) return 0; // Without a terminal nobody can press Ctrl-C.
+    if (once || !process.stdout.isTTY) return 0; // Without a terminal, Ctrl-C cannot be pressed.
     screen.write(`Still serving ${url} (Ctrl-C stops). Try:\n${tryThese(url)}\n`);
     await new Promise((done) => void onStopRequest(['SIGINT', 'SIGTERM'], done));
     return 0;

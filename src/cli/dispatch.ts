@@ -1,5 +1,5 @@
 import { didYouMean } from '#base/text/nearest-name.js';
-import { withoutUrlPassword, withoutUrlPasswords } from '#base/text/url-passwords.js';
+import { removeUrlPassword, maskUrlPasswords } from '#base/text/url-passwords.js';
 import type { Completion, Completions } from './completion.js';
 import { jobCommandHelp, runJobCommand, type JobCommand } from './job-command.js';
 import { JOB_COMMANDS } from './job-commands/table.js';
@@ -193,7 +193,7 @@ async function versionLine(): Promise<string> {
 
 /** Hides passwords of addresses from the list of processes. */
 function hidePasswords(argv: readonly string[]): void {
-  const shown = argv.map((word) => withoutUrlPassword(word));
+  const shown = argv.map((word) => removeUrlPassword(word));
   if (shown.some((word, i) => word !== argv[i])) process.title = `divisor ${shown.join(' ')}`;
 }
 
@@ -269,6 +269,6 @@ function print(text: string): 0 {
 
 /** Repeated words of the command line may contain passwords. */
 function fail(status: number, sentence: string): number {
-  process.stderr.write(`divisor: ${withoutUrlPasswords(sentence)}\n`);
+  process.stderr.write(`divisor: ${maskUrlPasswords(sentence)}\n`);
   return status;
 }

@@ -13,8 +13,8 @@ import { probePlace } from '#store/place/claim-place.js';
 import { HOME_FORMAT, homeFolders, readFormat, type HomeFolders } from '#store/home/home.js';
 import { holderOf } from '#store/home/home-lock.js';
 import { assertGranted, assertMigrated, SCHEMA } from '#store/postgres/migrate.js';
-import { withClient } from '#store/postgres/open-documents.js';
-import { sharedSizes, type SharedSizes } from '#store/postgres/shared-sizes.js';
+import { runWithClient } from '#store/postgres/open-documents.js';
+import { measureSharedSizes, type SharedSizes } from '#store/postgres/shared-sizes.js';
 import { partialDatesIn } from '#services/datasets/partial-dates.js';
 import { homeReport } from './home-report.js';
 import { recordedPlace } from './moving/open-place.js';
@@ -130,7 +130,7 @@ const LOOKS: Readonly<Record<string, Look>> = {
   },
   database: async ({ database }) => {
     if (database === undefined) return ok('Documents are in the home.');
-    await withClient(database, async (client) => {
+    await runWithClient(database, async (client) => {
       await assertMigrated(client);
       await assertGranted(client);
     });
@@ -262,9 +262,9 @@ const formatCount = (count: number, one: string, many: string): string => `${cou
 
 /** An unavailable size is no fault. */
 const sizesOf = (database: string): Promise<SharedSizes | undefined> =>
-  withClient(database, (client) => sharedSizes(async (text) => (await client.query(text)).rows, `"${SCHEMA}"`)).catch(
-    () => undefined,
-  );
+  runWithClient(database, (client) =>
+    measureSharedSizes(async (text) => (await client.query(text)).rows, `"${SCHEMA}"`),
+  ).catch(() => undefined);
 
 /** Writes, reads and removes a test object where results are stored. @returns duration in ms */
 async function probeArtifacts(settings: Settings): Promise<number> {

@@ -1,5 +1,5 @@
 import { destination, pino, type DestinationStream, type Logger } from 'pino';
-import { withoutUrlPasswords } from '#base/text/url-passwords.js';
+import { maskUrlPasswords } from '#base/text/url-passwords.js';
 import type { Settings } from './settings.js';
 
 /**
@@ -85,7 +85,7 @@ const SECRETS = SECRET_NAMES.flatMap((name) =>
 const KEY = /dvs_([A-Za-z0-9]{12})_[A-Za-z0-9_-]{43}/g;
 
 export function withoutPasswords(line: string): string {
-  const withoutUrls = line.includes('://') ? withoutUrlPasswords(line, '[redacted]') : line;
+  const withoutUrls = line.includes('://') ? maskUrlPasswords(line, '[redacted]') : line;
   return withoutUrls.includes('dvs_') ? withoutUrls.replaceAll(KEY, 'dvs_$1_[redacted]') : withoutUrls;
 }
 

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import { restoreHome } from '#store/home/restore-home.js';
-import { withoutUrlPassword } from '#base/text/url-passwords.js';
+import { removeUrlPassword } from '#base/text/url-passwords.js';
 import { homeReport } from './home-report.js';
 import { assertTogether, readHomeCommand } from './home-command.js';
 import { restoreCluster } from './moving/restore-cluster.js';
@@ -47,7 +47,7 @@ export async function restore(argv: readonly string[], environment: NodeJS.Proce
       ? await restoreHome({ backup, home, replace: values.replace === true, onProgress })
       : { manifest: await restoreCluster({ backup, settings, onProgress: report.progress }) };
   const summary: RestoreSummary = {
-    home: settings.database === undefined ? home : withoutUrlPassword(settings.database),
+    home: settings.database === undefined ? home : removeUrlPassword(settings.database),
     documents: manifest.documents,
     files: manifest.files.length,
     created_at: manifest.created_at,

@@ -5,7 +5,7 @@ import type { DocumentStore } from '#store/port.js';
 import {
   createSecretBox,
   secretKeysIn,
-  withPassword,
+  changePassword,
   type SecretBox,
   type SecretKeys,
 } from '#store/secrets/secret-box.js';
@@ -71,5 +71,5 @@ async function protectStored(documents: DocumentStore, { renew }: SecretBox): Pr
 
 function sealedUrls(store: Readonly<Record<string, unknown>>, seal: (text: string) => string): Record<string, unknown> {
   const urls = ['location', 'source'].filter((name) => typeof store[name] === 'string');
-  return Object.fromEntries(urls.map((name) => [name, withPassword(store[name] as string, seal)])); // filtered above
+  return Object.fromEntries(urls.map((name) => [name, changePassword(store[name] as string, seal)])); // filtered above
 }

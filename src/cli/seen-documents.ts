@@ -6,7 +6,7 @@ import { openOwnDocuments } from '#store/home/verify-home.js';
 import type { DocumentsReader } from '#store/port.js';
 import { openPostgresReader } from '#store/postgres/documents-reader.js';
 import { assertMigrated } from '#store/postgres/migrate.js';
-import { withClient } from '#store/postgres/open-documents.js';
+import { runWithClient } from '#store/postgres/open-documents.js';
 
 /** Parts of a stored document that the checks read. */
 export interface SeenDocument {
@@ -45,6 +45,6 @@ async function ownDocuments(home: HomeFolders): Promise<DocumentsReader | undefi
 }
 
 async function databaseDocuments(url: string): Promise<DocumentsReader> {
-  await withClient(url, assertMigrated);
+  await runWithClient(url, assertMigrated);
   return openPostgresReader(url);
 }

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { ENGINE_NAMES } from '#kernels/engines/engine.js';
-import { withoutUrlPassword, withoutUrlPasswords } from '#base/text/url-passwords.js';
+import { removeUrlPassword, maskUrlPasswords } from '#base/text/url-passwords.js';
 import { hostPortOf } from '#base/text/host-port.js';
 import { memoryBudget } from '#jobs/memory-budget.js';
 import { SCOPES, type Scope } from '#contract/route.js';
@@ -129,7 +129,7 @@ export function shownValue({ isSecret, mayHoldSecret }: Setting<z.ZodType>, valu
     ? value.map((item) => (typeof item === 'object' ? JSON.stringify(item) : item))
     : [value];
   const text = texts.map(String).join(', ') || 'none';
-  return mayHoldSecret === true ? withoutUrlPassword(text) : withoutUrlPasswords(text);
+  return mayHoldSecret === true ? removeUrlPassword(text) : maskUrlPasswords(text);
 }
 
 function shownSecret(value: unknown): string {

@@ -3,7 +3,7 @@ import { delimiter, join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { z } from 'zod';
 import { firstSentence } from './flag-words.js';
-import { withoutUrlPasswords } from '#base/text/url-passwords.js';
+import { maskUrlPasswords } from '#base/text/url-passwords.js';
 import { isLoopbackName } from '#http/authentication.js';
 import { EXIT_CONFIGURATION, StartRefusal } from '#store/start-refusal.js';
 import { APPROVAL_SETTINGS } from './approval-settings.js';
@@ -238,7 +238,7 @@ export function readSettings(argv: readonly string[], environment: NodeJS.Proces
     const { text, source } = textOf(setting, flags, environment);
     const parsed = setting.schema.safeParse(text);
     if (!parsed.success) {
-      const shown = setting.isSecret || setting.mayHoldSecret ? '' : ` ${JSON.stringify(withoutUrlPasswords(text))}`;
+      const shown = setting.isSecret || setting.mayHoldSecret ? '' : ` ${JSON.stringify(maskUrlPasswords(text))}`;
       throw new StartRefusal(EXIT_CONFIGURATION, `The setting ${source}${shown} ${clauseOf(parsed.error)}.`);
     }
     values[name] = parsed.data;

@@ -5,7 +5,7 @@ import { parseArgs } from 'node:util';
 import { linesOf } from '#domain/personal/account-lines.js';
 import { Account } from '#domain/personal/account-request.js';
 import type { AccountOutcome } from '#domain/personal/solve-accounts.js';
-import { commonFrom, verifyResult, type CommonJson } from '#domain/personal/verify-result.js';
+import { readCommon, verifyResult, type CommonJson } from '#domain/personal/verify-result.js';
 import { accountsOfLots, tableOfText } from '#domain/personal/lot-table.js';
 import { UsageError } from './usage-error.js';
 
@@ -29,11 +29,11 @@ export async function verifyBatch(argv: readonly string[]): Promise<number> {
   const [accounts, results, common] = positionals;
   if (accounts === undefined || results === undefined || common === undefined || positionals.length > 3)
     throw new UsageError('verify-batch requires ACCOUNTS, RESULTS and COMMON');
-  const known = commonFrom(JSON.parse(await readFile(common, 'utf8')) as CommonJson);
+  const known = readCommon(JSON.parse(await readFile(common, 'utf8')) as CommonJson);
   const sent = accountsIn(accounts);
   let [verified, refused, wrong] = [0, 0, 0];
   for await (const value of valuesIn(results)) {
-    const outcome = value as AccountOutcome; // as the service wrote it; wrong figures are what this command finds
+    const outcome = value as AccountOutcome; // The service wrote it; this command looks for wrong figures.
     const account = outcome.account_id === null ? undefined : await sent.take(outcome.account_id);
     if (outcome.status === 'refused') {
       refused++;
@@ -52,7 +52,7 @@ export async function verifyBatch(argv: readonly string[]): Promise<number> {
 
 const NOT_SENT = 'no such account in ACCOUNTS, or a second result of it';
 
-/** Accounts of a file, each of which is taken once. Only those that were passed over are in memory. */
+/** Accounts of a file, each of which is read once. Only skipped ones are kept in memory. */
 function accountsIn(file: string) {
   const passed = new Map<string, Account>();
   const values = extname(file) === '.csv' ? tableIn(file) : valuesIn(file);

@@ -1,12 +1,12 @@
 import { resolve } from 'node:path';
 import { readManifest } from '#store/home/backup-manifest.js';
 import { homeFolders } from '#store/home/home.js';
-import { damagedFiles } from '#store/home/restore-home.js';
+import { findDamagedFiles } from '#store/home/restore-home.js';
 import { verifyHome, type VerifiedPart, type VerifyOptions } from '#store/home/verify-home.js';
 import { openArtifactDigests } from '#store/artifact-digest.js';
 import { openPostgresReader } from '#store/postgres/documents-reader.js';
 import { assertMigrated } from '#store/postgres/migrate.js';
-import { withClient } from '#store/postgres/open-documents.js';
+import { runWithClient } from '#store/postgres/open-documents.js';
 import { homeReport } from './home-report.js';
 import { readHomeCommand } from './home-command.js';
 import { recordedPlace } from './moving/open-place.js';
@@ -67,7 +67,7 @@ export async function verify(argv: readonly string[], environment: NodeJS.Proces
 async function remoteOptions(settings: Settings): Promise<VerifyOptions> {
   const { database } = settings;
   if (database === undefined) return {};
-  await withClient(database, assertMigrated);
+  await runWithClient(database, assertMigrated);
   const place = artifactsOf(settings);
   if (place !== undefined) await recordedPlace(settings);
   return {
@@ -78,7 +78,7 @@ async function remoteOptions(settings: Settings): Promise<VerifyOptions> {
 
 async function verifyBackup(folder: string): Promise<VerifiedPart> {
   const { files } = await readManifest(folder);
-  const damaged = await damagedFiles(folder, files);
+  const damaged = await findDamagedFiles(folder, files);
   return {
     part: 'backup',
     count: files.length,

@@ -30,7 +30,7 @@ const FORMAT_NAMES: Readonly<Record<string, string>> = {
 };
 
 /** Media types of a route's responses, JSON first; empty if its handler chooses them. */
-export function offeredBy({ success: { schema, media = [] } }: Pick<Route, 'success'>): readonly string[] {
+export function listMediaTypes({ success: { schema, media = [] } }: Pick<Route, 'success'>): readonly string[] {
   return schema === undefined ? media : [JSON_TYPE, ...media];
 }
 
@@ -38,7 +38,7 @@ export function offeredBy({ success: { schema, media = [] } }: Pick<Route, 'succ
  * Returns the media types of a route by the names of `format`; none if it has only one, or declares its own `format`.
  */
 export function formatsOf(route: Route): ReadonlyMap<string, string> {
-  const offered = offeredBy(route);
+  const offered = listMediaTypes(route);
   if (offered.length < 2 || route.query?.shape['format'] !== undefined) return new Map();
   return new Map(offered.map((media) => [nameOf(media), media]));
 }

@@ -238,7 +238,7 @@ const SHARED_ERRORS: readonly (readonly [number, readonly ErrorCode[]])[] = [
   [404, ['ROUTE_NOT_FOUND']],
   [405, ['METHOD_NOT_ALLOWED']],
   [406, ['NOT_ACCEPTABLE']],
-  [422, ['VALIDATION_FAILED']],
+  [422, ['VALIDATION_FAILED', 'QUERY_LIMIT']],
   [429, ['RATE_LIMITED']],
   [500, ['INTERNAL']],
   [501, ['NOT_SUPPORTED']],

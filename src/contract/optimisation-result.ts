@@ -225,6 +225,10 @@ export const OptimisationRunResult = z
         'Bound of the objective for all weights: proven over all choices of securities for a limited number of them and a quadratic objective, its value without the non-convex rows otherwise; less the gap of the proof for a tail.',
     }),
     gap: z.number().nullable().meta({ description: 'Distance of the value from the bound, relative to the value.' }),
+    proof: z
+      .enum(['quick', 'thorough'])
+      .optional()
+      .meta({ description: 'Requested effort for the proof of a choice. Absent in runs of earlier versions.' }),
     expected_return: z
       .number()
       .nullable()

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { builtInTemplate } from '#domain/reports/built-in.js';
+import { createBuiltInTemplate } from '#domain/reports/built-in.js';
 import { ReportTemplateDocument } from '#domain/reports/template-document.js';
 import { Id } from '#domain/schema/shape.js';
 import { Finding, listingQuery, purgeQuery, skippedFields } from './common.js';
@@ -184,7 +184,7 @@ export const reportRoutes = routes({
       status: 200,
       description: 'The stored document.',
       schema: SavedReportTemplate,
-      example: { ...builtInTemplate('REBALANCE-A4', 'LARGE-100'), template_id: 'MONTHLY' },
+      example: { ...createBuiltInTemplate('REBALANCE-A4', 'LARGE-100'), template_id: 'MONTHLY' },
     },
     errors: ['TEMPLATE_BUILT_IN', 'ID_MISMATCH'],
   },

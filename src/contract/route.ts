@@ -6,6 +6,10 @@ import type { RunViewTerms } from '#domain/run-views/terms.js';
 export const SCOPES = ['read', 'write', 'run', 'data', 'publish', 'audit', 'admin'] as const;
 export type Scope = (typeof SCOPES)[number];
 
+const READING: readonly Route['scope'][] = ['open', 'read', 'audit'];
+/** Returns true if the scope of a route permits no change. */
+export const isReading = ({ scope }: Pick<Route, 'scope'>): boolean => READING.includes(scope);
+
 /**
  * One route of the service, declared once. Routing, 405 answers, scopes, parsing, OpenAPI and the documentation
  * are derived from it; a route without a handler does not compile.

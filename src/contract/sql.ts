@@ -68,6 +68,6 @@ export const sqlRoutes = routes({
       schema: SqlResult,
       media: SQL_FORMATS.slice(1).map((format) => EXPORT_FORMATS[format].media),
     },
-    errors: ['QUERY_LIMIT', 'NO_DATA_SOURCE', 'RUN_NOT_FOUND', 'DOCUMENT_UNREADABLE'],
+    errors: ['NO_DATA_SOURCE', 'RUN_NOT_FOUND', 'DOCUMENT_UNREADABLE'],
   },
 });

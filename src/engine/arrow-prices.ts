@@ -3,7 +3,7 @@ import type { ContentRows } from '#market/sources/content-rows.js';
 import type { Cell } from '#market/formats/cells.js';
 import type { Problems } from '#market/tables/problems.js';
 
-/** Reads an Arrow stream or file as rows of a market; false, with a finding, where it is none. */
+/** Reads an Arrow stream or file as rows of a market; returns false, with a finding, for other content. */
 export function readArrowPrices(bytes: Uint8Array, rows: ContentRows, problems: Problems): boolean {
   const table = tableOf(bytes, problems);
   if (table === undefined) return false;
@@ -11,7 +11,7 @@ export function readArrowPrices(bytes: Uint8Array, rows: ContentRows, problems: 
   const begun = rows.beginMarket('market', names);
   if (begun === undefined) return true; // Its columns were reported.
   const { file, market } = begun;
-  const columns = names.map((_, i) => cellsOf(table.getChildAt(i)!)); // One of each field.
+  const columns = names.map((_, i) => cellsOf(table.getChildAt(i)!)); // One for each field.
   for (let row = 0; row < table.numRows; row++)
     market.addCells(
       file,

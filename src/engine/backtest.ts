@@ -5,7 +5,7 @@ import { recordParts } from '#domain/backtest/run-file/record.js';
 import { runToFiles, type RunFiles } from '#domain/backtest/run-file/write.js';
 import { runBacktest } from '#domain/backtest/run-backtest.js';
 import { assertMeasured } from '#domain/backtest/run-summary.js';
-import { keptMemory } from '#base/memory/kept-memory.js';
+import { allocateKeptMemory } from '#base/memory/kept-memory.js';
 import type { KnownMarkets } from '#domain/books/known-seats.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
 import type { BacktestPlan } from '#domain/documents/backtest-plan.js';
@@ -15,7 +15,7 @@ import type { StoredModels } from '#domain/risk/stored-model.js';
 import type { Engine } from '#kernels/engines/engine.js';
 import { closesView } from '#views/closes-view.js';
 import { indexLevels } from '#views/levels-view.js';
-import { heldWeights, weightsView } from '#views/weights-view.js';
+import { readHeldWeights, weightsView } from '#views/weights-view.js';
 import type * as Api from './api.js';
 
 export interface PlanInput {
@@ -33,7 +33,7 @@ function filesOfPlan({ engine, ...input }: PlanInput): RunFiles {
     ...input,
     createDecider: indexDeciders(engine),
     engine,
-    memory: keptMemory,
+    memory: allocateKeptMemory,
     pricesApart: true,
     report: () => {},
   });
@@ -81,7 +81,7 @@ export function runPlan(input: PlanInput): Api.Backtest {
       } = weightsView({
         runId: header.run_id,
         requestedAsOf: asOf ?? null,
-        weights: heldWeights(columns, asOf ?? null),
+        weights: readHeldWeights(columns, asOf ?? null),
         benchmark: null,
         sharesOf: () => null,
         risk: null,

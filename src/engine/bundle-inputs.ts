@@ -6,7 +6,7 @@ import { loadPluginSandbox } from '#domain/datapoints/plugin-sandbox.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { compareText } from '#domain/refusals/findings.js';
 import { openStoredModel } from '#domain/risk/open-stored-model.js';
-import { packedMatrix } from '#domain/risk/packed-matrix.js';
+import { openPackedMatrix } from '#domain/risk/packed-matrix.js';
 import type { StoredModels } from '#domain/risk/stored-model.js';
 import { unpackChange } from '#market/versions/content-change.js';
 import { createKnownMarkets } from '#market/versions/known-markets.js';
@@ -43,7 +43,7 @@ function modelsOf({ models: planned = {} }: BacktestPlan, files: Files): StoredM
       if (createHash('sha256').update(bytes).digest('hex') !== covariance)
         throw new Error(`${modelFileOf(place)} is not the covariance of the risk model ${id}`);
       const numbers = new Float64Array(bytes.buffer);
-      const matrix = () => packedMatrix(numbers, names.length);
+      const matrix = () => openPackedMatrix(numbers, names.length);
       return [id, openStoredModel(id, { names, observedEnd, dates, matrix, numbers: () => numbers })];
     }),
   );

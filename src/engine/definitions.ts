@@ -1,5 +1,5 @@
 import { marketFindings } from '#domain/checks/index-on-market.js';
-import { fillPlugins, type StoredPluginCode, withoutComputedParts } from '#domain/checks/fill-plugins.js';
+import { fillPlugins, type StoredPluginCode, removeComputedParts } from '#domain/checks/fill-plugins.js';
 import { validateIndex } from '#domain/checks/validate-index.js';
 import { referencesOf } from '#domain/checks/validate-reference.js';
 import type { BacktestRequest } from '#contract/analytics/request.js';
@@ -74,7 +74,7 @@ export function createDefinitions({ market, calendars, pluginOf }: DefinitionsDe
       const { document, findings } = checked(body);
       if (document === undefined) throw refuseWithFindings('index document', findings);
       documents.set(document.id, document);
-      return { index: withoutComputedParts(document), findings };
+      return { index: removeComputedParts(document), findings };
     },
     /** Returns an index with everything that it refers to. Data that the market lacks is an error. */
     onMarket(indexId: string): BacktestPlan['documents'] {
@@ -96,7 +96,8 @@ export function createDefinitions({ market, calendars, pluginOf }: DefinitionsDe
     termsOf(indexId: string) {
       const { calendar, currency } = require(indexId);
       let document = require(indexId);
-      while (document.pipeline === null) document = require(referencesOf(document)[0]!); // One without rules names a source.
+      // An index without rules names a source.
+      while (document.pipeline === null) document = require(referencesOf(document)[0]!);
       return { calendar, currency, treatment: document.pipeline.treatment };
     },
   };

@@ -2,9 +2,9 @@ import { compareText } from '#domain/refusals/findings.js';
 import { isAssetIdentifier } from '#domain/schema/shape.js';
 import { formatDay } from '#domain/time/days.js';
 import { refuseSize } from '#market/content/market-limits.js';
-import { withoutEmptyLines, zeroPanel, type Panels } from '#market/panels/panels.js';
-import { badIdentifier, nonPositivePrice } from '#market/tables/key-problems.js';
-import { namedColumns } from '#market/tables/named-columns.js';
+import { removeEmptyLines, zeroPanel, type Panels } from '#market/panels/panels.js';
+import { describeBadIdentifier, nonPositivePrice } from '#market/tables/key-problems.js';
+import { nameFileColumns } from '#market/tables/named-columns.js';
 import type { Problems } from '#market/tables/problems.js';
 import { COUNT_COLUMNS, PRICE_COLUMNS } from '#market/tables/table-kinds.js';
 import type * as Api from './api.js';
@@ -14,7 +14,7 @@ import { daysOf } from './dates-input.js';
 export function densePanels({ dates, identifiers, fields }: Api.PriceArrays, problems: Problems): Panels | undefined {
   const days = daysOf(dates, problems);
   const written = Object.keys(fields);
-  const names = namedColumns('market', 'prices', ['identifier', 'date', ...written], problems)?.slice(2);
+  const names = nameFileColumns('market', 'prices', ['identifier', 'date', ...written], problems)?.slice(2);
   checkIdentifiers(identifiers, problems);
   const shape = { dates: dates.length, identifiers: identifiers.length, fields: written.length };
   for (const name of written) checkLength(name, fields[name]!, shape, problems);
@@ -26,7 +26,7 @@ export function densePanels({ dates, identifiers, fields }: Api.PriceArrays, pro
     return [name, panelOf(fields[written[f]!]!, cells, problems)];
   });
   if (problems.errors > 0) return undefined;
-  return withoutEmptyLines({ identifiers: sorted, dates: days, fields: new Map(panels) });
+  return removeEmptyLines({ identifiers: sorted, dates: days, fields: new Map(panels) });
 }
 
 function checkIdentifiers(identifiers: readonly string[], problems: Problems): void {
@@ -34,7 +34,7 @@ function checkIdentifiers(identifiers: readonly string[], problems: Problems): v
   for (const [n, identifier] of identifiers.entries()) {
     const path = `prices.identifiers[${n}]`;
     if (typeof identifier !== 'string' || !isAssetIdentifier(identifier))
-      problems.error(badIdentifier(path, String(identifier)));
+      problems.error(describeBadIdentifier(path, String(identifier)));
     else if (seen.has(identifier))
       problems.error({ code: 'DUPLICATE_KEY', path, message: `The identifier ${identifier} stands twice.` });
     seen.add(identifier);
@@ -67,7 +67,7 @@ interface Cells {
   readonly order: readonly number[];
 }
 
-/** One field by the order of the identifiers; a value that a market may not have is reported. */
+/** Returns one field in the order of the identifiers; invalid values are reported. */
 function panelOf(values: Float64Array, cells: Cells, problems: Problems): Float64Array {
   const { name, order, days } = cells;
   const width = order.length;

@@ -5,7 +5,7 @@ import { digestContent } from '#market/content/content.js';
 import type { MarketContent } from '#market/content/market-content.js';
 import { warnOfMarket } from '#market/content/market-warnings.js';
 import { readFrames, type Frame } from '#market/import/frames.js';
-import { completeContent } from '#market/mapping/mapped-content.js';
+import { completeMappedContent } from '#market/mapping/mapped-content.js';
 import { createContentRows } from '#market/sources/content-rows.js';
 import { createProblems, type Problems } from '#market/tables/problems.js';
 import type * as Api from './api.js';
@@ -57,7 +57,7 @@ async function contentOf(input: Api.MarketInput, problems: Problems): Promise<Ma
   readTables(frames, problems, begin);
   const panels = densePanels(prices, problems);
   const held = rows.toTables();
-  return panels && completeContent(panels, held, terms, problems)?.content;
+  return panels && completeMappedContent(panels, held, terms, problems)?.content;
 }
 
 function framesOf(input: Api.MarketInput): Record<string, Frame> {

@@ -68,5 +68,5 @@ export function optimiseIndex(asked: object, dependencies: OptimiseDependencies)
     measuredBy,
     asked: request.risk_model,
   });
-  return result as unknown as Api.Optimisation; // As the contract has it.
+  return result as unknown as Api.Optimisation; // The contract declares it so.
 }

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { sandbox, SandboxError } from '#base/sandbox/sandbox.js';
 import { PluginUpsert } from '#contract/plugins.js';
 import type { StoredPluginCode } from '#domain/checks/fill-plugins.js';
-import { pluginFindings, sourceFinding, statedPlugin } from '#domain/checks/validate-plugin.js';
+import { pluginFindings, sourceFinding, addPluginDefaults } from '#domain/checks/validate-plugin.js';
 import { pluginCode } from '#domain/documents/plugin-code.js';
 import { programOf, type PluginDocument } from '#domain/documents/plugin-document.js';
 import { canonicalJson } from '#domain/json/canonical-json.js';
@@ -33,7 +33,7 @@ const sha256 = (text: string): string => createHash('sha256').update(text).diges
 function readPlugin(body: unknown): { readonly plugin?: PluginDocument; readonly wrong: readonly Finding[] } {
   const { value, findings } = checkShape(PluginUpsert, body);
   if (value === undefined) return { wrong: findings };
-  const plugin = statedPlugin(value);
+  const plugin = addPluginDefaults(value);
   const wrong = pluginFindings(plugin);
   if (wrong.length > 0) return { wrong };
   try {

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { BacktestPlan } from '#domain/documents/backtest-plan.js';
 import type { IndexDocument, TreatmentSpec } from '#domain/documents/index-document.js';
-import { plannedModel, usedModels, type PlannedModel } from '#domain/documents/used-models.js';
+import { toPlannedModel, listUsedModels, type PlannedModel } from '#domain/documents/used-models.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { compareText, type Finding } from '#domain/refusals/findings.js';
@@ -10,7 +10,7 @@ import { packModel } from '#domain/risk/imported/pack-model.js';
 import { readModelBody } from '#domain/risk/imported/read-model-body.js';
 import { settingsRead, type MeasuringModel } from '#domain/risk/measuring-model.js';
 import { openStoredModel } from '#domain/risk/open-stored-model.js';
-import { packedMatrix, packUpper, unpackRow, volatilitiesOf } from '#domain/risk/packed-matrix.js';
+import { openPackedMatrix, packUpper, unpackRow, volatilitiesOf } from '#domain/risk/packed-matrix.js';
 import { RiskModelRequest } from '#domain/risk/risk-model-document.js';
 import type { StoredModel, StoredModels } from '#domain/risk/stored-model.js';
 import { assertHeld, assertOrder } from '#domain/schema/assert-order.js';
@@ -86,14 +86,14 @@ export function createModels({ market, calendars, engine, termsOf }: ModelsDepen
         factors: _,
         ...model
       } = engine.scope(() => {
-        const result = estimate(engine);
+        const result = estimate.whole(engine);
         return { ...result, covariance: packUpper(result.covariance, result.assetIds.length) };
       });
       const { assetIds: names, observedEnd, observedStart, diagnostics } = model;
       const stored = openStoredModel(modelId, {
         names,
         observedEnd,
-        matrix: () => packedMatrix(covariance, names.length),
+        matrix: () => openPackedMatrix(covariance, names.length),
         numbers: () => covariance,
       });
       models.set(modelId, {
@@ -126,15 +126,15 @@ export function createModels({ market, calendars, engine, termsOf }: ModelsDepen
       const { assetIds: names, dates, covariance } = packed;
       const [first, last] = [dates[0]!.date, dates.at(-1)!.date]; // A model has a date.
       const content = { names, observedEnd: last, dates, numbers: () => covariance };
-      const stored = openStoredModel(modelId, { ...content, matrix: () => packedMatrix(covariance, names.length) });
+      const stored = openStoredModel(modelId, { ...content, matrix: () => openPackedMatrix(covariance, names.length) });
       const imported = { ...packed.terms, dates: [...dates] };
       models.set(modelId, {
-        planned: plannedModel({
+        planned: toPlannedModel({
           asset_ids: [...names],
           observed_end: last,
           covariance: { name: '', bytes: covariance.byteLength, sha256: sha256(covariance) },
           imported,
-        } as unknown as Parameters<typeof plannedModel>[0]), // The members that it reads.
+        } as unknown as Parameters<typeof toPlannedModel>[0]), // The members that it reads.
         stored,
         measuring: { modelId, estimator: 'imported', settings: {}, start: first, end: last, sessions: 0 },
       });
@@ -159,13 +159,13 @@ export function createModels({ market, calendars, engine, termsOf }: ModelsDepen
     },
     stored: (modelId) => required(modelId).stored,
     unknown: (documents) =>
-      [...usedModels(documents)].flatMap(([modelId, { indexId, path }]): Finding[] => {
+      [...listUsedModels(documents)].flatMap(([modelId, { indexId, path }]): Finding[] => {
         if (models.has(modelId)) return [];
         const message = `The index ${indexId} is measured by the risk model ${modelId}, which was not estimated or imported.`;
         return [{ severity: 'error', code: 'RISK_MODEL_NOT_FOUND', path, message, value: modelId }];
       }),
     planned(documents) {
-      const used = [...usedModels(Object.values(documents)).keys()];
+      const used = [...listUsedModels(Object.values(documents)).keys()];
       if (used.length === 0) return {};
       return { models: Object.fromEntries(used.map((modelId) => [modelId, required(modelId).planned])) };
     },

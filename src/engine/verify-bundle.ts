@@ -14,9 +14,9 @@ import type { MarketData } from '#domain/market/market-data.js';
 import { openWasmEngine } from '#kernels/engines/wasm.js';
 import { createLogCheck } from '#store/publication/log-check.js';
 import { hashOf } from '#store/publication/statement-hash.js';
-import { differingKeys, inputDigests } from '#views/bundle/input-digests.js';
+import { findDifferingKeys, inputDigests } from '#views/bundle/input-digests.js';
 import { decodeSlice } from '#views/bundle/market-slice.js';
-import { differingCloses, recomputedCloses } from '#views/bundle/recompute.js';
+import { findDifferingCloses, recomputedCloses } from '#views/bundle/recompute.js';
 import { readTar } from '#views/bundle/tar.js';
 import type * as Api from './api.js';
 import { openPlanInputs } from './bundle-inputs.js';
@@ -210,8 +210,8 @@ function marketOf(files: Files): MarketData | undefined {
 function inputFaults(market: MarketData | undefined, manifest: BundleManifest): Fault[] {
   if (market === undefined) return [];
   const result = inputDigests(market);
-  const names = differingKeys(manifest.securities, result.securities);
-  const dates = differingKeys(manifest.dates, result.dates);
+  const names = findDifferingKeys(manifest.securities, result.securities);
+  const dates = findDifferingKeys(manifest.dates, result.dates);
   if (names.length === 1 || dates.length === 1)
     return dates
       .flatMap((date) =>
@@ -245,7 +245,7 @@ async function closeFaults(market: MarketData, files: Files, entries: readonly P
     const calendars = calendarsOf(files.get('calendars.json')!);
     const inputs = await openPlanInputs(plan, market, files);
     const { closes } = recomputedCloses({ market, calendars, plan, engine: openWasmEngine(), ...inputs });
-    return differingCloses(entries, closes)
+    return findDifferingCloses(entries, closes)
       .slice(0, LISTED_MAX)
       .map(({ date, member, published, recomputed }) => ({
         kind: 'close',

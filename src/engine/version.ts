@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 
-/** Version that the package declares. The bundle has it as a text. */
+/** Returns the version that the package declares. The bundle contains it as a text. */
 export function packageVersion(): string {
   const file = new URL('../../../package.json', import.meta.url);
   return (JSON.parse(readFileSync(file, 'utf8')) as { readonly version: string }).version;

@@ -4,9 +4,9 @@ import type { Logger } from 'pino';
 import type { Route } from '#contract/route.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import { AnswerHeaders, type Headers as HeadersByName } from './answer-headers.js';
-import { noCallbacks, type AssertCallback } from './callbacks.js';
+import { refuseCallbacks, type AssertCallback } from './callbacks.js';
 import type { Authenticate } from './authentication.js';
-import { inRequest, NOBODY, openCall, type Call } from './call.js';
+import { runInRequest, NOBODY, openCall, type Call } from './call.js';
 import type { AuditNotes } from '#services/history/audit-notes.js';
 import type { IsAddressOf } from '#services/operations/address-ranges.js';
 import { createDeadlines, type Deadlines } from './deadlines.js';
@@ -106,7 +106,7 @@ export function createApp<const T extends Record<string, Route>>(dependencies: A
     follow,
     delay = (ms) => delayByClock(ms),
     dataWaitMs = 0,
-    assertCallback = noCallbacks,
+    assertCallback = refuseCallbacks,
     isTrustedProxy = () => false,
     reachOf = async () => undefined,
     isSecure = false,
@@ -173,7 +173,7 @@ export function createApp<const T extends Record<string, Route>>(dependencies: A
     const { path, request, operation } = call;
     if (found === undefined) throw new Refusal('ROUTE_NOT_FOUND', `No route has the path ${path.slice(0, 200)}.`);
     if (operation === undefined) throw notAllowed(request.method, found.operations.allowed);
-    const reply = inRequest(call, () => operation.answer(call, principal));
+    const reply = runInRequest(call, () => operation.answer(call, principal));
     return reply instanceof Promise
       ? applyDeadline(operation, reply, deadlines)
           .then((settled) => succeed(call, settled))

@@ -7,6 +7,6 @@ export interface RunParameters {
 }
 
 /** Run that a request names. */
-export function askedRun({ params, query }: RunParameters): AskedRun {
+export function readAskedRun({ params, query }: RunParameters): AskedRun {
   return { subject: params.index_id, id: query.run_id };
 }

@@ -4,7 +4,7 @@ import type { Principal } from './handler.js';
 import { noParams, type FoundPath } from './paths.js';
 import type { Exchange, Operation } from './pipeline.js';
 import { requestIdOf } from './request-id.js';
-import { endSpan, epochMs, isTracing, newTrace, withinSpan, type SpanContext } from '#base/tracing/spans.js';
+import { endSpan, epochMs, isTracing, createTrace, runWithinSpan, type SpanContext } from '#base/tracing/spans.js';
 import { traceContextOf, type TraceContext } from './trace-context.js';
 
 export const NOBODY: Principal = { keyId: null, name: null, scopes: new Set() };
@@ -55,7 +55,7 @@ export function openCall(
 
 /** Starts a trace for a request that belongs to none. */
 function startTrace(): TraceContext | null {
-  const begun = newTrace();
+  const begun = createTrace();
   return begun && { ...begun, parentId: null, flags: begun.isSampled ? '01' : '00' };
 }
 
@@ -70,8 +70,8 @@ const contextOf = ({ traceId, spanId, flags }: TraceContext): SpanContext => ({
 });
 
 /** Runs the work of a request in its span. */
-export const inRequest = <T>({ trace }: Call, work: () => T): T =>
-  trace === null || !isTracing() ? work() : withinSpan(contextOf(trace), work);
+export const runInRequest = <T>({ trace }: Call, work: () => T): T =>
+  trace === null || !isTracing() ? work() : runWithinSpan(contextOf(trace), work);
 
 /** Reports the span of an answered request. */
 export function endRequest({ trace, request, operation, path, startedMs, requestId }: Call, status: number): void {

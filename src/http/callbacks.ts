@@ -4,7 +4,7 @@ import { refuseWithFindings } from '#domain/refusals/refusal.js';
 export type AssertCallback = (url: string) => void;
 
 /** Refuses all callbacks, for an application without them. */
-export const noCallbacks: AssertCallback = (url) => {
+export const refuseCallbacks: AssertCallback = (url) => {
   throw refuseWithFindings('query', [
     {
       severity: 'error',

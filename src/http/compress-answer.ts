@@ -5,10 +5,10 @@ import { JSON_TYPE } from './answer-headers.js';
 import { codingFor } from './content-coding.js';
 import type { Answer } from './reply.js';
 
-/** Shorter answers are one or two packets whatever is done to them. */
+/** Shorter answers fit into one or two packets in any case. */
 const COMPRESSED_MIN_BYTES = 16_384;
 
-/** Of 0 to 11: series of numbers shrink to 37 % at some 100 MB/s. */
+/** Quality from 0 to 11: at 4, series of numbers shrink to 37 % at about 100 MB/s. */
 const BROTLI_QUALITY = 4;
 const GZIP_LEVEL = 1;
 
@@ -17,8 +17,8 @@ const toGzip = promisify(gzip);
 
 /**
  * Returns a long answer in JSON for a browser, compressed in another thread; undefined for other answers. Programs that
- * call the API are near the service, and get the bytes as they are stored. The etag names the content in any coding, as
- * `If-Match` needs it.
+ * call the API are near the service and receive the stored bytes. The ETag identifies the content in any coding, as
+ * `If-Match` requires.
  */
 export function compressedFor(answer: Answer, asked: IncomingHttpHeaders): Promise<Answer> | undefined {
   const { status, headers, body } = answer;

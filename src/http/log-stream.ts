@@ -7,7 +7,7 @@ export function logLines(batches: Batches): ReadableStream<Uint8Array> {
 }
 
 /** Streams a log as one object. @param head members before the entries, as JSON with a trailing comma */
-export function logObject(batches: Batches, head = ''): ReadableStream<Uint8Array> {
+export function streamLogObject(batches: Batches, head = ''): ReadableStream<Uint8Array> {
   return textStream(entryLines(batches, head));
 }
 

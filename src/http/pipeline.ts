@@ -1,6 +1,6 @@
 import { queryOf, startsJobs } from '#contract/common-query.js';
-import { formatsOf, offeredBy } from '#contract/media-formats.js';
-import type { Body, Route, Scope } from '#contract/route.js';
+import { formatsOf, listMediaTypes } from '#contract/media-formats.js';
+import { isReading, type Body, type Route, type Scope } from '#contract/route.js';
 import type { JobPriority } from '#domain/jobs/priority.js';
 import { nonFiniteFindings } from '#domain/schema/finite.js';
 import { LOCAL_AUTHOR, NOTE_LENGTH_MAX } from '#domain/documents/version-document.js';
@@ -74,7 +74,7 @@ export function createOperation(
   if (route.method === 'GET' && route.body !== undefined) throw new Error(`${id}: a GET has no body`);
   const readQuery: QueryReader = route.openQuery === true ? () => ({}) : queryReader(queryOf(route));
   const isCalledBack = startsJobs(route);
-  const [offered, formats] = [offeredBy(route), formatsOf(route)];
+  const [offered, formats] = [listMediaTypes(route), formatsOf(route)];
   const idNames = [...route.path.matchAll(/\{(\w+)\}/g)].map((match) => match[1]!);
 
   /** Returns true if the client may still call the route and has the same documents: sharing may have ended. */
@@ -179,8 +179,8 @@ function assertHasScope(scope: Scope, { scopes }: Principal): void {
 
 /** @throws Refusal READ_ONLY for a route that writes or starts a job */
 function assertReads(route: Route): void {
-  const { method, path, scope } = route;
-  if ((scope === 'open' || scope === 'read') && !startsJobs(route)) return;
+  const { method, path } = route;
+  if (isReading(route) && !startsJobs(route)) return;
   throw new Refusal('READ_ONLY', `The service runs with --read-only on: ${method} ${path} is refused.`);
 }
 

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { checkShape } from '#domain/schema/shape.js';
 import { didYouMean } from '#base/text/nearest-name.js';
 import { once } from '#base/once.js';
-import { smallValue, type Finding } from '#domain/refusals/findings.js';
+import { keepSmallValue, type Finding } from '#domain/refusals/findings.js';
 import { refuseWithFindings } from '#domain/refusals/refusal.js';
 
 /** Reads the query of one route. */
@@ -58,7 +58,7 @@ function read(name: string, kind: Kind, texts: string[], findings: Finding[]): u
   if (kind === 'list') return [...new Set(texts.flatMap(itemsOf))];
   const [text = ''] = texts;
   const refuse = (message: string, value: unknown) => {
-    findings.push({ severity: 'error', code: 'WRONG_TYPE', message, path: name, ...smallValue(value) });
+    findings.push({ severity: 'error', code: 'WRONG_TYPE', message, path: name, ...keepSmallValue(value) });
   };
   if (texts.length > 1) {
     refuse(`${name} occurs ${texts.length} times; it may occur once.`, texts);

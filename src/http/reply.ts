@@ -101,7 +101,7 @@ export function errorText(error: ErrorDetail): string {
 }
 
 /** Formats a whole HTTP/1.1 response as text, for a socket whose request the parser refused. */
-export function rawErrorResponse(refusal: Refusal, headers: AnswerHeaders): string {
+export function formatRawErrorResponse(refusal: Refusal, headers: AnswerHeaders): string {
   const text = errorText(refusal.toDetail());
   const status = statusOf(refusal);
   headers.set('Connection', 'close');

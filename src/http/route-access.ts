@@ -2,7 +2,7 @@ import type { Route } from '#contract/route.js';
 import { isBuiltIn } from '#domain/reports/built-in.js';
 import { NAMED_DOCUMENTS } from '#domain/documents/named-documents.js';
 import { isWithin, mayRead, type Reach } from '#domain/documents/reach.js';
-import { notForPrefixes, outside } from '#services/operations/access.js';
+import { refusePrefixes, outside } from '#services/operations/access.js';
 
 /** Parameters whose documents the guarded store checks, because their ids are random or come from a job. */
 const LOOKED_UP: ReadonlySet<string> = new Set([
@@ -69,7 +69,7 @@ export function assertReach(
   query: () => Readonly<Record<string, unknown>>,
   reach: Reach,
 ): void {
-  if (!knowsPrefixes(id, route)) throw notForPrefixes(reach.prefixes);
+  if (!knowsPrefixes(id, route)) throw refusePrefixes(reach.prefixes);
   const assertReadable = (kind: string, subject: string): void => {
     if (!mayRead(reach, kind, subject)) throw outside(reach, kind, subject);
   };

@@ -7,7 +7,7 @@ import type { App } from './app.js';
 import { UPLOAD_MS } from './body.js';
 import { limitConnections } from './client-addresses.js';
 import type { IsAddressOf } from '#services/operations/address-ranges.js';
-import { rawErrorResponse } from './reply.js';
+import { formatRawErrorResponse } from './reply.js';
 import { KEEP_ALIVE_MS } from './send-answer.js';
 import { followTls, readTls, type TlsFiles } from './tls.js';
 
@@ -163,5 +163,5 @@ function refuse(app: App, failure: NodeJS.ErrnoException, socket: Socket | null)
   const message =
     (PARSER_FAULTS as Readonly<Record<string, string>>)[failure.code ?? ''] ??
     'The request is not HTTP/1.1 as RFC 9112 defines it.';
-  socket.end(rawErrorResponse(new Refusal('MALFORMED_REQUEST', message), app.headersFor(randomUUID())));
+  socket.end(formatRawErrorResponse(new Refusal('MALFORMED_REQUEST', message), app.headersFor(randomUUID())));
 }

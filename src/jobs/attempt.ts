@@ -18,7 +18,7 @@ export interface RunningAttempt {
   /** Outputs of its parts, which are obsolete once it has completed. */
   readonly spent: readonly string[];
   progress(): TaskProgress;
-  /** Returns true if every task of it waits or has a live thread. */
+  /** Returns true if each of its tasks waits or has a live thread. */
   isAlive(): boolean;
   /** Asks all of its tasks to stop; later results are ignored. */
   end(): void;

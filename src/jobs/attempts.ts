@@ -55,5 +55,5 @@ function endOf({ status, error }: AttemptLife): Pick<JobAttempt, 'end' | 'reason
     : { end: 'failed', reason: error?.message ?? null };
 }
 
-/** Error codes of jobs whose last attempt ended early; records of earlier versions do not say how. */
+/** Error codes of jobs whose last attempt ended early; records of earlier versions do not contain the reason. */
 const EARLY_CODES: ReadonlySet<string | undefined> = new Set(['WORKER_CRASHED', 'JOB_INTERRUPTED', 'JOB_TIMEOUT']);

@@ -13,7 +13,7 @@ export interface QueryOrder<N extends TaskName> {
 
 /**
  * Runs work without a job: without state, with a time limit.
- * @throws Refusal of the task; OVERLOADED if it takes too long or too much memory
+ * @throws Refusal of the task; QUERY_LIMIT if it takes too long, OVERLOADED if it takes too much memory
  */
 export async function runQuery<N extends TaskName>(
   { lane, task, input, signal }: QueryOrder<N>,
@@ -26,9 +26,13 @@ export async function runQuery<N extends TaskName>(
     return await pool.run({ lane, task, input, signal: either }).output;
   } catch (thrown) {
     if (timeout.signal.aborted) {
-      throw new Refusal('OVERLOADED', `The computation took longer than ${msMax / 1000} seconds.`, null, {
-        cause: thrown,
-      });
+      const seconds = msMax / 1000;
+      throw new Refusal(
+        'QUERY_LIMIT',
+        `The computation took longer than ${seconds} seconds, the limit of an immediate answer (MAX_QUERY_SECONDS). Request less, such as fewer securities or a shorter range, or run it as a job (a backtest, an optimisation), which has more time.`,
+        { limit: 'MAX_QUERY_SECONDS', seconds },
+        { cause: thrown },
+      );
     }
     if (thrown instanceof Refusal && thrown.code === 'WORKER_OUT_OF_MEMORY') {
       throw new Refusal('OVERLOADED', 'The computation ran out of memory.', null, { cause: thrown });

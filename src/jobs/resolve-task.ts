@@ -10,11 +10,11 @@ import type {
   HashedReference,
   KnownReferences,
   ModelReference,
+  ModelReferences,
+  OrderOf,
   RenderedRunOrder,
   RiskUniverseOrder,
   StoredRunReferences,
-  WithKnown,
-  WithModels,
 } from './tasks/references.js';
 import type { ModelFile, ModelFiles, RiskUniverse } from './tasks/indices.js';
 import type { OverviewFile, ResumableRun } from './tasks/runs.js';
@@ -33,58 +33,35 @@ export interface TaskResources {
   readonly health?: ArtifactHealth | undefined;
 }
 
-/** Resolvers of task inputs, without outputs, which are the same for all tasks. */
+/** Fields of an input that its order does not name as `OrderOf` does. */
+type SpecialField<N extends PortableTaskName> = {
+  [K in keyof ThreadInput<N>]-?: K extends keyof TaskInput<N>
+    ? TaskInput<N>[K] extends OrderOf<ThreadInput<N>>[K]
+      ? never
+      : K
+    : K;
+}[keyof ThreadInput<N>];
+
+/** Resolvers of such fields. Compilation fails for a task with such fields without its resolver. */
 type Resolvers = {
-  readonly [N in PortableTaskName]: (
-    order: Omit<TaskInput<N>, 'outputs'>,
+  readonly [N in PortableTaskName as SpecialField<N> extends never ? never : N]: (
+    order: TaskInput<N>,
     resources: TaskResources,
-  ) => Promise<Omit<ThreadInput<N>, 'outputs'>>;
+  ) => Promise<Pick<ThreadInput<N>, SpecialField<N>>>;
 };
 
 /** Maximum number of files of one task that are fetched at once. */
 const FETCHED_AT_ONCE = 16;
 
-/** Resolves each portable task to the files and memory of a node. */
 const RESOLVERS: Resolvers = {
-  backtest: async ({ stored, ...order }, resources) => ({
-    ...(await onModels(order, resources)),
+  backtest: async ({ stored }, resources) => ({
     ...(stored === undefined ? {} : { stored: isReferred(stored) ? await storedRun(stored, resources) : stored }),
     checkedFiles: resources.checkedFiles,
   }),
-  replay: async ({ columns, ...order }, resources) => ({
-    ...(await onModels(order, resources)),
-    columns: await resources.file(columns),
-  }),
-  'sweep-part': onModels,
-  'sum-sweep': async ({ files, ...order }, resources) => ({
-    ...(await onMarket(order, resources)),
-    files: await partFiles(files, resources),
-  }),
-  'account-backtest': onModels,
-  'batch-part': onModels,
-  'sum-batch': async ({ files, ...order }, resources) => ({
-    ...(await onModels(order, resources)),
-    files: await partFiles(files, resources),
-  }),
-  'sum-rows': async ({ files, ...order }, resources) => ({ ...order, files: await partFiles(files, resources) }),
-  optimise: onModels,
-  'simulate-part': onRun,
-  'sum-simulation': async ({ files, ...order }, resources) => ({
-    ...(await onRun(order, resources)),
-    files: await partFiles(files, resources),
-  }),
-  'estimate-risk-model': async ({ universe, ...order }, resources) => ({
-    ...(await onMarket(order, resources)),
-    universe: await riskUniverse(universe, resources),
-  }),
-  'validate-risk-model': async ({ run, ...order }, resources) => ({
-    ...(await onMarket(order, resources)),
-    run: run && { ...run, columns: await resources.file(run.columns) },
-  }),
-  render: async (order, resources) => ({
-    ...order,
+  'validate-risk-model': async ({ run }, { file }) => ({ run: run && { ...run, columns: await file(run.columns) } }),
+  render: async ({ runs }, resources) => ({
     runs: await Promise.all(
-      order.runs.map(async (run) => ({
+      runs.map(async (run) => ({
         ...run,
         market: run.market && (await resources.market(run.market)),
         overview: await overviewFile(run.overview, resources),
@@ -94,23 +71,29 @@ const RESOLVERS: Resolvers = {
   }),
 };
 
-async function onMarket<I extends { readonly market: MarketIdentity }>(
-  order: I,
-  resources: TaskResources,
-): Promise<Omit<I, 'market'> & { readonly market: MarketHandle }> {
-  return { ...order, market: await resources.market(order.market) };
-}
+/** Resolves the fields that every order names in the same way. Values of this process remain. */
+const NAMED_FIELDS: Readonly<Record<string, (value: object, resources: TaskResources) => unknown>> = {
+  market: (value, { market }) => (isNamedMarket(value) ? market(value) : value),
+  columns: (value, { file }) => (isReference(value) ? file(value) : value),
+  universe: (value, resources) => riskUniverse(value as RiskUniverseOrder | RiskUniverse, resources),
+  files: (value, resources) => (areReferences(value) ? partFiles(value, resources) : value),
+  models: (value, resources) => modelFiles(value as ModelReferences | ModelFiles, resources),
+  known: (value, resources) => knownFiles(value as KnownReferences | KnownFiles, resources),
+};
 
-/** Resolves an input that reads the columns of a run, and perhaps a market. */
-async function onRun<I extends { readonly market: MarketIdentity | null; readonly columns: ArtifactReference }>(
-  order: I,
-  resources: TaskResources,
-): Promise<Omit<I, 'market' | 'columns'> & { readonly market: MarketHandle | null; readonly columns: string }> {
-  return {
-    ...order,
-    columns: await resources.file(order.columns),
-    market: order.market && (await resources.market(order.market)),
-  };
+const isObject = (value: unknown): value is object => typeof value === 'object' && value !== null;
+const isReference = (value: object): value is ArtifactReference => 'artifact' in value;
+const areReferences = (value: object): value is readonly ArtifactReference[] =>
+  Array.isArray(value) && value.every((item) => isObject(item) && isReference(item));
+const isNamedMarket = (value: object): value is MarketIdentity => 'contentHash' in value && !('dates' in value);
+
+async function resolveNamed(order: object, resources: TaskResources): Promise<object> {
+  const resolved: Record<string, unknown> = { ...order };
+  for (const [name, resolve] of Object.entries(NAMED_FIELDS)) {
+    const value = resolved[name];
+    if (isObject(value)) resolved[name] = await resolve(value, resources);
+  }
+  return resolved;
 }
 
 /** Fetches the outputs of parts in groups, because there may be thousands. */
@@ -130,26 +113,11 @@ async function partFiles<F extends ArtifactReference>(
   return located;
 }
 
-/** An input with the files of stored risk models and of earlier contents, if any. */
-interface Located {
-  readonly market: MarketHandle;
-  readonly models?: ModelFiles;
-  readonly known?: KnownFiles;
-}
-
-/** Resolves an input with the files of stored risk models and of earlier contents, if any. */
-async function onModels<I extends { readonly market: MarketIdentity } & WithModels & WithKnown>(
-  { market, models, known, ...order }: I,
-  resources: TaskResources,
-): Promise<Omit<I, 'market' | 'models' | 'known'> & Located> {
-  const located = {
-    ...order,
-    market: await resources.market(market),
-    ...(known === undefined ? {} : { known: await knownFiles(known, resources) }),
-  };
-  if (models === undefined) return located;
-  const files = Object.entries(models).map(async ([id, model]) => [id, await modelFile(model, resources)] as const);
-  return { ...located, models: Object.fromEntries(await Promise.all(files)) satisfies ModelFiles };
+async function modelFiles(models: ModelReferences | ModelFiles, resources: TaskResources): Promise<ModelFiles> {
+  const files = Object.entries(models).map(
+    async ([id, model]) => [id, 'artifact' in model ? await modelFile(model, resources) : model] as const,
+  );
+  return Object.fromEntries(await Promise.all(files));
 }
 
 async function modelFile({ artifact, factors, ...model }: ModelReference, { file }: TaskResources): Promise<ModelFile> {
@@ -161,9 +129,13 @@ async function modelFile({ artifact, factors, ...model }: ModelReference, { file
   };
 }
 
-async function knownFiles({ knownOn, earlier }: KnownReferences, { file }: TaskResources): Promise<KnownFiles> {
-  const files = earlier.map(async ({ artifact, ...content }) => ({ ...content, path: await file({ artifact }) }));
-  return { knownOn, earlier: await Promise.all(files) };
+async function knownFiles(known: KnownReferences | KnownFiles, { file }: TaskResources): Promise<KnownFiles> {
+  const files = known.earlier.map(async (content) => {
+    if (!('artifact' in content)) return content;
+    const { artifact, ...rest } = content;
+    return { ...rest, path: await file({ artifact }) };
+  });
+  return { ...known, earlier: await Promise.all(files) };
 }
 
 const isReferred = (stored: TaskInput<'backtest'>['stored']): stored is StoredRunReferences =>
@@ -191,8 +163,13 @@ async function overviewFile(overview: RenderedRunOrder['overview'], resources: T
     : { stored: await hashedFile(overview.stored, resources) };
 }
 
-async function riskUniverse(universe: RiskUniverseOrder, { file }: TaskResources): Promise<RiskUniverse> {
-  return universe.kind === 'names' ? universe : { ...universe, columns: await file(universe.columns) };
+async function riskUniverse(
+  universe: RiskUniverseOrder | RiskUniverse,
+  { file }: TaskResources,
+): Promise<RiskUniverse> {
+  if (universe.kind !== 'run') return universe;
+  const { columns } = universe;
+  return { ...universe, columns: typeof columns === 'string' ? columns : await file(columns) };
 }
 
 /** Resolves the input of a task to the files and memory of a node. */
@@ -201,12 +178,13 @@ export async function resolveTask<N extends TaskName>(
   input: TaskInput<N>,
   resources: TaskResources,
 ): Promise<ThreadInput<N>> {
-  // Tasks without a resolver take their input unchanged; the map pairs the others with their orders.
+  // The map pairs each task with its order.
   const resolve = (RESOLVERS as Partial<Record<TaskName, (order: never, resources: TaskResources) => Promise<object>>>)[
     task
   ];
-  const resolved = resolve === undefined ? (input as object) : await resolve(input as never, resources);
-  return withDestination(resolved, resources.destination) as ThreadInput<N>;
+  const named = await resolveNamed(input as object, resources);
+  const special = await resolve?.(input as never, resources);
+  return withDestination({ ...named, ...special }, resources.destination) as ThreadInput<N>;
 }
 
 /** Adds the destination to an input with outputs. */

@@ -7,6 +7,9 @@ import type { ArtifactRef } from '#store/port.js';
 import type { AnswerBytes, HashedBytes, SharedHashes, WithOutputNames, WrittenFile } from './tasks/files.js';
 import type {
   EstimateRiskModelInput,
+  RiskModelRowsInput,
+  RiskModelSource,
+  SumRiskModelInput,
   IndexQuestion,
   OptimisationQuestion,
   OptimiseInput,
@@ -64,27 +67,19 @@ import type {
   SumBatchInput,
 } from './tasks/personal.js';
 import type { RunViewInput } from './tasks/views.js';
-import type {
-  BacktestOrder,
-  AccountBacktestOrder,
-  BatchPartOrder,
-  SumBatchOrder,
-  EstimateRiskModelOrder,
-  OptimiseOrder,
-  RenderOrder,
-  ReplayOrder,
-  SweepPartOrder,
-  ValidateRiskModelOrder,
-  SimulatePartOrder,
-  SumRowsOrder,
-  SumSimulationOrder,
-  SumSweepOrder,
-} from './tasks/references.js';
+import type { BacktestOrder, OrderOf, RenderOrder, ValidateRiskModelOrder } from './tasks/references.js';
 import type { TaskControl } from './thread-messages.js';
 
 /** A view that a task wrote as an artifact. */
 interface WrittenView {
   readonly view: ArtifactRef;
+}
+
+/** A task of jobs whose order follows from its input. */
+interface Portable<I, O> {
+  order: OrderOf<I>;
+  input: I;
+  output: O;
 }
 
 /**
@@ -96,19 +91,19 @@ export interface Tasks {
   /** Runs a backtest: writes the files of the run, and returns the summary that listings need. */
   backtest: { order: BacktestOrder; input: BacktestInput; output: BacktestOutput };
   /** Replays a stored run and compares the results: a ReplayView as JSON. */
-  replay: { order: ReplayOrder; input: ReplayInput; output: WrittenView };
+  replay: Portable<ReplayInput, WrittenView>;
   /** Runs some variants of a sweep. */
-  'sweep-part': { order: SweepPartOrder; input: SweepPartInput; output: SweepPartOutput };
+  'sweep-part': Portable<SweepPartInput, SweepPartOutput>;
   /** Solves some accounts of a batch. */
-  'batch-part': { order: BatchPartOrder; input: BatchPartInput; output: BatchPartOutput };
+  'batch-part': Portable<BatchPartInput, BatchPartOutput>;
   /** Summarises a batch and joins its accounts. */
-  'sum-batch': { order: SumBatchOrder; input: SumBatchInput; output: BatchSum };
+  'sum-batch': Portable<SumBatchInput, BatchSum>;
   /** Runs one account over the history of an index: an AccountBacktestView as JSON. */
-  'account-backtest': { order: AccountBacktestOrder; input: AccountBacktestInput; output: WrittenView };
+  'account-backtest': Portable<AccountBacktestInput, WrittenView>;
   /** Ranks all variants of a sweep: a SweepView as JSON. */
-  'sum-sweep': { order: SumSweepOrder; input: SumSweepInput; output: ResultInBlocks };
+  'sum-sweep': Portable<SumSweepInput, ResultInBlocks>;
   /** Counts and lists the rows of a job in parts. */
-  'sum-rows': { order: SumRowsOrder; input: SumRowsInput; output: ResultInBlocks };
+  'sum-rows': Portable<SumRowsInput, ResultInBlocks>;
   /** Computes a view of stored runs as JSON. */
   'view-run': { input: RunViewInput; output: HashedBytes };
   /** Writes the record of a stored run, a BacktestResultSummary, or its result, a BacktestRunResult, as JSON. */
@@ -172,15 +167,17 @@ export interface Tasks {
   /** Applies repairs to a market and writes it as a new store. */
   'repair-market': { input: RepairMarketInput; output: RepairMarketOutput };
   /** Draws the paths of some parts of a simulation. */
-  'simulate-part': {
-    order: SimulatePartOrder;
-    input: SimulatePartInput;
-    output: { readonly tallies: ArtifactRef };
-  };
+  'simulate-part': Portable<SimulatePartInput, { readonly tallies: ArtifactRef }>;
   /** Summarises a simulation: a SimulationView as JSON. */
-  'sum-simulation': { order: SumSimulationOrder; input: SumSimulationInput; output: WrittenView };
+  'sum-simulation': Portable<SumSimulationInput, WrittenView>;
   /** Estimates a covariance model: its matrix to store, and its diagnostics. */
-  'estimate-risk-model': { order: EstimateRiskModelOrder; input: EstimateRiskModelInput; output: RiskModelOutput };
+  'estimate-risk-model': Portable<EstimateRiskModelInput, RiskModelOutput>;
+  /** Counts the securities that can be estimated. */
+  'risk-model-size': Portable<RiskModelSource, { readonly securities: number }>;
+  /** Computes rows of the matrix of a model. */
+  'risk-model-rows': Portable<RiskModelRowsInput, { readonly rows: ArtifactRef }>;
+  /** Joins the rows of a model, and computes its diagnostics. */
+  'sum-risk-model': Portable<SumRiskModelInput, RiskModelOutput>;
   /** Validates the forecasts of a model over history: a RiskValidationView as JSON, and a sentence. */
   'validate-risk-model': {
     order: ValidateRiskModelOrder;
@@ -188,11 +185,7 @@ export interface Tasks {
     output: WrittenView & { readonly message: string };
   };
   /** Optimises weights near an index under constraints: an OptimisationRunResult as JSON, and a summary sentence. */
-  optimise: {
-    order: OptimiseOrder;
-    input: OptimiseInput;
-    output: OptimiseOutput;
-  };
+  optimise: Portable<OptimiseInput, OptimiseOutput>;
   /** Parses an external risk model to numbers to store, or findings. */
   'import-risk-model': { input: ImportRiskModelInput; output: ImportRiskModelOutput };
   /** Writes a stored model of one date as a member of an import. */

@@ -1,4 +1,4 @@
-import { openSpan, spanOfTraceParent, withinSpan } from '#base/tracing/spans.js';
+import { openSpan, spanOfTraceParent, runWithinSpan } from '#base/tracing/spans.js';
 import type { RunningAttempt } from './attempt.js';
 import type { JobIdentity } from './job-record.js';
 
@@ -17,7 +17,7 @@ export function tracedAttempt(
       attributes: { 'divisor.job_id': jobId, 'divisor.parts': parts?.length },
     });
   if (span === undefined) return start();
-  const attempt = withinSpan(span.context, start);
+  const attempt = runWithinSpan(span.context, start);
   attempt.completion.then(
     () => span.end(),
     (failure: unknown) => span.end(failure instanceof Error ? failure.message : String(failure)),

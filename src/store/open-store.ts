@@ -23,7 +23,7 @@ import { callsTo } from './access/folder-calls.js';
 import { watchPlace } from './place/watch-place.js';
 import { ownedArtifacts } from './place/owned-artifacts.js';
 import { noOwnership, openOwnership } from './place/ownership.js';
-import { watchedArtifacts } from './place/watched-artifacts.js';
+import { watchArtifacts } from './place/watched-artifacts.js';
 import { EXIT_CONFIGURATION, StartRefusal } from './start-refusal.js';
 
 /** All stored data of the service: documents own artifacts, and both stop at the same low-water mark. */
@@ -232,7 +232,7 @@ async function openPlace(
       ? noOwnership
       : await openOwnership(documents, place, { identity, onLost: onPlaceLost });
     return {
-      artifacts: ownedArtifacts(watchedArtifacts(artifacts, watch), ownership),
+      artifacts: ownedArtifacts(watchArtifacts(artifacts, watch), ownership),
       close() {
         watch.close();
         ownership.close();

@@ -4,6 +4,6 @@ export function formatTimestamp(ms: number): string {
 }
 
 /** Returns the latest of times in the format of `formatTimestamp`, ignoring unknown ones. */
-export function latestTime(at: string, ...others: readonly (string | undefined)[]): string {
+export function findLatestTime(at: string, ...others: readonly (string | undefined)[]): string {
   return others.reduce<string>((latest, time) => (time !== undefined && time > latest ? time : latest), at);
 }

@@ -4,13 +4,10 @@ import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { dayFrom, formatDay } from '#domain/time/days.js';
 import { growthStep } from '#domain/index-mathematics/adjusted-close.js';
 import { Refusal } from '#domain/refusals/refusal.js';
-import { roundedOn } from './rounded.js';
+import { roundOnDay } from './rounded.js';
 import { runEffects } from './run-effects.js';
 
-/**
- * One name of a stored run.
- * @throws Refusal ASSET_NOT_IN_RUN, NO_COMMON_DATES
- */
+/** Returns the view of one security of a stored run. @throws Refusal ASSET_NOT_IN_RUN, NO_COMMON_DATES */
 export function assetView(columns: RunColumns, identifier: string): AssetView {
   const { header } = columns;
   const { names, rebalances, run_id } = header;
@@ -30,7 +27,7 @@ export function assetView(columns: RunColumns, identifier: string): AssetView {
     return Object.fromEntries(
       rebalances.flatMap(({ date }, r) =>
         targets[r * names.length + name] !== 0
-          ? [[date, roundedOn(columns, 'weights', dayFrom(date))(weights[r * names.length + name]!)]]
+          ? [[date, roundOnDay(columns, 'weights', dayFrom(date))(weights[r * names.length + name]!)]]
           : [],
       ),
     );

@@ -4,7 +4,7 @@ import { returnsOf } from '#domain/analytics/series.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { formatDay, formatDayTimestamp } from '#domain/time/days.js';
 import { compareText } from '#domain/refusals/findings.js';
-import { lastAtMost } from '#domain/numbers/search.js';
+import { findLastAtMost } from '#domain/numbers/search.js';
 import { readWindow, windowWithin, type AskedWindow, type RunWindow } from './run-window.js';
 
 /**
@@ -98,8 +98,8 @@ function withParts(
 /** Returns the return of the index less that of the same index with weights before capping, both within the window. */
 function capDrag(columns: RunColumns, { first, last }: { readonly first: number; readonly last: number }): number {
   const days = columns.i32('indexDays');
-  const from = lastAtMost(days, first);
-  const to = lastAtMost(days, last);
+  const from = findLastAtMost(days, first);
+  const to = findLastAtMost(days, last);
   const capped = columns.f64('indexLevel');
   const uncapped = columns.f64('uncapped');
   return capped[to]! / capped[from]! - uncapped[to]! / uncapped[from]!;

@@ -10,7 +10,7 @@ import {
   textMember,
   upgradeItems,
   valueMember,
-  writtenMember,
+  createWrittenMember,
 } from './json-object.js';
 import type { JsonWriter } from './json-writer.js';
 import { daysToken } from './series-json.js';
@@ -57,7 +57,7 @@ const COVERAGE = jsonObject<CalendarCoveragePayload, NonNullable<RecordedBook['c
 
 export const BOOK = jsonObject<BookPayload, BookSource>({
   levels: seriesMember('level', ({ book, dates }) => ({ dates, values: book.levels })),
-  weights: writtenMember((json, { book: { frame }, writeFrame }) => {
+  weights: createWrittenMember((json, { book: { frame }, writeFrame }) => {
     if (frame) writeFrame(frame);
     else json.raw('{"index":[],"columns":[],"data":[]}');
   }),

@@ -1,11 +1,11 @@
-import { roundedOn, roundedValues } from './rounded.js';
+import { roundOnDay, roundValues } from './rounded.js';
 import { createHash } from 'node:crypto';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { recordParts } from '#domain/backtest/run-file/record.js';
 import { VARIANT_BLOCKS } from '#domain/backtest/run-file/schema.js';
 import { formatDay } from '#domain/time/days.js';
 import type { ReturnVariant } from '#domain/market/market-data.js';
-import { lastAtMost } from '#domain/numbers/search.js';
+import { findLastAtMost } from '#domain/numbers/search.js';
 import { panelRows } from './panel-rows.js';
 
 /** Closes of the index of a run: arrays of equal length, by date. */
@@ -27,13 +27,13 @@ export interface ClosesView {
 /** @cost 0.3 us a security held at a close, for the hash of its weights */
 export function closesView(columns: RunColumns): ClosesView {
   const days = columns.i32('days');
-  const first = lastAtMost(columns.i32('indexDays'), days[0]!);
+  const first = findLastAtMost(columns.i32('indexDays'), days[0]!);
   const valuesIn = (block: Parameters<RunColumns['f64']>[0]): Float64Array =>
     columns.f64(block, first, first + days.length);
   const levels = (variant: ReturnVariant): (number | null)[] => {
     const { level } = VARIANT_BLOCKS[variant];
     return columns.has(level)
-      ? numbersIn(roundedValues(columns, { of: 'level', days }, valuesIn(level)))
+      ? numbersIn(roundValues(columns, { of: 'level', days }, valuesIn(level)))
       : Array.from(days, () => null);
   };
   return {
@@ -62,7 +62,7 @@ function compositions(
   const keys = names.map((name) => JSON.stringify(name));
   const closes = Array.from(days, (_, close) => {
     const weights = rows.at(close);
-    const round = roundedOn(columns, 'weights', days[close]!);
+    const round = roundOnDay(columns, 'weights', days[close]!);
     const members = order.flatMap((i) => (weights[i] === 0 ? [] : `${keys[i]}:${JSON.stringify(round(weights[i]!))}`));
     const hash = createHash('sha256')
       .update(`{${members.join(',')}}`)
@@ -77,7 +77,9 @@ function compositions(
   };
 }
 
-/** Names of the run without a bar, by position of the date; none in files of 0.1.0, which have no record. */
+/**
+ * Returns securities of the run without a bar, by position of the date; none for files of 0.1.0, which have no record.
+ */
 function absentNames(columns: RunColumns, days: Int32Array): ReadonlyMap<number, readonly number[]> {
   const absent = new Map<number, number[]>();
   if (!columns.has('record')) return absent;
@@ -85,7 +87,7 @@ function absentNames(columns: RunColumns, days: Int32Array): ReadonlyMap<number,
   const { columns: missing, days: on } = gaps();
   const nameOf = new Map(columns.header.names.map((name, i) => [name, i]));
   for (const [g, day] of on.entries()) {
-    const close = lastAtMost(days, day);
+    const close = findLastAtMost(days, day);
     const name = nameOf.get(identifiers[missing[g]!]!);
     if (days[close] !== day || name === undefined) continue;
     const others = absent.get(close);

@@ -5,12 +5,12 @@ import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import type { RunState } from '#domain/backtest/stale.js';
 import { dayFrom, formatDay } from '#domain/time/days.js';
 import type { Finding } from '#domain/refusals/findings.js';
-import { differingReturns } from './differing-returns.js';
+import { findDifferingReturns } from './differing-returns.js';
 import type { MeasuredVariant } from '#domain/market/market-data.js';
 import { Refusal } from '#domain/refusals/refusal.js';
-import { firstAtLeast, lastAtMost } from '#domain/numbers/search.js';
-import { datedCsv } from './csv-table.js';
-import { jsonObject, numberMember, textMember, valueMember, writtenMember } from './json-object.js';
+import { findFirstAtLeast, findLastAtMost } from '#domain/numbers/search.js';
+import { writeDatedCsv } from './csv-table.js';
+import { jsonObject, numberMember, textMember, valueMember, createWrittenMember } from './json-object.js';
 import type { JsonWriter } from './json-writer.js';
 import { windowText, type AskedWindow } from './run-window.js';
 import { daysToken, writeSeriesBody } from './series-json.js';
@@ -72,7 +72,7 @@ export function compareRuns(
   return {
     days,
     findings: [
-      ...differingReturns(series, 'ids'),
+      ...findDifferingReturns(series, 'ids'),
       ...currencyFindings(series),
       ...(benchmark === null || days.length === ofRuns.length ? [] : [windowCut(benchmark, { ofRuns, days })]),
     ],
@@ -118,8 +118,8 @@ function spanText({ id, days }: ComparedLevels): string {
 }
 
 function within(days: Int32Array, { start, end }: AskedWindow): Int32Array {
-  const from = start === null ? 0 : firstAtLeast(days, dayFrom(start));
-  const to = end === null ? days.length : lastAtMost(days, dayFrom(end)) + 1;
+  const from = start === null ? 0 : findFirstAtLeast(days, dayFrom(start));
+  const to = end === null ? days.length : findLastAtMost(days, dayFrom(end)) + 1;
   return from === 0 && to === days.length ? days : days.slice(from, Math.max(from, to));
 }
 
@@ -207,7 +207,7 @@ const ENTRY = jsonObject<CompareEntry, EntrySource>({
   index_id: textMember(({ entry }) => entry.id),
   return_variant: textMember(({ entry }) => entry.variant),
   currency: textMember(({ entry }) => entry.currency),
-  level: writtenMember((json, { entry: { name, level }, dates }) =>
+  level: createWrittenMember((json, { entry: { name, level }, dates }) =>
     writeSeriesBody(json, { name, dates, values: level }),
   ),
   total_return: numberMember(({ entry: { level } }) => level.at(-1)! / level[0]! - 1),
@@ -224,7 +224,7 @@ const COMPARISON = jsonObject<
   Comparison & Pick<RunNotes, 'states'> & { readonly notes: RunNotes['findings'] }
 >({
   index_ids: valueMember(({ entries }) => entries.map(({ name }) => name)),
-  entries: writtenMember((json, { days, entries, states }) => {
+  entries: createWrittenMember((json, { days, entries, states }) => {
     const dates = daysToken(days);
     json.raw('[');
     entries.forEach((entry, k) => {
@@ -239,7 +239,7 @@ const COMPARISON = jsonObject<
     json.raw(']');
   }),
   correlations: valueMember(({ entries }) => correlationsOf(entries)),
-  findings: writtenMember((json, { findings, notes }) => json.value([...notes, ...findings])),
+  findings: createWrittenMember((json, { findings, notes }) => json.value([...notes, ...findings])),
   observations: numberMember(({ days }) => days.length),
   start: textMember(({ days }) => formatDay(days[0]!)),
   end: textMember(({ days }) => formatDay(days.at(-1)!)),
@@ -252,5 +252,5 @@ export function writeComparison(json: JsonWriter, comparison: Comparison, { stat
 
 /** Returns the levels as CSV: a row a date, a column a run or benchmark. */
 export function comparisonCsv({ days, entries }: Comparison): string {
-  return datedCsv({ days, columns: entries.map(({ name, level }) => ({ name, values: level })) });
+  return writeDatedCsv({ days, columns: entries.map(({ name, level }) => ({ name, values: level })) });
 }

@@ -2,7 +2,7 @@ import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { KEPT_WIDTH, SHARE_CHANGE_WIDTH } from '#domain/backtest/run-file/share-changes.js';
 
 /** Returns the fraction of its weight that each security of a portfolio kept, by date. */
-export function keptWeights(columns: RunColumns): ReadonlyMap<number, number> {
+export function listKeptWeights(columns: RunColumns): ReadonlyMap<number, number> {
   const rows = columns.has('keptShares') ? columns.f64('keptShares') : new Float64Array(0);
   return new Map(
     Array.from({ length: rows.length / KEPT_WIDTH }, (_, i) => [rows[KEPT_WIDTH * i]!, rows[KEPT_WIDTH * i + 1]!]),

@@ -20,7 +20,7 @@ export function csvTable(header: readonly string[], rows: Iterable<readonly Cell
 }
 
 /** Writes a table of numbers by date as CSV. Numbers that are not finite are empty. @cost about 100 ns a number */
-export function datedCsv({ days, columns }: DatedTable): string {
+export function writeDatedCsv({ days, columns }: DatedTable): string {
   const header = ['date', ...columns.map(({ name }) => name)];
   return csvTable(
     header,

@@ -9,7 +9,7 @@ import {
   type AttributionModel,
   type FactorAttribution,
 } from '#domain/risk/factors/factor-attribution.js';
-import { lastAtMost } from '#domain/numbers/search.js';
+import { findLastAtMost } from '#domain/numbers/search.js';
 import type { Served } from './preview.js';
 import { readWindow, windowWithin, type AskedWindow } from './run-window.js';
 
@@ -32,7 +32,7 @@ export function factorAttributionView(
   const attribution = factorAttribution({
     window: market,
     model,
-    sessions: ends.map((day) => lastAtMost(sm.sessions, day)),
+    sessions: ends.map((day) => findLastAtMost(sm.sessions, day)),
     columns: Int32Array.from(header.names, (name) => sm.columnOf(name)),
     returns: returnsOf(run.f64('level', from, to + 1)),
     days: ends,

@@ -3,7 +3,7 @@ import type { FactorModel } from '#domain/risk/factor-model.js';
 import type { EstimatedFactors } from '#domain/risk/factors/estimate-factors.js';
 
 /** Returns the factors of an imported model. */
-export function importedFactors({ factors, covariance }: FactorModel): FactorModelPayload {
+export function toImportedFactors({ factors, covariance }: FactorModel): FactorModelPayload {
   const K = factors.length;
   return {
     r_squared: null,

@@ -4,28 +4,28 @@ import { brinsonFachler, type GroupedPeriod } from '#domain/analytics/brinson.js
 import { reconciles } from '#domain/analytics/linking.js';
 import { returnsOf } from '#domain/analytics/series.js';
 import { driftOf, type Book } from '#domain/books/book.js';
-import { wholeTransfers } from '#domain/books/transfers.js';
+import { listTransfers } from '#domain/books/transfers.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { formatDay, formatDayTimestamp, type Day } from '#domain/time/days.js';
 import { compareText } from '#domain/refusals/findings.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import type { MeasuredVariant } from '#domain/market/market-data.js';
-import { firstAtLeast, lastAtMost } from '#domain/numbers/search.js';
+import { findFirstAtLeast, findLastAtMost } from '#domain/numbers/search.js';
 import type { Served } from './preview.js';
-import { differingReturns } from './differing-returns.js';
+import { findDifferingReturns } from './differing-returns.js';
 import { readWindow, windowWithin, type AskedWindow } from './run-window.js';
 
 export interface GroupsInput {
   readonly window: AskedWindow;
   /** Reference column by which securities are grouped. */
   readonly by: string;
-  /** Group of a name as known on a day. */
+  /** Returns the group of a security as known on a day. */
   groupOf(name: string, day: Day): string;
   /** Benchmark index, run from its definition, or null. */
   readonly benchmark: { readonly id: string; readonly book: Book; readonly variant: MeasuredVariant } | null;
 }
 
-/** The group of what is not invested, and of what an overlay earns by itself. */
+/** Group of the part that is not invested, and of the returns that an overlay itself earns. */
 const CASH = 'CASH';
 
 /**
@@ -87,7 +87,7 @@ export function groupsView(columns: RunColumns, input: GroupsInput): Served<Grou
     requested_end: asked.end ?? formatDay(days.at(-1)!),
     start: formatDayTimestamp(days[from + 1]!),
     end: formatDayTimestamp(days[to]!),
-    findings: benchmark === null ? [] : differingReturns([{ id, variant }, benchmark], 'benchmark'),
+    findings: benchmark === null ? [] : findDifferingReturns([{ id, variant }, benchmark], 'benchmark'),
   };
 }
 
@@ -182,7 +182,7 @@ interface BookGrouping extends Grouping {
 /** The periods of a book without costs by group. @throws Refusal NO_COMMON_DATES */
 function groupedBook(book: Book, { days, ...grouping }: BookGrouping): Periods {
   const { sm, from, length, columns, weights, events, overlay } = book;
-  const first = lastAtMost(sm.sessions, days[0]!) - from;
+  const first = findLastAtMost(sm.sessions, days[0]!) - from;
   for (let t = 0; t < days.length; t++) {
     if (first < 0 || first + t >= length || sm.sessions[from + first + t] !== days[t]) {
       const covered = `${formatDay(sm.sessions[from]!)} to ${formatDay(sm.sessions[from + length - 1]!)}`;
@@ -211,12 +211,12 @@ function groupedBook(book: Book, { days, ...grouping }: BookGrouping): Periods {
 
 /** Dividends and adjusted closes of a book, by slot. */
 function earningsOf(book: Book): { addTo(parts: Float64Array, at: number): void } {
-  const transfers = wholeTransfers(book);
+  const transfers = listTransfers(book);
   if (transfers === undefined) return { addTo: () => {} };
   const { at: dated, slot, dividends, moved } = transfers;
   return {
     addTo(parts, at) {
-      for (let i = firstAtLeast(dated, at); i < dated.length && dated[i] === at; i++)
+      for (let i = findFirstAtLeast(dated, at); i < dated.length && dated[i] === at; i++)
         parts[slot[i]!]! += dividends[i]! + moved[i]!;
     },
   };

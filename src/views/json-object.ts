@@ -5,7 +5,7 @@ import { writeSeriesBody } from './series-json.js';
 /** A JSON object as it was parsed. */
 export type StoredObject = Readonly<Record<string, unknown>>;
 
-/** How a member of type V is written from a source. */
+/** Writer of a member of type V from a source. */
 export interface Member<V, S> {
   readonly write: (json: JsonWriter, source: S) => void;
   /** Returns true if an object has the member. Default: always. */
@@ -77,7 +77,7 @@ export function valueMember<V, S>(of: (source: S) => V): Member<V, S> {
 }
 
 /** Creates a member with its own writing function. */
-export function writtenMember<V, S>(write: (json: JsonWriter, source: S) => void): Member<V, S> {
+export function createWrittenMember<V, S>(write: (json: JsonWriter, source: S) => void): Member<V, S> {
   return { write };
 }
 

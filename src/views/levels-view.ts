@@ -4,10 +4,10 @@ import { VARIANT_BLOCKS } from '#domain/backtest/run-file/schema.js';
 import { dayFrom } from '#domain/time/days.js';
 import { RETURN_VARIANTS, type ReturnVariant } from '#domain/market/market-data.js';
 import { Refusal } from '#domain/refusals/refusal.js';
-import { firstAtLeast, lastAtMost } from '#domain/numbers/search.js';
+import { findFirstAtLeast, findLastAtMost } from '#domain/numbers/search.js';
 import { jsonObject, seriesMember, textMember } from './json-object.js';
 import type { JsonWriter } from './json-writer.js';
-import { roundedValues } from './rounded.js';
+import { roundValues } from './rounded.js';
 import { daysToken } from './series-json.js';
 
 export interface LevelsQuery {
@@ -28,8 +28,8 @@ export interface IndexLevels {
 /** @throws Refusal VARIANT_NOT_AVAILABLE if the prices of the run do not permit the variant */
 export function indexLevels(columns: RunColumns, { variant, start, end }: LevelsQuery): IndexLevels {
   const days = columns.i32('indexDays');
-  const from = start === null ? 0 : firstAtLeast(days, dayFrom(start));
-  const to = Math.max(from, end === null ? days.length : lastAtMost(days, dayFrom(end)) + 1);
+  const from = start === null ? 0 : findFirstAtLeast(days, dayFrom(start));
+  const to = Math.max(from, end === null ? days.length : findLastAtMost(days, dayFrom(end)) + 1);
   const chosen = variant ?? columns.header.variant;
   const { level, divisor } = VARIANT_BLOCKS[chosen];
   if (!columns.has(level)) throw notAvailable(columns, chosen);
@@ -43,9 +43,9 @@ export function indexLevels(columns: RunColumns, { variant, start, end }: Levels
 }
 
 /** Index levels with the decimals of the document. */
-export function shownLevels(columns: RunColumns, query: LevelsQuery): IndexLevels {
+export function roundLevels(columns: RunColumns, query: LevelsQuery): IndexLevels {
   const { days, levels, ...others } = indexLevels(columns, query);
-  return { ...others, days, levels: roundedValues(columns, { of: 'level', days }, levels) };
+  return { ...others, days, levels: roundValues(columns, { of: 'level', days }, levels) };
 }
 
 function notAvailable(columns: RunColumns, variant: ReturnVariant): Refusal {

@@ -51,6 +51,7 @@ export function toOptimisationResult(
     objective: trackingVariance(run.problem, solution.weights),
     bound: outcome.bound,
     gap: Math.max(0, solution.objective - solution.bound) / Math.max(Math.abs(solution.objective), 1e-18),
+    proof: run.proof,
     expected_return: outcome.expectedReturn,
     volatility: outcome.volatility,
     costs: outcome.costs,
@@ -91,7 +92,7 @@ function riskModelOf(
     return { model_id: modelId, settings: { ...settings }, ...rest };
   }
   const estimator = RiskEstimator.parse(asked ?? {}); // A stored model was returned above.
-  const { first, last, sessions } = observed!; // So was its window.
+  const { first, last, sessions } = observed!; // Its window was returned as well.
   return {
     model_id: null,
     estimator: estimator.estimator,
@@ -269,7 +270,7 @@ function toPreviewConstraint(
   };
 }
 
-/** One side per row and side: of an expanded row its tightest member. */
+/** Returns one side per row and side: for an expanded row its tightest member. */
 function tightest(sides: readonly RowSide[]): RowSide[] {
   const results = new Map<string, RowSide>();
   for (const side of sides) {

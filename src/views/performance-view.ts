@@ -4,11 +4,11 @@ import type { RunMetrics } from '#contract/analytics/runs.js';
 import type { SeriesPayload } from '#contract/common.js';
 import { benchmarkStatistics, drawdowns, returnStatistics } from '#domain/analytics/return-statistics.js';
 import { monthlyReturns } from '#domain/analytics/rolling.js';
-import { annualReturns, backtestMetrics, drawdownOf, rebase } from '#domain/analytics/series.js';
+import { computeAnnualReturns, backtestMetrics, drawdownOf, rebase } from '#domain/analytics/series.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { formatDay } from '#domain/time/days.js';
 import type { ReturnVariant } from '#domain/market/market-data.js';
-import { lastAtMost } from '#domain/numbers/search.js';
+import { findLastAtMost } from '#domain/numbers/search.js';
 import { indexLevels } from './levels-view.js';
 import { windowWithin, type AskedWindow } from './run-window.js';
 
@@ -64,7 +64,7 @@ export function performanceView(columns: RunColumns, { of, variant, ...window }:
       depth,
       sessions: (recovery ?? dates.length - 1) - peak,
     })),
-    annual_returns: Object.fromEntries(annualReturns(days, level).map(([year, value]) => [String(year), value])),
+    annual_returns: Object.fromEntries(computeAnnualReturns(days, level).map(([year, value]) => [String(year), value])),
     monthly_returns: Object.fromEntries(
       monthlyReturns(days, level).map(({ year, month, value }) => [`${year}-${String(month).padStart(2, '0')}`, value]),
     ),
@@ -86,7 +86,7 @@ export function indexOn(columns: RunColumns, days: Int32Array, variant: ReturnVa
   const own = columns.i32('indexDays');
   const level =
     variant === null ? columns.f64('indexLevel') : indexLevels(columns, { variant, start: null, end: null }).levels;
-  return Float64Array.from(days, (day) => level[lastAtMost(own, day)]!);
+  return Float64Array.from(days, (day) => level[findLastAtMost(own, day)]!);
 }
 
 /** Returns the benchmark on the dates that it shares with a window; null if there is none. */
@@ -109,8 +109,8 @@ interface SharedDates {
 function sharedWithBenchmark(columns: RunColumns, days: Int32Array): SharedDates | null {
   if (!columns.has('benchmarkDays')) return null;
   const shared = columns.i32('benchmarkDays');
-  const from = lastAtMost(shared, days[0]! - 1) + 1;
-  const to = lastAtMost(shared, days.at(-1)!) + 1;
+  const from = findLastAtMost(shared, days[0]! - 1) + 1;
+  const to = findLastAtMost(shared, days.at(-1)!) + 1;
   return from >= to ? null : { days: shared.subarray(from, to), benchmark: columns.f64('benchmarkLevel', from, to) };
 }
 
@@ -125,7 +125,7 @@ function benchmarkFigures(
   const shared = sharedWithBenchmark(columns, days);
   if (shared === null || shared.days.length < 3) return null;
   return benchmarkStatistics(
-    Float64Array.from(shared.days, (day) => level[lastAtMost(days, day)]!),
+    Float64Array.from(shared.days, (day) => level[findLastAtMost(days, day)]!),
     shared.benchmark,
     periodsPerYear(shared.days),
   );

@@ -5,7 +5,7 @@ import { TRADE_REASONS } from '#domain/books/trades.js';
 import { formatDay } from '#domain/time/days.js';
 import { compareText } from '#domain/refusals/findings.js';
 import type { FrameWriter } from './book-json.js';
-import { jsonObject, numberMember, seriesMember, textMember, writtenMember } from './json-object.js';
+import { jsonObject, numberMember, seriesMember, textMember, createWrittenMember } from './json-object.js';
 import { jsonToken, type JsonWriter } from './json-writer.js';
 import { daysToken, dayText } from './series-json.js';
 
@@ -54,15 +54,15 @@ export const PORTFOLIO = jsonObject<PortfolioBookPayload, PortfolioSource>({
     }) => ({ dates, values: behindCapital(initialCapital, value) }),
   ),
   portfolio_id: textMember(({ record }) => `portfolio-${record.runId}`.slice(0, PORTFOLIO_ID_LENGTH)),
-  positions: writtenMember((json, { record, text }) => writePositions(json, record.portfolio, text)),
+  positions: createWrittenMember((json, { record, text }) => writePositions(json, record.portfolio, text)),
   positions_total: numberMember(({ record }) => record.portfolio.positions.total),
   transactions_total: {
     ...numberMember(({ record }: PortfolioSource) => record.portfolio.transactions.total),
     // Version 0.1.0 returned all rows.
     older: ({ transactions }) => rowsIn(transactions),
   },
-  transactions: writtenMember((json, { record, text }) => writeTransactions(json, record.portfolio, text)),
-  weights: writtenMember((_json, { record, writeFrame }) => writeFrame(record.portfolio.frame)),
+  transactions: createWrittenMember((json, { record, text }) => writeTransactions(json, record.portfolio, text)),
+  weights: createWrittenMember((_json, { record, writeFrame }) => writeFrame(record.portfolio.frame)),
   weights_dates_total: numberMember(({ record }) => record.portfolio.days.length),
 });
 
@@ -183,7 +183,7 @@ function writeLabels(json: JsonWriter, count: number): void {
 }
 
 /** Orders that could not be filled on their session, by date then name. */
-export function unfilledPayload(unfilled: readonly RecordedOrder[]): UnfilledOrderPayload[] {
+export function toUnfilledPayload(unfilled: readonly RecordedOrder[]): UnfilledOrderPayload[] {
   const rows = unfilled.map(({ day, identifier, side, target, held, notional, reason, filledDay }) => ({
     date: formatDay(day),
     asset_id: identifier,

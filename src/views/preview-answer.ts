@@ -4,7 +4,7 @@ import { swapsDecidedOn } from '#domain/books/named-swaps.js';
 import { previewFirstOverlay, previewOverlay } from '#domain/books/preview-overlay.js';
 import { ruleOn } from '#domain/books/rule-on.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
-import { asOfFindings } from '#domain/checks/as-of-findings.js';
+import { checkAsOf } from '#domain/checks/as-of-findings.js';
 import { assumptionFindings } from '#domain/checks/assumptions.js';
 import { lookAheadFindings } from '#domain/checks/look-ahead.js';
 import { isDerivedDocument, isOverlayDocument, type IndexDocument } from '#domain/documents/index-document.js';
@@ -28,7 +28,9 @@ export interface PreviewQuestion {
   readonly asOf: string | null;
   readonly engine: Engine;
   composerUntil(until: Day): Composer;
-  /** First day of which a stored risk model knows, YYYY-MM-DD. */
+  /**
+   * Returns the first day whose decisions may use a stored risk model, YYYY-MM-DD; undefined if the model is unknown.
+   */
   observedEndOf(modelId: string): string | undefined;
 }
 
@@ -42,7 +44,7 @@ export function previewAnswer(question: PreviewQuestion) {
   const composer = composerUntil(day);
   const document = composer.document(indexId);
   const answer = answerOf(question, composer, day);
-  const late = asked === null ? [] : asOfFindings(asked, market.dates);
+  const late = asked === null ? [] : checkAsOf(asked, market.dates);
   const assumptions = assumptionFindings({
     document,
     treatment: composer.treatment(indexId),

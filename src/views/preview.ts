@@ -71,7 +71,7 @@ export function toPreviewResponse(
     cap: decision.cap,
     cap_redistributed: decision.redistributed,
     findings: decision.findings,
-    ...(rule === null ? {} : { limits: decidedLimits(resolved, rule) }),
+    ...(rule === null ? {} : { limits: computeDecidedLimits(resolved, rule) }),
   };
 }
 
@@ -110,7 +110,7 @@ export function toOverlayPreview(
 }
 
 /** Returns the distance of decided weights from the rule whose breach triggers a rebalance. */
-export function decidedLimits(
+export function computeDecidedLimits(
   { sm, session, decision }: ResolvedPreview,
   rule: LimitRuleName,
 ): PreviewResponse['limits'] {

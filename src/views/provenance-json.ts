@@ -4,7 +4,7 @@ import type { RunRecord } from '#domain/backtest/record/schema.js';
 import { formatDay } from '#domain/time/days.js';
 import type { StoredFullRunReason } from '#domain/documents/full-run-reasons.js';
 import type { Finding } from '#domain/refusals/findings.js';
-import { jsonObject, textMember, valueMember, writtenMember, type Members } from './json-object.js';
+import { jsonObject, textMember, valueMember, createWrittenMember, type Members } from './json-object.js';
 
 /** Provenance of a run. */
 export interface RunStamp {
@@ -48,7 +48,7 @@ export function gapsAndPricing<S extends GapsAndPricing>(): Members<
   S
 > {
   return {
-    price_gaps: writtenMember((json, { run }) => {
+    price_gaps: createWrittenMember((json, { run }) => {
       json.raw('[');
       for (let i = 0; i < run.gaps.days.length; i++) {
         if (i > 0) json.raw(',');
@@ -56,7 +56,7 @@ export function gapsAndPricing<S extends GapsAndPricing>(): Members<
       }
       json.raw(']');
     }),
-    rebalance_pricing: writtenMember((json, { run: { pricing } }) => {
+    rebalance_pricing: createWrittenMember((json, { run: { pricing } }) => {
       json.raw('[');
       for (let i = 0; i < pricing.dates.length; i++) {
         if (i > 0) json.raw(',');
@@ -80,7 +80,7 @@ type Provenance = Pick<
 /** Returns the findings and the provenance of a run. */
 export function provenance<S extends Stamped>(): Members<Provenance, S> {
   return {
-    findings: writtenMember((json, { run }) => json.value(run.findings)),
+    findings: createWrittenMember((json, { run }) => json.value(run.findings)),
     run_hash: textMember(({ stamp }) => stamp.runHash),
     store_content_hash: textMember(({ stamp }) => stamp.storeContentHash),
     engine_version: textMember(({ stamp }) => stamp.engineVersion),

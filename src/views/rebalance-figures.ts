@@ -2,7 +2,7 @@ import { drift } from '#domain/analytics/concentration.js';
 import type { RebalanceCause } from '#domain/schedule/rebalance-causes.js';
 import type { StoredRebalance } from '#domain/backtest/run-file/header.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
-import { lastAtMost } from '#domain/numbers/search.js';
+import { findLastAtMost } from '#domain/numbers/search.js';
 
 /** A rebalance with the weights around it, [H] each. */
 export interface WeightsAround {
@@ -23,7 +23,7 @@ export function weightsAround(columns: RunColumns): (r: number) => WeightsAround
   return (r) => {
     const { at } = header.rebalances[r]!;
     const target = rowAt('targets', r);
-    const event = lastAtMost(eventAt, at);
+    const event = findLastAtMost(eventAt, at);
     const isEvent = event >= 0 && eventAt[event] === at;
     return {
       target,
@@ -42,8 +42,8 @@ export interface RebalanceFigures {
   readonly constituents: number;
   readonly grossConstituents: number;
   /**
-   * Number of securities with a weight that were not held just before, all of them at the first rebalance; then of
-   * those that were held before and are not any more.
+   * Number of securities with a weight that were not held just before (at the first rebalance, all of them); then the
+   * number of securities that are no longer held.
    */
   readonly added: number;
   readonly removed: number;
@@ -51,7 +51,10 @@ export interface RebalanceFigures {
   readonly cap: number | null;
   readonly capped: number;
   readonly redistributed: number;
-  /** One-way turnover against the weights just before the trades; null if the portfolio was bought, or before. */
+  /**
+   * One-way turnover relative to the weights just before the trades; null at or before the first purchase of the
+   * portfolio.
+   */
   readonly turnover: number | null;
 }
 

@@ -5,8 +5,8 @@ import { dayFrom, formatDay } from '#domain/time/days.js';
 import { isReviewed } from '#domain/schedule/rebalance-causes.js';
 import { compareText } from '#domain/refusals/findings.js';
 import { Refusal } from '#domain/refusals/refusal.js';
-import { roundedOn } from './rounded.js';
-import { storedDate } from './weights-view.js';
+import { roundOnDay } from './rounded.js';
+import { findStoredDate } from './weights-view.js';
 import { rebalanceFigures, weightsAround, type WeightsAround } from './rebalance-figures.js';
 
 type RebalanceRow = RebalanceList['rebalances'][number];
@@ -30,7 +30,7 @@ export function rebalanceView(columns: RunColumns, asked: string): RebalanceView
   const { header } = columns;
   const days = columns.i32('days');
   const day = dayFrom(asked);
-  const r = header.rebalances.findLastIndex((stored) => storedDate(stored, days, day) <= day);
+  const r = header.rebalances.findLastIndex((stored) => findStoredDate(stored, days, day) <= day);
   if (r < 0)
     throw new Refusal('NO_DATA_AT_DATE', `${asked} is before the first rebalance, ${header.rebalances[0]!.date}.`);
   const decisions = readDecisions(columns);
@@ -112,7 +112,7 @@ function namesOf(
   const { names, rebalances } = columns.header;
   const H = names.length;
   const uncapped = columns.f64('raw', r * H, (r + 1) * H);
-  const round = roundedOn(columns, 'weights', dayFrom(rebalances[r]!.date));
+  const round = roundOnDay(columns, 'weights', dayFrom(rebalances[r]!.date));
   const tradeOf = tradesAt(rebalances[r]!.at, decisions);
   return names
     .map((identifier, i) => ({

@@ -3,7 +3,7 @@ import type { RecordedBook, RunRecord } from '#domain/backtest/record/schema.js'
 import { BOOK, bookSource, createFrameWriter, type FrameWriter } from './book-json.js';
 import { jsonObject, objectMember, textMember, valueMember, type Member } from './json-object.js';
 import { createJsonWriter, type JsonWriter } from './json-writer.js';
-import { PORTFOLIO, portfolioSource, unfilledPayload } from './portfolio-json.js';
+import { PORTFOLIO, portfolioSource, toUnfilledPayload } from './portfolio-json.js';
 import { gapsAndPricing, provenance, type RunStamp } from './provenance-json.js';
 
 /** Writes a BacktestResultSummary, the record of a run. Equal records and stamps give equal bytes. */
@@ -31,7 +31,7 @@ const RECORD = jsonObject<BacktestResultSummary, RecordSource>({
   portfolio: objectMember(PORTFOLIO, ({ run, writeFrame }) => portfolioSource(run, writeFrame)),
   ...gapsAndPricing<RecordSource>(),
   run_at: textMember(({ stamp }) => stamp.runAt),
-  unfilled: valueMember(({ run }) => unfilledPayload(run.unfilled)),
+  unfilled: valueMember(({ run }) => toUnfilledPayload(run.unfilled)),
   ...provenance<RecordSource>(),
 });
 
@@ -48,7 +48,7 @@ export function writeRecord(json: JsonWriter, run: RunRecord, stamp: RunStamp): 
 }
 
 /** Returns a record as it was stored by an earlier version, with the members of today. */
-export function upgradedRecord(stored: unknown): unknown {
+export function upgradeRecord(stored: unknown): unknown {
   return RECORD.upgrade(stored);
 }
 

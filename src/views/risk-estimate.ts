@@ -7,11 +7,11 @@ import { growthTerms, securityTerms, type GrowthTerms } from '#domain/index-math
 import type { MarketData } from '#domain/market/market-data.js';
 import { narrowMarket } from '#domain/market/narrow-market.js';
 import { alignMarket, type SessionMarket } from '#domain/market/session-market.js';
-import { firstAtLeast, lastAtMost } from '#domain/numbers/search.js';
+import { findFirstAtLeast, findLastAtMost } from '#domain/numbers/search.js';
 import { Refusal } from '#domain/refusals/refusal.js';
-import { overAskedRange } from '#domain/risk/asked-range.js';
+import { estimateOverRange } from '#domain/risk/asked-range.js';
 import { dailyReturns } from '#domain/risk/daily-returns.js';
-import { estimateFrom } from '#domain/risk/estimate-risk-model.js';
+import { estimateFrom, estimatePanel, type RiskModelEstimate } from '#domain/risk/estimate-risk-model.js';
 import { isFactorEstimator } from '#domain/risk/factor-model.js';
 import { returnSpan, returnsOf, type ReturnSource } from '#domain/risk/return-panel.js';
 import type { Estimator, RiskDiagnosticsPayload, RiskModelRequest } from '#domain/risk/risk-model-document.js';
@@ -46,35 +46,55 @@ type OnStage = (stage: EstimateStage, covariance: Float64Array) => void;
 /** Reads the returns of an estimate; the estimate itself runs inside an engine's scope. @throws Refusal RISK_INSUFFICIENT_DATA */
 export function preparedEstimate(input: EstimateInput) {
   const { market, request } = input;
-  const returns = overAskedRange(request, market, () => readReturns(input));
-  const { sm } = returns;
-  return (engine: Engine, onStage: OnStage = () => {}) => {
-    const { coverage, diagnostics, covariance, factors } = overAskedRange(request, market, () =>
-      estimateFrom(engine, returns, request, onStage),
-    );
-    const span = returnSpan(sm, coverage);
-    const assetIds = Array.from(coverage.columns, (column) => sm.identifiers[column]!);
-    return {
-      covariance,
-      factors: factors === null ? null : factors.model,
-      assetIds,
-      diagnostics: {
-        assets: assetIds.length,
-        observations: coverage.sessions.length,
-        average_correlation: diagnostics.averageCorrelation,
-        condition_number: diagnostics.conditionNumber,
-        intensity: diagnostics.intensity,
-        positive_semi_definite: diagnostics.isPositiveSemiDefinite,
-        repaired: diagnostics.isRepaired,
-        smallest_eigenvalue: diagnostics.smallestEigenvalue,
-        target: request.estimator === 'shrinkage' ? request.target : null,
-      } satisfies RiskDiagnosticsPayload,
-      factorModel: factors && factorModelPayload(factors),
-      excluded: Object.fromEntries([...coverage.excluded].map(([column, why]) => [sm.identifiers[column]!, why])),
-      observedStart: formatDay(span.first),
-      observedEnd: formatDay(span.last),
-      precision: engine.precision,
-    };
+  const returns = estimateOverRange(request, market, () => readReturns(input));
+  const describe = (estimate: DescribedEstimate) => describeEstimate(returns, request, estimate);
+  return {
+    /** Securities that can be estimated. */
+    securities: returns.coverage.columns.length,
+    /** Estimates the whole matrix. */
+    whole: (engine: Engine, onStage: OnStage = () => {}) => {
+      const { covariance, ...estimate } = estimateOverRange(request, market, () =>
+        estimateFrom(engine, returns, request, onStage),
+      );
+      return { covariance, ...describe(estimate), precision: engine.precision };
+    },
+    /** Estimates without the matrix. */
+    panel: (engine: Engine) => estimateOverRange(request, market, () => estimatePanel(engine, returns, request)),
+    describe,
+  };
+}
+
+export type PreparedEstimate = ReturnType<typeof preparedEstimate>;
+
+/** Estimate without its matrix. */
+type DescribedEstimate = Omit<RiskModelEstimate, 'covariance'>;
+
+/** Returns the members of a model other than its matrix. */
+function describeEstimate(
+  { sm }: ReturnSource,
+  request: RiskModelRequest,
+  { coverage, diagnostics, factors }: DescribedEstimate,
+) {
+  const span = returnSpan(sm, coverage);
+  const assetIds = Array.from(coverage.columns, (column) => sm.identifiers[column]!);
+  return {
+    factors: factors === null ? null : factors.model,
+    assetIds,
+    diagnostics: {
+      assets: assetIds.length,
+      observations: coverage.sessions.length,
+      average_correlation: diagnostics.averageCorrelation,
+      condition_number: diagnostics.conditionNumber,
+      intensity: diagnostics.intensity,
+      positive_semi_definite: diagnostics.isPositiveSemiDefinite,
+      repaired: diagnostics.isRepaired,
+      smallest_eigenvalue: diagnostics.smallestEigenvalue,
+      target: request.estimator === 'shrinkage' ? request.target : null,
+    } satisfies RiskDiagnosticsPayload,
+    factorModel: factors && factorModelPayload(factors),
+    excluded: Object.fromEntries([...coverage.excluded].map(([column, why]) => [sm.identifiers[column]!, why])),
+    observedStart: formatDay(span.first),
+    observedEnd: formatDay(span.last),
   };
 }
 
@@ -90,15 +110,15 @@ function readReturns({ market, calendars, universe, request }: EstimateInput): R
   }
   const sm =
     universe.kind === 'names'
-      ? ownDays(market, calendars, { identifiers: universe.identifiers, estimator: request.estimator, from, to })
+      ? createOwnDays(market, calendars, { identifiers: universe.identifiers, estimator: request.estimator, from, to })
       : marketOn({ market, calendars, code: universe.calendar });
   const asked = knownAmong(universe.kind === 'names' ? universe.identifiers : universe.held(), sm.columnOf);
   const window = {
     sm,
     growth: growthOf(sm, terms),
     datapoints: datapointsOf(sm, universe.kind === 'names' ? null : universe),
-    from: from === null ? 0 : firstAtLeast(sm.sessions, from),
-    to: to === null ? sm.sessions.length - 1 : lastAtMost(sm.sessions, to),
+    from: from === null ? 0 : findFirstAtLeast(sm.sessions, from),
+    to: to === null ? sm.sessions.length - 1 : findLastAtMost(sm.sessions, to),
   };
   return returnsOf(window, asked);
 }
@@ -126,7 +146,7 @@ interface OwnDays {
 }
 
 /** Creates the axis of plain securities: the days of the window on which one of them has a bar. */
-export function ownDays(
+export function createOwnDays(
   market: MarketData,
   calendars: Calendars,
   { identifiers, estimator, from, to }: OwnDays,
@@ -138,13 +158,15 @@ export function ownDays(
 }
 
 function termsOf(universe: EstimateUniverse, variant: 'total' | 'price'): GrowthTerms {
-  return universe.kind === 'run' ? growthTerms(universe.treatment, universe.currency, variant) : plainTerms(variant);
+  return universe.kind === 'run'
+    ? growthTerms(universe.treatment, universe.currency, variant)
+    : createPlainTerms(variant);
 }
 
 /**
  * Returns terms of individual securities: dividends by the request, splits and special dividends applied, each in its
  * own currency.
  */
-export function plainTerms(variant: 'total' | 'price'): GrowthTerms {
+export function createPlainTerms(variant: 'total' | 'price'): GrowthTerms {
   return securityTerms(variant, '');
 }

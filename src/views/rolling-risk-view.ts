@@ -2,7 +2,7 @@ import type { RiskMemory, RiskReference, RollingRisk } from '#domain/analytics/r
 import type { RollingRiskView } from '#contract/rolling-risk.js';
 import type { Stateless } from '#contract/run-state.js';
 import { LIMITS } from '#domain/refusals/limits.js';
-import { jsonObject, textMember, valueMember, writtenMember } from './json-object.js';
+import { jsonObject, textMember, valueMember, createWrittenMember } from './json-object.js';
 import type { JsonWriter } from './json-writer.js';
 import { writeDatedTable } from './table-json.js';
 
@@ -37,7 +37,7 @@ const ROLLING_RISK = jsonObject<Stateless<RollingRiskView>, RollingRiskInput>({
   half_life: valueMember(({ memory }) => ('halfLife' in memory ? memory.halfLife : null)),
   against: textMember(({ against }) => against),
   benchmark_id: valueMember(({ benchmarkId }) => benchmarkId),
-  risk: writtenMember((json, { memory, against, days, risk }) => {
+  risk: createWrittenMember((json, { memory, against, days, risk }) => {
     const hidden = Math.max(0, firstShown(memory) - risk.from);
     writeDatedTable(json, {
       days: days.subarray(risk.from + hidden),

@@ -12,19 +12,19 @@ export function decimalsOn({ header }: Pick<RunColumns, 'header'>, of: Rounded, 
 }
 
 /** Returns figures of a day as displayed. */
-export function roundedOn(columns: Pick<RunColumns, 'header'>, of: Rounded, day: Day): (value: number) => number {
+export function roundOnDay(columns: Pick<RunColumns, 'header'>, of: Rounded, day: Day): (value: number) => number {
   const decimals = decimalsOn(columns, of, day);
   return decimals === undefined ? (value) => value : (value) => roundHalfAway(value, decimals);
 }
 
 /** Returns values as displayed on their days; the given ones if nothing is rounded. */
-export function roundedValues(
+export function roundValues(
   columns: Pick<RunColumns, 'header'>,
   { of, days }: { readonly of: Rounded; readonly days: Int32Array },
   values: Float64Array,
 ): Float64Array {
   const { rounding, amended } = columns.header;
   if (amended === undefined && rounding?.[of] === undefined) return values;
-  if (amended === undefined) return values.map(roundedOn(columns, of, 0));
-  return values.map((value, t) => roundedOn(columns, of, days[t]!)(value));
+  if (amended === undefined) return values.map(roundOnDay(columns, of, 0));
+  return values.map((value, t) => roundOnDay(columns, of, days[t]!)(value));
 }

@@ -16,7 +16,7 @@ import {
   textMember,
   upgradeItems,
   valueMember,
-  writtenMember,
+  createWrittenMember,
 } from './json-object.js';
 import { createJsonWriter, type JsonWriter } from './json-writer.js';
 import { gapsAndPricing, provenance, type RunStamp } from './provenance-json.js';
@@ -55,7 +55,7 @@ interface DatedSource extends ResultSource {
 }
 
 const RESULT = jsonObject<BacktestRunResult, DatedSource>({
-  annual_returns: writtenMember((json, { run }) => {
+  annual_returns: createWrittenMember((json, { run }) => {
     json.raw('{');
     run.annualReturns.forEach(([year, value], i) => {
       json.raw(`${i === 0 ? '' : ','}"${year}":`);
@@ -89,7 +89,7 @@ const RESULT = jsonObject<BacktestRunResult, DatedSource>({
 });
 
 /** Returns a result as it was stored by an earlier version, with the members of today. */
-export function upgradedResult(stored: unknown): unknown {
+export function upgradeResult(stored: unknown): unknown {
   return RESULT.upgrade(stored);
 }
 
@@ -97,7 +97,7 @@ export function upgradedResult(stored: unknown): unknown {
 export function writeResult(json: JsonWriter, source: ResultSource): void {
   const { days } = source.run;
   const dates = daysToken(days);
-  const later = dates.subarray(dayText(days[0]!).length + 1); // Without the first and its comma.
+  const later = dates.subarray(dayText(days[0]!).length + 1); // Without the first one and its comma.
   RESULT.write(json, { ...source, dates, later });
 }
 

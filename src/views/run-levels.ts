@@ -1,5 +1,5 @@
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
-import { lastAtMost } from '#domain/numbers/search.js';
+import { findLastAtMost } from '#domain/numbers/search.js';
 
 /** Levels of a stored run and of its index on the dates of the run, [T] each. */
 export interface RunLevelSeries {
@@ -12,6 +12,6 @@ export function runLevels(columns: RunColumns): RunLevelSeries {
   const days = columns.i32('days').slice();
   const indexDays = columns.i32('indexDays');
   const indexLevel = columns.f64('indexLevel');
-  const index = Float64Array.from(days, (day) => indexLevel[Math.max(0, lastAtMost(indexDays, day))]!);
+  const index = Float64Array.from(days, (day) => indexLevel[Math.max(0, findLastAtMost(indexDays, day))]!);
   return { days, level: columns.f64('level').slice(), index };
 }

@@ -1,9 +1,9 @@
 import { TRANSFER_WIDTH } from '#domain/backtest/run-file/dividends.js';
-import { keptWeights } from './count-changes.js';
+import { listKeptWeights } from './count-changes.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { dayFrom, formatDay } from '#domain/time/days.js';
 import { Refusal } from '#domain/refusals/refusal.js';
-import { firstAtLeast, lastAtMost } from '#domain/numbers/search.js';
+import { findFirstAtLeast, findLastAtMost } from '#domain/numbers/search.js';
 import { panelRows, type PanelRows } from './panel-rows.js';
 
 /** Window as requested: YYYY-MM-DD, null if not given. */
@@ -26,8 +26,8 @@ export interface Span {
 
 /** Shrinks a window to available dates. @throws Refusal RANGE_TOO_SHORT if it has no whole period */
 export function windowWithin(days: Int32Array, { start, end }: AskedWindow): Span {
-  const from = start === null ? 0 : firstAtLeast(days, dayFrom(start));
-  const to = end === null ? days.length - 1 : lastAtMost(days, dayFrom(end));
+  const from = start === null ? 0 : findFirstAtLeast(days, dayFrom(start));
+  const to = end === null ? days.length - 1 : findLastAtMost(days, dayFrom(end));
   if (to - from >= 1) return { from, to };
   const first = formatDay(days[0]!);
   const last = formatDay(days.at(-1)!);
@@ -39,8 +39,8 @@ export function windowWithin(days: Int32Array, { start, end }: AskedWindow): Spa
 
 /** Dates of a run within a window. @throws Refusal NO_DATA_IN_RANGE if it holds none */
 export function datesWithin(days: Int32Array, { start, end }: AskedWindow): Span {
-  const from = start === null ? 0 : firstAtLeast(days, dayFrom(start));
-  const to = end === null ? days.length - 1 : lastAtMost(days, dayFrom(end));
+  const from = start === null ? 0 : findFirstAtLeast(days, dayFrom(start));
+  const to = end === null ? days.length - 1 : findLastAtMost(days, dayFrom(end));
   if (to >= from) return { from, to };
   const [first, last] = [formatDay(days[0]!), formatDay(days.at(-1)!)];
   const message = `The run, which is from ${first} to ${last}, has no date${windowText({ start, end })}.`;
@@ -90,18 +90,18 @@ export function readWindow(
   const value = columns.f64('value', from, to + 1);
   const costs = columns.f64('costs', from, to + 1);
   const eventAt = columns.i32('eventAt');
-  const firstEvent = firstAtLeast(eventAt, from + 1);
-  const endEvent = lastAtMost(eventAt, to) + 1;
+  const firstEvent = findFirstAtLeast(eventAt, from + 1);
+  const endEvent = findLastAtMost(eventAt, to) + 1;
   const events = { from: firstEvent, to: endEvent - 1 };
   const before = panelRows(columns, 'before', events);
   const eventCosts = header.has_costs ? panelRows(columns, 'eventCosts', events) : null;
-  const width = columns.has('ownParts') ? header.parts!.length : 0; // They are there together.
+  const width = columns.has('ownParts') ? header.parts!.length : 0; // They are present together.
   const own = width === 0 ? NO_PARTS : columns.f64('ownParts', from * width, (to + 1) * width);
   const growth = new Float64Array(H).fill(1);
   const came = new Uint8Array(H);
   const parts = new Float64Array(H);
   const transfers = transfersAfter(columns, from);
-  const keptOn = keptWeights(columns);
+  const keptOn = listKeptWeights(columns);
   let event = firstEvent;
   return {
     growth,

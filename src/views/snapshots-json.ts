@@ -2,7 +2,7 @@ import type { RebalanceSnapshot } from '#contract/analytics/record.js';
 import type { StaleFillPayload } from '#contract/analytics/prices.js';
 import type { Snapshot } from '#domain/backtest/record/schema.js';
 import { formatDay } from '#domain/time/days.js';
-import { jsonObject, numberMember, textMember, valueMember, writtenMember } from './json-object.js';
+import { jsonObject, numberMember, textMember, valueMember, createWrittenMember } from './json-object.js';
 import type { JsonWriter } from './json-writer.js';
 
 /** A snapshot with the texts of the names that it is about. */
@@ -22,12 +22,12 @@ export const SNAPSHOT = jsonObject<RebalanceSnapshot, SnapshotSource>({
     // Version 0.1.0 dropped further dates.
     older: ({ date }) => [String(date)],
   },
-  weights: writtenMember((json, source) => {
+  weights: createWrittenMember((json, source) => {
     const from = json.mark();
     writeWeights(json, source, source.snapshot.weights);
     source.written = { from, to: json.mark() };
   }),
-  uncapped_weights: writtenMember((json, source) => {
+  uncapped_weights: createWrittenMember((json, source) => {
     const {
       snapshot: { weights, uncapped },
       written,
@@ -45,7 +45,7 @@ export const SNAPSHOT = jsonObject<RebalanceSnapshot, SnapshotSource>({
   },
   announced: valueMember(({ snapshot: { announced } }) => (announced === null ? null : formatDay(announced))),
   target_weights: {
-    ...writtenMember<RebalanceSnapshot['target_weights'], SnapshotSource>((json, source) => {
+    ...createWrittenMember<RebalanceSnapshot['target_weights'], SnapshotSource>((json, source) => {
       const { weights, columns, targets, targetColumns } = source.snapshot;
       const isHeld = targets !== null && columns.length === targetColumns?.length && equal(weights, targets);
       writeMap(json, source, targetColumns ?? columns, isHeld ? null : targets);
@@ -64,13 +64,13 @@ export const SNAPSHOT = jsonObject<RebalanceSnapshot, SnapshotSource>({
   reviews: { ...valueMember(({ snapshot: { reviews } }: SnapshotSource) => reviews), older: () => null },
   phase: { ...valueMember(({ snapshot: { phase } }: SnapshotSource) => phase), older: () => null },
   index_shares: {
-    ...writtenMember<RebalanceSnapshot['index_shares'], SnapshotSource>((json, source) =>
+    ...createWrittenMember<RebalanceSnapshot['index_shares'], SnapshotSource>((json, source) =>
       writeMap(json, source, source.snapshot.columns, source.snapshot.shares),
     ),
     older: () => null,
   },
   weighting_factor: {
-    ...writtenMember<RebalanceSnapshot['weighting_factor'], SnapshotSource>(writeFactors),
+    ...createWrittenMember<RebalanceSnapshot['weighting_factor'], SnapshotSource>(writeFactors),
     older: () => null,
   },
   cause: { ...valueMember(({ snapshot: { cause } }: SnapshotSource) => cause), older: () => null },

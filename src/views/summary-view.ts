@@ -1,11 +1,11 @@
 import type { RunFigures } from '#contract/analytics/summaries.js';
-import { annualReturns, deviation, drawdownOf, returnsOf } from '#domain/analytics/series.js';
+import { computeAnnualReturns, deviation, drawdownOf, returnsOf } from '#domain/analytics/series.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { formatDay } from '#domain/time/days.js';
 import { periodsPerYear } from '#domain/calendars/periods-per-year.js';
 import { indexOn } from './performance-view.js';
-import { roundedOn } from './rounded.js';
-import { storedDate } from './weights-view.js';
+import { roundOnDay } from './rounded.js';
+import { findStoredDate } from './weights-view.js';
 
 /** Interval of dates of the last year in the trace of a row. */
 const TRACE_STEP = 4;
@@ -19,11 +19,11 @@ export function summaryView(columns: RunColumns): RunFigures {
   return {
     index_id: header.run_id,
     end: formatDay(days.at(-1)!),
-    level: isIndex ? roundedOn(columns, 'level', days.at(-1)!)(columns.f64('indexLevel').at(-1)!) : level.at(-1)!,
+    level: isIndex ? roundOnDay(columns, 'level', days.at(-1)!)(columns.f64('indexLevel').at(-1)!) : level.at(-1)!,
     return_variant: header.variant,
     ...movesOf(days, level),
     index: isIndex ? movesOf(days, indexOn(columns, days)) : null,
-    last_rebalance: formatDay(storedDate(header.rebalances.at(-1)!, days, days.at(-1)!)),
+    last_rebalance: formatDay(findStoredDate(header.rebalances.at(-1)!, days, days.at(-1)!)),
   };
 }
 
@@ -33,7 +33,7 @@ function movesOf(days: Int32Array, level: Float64Array): NonNullable<RunFigures[
   const returns = returnsOf(level);
   return {
     day_return: returns.at(-1) ?? null,
-    year_to_date: annualReturns(days, level).at(-1)?.[1] ?? 0,
+    year_to_date: computeAnnualReturns(days, level).at(-1)?.[1] ?? 0,
     volatility: deviation(returns.subarray(Math.max(0, returns.length - year))) * Math.sqrt(year),
     total_return: level.at(-1)! / level[0]! - 1,
     max_drawdown: drawdownOf(level).reduce((lowest, value) => Math.min(lowest, value), 0),

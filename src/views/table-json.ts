@@ -3,7 +3,7 @@ import { daysToken } from './series-json.js';
 
 export interface DatedTable {
   readonly days: Int32Array;
-  /** One value a day each. */
+  /** Columns with one value per day. */
   readonly columns: readonly { readonly name: string; readonly values: Float64Array }[];
   /** Numbers that are not finite become null, or refuse the table. */
   readonly holes?: 'null' | 'refused';

@@ -1,14 +1,14 @@
 import type { WeightsView } from '#contract/analytics/weights.js';
 import { concentration, drift } from '#domain/analytics/concentration.js';
-import { shortExposure } from '#domain/analytics/exposure.js';
+import { computeShortExposure } from '#domain/analytics/exposure.js';
 import type { StoredRebalance } from '#domain/backtest/run-file/header.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { dayFrom, formatDay, type Day } from '#domain/time/days.js';
 import { compareText } from '#domain/refusals/findings.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import { dateInForce } from '#domain/schedule/date-in-force.js';
-import { lastAtMost } from '#domain/numbers/search.js';
-import { roundedOn } from './rounded.js';
+import { findLastAtMost } from '#domain/numbers/search.js';
+import { roundOnDay } from './rounded.js';
 
 /** Holdings on a date of a stored run. */
 export interface HeldWeights {
@@ -30,10 +30,10 @@ export interface HeldWeights {
 }
 
 /** @throws Refusal NO_DATA_AT_DATE before the first date of the run */
-export function heldWeights(columns: RunColumns, asOf: string | null): HeldWeights {
+export function readHeldWeights(columns: RunColumns, asOf: string | null): HeldWeights {
   const { header } = columns;
   const days = columns.i32('days');
-  const at = asOf === null ? days.length - 1 : lastAtMost(days, dayFrom(asOf));
+  const at = asOf === null ? days.length - 1 : findLastAtMost(days, dayFrom(asOf));
   if (at < 0)
     throw new Refusal('NO_DATA_AT_DATE', `as_of ${asOf} is before the first date of the run, ${formatDay(days[0]!)}.`);
   const H = header.names.length;
@@ -47,13 +47,13 @@ export function heldWeights(columns: RunColumns, asOf: string | null): HeldWeigh
     raw: columns.f64('raw', r * H, (r + 1) * H),
     capped: columns.u8('capped', r * H, (r + 1) * H),
     rebalance: header.rebalances[r]!,
-    rebalanceDay: storedDate(header.rebalances[r]!, days, days[at]!),
-    round: roundedOn(columns, 'weights', days[at]!),
+    rebalanceDay: findStoredDate(header.rebalances[r]!, days, days[at]!),
+    round: roundOnDay(columns, 'weights', days[at]!),
   };
 }
 
 /** Returns the date of a stored rebalance, on or before a day on which it is in force. @param days of the run */
-export function storedDate({ date, at }: StoredRebalance, days: Int32Array, asOf: Day): Day {
+export function findStoredDate({ date, at }: StoredRebalance, days: Int32Array, asOf: Day): Day {
   const own = dayFrom(date);
   return dateInForce({ date: own, session: at < 0 ? own : days[at]! }, asOf);
 }
@@ -112,7 +112,7 @@ export function weightsView({
         ]
       : [],
   );
-  const exposure = shortExposure(held);
+  const exposure = computeShortExposure(held);
   return {
     index_id: runId,
     requested_as_of: requestedAsOf,

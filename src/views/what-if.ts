@@ -6,7 +6,7 @@ import { formatDay } from '#domain/time/days.js';
 import type { Finding } from '#domain/refusals/findings.js';
 import type { RulePreview } from '#domain/rules/preview.js';
 import type { Change, Difference } from '#domain/rules/whatif.js';
-import { decidedLimits, type Served } from './preview.js';
+import { computeDecidedLimits, type Served } from './preview.js';
 
 export interface ComparedPreview {
   readonly indexId: string;
@@ -71,7 +71,7 @@ function toSide({ indexId, preview, rule, cause }: ComparedPreview): WhatIfRespo
     cap,
     cap_redistributed: redistributed,
     cause,
-    ...(rule === null ? {} : { limits: decidedLimits(preview.resolved!, rule) }),
+    ...(rule === null ? {} : { limits: computeDecidedLimits(preview.resolved!, rule) }),
   };
 }
 

@@ -2,7 +2,7 @@ import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { civilOf, formatDay } from '#domain/time/days.js';
 import { runSide } from './exposures/sides.js';
 import { sideGroups, summedGroups, weightsByGroup } from './exposures/weights-by-group.js';
-import { storedLabels } from './stored-labels.js';
+import { readStoredLabels } from './stored-labels.js';
 
 export interface YearEndSectors {
   /** Last date of each year of the run, YYYY-MM-DD. */
@@ -27,7 +27,7 @@ export function yearEndSectors(columns: RunColumns, years: number): YearEndSecto
 export function sectorWeights(columns: RunColumns, shown: ArrayLike<number>): YearEndSectors['sectors'] {
   const all = columns.i32('days');
   const days = Array.from(shown, (at) => all[at]!);
-  const { sectors } = storedLabels(columns);
+  const { sectors } = readStoredLabels(columns);
   const sectorOf = new Map(columns.header.names.map((name, i) => [name, sectors[i] ?? NO_SECTOR]));
   const side = runSide(columns, shown);
   const bySector = sideGroups(side.names, days, (name) => ({ group: sectorOf.get(name)!, until: Infinity }));

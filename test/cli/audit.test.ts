@@ -5,15 +5,15 @@ import type { AuditEntry, AuditSeal } from '#domain/documents/audit-document.js'
 import { auditBatches, auditHash, auditHead, entryId } from '#store/audit/log.js';
 import { sealAudit } from '#store/audit/seals.js';
 import { createVersionedStore } from '#store/history/versioned-store.js';
-import { newSigningKey } from '#store/publication/signing.js';
+import { createSigningKey } from '#store/publication/signing.js';
 import { openDocumentStore } from '#store/lmdb/document-store.js';
 import { flipDocument } from '../store/flip-document.js';
 import { temporaryFolders } from '../store/temporary-folder.js';
 import { finishedHere } from './process.js';
 
 const newFolder = temporaryFolders();
-const KEY = newSigningKey('2026-01-01T00:00:00.000000+00:00');
-const OTHER = newSigningKey('2026-01-01T00:00:00.000000+00:00');
+const KEY = createSigningKey('2026-01-01T00:00:00.000000+00:00');
+const OTHER = createSigningKey('2026-01-01T00:00:00.000000+00:00');
 
 /** A log of five writes, with signatures after the third and the last. */
 let entries: AuditEntry[];

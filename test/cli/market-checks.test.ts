@@ -23,7 +23,7 @@ function limitedTo(megabytes: number): void {
 
 test('health reports the size of the panels of the served store, and that they are in memory', () => {
   limitedTo(12);
-  expect(panelsNote(served)).toBe('The panels of eod, 12 MiB, are in memory, within 12 MiB (--panel-memory-mb).');
+  expect(panelsNote(served)).toBe('The data of eod (12 MiB) is in memory; the limit is 12 MiB (--panel-memory-mb).');
   expect(panelsNote(undefined)).toBeUndefined();
 });
 
@@ -34,6 +34,6 @@ test('a store beyond the memory of panels is reported as paged, where memory can
     context.skip();
   }
   expect(panelsNote(served)).toBe(
-    'The panels of eod, 12 MiB, are paged on the disk of the home, because they exceed 11 MiB (--panel-memory-mb).',
+    'The data of eod (12 MiB) is paged on the disk of the home, because it exceeds the limit of 11 MiB (--panel-memory-mb).',
   );
 });

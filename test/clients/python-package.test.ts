@@ -4,22 +4,35 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { IS_SOAK } from '../soak.js';
-import { CLIENTS, hasCommand, hasModule, runPython, reportMissing } from './python-user.js';
+import { CLIENTS, PYTHONS, hasCommand, hasModuleIn, isPythonHere, runPython, reportMissing } from './python-user.js';
 
 const hasMypy = IS_SOAK && hasCommand('mypy');
-const canBuild = hasModule('pip') && hasModule('setuptools', 'wheel');
+/** The first Python that builds wheels and makes environments. */
+const BUILDER = PYTHONS.find((command) => hasModuleIn(command, 'pip', 'setuptools', 'wheel', 'venv'));
 reportMissing('the Python package', {
   'mypy, which takes minutes, and SOAK=1': hasMypy,
-  'pip, setuptools and wheel': canBuild,
+  'pip, setuptools, wheel and venv': BUILDER !== undefined,
 });
 
 const { version: VERSION } = JSON.parse(readFileSync('package.json', 'utf8')) as { readonly version: string };
+
+/** Imports the package, and prints what is installed. */
+const INSTALLED = `
+import json, pathlib, site
+from importlib.metadata import version
+import divisor, divisor.aio, divisor.notebook, divisor.version
+folder = pathlib.Path(divisor.__file__).parent
+print(json.dumps({
+    "isInstalled": str(folder.parent) in site.getsitepackages(),
+    "versions": [divisor.version.VERSION, version("divisor-client")],
+    "types": sorted(file.name for file in folder.iterdir() if file.name in ("aio.pyi", "py.typed")),
+}))`;
 
 let folder: string;
 beforeAll(() => void (folder = mkdtempSync(join(tmpdir(), 'divisor-package-'))));
 afterAll(() => rmSync(folder, { recursive: true }));
 
-test.skipIf(!canBuild)('every module is Python as 3.9 reads it', async () => {
+test.skipIf(!isPythonHere)('every module is Python as 3.9 reads it', async () => {
   const parse =
     'import ast, pathlib, sys; [ast.parse(file.read_text("utf8"), feature_version=(3, 9)) for file in pathlib.Path(sys.argv[1]).glob("*.py")]';
   const { status, err } = await runPython(['-c', parse, join(CLIENTS, 'divisor')], folder, {});
@@ -39,21 +52,27 @@ test.skipIf(!hasMypy)('its types hold, strictly, for the oldest Python that mypy
   expect(status, stdout).toBe(0);
 });
 
-test.skipIf(!canBuild)('it is a typed wheel, made without a network', async () => {
+test.skipIf(BUILDER === undefined)('it is a typed wheel, built and installed without a network', () => {
   const source = join(folder, 'source');
   cpSync(CLIENTS, source, { recursive: true });
-  const words = ['-m', 'pip', 'wheel', '--no-build-isolation', '--no-index', '--no-deps', '-w', 'wheels', source];
-  const { status, err } = await runPython(words, folder, {});
-  expect(status, err).toBe(0);
+  const run = (command: string, ...words: readonly string[]) => {
+    const { status, stdout, stderr } = spawnSync(command, words, {
+      cwd: folder,
+      encoding: 'utf8',
+      env: { ...process.env, PIP_CONFIG_FILE: '/dev/null', PIP_DISABLE_PIP_VERSION_CHECK: '1' },
+    });
+    expect(status, stderr).toBe(0);
+    return stdout;
+  };
+  const offline = ['--no-index', '--no-deps'];
+  run(BUILDER!, '-m', 'pip', 'wheel', '--no-build-isolation', ...offline, '-w', 'wheels', source);
   const [wheel, ...others] = readdirSync(join(folder, 'wheels'));
   expect([wheel, others]).toEqual([`divisor_client-${VERSION}-py3-none-any.whl`, []]);
-  // Python can import from a wheel, which is a zip file.
-  const ran = await runPython(
-    ['-c', 'import divisor, divisor.version; print(divisor.__file__, divisor.version.VERSION)'],
-    folder,
-    { PYTHONPATH: join(folder, 'wheels', wheel!) },
-  );
-  expect([ran.err, ran.out.includes('.whl/divisor'), ran.out.trim().endsWith(VERSION)]).toEqual(['', true, true]);
-  const held = await runPython(['-m', 'zipfile', '-l', join(folder, 'wheels', wheel!)], folder, {});
-  for (const file of ['py.typed', 'aio.pyi']) expect(held.out).toContain(`divisor/${file}`);
+
+  run(BUILDER!, '-m', 'venv', '--without-pip', 'environment');
+  const python = join(folder, 'environment/bin/python');
+  run(BUILDER!, '-m', 'pip', '--python', python, 'install', ...offline, join('wheels', wheel!));
+  // -I ignores PYTHONPATH and the working folder, where the sources are.
+  const installed: unknown = JSON.parse(run(python, '-I', '-c', INSTALLED));
+  expect(installed).toEqual({ isInstalled: true, versions: [VERSION, VERSION], types: ['aio.pyi', 'py.typed'] });
 });

@@ -12,11 +12,12 @@ const runs = (command: string, ...words: string[]) => spawnSync(command, words).
 const FIND =
   'import sys; from importlib.util import find_spec; sys.exit(any(find_spec(name) is None for name in sys.argv[1:]))';
 /** Candidates for a Python with pandas: packages of a distribution often belong to its own Python. */
-const PYTHONS = ['python3', '/usr/bin/python3'].filter((command) => runs(command, '--version'));
+export const PYTHONS = ['python3', '/usr/bin/python3'].filter((command) => runs(command, '--version'));
 export const PYTHON = PYTHONS.find((command) => runs(command, '-c', FIND, 'pandas')) ?? PYTHONS[0] ?? '';
 export const isPythonHere = PYTHON !== '';
 export const hasCommand = (command: string) => runs(command, '--version');
-export const hasModule = (...modules: readonly string[]) => isPythonHere && runs(PYTHON, '-c', FIND, ...modules);
+export const hasModuleIn = (command: string, ...modules: readonly string[]) => runs(command, '-c', FIND, ...modules);
+export const hasModule = (...modules: readonly string[]) => isPythonHere && hasModuleIn(PYTHON, ...modules);
 
 /** Prints why tests are skipped. */
 export function reportMissing(tests: string, needed: Readonly<Record<string, boolean>>): void {

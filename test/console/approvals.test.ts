@@ -73,6 +73,20 @@ describe.skipIf('why' in tried)('the page of approvals', () => {
     await page.getByText('Nothing waits for approval').waitFor();
   });
 
+  test('several requests are rejected with one comment', async () => {
+    const overrides = SESSIONS.slice(4, 6).map((date) => ({ identifier: 'AA', date, price: 31, reason: 'Notice' }));
+    for (const body of overrides)
+      expect((await ask('POST', '/data/stores/vendor/overrides', body)).status, body.date).toBe(409);
+    await page.goto(`${service.url()}/console/approvals`);
+    await page.getByLabel('Select all approvals').click();
+    const reject = page.getByRole('button', { name: 'Reject 2' });
+    expect(await reject.isDisabled()).toBe(true); // without a comment
+    await page.getByLabel('Comment').fill('Not in the notice');
+    await reject.click();
+    await page.getByText('Nothing waits for approval').waitFor();
+    expect(await Promise.all([3, 4].map(stateOf))).toEqual(['rejected', 'rejected']);
+  });
+
   test('a price is overridden in a form once a second person agrees, and the versions of the data say why', async () => {
     const date = SESSIONS[3]!;
     await page.goto(`${service.url()}/console/data/stores/vendor?tab=overrides&security=AA&date=${date}`);
@@ -82,17 +96,17 @@ describe.skipIf('why' in tried)('the page of approvals', () => {
     expect(await override.isDisabled()).toBe(true); // Without a reason.
     await page.getByLabel('Reason, with the source of the price').fill('Notice of the exchange');
     await override.click();
-    await page.getByRole('link', { name: 'Approval 3' }).click();
-    const panel = page.getByRole('complementary', { name: 'Approval 3' });
+    await page.getByRole('link', { name: 'Approval 5' }).click();
+    const panel = page.getByRole('complementary', { name: 'Approval 5' });
     await panel.getByText('Price requested').waitFor();
     await panel.getByText('30.5000').waitFor();
-    await ask('POST', '/approvals/3/decisions', { decision: 'approve' });
+    await ask('POST', '/approvals/5/decisions', { decision: 'approve' });
     await page.goBack();
     await page.getByLabel('Price *').fill('30.5');
     await page.getByLabel('Reason, with the source of the price').fill('Notice of the exchange');
     await override.click();
     await page.getByRole('row', { name: new RegExp(`^AA ${date} 30.5000`) }).waitFor();
-    await eventually(() => stateOf(3)).toBe('used');
+    await eventually(() => stateOf(5)).toBe('used');
     await service.finished('refresh:vendor', ada);
     await page.goto(`${service.url()}/console/data/stores/vendor?tab=versions`);
     const version = page.getByRole('row', { name: new RegExp(`Override by 30.5 the price of AA on ${date}`) });

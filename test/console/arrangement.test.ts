@@ -276,6 +276,10 @@ describe.skipIf('why' in tried)('an arranged console', () => {
     // A part is also added without opening its page.
     await page.getByLabel('Add to the dashboard').selectOption({ label: 'CORE: Drawdown' });
     await eventually(order).toEqual(['Constituents of BROAD', 'Drawdown']);
+    for (const part of ['constituents of BROAD', 'Drawdown'])
+      await page.getByRole('button', { name: `Remove ${part}`, exact: true }).click();
+    await page.getByLabel('Start with an index').selectOption('CORE');
+    await eventually(order).toEqual(['Level of CORE', 'Figures', 'Constituents of CORE', 'Drawdown']);
     expect(complaints).toEqual([]);
   });
 });

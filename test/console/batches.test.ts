@@ -44,5 +44,10 @@ describe.skipIf('why' in tried)('the page of a batch', () => {
     const [result] = await world.resultsOf('clients');
     const sale = result!.trades.find(({ side }) => side === 'sell')!;
     await panel.getByText(sale.acquired!).first().waitFor();
+    await page.keyboard.press('Escape');
+    await page.getByText('infeasible', { exact: true }).first().click();
+    const refused = page.getByRole('complementary', { name: 'Account A1' });
+    await refused.getByText('No trades satisfy all limits of this account.').waitFor();
+    expect(await refused.getByRole('row').count()).toBe(0);
   });
 });

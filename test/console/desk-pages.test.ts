@@ -49,6 +49,10 @@ describe.skipIf('why' in tried)('pages of a desk', () => {
       .first()
       .waitFor();
     await log.getByText(/Attempt 2 started/).waitFor();
+    const panel = page.getByRole('complementary', { name: 'Backtest EMPTY' });
+    await eventually(() => panel.locator('dt').allTextContents()).toEqual(
+      expect.arrayContaining(['Submitted', 'Started', 'Duration']),
+    );
     await page.keyboard.press('Escape');
     await service.ask('DELETE', '/indices/EMPTY');
   });
@@ -78,6 +82,7 @@ describe.skipIf('why' in tried)('pages of a desk', () => {
     const stored = async () => (await service.ask<CalendarClosures>('GET', '/calendars/XNYS/closures')).body.changes;
     await follow(page, '/console/calendar');
     await page.getByRole('link', { name: 'Recorded closures' }).click();
+    await page.getByRole('table', { name: 'holidays of XNYS' }).getByText('Christmas').first().waitFor();
     await page.getByRole('button', { name: 'Add a change' }).click();
     const save = page.getByRole('button', { name: 'Save', exact: true });
     await page.getByLabel('Date *').fill(date);
@@ -118,19 +123,35 @@ describe.skipIf('why' in tried)('pages of a desk', () => {
     expect(text).toContain(`${largest!.close!.toFixed(2)} USD`);
   });
 
-  test('a query answers with its rows and a chart by date, and an error selects its place', async () => {
+  test('a query is completed, answered with its rows and a chart by date, and kept in a history; an error is marked', async () => {
     const { page } = desk;
     await follow(page, '/console/data/sql');
     const query = page.getByRole('textbox', { name: 'Query' });
-    await query.fill("SELECT date, total FROM levels WHERE index_id = 'CORE' ORDER BY date");
+    const write = async (text: string) => {
+      await query.press('Control+a');
+      await page.keyboard.press('Delete');
+      await page.keyboard.insertText(text);
+    };
+    await page.getByText('rebalances', { exact: true }).waitFor(); // The views are known.
+    await write('FROM levels SELECT index_le');
+    await page.getByRole('option', { name: /^index_level/ }).waitFor();
+    await page.keyboard.press('Escape');
+    const asked = "SELECT date, total FROM levels WHERE index_id = 'CORE' ORDER BY date";
+    await write(asked);
     await page.getByRole('button', { name: 'Run', exact: true }).click();
     await page.getByRole('application', { name: 'Numbers of the result by date' }).waitFor();
-    await page.getByRole('row', { name: /^2015-01-02 1,000$/ }).waitFor();
-    await query.fill('SELECT levl FROM levels');
+    const result = page.getByRole('grid', { name: 'result' });
+    await result.getByRole('row', { name: /^2015-01-02 1,000\.00$/ }).click();
+    const whole = page.getByRole('complementary', { name: 'Row 1' });
+    expect(await whole.locator('dd').allTextContents()).toEqual(['2015-01-02', '1000']);
+    await page.keyboard.press('Escape');
+    await write('SELECT levl FROM levels');
     await query.press('Control+Enter');
     await page.getByText('Referenced column "levl" not found', { exact: false }).waitFor();
-    const selected = () => page.evaluate(`document.querySelector('.sql-editor textarea').selectionStart`);
-    await eventually(selected).toBe('SELECT '.length);
+    await eventually(() => query.locator('.cm-lintRange-error').allTextContents()).toEqual(['levl']);
+    await page.getByLabel('History of queries').click();
+    await page.getByRole('button', { name: /^SELECT date, total .* rows in / }).click();
+    await eventually(() => query.textContent()).toBe(asked);
   });
 
   test('blocks of a report are dragged to another place', async () => {

@@ -9,7 +9,7 @@ import type { BatchView } from '#contract/batches.js';
 import type { AccountResult } from '#domain/personal/account-result.js';
 import { BLOCK_ACCOUNTS } from '#domain/personal/batch-parts.js';
 import { solveOutcome } from '#domain/personal/solve-accounts.js';
-import { commonFrom, type CommonJson } from '#domain/personal/verify-result.js';
+import { readCommon, type CommonJson } from '#domain/personal/verify-result.js';
 import type { JobStatus } from '#jobs/status.js';
 import { serving, type Listening } from '../cli/process.js';
 import { seeded } from '../seeded.js';
@@ -301,7 +301,7 @@ function createChecker(common: CommonJson, sent: number) {
 
 /** Solves accounts in this process. @returns their milliseconds of processor in order, and those with other bits than before */
 function solveAgain(json: CommonJson, kept: ReadonlyMap<number, AccountResult>) {
-  const common = commonFrom(json);
+  const common = readCommon(json);
   const accounts = [...kept].map(([at, result]) => ({ account: accountOf(json, at), result }));
   for (const { account } of accounts.slice(0, WARM_UP)) solveOutcome(common, account, '');
   const differing: string[] = [];

@@ -22,7 +22,7 @@ import {
 
 /**
  * Simulates days of a family of indices with the faults that a desk sees: late files, wrong prices, repeated corporate
- * actions, a closed exchange, an unavailable target of deliveries, and a killed service. Default: a month of a small
+ * actions, a closed exchange, an unavailable target of deliveries, and a killed service. Default: weeks of a small
  * family; with SOAK=1 a year of fifty indices on two nodes (`SOAK_SESSIONS` shortens it). Levels are compared with
  * averages of price relatives.
  */

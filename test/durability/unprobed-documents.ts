@@ -4,4 +4,4 @@
  */
 export async function probeDocuments(): Promise<void> {}
 
-export async function closedDocuments(): Promise<void> {}
+export async function recordClosedDocuments(): Promise<void> {}

@@ -4,7 +4,7 @@ import type { TaskControl } from '#jobs/thread-messages.js';
 import { timedRequest } from '#base/tracing/object-requests.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import { createEntryPoint } from '#workers/entry-point.js';
-import { hashedBytes } from '#workers/output/hand-over.js';
+import { copyWithHash } from '#workers/output/hand-over.js';
 import { rest } from '#workers/rest.js';
 
 declare const WebAssembly: {
@@ -70,8 +70,8 @@ const tasks = {
   'heap-bytes': () => getHeapStatistics().total_heap_size,
   rest,
   bytes: (size: number) => ({
-    first: hashedBytes(new Uint8Array(size).fill(7)),
-    nested: { second: hashedBytes('text') },
+    first: copyWithHash(new Uint8Array(size).fill(7)),
+    nested: { second: copyWithHash('text') },
   }),
   step({ steps, ms }: { steps: number; ms: number }, control: TaskControl) {
     for (let step = 0; step < steps; step++) {

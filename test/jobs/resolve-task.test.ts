@@ -114,6 +114,26 @@ const ORDERS: { readonly [N in PortableTaskName]: { readonly order: object; read
     order: { market, outputs: { covariance: 'c', factors: 'f' }, universe: { kind: 'run', columns, calendar: 'XNYS' } },
     located: { universe: { kind: 'run', columns: '/node/columns+earlier', calendar: 'XNYS' } },
   },
+  'risk-model-size': {
+    order: { market, universe: { kind: 'run', columns, calendar: 'XNYS' } },
+    located: { universe: { kind: 'run', columns: '/node/columns+earlier', calendar: 'XNYS' } },
+  },
+  'risk-model-rows': {
+    order: { market, outputs: { rows: 'r' }, universe: { kind: 'names', identifiers: ['A'] }, parts: [0, 2] },
+    located: {},
+  },
+  'sum-risk-model': {
+    order: {
+      market,
+      outputs: { covariance: 'c', factors: 'f' },
+      universe: { kind: 'run', columns, calendar: 'XNYS' },
+      files: [{ artifact: 'part', sha256: 'ab', parts: [0, 2] }],
+    },
+    located: {
+      universe: { kind: 'run', columns: '/node/columns+earlier', calendar: 'XNYS' },
+      files: [{ path: '/node/part', sha256: 'ab', parts: [0, 2] }],
+    },
+  },
   'validate-risk-model': {
     order: { market, outputs: { view: 'v' }, modelId: 'm', run: { indexId: 'I', columns } },
     located: { run: { indexId: 'I', columns: '/node/columns+earlier' } },

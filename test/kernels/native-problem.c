@@ -14,6 +14,7 @@
   int32_t cholesky_##set(double *, int32_t, double *);                                                                        \
   void solve_lower_##set(const double *, int32_t, double *, int32_t, double *);                                               \
   void solve_lower_transposed_##set(const double *, int32_t, double *, int32_t, double *);                                    \
+  void symv_rows_##set(const double *, int32_t, ptrdiff_t, const double *, double *, int32_t, int32_t);                       \
   static void solve_##set(const char *kernel, const long *n, double **at, double *scratch) {                                  \
     if (!strcmp(kernel, "rank-k")) symmetric_rank_k_##set(at[0], n[0], n[1], at[1], scratch);                                 \
     else if (!strcmp(kernel, "product"))                                                                                      \
@@ -22,6 +23,7 @@
     else if (!strcmp(kernel, "cholesky")) cholesky_##set(at[0], n[0], scratch);                                               \
     else if (!strcmp(kernel, "solve")) solve_lower_##set(at[0], n[0], at[1], n[1], scratch);                                  \
     else if (!strcmp(kernel, "solve-transposed")) solve_lower_transposed_##set(at[0], n[0], at[1], n[1], scratch);            \
+    else if (!strcmp(kernel, "symmetric-product")) symv_rows_##set(at[0], n[0], n[0], at[1], at[2], n[1], n[2]);              \
     else exit(2);                                                                                                             \
   }
 

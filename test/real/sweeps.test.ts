@@ -242,7 +242,7 @@ describe('sweeps over HTTP', () => {
     expect(result.overfitting).toEqual(distinct.result.overfitting);
     expect(distinct.result.identical_variants).toEqual([]);
     expect(result.verdict).toEqual([
-      'Variants with identical levels count as one trial: 0 = 2, 1 = 4.',
+      'Variants with identical levels count as one trial each: 0 and 2; 1 and 4.',
       ...distinct.result.verdict!,
     ]);
     expect(result.verdict!.join(' ')).toContain('without skill with a probability of');

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { openDocumentStore } from '#store/lmdb/document-store.js';
-import { createSecretBox, withPassword } from '#store/secrets/secret-box.js';
+import { createSecretBox, changePassword } from '#store/secrets/secret-box.js';
 import { openSecrets } from '#cli/secrets.js';
 import { temporaryFolder } from '../store/temporary-folder.js';
 import { runService } from '../services/running-service.js';
@@ -59,8 +59,8 @@ test('a key is replaced, the replacement is taken back, and encryption is left, 
     return { secrets, texts: [store.location, store.source, key.private_key] };
   }
   const opened = ({ secrets, texts: [location, url, private_key] }: Awaited<ReturnType<typeof started>>) => [
-    withPassword(location!, secrets.open),
-    withPassword(url!, secrets.open),
+    changePassword(location!, secrets.open),
+    changePassword(url!, secrets.open),
     secrets.open(private_key!),
   ];
   const plain = [source, source, 'open-private'];

@@ -7,7 +7,7 @@ import { auditBatches, auditHash, auditHead, entryId } from '#store/audit/log.js
 import { sealAudit } from '#store/audit/seals.js';
 import { createAuditCheck, verifyAudit } from '#store/audit/verify-audit.js';
 import { createVersionedStore } from '#store/history/versioned-store.js';
-import { newSigningKey, signHash } from '#store/publication/signing.js';
+import { createSigningKey, signHash } from '#store/publication/signing.js';
 import { hashOf } from '#store/publication/statement-hash.js';
 import { openDocumentStore } from '#store/lmdb/document-store.js';
 import type { DocumentStore, DocumentTransaction } from '#store/port.js';
@@ -156,8 +156,8 @@ test('a home whose log lost an entry, or its head, is damaged', async () => {
 });
 
 const [OLD, NEW] = [
-  newSigningKey('2026-01-01T00:00:00.000000+00:00'),
-  newSigningKey('2026-01-02T00:00:00.000000+00:00'),
+  createSigningKey('2026-01-01T00:00:00.000000+00:00'),
+  createSigningKey('2026-01-02T00:00:00.000000+00:00'),
 ];
 const KEYS: readonly SigningKey[] = [{ ...OLD, valid_until: NEW.valid_from }, NEW];
 const keys = new Map(KEYS.map((key) => [key.key_id, key]));

@@ -1,6 +1,6 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { withEarlyOutput } from '#workers/output/task-outputs.js';
+import { runWithEarlyOutput } from '#workers/output/task-outputs.js';
 import { writtenOutputs, type WrittenOutputs } from './task-outputs.js';
 
 let written: WrittenOutputs;
@@ -21,7 +21,7 @@ test.each([
   const outputs = written.outputs('matrix');
   const begun = bytesOf(size, 1);
   const last = isSame ? begun : bytesOf(size, 2);
-  const ref = await withEarlyOutput(outputs, 'matrix', async (output) => {
+  const ref = await runWithEarlyOutput(outputs, 'matrix', async (output) => {
     output.begin(begun);
     return output.end(last);
   });
@@ -31,12 +31,12 @@ test.each([
 });
 
 test('an output that nobody began is written at the end', async () => {
-  const ref = await withEarlyOutput(written.outputs('matrix'), 'matrix', (output) => output.end(bytesOf(10, 3)));
+  const ref = await runWithEarlyOutput(written.outputs('matrix'), 'matrix', (output) => output.end(bytesOf(10, 3)));
   expect([...written.read(ref)]).toEqual([...bytesOf(10, 3)]);
 });
 
 test('nothing is left of a task that fails after it began', async () => {
-  const failing = withEarlyOutput(written.outputs('matrix'), 'matrix', async (output) => {
+  const failing = runWithEarlyOutput(written.outputs('matrix'), 'matrix', async (output) => {
     output.begin(bytesOf(10, 4));
     throw new Error('stopped');
   });

@@ -1,5 +1,7 @@
 import { createHash } from 'node:crypto';
+import { setMaxListeners } from 'node:events';
 import { afterAll, describe, expect, test } from 'vitest';
+import { MODEL_PARTS } from '#domain/risk/model-parts.js';
 import { RiskModelRequest } from '#domain/risk/risk-model-document.js';
 import { identityOf, shareMarket } from '#domain/market/handle.js';
 import { createPool } from '#jobs/pool.js';
@@ -12,6 +14,7 @@ import { shareTileRows } from './share-tile-rows.js';
 import { writtenOutputs } from './task-outputs.js';
 
 const never = new AbortController().signal;
+setMaxListeners(0, never); // parts of a model run at once
 /** Pools by number of workers: their threads load the program once for all tests. */
 const pools = new Map<number, ThreadPool>();
 const pool = (workers: number): ThreadPool => {
@@ -25,6 +28,7 @@ afterAll(async () => {
   await written.remove();
 });
 
+const ALL_PARTS = Array.from({ length: MODEL_PARTS }, (_, part) => part);
 const handle = shareMarket(market(60, 200));
 const identifiers = namesOf(60);
 const sha = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex');
@@ -60,6 +64,61 @@ describe('one, two and four workers give the same bits of', () => {
     const alone = await estimates(1);
     expect(await estimates(2)).toEqual(alone);
     expect(await estimates(4)).toEqual(alone);
+  });
+
+  test.each([
+    {},
+    { intensity_method: 'ledoit_wolf' },
+    { half_life: 40, target: 'scaled_identity' },
+    { intensity: 0 },
+    { estimator: 'statistical', factors: 3 },
+    { estimator: 'industries' },
+    { start: '2022-06-07', intensity_method: 'ledoit_wolf' }, // fewer observations than securities
+    { start: '2022-06-07', intensity: 0 },
+  ] as const)('a model in parts, and whole: %o', async (settings) => {
+    const request = RiskModelRequest.parse({ identifiers, ...settings });
+    const source = { market: handle, universe: { kind: 'names', identifiers } as const, request };
+    const whole = await pool(1).run({
+      lane: 'heavy',
+      task: 'estimate-risk-model',
+      input: { ...source, outputs: written.outputs('covariance', 'factors') },
+      signal: never,
+    }).output;
+    const inParts = async (workers: number, groups: readonly (readonly number[])[]) => {
+      const on = pool(workers);
+      const files = await Promise.all(
+        groups.map(async (parts) => {
+          const outputs = written.outputs('rows');
+          const { rows } = await on.run({
+            lane: 'heavy',
+            task: 'risk-model-rows',
+            input: { ...source, parts, outputs },
+            signal: never,
+          }).output;
+          return { path: written.path(rows), sha256: rows.sha256, parts };
+        }),
+      );
+      const outputs = written.outputs('covariance', 'factors');
+      return on.run({ lane: 'heavy', task: 'sum-risk-model', input: { ...source, files, outputs }, signal: never })
+        .output;
+    };
+    const { covariance, factors, diagnostics, ...rest } = whole;
+    for (const [workers, groups] of [
+      [1, [ALL_PARTS]],
+      [2, [ALL_PARTS.slice(30), ALL_PARTS.slice(0, 40)]], // two nodes computed some parts
+      [4, ALL_PARTS.map((part) => [part])],
+    ] as const) {
+      const joined = await inParts(workers, groups);
+      expect(joined).toMatchObject(rest);
+      expect(joined.covariance.sha256).toBe(covariance.sha256);
+      expect(joined.factors?.sha256).toBe(factors?.sha256);
+      const { smallest_eigenvalue: smallest, condition_number: condition } = diagnostics;
+      expect(joined.diagnostics).toEqual({
+        ...diagnostics,
+        smallest_eigenvalue: expect.closeTo(smallest, 12) as number,
+        condition_number: expect.closeTo(condition, condition > 1e12 ? -290 : 5) as number,
+      });
+    }
   });
 
   test('a stored model whose market is named and whose order went through JSON', async () => {

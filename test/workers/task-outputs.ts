@@ -12,6 +12,7 @@ export interface WrittenOutputs {
   /** Returns unused names. */
   outputs<K extends string>(...files: readonly K[]): TaskOutputs<K>;
   read(ref: ArtifactRef): Uint8Array;
+  path(ref: ArtifactRef): string;
   remove(): Promise<void>;
 }
 
@@ -25,6 +26,7 @@ export async function writtenOutputs(): Promise<WrittenOutputs> {
       return { destination, names };
     },
     read: ({ name }) => readFileSync(join(folder, name)),
+    path: ({ name }) => join(folder, name),
     remove: () => rm(folder, { recursive: true }),
   };
 }

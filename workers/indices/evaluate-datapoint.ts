@@ -4,16 +4,16 @@ import { evaluateDatapoint } from '#domain/rules/evaluate-datapoint.js';
 import { sessionWithData } from '#domain/books/due-rebalances.js';
 import type { Task } from '#jobs/tasks.js';
 import { composerFor } from '../input/index-composer.js';
-import { onEngine } from '../input/numerics.js';
-import { openedMarket } from '../input/open-markets.js';
+import { runOnEngine } from '../input/numerics.js';
+import { openCachedMarket } from '../input/open-markets.js';
 
 /** Evaluates an expression on the latest session with data on or before a day. */
 export const evaluate: Task<'evaluate-datapoint'> = (
   { market: handle, documents, indexId, day: asked, expression, expects, identifiers, most },
   control,
 ) =>
-  onEngine((engine) => {
-    const market = openedMarket(handle);
+  runOnEngine((engine) => {
+    const market = openCachedMarket(handle);
     const day = asked === null ? (market.dates.at(-1) ?? 0) : dayFrom(asked);
     const composer = composerFor({ market, documents, until: day, engine }, control);
     const document = composer.document(indexId);

@@ -4,13 +4,13 @@ import type { Task } from '#jobs/tasks.js';
 import { toIndexExplanation } from '#views/preview.js';
 import { answerBytes } from '../output/hand-over.js';
 import { composerFor } from '../input/index-composer.js';
-import { onEngine } from '../input/numerics.js';
-import { openedMarket } from '../input/open-markets.js';
+import { runOnEngine } from '../input/numerics.js';
+import { openCachedMarket } from '../input/open-markets.js';
 
 /** Explains one weight, as an IndexExplanation. */
 export const explain: Task<'explain'> = ({ market: handle, documents, models, indexId, identifier, asOf }, control) =>
-  onEngine((engine) => {
-    const market = openedMarket(handle);
+  runOnEngine((engine) => {
+    const market = openCachedMarket(handle);
     const day = asOf === null ? market.dates.at(-1)! : dayFrom(asOf);
     const composer = composerFor({ market, documents, models, until: day, engine }, control);
     const column = market.identifiers.indexOf(identifier);

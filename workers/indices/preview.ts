@@ -4,20 +4,20 @@ import type { Task } from '#jobs/tasks.js';
 import { previewAnswer } from '#views/preview-answer.js';
 import { answerBytes } from '../output/hand-over.js';
 import { composerFor } from '../input/index-composer.js';
-import { openedCalendars } from '../input/opened-calendars.js';
-import { onEngine } from '../input/numerics.js';
-import { openedMarket } from '../input/open-markets.js';
+import { openCachedCalendars } from '../input/opened-calendars.js';
+import { runOnEngine } from '../input/numerics.js';
+import { openCachedMarket } from '../input/open-markets.js';
 
 /**
  * Computes the composition of an index on a day, as a PreviewResponse. Default: the base date, or the first rebalance
  * of a derived index.
  */
 export const preview: Task<'preview'> = ({ market: handle, documents, models, indexId, asOf }, control) =>
-  onEngine((engine) => {
-    const market = openedMarket(handle);
+  runOnEngine((engine) => {
+    const market = openCachedMarket(handle);
     const answer = previewAnswer({
       market,
-      calendars: openedCalendars(closuresOf(documents)),
+      calendars: openCachedCalendars(closuresOf(documents)),
       documents,
       indexId,
       asOf,

@@ -1,12 +1,12 @@
 import { priceSessions } from '#domain/documents/stale-sessions.js';
-import { announcedOn } from '#domain/schedule/index-schedule.js';
-import { asIfEffective } from '#domain/books/announced-composition.js';
-import { asDecided, type Composer } from '#domain/books/compositions.js';
-import { knownCompositions } from '#domain/books/known-compositions.js';
+import { findAnnouncedOn } from '#domain/schedule/index-schedule.js';
+import { composeAsIfEffective } from '#domain/books/announced-composition.js';
+import { restoreDecided, type Composer } from '#domain/books/compositions.js';
+import { composeKnown } from '#domain/books/known-compositions.js';
 import { hasMemberChanges } from '#domain/books/member-changes.js';
-import { pendingSwaps, type NamedSwap } from '#domain/books/named-swaps.js';
-import { pendingChange, type PendingComposition } from '#domain/books/pending-changes.js';
-import { areAnnounced, nextRebalances, type NextRebalance } from '#domain/books/next-rebalance.js';
+import { listPendingSwaps, type NamedSwap } from '#domain/books/named-swaps.js';
+import { findPendingChange, type PendingComposition } from '#domain/books/pending-changes.js';
+import { areAnnounced, findNextRebalances, type NextRebalance } from '#domain/books/next-rebalance.js';
 import type { Decided } from '#domain/books/decider.js';
 import { takeEffect } from '#domain/books/take-effect.js';
 import { dayFrom, formatDay, type Day } from '#domain/time/days.js';
@@ -16,8 +16,8 @@ import { compareText, orderFindings, type Finding } from '#domain/refusals/findi
 import { exchangeRates, requireRate } from '#domain/market/exchange-rates.js';
 import type { SessionMarket } from '#domain/market/session-market.js';
 import { asRulePreview, previewDerived } from '#domain/optimisation/preview.js';
-import { carriedPrices, leftSince, placedHoldings } from '#domain/rebalance-pack/holdings.js';
-import { knownBefore, knownName } from '#domain/rebalance-pack/known-name.js';
+import { findCarriedPrices, findLeftSince, placeHoldings } from '#domain/rebalance-pack/holdings.js';
+import { readKnownBefore, readKnownName } from '#domain/rebalance-pack/known-name.js';
 import { packOf, type KnownName } from '#domain/rebalance-pack/pack.js';
 import { reconcile, type PackedNames } from '#domain/rebalance-pack/reconciliation.js';
 import { Refusal } from '#domain/refusals/refusal.js';
@@ -31,19 +31,19 @@ import { toReplacements } from '#views/replacements.js';
 import type { RebalancePackQuestion } from '#jobs/tasks/indices.js';
 import { answerBytes } from '../output/hand-over.js';
 import { composerFor } from '../input/index-composer.js';
-import { onEngine } from '../input/numerics.js';
+import { runOnEngine } from '../input/numerics.js';
 import { unannounced } from './unannounced.js';
-import { openedMarket } from '../input/open-markets.js';
+import { openCachedMarket } from '../input/open-markets.js';
 
 /** Computes the orders that align accounts with an index, as a RebalancePack. */
 export const rebalancePack: Task<'rebalancePack'> = async (question, control) => {
   const { indexId, format } = question;
-  const pack = await onEngine((engine) => packFor(question, engine, control));
+  const pack = await runOnEngine((engine) => packFor(question, engine, control));
   return answerBytes(format === 'json' ? JSON.stringify(pack) : await packOrders(indexId, pack.accounts, format));
 };
 
 function packFor(question: RebalancePackQuestion, engine: Engine, control: TaskControl) {
-  const market = openedMarket(question.market);
+  const market = openCachedMarket(question.market);
   const { documents, models, indexId, request } = question;
   const requestedDay = request.as_of === null ? (market.dates.at(-1) ?? 0) : dayFrom(request.as_of);
   const composer = composerFor({ market, documents, models, until: requestedDay, engine }, control);
@@ -59,7 +59,7 @@ function packFor(question: RebalancePackQuestion, engine: Engine, control: TaskC
   const composition = compositionFor(composer, { indexId, session, engine, called: question.called });
   const maxStaleSessions = priceSessions(treatmentOf(documents[indexId]!, (id) => documents[id])!); // one that decides
   const { weights } = composition;
-  const { columns, accounts, findings } = placedHoldings({ sm, session, maxStaleSessions, weights }, request);
+  const { columns, accounts, findings } = placeHoldings({ sm, session, maxStaleSessions, weights }, request);
   const placed = { ...question, request: { ...request, accounts } };
   for (const column of composition.announced.keys()) columns.add(column);
   const names = namesOf(sm, { question, session, weights, columns });
@@ -79,7 +79,7 @@ function packFor(question: RebalancePackQuestion, engine: Engine, control: TaskC
       ...composition.findings,
       ...findings,
       ...pack.findings,
-      ...carriedPrices({ sm, session, maxStaleSessions }, pack.accounts),
+      ...findCarriedPrices({ sm, session, maxStaleSessions }, pack.accounts),
     ]),
   };
 }
@@ -99,7 +99,7 @@ function reconciliationOf(sm: SessionMarket, { question, composition, session, n
   const known = { sm, rates, session: decision, sessions: request.adv_sessions };
   const then = names.map((name) => {
     const weight = composition.announced.get(sm.columnOf(name.identifier)) ?? 0;
-    return knownBefore(known, { ...name, weight }, session);
+    return readKnownBefore(known, { ...name, weight }, session);
   });
   const held = { ...request, accounts: request.accounts.map((account) => inShares(account, names)) };
   const announced = { accounts: packOf(then, held).accounts, names: then };
@@ -150,8 +150,8 @@ function compositionFor(composer: Composer, { indexId, session, engine, called }
   const sm = composer.market(indexId);
   const day = sm.sessions[session]!;
   const isDerived = isDerivedDocument(document);
-  const scheduled = nextRebalances(document, sm, day);
-  const calledFor = isDerived ? undefined : announcedOn(called, day);
+  const scheduled = findNextRebalances(document, sm, day);
+  const calledFor = isDerived ? undefined : findAnnouncedOn(called, day);
   const [first] = scheduled;
   const isScheduled = calledFor === undefined || (first !== undefined && first.date <= calledFor.effective);
   const change = isDerived ? undefined : changeFor(composer, indexId, session);
@@ -176,15 +176,15 @@ function compositionFor(composer: Composer, { indexId, session, engine, called }
     findings: [
       ...(isAnnounced || isDerived ? [] : [unannounced(document, day, next[0])]),
       ...findings,
-      ...leftSince({ sm, session, decision: decided }, { announced, weights }),
+      ...findLeftSince({ sm, session, decision: decided }, { announced, weights }),
     ],
   };
 }
 
 /** Returns the next announced change of constituents between reviews. */
 function changeFor(composer: Composer, indexId: string, session: number): PendingComposition | undefined {
-  const compositions = hasMemberChanges(composer, indexId) ? knownCompositions(composer, indexId) : undefined;
-  return compositions && pendingChange(composer, { indexId, session, list: compositions.list });
+  const compositions = hasMemberChanges(composer, indexId) ? composeKnown(composer, indexId) : undefined;
+  return compositions && findPendingChange(composer, { indexId, session, list: compositions.list });
 }
 
 /** Returns the composition of a change of constituents between reviews. */
@@ -200,7 +200,7 @@ function changedConstituents(
     basis: 'announced',
     weights,
     announced: weights,
-    replacements: toReplacements(pendingSwaps({ effective, composition }, sm)),
+    replacements: toReplacements(listPendingSwaps({ effective, composition }, sm)),
     findings: [],
   };
 }
@@ -266,10 +266,10 @@ function plainOrders(composer: Composer, { indexId, session, engine, next: [next
 /** Applies the reviews of one session, or a close of a phase, as if they took effect today. */
 function reviewedOrders(composer: Composer, { indexId, session, next }: OrdersInput): PackOrders {
   const sm = composer.market(indexId);
-  const known = knownCompositions(composer, indexId)?.list ?? [];
+  const known = composeKnown(composer, indexId)?.list ?? [];
   const before = known.filter((one) => one.session < session);
   const own = before.length === known.length ? undefined : { list: known, findings: [] };
-  const { list, findings } = own ?? asIfEffective(composer, { indexId, session, before, next });
+  const { list, findings } = own ?? composeAsIfEffective(composer, { indexId, session, before, next });
   const traded = list.at(-1);
   if (traded === undefined) throw allEnded(indexId, next[0]!.decision);
   const decided = Math.min(traded.decision, session);
@@ -277,8 +277,8 @@ function reviewedOrders(composer: Composer, { indexId, session, next }: OrdersIn
     decided,
     decision: sm.sessions[decided]!,
     traded,
-    announced: weightsOf(asDecided(traded)),
-    swaps: pendingSwaps({ effective: next[0]!.session, composition: traded }, sm),
+    announced: weightsOf(restoreDecided(traded)),
+    swaps: listPendingSwaps({ effective: next[0]!.session, composition: traded }, sm),
     findings,
   };
 }
@@ -307,7 +307,7 @@ function namesOf(sm: SessionMarket, { question, session, weights, columns }: Pac
   return [...new Set([...weights.keys(), ...columns])]
     .map((column): KnownName => {
       requireRate(rates, sm, session, column);
-      return knownName({ sm, rates, session, sessions: request.adv_sessions }, column, weights.get(column) ?? 0);
+      return readKnownName({ sm, rates, session, sessions: request.adv_sessions }, column, weights.get(column) ?? 0);
     })
     .toSorted((a, b) => compareText(a.identifier, b.identifier));
 }

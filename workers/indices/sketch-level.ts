@@ -1,20 +1,20 @@
 import { bookDays, indexBook } from '#domain/books/index-run.js';
-import { lastAtMost } from '#domain/numbers/search.js';
+import { findLastAtMost } from '#domain/numbers/search.js';
 import { formatDay } from '#domain/time/days.js';
 import type { Task } from '#jobs/tasks.js';
 import { composerFor } from '../input/index-composer.js';
-import { onEngine } from '../input/numerics.js';
-import { openedMarket } from '../input/open-markets.js';
+import { runOnEngine } from '../input/numerics.js';
+import { openCachedMarket } from '../input/open-markets.js';
 
 /**
  * Computes the level of an index that is not stored, at a number of sessions from its base to the end of the market.
  */
 export const sketchLevel: Task<'sketch-level'> = ({ market: handle, documents, indexId, points }, control) =>
-  onEngine((engine) => {
-    const market = openedMarket(handle);
+  runOnEngine((engine) => {
+    const market = openCachedMarket(handle);
     const end = market.dates.at(-1) ?? 0;
     const compositions = composerFor({ market, documents, until: end, engine }, control).compositions(indexId);
-    const book = indexBook({ compositions, to: lastAtMost(compositions.sm.sessions, end) });
+    const book = indexBook({ compositions, to: findLastAtMost(compositions.sm.sessions, end) });
     const days = bookDays(book);
     const last = days.length - 1;
     const count = Math.min(points, days.length);

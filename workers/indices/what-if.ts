@@ -1,7 +1,7 @@
 import { ruleOn } from '#domain/books/rule-on.js';
 import { causeOn } from '#domain/books/rebalance-cause.js';
 import { dayFrom, formatDay } from '#domain/time/days.js';
-import { asOfFindings } from '#domain/checks/as-of-findings.js';
+import { checkAsOf } from '#domain/checks/as-of-findings.js';
 import { isDerivedDocument } from '#domain/documents/index-document.js';
 import { orderFindings } from '#domain/refusals/findings.js';
 import { asRulePreview, previewDerived } from '#domain/optimisation/preview.js';
@@ -11,13 +11,13 @@ import type { Task } from '#jobs/tasks.js';
 import { toWhatIfResponse, type ComparedPreview } from '#views/what-if.js';
 import { answerBytes } from '../output/hand-over.js';
 import { composerFor } from '../input/index-composer.js';
-import { onEngine } from '../input/numerics.js';
-import { openedMarket } from '../input/open-markets.js';
+import { runOnEngine } from '../input/numerics.js';
+import { openCachedMarket } from '../input/open-markets.js';
 
 /** Computes the effects of a change of definition on a day, as a WhatIfResponse. */
 export const whatIf: Task<'whatIf'> = ({ market: handle, before, after, asOf: requested, findings }, control) =>
-  onEngine((engine) => {
-    const market = openedMarket(handle);
+  runOnEngine((engine) => {
+    const market = openCachedMarket(handle);
     const asOf = requested ?? formatDay(market.dates.at(-1) ?? 0);
     const until = dayFrom(asOf);
     const comparedOf = ({ documents, models, indexId }: typeof before): ComparedPreview => {
@@ -36,7 +36,7 @@ export const whatIf: Task<'whatIf'> = ({ market: handle, before, after, asOf: re
       before: was,
       after: is,
       difference: differenceOf(was.preview.resolved, is.preview.resolved),
-      findings: orderFindings([...(requested === null ? [] : asOfFindings(requested, market.dates)), ...findings]),
+      findings: orderFindings([...(requested === null ? [] : checkAsOf(requested, market.dates)), ...findings]),
     });
     return answerBytes(JSON.stringify(response));
   });

@@ -9,8 +9,8 @@ import type { IndexDocument } from '#domain/documents/index-document.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import type { ModelFiles } from '#jobs/tasks/indices.js';
 import type { TaskControl } from '#jobs/thread-messages.js';
-import { openedCalendars } from './opened-calendars.js';
-import { openedModels } from './opened-models.js';
+import { openCachedCalendars } from './opened-calendars.js';
+import { openModels } from './opened-models.js';
 
 export interface ComposeQuestion {
   readonly market: MarketData;
@@ -30,9 +30,9 @@ export function composerFor(
 ): Composer {
   return createComposer({
     market,
-    calendars: openedCalendars(closuresOf(documents)),
+    calendars: openCachedCalendars(closuresOf(documents)),
     documents,
-    models: openedModels(models),
+    models: openModels(models),
     until,
     known,
     createDecider: indexDeciders(engine),

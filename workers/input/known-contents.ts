@@ -9,7 +9,7 @@ import type { ContentChange } from '#market/versions/content-change.js';
 import { createKnownMarkets } from '#market/versions/known-markets.js';
 
 /** Opens the earlier contents of a market from the changes back to them. @cost a read of the files at the first use */
-export function openedKnown(market: MarketData, files: KnownFiles | undefined): { readonly known?: KnownMarkets } {
+export function openKnown(market: MarketData, files: KnownFiles | undefined): { readonly known?: KnownMarkets } {
   if (files === undefined) return {};
   let opened: KnownMarkets | undefined;
   const open = ({ knownOn, earlier }: KnownFiles): KnownMarkets =>
@@ -25,15 +25,18 @@ export function changeIn(file: HashedFile): ContentChange {
   return decodeChange(bytesOf(file));
 }
 
-/** @throws Refusal DOCUMENT_UNREADABLE if the file is missing or damaged */
+/**
+ * Reads the bytes of a file, and checks their hash.
+ * @throws Refusal DOCUMENT_UNREADABLE if the file is missing or damaged
+ */
 export function bytesOf({ path, sha256 }: HashedFile): Uint8Array {
   const bytes = readIfThere(path);
   if (bytes === undefined || createHash('sha256').update(bytes).digest('hex') !== sha256)
-    throw damagedContent('a file of it is missing or damaged');
+    throw refuseDamagedContent('a file of it is missing or damaged');
   return bytes;
 }
 
-export function damagedContent(reason: string): Refusal {
+export function refuseDamagedContent(reason: string): Refusal {
   return new Refusal('DOCUMENT_UNREADABLE', `The earlier content of the data store cannot be read: ${reason}.`);
 }
 

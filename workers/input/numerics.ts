@@ -16,19 +16,25 @@ export async function numerics(): Promise<Engine> {
   return (await choice()).engine;
 }
 
+/** Returns the float64 engine of this thread, for work in several steps: allocate inside `scope`, not much at once. */
+export async function exactNumerics(): Promise<Engine> {
+  return (await choice()).exact;
+}
+
 /** Runs synchronous work in float64, whatever the setting; frees its allocations, and a large arena completely. */
-export async function onEngine<T>(work: (engine: Engine) => T): Promise<T> {
+export async function runOnEngine<T>(work: (engine: Engine) => T): Promise<T> {
   return runScoped((await choice()).exact, work);
 }
 
 /** Runs work on the configured engine, for a result that states its precision. */
-export async function onProductEngine<T>(work: (engine: Engine) => T): Promise<T> {
+export async function runOnProductEngine<T>(work: (engine: Engine) => T): Promise<T> {
   return runScoped(await numerics(), work);
 }
 
 function choice(): Promise<EngineChoice> {
   const data = dataOf(Piscina.workerData);
-  return (opened ??= openEngine(data.numerics as EngineSetting, () => sharedThreads(data))); // the settings allow no other names
+  // The settings allow no other names.
+  return (opened ??= openEngine(data.numerics as EngineSetting, () => countSharedThreads(data)));
 }
 
 function runScoped<T>(engine: Engine, work: (engine: Engine) => T): T {
@@ -48,7 +54,7 @@ function dataOf(data: unknown): ThreadData {
  * Returns this thread and its share of the idle ones: the threads that a large problem may use. Tasks that start
  * meanwhile still run.
  */
-export function sharedThreads({ threads, running }: Omit<ThreadData, 'numerics'>): number {
+export function countSharedThreads({ threads, running }: Omit<ThreadData, 'numerics'>): number {
   const busy = Math.max(1, Atomics.load(running, 0));
   return Math.max(1, Math.floor(threads / busy));
 }

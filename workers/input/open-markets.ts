@@ -17,7 +17,7 @@ const open = new Map<string, MarketData>();
  * Returns the market of a handle, opened once per thread; derived data (alignments, growth factors) is cached with it.
  * @cost of `openMarket` at the first use
  */
-export function openedMarket(handle: MarketHandle): MarketData {
+export function openCachedMarket(handle: MarketHandle): MarketData {
   const market = open.get(marketKey(handle)) ?? openMarket(handle);
   keepOpen(market);
   return market;
@@ -35,7 +35,7 @@ let since: { readonly key: string; readonly opened: MarketData; readonly byDay: 
  * Opens a market like `openMarketSince`: the tables are parsed once for all runs that are extended on a market, and
  * derived data is cached per start day.
  */
-export function openedSince(handle: MarketHandle, after: number): MarketData {
+export function openCachedSince(handle: MarketHandle, after: number): MarketData {
   const key = marketKey(handle);
   if (since?.key !== key) since = { key, opened: openWithoutActions(handle), byDay: new Map() };
   const { opened, byDay } = since;

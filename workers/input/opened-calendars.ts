@@ -14,7 +14,7 @@ const corrected = new Map<string, ExchangeCalendars>();
  * Returns the calendars of the service with recorded changes, opened once per thread. The changes come from the task,
  * so that its results depend only on its input.
  */
-export function openedCalendars(closures: RecordedClosures = {}): ExchangeCalendars {
+export function openCachedCalendars(closures: RecordedClosures = {}): ExchangeCalendars {
   calendars ??= openCalendars();
   if (Object.keys(closures).length === 0) return calendars;
   const key = canonicalJson(closures);

@@ -1,10 +1,10 @@
 import { openStoredModel } from '#domain/risk/open-stored-model.js';
 import type { StoredModel, StoredModels } from '#domain/risk/stored-model.js';
 import type { ModelFile, ModelFiles } from '#jobs/tasks/indices.js';
-import { storedDoubles, storedMatrix } from './stored-matrix.js';
+import { readStoredDoubles, readStoredMatrix } from './stored-matrix.js';
 
 /** Opens the stored risk models of a task, each read at its first use. */
-export function openedModels(files: ModelFiles = {}): StoredModels {
+export function openModels(files: ModelFiles = {}): StoredModels {
   const opened = new Map<string, StoredModel>();
   return (modelId) => {
     const known = opened.get(modelId);
@@ -22,7 +22,7 @@ const openedModel = (modelId: string, { path, names, observedEnd, dates, factors
     names,
     observedEnd,
     dates,
-    matrix: () => storedMatrix({ path, order: names.length }),
-    numbers: () => storedDoubles(path),
-    factors: factors && { names: factors.names, numbers: () => storedDoubles(factors.path) },
+    matrix: () => readStoredMatrix({ path, order: names.length }),
+    numbers: () => readStoredDoubles(path),
+    factors: factors && { names: factors.names, numbers: () => readStoredDoubles(factors.path) },
   });

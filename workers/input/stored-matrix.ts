@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { Refusal } from '#domain/refusals/refusal.js';
-import { packedMatrix, type PackedMatrix } from '#domain/risk/packed-matrix.js';
+import { openPackedMatrix, type PackedMatrix } from '#domain/risk/packed-matrix.js';
 import type { StoredMatrix } from '#jobs/tasks/indices.js';
 
 /**
@@ -10,18 +10,18 @@ import type { StoredMatrix } from '#jobs/tasks/indices.js';
 let latest: { readonly path: string; readonly at: number; readonly matrix: PackedMatrix } | undefined;
 
 /** @throws Refusal DOCUMENT_UNREADABLE */
-export function storedMatrix({ path, order, at }: StoredMatrix): PackedMatrix {
+export function readStoredMatrix({ path, order, at }: StoredMatrix): PackedMatrix {
   const from = at ?? 0;
   if (latest?.path === path && latest.at === from && latest.matrix.order === order) return latest.matrix;
-  const numbers = storedDoubles(path);
+  const numbers = readStoredDoubles(path);
   // A file of several matrices has more numbers than one.
   const own = at === undefined ? numbers : numbers.slice(at, at + (order * (order + 1)) / 2);
-  latest = { path, at: from, matrix: packedMatrix(own, order) };
+  latest = { path, at: from, matrix: openPackedMatrix(own, order) };
   return latest.matrix;
 }
 
 /** Reads the numbers of a stored model. @throws Refusal DOCUMENT_UNREADABLE */
-export function storedDoubles(path: string): Float64Array {
+export function readStoredDoubles(path: string): Float64Array {
   try {
     const bytes = readFileSync(path);
     const isAligned = bytes.byteOffset % Float64Array.BYTES_PER_ELEMENT === 0;

@@ -6,25 +6,25 @@ import { contentHash, rowsOf } from '#market/content/content.js';
 import { doubtsOf } from '#market/content/doubtful-content.js';
 import { createProblems } from '#market/tables/problems.js';
 import { writeMarket } from '#market/content/write-market.js';
-import { openedCalendars } from '../input/opened-calendars.js';
-import { openedMarket } from '../input/open-markets.js';
+import { openCachedCalendars } from '../input/opened-calendars.js';
+import { openCachedMarket } from '../input/open-markets.js';
 
 /** Finds the data warnings of a market. */
 export const auditMarket: Task<'audit-market'> = ({ market }, control) =>
-  audit(openedMarket(market), market.adjustment, (fraction) => control.report(fraction));
+  audit(openCachedMarket(market), market.adjustment, (fraction) => control.report(fraction));
 
 /** Writes a repaired market as a new store. */
 export const repairMarket: Task<'repair-market'> = async (
   { market, repairs, folder, datasetId, calendars },
   control,
 ) => {
-  const content = applyRepairs(openedMarket(market), repairs);
+  const content = applyRepairs(openCachedMarket(market), repairs);
   const files = await writeMarket(folder, content, (fraction) => control.report(0.8 * fraction, 'writing'));
   const warnings = doubtsOf(
     content,
     {
       adjustment: market.adjustment,
-      calendars: { codes: calendars.codes, open: () => openedCalendars(calendars.closures) },
+      calendars: { codes: calendars.codes, open: () => openCachedCalendars(calendars.closures) },
     },
     createProblems(),
   );

@@ -3,11 +3,11 @@ import type { Task } from '#jobs/tasks.js';
 import { coverageHistory } from '#market/serving/coverage-history.js';
 import { createJsonWriter } from '#views/json-writer.js';
 import { answerBytes } from '../output/hand-over.js';
-import { openedMarket } from '../input/open-markets.js';
+import { openCachedMarket } from '../input/open-markets.js';
 
 /** Computes the coverage of a market through time: a CoverageHistoryResponse as JSON. */
 export const coverage: Task<'coverage'> = ({ market: handle }) => {
-  const market = openedMarket(handle);
+  const market = openCachedMarket(handle);
   const { priced, expected } = coverageHistory(market);
   const json = createJsonWriter(256 + market.dates.length * 28);
   json.value({

@@ -12,14 +12,14 @@ import { changeCounts } from '#market/versions/change-counts.js';
 import { encodeChange } from '#market/versions/change-file.js';
 import { contentChange } from '#market/versions/content-change.js';
 import { decodeContent, encodeContent } from '#market/versions/content-copy.js';
-import { earlierContent } from '#market/versions/earlier-content.js';
+import { restoreContent } from '#market/versions/earlier-content.js';
 import { dataDifferenceView } from '#views/data-difference-view.js';
-import { bytesOf, changeIn, damagedContent } from '../input/known-contents.js';
-import { keepOpen, openedMarket } from '../input/open-markets.js';
+import { bytesOf, changeIn, refuseDamagedContent } from '../input/known-contents.js';
+import { keepOpen, openCachedMarket } from '../input/open-markets.js';
 
 /** Computes the change from a content to the previous one. */
 export const changeOfContent: Task<'content-change'> = async (input) => {
-  const [before, after] = [openedMarket(input.before), openedMarket(input.after)];
+  const [before, after] = [openCachedMarket(input.before), openCachedMarket(input.after)];
   return {
     back: withHash(encodeChange(contentChange(before, after))),
     forth: input.isBothWays ? withHash(encodeChange(contentChange(after, before))) : null,
@@ -34,7 +34,7 @@ function withHash(encoded: Uint8Array): HashedBytes {
 
 /** Appends a part of a complete content. */
 export const copyOfContent: Task<'content-copy'> = async ({ market, from, path }) => {
-  const { piece, next } = encodeContent(openedMarket(market), from);
+  const { piece, next } = encodeContent(openCachedMarket(market), from);
   const file = openSync(path, 'a', 0o600);
   try {
     for (const bytes of piece) for (let at = 0; at < bytes.length;) at += writeSync(file, bytes, at);
@@ -48,13 +48,13 @@ export const copyOfContent: Task<'content-copy'> = async ({ market, from, path }
 /** Restores a content from a copy and later changes, and verifies its hash. */
 export const copiedMarket: Task<'copied-market'> = async ({ content, changes, contentHash, ...of }) => {
   const copied = decodeContent(bytesOf(content));
-  return soundMarket(changes.length === 0 ? copied : earlierContent(copied, changes.map(changeIn)), of, contentHash);
+  return soundMarket(changes.length === 0 ? copied : restoreContent(copied, changes.map(changeIn)), of, contentHash);
 };
 
 /** Restores an earlier content of a data store, and verifies its hash. */
 export const earlierMarket: Task<'earlier-market'> = async ({ last, changes, contentHash }) => {
-  const base = openedMarket(last);
-  return soundMarket(earlierContent(base, changes.map(changeIn)), base, contentHash);
+  const base = openCachedMarket(last);
+  return soundMarket(restoreContent(base, changes.map(changeIn)), base, contentHash);
 };
 
 /** @throws Refusal DOCUMENT_UNREADABLE if the content has another hash */
@@ -64,7 +64,7 @@ async function soundMarket(
   contentHash: string,
 ): Promise<{ readonly handle: MarketHandle }> {
   const { hash, digests } = await digestContent(content);
-  if (hash !== contentHash) throw damagedContent(`its content is ${hash}, not ${contentHash}`);
+  if (hash !== contentHash) throw refuseDamagedContent(`its content is ${hash}, not ${contentHash}`);
   const market: MarketData = { ...content, datasetId, adjustment, currency, contentHash };
   keepOpen(market);
   return { handle: { ...shareMarket(market), digests } };
@@ -72,6 +72,6 @@ async function soundMarket(
 
 /** Lists values that differ between two contents. */
 export const dataDifference: Task<'data-difference'> = async ({ before, after, from, to, ...terms }) => {
-  const view = { from, to, ...differenceOf(openedMarket(before), openedMarket(after), terms) };
+  const view = { from, to, ...differenceOf(openCachedMarket(before), openCachedMarket(after), terms) };
   return { bytes: new TextEncoder().encode(JSON.stringify(dataDifferenceView(view))) };
 };

@@ -6,14 +6,14 @@ import type { MarketData } from '#domain/market/market-data.js';
 import { ACTION_COLUMNS, type MarketViewName } from '#domain/sql/views.js';
 import { referenceKind } from '#domain/datapoints/resolution.js';
 import type { Task } from '#jobs/tasks.js';
-import { openedMarket } from '../input/open-markets.js';
+import { openCachedMarket } from '../input/open-markets.js';
 
 /** Approximate number of rows per row group. */
 const GROUP_ROWS = 1 << 17;
 
 /** Writes a table of a market as Parquet: bars with a value, by date and security; actions; reference data. */
 export const marketTable: Task<'market-table'> = ({ market: handle, table, columns, path }, control) => {
-  const groups = TABLES[table](openedMarket(handle), columns);
+  const groups = TABLES[table](openCachedMarket(handle), columns);
   const file = openSync(path, 'wx', 0o600);
   let bytes = 0;
   const write = (piece: Uint8Array): void => {

@@ -1,7 +1,7 @@
 import { priceSeries, type DatedTable } from '#market/serving/price-series.js';
 import type { Task } from '#jobs/tasks.js';
 import type { PricesInput } from '#jobs/tasks/markets.js';
-import { datedCsv } from '#views/csv-table.js';
+import { writeDatedCsv } from '#views/csv-table.js';
 import { encodeArrowTable } from '#views/arrow-table.js';
 import { createJsonWriter } from '#views/json-writer.js';
 import { writeDatedTable } from '#views/table-json.js';
@@ -14,7 +14,7 @@ import { answerBytes } from '../output/hand-over.js';
 export const prices: Task<'prices'> = ({ identifier, bars, request, format }: PricesInput) => {
   const table = priceSeries(bars, request);
   const body = { identifier, interval: request.interval };
-  if (format === 'csv') return answerBytes(new TextEncoder().encode(datedCsv(table)));
+  if (format === 'csv') return answerBytes(new TextEncoder().encode(writeDatedCsv(table)));
   return answerBytes(format === 'arrow' ? encodeArrowTable(table, body) : pricesJson(table, body));
 };
 

@@ -8,12 +8,12 @@ import { doubtsOf } from '#market/content/doubtful-content.js';
 import { createProblems } from '#market/tables/problems.js';
 import { refreshContent } from '#market/content/refresh-content.js';
 import { reportSeries } from '#market/content/series-rows.js';
-import { openedCalendars } from '../input/opened-calendars.js';
-import { keepOpen, openedMarket } from '../input/open-markets.js';
+import { openCachedCalendars } from '../input/opened-calendars.js';
+import { keepOpen, openCachedMarket } from '../input/open-markets.js';
 
 /** Builds the next version of a store from the stored data and its source, and lists the changes. */
 export const refreshMarket: Task<'refresh-market'> = async ({ held, fresh, options, calendars }, control) => {
-  const before = openedMarket(held);
+  const before = openCachedMarket(held);
   const source = openMarket(fresh);
   const { content, report, isHistoryKept, taken } = refreshContent(
     before,
@@ -27,7 +27,7 @@ export const refreshMarket: Task<'refresh-market'> = async ({ held, fresh, optio
   if (problems.errors > 0) throw refuseWithFindings('data store', problems.findings(), 'STORE_READ_FAILED');
   const terms = {
     adjustment: held.adjustment,
-    calendars: { codes: calendars.codes, open: () => openedCalendars(calendars.closures) },
+    calendars: { codes: calendars.codes, open: () => openCachedCalendars(calendars.closures) },
   };
   const warnings = doubtsOf(content, terms, problems);
   const isSameObjects =

@@ -2,17 +2,17 @@ import { runOptimisation, termsOfRequest } from '#domain/optimisation/run.js';
 import type { Task } from '#jobs/tasks.js';
 import { toOptimisationResult, toStudyFigures } from '#views/optimisation.js';
 import { composerFor } from '../input/index-composer.js';
-import { onEngine } from '../input/numerics.js';
-import { openedMarket } from '../input/open-markets.js';
+import { runOnEngine } from '../input/numerics.js';
+import { openCachedMarket } from '../input/open-markets.js';
 import { outputContent, writeOutputs } from '../output/task-outputs.js';
 
 /** Optimises an index under constraints, as an OptimisationRunResult. */
 export const optimise: Task<'optimise'> = async (input, control) => {
   const { runId, documents, models, constraints, request } = input;
-  const market = openedMarket(input.market);
+  const market = openCachedMarket(input.market);
   const terms = termsOfRequest(request);
   const until = terms.asOf ?? market.dates.at(-1) ?? 0;
-  const { message, result } = await onEngine((engine) => {
+  const { message, result } = await runOnEngine((engine) => {
     const composer = composerFor(
       { market, documents, models, until, engine },
       { report: (fraction) => control.report(0.3 * fraction) },

@@ -10,8 +10,8 @@ import { formatDay } from '#domain/time/days.js';
 import type { TaskControl } from '#jobs/thread-messages.js';
 import { toOptimisationResult } from '#views/optimisation.js';
 import { composerFor } from '../input/index-composer.js';
-import { onEngine } from '../input/numerics.js';
-import { openedMarket } from '../input/open-markets.js';
+import { runOnEngine } from '../input/numerics.js';
+import { openCachedMarket } from '../input/open-markets.js';
 
 /** Securities, and sessions of the risk model: enough that the code is compiled. */
 const SECURITIES = 150;
@@ -42,7 +42,7 @@ export async function practiseOptimisation(
   { documents: planned, indexId }: BacktestPlan,
   control: TaskControl,
 ): Promise<void> {
-  const market = openedMarket(handle);
+  const market = openCachedMarket(handle);
   const { dates, identifiers } = market;
   const names = identifiers.slice(0, SECURITIES);
   const { calendar, currency, base_date, pipeline } = planned[indexId]!;
@@ -64,7 +64,7 @@ export async function practiseOptimisation(
     start: formatDay(dates[Math.max(0, dates.length - SESSIONS)]!),
   });
   const { every, turnover } = VARIANTS[turns++ % VARIANTS.length]!;
-  await onEngine((engine) => {
+  await runOnEngine((engine) => {
     const until = dates.at(-1) ?? 0;
     const documents = { [index.id]: index };
     const run = runOptimisation({

@@ -4,14 +4,14 @@ import type { Task } from '#jobs/tasks.js';
 import { toDerivedPreview } from '#views/optimisation.js';
 import { answerBytes } from '../output/hand-over.js';
 import { composerFor } from '../input/index-composer.js';
-import { onEngine } from '../input/numerics.js';
-import { openedMarket } from '../input/open-markets.js';
+import { runOnEngine } from '../input/numerics.js';
+import { openCachedMarket } from '../input/open-markets.js';
 
 /** Computes the weights of an optimisation, as a PreviewResponse. */
 export const previewOfOptimisation: Task<'preview-optimisation'> = ({ market: handle, ...question }, control) =>
-  onEngine((engine) => {
+  runOnEngine((engine) => {
     const { documents, models, indexId, request } = question;
-    const market = openedMarket(handle);
+    const market = openCachedMarket(handle);
     const day = (text: string | null) => (text === null ? null : dayFrom(text));
     const until = day(request.as_of) ?? market.dates.at(-1) ?? 0;
     const preview = previewOptimisation({

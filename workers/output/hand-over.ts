@@ -6,7 +6,7 @@ import type { AnswerBytes, HashedBytes } from '#jobs/tasks/files.js';
  * Copies response bytes with their hash to a separate buffer that can leave the thread.
  * @cost one pass of SHA-256
  */
-export function hashedBytes(content: string | Uint8Array): HashedBytes {
+export function copyWithHash(content: string | Uint8Array): HashedBytes {
   const { bytes } = answerBytes(content);
   return { bytes, sha256: createHash('sha256').update(bytes).digest('hex') };
 }
@@ -47,8 +47,8 @@ function hasBytes(value: object): value is AnswerBytes {
 }
 
 /**
- * Returns the bytes on their own buffer: a view that is most of its buffer, from its beginning, as it is; anything
- * else (a slab, WebAssembly memory) as a copy.
+ * Returns the bytes in their own buffer: a view of most of a buffer, from its beginning, unchanged; other content (a
+ * slab, WebAssembly memory) as a copy.
  */
 function ownBytes(content: Uint8Array): Uint8Array<ArrayBuffer> {
   const { buffer, byteOffset, byteLength } = content;

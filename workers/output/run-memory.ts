@@ -1,5 +1,5 @@
 import type { ByteRange, Memory } from '#domain/backtest/run-file/placed.js';
-import { keptMemory } from '#base/memory/kept-memory.js';
+import { allocateKeptMemory } from '#base/memory/kept-memory.js';
 import { pageMemory } from '#base/memory/page-memory.js';
 import { clearMemory, trimMemory } from '#kernels/memory/paged-memory.js';
 
@@ -45,7 +45,7 @@ export function createRunMemory(keptBytesMax = KEPT_BYTES_MAX): RunMemory {
 
 /** Allocates page-aligned memory, because files are written directly from it. Larger memory can be emptied. */
 function newMemory(bytes: number, keptBytesMax: number): SharedArrayBuffer {
-  return bytes <= keptBytesMax ? pageMemory(bytes) : keptMemory(bytes);
+  return bytes <= keptBytesMax ? pageMemory(bytes) : allocateKeptMemory(bytes);
 }
 
 /** Clears shared memory in elements of eight bytes, which takes a third of the time of single bytes. */

@@ -60,7 +60,7 @@ export interface EarlyOutput {
  * Runs a task with one of its artifacts early; a failure leaves no file.
  * @throws Refusal STORAGE_FULL, before the task starts if possible
  */
-export async function withEarlyOutput<F extends string, T>(
+export async function runWithEarlyOutput<F extends string, T>(
   outputs: TaskOutputs<F>,
   file: F,
   run: (output: EarlyOutput) => Promise<T>,
@@ -107,7 +107,7 @@ export type StoredAlready = ReadonlyMap<string, string>;
  * need not be computed again.
  * @cost one read of the files of the same size, up to the first byte that differs
  */
-export function storedAlready(
+export function findStoredAlready(
   outputs: Destined,
   contents: Readonly<Record<string, Uint8Array | null>>,
   stored: Readonly<Record<string, ArtifactRef | undefined>> = {},
@@ -116,7 +116,7 @@ export function storedAlready(
   for (const [file, bytes] of Object.entries(contents)) {
     const known = stored[file];
     if (!bytes || known?.bytes !== bytes.length) continue;
-    const path = ownPath(outputs, known);
+    const path = findOwnPath(outputs, known);
     if (path !== undefined && isContentOf(path, bytes)) again.set(file, known.sha256);
   }
   return again;
@@ -125,7 +125,7 @@ export function storedAlready(
 type Destined = Pick<TaskOutputs<string>, 'destination'>;
 
 /** Returns the path of a stored artifact next to the outputs of a task; undefined if they are not in a local folder. */
-export function ownPath({ destination }: Destined, { name }: Pick<ArtifactRef, 'name'>): string | undefined {
+export function findOwnPath({ destination }: Destined, { name }: Pick<ArtifactRef, 'name'>): string | undefined {
   if (destination.kind !== 'folder' || destination.storeId !== undefined) return undefined;
   return join(destination.folder, name);
 }

@@ -4,8 +4,8 @@ import { dayFrom } from '#domain/time/days.js';
 import type { Task } from '#jobs/tasks.js';
 import type { AccountBacktestInput } from '#jobs/tasks/personal.js';
 import { composerFor } from '../input/index-composer.js';
-import { onEngine } from '../input/numerics.js';
-import { openedMarket } from '../input/open-markets.js';
+import { runOnEngine } from '../input/numerics.js';
+import { openCachedMarket } from '../input/open-markets.js';
 import { outputContent, writeOutputs } from '../output/task-outputs.js';
 
 /** Days of a year in annual returns. */
@@ -14,9 +14,9 @@ const YEAR_DAYS = 365.25;
 /** Runs one account over the history of an index: an AccountBacktestView as JSON. */
 export const accountBacktest: Task<'account-backtest'> = async (input, control) => {
   const { documents, models, indexId, request } = input;
-  const market = openedMarket(input.market);
+  const market = openCachedMarket(input.market);
   const until = request.end === null ? (market.dates.at(-1) ?? 0) : dayFrom(request.end);
-  const made = await onEngine((engine) =>
+  const made = await runOnEngine((engine) =>
     runAccount({
       composer: composerFor({ market, documents, models, until, engine }, { report: () => control.report(0) }),
       parent: indexId,

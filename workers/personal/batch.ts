@@ -13,8 +13,8 @@ import type { Task } from '#jobs/tasks.js';
 import type { BatchPartInput, SumBatchInput } from '#jobs/tasks/personal.js';
 import type { TaskControl } from '#jobs/thread-messages.js';
 import { composerFor } from '../input/index-composer.js';
-import { onEngine } from '../input/numerics.js';
-import { openedMarket } from '../input/open-markets.js';
+import { runOnEngine } from '../input/numerics.js';
+import { openCachedMarket } from '../input/open-markets.js';
 import { outputContent, writeOutputs } from '../output/task-outputs.js';
 
 /** Common data of the last batch of this thread: all its parts use them. */
@@ -43,11 +43,11 @@ type CommonInput = Pick<BatchPartInput, 'market' | 'documents' | 'models' | 'ter
 
 async function commonOf(input: CommonInput, control: TaskControl): Promise<BatchCommon> {
   const { documents, models, terms } = input;
-  const market = openedMarket(input.market);
+  const market = openCachedMarket(input.market);
   const key = JSON.stringify([market.contentHash, documents, models, terms]);
   if (last?.key === key) return last.common;
   const until = terms.as_of === null ? (market.dates.at(-1) ?? 0) : dayFrom(terms.as_of);
-  const common = await onEngine((engine) =>
+  const common = await runOnEngine((engine) =>
     composeCommon(
       composerFor({ market, documents, models, until, engine }, { report: () => control.report(0) }),
       terms,
@@ -98,7 +98,7 @@ export const sumBatch: Task<'sum-batch'> = async (input, control) => {
     as_of: formatDay(common.asOf),
     ...figures,
     blocks: Math.ceil(accounts / BLOCK_ACCOUNTS),
-    store_content_hash: openedMarket(input.market).contentHash,
+    store_content_hash: openCachedMarket(input.market).contentHash,
     engine_version: engineVersion,
   };
   const written = await writeSome(input.outputs, { view: Buffer.from(JSON.stringify(view)) });

@@ -10,10 +10,10 @@ import { renderReport } from '#views/report/render-report.js';
 import { openFonts, type FontShelf } from '#views/report/text/fonts.js';
 import { overviewOf } from '../runs/run-text.js';
 import { measureRisk, readHeld } from '../views/held-risk.js';
-import { onEngine } from '../input/numerics.js';
-import { openedCalendars } from '../input/opened-calendars.js';
-import { openedMarket } from '../input/open-markets.js';
-import { withRunFile } from '../run-files/run-file.js';
+import { runOnEngine } from '../input/numerics.js';
+import { openCachedCalendars } from '../input/opened-calendars.js';
+import { openCachedMarket } from '../input/open-markets.js';
+import { useRunFile } from '../run-files/run-file.js';
 import { outputContent, writeOutputs } from '../output/task-outputs.js';
 
 type StoredRun = RenderInput['runs'][number];
@@ -48,18 +48,18 @@ const NOT_ASKED: RiskFound = { missing: 'No risk was estimated.' };
 /** Returns the market on the calendar of a run, or the reason why it is unavailable. */
 function marketOf({ columns, market: handle }: StoredRun): SessionMarket | Missing {
   if (handle === null) return { missing: 'This needs the data store of the run, which cannot be read.' };
-  const { calendar: code, closures } = withRunFile(columns, ({ header }) => header);
-  return marketOn({ market: openedMarket(handle), calendars: openedCalendars(closures), code });
+  const { calendar: code, closures } = useRunFile(columns, ({ header }) => header);
+  return marketOn({ market: openCachedMarket(handle), calendars: openCachedCalendars(closures), code });
 }
 
 /** Estimates risk; a report states a figure that cannot be estimated, and is rendered all the same. */
 async function riskOf({ columns, market: handle }: StoredRun): Promise<RiskFound> {
   if (handle === null) return { missing: 'Risk estimates need the data store of the run, which cannot be read.' };
-  const held = withRunFile(columns, (run) => readHeld(run, null));
+  const held = useRunFile(columns, (run) => readHeld(run, null));
   try {
     return {
-      measured: await onEngine(
-        (engine) => measureRisk(engine, { held, market: openedMarket(handle), benchmark: null }).risk,
+      measured: await runOnEngine(
+        (engine) => measureRisk(engine, { held, market: openCachedMarket(handle), benchmark: null }).risk,
       ),
     };
   } catch (failure) {
@@ -83,7 +83,7 @@ function withRuns<T>(
   const [first, ...rest] = runs;
   if (first === undefined) return use(opened);
   const market = markets.get(first.indexId);
-  return withRunFile(first.columns, (columns) => {
+  return useRunFile(first.columns, (columns) => {
     const figures = createRunFigures({
       columns,
       overview: overviewOf(columns, first.overview),

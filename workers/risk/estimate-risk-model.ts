@@ -1,20 +1,16 @@
-import { createHash } from 'node:crypto';
-import { canonicalJson } from '#domain/json/canonical-json.js';
 import { formatDay } from '#domain/time/days.js';
 import { RiskModelRequest } from '#domain/risk/risk-model-document.js';
-import { compareText } from '#domain/refusals/findings.js';
 import type { MarketHandle } from '#domain/market/handle.js';
 import { packFactors } from '#domain/risk/packed-factors.js';
 import { packUpper } from '#domain/risk/packed-matrix.js';
 import type { EstimateStage } from '#kernels/moments/estimate-covariance.js';
-import type { Task, ThreadInput } from '#jobs/tasks.js';
+import type { Task } from '#jobs/tasks.js';
+import type { RiskModelSource } from '#jobs/tasks/indices.js';
 import type { TaskControl } from '#jobs/thread-messages.js';
-import { preparedEstimate } from '#views/risk-estimate.js';
-import { onProductEngine } from '../input/numerics.js';
-import { openedCalendars } from '../input/opened-calendars.js';
-import { openedMarket } from '../input/open-markets.js';
-import { withRunFile } from '../run-files/run-file.js';
-import { outputContent, withEarlyOutput, writeOutputs } from '../output/task-outputs.js';
+import { runOnProductEngine } from '../input/numerics.js';
+import { openCachedMarket } from '../input/open-markets.js';
+import { contentHashOf, openedEstimate } from './opened-estimate.js';
+import { outputContent, runWithEarlyOutput, writeOutputs } from '../output/task-outputs.js';
 
 /** Completed share of the work at the start of each stage, whatever the number of securities. */
 const DONE: Readonly<Record<EstimateStage | 'returns', number>> = {
@@ -27,15 +23,13 @@ const DONE: Readonly<Record<EstimateStage | 'returns', number>> = {
 
 /** Estimates a covariance model of the universe over the window: writes its matrix, and returns the rest. */
 export const estimateModel: Task<'estimate-risk-model'> = async (input, control) =>
-  withEarlyOutput(input.outputs, 'covariance', async (output) => {
+  runWithEarlyOutput(input.outputs, 'covariance', async (output) => {
     const { matrix, parts, ...model } = await makeModel(input, control, output.begin);
     const ending = output.end(matrix);
     const writing = writeOutputs(input.outputs, { factors: parts });
     await Promise.allSettled([ending, writing]); // a failed task writes nothing afterwards
     const [covariance, { factors }] = await Promise.all([ending, writing]);
-    const content = canonicalJson({ asset_ids: model.assetIds, covariance: covariance.sha256 });
-    const contentHash = createHash('sha256').update(content).digest('hex');
-    return { ...model, covariance, factors, contentHash };
+    return { ...model, covariance, factors, contentHash: contentHashOf(model.assetIds, covariance) };
   });
 
 /**
@@ -50,7 +44,7 @@ const WARM_UP_DAYS = 504;
  * RISK_INSUFFICIENT_DATA
  */
 export async function warmUpModel(market: MarketHandle, control: TaskControl): Promise<void> {
-  const { identifiers, dates } = openedMarket(market);
+  const { identifiers, dates } = openCachedMarket(market);
   const universe = { kind: 'names', identifiers: identifiers.slice(0, WARM_UP_SECURITIES) } as const;
   const start = formatDay(dates[Math.max(0, dates.length - WARM_UP_DAYS)]!);
   await makeModel({ market, universe, request: RiskModelRequest.parse({ start }) }, control, () => {});
@@ -62,25 +56,20 @@ export async function warmUpModel(market: MarketHandle, control: TaskControl): P
  * them
  */
 async function makeModel(
-  { market: handle, universe, request }: Omit<ThreadInput<'estimate-risk-model'>, 'outputs'>,
+  source: RiskModelSource,
   control: TaskControl,
   onMatrix: (bytes: Uint8Array<ArrayBuffer>) => void,
 ) {
   reportStage(control, 'returns');
-  const estimate = preparedEstimate({
-    market: openedMarket(handle),
-    calendars: openedCalendars(universe.kind === 'run' ? universe.closures : undefined),
-    universe: universe.kind === 'names' ? universe : { ...universe, held: () => heldLast(universe) },
-    request,
-  });
-  return onProductEngine((engine) => {
+  const { whole } = openedEstimate(source);
+  return runOnProductEngine((engine) => {
     let matrix: Uint8Array<ArrayBuffer> | undefined;
     const onStage = (stage: EstimateStage, covariance: Float64Array): void => {
       reportStage(control, stage);
       if (stage === 'eigenvalues') onMatrix((matrix = packedBytes(covariance)));
       if (stage === 'repair') matrix = undefined;
     };
-    const { covariance, factors, ...model } = estimate(engine, onStage);
+    const { covariance, factors, ...model } = whole(engine, onStage);
     return {
       ...model,
       matrix: matrix ?? packedBytes(covariance),
@@ -96,13 +85,4 @@ function packedBytes(matrix: Float64Array): Uint8Array<ArrayBuffer> {
 
 function reportStage(control: TaskControl, stage: EstimateStage | 'returns'): void {
   control.report(DONE[stage], stage);
-}
-
-/** Names held on the last date of a stored run, long or short, ascending. */
-function heldLast({ columns }: { readonly columns: string }): string[] {
-  return withRunFile(columns, (run) => {
-    const { names, dates } = run.header;
-    const weights = run.f64('weights', (dates - 1) * names.length, dates * names.length);
-    return names.filter((_, i) => weights[i] !== 0).toSorted(compareText);
-  });
 }

@@ -4,8 +4,8 @@ import { readModelBody, type ReadModel } from '#domain/risk/imported/read-model-
 import type { Task } from '#jobs/tasks.js';
 import type { ImportRiskModelInput, ImportedModelOutput } from '#jobs/tasks/risk-models.js';
 import { createProblems, type Problems } from '#market/tables/problems.js';
-import { importedFactors } from '#views/factor-model-view.js';
-import { onEngine } from '../input/numerics.js';
+import { toImportedFactors } from '#views/factor-model-view.js';
+import { runOnEngine } from '../input/numerics.js';
 import { answerBytes } from '../output/hand-over.js';
 import { readModelFile } from './read-model-file.js';
 
@@ -16,7 +16,7 @@ export const importModel: Task<'import-risk-model'> = async ({ source }, control
   const packed =
     read === undefined || problems.errors > 0
       ? undefined
-      : await onEngine((engine) => outputOf(packModel(engine, read, problems, control.report)));
+      : await runOnEngine((engine) => outputOf(packModel(engine, read, problems, control.report)));
   return { findings: problems.findings(), model: problems.errors > 0 ? null : (packed ?? null) };
 };
 
@@ -36,6 +36,6 @@ function outputOf(packed: PackedImport | undefined): ImportedModelOutput | undef
     ...model,
     covariance: answerBytes(new Uint8Array(covariance.buffer)),
     factors: factors && answerBytes(new Uint8Array(factors.buffer)),
-    factorModel: factorModel && importedFactors(factorModel),
+    factorModel: factorModel && toImportedFactors(factorModel),
   };
 }

@@ -15,7 +15,7 @@ import {
 import { CsvFault, readCsv, textCells } from '#market/sources/csv.js';
 import { reasonOf } from '#market/tables/fault-reason.js';
 import { cellPath } from '#market/tables/problems.js';
-import { notANumber } from '#domain/risk/imported/read-model-body.js';
+import { reportNotANumber } from '#domain/risk/imported/read-model-body.js';
 
 /** Prefix of paths in a file. */
 const LABEL = 'model';
@@ -173,7 +173,7 @@ function longSink(columns: readonly string[], terms: SinkTerms): RowSink | undef
       if (names[each as 'row' | 'column'] === '')
         problems.error({ code: 'REQUIRED', path: path(each), message: `The ${each} is empty; a name is required.` });
     const number = numberIn(cells[value] ?? null);
-    if (Number.isNaN(number)) problems.error(notANumber(path('value'), cells[value]));
+    if (Number.isNaN(number)) problems.error(reportNotANumber(path('value'), cells[value]));
     if (date === undefined || Number.isNaN(number) || needed.some((each) => names[each as 'row' | 'column'] === ''))
       return;
     const placed = { date, path: path('date'), table: `${LABEL}.${name}`, pathOf };
@@ -225,7 +225,7 @@ interface WideCell {
 function addCell(table: ModelTable | undefined, { row, column, cell, at }: WideCell, problems: ModelProblems): void {
   if (cell === null) return;
   const value = numberIn(cell);
-  if (Number.isNaN(value)) problems.error(notANumber(cellPath(LABEL, at, column), cell));
+  if (Number.isNaN(value)) problems.error(reportNotANumber(cellPath(LABEL, at, column), cell));
   else table?.add({ row, column, value, place: at });
 }
 

@@ -1,14 +1,14 @@
 import type { Task } from '#jobs/tasks.js';
 import type { ExportRiskModelInput } from '#jobs/tasks/risk-models.js';
 import type { FactorModel } from '#domain/risk/factor-model.js';
-import { packedFactors } from '#domain/risk/packed-factors.js';
+import { openPackedFactors } from '#domain/risk/packed-factors.js';
 import { encodeRiskModel, writeExportedModel, writeRiskModelPart } from '#views/risk-model-view.js';
 import { answerBytes } from '../output/hand-over.js';
-import { storedDoubles, storedMatrix } from '../input/stored-matrix.js';
+import { readStoredDoubles, readStoredMatrix } from '../input/stored-matrix.js';
 
 /** Writes rows of a frame, or the volatilities, as JSON. */
 export const riskModelPart: Task<'risk-model-part'> = ({ part, ...stored }) =>
-  answerBytes(writeRiskModelPart(storedMatrix(stored), part));
+  answerBytes(writeRiskModelPart(readStoredMatrix(stored), part));
 
 /** Writes a model of one date as a member of an import. */
 export const exportModel: Task<'export-risk-model'> = ({ date, names, factors, ...stored }) =>
@@ -16,16 +16,16 @@ export const exportModel: Task<'export-risk-model'> = ({ date, names, factors, .
     writeExportedModel({
       date,
       names,
-      matrix: () => storedMatrix(stored),
+      matrix: () => readStoredMatrix(stored),
       factors: factors && factorsAt(factors, names.length),
     }),
   );
 
 function factorsAt({ path, at, names }: NonNullable<ExportRiskModelInput['factors']>, n: number): FactorModel {
   const K = names.length;
-  return packedFactors(storedDoubles(path).subarray(at, at + n * K + K * K + n), names, n);
+  return openPackedFactors(readStoredDoubles(path).subarray(at, at + n * K + K * K + n), names, n);
 }
 
 /** Writes the covariance as an Arrow stream with the other members in its metadata. */
 export const riskModelArrow: Task<'risk-model-arrow'> = ({ assetIds, body, ...stored }) =>
-  answerBytes(encodeRiskModel(storedMatrix(stored), assetIds, body));
+  answerBytes(encodeRiskModel(readStoredMatrix(stored), assetIds, body));

@@ -7,25 +7,25 @@ import type { MarketData } from '#domain/market/market-data.js';
 import type { SessionMarket } from '#domain/market/session-market.js';
 import type { ReturnWindow } from '#domain/risk/return-panel.js';
 import { validateRiskModel } from '#domain/risk/validation/validate-risk-model.js';
-import { firstAtLeast, lastAtMost } from '#domain/numbers/search.js';
+import { findFirstAtLeast, findLastAtMost } from '#domain/numbers/search.js';
 import type { Task } from '#jobs/tasks.js';
 import type { ValidateRiskModelInput } from '#jobs/tasks/indices.js';
 import { riskValidationView, validationSentence } from '#views/risk-validation-view.js';
 import { datapointsOf } from '#views/index-datapoints.js';
-import { ownDays, plainTerms } from '#views/risk-estimate.js';
-import { onEngine } from '../input/numerics.js';
-import { openedCalendars } from '../input/opened-calendars.js';
-import { openedMarket } from '../input/open-markets.js';
-import { withRunFile } from '../run-files/run-file.js';
+import { createOwnDays, createPlainTerms } from '#views/risk-estimate.js';
+import { runOnEngine } from '../input/numerics.js';
+import { openCachedCalendars } from '../input/opened-calendars.js';
+import { openCachedMarket } from '../input/open-markets.js';
+import { useRunFile } from '../run-files/run-file.js';
 import { outputContent, writeOutputs } from '../output/task-outputs.js';
 
 /** Validates the forecasts of a stored model's settings over history, as a RiskValidationView. */
 export const validateModel: Task<'validate-risk-model'> = async (input, control) => {
   const { modelId, identifiers, settings, request, run } = input;
-  const window = windowOf(openedMarket(input.market), input);
+  const window = windowOf(openCachedMarket(input.market), input);
   const { sm } = window;
   const knownColumns = identifiers.map((identifier) => sm.columnOf(identifier)).filter((column) => column >= 0);
-  const { view, message } = await onEngine((engine) => {
+  const { view, message } = await runOnEngine((engine) => {
     const validate = (columns: RunColumns | null) =>
       validateRiskModel(engine, {
         window,
@@ -35,7 +35,7 @@ export const validateModel: Task<'validate-risk-model'> = async (input, control)
         heldOn: columns && heldOn(columns, sm),
         report: (fraction) => control.report(fraction, 'forecasting'),
       });
-    const validation = run === null ? validate(null) : withRunFile(run.columns, validate);
+    const validation = run === null ? validate(null) : useRunFile(run.columns, validate);
     const shown = riskValidationView({ modelId, settings, request, indexId: run?.indexId ?? null }, validation);
     return { view: outputContent(JSON.stringify(shown)), message: validationSentence(shown) };
   });
@@ -48,15 +48,23 @@ function windowOf(
 ): ReturnWindow {
   const sm =
     terms === null
-      ? ownDays(market, openedCalendars(), { identifiers, estimator: settings.estimator, from: null, to: null })
-      : marketOn({ market, calendars: openedCalendars(terms.closures), code: terms.calendar });
+      ? createOwnDays(market, openCachedCalendars(), {
+          identifiers,
+          estimator: settings.estimator,
+          from: null,
+          to: null,
+        })
+      : marketOn({ market, calendars: openCachedCalendars(terms.closures), code: terms.calendar });
   const { returns } = settings;
   return {
     sm,
-    growth: growthOf(sm, terms === null ? plainTerms(returns) : growthTerms(terms.treatment, terms.currency, returns)),
+    growth: growthOf(
+      sm,
+      terms === null ? createPlainTerms(returns) : growthTerms(terms.treatment, terms.currency, returns),
+    ),
     datapoints: datapointsOf(sm, terms),
-    from: start === null ? 0 : firstAtLeast(sm.sessions, dayFrom(start)),
-    to: end === null ? sm.sessions.length - 1 : lastAtMost(sm.sessions, dayFrom(end)),
+    from: start === null ? 0 : findFirstAtLeast(sm.sessions, dayFrom(start)),
+    to: end === null ? sm.sessions.length - 1 : findLastAtMost(sm.sessions, dayFrom(end)),
   };
 }
 
@@ -65,7 +73,7 @@ function heldOn(run: RunColumns, sm: SessionMarket): (day: Day) => ReadonlyMap<n
   const days = run.i32('days');
   const { names } = run.header;
   return (day) => {
-    const at = lastAtMost(days, day);
+    const at = findLastAtMost(days, day);
     if (at < 0 || days[at] !== day) return undefined;
     const weights = run.f64('weights', at * names.length, (at + 1) * names.length);
     return new Map(names.map((name, i) => [sm.columnOf(name), weights[i]!]));

@@ -25,7 +25,7 @@ export const hashFiles: Task<'hash-files'> = (hashes) => {
  * Returns the SHA-256 of every file, null for an absent one: hashes untaken files on this thread, and waits for the
  * others.
  */
-export function sharedHashes(hashes: SharedHashes): (string | null)[] {
+export function completeHashes(hashes: SharedHashes): (string | null)[] {
   takeHashes(hashes);
   return hashes.paths.map((path, k) => finishedHash(hashes.cells, k, path) ?? hashFile(path));
 }

@@ -1,4 +1,4 @@
-import { keptFloats } from '#base/memory/kept-memory.js';
+import { allocateKeptFloats } from '#base/memory/kept-memory.js';
 import { marketKey, type MarketHandle } from '#domain/market/handle.js';
 import type { DatedFigures, KeepFigures } from '#views/exposures/dated-figures.js';
 
@@ -21,7 +21,7 @@ export function figuresOf(columns: string, market: MarketHandle | null): KeepFig
   return (what, { width, dates, areWritten = false }) => {
     const key = JSON.stringify([source, what]);
     const figures = kept.get(key) ?? {
-      values: keptFloats(width * dates),
+      values: allocateKeptFloats(width * dates),
       known: new Uint8Array(dates),
       texts: areWritten ? [] : null,
     };

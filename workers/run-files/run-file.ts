@@ -13,7 +13,7 @@ import type { OpenRunFiles } from '#jobs/tasks/outputs.js';
  * Opens a column file, lets `use` read ranges of it and of the earlier files next to it, and closes all.
  * @throws Refusal DOCUMENT_UNREADABLE if a file is missing or is not a run file
  */
-export function withRunFile<T>(path: string, use: (columns: RunColumns) => T): T {
+export function useRunFile<T>(path: string, use: (columns: RunColumns) => T): T {
   const files: number[] = [];
   const reader = (of: string): ReadRange => {
     const file = openFile(of);
@@ -21,14 +21,14 @@ export function withRunFile<T>(path: string, use: (columns: RunColumns) => T): T
     return (start, end, room) => readRange(file, start, end, room);
   };
   try {
-    return use(openColumns(reader(path), (name) => reader(besidePath(path, name))));
+    return use(openColumns(reader(path), (name) => reader(resolveNextTo(path, name))));
   } finally {
     files.forEach((file) => closeSync(file));
   }
 }
 
 /** Returns the path of a file that the header of columns names. */
-export function besidePath(columns: string, name: string): string {
+export function resolveNextTo(columns: string, name: string): string {
   return join(dirname(columns), fileBeside(basename(columns), name));
 }
 

@@ -1,7 +1,7 @@
 import { closuresOf } from '#domain/calendars/closures.js';
 import { createHash } from 'node:crypto';
 import type { Engine } from '#kernels/engines/engine.js';
-import { calledRebalances } from '#domain/backtest/called-rebalances.js';
+import { listCalledRebalances } from '#domain/backtest/called-rebalances.js';
 import type { BacktestPlan } from '#domain/documents/backtest-plan.js';
 import { indexDeciders } from '#domain/backtest/index-decider.js';
 import { checkpointOf } from '#domain/backtest/extend/checkpoint.js';
@@ -11,7 +11,7 @@ import { assertMeasured } from '#domain/backtest/run-summary.js';
 import type { Run } from '#domain/backtest/run.js';
 import { runBacktest } from '#domain/backtest/run-backtest.js';
 import type { Memory } from '#domain/backtest/run-file/placed.js';
-import { keptMemory } from '#base/memory/kept-memory.js';
+import { allocateKeptMemory } from '#base/memory/kept-memory.js';
 import { runToFiles, type RunFiles } from '#domain/backtest/run-file/write.js';
 import { canonicalJson } from '#domain/json/canonical-json.js';
 import { formatDay } from '#domain/time/days.js';
@@ -22,11 +22,11 @@ import type { ResumableRun } from '#jobs/tasks/runs.js';
 import type { TaskControl } from '#jobs/thread-messages.js';
 import { resumeStored, checkpointBytes } from './resume-run.js';
 import { writeRunFiles, type MadeFiles } from './write-run-files.js';
-import { onEngine } from '../input/numerics.js';
-import { openedKnown } from '../input/known-contents.js';
-import { openedMarket } from '../input/open-markets.js';
-import { openedCalendars } from '../input/opened-calendars.js';
-import { openedModels } from '../input/opened-models.js';
+import { runOnEngine } from '../input/numerics.js';
+import { openKnown } from '../input/known-contents.js';
+import { openCachedMarket } from '../input/open-markets.js';
+import { openCachedCalendars } from '../input/opened-calendars.js';
+import { openModels } from '../input/opened-models.js';
 import { createRunMemory } from '../output/run-memory.js';
 
 /** Memory of this thread, which runs one task at a time. */
@@ -37,7 +37,7 @@ const memory = createRunMemory();
  * on each read.
  */
 export const backtest: Task<'backtest'> = async (input, control) => {
-  const { files, ...run } = await onEngine((engine) => runOn(engine, input, control));
+  const { files, ...run } = await runOnEngine((engine) => runOn(engine, input, control));
   control.report(0.95);
   const written = await writeRunFiles(input, files);
   memory.giveBack();
@@ -46,7 +46,7 @@ export const backtest: Task<'backtest'> = async (input, control) => {
 
 /** Computes and discards the run of a plan, which compiles the code and prepares the market for runs. */
 export async function warmUpRun(market: MarketHandle, plan: BacktestPlan, control: TaskControl): Promise<void> {
-  await onEngine((engine) => runForDataset(engine, { market, plan, memory: memory.take }, control));
+  await runOnEngine((engine) => runForDataset(engine, { market, plan, memory: memory.take }, control));
   memory.giveBack();
 }
 
@@ -74,7 +74,7 @@ function wholeRun(
 ): MadeRun {
   const { plan, engineVersion, market: handle } = input;
   const { run, columns, prices } = runForDataset(engine, { ...input, memory: memory.take }, control);
-  const market = openedMarket(handle);
+  const market = openCachedMarket(handle);
   const canBeExtended = plan.request.as_known === undefined;
   return {
     ...stampOf(input),
@@ -88,7 +88,7 @@ function wholeRun(
       look: () => control.report(0.8),
     },
     ...spanOf(run.days),
-    called: calledRebalances(run.index.compositions).map(({ decision, effective }) => ({
+    called: listCalledRebalances(run.index.compositions).map(({ decision, effective }) => ({
       decision: formatDay(decision),
       effective: formatDay(effective),
     })),
@@ -127,16 +127,16 @@ export type RunOrder = Pick<ThreadInput<'backtest'>, 'market' | 'plan' | 'models
 /** Runs a plan and writes its columns. @throws Refusal */
 export function runForDataset(
   engine: Engine,
-  { market: handle, plan, models, known, memory: roomOf = keptMemory }: RunOrder,
+  { market: handle, plan, models, known, memory: roomOf = allocateKeptMemory }: RunOrder,
   control: TaskControl,
 ): RunFiles & { readonly run: Run } {
-  const market = openedMarket(handle);
+  const market = openCachedMarket(handle);
   const run = runBacktest({
     market,
-    calendars: openedCalendars(closuresOf(plan.documents)),
+    calendars: openCachedCalendars(closuresOf(plan.documents)),
     plan,
-    models: openedModels(models),
-    ...openedKnown(market, known),
+    models: openModels(models),
+    ...openKnown(market, known),
     createDecider: indexDeciders(engine),
     engine,
     memory: roomOf,

@@ -4,7 +4,7 @@ import type { MarketData } from '#domain/market/market-data.js';
 import type { Day } from '#domain/time/days.js';
 import type { KnownFiles } from '#jobs/tasks/files.js';
 import { contentChange, packChange, type ContentChange } from '#market/versions/content-change.js';
-import { earlierContent } from '#market/versions/earlier-content.js';
+import { restoreContent } from '#market/versions/earlier-content.js';
 import { createKnownMarkets } from '#market/versions/known-markets.js';
 import { changeIn } from '../input/known-contents.js';
 
@@ -41,7 +41,7 @@ export function slicedKnown(
   for (const file of earlier) {
     if (oldest <= first) break; // Every decision sees this content or a later one.
     changes.push(changeIn(file));
-    const before = slice({ ...last, ...earlierContent(last, changes) });
+    const before = slice({ ...last, ...restoreContent(last, changes) });
     contents.push({ knownOn: file.knownOn, change: contentChange(before, after) });
     [after, oldest] = [before, file.knownOn];
   }

@@ -1,7 +1,7 @@
 import type { Composer } from '#domain/books/compositions.js';
 import type { Run } from '#domain/backtest/run.js';
 import type { MarketData } from '#domain/market/market-data.js';
-import { lastAtMost } from '#domain/numbers/search.js';
+import { findLastAtMost } from '#domain/numbers/search.js';
 import type { Day } from '#domain/time/days.js';
 
 /** A part of a market. */
@@ -13,7 +13,7 @@ export interface SliceTerms {
 }
 
 /** Returns the securities that an index of the run could select or hold. */
-export function wantedNames(market: MarketData, run: Run, composer: Composer): ReadonlySet<string> {
+export function listWantedNames(market: MarketData, run: Run, composer: Composer): ReadonlySet<string> {
   return new Set(wantedColumns(market, run, composer).map((column) => market.identifiers[column]!));
 }
 
@@ -21,7 +21,7 @@ export function wantedNames(market: MarketData, run: Run, composer: Composer): R
 export function marketSlice(market: MarketData, { names, end }: SliceTerms): MarketData {
   const wanted = market.identifiers.flatMap((identifier, column) => (names.has(identifier) ? [column] : []));
   const width = market.identifiers.length;
-  const rows = lastAtMost(market.dates, end) + 1;
+  const rows = findLastAtMost(market.dates, end) + 1;
   const part = (panel: Float64Array): Float64Array => {
     const values = new Float64Array(rows * wanted.length);
     for (let t = 0; t < rows; t++)

@@ -12,16 +12,21 @@ import { openWasmEngine } from '#kernels/engines/wasm.js';
 import type { Task, ThreadInput } from '#jobs/tasks.js';
 import { inputDigests } from '#views/bundle/input-digests.js';
 import { encodeSlice } from '#views/bundle/market-slice.js';
-import { differingCloses, recomputedCloses, type DifferingClose, type Recomputation } from '#views/bundle/recompute.js';
+import {
+  findDifferingCloses,
+  recomputedCloses,
+  type DifferingClose,
+  type Recomputation,
+} from '#views/bundle/recompute.js';
 import { answerBytes } from '../output/hand-over.js';
-import { openedKnown } from '../input/known-contents.js';
-import { openedMarket } from '../input/open-markets.js';
-import { openedCalendars } from '../input/opened-calendars.js';
-import { openedModels } from '../input/opened-models.js';
-import { storedDoubles } from '../input/stored-matrix.js';
+import { openKnown } from '../input/known-contents.js';
+import { openCachedMarket } from '../input/open-markets.js';
+import { openCachedCalendars } from '../input/opened-calendars.js';
+import { openModels } from '../input/opened-models.js';
+import { readStoredDoubles } from '../input/stored-matrix.js';
 import { slicedKnown } from './bundle-known.js';
 import { readsOf } from './bundle-reads.js';
-import { marketSlice, wantedNames } from './bundle-slice.js';
+import { marketSlice, listWantedNames } from './bundle-slice.js';
 
 type Input = ThreadInput<'publication-bundle'>;
 
@@ -31,15 +36,15 @@ type Input = ThreadInput<'publication-bundle'>;
  */
 export const publicationBundle: Task<'publication-bundle'> = async (input, control) => {
   const { plan, entries } = input;
-  const whole = openedMarket(input.market);
-  const reads = readsOf(whole, openedCalendars(closuresOf(plan.documents)), openedKnown(whole, input.known).known);
-  const terms = { calendars: reads.calendars, plan, engine: openWasmEngine(), models: openedModels(input.models) };
+  const whole = openCachedMarket(input.market);
+  const reads = readsOf(whole, openCachedCalendars(closuresOf(plan.documents)), openKnown(whole, input.known).known);
+  const terms = { calendars: reads.calendars, plan, engine: openWasmEngine(), models: openModels(input.models) };
   const composers: Composer[] = [];
   const onComposer = (composer: Composer): unknown => composers.push(composer);
   const { run } = recomputedCloses({ ...terms, market: reads.market, known: reads.known, onComposer });
   control.report(0.4);
   // Decisions on data known at the time use earlier universes, so every security is kept.
-  const names = input.known === undefined ? wantedNames(whole, run, composers[0]!) : null;
+  const names = input.known === undefined ? listWantedNames(whole, run, composers[0]!) : null;
   const slices = [
     (of: MarketData) =>
       marketSlice(reads.narrowed(of), { names: names ?? new Set(of.identifiers), end: run.days.at(-1)! }),
@@ -71,7 +76,7 @@ function differenceFrom(
   entries: readonly PublicationEntry[],
   recomputation: Recomputation,
 ): DifferingClose | undefined {
-  return differingCloses(entries, recomputedCloses(recomputation).closes)[0];
+  return findDifferingCloses(entries, recomputedCloses(recomputation).closes)[0];
 }
 
 /** Recomputes from a slice, in which an input of the run may be missing. */
@@ -94,7 +99,7 @@ function modelsOf({ models = {} }: BacktestPlan, input: Input): Readonly<Record<
   const ids = Object.keys(models).toSorted(compareText);
   return Object.fromEntries(
     ids.map((id, place) => {
-      const { buffer, byteOffset, byteLength } = storedDoubles(input.models![id]!.path);
+      const { buffer, byteOffset, byteLength } = readStoredDoubles(input.models![id]!.path);
       return [modelFileOf(place), new Uint8Array(buffer, byteOffset, byteLength)];
     }),
   );

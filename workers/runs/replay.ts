@@ -1,23 +1,23 @@
 import { readFileSync } from 'node:fs';
-import { firstDifference, type RunDifference } from '#domain/backtest/run-file/compare.js';
+import { findFirstDifference, type RunDifference } from '#domain/backtest/run-file/compare.js';
 import { PRICES } from '#domain/backtest/run-file/prices-apart.js';
 import type { RunFiles } from '#domain/backtest/run-file/write.js';
 import { openColumns } from '#domain/backtest/run-file/read.js';
-import { keptMemory } from '#base/memory/kept-memory.js';
+import { allocateKeptMemory } from '#base/memory/kept-memory.js';
 import type { ReadRange } from '#domain/backtest/run-file/segments.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import type { Task } from '#jobs/tasks.js';
-import { wholeOf } from '#base/memory/made-bytes.js';
+import { joinBytes } from '#base/memory/made-bytes.js';
 import { createJsonWriter } from '#views/json-writer.js';
 import { replayView } from '#views/replay-view.js';
 import { runForDataset, stampOf } from './backtest.js';
-import { onEngine } from '../input/numerics.js';
-import { besidePath, withRunFile } from '../run-files/run-file.js';
+import { runOnEngine } from '../input/numerics.js';
+import { resolveNextTo, useRunFile } from '../run-files/run-file.js';
 import { outputContent, writeOutputs } from '../output/task-outputs.js';
 
 /** Replays the stored run, so that equal inputs give equal columns: a ReplayView as JSON. */
 export const replay: Task<'replay'> = async (input, control) => {
-  const view = await onEngine((engine) => {
+  const view = await runOnEngine((engine) => {
     const { stored, plan, engineVersion, definitionChanged } = input;
     const { run: _, ...files } = runForDataset(engine, input, control);
     const { runHash, storeContentHash } = stampOf(input);
@@ -37,20 +37,20 @@ export const replay: Task<'replay'> = async (input, control) => {
 };
 
 function differenceOf(path: string, { columns, prices: made }: RunFiles): RunDifference | null {
-  const prices = made === null ? undefined : wholeOf(made, keptMemory(made.length)); // those of many securities are on disk
+  const prices = made === null ? undefined : joinBytes(made, allocateKeptMemory(made.length)); // those of many securities are on disk
   const areSame =
     isEqual(readStored(path), columns) &&
-    (prices === undefined || isEqual(readStored(besidePath(path, PRICES)), prices));
+    (prices === undefined || isEqual(readStored(resolveNextTo(path, PRICES)), prices));
   if (areSame) return null;
   // The columns of an extended run have another layout.
   const rangeOf =
     (bytes: Uint8Array): ReadRange =>
     (start, end) =>
       bytes.slice(start, end);
-  return withRunFile(path, (stored) =>
-    firstDifference(
+  return useRunFile(path, (stored) =>
+    findFirstDifference(
       stored,
-      openColumns(rangeOf(columns), () => rangeOf(prices!)), // it names no other file
+      openColumns(rangeOf(columns), () => rangeOf(prices!)), // It names no other file.
     ),
   );
 }

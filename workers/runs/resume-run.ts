@@ -9,7 +9,7 @@ import { isFull, ownDates } from '#domain/backtest/extend/extend-columns.js';
 import { extendRun, type ExtendedRun } from '#domain/backtest/extend/extend-run.js';
 import { CannotResume } from '#domain/documents/full-run-reasons.js';
 import { indexDeciders } from '#domain/backtest/index-decider.js';
-import { sharedDecisions } from '#domain/rules/shared-decisions.js';
+import { createSharedDecisions } from '#domain/rules/shared-decisions.js';
 import type { DecisionSharing } from '#domain/rules/decide.js';
 import type { BacktestPlan } from '#domain/documents/backtest-plan.js';
 import { canonicalJson } from '#domain/json/canonical-json.js';
@@ -20,13 +20,13 @@ import type { CheckedFiles } from '#jobs/tasks/files.js';
 import type { ModelFiles } from '#jobs/tasks/indices.js';
 import type { ResumableRun } from '#jobs/tasks/runs.js';
 import type { TaskControl } from '#jobs/thread-messages.js';
-import { prefixDiffers, prefixOf, reachesBack, settledDay, type MarketPrefix } from '#market/content/prefix.js';
+import { prefixDiffers, prefixOf, reachesBack, findSettledDay, type MarketPrefix } from '#market/content/prefix.js';
 import type { Engine } from '#kernels/engines/engine.js';
 import { hasContent } from '../run-files/checked-files.js';
-import { openedMarket, openedSince } from '../input/open-markets.js';
-import { openedCalendars } from '../input/opened-calendars.js';
-import { openedModels } from '../input/opened-models.js';
-import { withRunFile } from '../run-files/run-file.js';
+import { openCachedMarket, openCachedSince } from '../input/open-markets.js';
+import { openCachedCalendars } from '../input/opened-calendars.js';
+import { openModels } from '../input/opened-models.js';
+import { useRunFile } from '../run-files/run-file.js';
 
 /** State stored next to the columns of a run, from which it can be extended. */
 export interface CheckpointFile {
@@ -99,22 +99,22 @@ export function resumeStored(order: ResumeOrder, control: TaskControl): ResumedR
   if (state.identity !== identityOf(plan, engineVersion, state.checkpoint)) throw new CannotResume('no_checkpoint');
   if (handle.digests === undefined) throw new CannotResume('no_checkpoint');
   const { checkpoint } = state;
-  const after = Math.min(checkpoint.since, settledDay({ dates: new Int32Array(handle.dates) }, checkpoint.day));
-  const market = openedSince(handle, after);
+  const after = Math.min(checkpoint.since, findSettledDay({ dates: new Int32Array(handle.dates) }, checkpoint.day));
+  const market = openCachedSince(handle, after);
   const changed = prefixDiffers(prefixOf(market, handle.digests, checkpoint.day), state.prefix);
   if (changed !== null) throw new CannotResume(changed === 'names' ? 'names_changed' : 'history_changed');
   if (reachesBack(market, checkpoint.day)) throw new CannotResume('history_changed');
   return readOrGiveUp(() =>
-    withRunFile(run.columns, (stored) => {
+    useRunFile(run.columns, (stored) => {
       const extended = extendRun({
         plan,
         checkpoint,
         stored,
         market,
-        calendars: openedCalendars(closuresOf(plan.documents)),
+        calendars: openCachedCalendars(closuresOf(plan.documents)),
         marketSince: (day) => (day >= after ? market : withCashSince(handle, market, day)),
-        wholeMarket: () => openedMarket(handle),
-        models: openedModels(models),
+        wholeMarket: () => openCachedMarket(handle),
+        models: openModels(models),
         createDecider: indexDeciders(engine, sharingOn(market)),
         engine,
         report: (fraction, message) => control.report(0.8 * fraction, message),
@@ -137,7 +137,7 @@ const SECTION_NAMES_MAX = 1 << 17;
 const sharingByMarket = new WeakMap<MarketData, DecisionSharing>();
 
 function sharingOn(market: MarketData): DecisionSharing {
-  const known = sharingByMarket.get(market) ?? sharedDecisions(SECTION_NAMES_MAX, 0);
+  const known = sharingByMarket.get(market) ?? createSharedDecisions(SECTION_NAMES_MAX, 0);
   sharingByMarket.set(market, known);
   return known;
 }
@@ -171,7 +171,7 @@ function readOrGiveUp<T>(work: () => T): T {
  * @cost one read of the files that this process has neither written nor hashed, and of those modified since
  */
 function assertIntact({ run: { checked, columns }, checkedFiles }: ResumeOrder, control: TaskControl): void {
-  const stays = (): boolean => readOrGiveUp(() => withRunFile(columns, (stored) => isFull(ownDates(stored))));
+  const stays = (): boolean => readOrGiveUp(() => useRunFile(columns, (stored) => isFull(ownDates(stored))));
   for (const file of checked) {
     const isKept = (): boolean => file.path !== columns || stays();
     if (!hasContent(file, checkedFiles, () => control.report(0), isKept)) throw new CannotResume('no_checkpoint');

@@ -1,9 +1,9 @@
 import type { Task } from '#jobs/tasks.js';
-import { withRunFile } from '../run-files/run-file.js';
+import { useRunFile } from '../run-files/run-file.js';
 
 /** Reads the index levels of a stored run. */
 export const runLevels: Task<'run-levels'> = ({ columns }) =>
-  withRunFile(columns, (run) => ({
+  useRunFile(columns, (run) => ({
     calendar: run.header.calendar,
     days: run.i32('indexDays'),
     levels: run.f64('indexLevel'),

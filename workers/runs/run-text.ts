@@ -5,12 +5,12 @@ import { Refusal } from '#domain/refusals/refusal.js';
 import type { Task } from '#jobs/tasks.js';
 import type { OverviewFile, RunTextInput, StoredText } from '#jobs/tasks/runs.js';
 import { createJsonSinkWriter, createJsonWriter, type JsonWriter } from '#views/json-writer.js';
-import { upgradedRecord, writeRecord } from '#views/record-json.js';
-import { overviewJson, upgradedResult, writeResult } from '#views/run-json.js';
+import { upgradeRecord, writeRecord } from '#views/record-json.js';
+import { overviewJson, upgradeResult, writeResult } from '#views/run-json.js';
 import { planIn, readJson, readStored } from '../input/stored-texts.js';
 import { answerBytes } from '../output/hand-over.js';
 import { writeTextFile } from '../output/text-file.js';
-import { hashFile, withRunFile } from '../run-files/run-file.js';
+import { hashFile, useRunFile } from '../run-files/run-file.js';
 
 /** Writes the record or the result of a stored run as JSON. */
 export const runText: Task<'run-text'> = async (input) => {
@@ -41,7 +41,7 @@ function writeText(json: JsonWriter, input: RunTextInput): void {
       'DOCUMENT_UNREADABLE',
       'The stored run cannot be read: its file is missing or its content has changed.',
     );
-  withRunFile(columns, (run) => {
+  useRunFile(columns, (run) => {
     if (input.text === 'record') writeRecord(json, readRecord(run), stamp);
     else writeResult(json, { stamp, run: summaryOf(run, planIn(input.plan)), rebalances: readRebalances(run) });
   });
@@ -50,8 +50,8 @@ function writeText(json: JsonWriter, input: RunTextInput): void {
 /** Writes a text that an earlier version stored, with today's members. */
 function writeStored(json: JsonWriter, { text, stored }: { readonly stored: StoredText } & Pick<RunTextInput, 'text'>) {
   const { inset } = stored;
-  if (text === 'record') json.value(upgradedRecord(readJson(stored)));
-  else if (inset === undefined) json.value(upgradedResult(readJson(stored)));
+  if (text === 'record') json.value(upgradeRecord(readJson(stored)));
+  else if (inset === undefined) json.value(upgradeResult(readJson(stored)));
   else {
     const whole = readStored(stored);
     json.token(whole.subarray(0, inset.at));

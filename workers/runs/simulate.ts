@@ -12,7 +12,7 @@ import { periodsPerYear } from '#domain/calendars/periods-per-year.js';
 import { growthOf } from '#domain/index-mathematics/growth.js';
 import { securityTerms } from '#domain/index-mathematics/growth-terms.js';
 import { factorRiskOf } from '#domain/risk/factor-risk.js';
-import { lastAtMost } from '#domain/numbers/search.js';
+import { findLastAtMost } from '#domain/numbers/search.js';
 import {
   growthOfLevel,
   momentsOf,
@@ -27,11 +27,11 @@ import { summariseSimulation } from '#domain/simulation/summarise.js';
 import { simulationView } from '#views/simulation-view.js';
 import type { Task } from '#jobs/tasks.js';
 import type { SimulationInput, TalliesFile } from '#jobs/tasks/runs.js';
-import { heldByName, heldPositions } from '../views/held-risk.js';
-import { numerics, onEngine } from '../input/numerics.js';
-import { openedCalendars } from '../input/opened-calendars.js';
-import { openedMarket } from '../input/open-markets.js';
-import { withRunFile } from '../run-files/run-file.js';
+import { listHeldByName, findHeldPositions } from '../views/held-risk.js';
+import { numerics, runOnEngine } from '../input/numerics.js';
+import { openCachedCalendars } from '../input/opened-calendars.js';
+import { openCachedMarket } from '../input/open-markets.js';
+import { useRunFile } from '../run-files/run-file.js';
 import { outputContent, writeOutputs } from '../output/task-outputs.js';
 
 /** Number of paths between two checks of the cancel flag: a few milliseconds. */
@@ -98,7 +98,7 @@ interface RunHistory {
 }
 
 function readRun({ columns }: SimulationInput): RunHistory {
-  return withRunFile(columns, (run: RunColumns) => {
+  return useRunFile(columns, (run: RunColumns) => {
     const { names, dates } = run.header;
     const weights = run.f64('weights', (dates - 1) * names.length, dates * names.length);
     return {
@@ -106,24 +106,24 @@ function readRun({ columns }: SimulationInput): RunHistory {
       level: run.f64('level').slice(),
       currency: currencyOfSecurities(run.header),
       closures: run.header.closures,
-      weights: heldByName(names, weights),
+      weights: listHeldByName(names, weights),
     };
   });
 }
 
 /** Returns the variance of the last weights under a statistical factor model of the run's window. */
 async function modelledRisk({ request, calendar, market: handle }: SimulationInput, run: RunHistory) {
-  const calendars = openedCalendars(run.closures);
-  const sm = marketOn({ market: openedMarket(handle!), calendars, code: calendar }); // the service required a market
+  const calendars = openCachedCalendars(run.closures);
+  const sm = marketOn({ market: openCachedMarket(handle!), calendars, code: calendar }); // the service required a market
   const window = {
     sm,
     growth: growthOf(sm, securityTerms('total', run.currency)),
     from: Math.max(0, sm.sessionAt(run.days[0]!)),
-    to: lastAtMost(sm.sessions, run.days.at(-1)!),
+    to: findLastAtMost(sm.sessions, run.days.at(-1)!),
   };
-  const weights = heldPositions(sm, run.weights);
+  const weights = findHeldPositions(sm, run.weights);
   const { factors } = request;
-  return onEngine((engine) =>
+  return runOnEngine((engine) =>
     factorRiskOf(engine, window, { weights, benchmark: new Map(), model: 'statistical', factors }),
   );
 }

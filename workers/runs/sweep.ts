@@ -2,9 +2,9 @@ import { closuresOf } from '#domain/calendars/closures.js';
 import { serialize } from 'node:v8';
 import { createSparseRoom } from '#domain/books/sparse-room.js';
 import { indexDeciders } from '#domain/backtest/index-decider.js';
-import { acceptedIndex } from '#domain/checks/validate-index.js';
+import { parseAcceptedIndex } from '#domain/checks/validate-index.js';
 import { refuseWithFindings } from '#domain/refusals/refusal.js';
-import { sharedDecisions } from '#domain/rules/shared-decisions.js';
+import { createSharedDecisions } from '#domain/rules/shared-decisions.js';
 import { runVariants, type VariantOutcome } from '#domain/sweeps/run-variants.js';
 import { sweepTable } from '#domain/sweeps/sweep-table.js';
 import { checkVariant } from '#domain/sweeps/variant-needs.js';
@@ -14,11 +14,11 @@ import type { SweepPartInput } from '#jobs/tasks/runs.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { createJsonWriter } from '#views/json-writer.js';
 import { sweepRow, sweepView } from '#views/sweep-view.js';
-import { onEngine } from '../input/numerics.js';
-import { openedKnown } from '../input/known-contents.js';
-import { openedMarket } from '../input/open-markets.js';
-import { openedCalendars } from '../input/opened-calendars.js';
-import { openedModels } from '../input/opened-models.js';
+import { runOnEngine } from '../input/numerics.js';
+import { openKnown } from '../input/known-contents.js';
+import { openCachedMarket } from '../input/open-markets.js';
+import { openCachedCalendars } from '../input/opened-calendars.js';
+import { openModels } from '../input/opened-models.js';
 import { rowsInBlocks } from '../output/rows-in-blocks.js';
 import { outputContent, writeOutputs } from '../output/task-outputs.js';
 import { outcomesInFiles } from './outcome-files.js';
@@ -30,22 +30,22 @@ const ROOM_BYTES_MAX = 64 * 2 ** 20;
 let room = createSparseRoom();
 
 /** Shared decisions of this thread: definitions of consecutive parts are similar. */
-const sharing = sharedDecisions();
+const sharing = createSharedDecisions();
 
 /** Runs some variants of a sweep. */
 export const sweepPart: Task<'sweep-part'> = async ({ outputs, ...input }, control) => {
-  const outcomes = await onEngine((engine) => {
-    const market = openedMarket(input.market);
+  const outcomes = await runOnEngine((engine) => {
+    const market = openCachedMarket(input.market);
     const variants = input.patches.map(variantsOn(input, market));
     const accepted = variants.filter((variant): variant is Variant => !('kind' in variant));
     try {
       const ran = runVariants({
         market,
-        calendars: openedCalendars(closuresOf(groundOf(input))),
+        calendars: openCachedCalendars(closuresOf(groundOf(input))),
         variants: accepted,
         documents: input.documents,
-        models: openedModels(input.models),
-        ...openedKnown(market, input.known),
+        models: openModels(input.models),
+        ...openKnown(market, input.known),
         createDecider: indexDeciders(engine, sharing),
         room,
         report: (fraction) => control.report(fraction, 'running variants'),
@@ -74,11 +74,11 @@ function variantsOn(
   const reached = groundOf({ base, documents });
   const ground = {
     market,
-    calendars: openedCalendars(closuresOf(reached)),
+    calendars: openCachedCalendars(closuresOf(reached)),
     documents: reached,
     models: new Set(Object.keys(models ?? {})),
   };
-  const accept = (body: unknown) => ({ document: acceptedIndex(body), findings: [] });
+  const accept = (body: unknown) => ({ document: parseAcceptedIndex(body), findings: [] });
   const check = (patch: Patch): PatchedVariant =>
     areChecked ? applyPatch(base, patch, { path: '', check: accept }) : checkVariant(base, patch, ground);
   return (patch) => {
@@ -99,7 +99,7 @@ export const sumSweep: Task<'sum-sweep'> = async (
 ) => {
   const tick = (fraction: number) => control.report(fraction, 'assessing the selection');
   const outcomes = outcomesInFiles(files, variation);
-  const table = await onEngine((engine) => sweepTable({ outcomes, rankBy, partitions, folds, engine, tick }));
+  const table = await runOnEngine((engine) => sweepTable({ outcomes, rankBy, partitions, folds, engine, tick }));
   const json = createJsonWriter();
   json.value(
     sweepView({
@@ -108,7 +108,7 @@ export const sumSweep: Task<'sum-sweep'> = async (
       rankBy,
       variation,
       table,
-      storeContentHash: openedMarket(market).contentHash,
+      storeContentHash: openCachedMarket(market).contentHash,
       engineVersion,
     }),
   );

@@ -4,7 +4,7 @@ import type { ThreadInput, TaskOutput } from '#jobs/tasks.js';
 import type { RunFileName } from '#jobs/tasks/runs.js';
 import type { NewFile } from '#store/access/new-file.js';
 import { hasContent, rememberWritten } from '../run-files/checked-files.js';
-import { outputContent, ownPath, storedAlready, writeOutputs } from '../output/task-outputs.js';
+import { outputContent, findOwnPath, findStoredAlready, writeOutputs } from '../output/task-outputs.js';
 import { hashOfPrices, pricesKey, rememberPrices } from '../output/written-prices.js';
 
 /** The files of a run before they are written. */
@@ -32,7 +32,7 @@ export async function writeRunFiles(input: ThreadInput<'backtest'>, made: MadeFi
     checkpoint: checkpoint && outputContent(checkpoint),
   };
   const prices = made.prices && { key: pricesKey(input.market, made.prices), stored: storedPrices(input, made) };
-  const again = storedAlready(outputs, contents, storedFiles);
+  const again = findStoredAlready(outputs, contents, storedFiles);
   const onWritten = async (file: NewFile): Promise<void> => {
     if (checkedFiles && (areColumnsKept || file.name !== outputs.names.columns))
       await rememberWritten(checkedFiles, file);
@@ -60,7 +60,7 @@ function storedPrices(
   const result = sha256 === undefined ? undefined : candidates.find((ref) => ref.sha256 === sha256);
   if (result === undefined) return undefined;
   const isRerun = stored === 'no_new_session' || stored === 'no_checkpoint';
-  const path = ownPath(outputs, result);
+  const path = findOwnPath(outputs, result);
   const hasIt =
     path === undefined || hasContent({ path, sha256: result.sha256 }, isRerun ? undefined : checkedFiles, look);
   return hasIt ? result.sha256 : undefined;

@@ -2,9 +2,9 @@ import { closuresOf } from '#domain/calendars/closures.js';
 import { indexDeciders } from '#domain/backtest/index-decider.js';
 import { createComposer } from '#domain/books/create-composer.js';
 import { isOutside } from '#domain/books/outside-mergers.js';
-import { lastAtMost } from '#domain/numbers/search.js';
+import { findLastAtMost } from '#domain/numbers/search.js';
 import { referenceEngine } from '#kernels/engines/reference.js';
-import { openedModels } from '../input/opened-models.js';
+import { openModels } from '../input/opened-models.js';
 import { marketOn } from '#domain/books/market-on.js';
 import { dayFrom } from '#domain/time/days.js';
 import { exchangeRates } from '#domain/market/exchange-rates.js';
@@ -12,24 +12,24 @@ import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import type { InputOfView } from '#jobs/tasks/views.js';
 import type { ActionsInput } from '#views/actions/actions-input.js';
 import { actionsView } from '#views/actions/actions-view.js';
-import { heldAtEnd } from '#views/actions/held-on.js';
+import { readHeldAtEnd } from '#views/actions/held-on.js';
 import { proFormaCsv, proFormaRows } from '#views/actions/pro-forma-rows.js';
-import { openedCalendars } from '../input/opened-calendars.js';
-import { openedMarket } from '../input/open-markets.js';
-import { withRunFile } from '../run-files/run-file.js';
+import { openCachedCalendars } from '../input/opened-calendars.js';
+import { openCachedMarket } from '../input/open-markets.js';
+import { useRunFile } from '../run-files/run-file.js';
 
 type Asked = InputOfView<'actions'>;
 
 /** Lists the corporate actions on the securities of a stored run. */
 export const showActions = (asked: Asked): ReturnType<typeof actionsView> =>
-  withRunFile(asked.columns, (run) => actionsView(run, inputOf(run, asked)));
+  useRunFile(asked.columns, (run) => actionsView(run, inputOf(run, asked)));
 
 /** Writes the index after each coming action, as CSV. */
 export function showProForma(asked: Asked): string {
-  return withRunFile(asked.columns, (run) => {
+  return useRunFile(asked.columns, (run) => {
     const input = inputOf(run, asked);
     const { actions } = actionsView(run, input);
-    return proFormaCsv(proFormaRows(actions, heldAtEnd(run, input)));
+    return proFormaCsv(proFormaRows(actions, readHeldAtEnd(run, input)));
   });
 }
 
@@ -43,16 +43,16 @@ function outsideOf(run: RunColumns, { removing, market: handle }: Asked): Action
   const { indexId, documents, models } = removing;
   const last = run.i32('days').at(-1)!;
   const composer = createComposer({
-    market: openedMarket(handle),
-    calendars: openedCalendars(closuresOf(documents)),
+    market: openCachedMarket(handle),
+    calendars: openCachedCalendars(closuresOf(documents)),
     documents,
-    models: openedModels(models),
+    models: openModels(models),
     until: last,
     createDecider: indexDeciders(referenceEngine),
   });
   const mergers = composer.outsideMergers(indexId);
   if (mergers === undefined) return undefined;
-  const session = lastAtMost(composer.market(indexId).sessions, last);
+  const session = findLastAtMost(composer.market(indexId).sessions, last);
   return {
     mergers,
     isComing: ({ type, related, exDay: day }) =>
@@ -62,7 +62,7 @@ function outsideOf(run: RunColumns, { removing, market: handle }: Asked): Action
 
 function termsOf(run: RunColumns, { market: handle }: Asked) {
   const { calendar, closures, currency } = run.header;
-  const sm = marketOn({ market: openedMarket(handle), calendars: openedCalendars(closures), code: calendar });
+  const sm = marketOn({ market: openCachedMarket(handle), calendars: openCachedCalendars(closures), code: calendar });
   return { sm, rates: exchangeRates(sm, currency) };
 }
 

@@ -1,17 +1,17 @@
 import { closuresOf } from '#domain/calendars/closures.js';
 import type { Book } from '#domain/books/book.js';
-import { inForce } from '#domain/books/compositions.js';
+import { findInForce } from '#domain/books/compositions.js';
 import { createComposer } from '#domain/books/create-composer.js';
 import { indexDeciders } from '#domain/backtest/index-decider.js';
 import { indexBook } from '#domain/books/index-run.js';
 import { formatDay, type Day } from '#domain/time/days.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { Refusal } from '#domain/refusals/refusal.js';
-import { lastAtMost } from '#domain/numbers/search.js';
+import { findLastAtMost } from '#domain/numbers/search.js';
 import type { ComparedWith } from '#jobs/tasks/views.js';
 import type { Engine } from '#kernels/engines/engine.js';
-import { openedCalendars } from '../input/opened-calendars.js';
-import { openedModels } from '../input/opened-models.js';
+import { openCachedCalendars } from '../input/opened-calendars.js';
+import { openModels } from '../input/opened-models.js';
 
 export interface BenchmarkInput {
   readonly indexId: string;
@@ -46,7 +46,7 @@ export function benchmarkBook(engine: Engine, input: BenchmarkInput): Book {
   const isWhole = book.from + book.length === book.sm.sessions.length;
   if (isWhole && book.weights.byteLength <= BOOK_BYTES_MAX) books.set(key, book);
   if (books.size > BOOKS_MAX) books.delete(books.keys().next().value!);
-  if (book.from > lastAtMost(book.sm.sessions, input.day))
+  if (book.from > findLastAtMost(book.sm.sessions, input.day))
     throw tooEarlyRefusal(input, formatDay(book.sm.sessions[book.from]!));
   return book;
 }
@@ -54,7 +54,7 @@ export function benchmarkBook(engine: Engine, input: BenchmarkInput): Book {
 /** Returns the weights of an index on a day. @throws Refusal like `benchmarkBook` */
 export function benchmarkWeights(engine: Engine, input: BenchmarkInput): ReadonlyMap<string, number> {
   const { sm, columns, weights, from } = benchmarkBook(engine, input);
-  const row = (lastAtMost(sm.sessions, input.day) - from) * columns.length;
+  const row = (findLastAtMost(sm.sessions, input.day) - from) * columns.length;
   return new Map(
     [...columns].flatMap((column, slot): [string, number][] =>
       weights[row + slot] !== 0 ? [[sm.identifiers[column]!, weights[row + slot]!]] : [],
@@ -83,15 +83,15 @@ function bookUntil(engine: Engine, input: ServedInput): Book {
   const { indexId, documents, models, market, day, onPart = () => {} } = input;
   const composer = createComposer({
     market,
-    calendars: openedCalendars(closuresOf(documents)),
+    calendars: openCachedCalendars(closuresOf(documents)),
     documents,
-    models: openedModels(models),
+    models: openModels(models),
     until: day,
     createDecider: indexDeciders(engine),
   });
   const compositions = composer.compositions(indexId);
-  const session = lastAtMost(compositions.sm.sessions, day);
-  if (!inForce(compositions.list, session)) throw tooEarlyRefusal(input, documents[indexId]!.base_date);
+  const session = findLastAtMost(compositions.sm.sessions, day);
+  if (!findInForce(compositions.list, session)) throw tooEarlyRefusal(input, documents[indexId]!.base_date);
   onPart();
   return indexBook({ compositions, to: session, tick: onPart });
 }

@@ -8,14 +8,14 @@ import { closesView } from '#views/closes-view.js';
 import { comparisonBytes, comparisonCsv, writeComparison } from '#views/compare-view.js';
 import { exposuresFile } from '#views/exposures/exposures-file.js';
 import { exposuresBytes, writeExposures } from '#views/exposures/exposures-json.js';
-import { shownLevels, writeLevels } from '#views/levels-view.js';
+import { roundLevels, writeLevels } from '#views/levels-view.js';
 import { limitsFile } from '#views/limits/limits-file.js';
 import { metricsView, performanceView } from '#views/performance-view.js';
 import { overviewBytes, writeOverview } from '#views/run-json.js';
 import { rebalancesView, rebalanceView } from '#views/rebalances-view.js';
 import { scenariosFile } from '#views/scenarios/scenarios-file.js';
 import { summaryView } from '#views/summary-view.js';
-import { withRunFile } from '../run-files/run-file.js';
+import { useRunFile } from '../run-files/run-file.js';
 import { planIn } from '../input/stored-texts.js';
 import { showActions, showProForma } from './actions.js';
 import { showComparison } from './comparison.js';
@@ -42,7 +42,7 @@ export const RUN_VIEWS: { readonly [N in RunViewName]: RunView<N> } = {
   summary: { show: (asked) => ofRun(asked, summaryView) },
   overview: {
     show(asked) {
-      const run = withRunFile(asked.columns, (columns) => summaryOf(columns, planIn(asked.plan)));
+      const run = useRunFile(asked.columns, (columns) => summaryOf(columns, planIn(asked.plan)));
       return { bytes: overviewBytes(run), write: (json) => writeOverview(json, run) };
     },
   },
@@ -55,8 +55,8 @@ export const RUN_VIEWS: { readonly [N in RunViewName]: RunView<N> } = {
   rebalance: { show: (asked) => ofRun(asked, (run) => rebalanceView(run, asked.date)) },
   levels: {
     show(asked) {
-      const levels = withRunFile(asked.columns, (run) =>
-        shownLevels(run, { variant: asked.variant ?? null, ...windowOf(asked) }),
+      const levels = useRunFile(asked.columns, (run) =>
+        roundLevels(run, { variant: asked.variant ?? null, ...windowOf(asked) }),
       );
       return { write: (json) => writeLevels(json, levels) };
     },
@@ -100,7 +100,7 @@ export const RUN_VIEWS: { readonly [N in RunViewName]: RunView<N> } = {
 };
 
 const ofRun = ({ columns }: { readonly columns: string }, view: (run: RunColumns) => object) =>
-  objectView(withRunFile(columns, view));
+  objectView(useRunFile(columns, view));
 
 const encodeText = (text: string): Uint8Array => new TextEncoder().encode(text);
 

@@ -8,19 +8,19 @@ import { type RunHeader } from '#domain/backtest/run-file/header.js';
 import { runTreatment } from '#domain/backtest/run-file/settings.js';
 import { formatDay, type Day } from '#domain/time/days.js';
 import type { IndexDocument } from '#domain/documents/index-document.js';
-import { acceptedIndex } from '#domain/checks/validate-index.js';
+import { parseAcceptedIndex } from '#domain/checks/validate-index.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { treatmentOf } from '#domain/documents/treatment.js';
 import type { MeasuredVariant } from '#domain/market/market-data.js';
 import { variantOn } from '#domain/market/price-basis.js';
-import { withSeries } from '#domain/market/with-series.js';
+import { addSeries } from '#domain/market/with-series.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import { equalWeight } from '#domain/rules/weighting/equal-weight.js';
-import { firstAtLeast, lastAtMost } from '#domain/numbers/search.js';
+import { findFirstAtLeast, findLastAtMost } from '#domain/numbers/search.js';
 import type { ComparedWith } from '#jobs/tasks/views.js';
 import type { Engine } from '#kernels/engines/engine.js';
 import { benchmarkBook, benchmarkWeights, type BenchmarkInput } from './benchmark-books.js';
-import { openedCalendars } from '../input/opened-calendars.js';
+import { openCachedCalendars } from '../input/opened-calendars.js';
 
 /** The benchmark of a run on a market. */
 export interface Compared {
@@ -47,7 +47,7 @@ export interface Compared {
  * Opens an index, or an identifier as a single holding: a security of the market or one of its series.
  * @param header of the run, whose calendar, currency and treatment apply to an identifier
  */
-export function comparedWith(
+export function openCompared(
   { indexId, documents, ...used }: ComparedWith & Pick<BenchmarkInput, 'onPart'>,
   market: MarketData,
   header: RunHeader,
@@ -71,7 +71,7 @@ export function comparedWith(
     };
   }
   const series = market.series?.get(indexId);
-  const wider = series === undefined ? market : withSeries(market, series);
+  const wider = series === undefined ? market : addSeries(market, series);
   return {
     id: indexId,
     variant: series === undefined ? header.variant : 'raw',
@@ -88,15 +88,15 @@ export function comparedWith(
     },
     bookTo(engine, day) {
       const alone = singleHoldingIndex(wider, indexId, header);
-      const calendar = openedCalendars(header.closures).get(header.calendar)!; // the run was made on it
+      const calendar = openCachedCalendars(header.closures).get(header.calendar)!; // the run was made on it
       if (series !== undefined) assertAboveZero(series, calendar, { start: series.days[0] ?? day, end: day });
       return benchmarkBook(engine, { indexId: alone.id, documents: { [alone.id]: alone }, market: wider, day });
     },
     levelsOver(_engine, days) {
       const document = singleHoldingIndex(wider, indexId, header);
-      const sm = marketOn({ market, calendars: openedCalendars(header.closures), code: document.calendar });
-      const from = firstAtLeast(sm.sessions, days[0]!);
-      const to = lastAtMost(sm.sessions, days.at(-1)!);
+      const sm = marketOn({ market, calendars: openCachedCalendars(header.closures), code: document.calendar });
+      const from = findFirstAtLeast(sm.sessions, days[0]!);
+      const to = findLastAtMost(sm.sessions, days.at(-1)!);
       const reference = { kind: 'identifier', id: indexId, price_column: 'CLOSE' } as const;
       const begin = { level: Number.NaN, first: Number.NaN };
       return bareSeries({ sm, document, treatment: document.pipeline!.treatment }, reference, { from, to, begin })
@@ -121,9 +121,9 @@ function singleHoldingIndex(
   identifier: string,
   { calendar: code, closures, currency, treatment, variant }: RunHeader,
 ): IndexDocument {
-  const { sessions } = openedCalendars(closures).get(code)!; // the run was made on it
+  const { sessions } = openCachedCalendars(closures).get(code)!; // the run was made on it
   const first = firstBar(market, identifier);
-  const base = first === undefined ? undefined : sessions[firstAtLeast(sessions, first)];
+  const base = first === undefined ? undefined : sessions[findFirstAtLeast(sessions, first)];
   if (base === undefined)
     throw new Refusal('NO_DATA_AT_DATE', `The benchmark ${identifier} has no price on a session of ${code}.`);
   const id = identifier.replaceAll(/[^\w-]/g, '-');
@@ -140,5 +140,5 @@ function singleHoldingIndex(
       treatment: { ...runTreatment(treatment), dividends: variant },
     },
   };
-  return acceptedIndex(body)!; // it satisfies its schema
+  return parseAcceptedIndex(body)!; // it satisfies its schema
 }

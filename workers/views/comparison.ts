@@ -1,10 +1,10 @@
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import type { CompareViewInput } from '#jobs/tasks/views.js';
 import { compareRuns, type ComparedLevels, type Comparison } from '#views/compare-view.js';
-import { comparedWith } from './compared.js';
-import { onEngine } from '../input/numerics.js';
-import { openedMarket } from '../input/open-markets.js';
-import { withRunFile } from '../run-files/run-file.js';
+import { openCompared } from './compared.js';
+import { runOnEngine } from '../input/numerics.js';
+import { openCachedMarket } from '../input/open-markets.js';
+import { useRunFile } from '../run-files/run-file.js';
 
 /**
  * Compares stored runs, followed by a benchmark with the settings of the first.
@@ -21,9 +21,9 @@ async function benchmarkLevels({
   market,
 }: CompareViewInput): Promise<ComparedLevels | null> {
   if (benchmark === null) return null;
-  const { header, days } = withRunFile(first!, (run) => ({ header: run.header, days: run.i32('days').slice() }));
-  const other = comparedWith(benchmark, openedMarket(market!), header);
-  const { days: dated, values } = await onEngine((engine) => other.levelsOver(engine, days));
+  const { header, days } = useRunFile(first!, (run) => ({ header: run.header, days: run.i32('days').slice() }));
+  const other = openCompared(benchmark, openCachedMarket(market!), header);
+  const { days: dated, values } = await runOnEngine((engine) => other.levelsOver(engine, days));
   return { id: other.id, days: dated, level: values, variant: other.variant, currency: other.currency };
 }
 
@@ -34,5 +34,5 @@ function withRuns<T>(
   opened: readonly RunColumns[] = [],
 ): T {
   const [first, ...rest] = paths;
-  return first === undefined ? use(opened) : withRunFile(first, (run) => withRuns(rest, use, [...opened, run]));
+  return first === undefined ? use(opened) : useRunFile(first, (run) => withRuns(rest, use, [...opened, run]));
 }

@@ -2,14 +2,14 @@ import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import type { Task, ThreadInput } from '#jobs/tasks.js';
 import type { TaskControl } from '#jobs/thread-messages.js';
-import { announcedFile, type AnnouncedFile } from '#views/exports/announced-file.js';
+import { createAnnouncedFile, type AnnouncedFile } from '#views/exports/announced-file.js';
 import { exportPart } from '#views/exports/export-part.js';
 import { fileDay } from '#views/exports/index-file.js';
 import { figuresOf } from '../run-files/kept-figures.js';
-import { openedKnown } from '../input/known-contents.js';
+import { openKnown } from '../input/known-contents.js';
 import { composerFor } from '../input/index-composer.js';
-import { onEngine } from '../input/numerics.js';
-import { openedMarket } from '../input/open-markets.js';
+import { runOnEngine } from '../input/numerics.js';
+import { openCachedMarket } from '../input/open-markets.js';
 import { openFiles } from '../run-files/run-file.js';
 import { workbookPart } from './workbook-part.js';
 
@@ -19,7 +19,7 @@ export const exportPartOfRun: Task<'export-part'> = async (input, control) => {
   const { sink, written } = sinkInto(new Uint8Array(room));
   const { columns, announced } = await openedExport(input, control);
   const keep = (by: MarketData | null) => figuresOf(run, by && market);
-  const open = () => ({ columns, market: market && openedMarket(market), keep, announced });
+  const open = () => ({ columns, market: market && openCachedMarket(market), keep, announced });
   const common = { table, window: { start, end }, by, from, sink, tick: () => control.report(0) };
   const next =
     format === 'xlsx'
@@ -54,14 +54,14 @@ async function announcedIn(
 ): Promise<AnnouncedFile | undefined> {
   if (definition === undefined || handle === null) return undefined;
   const day = fileDay(columns, end);
-  const market = openedMarket(handle);
+  const market = openCachedMarket(handle);
   const { indexId, documents, models, known } = definition;
-  return onEngine((engine) => {
+  return runOnEngine((engine) => {
     const composer = composerFor(
-      { market, documents, models, until: day, engine, ...openedKnown(market, known) },
+      { market, documents, models, until: day, engine, ...openKnown(market, known) },
       control,
     );
-    return announcedFile(composer, { indexId, day });
+    return createAnnouncedFile(composer, { indexId, day });
   });
 }
 

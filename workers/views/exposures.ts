@@ -6,22 +6,22 @@ import type { MarketData } from '#domain/market/market-data.js';
 import type { SessionMarket } from '#domain/market/session-market.js';
 import type { CrossSection } from '#domain/datapoints/cross-section.js';
 import { crossSectionsOf } from '#domain/rules/decide.js';
-import { lastAtMost } from '#domain/numbers/search.js';
+import { findLastAtMost } from '#domain/numbers/search.js';
 import type { InputOfView } from '#jobs/tasks/views.js';
 import type { Engine } from '#kernels/engines/engine.js';
 import type { TaskControl } from '#jobs/thread-messages.js';
 import { exposuresOf, type Exposures } from '#views/exposures/exposures-view.js';
 import type { FieldReader, HeldNames, SideName } from '#views/exposures/field-series.js';
-import { bookHoldings, storedHoldings } from '#views/exposures/sides.js';
-import { comparedWith } from './compared.js';
+import { bookHoldings, openStoredHoldings } from '#views/exposures/sides.js';
+import { openCompared } from './compared.js';
 import { windowOf } from './run-view.js';
-import { groupSpells, OWN_GROUPS, ownGroup } from '#domain/market/market-groups.js';
+import { groupSpells, OWN_GROUPS, createOwnGroup } from '#domain/market/market-groups.js';
 import { indexUniverse, type UniverseOn } from './index-universe.js';
 import { figuresOf } from '../run-files/kept-figures.js';
-import { onEngine } from '../input/numerics.js';
-import { openedCalendars } from '../input/opened-calendars.js';
-import { openedMarket } from '../input/open-markets.js';
-import { withRunFile } from '../run-files/run-file.js';
+import { runOnEngine } from '../input/numerics.js';
+import { openCachedCalendars } from '../input/opened-calendars.js';
+import { openCachedMarket } from '../input/open-markets.js';
+import { useRunFile } from '../run-files/run-file.js';
 import { fieldOfText } from '#domain/datapoints/expressions/field-text.js';
 import { isField, type FieldLeaf } from '#domain/datapoints/expressions/tree.js';
 import type { FieldRequest } from '#domain/datapoints/field-request.js';
@@ -34,10 +34,10 @@ import type { FieldRequest } from '#domain/datapoints/field-request.js';
 export function showExposures(input: InputOfView<'exposures'>, { report }: TaskControl): Promise<Exposures> {
   const { benchmarkColumns: stored } = input;
   const onDate = (): void => report(0);
-  return onEngine((engine) =>
-    withRunFile(input.columns, (run) => {
+  return runOnEngine((engine) =>
+    useRunFile(input.columns, (run) => {
       if (stored === null) return exposuresBeside(engine, input, { run, stored, onDate });
-      return withRunFile(stored, (benchmark) => exposuresBeside(engine, input, { run, stored: benchmark, onDate }));
+      return useRunFile(stored, (benchmark) => exposuresBeside(engine, input, { run, stored: benchmark, onDate }));
     }),
   );
 }
@@ -54,21 +54,21 @@ function exposuresBeside(
   { columns, market: handle, ...input }: InputOfView<'exposures'>,
   { run, stored, onDate }: OpenRuns,
 ): Exposures {
-  const served = handle && openedMarket(handle);
-  const other = input.benchmark && comparedWith(input.benchmark, served!, run.header);
+  const served = handle && openCachedMarket(handle);
+  const other = input.benchmark && openCompared(input.benchmark, served!, run.header);
   const market = other?.market ?? served;
   const order = stored && columnOrder(stored.header.names, market!);
   const holdings =
     stored === null
       ? other && bookHoldings(other.bookTo(engine, run.i32('days').at(-1)!))
-      : storedHoldings(stored, order!);
+      : openStoredHoldings(stored, order!);
   const isAlike = stored !== null && order!.every((place, i) => place === i) && haveSameAxes(run, stored);
   return exposuresOf(run, {
     window: windowOf(input),
     by: input.by,
     groups: input.groups,
     interval: input.interval,
-    groupOf: market === null || input.by === OWN_GROUPS ? ownGroup : groupSpells(market, input.by),
+    groupOf: market === null || input.by === OWN_GROUPS ? createOwnGroup : groupSpells(market, input.by),
     benchmark: other && {
       id: other.id,
       key: JSON.stringify(input.benchmark),
@@ -120,7 +120,7 @@ function fieldReader(
   { market, header, benchmarkNames, universeIn }: Read,
 ): FieldReader {
   if (fields.length === 0 || market === null) return { fields: [], standsAlone: notRead, on: notRead };
-  const sm = marketOn({ market, calendars: openedCalendars(header.closures), code: header.calendar });
+  const sm = marketOn({ market, calendars: openCachedCalendars(header.closures), code: header.calendar });
   const treatment = runTreatment(header.treatment);
   const sides: Readonly<Record<SideName, PlacedNames>> = {
     own: placedNames(engine, sm, header.names),
@@ -140,7 +140,7 @@ function fieldReader(
     fields,
     standsAlone: (field) => latestOf[field] !== null,
     on(day, weights) {
-      const session = lastAtMost(sm.sessions, day);
+      const session = findLastAtMost(sm.sessions, day);
       const own = sides.own.held(weights);
       let other: HeldNames | undefined;
       let section: CrossSection | undefined;

@@ -3,17 +3,17 @@ import { compareText, type Finding } from '#domain/refusals/findings.js';
 import { factorRiskOf } from '#domain/risk/factor-risk.js';
 import { partOn, partsByDate } from '#domain/risk/imported/model-dates.js';
 import { modelFactorRisk } from '#domain/risk/model-factor-risk.js';
-import { activeByName } from '#domain/risk/model-shares.js';
-import { packedFactors } from '#domain/risk/packed-factors.js';
+import { computeActiveByName } from '#domain/risk/model-shares.js';
+import { openPackedFactors } from '#domain/risk/packed-factors.js';
 import type { FactorMeasure, FactorModelFile, InputOfView } from '#jobs/tasks/views.js';
 import type { TaskControl } from '#jobs/thread-messages.js';
 import type { Engine } from '#kernels/engines/engine.js';
 import { riskDecomposition, type MeasuredFactors } from '#views/risk-decomposition.js';
-import { comparedWith } from './compared.js';
+import { openCompared } from './compared.js';
 import {
-  heldByName,
-  heldDatapoints,
-  heldPositions,
+  listHeldByName,
+  createHeldDatapoints,
+  findHeldPositions,
   positionsOf,
   readHeld,
   riskWindow,
@@ -23,10 +23,10 @@ import {
 } from './held-risk.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { assertKnown } from './model-risk.js';
-import { onEngine } from '../input/numerics.js';
-import { openedMarket } from '../input/open-markets.js';
-import { withRunFile } from '../run-files/run-file.js';
-import { storedDoubles } from '../input/stored-matrix.js';
+import { runOnEngine } from '../input/numerics.js';
+import { openCachedMarket } from '../input/open-markets.js';
+import { useRunFile } from '../run-files/run-file.js';
+import { readStoredDoubles } from '../input/stored-matrix.js';
 
 /**
  * Decomposes the active variance of a run by factors. @throws Refusal NO_DATA_AT_DATE, RISK_INSUFFICIENT_DATA,
@@ -38,13 +38,13 @@ export function showFactorRisk(
 ): Promise<object> {
   const asOf = as_of ?? null;
   const onPart = (): void => report(0);
-  const held = withRunFile(columns, (run) => readHeld(run, asOf));
-  const other = comparedWith({ ...benchmark!, onPart }, openedMarket(handle), held.header);
-  return onEngine((engine) => {
+  const held = useRunFile(columns, (run) => readHeld(run, asOf));
+  const other = openCompared({ ...benchmark!, onPart }, openCachedMarket(handle), held.header);
+  return runOnEngine((engine) => {
     const weights = {
       held,
       market: other.market,
-      own: heldByName(held.weights.names, held.weights.held),
+      own: listHeldByName(held.weights.names, held.weights.held),
       compared: other.weightsOn(engine, held.weights.day),
       onPart,
     };
@@ -75,8 +75,8 @@ function estimateFactors(
   const { sm } = window;
   const risk = factorRiskOf(
     engine,
-    { ...window, datapoints: heldDatapoints(window, held.header) },
-    { weights: heldPositions(sm, own), benchmark: positionsOf(sm, compared), model, factors },
+    { ...window, datapoints: createHeldDatapoints(window, held.header) },
+    { weights: findHeldPositions(sm, own), benchmark: positionsOf(sm, compared), model, factors },
   );
   return {
     ...risk,
@@ -92,8 +92,8 @@ function byStored(stored: FactorModelFile, { held, own, compared }: ComparedRun)
   const { modelId, factors, estimator } = stored;
   const { names, numbers, window } = factorsOn(stored, formatDay(held.weights.day));
   assertKnown({ modelId, names }, own);
-  const model = packedFactors(numbers, factors, names.length);
-  const risk = modelFactorRisk(model, names, activeByName(own, compared));
+  const model = openPackedFactors(numbers, factors, names.length);
+  const risk = modelFactorRisk(model, names, computeActiveByName(own, compared));
   return {
     ...risk,
     model: estimator,
@@ -110,7 +110,7 @@ interface FactorsOnDate extends Pick<FactorModelFile, 'names'>, Pick<MeasuredFac
 
 /** Returns the packed factors of a date: for an imported model those in force on it, or the oldest before the first. */
 function factorsOn({ path, names, factors, dates, ...span }: FactorModelFile, date: string): FactorsOnDate {
-  const numbers = storedDoubles(path);
+  const numbers = readStoredDoubles(path);
   if (dates === undefined)
     return { names, numbers, window: { window_start: span.observedStart, window_end: span.observedEnd } };
   const K = factors.length;

@@ -2,10 +2,10 @@ import { groupOf } from '#domain/market/market-groups.js';
 import { referenceAt } from '#domain/market/market-data.js';
 import type { InputOfView } from '#jobs/tasks/views.js';
 import { groupsView } from '#views/groups-view.js';
-import { openedMarket } from '../input/open-markets.js';
-import { onEngine } from '../input/numerics.js';
-import { withRunFile } from '../run-files/run-file.js';
-import { comparedWith } from './compared.js';
+import { openCachedMarket } from '../input/open-markets.js';
+import { runOnEngine } from '../input/numerics.js';
+import { useRunFile } from '../run-files/run-file.js';
+import { openCompared } from './compared.js';
 import { windowOf } from './run-view.js';
 
 /** Computes contributions by group, next to a benchmark if one is requested. */
@@ -16,10 +16,10 @@ export function showGroups({
   market: handle,
   ...asked
 }: InputOfView<'groups'>): Promise<object> {
-  const market = openedMarket(handle);
-  return onEngine((engine) =>
-    withRunFile(columns, (run) => {
-      const other = benchmark && comparedWith(benchmark, market, run.header);
+  const market = openCachedMarket(handle);
+  return runOnEngine((engine) =>
+    useRunFile(columns, (run) => {
+      const other = benchmark && openCompared(benchmark, market, run.header);
       return groupsView(run, {
         window: windowOf(asked),
         by,

@@ -10,15 +10,15 @@ import { securityTerms } from '#domain/index-mathematics/growth-terms.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import type { SessionMarket } from '#domain/market/session-market.js';
 import { Refusal } from '#domain/refusals/refusal.js';
-import { leftOutSentence } from '#domain/risk/left-out.js';
+import { describeLeftOut } from '#domain/risk/left-out.js';
 import type { ReturnWindow } from '#domain/risk/return-panel.js';
 import { riskOf, risksOf, type Positions, type RiskShares } from '#domain/risk/risk-contributions.js';
 import type { CrossSections } from '#domain/datapoints/cross-section.js';
-import { firstAtLeast, lastAtMost } from '#domain/numbers/search.js';
+import { findFirstAtLeast, findLastAtMost } from '#domain/numbers/search.js';
 import type { Engine } from '#kernels/engines/engine.js';
-import { heldWeights, type ActiveRisk, type HeldRisk, type HeldWeights } from '#views/weights-view.js';
+import { readHeldWeights, type ActiveRisk, type HeldRisk, type HeldWeights } from '#views/weights-view.js';
 import { datapointsOf } from '#views/index-datapoints.js';
-import { openedCalendars } from '../input/opened-calendars.js';
+import { openCachedCalendars } from '../input/opened-calendars.js';
 
 /** Inputs of risk from a stored run. */
 export interface HeldRun {
@@ -32,7 +32,7 @@ export interface HeldRun {
 /** @throws Refusal NO_DATA_AT_DATE before the first date of the run */
 export function readHeld(run: RunColumns, asOf: string | null): HeldRun {
   const days = run.i32('days');
-  return { header: run.header, weights: heldWeights(run, asOf), first: days[0]!, last: days.at(-1)! };
+  return { header: run.header, weights: readHeldWeights(run, asOf), first: days[0]!, last: days.at(-1)! };
 }
 
 /**
@@ -44,7 +44,7 @@ export function riskWindow(
   market: MarketData,
   onPart: () => void = () => {},
 ): ReturnWindow {
-  const calendars = openedCalendars(header.closures);
+  const calendars = openCachedCalendars(header.closures);
   onPart();
   calendars.get(header.calendar);
   onPart();
@@ -52,11 +52,11 @@ export function riskWindow(
   onPart();
   const { special_dividends: specialDividends, splits } = header.treatment;
   const growth = growthOf(sm, { ...securityTerms('total', currencyOfSecurities(header)), specialDividends, splits });
-  return { sm, growth, from: firstAtLeast(sm.sessions, first), to: lastAtMost(sm.sessions, last) };
+  return { sm, growth, from: findFirstAtLeast(sm.sessions, first), to: findLastAtMost(sm.sessions, last) };
 }
 
 /** Returns datapoints with the settings of a run. */
-export function heldDatapoints({ sm }: ReturnWindow, header: RunHeader): CrossSections {
+export function createHeldDatapoints({ sm }: ReturnWindow, header: RunHeader): CrossSections {
   return datapointsOf(sm, { treatment: runTreatment(header.treatment), currency: currencyOfSecurities(header) });
 }
 
@@ -66,7 +66,7 @@ export function windowDates({ first, last }: HeldRun): { readonly window_start: 
 }
 
 /** Returns the non-zero weights by security. */
-export function heldByName(names: readonly string[], held: Float64Array): ReadonlyMap<string, number> {
+export function listHeldByName(names: readonly string[], held: Float64Array): ReadonlyMap<string, number> {
   return new Map(names.flatMap((name, i): [string, number][] => (held[i] !== 0 ? [[name, held[i]!]] : [])));
 }
 
@@ -83,7 +83,7 @@ export function positionsOf(sm: SessionMarket, weights: ReadonlyMap<string, numb
  * Returns the holdings of a run by column of a market.
  * @throws Refusal RISK_INSUFFICIENT_DATA if the market has none of its securities, which is not a risk of 0
  */
-export function heldPositions(sm: SessionMarket, own: ReadonlyMap<string, number>): Positions {
+export function findHeldPositions(sm: SessionMarket, own: ReadonlyMap<string, number>): Positions {
   const positions = positionsOf(sm, own);
   if (own.size > 0 && positions.size === 0) throw unpricedRefusal(own.keys(), 'not in the served store');
   return positions;
@@ -101,8 +101,8 @@ export function assertPriced(
   if (names.length === 0) return; // cash has no price
   const closes = fields.get('CLOSE');
   const columns = new Map(identifiers.map((name, column) => [name, column]));
-  const from = firstAtLeast(dates, first);
-  const to = lastAtMost(dates, last);
+  const from = findFirstAtLeast(dates, first);
+  const to = findLastAtMost(dates, last);
   for (const name of names) {
     const column = columns.get(name);
     if (column === undefined || closes === undefined) continue;
@@ -116,7 +116,7 @@ function unpricedRefusal(names: Iterable<string>, why: string): Refusal {
   const detail = { assets: 0, observations: 0, observations_needed: LIMITS.MIN_MODEL_OBSERVATIONS };
   return new Refusal(
     'RISK_INSUFFICIENT_DATA',
-    `0 of ${excluded.size} securities are covered; at least 1 security is required. ${leftOutSentence(excluded)}`,
+    `0 of ${excluded.size} securities are covered; at least 1 security is required. ${describeLeftOut(excluded)}`,
     detail,
   );
 }
@@ -151,8 +151,8 @@ export function measureRisk(
   const window = riskWindow(held, market, onPart);
   onPart();
   const { sm } = window;
-  const own = heldByName(held.weights.names, held.weights.held);
-  const positions = heldPositions(sm, own);
+  const own = listHeldByName(held.weights.names, held.weights.held);
+  const positions = findHeldPositions(sm, own);
   const span = { risk_model: null, risk_estimator: null, ...windowDates(held) };
   const { risk: total, active } = benchmark
     ? risksOf(engine, window, positions, positionsOf(sm, benchmark.weights))

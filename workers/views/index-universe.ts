@@ -4,11 +4,11 @@ import { indexDeciders } from '#domain/backtest/index-decider.js';
 import type { Day } from '#domain/time/days.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import type { SessionMarket } from '#domain/market/session-market.js';
-import { lastAtMost } from '#domain/numbers/search.js';
+import { findLastAtMost } from '#domain/numbers/search.js';
 import type { ComparedWith } from '#jobs/tasks/views.js';
 import type { Engine } from '#kernels/engines/engine.js';
-import { openedCalendars } from '../input/opened-calendars.js';
-import { openedModels } from '../input/opened-models.js';
+import { openCachedCalendars } from '../input/opened-calendars.js';
+import { openModels } from '../input/opened-models.js';
 
 export interface UniverseInput extends ComparedWith {
   /** The served market, on which the index is defined. */
@@ -28,9 +28,9 @@ export function indexUniverse(
 ): UniverseOn {
   const composer = createComposer({
     market,
-    calendars: openedCalendars(closuresOf(documents)),
+    calendars: openCachedCalendars(closuresOf(documents)),
     documents,
-    models: openedModels(models),
+    models: openModels(models),
     until,
     createDecider: indexDeciders(engine),
   });
@@ -38,7 +38,7 @@ export function indexUniverse(
   const isSame = market.identifiers.length === sm.names;
   let known: Int32Array = new Int32Array(0);
   return (day) => {
-    const own = composer.universe(indexId, Math.max(0, lastAtMost(sessions, day)));
+    const own = composer.universe(indexId, Math.max(0, findLastAtMost(sessions, day)));
     const columns = isSame ? own : own.map((column) => sm.columnOf(identifiers[column]!)).toSorted();
     if (known.length !== columns.length || columns.some((column, i) => column !== known[i])) known = columns;
     return known;

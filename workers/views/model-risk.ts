@@ -2,17 +2,17 @@ import { RiskModelRequest, type Estimator } from '#domain/risk/risk-model-docume
 import { compareText } from '#domain/refusals/findings.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import { estimateRiskModel } from '#domain/risk/estimate-risk-model.js';
-import { activeByName, modelShares } from '#domain/risk/model-shares.js';
-import { packedMatrix, packUpper } from '#domain/risk/packed-matrix.js';
+import { computeActiveByName, modelShares } from '#domain/risk/model-shares.js';
+import { openPackedMatrix, packUpper } from '#domain/risk/packed-matrix.js';
 import { modelInForce, type StoredModel } from '#domain/risk/stored-model.js';
 import { formatDay } from '#domain/time/days.js';
 import type { MeasuringModel } from '#jobs/tasks/views.js';
 import type { Engine } from '#kernels/engines/engine.js';
 import type { ActiveRisk, HeldRisk, HeldWeights } from '#views/weights-view.js';
 import {
-  heldByName,
-  heldDatapoints,
-  heldPositions,
+  listHeldByName,
+  createHeldDatapoints,
+  findHeldPositions,
   positionsOf,
   riskWindow,
   windowDates,
@@ -20,7 +20,7 @@ import {
   type MeasuredHoldings,
   type MeasureInput,
 } from './held-risk.js';
-import { openedModels } from '../input/opened-models.js';
+import { openModels } from '../input/opened-models.js';
 
 /**
  * Measures the risk of the holdings by a stored model, and active risk if there is a benchmark.
@@ -32,9 +32,9 @@ export function measureByModel(
   benchmark: ComparedWeights | null,
 ): MeasuredHoldings {
   const { modelId } = measuring;
-  const model = modelInForce(openedModels({ [modelId]: measuring })(modelId), day);
+  const model = modelInForce(openModels({ [modelId]: measuring })(modelId), day);
   const dated = formatDay(model.observedEnd);
-  const own = heldByName(names, held);
+  const own = listHeldByName(names, held);
   assertKnown(model, own);
   return measuredBy(model, {
     own,
@@ -59,16 +59,16 @@ export function measureByEstimate(
   { held, market, benchmark }: MeasureInput,
 ): MeasuredHoldings {
   const returns = riskWindow(held, market);
-  const window = { ...returns, datapoints: heldDatapoints(returns, held.header) };
+  const window = { ...returns, datapoints: createHeldDatapoints(returns, held.header) };
   const { sm, to } = window;
-  const own = heldByName(held.weights.names, held.weights.held);
-  const columns = new Set(heldPositions(sm, own).keys());
+  const own = listHeldByName(held.weights.names, held.weights.held);
+  const columns = new Set(findHeldPositions(sm, own).keys());
   if (benchmark !== null) for (const column of positionsOf(sm, benchmark.weights).keys()) columns.add(column);
   return engine.scope(() => {
     const requests = Int32Array.from(columns).toSorted();
     const { coverage, covariance } = estimateRiskModel(engine, window, requests, RiskModelRequest.parse({ estimator }));
     const order = coverage.columns.length;
-    const packed = packedMatrix(packUpper(covariance, order), order);
+    const packed = openPackedMatrix(packUpper(covariance, order), order);
     const model: StoredModel = {
       modelId: estimator,
       names: Array.from(coverage.columns, (column) => sm.identifiers[column]!),
@@ -103,7 +103,7 @@ interface ActiveInput {
 }
 
 function activeRisk(model: StoredModel, { own, benchmark: { id, weights }, span }: ActiveInput): ActiveRisk {
-  const active = activeByName(own, weights);
+  const active = computeActiveByName(own, weights);
   const union = [...active.keys()];
   const { volatility, contributions, uncovered } = modelShares(model, active);
   const gross = (names: Iterable<string>) => [...names].reduce((sum, name) => sum + Math.abs(active.get(name)!), 0);

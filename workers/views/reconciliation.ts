@@ -3,12 +3,12 @@ import type { InputOfView } from '#jobs/tasks/views.js';
 import type { TaskControl } from '#jobs/thread-messages.js';
 import { reconcileView, type StoredFile } from '#views/reconcile/reconcile-view.js';
 import type { MeasuredRisk } from '#views/reconcile/risk-checks.js';
-import { openedMarket } from '../input/open-markets.js';
-import { onEngine } from '../input/numerics.js';
-import { sharedHashes } from '../run-files/hash-files.js';
-import { withRunFile } from '../run-files/run-file.js';
+import { openCachedMarket } from '../input/open-markets.js';
+import { runOnEngine } from '../input/numerics.js';
+import { completeHashes } from '../run-files/hash-files.js';
+import { useRunFile } from '../run-files/run-file.js';
 import { benchmarkWeights } from './benchmark-books.js';
-import { heldByName, measureRisk, readHeld } from './held-risk.js';
+import { listHeldByName, measureRisk, readHeld } from './held-risk.js';
 
 type ReconcileInput = InputOfView<'reconcile'>;
 
@@ -16,11 +16,11 @@ type ReconcileInput = InputOfView<'reconcile'>;
 export async function showReconciliation(input: ReconcileInput, { report }: TaskControl): Promise<object> {
   const risk = await riskOfLast(input);
   const onDate = (): void => report(0);
-  return withRunFile(input.columns, (run) => reconcileView(run, () => storedFiles(input), { risk, onDate }));
+  return useRunFile(input.columns, (run) => reconcileView(run, () => storedFiles(input), { risk, onDate }));
 }
 
 function storedFiles({ files, cells }: ReconcileInput): StoredFile[] {
-  const result = sharedHashes({ paths: files.map(({ path }) => path), cells });
+  const result = completeHashes({ paths: files.map(({ path }) => path), cells });
   return files.map(({ name, sha256 }, k) => ({ name, recorded: sha256, found: result[k]! }));
 }
 
@@ -28,12 +28,12 @@ function storedFiles({ files, cells }: ReconcileInput): StoredFile[] {
 async function riskOfLast({ columns, market: handle, benchmark }: ReconcileInput): Promise<MeasuredRisk | null> {
   if (!handle) return null;
   try {
-    const held = withRunFile(columns, (run) => readHeld(run, null));
-    const market = openedMarket(handle);
-    return await onEngine((engine) => {
+    const held = useRunFile(columns, (run) => readHeld(run, null));
+    const market = openCachedMarket(handle);
+    return await runOnEngine((engine) => {
       const weights = benchmark && benchmarkWeights(engine, { ...benchmark, market, day: held.weights.day });
       return {
-        names: [...heldByName(held.weights.names, held.weights.held).keys()],
+        names: [...listHeldByName(held.weights.names, held.weights.held).keys()],
         ...measureRisk(engine, { held, market, benchmark: benchmark && { id: benchmark.indexId, weights: weights! } }),
       };
     });

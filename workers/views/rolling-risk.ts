@@ -3,15 +3,15 @@ import { rollingRisk } from '#domain/analytics/rolling-risk.js';
 import type { RunHeader } from '#domain/backtest/run-file/header.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import type { MarketHandle } from '#domain/market/handle.js';
-import { lastAtMost } from '#domain/numbers/search.js';
+import { findLastAtMost } from '#domain/numbers/search.js';
 import type { ComparedWith, InputOfView } from '#jobs/tasks/views.js';
 import { runLevels } from '#views/run-levels.js';
 import { writeRollingRisk } from '#views/rolling-risk-view.js';
-import { comparedWith } from './compared.js';
+import { openCompared } from './compared.js';
 import { assertPriced } from './held-risk.js';
-import { onEngine } from '../input/numerics.js';
-import { openedMarket } from '../input/open-markets.js';
-import { withRunFile } from '../run-files/run-file.js';
+import { runOnEngine } from '../input/numerics.js';
+import { openCachedMarket } from '../input/open-markets.js';
+import { useRunFile } from '../run-files/run-file.js';
 import type { Shown } from './run-view.js';
 
 /** Bytes per row: a date and five numbers. */
@@ -23,7 +23,7 @@ const ROW_BYTES = 120;
  */
 export async function showRollingRisk(asked: InputOfView<'rolling-risk'>): Promise<Shown> {
   const { columns, runId, memory, against, benchmark, market } = asked;
-  const read = withRunFile(columns, (run) => ({
+  const read = useRunFile(columns, (run) => ({
     header: run.header,
     benchmarkId: against === 'benchmark' ? (run.header.benchmark?.id ?? null) : null,
     ...(benchmark === null && against === 'benchmark' ? benchmarkLevels(run) : indexLevels(run)),
@@ -31,7 +31,7 @@ export async function showRollingRisk(asked: InputOfView<'rolling-risk'>): Promi
   const { names } = read.header;
   const { benchmarkId, days, level, reference } =
     benchmark === null ? read : { benchmarkId: benchmark.indexId, ...(await namedLevels(read, benchmark, market!)) };
-  if (market && days.length > 0) assertPriced(openedMarket(market), { names, first: days[0]!, last: days.at(-1)! });
+  if (market && days.length > 0) assertPriced(openCachedMarket(market), { names, first: days[0]!, last: days.at(-1)! });
   const risk = rollingRisk(level, reference, memory, periodsPerYear(days));
   return {
     bytes: ROW_BYTES * days.length,
@@ -56,7 +56,7 @@ function benchmarkLevels(run: RunColumns): Levels {
   if (!run.has('benchmarkDays')) return { days: new Int32Array(0), level: NONE, reference: NONE };
   const { days: all, level } = runLevels(run);
   const days = run.i32('benchmarkDays').slice();
-  const own = Float64Array.from(days, (day) => level[lastAtMost(all, day)]!);
+  const own = Float64Array.from(days, (day) => level[findLastAtMost(all, day)]!);
   return { days, level: own, reference: run.f64('benchmarkLevel').slice() };
 }
 
@@ -66,13 +66,13 @@ async function namedLevels(
   benchmark: ComparedWith,
   market: MarketHandle,
 ): Promise<Levels> {
-  const other = comparedWith(benchmark, openedMarket(market), header);
-  const dated = await onEngine((engine) => other.levelsOver(engine, days));
+  const other = openCompared(benchmark, openCachedMarket(market), header);
+  const dated = await runOnEngine((engine) => other.levelsOver(engine, days));
   const valueOn = new Map(Array.from(dated.days, (day, t) => [day, dated.values[t]!]));
   const shared = days.filter((day) => valueOn.has(day));
   return {
     days: shared,
-    level: Float64Array.from(shared, (day) => level[lastAtMost(days, day)]!),
+    level: Float64Array.from(shared, (day) => level[findLastAtMost(days, day)]!),
     reference: Float64Array.from(shared, (day) => valueOn.get(day)!),
   };
 }

@@ -4,17 +4,17 @@ import type { InputOfView } from '#jobs/tasks/views.js';
 import { marketOn } from '#domain/books/market-on.js';
 import type { ScenariosShown } from '#views/scenarios/scenarios-file.js';
 import { readHeld } from './held-risk.js';
-import { openedCalendars } from '../input/opened-calendars.js';
-import { openedMarket } from '../input/open-markets.js';
-import { withRunFile } from '../run-files/run-file.js';
+import { openCachedCalendars } from '../input/opened-calendars.js';
+import { openCachedMarket } from '../input/open-markets.js';
+import { useRunFile } from '../run-files/run-file.js';
 
 /** Computes the composition of a run under scenarios. @throws Refusal NO_DATA_AT_DATE, VALIDATION_FAILED */
 export function showScenarios({ columns, request, market: handle }: InputOfView<'scenarios'>): ScenariosShown {
-  const { header, weights } = withRunFile(columns, (run) => readHeld(run, request.as_of));
+  const { header, weights } = useRunFile(columns, (run) => readHeld(run, request.as_of));
   const { by } = request;
   const sm = marketOn({
-    market: openedMarket(handle),
-    calendars: openedCalendars(header.closures),
+    market: openCachedMarket(handle),
+    calendars: openCachedCalendars(header.closures),
     code: header.calendar,
   });
   const market = scenarioMarket(sm, { header, weights, by });

@@ -2,7 +2,7 @@ import type { Task } from '#jobs/tasks.js';
 import type { RunViewInput, RunViewName } from '#jobs/tasks/views.js';
 import type { TaskControl } from '#jobs/thread-messages.js';
 import { createJsonWriter } from '#views/json-writer.js';
-import { hashedBytes } from '../output/hand-over.js';
+import { copyWithHash } from '../output/hand-over.js';
 import { stoppable } from '../output/stoppable-writer.js';
 import { RUN_VIEWS } from './catalogue.js';
 import type { RunView } from './run-view.js';
@@ -10,7 +10,7 @@ import type { RunView } from './run-view.js';
 /** Computes a view of stored runs from ranges of their columns, and serialises it. */
 export const viewRun: Task<'view-run'> = async (input, control) => {
   const view = RUN_VIEWS[input.view] as RunView<RunViewName>; // the view of the input
-  return hashedBytes(await bytesOf(view, input, control));
+  return copyWithHash(await bytesOf(view, input, control));
 };
 
 async function bytesOf(view: RunView<RunViewName>, input: RunViewInput, control: TaskControl): Promise<Uint8Array> {

@@ -6,23 +6,23 @@ import { limitRowsOf, type WatchedContext } from '#domain/compliance/constraint-
 import type { LimitRow } from '#domain/compliance/limit-row.js';
 import { rowFindings, type Watched } from '#domain/compliance/row-findings.js';
 import type { MissingValues } from '#domain/constraints/constraint-class.js';
-import { lackingOf, missingSentence } from '#domain/constraints/missing-values.js';
+import { lackingOf, describeLackingValues } from '#domain/constraints/missing-values.js';
 import { formatDay, type Day } from '#domain/time/days.js';
 import type { ConstraintRow } from '#domain/constraints/constraint-row.js';
 import type { Finding } from '#domain/refusals/findings.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { datapointsOf } from '#domain/optimisation/datapoints.js';
 import { crossSectionsOf } from '#domain/rules/decide.js';
-import { lastAtMost } from '#domain/numbers/search.js';
+import { findLastAtMost } from '#domain/numbers/search.js';
 import type { InputOfView } from '#jobs/tasks/views.js';
 import type { TaskControl } from '#jobs/thread-messages.js';
 import { groupsByDay, type GroupOfDay } from '#domain/market/groups-by-day.js';
 import { limitsView } from '#views/limits/limits-view.js';
 import { groupSpells, issuerSpells, UNCLASSIFIED } from '#domain/market/market-groups.js';
 import { figuresOf } from '../run-files/kept-figures.js';
-import { openedCalendars } from '../input/opened-calendars.js';
-import { openedMarket } from '../input/open-markets.js';
-import { withRunFile } from '../run-files/run-file.js';
+import { openCachedCalendars } from '../input/opened-calendars.js';
+import { openCachedMarket } from '../input/open-markets.js';
+import { useRunFile } from '../run-files/run-file.js';
 import { windowOf } from './run-view.js';
 
 /**
@@ -31,8 +31,8 @@ import { windowOf } from './run-view.js';
  */
 export function showLimits(input: InputOfView<'limits'>, { report }: TaskControl): ReturnType<typeof limitsView> {
   const { columns, limits, by, market: handle } = input;
-  const market = handle && openedMarket(handle);
-  return withRunFile(columns, (run) => {
+  const market = handle && openCachedMarket(handle);
+  return useRunFile(columns, (run) => {
     const issuers = market !== null && 'rule' in limits ? issuerSpells(market, by) : null;
     return limitsView(run, {
       window: windowOf(input),
@@ -66,7 +66,7 @@ function missingFindings(rows: readonly ConstraintRow[], run: RunColumns, market
     const { identifiers } = lacking;
     if (identifiers.length === 0) return;
     const count = held.reduce((sum, is) => sum + is, 0);
-    const message = `On ${formatDay(days.at(-1)!)} ${missingSentence(lack, lacking, { count, whole: 'the portfolio' })}`;
+    const message = `On ${formatDay(days.at(-1)!)} ${describeLackingValues(lack, lacking, { count, whole: 'the portfolio' })}`;
     const { id } = rows[position]!;
     found.push({
       severity: 'warning',
@@ -129,7 +129,7 @@ function rowsByDay(
       return known.rows;
     };
   }
-  const sm = marketOn({ market, calendars: openedCalendars(header.closures), code: header.calendar });
+  const sm = marketOn({ market, calendars: openCachedCalendars(header.closures), code: header.calendar });
   const treatment = runTreatment(header.treatment);
   const sections = crossSectionsOf({ market: sm, treatment, currency: currencyOfSecurities(header) });
   const placed = header.names
@@ -138,7 +138,7 @@ function rowsByDay(
     .toSorted((a, b) => a.column - b.column);
   const columns = Int32Array.from(placed, ({ column }) => column);
   return (day, held) => {
-    const session = lastAtMost(sm.sessions, day);
+    const session = findLastAtMost(sm.sessions, day);
     const { numbers, categories } = datapointsOf(sections.at(session, columns), columns);
     const context: WatchedContext = {
       identifiers: header.names,

@@ -1,14 +1,14 @@
 import type { Day } from '#domain/time/days.js';
 import type { MarketData } from '#domain/market/market-data.js';
-import { lastAtMost } from '#domain/numbers/search.js';
+import { findLastAtMost } from '#domain/numbers/search.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import type { InputOfView } from '#jobs/tasks/views.js';
 import type { TaskControl } from '#jobs/thread-messages.js';
 import { weightsView } from '#views/weights-view.js';
-import { openedMarket } from '../input/open-markets.js';
-import { onEngine } from '../input/numerics.js';
-import { withRunFile } from '../run-files/run-file.js';
-import { comparedWith } from './compared.js';
+import { openCachedMarket } from '../input/open-markets.js';
+import { runOnEngine } from '../input/numerics.js';
+import { useRunFile } from '../run-files/run-file.js';
+import { openCompared } from './compared.js';
 import { measureRisk, readHeld } from './held-risk.js';
 import { measureByEstimate, measureByModel } from './model-risk.js';
 
@@ -16,10 +16,10 @@ import { measureByEstimate, measureByModel } from './model-risk.js';
 export async function showWeights(input: InputOfView<'weights'>, { report }: TaskControl): Promise<object> {
   const onPart = (): void => report(0);
   const { columns, as_of: asOf = null, risk, model = null, estimator, benchmark, market: handle } = input;
-  const held = withRunFile(columns, (run) => readHeld(run, asOf));
-  const market = handle && openedMarket(handle);
-  const { compared, measured } = await onEngine((engine) => {
-    const other = benchmark && comparedWith({ ...benchmark, onPart }, requireMarket(market), held.header);
+  const held = useRunFile(columns, (run) => readHeld(run, asOf));
+  const market = handle && openCachedMarket(handle);
+  const { compared, measured } = await runOnEngine((engine) => {
+    const other = benchmark && openCompared({ ...benchmark, onPart }, requireMarket(market), held.header);
     const compared = other && other.weightsOn(engine, held.weights.day);
     const against = other && { id: other.id, weights: compared! };
     if (model !== null) return { compared, measured: measureByModel(model, held.weights, against) };
@@ -51,7 +51,7 @@ function sharesOutstanding(market: MarketData, name: string, day: Day): number |
   const shares = market.fields.get('SHARES_OUTSTANDING');
   const column = market.identifiers.indexOf(name);
   if (!shares || column < 0) return null;
-  for (let row = lastAtMost(market.dates, day); row >= 0; row--) {
+  for (let row = findLastAtMost(market.dates, day); row >= 0; row--) {
     const value = shares[row * market.identifiers.length + column]!;
     if (value === value) return value;
   }

@@ -9,7 +9,7 @@ import type { Run } from '#domain/backtest/run.js';
 import { runBacktest } from '#domain/backtest/run-backtest.js';
 import { openColumns } from '#domain/backtest/run-file/read.js';
 import { readRecord } from '#domain/backtest/run-file/record.js';
-import { keptMemory } from '#base/memory/kept-memory.js';
+import { allocateKeptMemory } from '#base/memory/kept-memory.js';
 import { runToColumns } from '#domain/backtest/run-file/write.js';
 import { formatDay } from '#domain/time/days.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
@@ -95,7 +95,7 @@ function once(market: MarketData): Timed {
     market,
     calendars,
     createDecider: indexDecider,
-    memory: keptMemory,
+    memory: allocateKeptMemory,
     report: (_fraction, message) => {
       if (message === 'simulating the index') decided = threadMs() - begin;
     },

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { keptMemory } from '#base/memory/kept-memory.js';
+import { allocateKeptMemory } from '#base/memory/kept-memory.js';
 import { indexDecider } from '#domain/backtest/index-decider.js';
 import { runBacktest } from '#domain/backtest/run-backtest.js';
 import { runToColumns } from '#domain/backtest/run-file/write.js';
@@ -133,7 +133,7 @@ function timed(market: MarketData, { frequency }: Case, { events = {}, treatment
     market,
     calendars,
     createDecider: indexDecider,
-    memory: keptMemory,
+    memory: allocateKeptMemory,
     report: () => {},
     plan: {
       runId: 'BENCH',

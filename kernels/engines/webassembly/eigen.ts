@@ -1,5 +1,6 @@
 import type { Engine } from '../engine.js';
 import { findEigenvalueRange } from '../../algebra/eigenvalue-range.js';
+import { findExtremeEigenvalues, type ExtremesEngine } from '../../algebra/extreme-eigenvalues.js';
 import {
   assertEigen,
   assertLargest,
@@ -18,6 +19,9 @@ import { BYTES, type Kernels } from './kernels.js';
 const MAGNITUDE_MIN = 2 ** -400;
 const MAGNITUDE_MAX = 2 ** 401;
 
+/** Order from which the ends of the eigenvalues are found without the others. */
+const ENDS_ORDER = 400;
+
 /** Runs a kernel on a problem of some order, with other threads if they are available and worth the call. */
 export type InTeam = (n: number, work: () => number) => number;
 
@@ -25,12 +29,31 @@ export type InTeam = (n: number, work: () => number) => number;
 export function eigenOn(
   { kernels, arena, operands, run }: Kernels,
   inTeam: InTeam,
+  parts: Omit<ExtremesEngine, 'symmetricEigen'>,
 ): Pick<Engine, 'symmetricEigenvalues' | 'eigenvalueRange' | 'symmetricEigen' | 'largestEigen'> {
   /** Returns true if squares of the entries would exceed the range of float64, or an entry is not finite. */
   const needsScaling = (pa: number, n: number): boolean => {
     const largest = kernels.largestMagnitude(pa, n * n);
     return !(largest === 0 || (largest >= MAGNITUDE_MIN && largest < MAGNITUDE_MAX));
   };
+
+  const symmetricEigenHere: Engine['symmetricEigen'] = (a, n, values, vectors) => {
+    assertEigen(a, n, values);
+    assert(vectors.length === n * n, `vectors: ${vectors.length} values for ${n} x ${n}`);
+    return run(() => {
+      const pa = operands.input(a);
+      if (needsScaling(pa, n)) return symmetricEigen(a, n, values, vectors);
+      const [pv, writeValues] = operands.output(values);
+      const [pz, writeVectors] = operands.output(vectors);
+      const scratch = arena.reserve(kernels.symmetricEigenScratch(n));
+      const converged = inTeam(n, () => kernels.symmetricEigen(pa, n, n, pv, pz, scratch));
+      writeValues();
+      writeVectors();
+      for (let k = 0; k < n; k++) orientRow(vectors, k * n, n);
+      return converged !== 0;
+    });
+  };
+  const solving = { ...parts, symmetricEigen: symmetricEigenHere };
 
   return {
     symmetricEigenvalues(a, n, values) {
@@ -52,6 +75,8 @@ export function eigenOn(
       return run(() => {
         const pa = operands.input(a);
         if (needsScaling(pa, n)) return findEigenvalueRange(symmetricEigenvalues, a, n);
+        const near = n < ENDS_ORDER ? undefined : findExtremeEigenvalues(solving, arena.view(pa, n * n), n);
+        if (near !== undefined) return near;
         const ends = arena.reserve(2 * BYTES);
         const scratch = arena.reserve(kernels.symmetricEigenvaluesScratch(n));
         const isFound = inTeam(n, () => kernels.symmetricEigenvalueRange(pa, n, ends, scratch));
@@ -60,22 +85,7 @@ export function eigenOn(
       });
     },
 
-    symmetricEigen(a, n, values, vectors) {
-      assertEigen(a, n, values);
-      assert(vectors.length === n * n, `vectors: ${vectors.length} values for ${n} x ${n}`);
-      return run(() => {
-        const pa = operands.input(a);
-        if (needsScaling(pa, n)) return symmetricEigen(a, n, values, vectors);
-        const [pv, writeValues] = operands.output(values);
-        const [pz, writeVectors] = operands.output(vectors);
-        const scratch = arena.reserve(kernels.symmetricEigenScratch(n));
-        const converged = inTeam(n, () => kernels.symmetricEigen(pa, n, n, pv, pz, scratch));
-        writeValues();
-        writeVectors();
-        for (let k = 0; k < n; k++) orientRow(vectors, k * n, n);
-        return converged !== 0;
-      });
-    },
+    symmetricEigen: symmetricEigenHere,
 
     largestEigen(a, n, values, vectors) {
       const count = assertLargest(a, n, values, vectors);

@@ -1,26 +1,12 @@
 import type { Engine } from '../engine.js';
-import { assertNavPath } from '../../simulation/nav-path.js';
 import { assertPaths, closeCircle } from '../../simulation/simulate-paths.js';
 import { BYTES, type Kernels } from './kernels.js';
 
 const WORD = 2 ** 32;
 
-/** Paths of a portfolio, of the past and simulated. */
-export function pathsOn({ kernels, arena, operands, run }: Kernels): Pick<Engine, 'navPath' | 'simulatePaths'> {
+/** Simulated paths of a portfolio. */
+export function pathsOn({ kernels, arena, operands, run }: Kernels): Pick<Engine, 'simulatePaths'> {
   return {
-    navPath(input, out) {
-      assertNavPath(input, out);
-      const { prices, assets, rebalances, weights } = input;
-      run(() => {
-        const pp = operands.input(prices);
-        const pr = operands.integers(rebalances);
-        const pw = operands.input(weights);
-        const [po, write] = operands.output(out);
-        kernels.navPath(pp, out.length, assets, pr, rebalances.length, pw, po, arena.reserve(assets * BYTES));
-        write();
-      });
-    },
-
     simulatePaths(request, tallies) {
       assertPaths(request, tallies);
       const { model, horizon, seed, first, bins } = request;

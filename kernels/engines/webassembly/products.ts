@@ -35,7 +35,8 @@ export function productsOn(
         const px = operands.input(x);
         const [pc, write] = operands.result(out);
         inTeam((rows * columns * columns) / 2, () => {
-          const scratch = arena.reserve(kernels.teamSymmetricRankKScratch(rows, columns)); // More for a thread that leads.
+          // A leading thread needs more.
+          const scratch = arena.reserve(kernels.teamSymmetricRankKScratch(rows, columns));
           kernels.teamSymmetricRankK(px, rows, columns, pc, scratch);
         });
         write();
@@ -74,7 +75,7 @@ export function productsOn(
         const pa = operands.input(a);
         const px = operands.input(x);
         const [py, write] = operands.output(out);
-        kernels.symv(pa, n, n * BYTES, px, py);
+        kernels.symvRows(pa, n, n * BYTES, px, py, 0, n);
         write();
       });
     },

@@ -42,7 +42,7 @@ export function rebuild(
  * @cost          An eigenproblem of order n, and n^3 / 2 multiply-adds.
  * @source        Definition, as `rebuild`.
  */
-export function withEigenvalues(
+export function replaceEigenvalues(
   engine: RebuildingEngine & Pick<Engine, 'symmetricEigen' | 'allocate' | 'scope'>,
   matrix: Float64Array,
   n: number,

@@ -5,7 +5,7 @@ import { denoise } from './denoise.js';
 import { estimateGerber } from './gerber.js';
 import { estimateNeweyWest } from './newey-west.js';
 import { shrinkEigenvalues } from './nonlinear-shrinkage.js';
-import { withEigenvalues } from './rebuild.js';
+import { replaceEigenvalues } from './rebuild.js';
 
 /** Estimators that shrink towards no target. */
 export const STRUCTURED_ESTIMATORS = ['nonlinear', 'gerber', 'denoised', 'newey_west'] as const;
@@ -52,11 +52,11 @@ export function estimateStructuredCovariance(
   else engine.symmetricRankK(panel, assets, out);
   const deviations = Float64Array.from({ length: assets }, (_, i) => Math.sqrt(Math.max(0, out[i * (assets + 1)]!)));
   if (estimator === 'nonlinear')
-    withEigenvalues(engine, out, assets, (values) => shrinkEigenvalues(values, rowFactors.length - 1));
+    replaceEigenvalues(engine, out, assets, (values) => shrinkEigenvalues(values, rowFactors.length - 1));
   if (estimator === 'denoised') {
     scaleBy(out, deviations, (a, b) => (a * b > 0 ? 1 / (a * b) : 0));
     for (let i = 0; i < assets; i++) out[i * (assets + 1)] = 1;
-    withEigenvalues(engine, out, assets, (values) => denoise(values, rowFactors.length).values);
+    replaceEigenvalues(engine, out, assets, (values) => denoise(values, rowFactors.length).values);
     const unit = Float64Array.from(deviations, (_, i) => Math.sqrt(out[i * (assets + 1)]!));
     scaleBy(out, deviations, (a, b, i, j) => (a * b) / (unit[i]! * unit[j]!));
   }

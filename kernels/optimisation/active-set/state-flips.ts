@@ -112,7 +112,7 @@ function flipLimits(program: Program, state: ActiveState, iterate: Iterate, work
   return flips;
 }
 
-/** Flips one name; whether its state changed. */
+/** Flips one name. @returns true if its state changed */
 function flipName(
   program: Program,
   state: ActiveState,
@@ -133,7 +133,7 @@ function releaseName(state: ActiveState, i: number): boolean {
   return true;
 }
 
-/** Returns a free name that crossed a bound or a kink is put on the first one it met. */
+/** Puts a free name that crossed a bound or a kink on the first one that it crossed. */
 function holdName(
   { n, lower, upper, kinks }: Program,
   state: ActiveState,

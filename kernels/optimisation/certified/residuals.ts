@@ -1,7 +1,7 @@
 import type { Program } from '../program/program.js';
 import { ExactSum } from './exact-sum.js';
 
-/** A point with a multiplier for each bound as well, positive where the upper one holds, negative where the lower one does. */
+/** A point with a multiplier for each bound, positive if the upper bound binds, negative if the lower one does. */
 export interface CertifiedPoint {
   /** [n] */
   readonly x: Float64Array;
@@ -73,7 +73,7 @@ export function computeExactRow({ n, rows }: Program, x: Float64Array, r: number
   return sum.value();
 }
 
-/** x'gradient of the objective, and what the multipliers make of their bounds. */
+/** Returns x'gradient of the objective plus the products of the multipliers and their bounds. */
 export function computeExactGap(program: Program, { x, rowMultipliers, boundMultipliers }: CertifiedPoint): number {
   const { n, lower, upper, rows } = program;
   const gap = new ExactSum();

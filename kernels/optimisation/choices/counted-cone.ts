@@ -4,12 +4,13 @@ export interface Count {
   readonly maximum: number;
 }
 
-/** Bisections for the price of a count, and Newton steps for a pair. */
-const BISECTIONS = 60;
+/** Steps for the price of a count, and Newton steps for a pair. */
+const PRICE_STEPS = 100;
 const NEWTON_STEPS = 60;
 const CLOSE = 1e-13;
 
-/** Factor by which the price of a count increases until the count holds. */
+/** First and further factors by which the bracket of a price widens. */
+const NEAR = 1.05;
 const GROWTH = 3;
 
 /**
@@ -35,15 +36,7 @@ export function createCountedCone(
     to[0] = 1;
     counts.forEach(({ members, maximum }, r) => {
       if (sharesAt(from, members, 0) <= maximum) return;
-      let low = 0;
-      let high = prices[r]!;
-      for (let step = 0; step < BISECTIONS && sharesAt(from, members, high) > maximum; step++)
-        [low, high] = [high, high * GROWTH];
-      for (let step = 0; step < BISECTIONS && high - low > CLOSE * high; step++) {
-        const middle = (low + high) / 2;
-        if (sharesAt(from, members, middle) > maximum) low = middle;
-        else high = middle;
-      }
+      const high = priceOf((price) => sharesAt(from, members, price) - maximum, prices[r]!);
       prices[r] = high;
       sharesAt(from, members, high);
       for (const i of members) {
@@ -65,6 +58,45 @@ export function createCountedCone(
     }
     return total;
   }
+}
+
+/**
+ * Returns the price, nearly, at which an excess that decreases with the price is zero, on its negative side. Brackets it
+ * around the last price, then takes secants, with the Illinois rule for a side that stays.
+ */
+function priceOf(excessAt: (price: number) => number, last: number): number {
+  let high = last * NEAR;
+  let over = excessAt(high);
+  let low = last / NEAR;
+  let under = over > 0 ? over : excessAt(low);
+  for (let step = 0; step < PRICE_STEPS && over > 0; step++) {
+    [low, under] = [high, over];
+    high *= GROWTH;
+    over = excessAt(high);
+  }
+  for (let step = 0; step < PRICE_STEPS && under <= 0 && low > 0; step++) {
+    [high, over] = [low, under];
+    low = step < PRICE_STEPS - 1 ? low / GROWTH : 0;
+    under = low > 0 ? excessAt(low) : Infinity;
+  }
+  let side = 0;
+  for (let step = 0; step < PRICE_STEPS && high - low > CLOSE * high && over < 0; step++) {
+    const secant = (low * over - high * under) / (over - under);
+    const middle = secant > low && secant < high ? secant : (low + high) / 2;
+    if (middle <= low || middle >= high) break;
+    const excess = excessAt(middle);
+    if (excess > 0) {
+      [low, under] = [middle, excess];
+      if (side === 1) over /= 2;
+      side = 1;
+    } else {
+      [high, over] = [middle, excess];
+      if (excess > -CLOSE) break;
+      if (side === -1) under /= 2;
+      side = -1;
+    }
+  }
+  return high;
 }
 
 /**

@@ -3,7 +3,7 @@ import type { DenseAlgebra } from '../factors/algebra.js';
 import { createCountedCone, type Count } from './counted-cone.js';
 import { IN, OPEN, OUT } from './decisions.js';
 
-/** Minimises x' P x + 2 linear' x over non-negative x with a given sum, of which a number may be positive. */
+/** Minimises x' P x + 2 linear' x over non-negative x with a given sum and a limited number of positive entries. */
 export interface CountedQuadratic {
   readonly n: number;
   /** P, [n x n] row-major, symmetric. */
@@ -12,7 +12,7 @@ export interface CountedQuadratic {
   readonly linear: Float64Array;
   /** Sum of x, positive. */
   readonly sum: number;
-  /** Without common members. */
+  /** Counts without common members. */
   readonly counts: readonly Count[];
 }
 

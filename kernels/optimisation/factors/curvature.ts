@@ -145,7 +145,9 @@ export function createCurvature(algebra: DenseAlgebra): Curvature {
     return c === 0 || algebra.cholesky(square.subarray(0, c * c), c) === c;
   }
 
-  /** b := H^-1 b or a half of it, for names in parts: by a triangle those that covary, by a factor each the rest. */
+  /**
+   * Computes b := H^-1 b or a half of it in parts: securities that covary by a triangle, the others by a factor each.
+   */
   function solveParts(
     b: Float64Array,
     columns: number,
@@ -224,7 +226,10 @@ export function createCurvature(algebra: DenseAlgebra): Curvature {
     halfSolve(solved, columns, algebra.solveLowerTransposed);
   }
 
-  /** One of the two halves of `solve`: by a triangle of the names that covary, by the root of the reciprocal of the rest. */
+  /**
+   * One of the two halves of `solve`: by a triangle for securities that covary, by the root of the reciprocal for the
+   * others.
+   */
   function halfSolve(b: Float64Array, columns: number, solveTriangle: DenseAlgebra['solveLower']): void {
     if (form === 'dense') {
       solveTriangle(square.subarray(0, order * order), order, b.subarray(0, order * columns));

@@ -6,7 +6,7 @@ const REPEATED = 1e-12;
 /** Columns that are factored between two products. */
 const WIDTH = 64;
 
-/** Order from which on products take the most of the work. */
+/** Order from which products take most of the time. */
 const PRODUCTS_MIN = 2 * WIDTH;
 
 type ProductAlgebra = Pick<DenseAlgebra, 'symmetricRankK' | 'room' | 'scope'>;

@@ -83,7 +83,7 @@ export interface PartialShape {
 /** Columns side by side. */
 export type Four = readonly [Float64Array, Float64Array, Float64Array, Float64Array];
 
-/** As `forward` for four columns side by side, zero before `from`; two rows at a time. @cost 2 (n - from)^2 */
+/** Works like `forward` for four columns side by side, zero before `from`; two rows at a time. @cost 2 (n - from)^2 */
 export function forwardFour(l: Float64Array, four: Four, { n, from }: PartialShape): void {
   const [a, b, c, d] = four;
   let i = from;
@@ -136,7 +136,7 @@ function forwardFourRow(l: Float64Array, [a, b, c, d]: Four, i: number, { n, fro
   d[i] = rd / pivot;
 }
 
-/** As `forwardFour` for one column, with the same bits; four rows at a time. @cost (n - from)^2 / 2 */
+/** Works like `forwardFour` for one column, with the same bits; four rows at a time. @cost (n - from)^2 / 2 */
 export function forwardOfFour(l: Float64Array, a: Float64Array, { n, from }: PartialShape): void {
   let i = from;
   for (; i + 3 < n; i += 4) {

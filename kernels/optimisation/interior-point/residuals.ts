@@ -9,7 +9,10 @@ export function computeObjectiveSlope({ program, scale, x, product }: Work, i: n
   return scale * (curved + program.ridge * (x[i]! - program.centre[i]!) + program.linear[i]!);
 }
 
-/** Gradient of the Lagrangian, of no meaning where a name is fixed, residuals of the rows, values of the norms. */
+/**
+ * Computes the gradient of the Lagrangian (meaningless for fixed securities), the residuals of the rows and the values
+ * of the norms.
+ */
 export function residuals(work: Work): void {
   const {
     program,

@@ -18,8 +18,8 @@ const MARGIN = 1e-3;
 const STEEP = 0.3;
 
 /**
- * True if a strong linear part makes the optimum hold few variables: a start from none of them is nearer than one
- * from all.
+ * Returns true if a strong linear part makes the optimum hold few variables: the empty start is then closer than one
+ * with all variables.
  */
 export function isSteep({ n, metric, curvature, ridge, linear }: Program): boolean {
   let [least, most] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY];

@@ -11,7 +11,7 @@ export interface PathFactor {
   /** The free names in the order of the factor; the first `count()` entries count. */
   readonly order: Int32Array;
   count(): number;
-  /** Place of a name in the order, -1 for one that is not free. */
+  /** Returns the position of a name in the order; -1 if it is not free. */
   placeOf(name: number): number;
   /** Begins with some securities; false if the curvature is not positive on them. @cost f^3 / 6 */
   begin(algebra: DenseAlgebra, names: Int32Array): boolean;
@@ -25,7 +25,7 @@ export interface PathFactor {
   backward(b: Float64Array): void;
 }
 
-/** Gives the factor of a program's curvature on some free names. */
+/** Returns factors of a program's curvature on some free names. */
 export interface PathFactors {
   /**
    * @param free  Names, ascending.

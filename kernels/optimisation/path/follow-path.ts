@@ -33,7 +33,7 @@ export interface PathStart {
  */
 const EVENTS_PER_CONSTRAINT = 10;
 
-/** How long a way may become before it is given up. */
+/** Limits after which a path is abandoned. */
 export interface PathLimits {
   readonly eventsMax: number;
   /** Maximum number of free securities. */

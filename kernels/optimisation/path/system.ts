@@ -80,7 +80,10 @@ export function createPathSystem(path: Path): PathSystem {
     }
   }
 
-  /** Rates of multipliers only, where a row repeats others but requires another bound; false if none does. */
+  /**
+   * Computes rates of multipliers only, if a row repeats others but requires another bound.
+   * @returns false if no row does
+   */
   function turn(): boolean {
     const size = wanted.subarray(0, m).reduce((largest, value) => Math.max(largest, Math.abs(value)), 0);
     for (let row = 0; row < m; row++) {

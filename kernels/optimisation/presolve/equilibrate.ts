@@ -64,7 +64,7 @@ export function equilibrate(program: Program): Equilibrated | null {
   };
 }
 
-/** One round of Ruiz scaling: every column and row divided by the root of its largest entry. */
+/** Performs one round of Ruiz scaling: every column and row is divided by the root of its largest entry. */
 function rescale(of: Scaled, units: Float64Array, rowUnits: Float64Array): void {
   const column = new Float64Array(units.length);
   const row = new Float64Array(rowUnits.length);

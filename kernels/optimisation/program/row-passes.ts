@@ -8,7 +8,10 @@ export interface RowRange {
   readonly to: number;
 }
 
-/** out[r] = row r'x, each summed in the order of the names: four rows at a time, whose sums wait for their own last term only. */
+/**
+ * Computes out[r] = row r'x, summed in the order of the columns. Four rows are processed at a time to hide the latency
+ * of each sum.
+ */
 export function rowValues({ matrix, width, from, to }: RowRange, x: Float64Array, out: Float64Array): void {
   let r = from;
   for (; r + 3 < to; r += 4) {

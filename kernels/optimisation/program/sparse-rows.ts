@@ -1,4 +1,4 @@
-/** A matrix of which most entries may be zero, with the places of the others. */
+/** A matrix whose entries may mostly be zero, with the positions of the others. */
 export interface SparseRows {
   /** Takes a matrix, [rows x columns] row-major, which must not change until the next. @cost rows columns */
   read(values: Float64Array, rows: number, columns: number): void;
@@ -12,7 +12,7 @@ export interface SparseRows {
   products(out: Float64Array): void;
 }
 
-/** Share of entries that are not zero from which on a matrix counts as dense. */
+/** Share of non-zero entries from which a matrix counts as dense. */
 const SPARSE_SHARE = 0.25;
 
 /** Smaller matrices count as dense. */

@@ -6,8 +6,8 @@ export interface GrowingNumbers<A extends Int32Array | Float64Array> {
   values(): A;
 }
 
-export const growingIntegers = (): GrowingNumbers<Int32Array> => growing((length) => new Int32Array(length));
-export const growingFloats = (): GrowingNumbers<Float64Array> => growing((length) => new Float64Array(length));
+export const createGrowingIntegers = (): GrowingNumbers<Int32Array> => growing((length) => new Int32Array(length));
+export const createGrowingFloats = (): GrowingNumbers<Float64Array> => growing((length) => new Float64Array(length));
 
 const FIRST_LENGTH = 16;
 

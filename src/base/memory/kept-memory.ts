@@ -4,7 +4,7 @@ import { isWorkPaged, workMemory } from '#kernels/memory/paged-memory.js';
  * Allocates zeroed memory for arrays that a thread keeps between jobs. Shared memory does not count towards the
  * collector's limit on memory outside its heap, about 64 MB, above which it marks the whole heap once per job.
  */
-export function keptMemory(bytes: number): SharedArrayBuffer {
+export function allocateKeptMemory(bytes: number): SharedArrayBuffer {
   return workMemory(bytes);
 }
 
@@ -12,21 +12,23 @@ export function keptMemory(bytes: number): SharedArrayBuffer {
 const SHARE_BESIDE_PAGED = 1 / 32;
 
 /** Returns the bytes of memory needed to work with such an array. For a paged one, which uses disk, this is a share. */
-export function heldBytes(bytes: number): number {
+export function countHeldBytes(bytes: number): number {
   return isWorkPaged(bytes) ? bytes * SHARE_BESIDE_PAGED : bytes;
 }
 
-export function keptFloats(length: number): Float64Array {
-  return new Float64Array(keptMemory(length * Float64Array.BYTES_PER_ELEMENT));
+export function allocateKeptFloats(length: number): Float64Array {
+  return new Float64Array(allocateKeptMemory(length * Float64Array.BYTES_PER_ELEMENT));
 }
 
-export function keptIntegers(length: number): Int32Array {
-  return new Int32Array(keptMemory(length * Int32Array.BYTES_PER_ELEMENT));
+export function allocateKeptIntegers(length: number): Int32Array {
+  return new Int32Array(allocateKeptMemory(length * Int32Array.BYTES_PER_ELEMENT));
 }
 
 /** Integers below an end; of less than 2^15 they take half the memory. */
-export function keptIntegersBelow(end: number, length: number): Int16Array | Int32Array {
-  return end <= SHORT_END ? new Int16Array(keptMemory(length * Int16Array.BYTES_PER_ELEMENT)) : keptIntegers(length);
+export function allocateKeptIntegersBelow(end: number, length: number): Int16Array | Int32Array {
+  return end <= SHORT_END
+    ? new Int16Array(allocateKeptMemory(length * Int16Array.BYTES_PER_ELEMENT))
+    : allocateKeptIntegers(length);
 }
 
 const SHORT_END = 2 ** 15;

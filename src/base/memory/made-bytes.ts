@@ -7,7 +7,7 @@ export interface MadeBytes {
 }
 
 /** Returns the bytes of all parts as a whole. @param memory to use instead of new memory */
-export function wholeOf(
+export function joinBytes(
   made: MadeBytes,
   memory: ArrayBufferLike = new ArrayBuffer(made.length),
 ): Uint8Array<ArrayBuffer> {

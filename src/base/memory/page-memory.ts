@@ -19,7 +19,7 @@ export function pageMemory(bytes: number): SharedArrayBuffer {
   const pages = Math.ceil(bytes / PAGE_BYTES);
   const memory = allocatePages(pages);
   if (memory === undefined) return new SharedArrayBuffer(pages * PAGE_BYTES);
-  const buffer = memory.buffer as SharedArrayBuffer; // as it was asked for
+  const buffer = memory.buffer as SharedArrayBuffer; // The requested size.
   result.add(buffer);
   return buffer;
 }

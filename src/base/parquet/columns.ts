@@ -1,5 +1,5 @@
 import { encodeStruct, type ThriftStruct } from './thrift-compact.js';
-import { levelsOf, hybrid, packBits, wholeLevels } from './levels.js';
+import { levelsOf, hybrid, packBits, encodeWholeLevels } from './levels.js';
 
 /** Columns of one row group. Text and doubles may have missing values: null, or NaN for doubles. */
 export type ParquetColumn =
@@ -8,7 +8,10 @@ export type ParquetColumn =
   | { readonly name: string; readonly kind: 'day'; readonly values: readonly (number | null)[] }
   | { readonly name: string; readonly kind: 'double'; readonly values: Float64Array }
   | { readonly name: string; readonly kind: 'integer'; readonly values: Int32Array; readonly none: number }
-  /** Texts or days by position in a list: what repeats is written once. An optional column may lack values: -1. */
+  /**
+   * Texts or days by position in a list, so that repeated values are written once. An optional column may lack values:
+   * -1.
+   */
   | {
       readonly name: string;
       readonly kind: 'coded-text';
@@ -91,7 +94,7 @@ function codedColumn(
   let first = 0;
   while (first < rows && codes[first]! >= 0) first++;
   const present = first === rows ? codes : codes.filter((code) => code >= 0);
-  const levels = first === rows ? wholeLevels(rows) : levelsOf(rows, (row) => codes[row]! >= 0);
+  const levels = first === rows ? encodeWholeLevels(rows) : levelsOf(rows, (row) => codes[row]! >= 0);
   return dictionaryColumn(dictionary, entries, present, levels, rows);
 }
 
@@ -108,7 +111,7 @@ function doubleColumn(values: Float64Array, rows: number): EncodedColumn {
   let first = 0;
   while (first < rows && values[first] === values[first]) first++;
   const held = first === rows ? values.subarray(0, rows) : withoutNaN(values, rows);
-  const levels = first === rows ? wholeLevels(rows) : levelsOf(rows, (row) => values[row] === values[row]);
+  const levels = first === rows ? encodeWholeLevels(rows) : levelsOf(rows, (row) => values[row] === values[row]);
   const coded = codesOf(held);
   return coded === undefined
     ? plainColumn(bytesOf(held), levels, rows)

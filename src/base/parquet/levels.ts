@@ -7,7 +7,7 @@ import { putVarint } from './thrift-compact.js';
 export function levelsOf(rows: number, isPresent: (row: number) => boolean): Uint8Array {
   let isWhole = true;
   for (let row = 0; row < rows && isWhole; row++) isWhole = isPresent(row);
-  if (isWhole) return wholeLevels(rows);
+  if (isWhole) return encodeWholeLevels(rows);
   const runs: number[] = [];
   putVarint(runs, Math.ceil(rows / 8) * 2 + 1);
   return withLength(
@@ -17,7 +17,7 @@ export function levelsOf(rows: number, isPresent: (row: number) => boolean): Uin
 }
 
 /** Definition levels of an optional column without a missing value. */
-export function wholeLevels(rows: number): Uint8Array {
+export function encodeWholeLevels(rows: number): Uint8Array {
   const run: number[] = [];
   putVarint(run, rows * 2);
   return withLength([...run, 1], new Uint8Array(0));

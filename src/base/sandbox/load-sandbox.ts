@@ -1,5 +1,5 @@
 import { meterLoops, STEPS_EXPORT, variableExport } from './meter-loops.js';
-import { quickJsFiles } from './quickjs-files.js';
+import { readQuickJsFiles } from './quickjs-files.js';
 import type { Interpreter } from './interpreter.js';
 import { createSandbox, type SandboxLimits, type SandboxTerms } from './quickjs-sandbox.js';
 import { provideSandbox } from './sandbox.js';
@@ -8,7 +8,7 @@ import { PrivateWebAssembly, type PrivateMemory, type Variable } from './webasse
 const PAGE_BYTES = 65_536;
 /** Initial memory that the module of the package requires. */
 const FIRST_PAGES = 256;
-/** Stack of the package's module, but for what may be data before it. */
+/** Stack of the package's module, without the part before it that may contain data. */
 const STACK_BYTES = 5 * 2 ** 20 - PAGE_BYTES;
 
 let loading: Promise<void> | undefined;
@@ -21,7 +21,7 @@ export function loadSandbox(terms: SandboxTerms): Promise<void> {
 
 /** Opens a separate instance of QuickJS that counts its steps. */
 export async function openInterpreter(limits: SandboxLimits): Promise<Interpreter> {
-  const { wasm, load, Functions } = await quickJsFiles();
+  const { wasm, load, Functions } = await readQuickJsFiles();
   const metered = meterLoops(wasm);
   const compiled = new PrivateWebAssembly.Module(metered.bytes);
   const memory = new PrivateWebAssembly.Memory({

@@ -21,7 +21,7 @@ export const variableExport = (index: number): string => `variable${index}`;
 
 export interface Metered {
   readonly bytes: Uint8Array<ArrayBuffer>;
-  /** Variables that the module had before, each exported. */
+  /** Number of original variables of the module, each exported. */
   readonly variables: number;
 }
 

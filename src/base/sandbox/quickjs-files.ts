@@ -13,7 +13,7 @@ export interface QuickJsFiles {
 }
 
 /** Reads them from the package. Modules are required: the script of the command cannot import. */
-export async function quickJsFiles(): Promise<QuickJsFiles> {
+export async function readQuickJsFiles(): Promise<QuickJsFiles> {
   const { default: load } = require('@jitl/quickjs-wasmfile-release-sync/emscripten-module') as {
     readonly default: LoadModule;
   };

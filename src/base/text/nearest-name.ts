@@ -6,7 +6,7 @@ const LENGTH_MAX = 60;
  * none is near. One edit is enough for names of up to four letters, two for longer ones.
  * @cost O(candidates x length^2)
  */
-export function nearestName(written: string, candidates: Iterable<string>): string | undefined {
+export function findNearestName(written: string, candidates: Iterable<string>): string | undefined {
   if (written.length > LENGTH_MAX) return undefined;
   const word = plain(written);
   let best: string | undefined;
@@ -53,7 +53,7 @@ function wordsOf(name: string): readonly string[] {
  * is near.
  */
 export function didYouMean(written: string, candidates: Iterable<string>): string {
-  const name = nearestName(written, candidates) ?? findAbbreviation(written, candidates);
+  const name = findNearestName(written, candidates) ?? findAbbreviation(written, candidates);
   return name === undefined ? '' : ` Did you mean ${name}?`;
 }
 

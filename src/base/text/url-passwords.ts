@@ -3,21 +3,21 @@
  * contain at-signs.
  */
 const URL_PASSWORD = /(:\/\/[^\s/:@"\\]*):[^\s/"\\]+@/g;
-/** One among its parameters. */
+/** A password among the parameters of a URL. */
 const PARAMETER_PASSWORD = /([?&](?:ssl)?password=)[^\s&"\\]+/gi;
 
 /** Removes passwords from URLs in a text. @param mark replaces each password */
-export function withoutUrlPasswords(text: string, mark = '***'): string {
+export function maskUrlPasswords(text: string, mark = '***'): string {
   return text.replaceAll(URL_PASSWORD, `$1:${mark}@`).replaceAll(PARAMETER_PASSWORD, `$1${mark}`);
 }
 
 /**
  * Removes the password from a text that is at most one URL, valid or not, whatever characters the password contains.
  */
-export function withoutUrlPassword(text: string): string {
+export function removeUrlPassword(text: string): string {
   const user = text.indexOf('://') + '://'.length;
   const colon = text.indexOf(':', user);
   const at = text.lastIndexOf('@');
   const hasPassword = user >= '://'.length && colon !== -1 && colon < at;
-  return withoutUrlPasswords(hasPassword ? `${text.slice(0, colon)}:***${text.slice(at)}` : text);
+  return maskUrlPasswords(hasPassword ? `${text.slice(0, colon)}:***${text.slice(at)}` : text);
 }

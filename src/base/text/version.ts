@@ -7,7 +7,7 @@ export interface Version {
 
 const PATTERN = /^v?(0|[1-9]\d{0,8})\.(0|[1-9]\d{0,8})\.(0|[1-9]\d{0,8})(?:-([0-9A-Za-z.-]+))?(?:\+[0-9A-Za-z.-]+)?$/;
 
-/** Returns the version a text names, undefined if it is none. @source Semantic Versioning 2.0.0 */
+/** Parses a version; returns undefined for other text. @source Semantic Versioning 2.0.0 */
 export function parseVersion(text: string): Version | undefined {
   const match = PATTERN.exec(text);
   if (match === null) return undefined;

@@ -23,7 +23,7 @@ export interface Span {
   readonly startMs: number;
   readonly endMs: number;
   readonly attributes: Attributes;
-  /** Why the work failed; undefined if it did not. */
+  /** Reason of the failure; undefined if the work succeeded. */
   readonly error: string | undefined;
 }
 
@@ -47,16 +47,16 @@ export function startTracing(started: Tracer): () => void {
 export const isTracing = (): boolean => tracer !== undefined;
 
 /** Returns the span to which the current work belongs; undefined if nothing is traced. */
-export const currentSpan = (): SpanContext | undefined => (tracer === undefined ? undefined : current.getStore());
+export const findCurrentSpan = (): SpanContext | undefined => (tracer === undefined ? undefined : current.getStore());
 
 /** Milliseconds since the epoch, alike in every thread and process of a machine. */
 export const epochMs = (): number => performance.timeOrigin + performance.now();
 
 /** Runs work as part of a span. */
-export const withinSpan = <T>(context: SpanContext, work: () => T): T => current.run(context, work);
+export const runWithinSpan = <T>(context: SpanContext, work: () => T): T => current.run(context, work);
 
 /** Creates the identifiers of a trace that begins here; null if nothing is traced. */
-export function newTrace(): SpanContext | null {
+export function createTrace(): SpanContext | null {
   if (tracer === undefined) return null;
   const traceId = randomHex(16);
   return { traceId, spanId: randomHex(8), isSampled: tracer.samples(traceId) };
@@ -83,7 +83,7 @@ export interface OpenSpan {
 
 /** Begins a span in a trace; undefined if nothing is traced, or there is no trace. */
 export function openSpan(name: string, order: SpanOrder = {}): OpenSpan | undefined {
-  const { kind = 'internal', parent = currentSpan(), attributes = {} } = order;
+  const { kind = 'internal', parent = findCurrentSpan(), attributes = {} } = order;
   if (tracer === undefined || parent?.isSampled !== true) return undefined;
   const { traceId, spanId: parentId } = parent;
   const context = { traceId, spanId: randomHex(8), isSampled: true };
@@ -105,11 +105,11 @@ export function openSpan(name: string, order: SpanOrder = {}): OpenSpan | undefi
 }
 
 /** Runs work in a span of its trace; without a trace it only runs. */
-export async function inSpan<T>(name: string, order: SpanOrder, work: () => Promise<T>): Promise<T> {
+export async function runInSpan<T>(name: string, order: SpanOrder, work: () => Promise<T>): Promise<T> {
   const span = openSpan(name, order);
   if (span === undefined) return work();
   try {
-    const result = await withinSpan(span.context, work);
+    const result = await runWithinSpan(span.context, work);
     span.end();
     return result;
   } catch (failure) {
@@ -124,7 +124,7 @@ export interface Timing {
   readonly endMs: number;
 }
 
-/** Reports work that was measured elsewhere as a span below another. */
+/** Reports work that was measured separately as a child span. */
 export function reportTiming(
   name: string,
   parent: SpanContext,

@@ -42,7 +42,7 @@ const MS_PER_DAY = 86_400_000;
 export function composeIndices(rooms: RoomsOfJobs, removals: Removals) {
   const { documents, calendars } = rooms;
   const ofJobs = { ...rooms, documents: rooms.documentsOfJobs };
-  const risk = createRiskModelJob(ofJobs);
+  const risk = createRiskModelJob({ ...ofJobs, workers: rooms.settings.workers });
   const validate = createRiskValidationJob(ofJobs);
   const optimise = createOptimisationJob(ofJobs);
   const study = createStudyJob({ ...ofJobs, workers: rooms.settings.workers });
@@ -54,7 +54,7 @@ export function composeIndices(rooms: RoomsOfJobs, removals: Removals) {
   const strategies = createStrategies(rooms);
   const optimisations = createOptimise({ ...rooms, kind: optimise });
   const plugins = createPlugins(rooms);
-  const riskModels = createRiskModels({ ...rooms, kind: risk, validation: validate });
+  const riskModels = createRiskModels({ ...rooms, kind: risk, validation: validate, workers: rooms.settings.workers });
   const today = () => Math.floor(rooms.now() / MS_PER_DAY);
   const indexOf = async (indexId: string) => (await requireIndex(documents, indexId)).document;
   const runOf = (indexId: string) => findRun(documents, indexId);

@@ -12,11 +12,11 @@ export function panelsNote(served: Pick<ServedMarket, 'market'> | undefined): st
   if (served === undefined) return undefined;
   const { datasetId, dates, identifiers, fields } = served.market;
   const bytes = panelBytes({ dates: dates.length, identifiers: identifiers.length, fields: fields.size });
-  const most = `${Math.floor(memoryLimit().panelBytes / MIB)} MiB (--panel-memory-mb)`;
-  const size = `The panels of ${datasetId}, ${Math.ceil(bytes / MIB)} MiB,`;
+  const limit = `${Math.floor(memoryLimit().panelBytes / MIB)} MiB (--panel-memory-mb)`;
+  const size = `The data of ${datasetId} (${Math.ceil(bytes / MIB)} MiB)`;
   return isPaged(bytes)
-    ? `${size} are paged on the disk of the home, because they exceed ${most}.`
-    : `${size} are in memory, within ${most}.`;
+    ? `${size} is paged on the disk of the home, because it exceeds the limit of ${limit}.`
+    : `${size} is in memory; the limit is ${limit}.`;
 }
 
 /** Reports an active data store that failed to load. The service stays ready: every refusal names the failure. */

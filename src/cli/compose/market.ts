@@ -21,7 +21,7 @@ import { createStoreContents } from '#services/datasets/store-contents.js';
 import { createStoreMarkets, type StoreMarkets } from '#services/datasets/store-markets.js';
 import { createSharedStoreFiles, localStoreFiles } from '#services/datasets/store-files.js';
 import type { Home } from '#store/home/home.js';
-import { withPassword, type SecretBox } from '#store/secrets/secret-box.js';
+import { changePassword, type SecretBox } from '#store/secrets/secret-box.js';
 import type { ArtifactStore, DocumentStore } from '#store/port.js';
 import { formatTimestamp } from '#store/timestamp.js';
 import type { Settings } from '../settings.js';
@@ -123,7 +123,7 @@ function databasesOf(
   { settings, secrets }: { readonly settings: Settings; readonly secrets: SecretBox },
   locations: Locations,
 ): DatabasePlaces {
-  const openUrl = (url: string): string => withPassword(url, secrets.open);
+  const openUrl = (url: string): string => changePassword(url, secrets.open);
   return createDatabasePlaces({ locations, hosts: settings.databaseHosts, openUrl });
 }
 

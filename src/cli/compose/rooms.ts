@@ -30,8 +30,8 @@ import type { Home } from '#store/home/home.js';
 import { watchSizes } from '#store/home/home-sizes.js';
 import { backupAge } from '#store/home/backup-age.js';
 import { onObjectRequest } from '#base/tracing/object-requests.js';
-import { sharedSizes, watchSharedSizes } from '#store/postgres/shared-sizes.js';
-import { ownIdentity } from '#store/home/process-identity.js';
+import { measureSharedSizes, watchSharedSizes } from '#store/postgres/shared-sizes.js';
+import { readOwnIdentity } from '#store/home/process-identity.js';
 import { guardDocuments } from '#store/reach/guarded-store.js';
 import type { Store } from '#store/open-store.js';
 import type { ArtifactStore, DocumentStore } from '#store/port.js';
@@ -194,7 +194,8 @@ function openMetrics({ version, home, settings, store, work }: MetricsInput): Me
     backupAge: () => backupAge(settings.backups ?? home.backups),
     objectRequests: settings.artifacts?.startsWith('s3:') === true ? onObjectRequest : undefined,
     database: shared && databaseFigures(shared),
-    shared: shared && watchSharedSizes(() => sharedSizes((text) => shared.database.query(text, []), shared.schema)),
+    shared:
+      shared && watchSharedSizes(() => measureSharedSizes((text) => shared.database.query(text, []), shared.schema)),
   });
 }
 
@@ -286,7 +287,7 @@ async function openWork(input: WorkInput): Promise<Work> {
             market: input.market(),
             lacks: input.lacks(),
             clock_offset_ms: Math.round(shared.clock.offsetMs()),
-            process: ownIdentity(),
+            process: readOwnIdentity(),
           }),
         });
   const isFit = (): boolean => shared === undefined || clockFault(shared.clock, CLOCK_REFUSED_MS) === undefined;
@@ -307,7 +308,7 @@ async function nodeName(
   { role, settings, log }: Pick<WorkInput, 'role' | 'settings' | 'log'>,
 ): Promise<string> {
   const name = `${hostname()}:${settings.home}`;
-  const node = await claimNode({ ...shared, name, role, version: buildVersion(), process: ownIdentity() });
+  const node = await claimNode({ ...shared, name, role, version: buildVersion(), process: readOwnIdentity() });
   if (node !== name)
     log.warn(
       { name, node },

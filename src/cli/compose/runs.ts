@@ -11,7 +11,7 @@ import { runDifferenceHandlers, runHandlers } from '#http/routes/runs.js';
 import { rerunHandlers } from '#http/routes/reruns.js';
 import { simulationHandlers } from '#http/routes/simulations.js';
 import { sweepHandlers } from '#http/routes/sweeps.js';
-import { announcedDividends } from '#services/derivatives/announced-dividends.js';
+import { listAnnouncedDividends } from '#services/derivatives/announced-dividends.js';
 import { createDerivatives } from '#services/derivatives/derivatives.js';
 import type { CalendarViews } from '#services/indices/calendars.js';
 import { createAnalytics } from '#services/runs/analytics.js';
@@ -72,7 +72,7 @@ export function composeRuns(
   const simulations = createSimulations({ ...rooms, kind: kinds.simulate });
   const derivatives = createDerivatives({
     levelsOf: analytics.levelsOf,
-    announcedDividends: announcedDividends(runViews, runViewRoutes.getDividendPoints.view),
+    announcedDividends: listAnnouncedDividends(runViews, runViewRoutes.getDividendPoints.view),
     calendars: rooms.calendars,
   });
 

@@ -1,4 +1,4 @@
-import { inSpan } from '#base/tracing/spans.js';
+import { runInSpan } from '#base/tracing/spans.js';
 import type { DocumentStore } from '#store/port.js';
 import { collectorOf, type TraceSettings } from '../tracing/trace-settings.js';
 
@@ -7,6 +7,6 @@ export function tracedDocuments(documents: DocumentStore, settings: TraceSetting
   if (collectorOf(settings) === undefined) return documents;
   return {
     ...documents,
-    transaction: (change, options) => inSpan('store transaction', {}, () => documents.transaction(change, options)),
+    transaction: (change, options) => runInSpan('store transaction', {}, () => documents.transaction(change, options)),
   };
 }

@@ -1,7 +1,7 @@
 import { artifactsOf as artifactsIn } from '#store/lmdb/stored-entries.js';
 import {
   markNewPlace,
-  newStoreId,
+  createStoreId,
   recordNewPlace,
   takePlaceOver,
   type AdoptOptions,
@@ -56,7 +56,7 @@ export function moveToNewPlace(settings: Settings, to: Settings): Promise<Adopti
     const oldId = await assertPlace(documents, artifactsOf(settings)!);
     if (oldId === undefined)
       throw new StartRefusal(EXIT_CONFIGURATION, 'The database has no place of results yet: start a service on it.');
-    const storeId = newStoreId(oldId, identity, to.artifacts!);
+    const storeId = createStoreId(oldId, identity, to.artifacts!);
     await markNewPlace(artifactsOf(to)!, storeId);
     const source = await openFiles(settings, oldId);
     const target = await openFiles(to, storeId);

@@ -9,7 +9,7 @@ import { makeFolder } from '#store/files/make-folder.js';
 import { openDocumentStore } from '#store/lmdb/document-store.js';
 import { openSnapshot } from '#store/postgres/snapshot.js';
 import { assertMigrated } from '#store/postgres/migrate.js';
-import { withClient } from '#store/postgres/open-documents.js';
+import { runWithClient } from '#store/postgres/open-documents.js';
 import { formatTimestamp } from '#store/timestamp.js';
 import type { Settings } from '../settings.js';
 import { copyDocuments } from './copy-documents.js';
@@ -41,7 +41,7 @@ const ROUNDS_MAX = 5;
 export async function backupCluster(options: ClusterBackupOptions): Promise<ClusterBackup> {
   const { settings, target } = options;
   await assertFree(target);
-  await withClient(settings.database!, assertMigrated);
+  await runWithClient(settings.database!, assertMigrated);
   const shared = await openArtifactsOf(settings);
   const draft = join(dirname(target), `.${basename(target)}.partial-${randomBytes(6).toString('hex')}`);
   try {

@@ -16,7 +16,7 @@ import { openSharedArtifacts } from '#store/open-store.js';
 import { assertPlace, claimPlace } from '#store/place/claim-place.js';
 import { clear, isMarked, mark, unmark } from '#store/postgres/move-mark.js';
 import { assertMigrated } from '#store/postgres/migrate.js';
-import { openDatabaseDocuments, withClient } from '#store/postgres/open-documents.js';
+import { openDatabaseDocuments, runWithClient } from '#store/postgres/open-documents.js';
 import { openSnapshot } from '#store/postgres/snapshot.js';
 import { artifactsOf } from '../places.js';
 import type { Settings } from '../settings.js';
@@ -97,7 +97,7 @@ export async function openArtifactsOf(settings: Settings): Promise<OpenFiles> {
 
 /** @returns the id of the store of the settings, if the database names one; throws like `assertPlace` */
 export async function recordedPlace(settings: Settings): Promise<string | undefined> {
-  await withClient(settings.database!, assertMigrated);
+  await runWithClient(settings.database!, assertMigrated);
   const snapshot = await openSnapshot(settings.database!);
   try {
     return await assertPlace(snapshot, artifactsOf(settings)!);

@@ -1,3 +1,5 @@
+import { request as httpRequest } from 'node:http';
+import { request as httpsRequest } from 'node:https';
 import type { Logger } from 'pino';
 import { startTracing, type Attributes, type Span, type SpanKind } from '#base/tracing/spans.js';
 import { collectorOf, pairsOf, type TraceSettings } from './trace-settings.js';
@@ -5,8 +7,6 @@ import { collectorOf, pairsOf, type TraceSettings } from './trace-settings.js';
 /** Maximum number of queued spans, and of spans per request; defaults of OTEL_BSP_*. */
 const QUEUE_MAX = 2048;
 const BATCH_MAX = 512;
-/** Delay between the end of a span and its sending; default of OTEL_BSP_SCHEDULE_DELAY. */
-const DELAY_MS = 5000;
 /** Timeout of a request to the collector; default of OTEL_EXPORTER_OTLP_TIMEOUT. */
 const TIMEOUT_MS = 10_000;
 /** Minimum interval between warnings about a collector that does not answer. */
@@ -16,7 +16,6 @@ export interface ExporterOptions {
   readonly settings: TraceSettings;
   readonly version: string;
   readonly log: Pick<Logger, 'warn'>;
-  readonly delayMs?: number;
 }
 
 /**
@@ -24,12 +23,7 @@ export interface ExporterOptions {
  * costs the service only the memory of the queue.
  * @returns undefined if no collector is configured
  */
-export function openTracing({
-  settings,
-  version,
-  log,
-  delayMs = DELAY_MS,
-}: ExporterOptions): { close(): Promise<void> } | undefined {
+export function openTracing({ settings, version, log }: ExporterOptions): { close(): Promise<void> } | undefined {
   const url = collectorOf(settings);
   if (url === undefined) return undefined;
   const resource = {
@@ -51,7 +45,7 @@ export function openTracing({
     if (waiting.length >= QUEUE_MAX) return void (dropped += 1);
     waiting.push(span);
     if (waiting.length >= BATCH_MAX) flush();
-    else timer ??= setTimeout(flush, delayMs).unref();
+    else timer ??= setTimeout(flush, settings.traceDelayMs).unref();
   }
 
   function flush(): void {
@@ -93,22 +87,26 @@ function samplerOf({ traceSampler, traceRatio }: TraceSettings): (traceId: strin
   return (traceId) => Number.parseInt(traceId.slice(-13), 16) < traceRatio * 2 ** 52;
 }
 
-/** @returns the reason if the spans were not accepted */
-async function send(url: string, headers: Readonly<Record<string, string>>, body: string): Promise<string | undefined> {
-  try {
-    const response = await fetch(url, {
-      method: 'POST',
-      headers,
-      body,
-      signal: AbortSignal.timeout(TIMEOUT_MS),
-      redirect: 'error',
+/**
+ * Posts spans by the client of `node:http`, which takes a fraction of the processor time of `fetch`.
+ * @returns the reason if the spans were not accepted
+ */
+function send(url: string, headers: Readonly<Record<string, string>>, body: string): Promise<string | undefined> {
+  const post = url.startsWith('https:') ? httpsRequest : httpRequest;
+  const length = { 'content-length': String(Buffer.byteLength(body)) };
+  const answered = new Promise<string | undefined>((done, fail) => {
+    const options = { method: 'POST', headers: { ...headers, ...length }, signal: AbortSignal.timeout(TIMEOUT_MS) };
+    const request = post(url, options, (response) => {
+      const { statusCode = 0 } = response;
+      const isAccepted = statusCode >= 200 && statusCode < 300;
+      response.on('error', fail);
+      response.on('end', () => done(isAccepted ? undefined : `status ${statusCode}`));
+      response.resume();
     });
-    await response.body?.cancel();
-    return response.ok ? undefined : `status ${response.status}`;
-  } catch (failure) {
-    const { message, cause } = failure as Error;
-    return cause instanceof Error ? cause.message : message;
-  }
+    request.on('error', fail);
+    request.end(body);
+  });
+  return answered.catch((failure: Error) => failure.message);
 }
 
 /** Numeric codes of span kinds in the protocol. */

@@ -67,6 +67,12 @@ export const TRACE_SETTINGS = {
     help: 'Share of these requests, from 0 to 1, for the samplers by ratio.',
     schema: z.coerce.number().min(0).max(1),
   }),
+  traceDelayMs: declare({
+    variable: 'OTEL_BSP_SCHEDULE_DELAY',
+    otherwise: () => '5000',
+    help: 'Milliseconds from the end of a span until it is sent with those that ended meanwhile.',
+    schema: z.coerce.number().int().min(0).max(60_000),
+  }),
 };
 
 export interface TraceSettings {
@@ -77,6 +83,7 @@ export interface TraceSettings {
   readonly otlpResource: string;
   readonly traceSampler: (typeof SAMPLERS)[number];
   readonly traceRatio: number;
+  readonly traceDelayMs: number;
 }
 
 /** Address of the collector; undefined if tracing is off. */

@@ -55,7 +55,7 @@ export const diff = viewCommand({
   flags: {},
   examples: ['divisor index diff CORE-100 core.json'],
   async ask(client, [index_id = '', file = '']) {
-    const [stored, written, { acceptedIndex }, { changesBetween }] = await Promise.all([
+    const [stored, written, { parseAcceptedIndex: acceptedIndex }, { changesBetween }] = await Promise.all([
       client.call('getIndex', { params: { index_id } }),
       jsonFile<unknown>(file),
       // This module imports every class of rules, which no other command needs.

@@ -1,5 +1,5 @@
 import { OPERATIONS, type ErrorDetail, type JobStatus, type OperationId, type Operations } from './contract.js';
-import { DivisorError, noResponseError, UnreachableError } from './errors.js';
+import { DivisorError, createNoResponseError, UnreachableError } from './errors.js';
 
 export type * from './contract.js';
 export { DivisorError, LateAnswerError, UnreachableError } from './errors.js';
@@ -143,7 +143,7 @@ export function createDivisorClient({ url, key, fetch: ask = fetch }: ClientOpti
       });
     } catch (cause) {
       request.signal?.throwIfAborted();
-      throw noResponseError(url, (performance.now() - startedMs) / 1000, cause);
+      throw createNoResponseError(url, (performance.now() - startedMs) / 1000, cause);
     }
     if (!response.ok) throw await errorOf(response, address);
     return response;

@@ -27,7 +27,7 @@ export class DivisorError extends Error {
 
   /** All faults of the request or document, worst first; empty if the code has none. */
   get findings(): readonly Finding[] {
-    // By the contract, every code of validation has this member.
+    // According to the contract, every validation code has this member.
     return (this.detail?.['findings'] ?? []) as readonly Finding[];
   }
 }
@@ -43,7 +43,7 @@ export class LateAnswerError extends UnreachableError {
 }
 
 /** Returns the error of a request without a response, after the elapsed time. */
-export function noResponseError(url: string, seconds: number, cause: unknown): UnreachableError {
+export function createNoResponseError(url: string, seconds: number, cause: unknown): UnreachableError {
   return isLate(cause)
     ? new LateAnswerError(`No response from ${url} within ${Math.round(seconds)} seconds.`, { cause })
     : new UnreachableError(`Nothing answers at ${url}.`, { cause });

@@ -41,7 +41,7 @@ interface SelectProps<V extends string> extends ChoiceProps<V> {
   readonly isLabelShown?: boolean;
 }
 
-/** One of many. */
+/** Selects one of several values. */
 export function Select<V extends string>({ label, options, value, onChoose, isLabelShown = false }: SelectProps<V>) {
   return (
     <label class="select">

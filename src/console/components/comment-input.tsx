@@ -1,6 +1,6 @@
 import './control.css';
 
-/** Longest comment of a decision, as the service has it. */
+/** Maximum length of a comment of a decision, as in the contract. */
 const COMMENT_MAX = 2000;
 
 interface CommentInputProps {

@@ -26,7 +26,7 @@ export interface Opened {
 export interface Write {
   /** ETag of the version to overwrite; undefined for a new document. */
   readonly ifMatch: string | undefined;
-  /** Why it is written. */
+  /** Reason of the change. */
   readonly note: string | undefined;
 }
 

@@ -6,7 +6,7 @@ interface FactsProps {
   readonly facts: readonly (readonly [term: string, value: ComponentChildren])[];
 }
 
-/** Terms and what is known of them, a line each. */
+/** Renders terms and their values, one per line. */
 export function Facts({ facts }: FactsProps) {
   return (
     <dl class="facts">

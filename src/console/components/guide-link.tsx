@@ -8,7 +8,9 @@ interface GuideLinkProps {
   readonly children: ComponentChildren;
 }
 
-/** Renders a link to a page of the guide, which the browser opens by itself; with a key it is saved as a file. */
+/**
+ * Renders a link to a page of the guide, which the browser opens; if a key is required, the page is saved as a file.
+ */
 export function GuideLink({ page, children }: GuideLinkProps) {
   const read = () => service.value.download('getGuidePage', 'text/html', { params: { page } });
   return (

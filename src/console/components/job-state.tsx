@@ -15,7 +15,7 @@ interface JobStateProps {
   readonly onAgain?: (onRefusal: OnRefusal) => Promise<unknown>;
 }
 
-/** Renders a job that is under way, or how it ended where that is no result. */
+/** Renders an active job, or the end of a job without a result. */
 export function JobState({ job, onAgain }: JobStateProps) {
   const { status, progress, message, error } = job;
   if (status === 'succeeded') return null;

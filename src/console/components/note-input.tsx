@@ -1,7 +1,7 @@
 import './control.css';
 import './note-input.css';
 
-/** Longest note of a version, as the service has it. */
+/** Maximum length of a note of a version, as in the contract. */
 const NOTE_MAX = 500;
 
 interface NoteInputProps {

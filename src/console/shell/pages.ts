@@ -151,7 +151,7 @@ function match(pattern: readonly string[], parts: readonly string[]): Record<str
   if (pattern.length !== parts.length) return undefined;
   const params: Record<string, string> = {};
   for (const [i, word] of pattern.entries()) {
-    const part = parts[i]!; // Both are as long.
+    const part = parts[i]!; // Both have the same length.
     if (word.startsWith(':')) params[word.slice(1)] = decode(part);
     else if (word !== part) return undefined;
   }

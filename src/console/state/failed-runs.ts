@@ -23,5 +23,6 @@ export const isLater = ({ finished_at: failedAt }: JobStatus, runAt: string | nu
 export function requestOf({ request }: JobStatus): BacktestRequest {
   const asked = request as Json;
   if (!isObject(asked)) return {};
-  return Object.fromEntries(Object.entries(asked).filter(([, value]) => value !== null)) as BacktestRequest; // It was accepted.
+  // The run was accepted.
+  return Object.fromEntries(Object.entries(asked).filter(([, value]) => value !== null)) as BacktestRequest;
 }

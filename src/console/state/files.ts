@@ -1,7 +1,7 @@
 /** Time after which the browser has certainly started to read the file. */
 const KEPT_MS = 60_000;
 
-/** Hands bytes to the browser as a download. */
+/** Saves bytes as a download of the browser. */
 export function saveFile(name: string, bytes: Uint8Array): void {
   const address = URL.createObjectURL(new Blob([bytes as Uint8Array<ArrayBuffer>])); // The client owns the bytes.
   const link = document.createElement('a');

@@ -147,7 +147,7 @@ async function pollUntil(ended: AbortSignal): Promise<void> {
       isFollowing.value = true;
       await noteAll(jobs);
     } catch {
-      isFollowing.value = false; // Why is said above the page.
+      isFollowing.value = false; // The reason is shown above the page.
     }
     await new Promise((resolve) => setTimeout(resolve, POLL_MS));
   }
@@ -207,7 +207,7 @@ let looking: Promise<void> | null = null;
 async function look(): Promise<void> {
   const before = health.peek();
   const now = await service.peek().call('getHealth');
-  if (!('store' in now)) return; // The key is not valid any more, which what the page asks for says.
+  if (!('store' in now)) return; // The key is no longer valid, which requests of the page report.
   health.value = now;
   noteHealth(now);
   builtFor.value ??= now.version;

@@ -9,7 +9,8 @@ export const onlyPart = (): string | null => parameter('part');
 /** Returns the charts, tables and figures on the page, in order. */
 export const partsOnPage = (): readonly string[] => {
   const parts = [...document.querySelectorAll<HTMLElement>('main [data-part]')];
-  return [...new Set(parts.filter((part) => part.checkVisibility()).map((part) => part.dataset['part']!))]; // They are selected by it.
+  // The attribute selects them.
+  return [...new Set(parts.filter((part) => part.checkVisibility()).map((part) => part.dataset['part']!))];
 };
 
 /**

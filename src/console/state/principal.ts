@@ -29,7 +29,7 @@ export function startPrincipal(): void {
         if (isOther) notifyChange();
       },
       () => {
-        principal.value = null; // Why is said where the answer is missed: the key page, or above the page.
+        principal.value = null; // The reason is shown where the answer is needed: on the key page, or above the page.
       },
     );
   });

@@ -142,7 +142,7 @@ function answerInto<T>({ key, ask, isLater, data, trouble, isLoading, again }: A
   const given = new AbortController();
   let timer: ReturnType<typeof setTimeout> | undefined;
   isLoading.value = true;
-  const early = primed.get(key) as Promise<T> | undefined; // Of the same question.
+  const early = primed.get(key) as Promise<T> | undefined; // It answers the same request.
   primed.delete(key);
   const answered = early ?? ask(given.signal);
   if (!isLater) {

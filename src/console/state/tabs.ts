@@ -20,7 +20,8 @@ export async function shareAmongTabs<M>({ name, ended, onMessage, lead }: Sharin
     // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a channel has no origin to be named
     if (!ended.aborted) channel.postMessage(message);
   };
-  channel.addEventListener('message', ({ data }) => onMessage(data as M, tell)); // Tabs of one version say nothing else.
+  // Tabs of one version send no other messages.
+  channel.addEventListener('message', ({ data }) => onMessage(data as M, tell));
   ended.addEventListener('abort', () => channel.close());
   tell(first);
   try {

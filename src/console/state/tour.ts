@@ -1,6 +1,6 @@
 import { signal } from '@preact/signals';
 
-/** Step of the tour: a page, and what to look at on it. */
+/** Step of the tour: a page, and the element that it explains. */
 interface Step {
   readonly title: string;
   readonly text: string;

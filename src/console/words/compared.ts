@@ -23,7 +23,10 @@ export function drawdownsOf(levels: Levels): readonly (number | null)[] {
   });
 }
 
-/** Return of each calendar year, from the last level of the year before; of the first year from its first level. */
+/**
+ * Returns the return of each calendar year, from the last level of the previous year; in the first year from its first
+ * level.
+ */
 export function calendarYears(dates: readonly string[], levels: Levels): ReadonlyMap<string, number> {
   const years = new Map<string, number>();
   let base: number | null = null;
@@ -48,7 +51,8 @@ const meanOf = (values: readonly number[]): number => values.reduce((sum, value)
 /** Sample covariance. */
 function covariance(a: readonly number[], b: readonly number[]): number {
   const [meanA, meanB] = [meanOf(a), meanOf(b)];
-  return a.reduce((sum, value, t) => sum + (value - meanA) * (b[t]! - meanB), 0) / (a.length - 1); // As long as a.
+  // It has the length of `a`.
+  return a.reduce((sum, value, t) => sum + (value - meanA) * (b[t]! - meanB), 0) / (a.length - 1);
 }
 
 export interface Relative {
@@ -69,7 +73,7 @@ function relativeOf(own: Levels, reference: Levels, sessions: number): Relative 
   if (a.length < 2)
     return { correlation: null, beta: null, trackingErrorAnnual: null, upCapture: null, downCapture: null };
   const [own2, both, reference2] = [covariance(a, a), covariance(a, b), covariance(b, b)];
-  const differences = a.map((value, t) => value - b[t]!); // As long as a.
+  const differences = a.map((value, t) => value - b[t]!); // It has the length of `a`.
   return {
     correlation: own2 > 0 && reference2 > 0 ? both / Math.sqrt(own2 * reference2) : null,
     beta: reference2 > 0 ? both / reference2 : null,

@@ -2,7 +2,7 @@
 
 type Value = number | string | null;
 
-/** Returns a condition on the values of a column; undefined for a text that is none. */
+/** Parses a condition on the values of a column; returns undefined for other text. */
 export function parseFilter(
   typed: string,
   ofNumbers: boolean,
@@ -41,7 +41,7 @@ function numeric(text: string, isPercent: boolean): ((value: Value) => boolean) 
   return (value) => typeof value === 'number' && test!(value, limit); // The expression names the tests.
 }
 
-/** A written value differs from its number by rounding. */
+/** Maximum relative difference between a displayed value and its number, caused by rounding. */
 const ROUNDING = 5e-5;
 
 const TESTS: Readonly<Record<string, (value: number, limit: number) => boolean>> = {

@@ -1,4 +1,7 @@
-/** How the console writes the numbers of the service: grouped by commas, a true minus, a dash where there is none. */
+/**
+ * Formats the numbers of the service for the console: grouped by commas, with a true minus sign, and a dash for missing
+ * values.
+ */
 
 /** Text shown for null. */
 export const NONE = '–';
@@ -75,6 +78,12 @@ export function bytes(value: Maybe): string {
   return `${fixed(value / 1000 ** step, step === 0 ? 0 : 1)} ${BYTES[step]!}`;
 }
 
+/** Returns a text with its mebibytes in the largest unit: `70121 MiB` reads `68.5 GiB`. */
+export const inLargeUnits = (text: string): string =>
+  text.replaceAll(/(\d+) MiB/g, (own, size: string) =>
+    Number(size) < 1024 ? own : `${fixed(Number(size) / 1024, 1)} GiB`,
+  );
+
 /** Formats a limit in the unit at the end of its name. */
 export function limitText(name: string, value: number): string {
   if (name.endsWith('_BYTES')) return bytes(value);
@@ -89,6 +98,6 @@ const WRITTEN_MIN = 5e-5;
 export const signClass = (value: Maybe): string =>
   value === null || value === undefined || Math.abs(value) < WRITTEN_MIN ? '' : value > 0 ? 'up' : 'down';
 
-/** One thing or several: `1 name`, `3 names`. */
+/** Formats a count with its noun: `1 name`, `3 names`. */
 export const countValues = (value: number, one: string, several = `${one}s`): string =>
   `${count(value)} ${value === 1 ? one : several}`;

@@ -8,7 +8,7 @@ const LETTERS: Readonly<Record<string, number>> = { k: 3, m: 6, bn: 9 };
 /** Returns true if a unit is a fraction, which may be typed as a percentage. */
 export const isFraction = (unit: string | null | undefined): boolean => unit?.startsWith('fraction') === true;
 
-/** Units of which a hundredth makes sense: a fraction, or none that is named. */
+/** Returns true for units that have percentages: a fraction, or an unknown unit. */
 const takesPercent = (unit: string | null | undefined): boolean =>
   unit === null || unit === undefined || isFraction(unit);
 

@@ -28,6 +28,6 @@ function unquote(text: string): string | undefined {
     const read: unknown = text.startsWith('"') ? JSON.parse(text) : undefined;
     return typeof read === 'string' ? read : undefined;
   } catch {
-    return undefined; // No whole text in quotes.
+    return undefined; // It is not a complete quoted text.
   }
 }

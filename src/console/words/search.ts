@@ -23,7 +23,7 @@ export function found(targets: readonly Target[], typed: string): readonly Targe
     const whole = `${lower} ${kind} ${more}`.toLowerCase();
     const own = lower.split(/[\s_-]+/);
     if (!words.every((word) => whole.includes(word))) return words.every((word) => hasLetters(whole, word)) ? 4 : NONE;
-    // Of several words: `core run` is rather "Run CORE" than "CORE Runs".
+    // With several words, `core run` matches "Run CORE" rather than "CORE Runs".
     if (words.length > 1 && words.every((word) => own.includes(word) || lower === word)) return 0;
     if (lower.startsWith(text)) return 1;
     return own.some((word) => word.startsWith(words[0]!)) ? 2 : 3; // A text has at least one word.

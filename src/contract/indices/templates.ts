@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { NEED_KINDS } from '#domain/checks/template-needs.js';
-import { TemplateId, TemplateSource } from '#domain/documents/methodology-template.js';
+import { TEMPLATE_KINDS, TemplateId, TemplateSource } from '#domain/documents/methodology-template.js';
 import { Id, IsoDate } from '#domain/schema/shape.js';
 import { Finding, SeriesPayload } from '../common.js';
 
@@ -16,6 +16,10 @@ const TemplateNeed = z
 const summary = {
   id: TemplateId,
   title: z.string(),
+  kind: z.enum(TEMPLATE_KINDS).meta({
+    description:
+      'size: weights by market capitalisation; factor: selection or weights by other figures of companies; other_weighting: equal, price or risk weights; optimised: derived by an optimisation; overlay: computed from other indices.',
+  }),
   style: z.string().meta({ description: 'Published index with a similar methodology.' }),
   source: TemplateSource,
   needs: z

@@ -1,5 +1,5 @@
 import type { Day } from '../time/days.js';
-import { activeLinkingCoefficient, compoundReturn } from './linking.js';
+import { computeActiveLinkingCoefficient, compoundReturn } from './linking.js';
 
 /** Groups of holdings over one period, K of them. */
 export interface GroupedPeriod {
@@ -57,12 +57,12 @@ export function brinsonFachler({ groups, days, portfolio, benchmark }: BrinsonIn
   }
   const portfolioReturn = compoundReturn(returns.portfolio, days);
   const benchmarkReturn = compoundReturn(returns.benchmark, days);
-  const overall = activeLinkingCoefficient(portfolioReturn, benchmarkReturn);
+  const overall = computeActiveLinkingCoefficient(portfolioReturn, benchmarkReturn);
   for (let period = 0; period < periods; period++) {
     const own = portfolio(period);
     const other = benchmark(period);
     const benchmarkTotal = returns.benchmark[period]!;
-    const link = activeLinkingCoefficient(returns.portfolio[period]!, benchmarkTotal) / overall;
+    const link = computeActiveLinkingCoefficient(returns.portfolio[period]!, benchmarkTotal) / overall;
     for (let k = 0; k < groups; k++) {
       const w = own.weights[k]!;
       const b = other.weights[k]!;

@@ -23,20 +23,20 @@ export function concentration(weights: Iterable<number>): ConcentrationPayload {
   const gross = bySize.reduce((sum, weight) => sum + weight, 0);
   return {
     constituents: long.length,
-    effective_assets: effectiveAssets(herfindahl),
+    effective_assets: computeEffectiveAssets(herfindahl),
     herfindahl,
     largest: long[0] ?? 0,
     top_weights: Object.fromEntries(
       TOPS.map((count) => [String(count), long.slice(0, count).reduce((sum, weight) => sum + weight, 0)]),
     ),
     gross_constituents: held.length,
-    gross_effective_assets: grossEffectiveAssets(gross, herfindahl),
+    gross_effective_assets: computeGrossEffectiveAssets(gross, herfindahl),
     gross_largest: bySize[0] ?? 0,
   };
 }
 
 /** Returns the effective number of assets: 1 over the sum of squared weights; 0 without a position. */
-export function effectiveAssets(squares: number): number {
+export function computeEffectiveAssets(squares: number): number {
   return squares > 0 ? 1 / squares : 0;
 }
 
@@ -44,7 +44,7 @@ export function effectiveAssets(squares: number): number {
  * Returns the number of equal positions with the same concentration, ignoring cash and borrowing: the squared gross
  * weight over the sum of squared weights, n for n equal positions; 0 without a position.
  */
-export function grossEffectiveAssets(gross: number, squares: number): number {
+export function computeGrossEffectiveAssets(gross: number, squares: number): number {
   return squares > 0 ? (gross * gross) / squares : 0;
 }
 

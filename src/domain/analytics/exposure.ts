@@ -11,7 +11,7 @@ export interface ExposurePayload {
 }
 
 /** Returns the exposure of weights that include a short position, times a scale; undefined if there is none. */
-export function shortExposure(weights: Iterable<number>, scale = 1): ExposurePayload | undefined {
+export function computeShortExposure(weights: Iterable<number>, scale = 1): ExposurePayload | undefined {
   const exposure = exposureOf(weights, scale);
   return exposure.short < 0 ? exposure : undefined;
 }

@@ -10,7 +10,7 @@ export function linkingCoefficient(x: number): number {
  * Returns (ln(1 + a) - ln(1 + b)) / (a - b), the coefficient that converts a difference of returns to one of
  * logarithms.
  */
-export function activeLinkingCoefficient(a: number, b: number): number {
+export function computeActiveLinkingCoefficient(a: number, b: number): number {
   const gap = (a - b) / (1 + b);
   return gap === 0 ? 1 / (1 + b) : Math.log1p(gap) / (a - b);
 }

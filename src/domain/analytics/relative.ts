@@ -38,7 +38,7 @@ export function relativeMetrics(series: DatedSeries, benchmark: DatedSeries): Re
 }
 
 /** Computes relative metrics; null with fewer than two shared dates. */
-export function sharedMetrics(series: DatedSeries, benchmark: DatedSeries): RelativeMetrics | null {
+export function computeSharedMetrics(series: DatedSeries, benchmark: DatedSeries): RelativeMetrics | null {
   const shared = shareDates(series, benchmark);
   return shared.days.length < 2 ? null : metricsOf(shared);
 }
@@ -67,7 +67,7 @@ function metricsOf({ days, first, second }: Shared): RelativeMetrics {
  * dates.
  * @returns `since`: the start date of each return
  */
-export function activeReturns(
+export function computeActiveReturns(
   series: DatedSeries,
   parent: DatedSeries,
 ): { readonly since: Int32Array; readonly values: Float64Array } {

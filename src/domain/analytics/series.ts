@@ -33,7 +33,10 @@ export function rebase(series: Float64Array, base: number): Float64Array {
  * first year over the first level.
  * @returns pairs of year and return, ascending; they compound to the total return.
  */
-export function annualReturns(days: Int32Array, level: Float64Array): (readonly [year: number, value: number])[] {
+export function computeAnnualReturns(
+  days: Int32Array,
+  level: Float64Array,
+): (readonly [year: number, value: number])[] {
   const years: (readonly [number, number])[] = [];
   let start = level[0]!;
   let end = -Infinity;

@@ -1,7 +1,7 @@
 import type { Day } from '../time/days.js';
 import { periodsPerYear } from '../calendars/periods-per-year.js';
-import { lastAtMost } from '../numbers/search.js';
-import { activeReturns, type DatedSeries } from './relative.js';
+import { findLastAtMost } from '../numbers/search.js';
+import { computeActiveReturns, type DatedSeries } from './relative.js';
 import { deviation } from './series.js';
 
 /** Tracking errors forecast at a rebalance and realised until the next. */
@@ -47,10 +47,10 @@ export function trackingForecast(
   parent: DatedSeries,
   rebalances: readonly ForecastRebalance[],
 ): TrackingForecast | null {
-  const { since, values } = activeReturns(level, parent);
+  const { since, values } = computeActiveReturns(level, parent);
   const days = Int32Array.from(rebalances, ({ day }) => day);
   const byRebalance = rebalances.map((): number[] => []);
-  values.forEach((value, t) => byRebalance[lastAtMost(days, since[t]!)]?.push(value));
+  values.forEach((value, t) => byRebalance[findLastAtMost(days, since[t]!)]?.push(value));
   const parts = rebalances.flatMap(({ day, trackingError: forecast }, r) =>
     forecast === undefined || byRebalance[r]!.length === 0 ? [] : [{ day, forecast, active: byRebalance[r]! }],
   );

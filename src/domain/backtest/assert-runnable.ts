@@ -1,15 +1,15 @@
 import { assertHeldAsOne } from '../books/overlay-portfolio.js';
 import { assertSeriesBenchmark } from '../books/series-benchmark.js';
-import { requestedRange } from '../books/window.js';
+import { checkRequestedRange } from '../books/window.js';
 import type { Calendars } from '../calendars/calendar.js';
 import { marketFindings } from '../checks/index-on-market.js';
-import { lateRates } from '../checks/late-rates.js';
+import { findLateRates } from '../checks/late-rates.js';
 import type { BacktestPlan, ResolvedRequest } from '../documents/backtest-plan.js';
 import { isOverlayDocument, sourcesOf, type IndexDocument } from '../documents/index-document.js';
 import type { MarketData } from '../market/market-data.js';
 import { constraintFieldFindings } from '../optimisation/field-uses.js';
 import { assertNoErrors, Refusal, refuseWithFindings } from '../refusals/refusal.js';
-import { unknownField } from '../refusals/unknown-field.js';
+import { describeUnknownField } from '../refusals/unknown-field.js';
 import { dayFrom, type Day } from '../time/days.js';
 
 /**
@@ -37,7 +37,7 @@ export function assertRunnable(
   for (const reached of Object.values(documents))
     assertNoErrors(`index document ${reached.id}`, [
       ...marketFindings(reached, market, { severity: 'error', indexOf: (id) => documents[id] }),
-      ...lateRates(reached.id, { documents, market, calendars }),
+      ...findLateRates(reached.id, { documents, market, calendars }),
     ]);
   if (strategy?.constraints)
     assertNoErrors(
@@ -45,7 +45,7 @@ export function assertRunnable(
       constraintFieldFindings(strategy.constraints, market, { path: 'constraints', severity: 'error' }),
     );
   assertIdentifierBenchmark(market, request);
-  const range = requestedRange({ document, calendar, dates: market.dates, request });
+  const range = checkRequestedRange({ document, calendar, dates: market.dates, request });
   const series = request.benchmark?.kind === 'identifier' ? market.series?.get(request.benchmark.id) : undefined;
   if (series === undefined) return;
   const start = Math.max(range.start, earliestBegin(document, documents));
@@ -72,7 +72,7 @@ function assertIdentifierBenchmark(market: MarketData, { benchmark }: ResolvedRe
     {
       severity: 'error',
       path: 'benchmark.price_column',
-      ...unknownField(sentence, { name: column, accepted }),
+      ...describeUnknownField(sentence, { name: column, accepted }),
     },
   ]);
 }

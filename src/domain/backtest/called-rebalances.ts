@@ -5,7 +5,7 @@ import type { Compositions } from '../books/compositions.js';
  * Returns the rebalances that breaches triggered in a run, ascending, including the pending one. For an overlay,
  * returns those of its underlying indices.
  */
-export function calledRebalances(index: Compositions): CalledRebalance[] {
+export function listCalledRebalances(index: Compositions): CalledRebalance[] {
   const byEffective = new Map(calledIn(index).map((one) => [one.effective, one]));
   return [...byEffective.values()].toSorted((a, b) => a.effective - b.effective);
 }

@@ -6,7 +6,7 @@ const MANTISSA_BITS = 53;
  * Rounds numbers to a common grid with a step of 2^-48 of the largest: their differences, and sums of a few such
  * differences in any order, are exact.
  */
-export function onCommonGrid(values: readonly number[]): number[] {
+export function roundToCommonGrid(values: readonly number[]): number[] {
   const largest = values.reduce((most, value) => Math.max(most, Math.abs(value)), 0);
   if (largest === 0) return [...values];
   const step = 2 ** (Math.floor(Math.log2(largest)) + 1 - (MANTISSA_BITS - SPARE_BITS));

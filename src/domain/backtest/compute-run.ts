@@ -4,10 +4,10 @@ import type { Day } from '../time/days.js';
 import { isOverlayDocument } from '../documents/index-document.js';
 import { panelRow, type SessionMarket } from '../market/session-market.js';
 import { Refusal } from '../refusals/refusal.js';
-import { firstAtLeast, lastAtMost } from '../numbers/search.js';
+import { findFirstAtLeast, findLastAtMost } from '../numbers/search.js';
 import { backtestMetrics, rebase } from '../analytics/series.js';
 import type { Book, BookInput } from '../books/book.js';
-import { inForce, type Composer, type Composition, type Compositions } from '../books/compositions.js';
+import { findInForce, type Composer, type Composition, type Compositions } from '../books/compositions.js';
 import { createComposer } from '../books/create-composer.js';
 import { marketOn } from '../books/market-on.js';
 import { hasAnyBar } from '../books/due-rebalances.js';
@@ -18,10 +18,10 @@ import type { Memory } from './run-file/placed.js';
 import { roomForColumns } from './run-file/room.js';
 import { shareChangeTerms } from '../books/share-changes.js';
 import { simulateBook } from '../books/simulate-book.js';
-import { requestedRange, type CalendarCoverage } from '../books/window.js';
+import { checkRequestedRange, type CalendarCoverage } from '../books/window.js';
 import { assertScheduled, type KnownMarkets } from '../books/known-seats.js';
 import type { ComputedRun, ComputeInput } from './run.js';
-import { followIndex, hasOwnRebalances, isPlain, ownTerms, strategyTargets } from './strategy-targets.js';
+import { followIndex, hasOwnRebalances, isPlain, decideOwnTerms, strategyTargets } from './strategy-targets.js';
 
 /**
  * Computes a plan up to levels and metrics.
@@ -33,14 +33,14 @@ export function computeRun(input: ComputeInput): ComputedRun {
   const document = documents[indexId]!;
   if (isOverlayDocument(document)) assertHeldAsOne(plan);
   const sm = marketOn({ market, calendars, code: document.calendar });
-  const range = requestedRange({ document, calendar: sm.calendar, dates: market.dates, request });
-  const to = lastPriced(sm, lastAtMost(sm.sessions, range.end));
+  const range = checkRequestedRange({ document, calendar: sm.calendar, dates: market.dates, request });
+  const to = findLastPriced(sm, findLastAtMost(sm.sessions, range.end));
   const composer = input.composer ?? composerUntil(input, sm.sessions[to] ?? range.end);
   const compositions = composer.compositions(indexId);
   const from = firstOfRun(composer, { indexId, start: range.start, first: compositions.first, to });
   report(0.5, 'simulating the index');
   const index = indexOf(input, { compositions, from, to, coverage: range.coverage });
-  const { own, warnings, solves } = ownTerms(index, {
+  const { own, warnings, solves } = decideOwnTerms(index, {
     plan,
     composer,
     engine,
@@ -140,7 +140,7 @@ function computePortfolio(index: IndexRun, { plan, from, to, own, report }: Port
 }
 
 /** Returns the last session at or before a given one on which any security has a price bar. */
-export function lastPriced(sm: SessionMarket, session: number): number {
+export function findLastPriced(sm: SessionMarket, session: number): number {
   let last = session;
   while (last >= 0 && !hasAnyBar(sm, last)) last--;
   return last;
@@ -155,7 +155,7 @@ interface FirstInput {
 
 function firstOfRun(composer: Composer, { indexId, start, first, to }: FirstInput): number {
   const sm = composer.market(indexId);
-  let from = Math.max(first, firstAtLeast(sm.sessions, start));
+  let from = Math.max(first, findFirstAtLeast(sm.sessions, start));
   const isPriced = (session: number) =>
     composer.universe(indexId, session).some((column) => sm.lastBar[panelRow(sm, session) + column] === session);
   while (from <= to && from > first && !isPriced(from)) from++;
@@ -199,6 +199,6 @@ export function runIndex(
 
 function rebalancesOf({ list }: Compositions, from: number): Composition[] {
   const within = list.filter(({ session }) => session >= from);
-  const before = inForce(list, from - 1);
+  const before = findInForce(list, from - 1);
   return before && within[0]?.session !== from ? [before, ...within] : within;
 }

@@ -2,7 +2,7 @@ import type { Calendar } from '../calendars/calendar.js';
 import { dayFrom, formatDay, type Day } from '../time/days.js';
 import type { IndexDocument } from '../documents/index-document.js';
 import type { Finding } from '../refusals/findings.js';
-import { firstAtLeast } from '../numbers/search.js';
+import { findFirstAtLeast } from '../numbers/search.js';
 import type { ResolvedRequest } from '../documents/backtest-plan.js';
 
 interface ServedWindow {
@@ -15,11 +15,11 @@ interface ServedWindow {
 }
 
 /** Warns if sessions of the requested range are not in the run: WINDOW_CUT states both ranges and the reason. */
-export function cutWindow({ request, document, calendar, first, last }: ServedWindow): Finding[] {
+export function warnOfCutWindow({ request, document, calendar, first, last }: ServedWindow): Finding[] {
   const { sessions, coverage, code } = calendar;
   const start = request.start === null ? first : dayFrom(request.start);
   const end = request.end === null ? last : dayFrom(request.end);
-  const hasSession = (from: Day, until: Day) => firstAtLeast(sessions, from) < firstAtLeast(sessions, until);
+  const hasSession = (from: Day, until: Day) => findFirstAtLeast(sessions, from) < findFirstAtLeast(sessions, until);
   const reasons: string[] = [];
   if (start < first && (start < coverage.from || hasSession(start, first)))
     reasons.push(

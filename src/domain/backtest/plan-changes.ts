@@ -93,7 +93,7 @@ function reachOf({ indexId, documents }: BacktestPlan): string[] {
   return reached;
 }
 
-/** Returns the differences in the terms of a strategy, whether they come from its plan or from the request. */
+/** Returns the differences in the terms of a strategy, from its plan or from the request. */
 function strategyChanges(before: AskedPlan, now: AskedPlan): string[] {
   const { runId, strategy: was } = before.plan;
   const { strategy: is } = now.plan;

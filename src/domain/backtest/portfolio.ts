@@ -1,7 +1,7 @@
-import { keptFloats, keptMemory } from '#base/memory/kept-memory.js';
+import { allocateKeptFloats, allocateKeptMemory } from '#base/memory/kept-memory.js';
 import { exchangeRates } from '../market/exchange-rates.js';
 import { effectOn, effectTable } from '../index-mathematics/session-effects.js';
-import { shortTerms } from '../index-mathematics/growth-terms.js';
+import { toShortTerms } from '../index-mathematics/growth-terms.js';
 import { securitiesIn, type Book, type BookEvent, type Gap } from '../books/book.js';
 import type { Compositions } from '../books/compositions.js';
 import { eventsOn, type EventTerms } from '../books/book-events.js';
@@ -25,14 +25,14 @@ export interface Positions {
 }
 
 /** Returns the most recent rows of the positions panel. */
-export function latestPositions(
+export function selectLatestPositions(
   { portfolio, document }: Pick<Run, 'portfolio' | 'document'>,
   rowsMax: number,
 ): Positions {
   const { from, length, columns, weights, value, counts } = portfolio;
   const total = counts.reduce((sum, count) => sum + count, 0);
   const count = Math.min(total, rowsMax);
-  const memory = keptMemory(40 * count);
+  const memory = allocateKeptMemory(40 * count);
   const positions = {
     count,
     total,
@@ -78,7 +78,7 @@ export function tradePrices({ portfolio, index, document, trades }: TradedRun, f
   const priceOf = pricesIn(portfolio, securitiesIn(portfolio, document));
   const { treatment, outside } = index.compositions;
   const terms = { sm, rates, treatment, outside, growth: indexTerms(index.compositions) };
-  const price = keptFloats(trades.count - first);
+  const price = allocateKeptFloats(trades.count - first);
   let e = 0;
   for (let i = first; i < trades.count; i++) {
     const at = trades.at[i]!;
@@ -102,7 +102,7 @@ function weightThatLeft({ conversions, exits }: BookEvent, slot: number): number
 function priceOfLeaver(terms: EventTerms, { session, column }: Gap, isShort: boolean): number {
   const { sm, rates, growth } = terms;
   const proceeds = eventsOn(terms, session)?.exits.get(column)?.proceeds ?? sm.carriedClose(session, column);
-  const cash = effectOn(effectTable(sm, isShort ? shortTerms(growth) : growth), session, column)?.cash ?? 0;
+  const cash = effectOn(effectTable(sm, isShort ? toShortTerms(growth) : growth), session, column)?.cash ?? 0;
   return (proceeds + cash) * rates.rateAt(session, column);
 }
 

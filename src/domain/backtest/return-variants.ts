@@ -4,7 +4,7 @@ import { UNTAXED_TWINS, variantOn, variantsOn } from '../market/price-basis.js';
 import type { Book, BriefEnd } from '../books/book.js';
 import type { Compositions } from '../books/compositions.js';
 import { indexBook, type IndexRun } from '../books/index-run.js';
-import { storedIndex, type StoredOverlay } from './extend/overlay-state.js';
+import { toStoredIndex, type StoredOverlay } from './extend/overlay-state.js';
 import { briefEnd } from '../books/resumed-book.js';
 import type { Run, VariantLevel, RunRemains } from './run.js';
 
@@ -31,7 +31,7 @@ export function variantsOf({ compositions, book }: IndexRun, to: number): Varian
     const twin = treatment.withholding_tax === 0 ? known.get(UNTAXED_TWINS[variant]) : undefined;
     const other = twin === undefined ? indexBook({ compositions, to, variant, isBrief: true }) : null;
     if (other && other.overlay === undefined) ends[variant] = briefEnd(other);
-    else if (other) overlays[variant] = storedIndex(other) as StoredOverlay; // This is the book of an overlay.
+    else if (other) overlays[variant] = toStoredIndex(other) as StoredOverlay; // This is the book of an overlay.
     known.set(variant, twin ?? levelOf(other!)); // one of the two is present
   }
   const levelIn = (variant: ReturnVariant): VariantLevel | null => known.get(variant) ?? null;

@@ -4,7 +4,7 @@ import type { IndexDocument, TreatmentSpec } from '../documents/index-document.j
 import type { MarketData } from '../market/market-data.js';
 import type { SessionMarket } from '../market/session-market.js';
 import type { Finding } from '../refusals/findings.js';
-import { cutWindow } from './cut-window.js';
+import { warnOfCutWindow } from './cut-window.js';
 
 /** Index of a run, aligned with its market. */
 interface RunIndex {
@@ -21,7 +21,7 @@ export function runAssumptions(
 ): Finding[] {
   const { request, documents, strategy } = plan;
   return [
-    ...cutWindow({ request, document, calendar: sm.calendar, first: days[0]!, last: days.at(-1)! }),
+    ...warnOfCutWindow({ request, document, calendar: sm.calendar, first: days[0]!, last: days.at(-1)! }),
     ...assumptionFindings({
       document,
       treatment,

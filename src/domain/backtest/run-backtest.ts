@@ -1,13 +1,13 @@
 import { formatDay } from '../time/days.js';
 import { isDerivedDocument } from '../documents/index-document.js';
-import { lastAtMost } from '../numbers/search.js';
+import { findLastAtMost } from '../numbers/search.js';
 import { runAssumptions } from './run-assumptions.js';
 import { runBenchmark } from '../books/benchmark.js';
 import type { Composer } from '../books/compositions.js';
 import { indexBook, isCapped, type IndexRun } from '../books/index-run.js';
-import { countStale, fillsByRebalance, staleFindings } from '../books/stale-fills.js';
+import { countStale, fillsByRebalance, reportStaleFills } from '../books/stale-fills.js';
 import { tradesOf } from '../books/trades.js';
-import { findingGroups, reportedFindings, partialLastSession } from './run-findings.js';
+import { findingGroups, selectReportedFindings, partialLastSession } from './run-findings.js';
 import { gapsWithin } from '../books/gaps.js';
 import { variantsOf } from './return-variants.js';
 import { briefEnd } from '../books/resumed-book.js';
@@ -50,7 +50,7 @@ export function runBacktest(input: RunInput): Run {
   const stale = countStale(staleFills);
   const assumptions = [
     ...runAssumptions(input, { ...compositions, document }, days),
-    ...staleFindings(stale),
+    ...reportStaleFills(stale),
     ...partialLastSession(portfolio),
   ];
   const { variants, ends } = variantsOf(index, to);
@@ -73,7 +73,7 @@ export function runBacktest(input: RunInput): Run {
     totalCosts: computed.totalCosts,
     rebalancesWithin: rebalances.filter(({ session }) => session >= from).length,
     gaps: gapsWithin([index.book, portfolio], from),
-    findings: reportedFindings(findings, { assumptions, since: formatDay(rebalances[0]!.date) }),
+    findings: selectReportedFindings(findings, { assumptions, since: formatDay(rebalances[0]!.date) }),
     variants,
     uncapped: uncapped && uncapped.value,
     remains: { ...ends, uncapped: uncapped && briefEnd(uncapped), findings, stale, solves: computed.solves },
@@ -82,5 +82,5 @@ export function runBacktest(input: RunInput): Run {
 
 function parentRun(composer: Composer, parentId: string, end: number): IndexRun {
   const compositions = composer.compositions(parentId);
-  return runIndex(compositions, { to: lastAtMost(compositions.sm.sessions, end), coverage: null });
+  return runIndex(compositions, { to: findLastAtMost(compositions.sm.sessions, end), coverage: null });
 }

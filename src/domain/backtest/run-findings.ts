@@ -29,7 +29,7 @@ export function findingGroups({ decisions, solves, index, portfolio }: FindingsI
     path: '',
   }));
   return {
-    decisions: inDateOrder(decisions),
+    decisions: sortByRebalance(decisions),
     solves,
     indexExits: exits(index),
     portfolioExits: exits(portfolio),
@@ -41,7 +41,7 @@ export function findingGroups({ decisions, solves, index, portfolio }: FindingsI
  * Sorts findings of decisions by the dates of their rebalances, because a rebalance that is decided earlier may take
  * effect later.
  */
-export function inDateOrder(decisions: readonly Finding[]): readonly Finding[] {
+export function sortByRebalance(decisions: readonly Finding[]): readonly Finding[] {
   return decisions.toSorted((a, b) => compareText(a.first_date ?? '', b.first_date ?? ''));
 }
 
@@ -56,7 +56,7 @@ interface ReportedInput {
  * Returns the findings to report: duplicates removed, findings that recur at rebalances merged, limited to a maximum
  * number.
  */
-export function reportedFindings(
+export function selectReportedFindings(
   { decisions, solves, indexExits, portfolioExits, rights }: FindingGroups,
   { assumptions, since }: ReportedInput,
 ): Finding[] {
@@ -77,7 +77,12 @@ export function reportedFindings(
 }
 
 /** Codes of findings that are merged over all rebalances of a run, because they seldom differ between rebalances. */
-const RECURRING: ReadonlySet<FindingCode> = new Set(['NO_WEIGHT_DATA', 'RISK_FALLBACK_IDENTITY', 'LIMIT_NOT_KEPT']);
+const RECURRING: ReadonlySet<FindingCode> = new Set([
+  'NO_WEIGHT_DATA',
+  'RISK_FALLBACK_IDENTITY',
+  'CHOICE_NOT_PROVEN',
+  'LIMIT_NOT_KEPT',
+]);
 
 /** Merges findings of rebalances with one recurring code and place, at the position of the first. */
 function recurringAsOne(findings: readonly Finding[]): Finding[] {

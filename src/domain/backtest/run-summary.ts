@@ -1,12 +1,17 @@
-import { relativeMetrics, sharedMetrics, type DatedSeries, type RelativeMetrics } from '../analytics/relative.js';
+import {
+  relativeMetrics,
+  computeSharedMetrics,
+  type DatedSeries,
+  type RelativeMetrics,
+} from '../analytics/relative.js';
 import { trackingForecast, type TrackingForecast } from '../analytics/tracking-forecast.js';
 import type { RecordedGaps, RecordedPricing } from './record/rows.js';
 import { assertFinite } from './record/pack.js';
 import type { Run } from './run.js';
 import type { StoredRebalance } from './run-file/header.js';
 import type { RunColumns } from './run-file/read.js';
-import { latestWeights, recordParts } from './run-file/record.js';
-import { annualReturns, drawdownOf, rebase, returnsOf } from '../analytics/series.js';
+import { readLatestWeights, recordParts } from './run-file/record.js';
+import { computeAnnualReturns, drawdownOf, rebase, returnsOf } from '../analytics/series.js';
 import type { BacktestPlan } from '../documents/backtest-plan.js';
 import type { BenchmarkRun } from '../books/benchmark.js';
 import type { ReturnVariant } from '../market/market-data.js';
@@ -48,10 +53,10 @@ interface RunBeside extends Pick<RunSummary, 'plan' | 'days' | 'level'> {
 }
 
 /** @param parent levels of the parent on the dates of its book */
-export function besideParent({ plan, days, level, rebalances }: RunBeside, parent: DatedSeries): ParentRun | null {
+export function compareWithParent({ plan, days, level, rebalances }: RunBeside, parent: DatedSeries): ParentRun | null {
   const indexId = plan.documents[plan.indexId]!.derivation!.source_index_id;
   const own = { days, values: level };
-  const relative = sharedMetrics(own, parent);
+  const relative = computeSharedMetrics(own, parent);
   const forecasts = rebalances.map(({ at, tracking_error: trackingError }) => ({
     day: days[Math.max(0, at)]!,
     trackingError,
@@ -76,7 +81,7 @@ export function summaryOf(columns: RunColumns, plan: BacktestPlan): RunSummary {
     indexLevel: rebase(columns.f64('indexLevel').subarray(columns.i32('indexDays').indexOf(days[0]!)), 100),
     returns: returnsOf(level),
     drawdown: drawdownOf(level),
-    annualReturns: annualReturns(days, level),
+    annualReturns: computeAnnualReturns(days, level),
     metrics: parts.metrics(),
     findings: parts.findings(),
     totalCosts: columns.f64('costs').reduce((sum, cost) => sum + cost, 0),
@@ -86,13 +91,13 @@ export function summaryOf(columns: RunColumns, plan: BacktestPlan): RunSummary {
       reference: plan.request.benchmark!,
       variant: header.benchmark!.variant!,
     },
-    parent: parent && besideParent({ plan, days, level, rebalances: header.rebalances }, parent),
+    parent: parent && compareWithParent({ plan, days, level, rebalances: header.rebalances }, parent),
     variant: header.variant,
     identifiers: parts.identifiers,
     gaps: parts.gaps(),
     pricing: parts.pricing(),
     rebalancesTotal: header.rebalances.length,
-    lastRebalance: { date: dayFrom(last.date), weights: latestWeights(columns) },
+    lastRebalance: { date: dayFrom(last.date), weights: readLatestWeights(columns) },
   };
 }
 

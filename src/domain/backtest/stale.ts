@@ -26,7 +26,7 @@ export interface StaleReasons extends Readonly<Record<'definition' | 'data' | 'e
 }
 
 /** Combines reasons into a state; null if there are none. */
-export function staleState({ definition, data, engine, otherStore }: StaleReasons): StaleState | null {
+export function combineStaleReasons({ definition, data, engine, otherStore }: StaleReasons): StaleState | null {
   const reasons = [...definition, ...data, ...engine];
   if (reasons.length === 0) return null;
   return {

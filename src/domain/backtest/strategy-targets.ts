@@ -2,7 +2,7 @@ import type { Engine } from '#kernels/engines/engine.js';
 import type { Book, Targets } from '../books/book.js';
 import type { Composer, Composition } from '../books/compositions.js';
 import { constrainRebalances } from '../strategies/constrained-rebalances.js';
-import { openingOf, ownRebalances } from '../strategies/own-rebalances.js';
+import { openingOf, decideOwnRebalances } from '../strategies/own-rebalances.js';
 import { askedAt, type IndexRun } from '../books/index-run.js';
 import type { BacktestPlan, StrategyTerms } from '../documents/backtest-plan.js';
 import type { ComputedRun } from './run.js';
@@ -55,12 +55,12 @@ interface OwnTerms extends Pick<ComputedRun, 'warnings' | 'solves'> {
  * Returns the rebalances that a strategy decides itself, by its cadence or by solving its weights; null if it follows
  * the index.
  */
-export function ownTerms(
+export function decideOwnTerms(
   index: IndexRun,
   { plan: { strategy }, composer, engine, from, to, tick }: OwnInput,
 ): OwnTerms {
   if (strategy === undefined) return { own: null, warnings: [], solves: null };
-  const dated = strategy.rebalance === null ? null : ownRebalances(index, strategy.rebalance, { from, to });
+  const dated = strategy.rebalance === null ? null : decideOwnRebalances(index, strategy.rebalance, { from, to });
   if (strategy.constraints === undefined) return { own: dated, warnings: [], solves: null };
   const { document, list } = index.compositions;
   const followed = dated ?? [openingOf(index, from), ...list.filter(({ session }) => session > from && session <= to)];

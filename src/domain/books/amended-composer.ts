@@ -1,6 +1,6 @@
 import type { IndexText } from '../documents/amended-texts.js';
 import type { Membership } from '../market/market-data.js';
-import { onStore } from '../documents/stale-sessions.js';
+import { applyStoreDefaults } from '../documents/stale-sessions.js';
 import type { Composer } from './compositions.js';
 import { universeMembers, universeOn } from './universe-on.js';
 
@@ -16,7 +16,7 @@ export function composerUnder(
     document: (indexId) => (indexId === document.id ? document : composer.document(indexId)),
     treatment: (indexId) =>
       indexId === document.id && document.pipeline !== null
-        ? onStore(document.pipeline.treatment, composer.market(indexId).market)
+        ? applyStoreDefaults(document.pipeline.treatment, composer.market(indexId).market)
         : composer.treatment(indexId),
     universe: (indexId, session) =>
       indexId === document.id ? universeOn(own, membersOf, { indexId, session }) : composer.universe(indexId, session),

@@ -2,8 +2,8 @@ import type { Finding } from '../refusals/findings.js';
 import type { Day } from '../time/days.js';
 import type { Composer, Composition, Compositions } from './compositions.js';
 import { addComposition, decideOne } from './decide-one.js';
-import { areAnnounced, dueOn, nextRebalances, type NextRebalance } from './next-rebalance.js';
-import { pendingChange, withReplacements } from './pending-changes.js';
+import { areAnnounced, toDueRebalance, findNextRebalances, type NextRebalance } from './next-rebalance.js';
+import { findPendingChange, addReplacements } from './pending-changes.js';
 
 export interface AsIfEffective {
   readonly indexId: string;
@@ -15,7 +15,7 @@ export interface AsIfEffective {
 }
 
 /** Returns the compositions that result from announced rebalances, as if they took effect at the close of a session. */
-export function asIfEffective(
+export function composeAsIfEffective(
   composer: Composer,
   { indexId, session, before, next }: AsIfEffective,
 ): { readonly list: readonly Composition[]; readonly findings: readonly Finding[] } {
@@ -23,10 +23,10 @@ export function asIfEffective(
   const list = [...before];
   const findings: Finding[] = [];
   for (const one of next) {
-    const decided = decideOne(composer, { indexId, rebalance: dueOn(sm, session, one), known: list });
+    const decided = decideOne(composer, { indexId, rebalance: toDueRebalance(sm, session, one), known: list });
     findings.push(...decided.findings);
     if (decided.composition === undefined) continue;
-    const replaced = withReplacements(composer, { indexId, session, list }, decided.composition);
+    const replaced = addReplacements(composer, { indexId, session, list }, decided.composition);
     findings.push(...replaced.findings);
     addComposition(list, replaced.composition);
   }
@@ -51,7 +51,7 @@ export interface NotAnnounced {
  * which it takes effect. Index shares are those of the session.
  * @param composer has no data after the session
  */
-export function announcedIndex(
+export function findAnnouncedIndex(
   composer: Composer,
   { indexId, session }: Pick<AsIfEffective, 'indexId' | 'session'>,
 ): AnnouncedIndex | NotAnnounced {
@@ -59,19 +59,19 @@ export function announcedIndex(
   const { sm, list } = compositions;
   const day = sm.sessions[session]!;
   if (list.at(-1)!.session === session) return { effective: day, compositions };
-  const change = pendingChange(composer, { indexId, session, list });
+  const change = findPendingChange(composer, { indexId, session, list });
   if (change !== undefined)
     return { effective: change.effective, compositions: { ...compositions, list: [...list, change.composition] } };
   const next = nextOf(composer, compositions, day);
   if (!areAnnounced(next, day)) return { effective: null, next: next[0] };
-  const pending = asIfEffective(composer, { indexId, session, before: list, next });
+  const pending = composeAsIfEffective(composer, { indexId, session, before: list, next });
   if (pending.list.length === list.length) return { effective: null, next: next[0] };
   return { effective: next[0]!.date, compositions: { ...compositions, list: pending.list } };
 }
 
 /** Returns the next rebalances: the rebalances of the schedule, or the one that a breach triggered. */
 function nextOf(composer: Composer, { document, sm, called }: Compositions, day: Day): readonly NextRebalance[] {
-  const scheduled = nextRebalances(composer.document(document.id), sm, day + 1);
+  const scheduled = findNextRebalances(composer.document(document.id), sm, day + 1);
   const [first] = scheduled;
   if (called === undefined || called.effective === null) return scheduled;
   if (first !== undefined && first.session <= called.effective) return scheduled;

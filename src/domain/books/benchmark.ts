@@ -10,9 +10,9 @@ import type { Book } from './book.js';
 import type { Composer, Compositions } from './compositions.js';
 import { bookDays, indexBook, indexTerms } from './index-run.js';
 import type { ResolvedRequest } from '../documents/backtest-plan.js';
-import { lastAtMost } from '../numbers/search.js';
+import { findLastAtMost } from '../numbers/search.js';
 import type { Day } from '../time/days.js';
-import { currencyOf, notAboveZero, rateMissing } from './series-benchmark.js';
+import { currencyOf, refuseNotAboveZero, rateMissing } from './series-benchmark.js';
 import { coverageOf, type CalendarCoverage } from './window.js';
 
 /** External benchmark over a run. */
@@ -58,7 +58,7 @@ export function runBenchmark(input: BenchmarkInput): BenchmarkRun {
   const { reference, composer, level, range } = input;
   if (reference.kind === 'identifier') return identifierBenchmark(input);
   const compositions = composer.compositions(reference.id);
-  const to = lastAtMost(compositions.sm.sessions, level.days.at(-1)!);
+  const to = findLastAtMost(compositions.sm.sessions, level.days.at(-1)!);
   const book = indexBook({ compositions, to });
   const series = { days: bookDays(book), values: book.value };
   const { sm } = compositions;
@@ -163,7 +163,7 @@ function externalLevels(
   return Float64Array.from({ length: to - from + 1 }, (_, at) => {
     const day = sm.sessions[from + at]!;
     const close = closeOn(series, day);
-    if (close <= 0) throw notAboveZero(identifier, close, day);
+    if (close <= 0) throw refuseNotAboveZero(identifier, close, day);
     const rate = rates === null || close !== close ? 1 : rates?.[from + at];
     if (rate !== undefined && rate === rate) return close * rate;
     const way = { from: currency, to: document.currency, session: from + at };

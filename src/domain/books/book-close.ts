@@ -1,8 +1,8 @@
 import { roundShares } from './book-rounding.js';
-import { priceSessions, staleSessions } from '../documents/stale-sessions.js';
+import { priceSessions, countStaleSessions } from '../documents/stale-sessions.js';
 import { requireRate } from '../market/exchange-rates.js';
 import type { Conversion, Fill, Move, PendingNames, Targets } from './book.js';
-import { fillableOn, fillOrder, frozenSlots, openOrder } from './book-orders.js';
+import { fillableOn, fillOrder, findFrozenSlots, openOrder } from './book-orders.js';
 import {
   append,
   beginHoldingPeriod,
@@ -109,7 +109,7 @@ function leavingOn(state: BookState, session: number, { targets, conversions }: 
   for (const column of state.missing) {
     if (!isHeldColumn(state, column) || leaving.includes(column) || conversions.has(column)) continue;
     if (targets?.columns.includes(column)) continue;
-    const isSilent = sm.isSilent(session, column, staleSessions(treatment));
+    const isSilent = sm.isSilent(session, column, countStaleSessions(treatment));
     const isExcluded = treatment.missing_prices === 'exclude' && sm.isOpen(session, column);
     if (!isSilent && !isExcluded) continue;
     leaving.push(column);
@@ -166,7 +166,7 @@ function releaseNames(state: BookState, { leaving, paid }: Leaving, session: num
   if (exits.length === 0) return exits;
   const isLong = !hasShort(state, row) && paid.every(({ change }) => change < 0);
   for (const { slot } of gone) drop(state, slot, row);
-  if (isLong && state.count > 0) divisor[at]! *= 1 - exitSides(exits).long / (1 - cash[at]!);
+  if (isLong && state.count > 0) divisor[at]! *= 1 - sumExitSides(exits).long / (1 - cash[at]!);
   return exits;
 }
 
@@ -176,7 +176,7 @@ function hasShort({ weights, held, count }: BookState, row: number): boolean {
 }
 
 /** Sums the weights of securities that left, by side, as fractions of the value. */
-export function exitSides(exits: readonly Move[]): Sides {
+export function sumExitSides(exits: readonly Move[]): Sides {
   let long = 0;
   let short = 0;
   for (const { change } of exits) {
@@ -188,7 +188,7 @@ export function exitSides(exits: readonly Move[]): Sides {
 
 interface Proceeds {
   readonly exits: readonly Move[];
-  /** Slots that will be sold: no more is bought of them. */
+  /** Slots that will be sold and of which nothing more is bought. */
   readonly selling: ReadonlySet<number>;
 }
 
@@ -200,7 +200,7 @@ function spreadProceeds(state: BookState, session: number, { exits, selling }: P
   const { input, weights, cash, value, held, count } = state;
   const at = session - input.from;
   const row = rowOf(state, session);
-  const left = exitSides(exits);
+  const left = sumExitSides(exits);
   if (left.long === 0 && left.short === 0) return;
   const rest = { long: 0, short: 0 };
   for (let k = 0; k < count; k++) {
@@ -246,7 +246,7 @@ function takeTargets(state: BookState, targets: Targets, session: number): void 
   }
   before.set(weights.subarray(row, row + columns.length));
   const slots = tradedSlots(state);
-  const { frozen, unpriced, waiting } = frozenSlots({ input, columns, session, slots, before, asked });
+  const { frozen, unpriced, waiting } = findFrozenSlots({ input, columns, session, slots, before, asked });
   const order = { before, targets: asked, cash: targets.cash, slots, frozen, costRate: input.costRate };
   const isAround = input.tolerance !== undefined || (frozen.size > 0 && hasShortSide(order));
   const {

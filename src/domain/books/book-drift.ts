@@ -1,13 +1,13 @@
 import { treatmentOn } from '../documents/treatment.js';
 import { applyRounding, openingDivisor } from './book-rounding.js';
-import { priceSessions, staleSessions } from '../documents/stale-sessions.js';
+import { priceSessions, countStaleSessions } from '../documents/stale-sessions.js';
 import { formatDay } from '../time/days.js';
 import { requireRate } from '../market/exchange-rates.js';
 import { closeOfEffect, effectOn } from '../index-mathematics/session-effects.js';
-import { shortTerms } from '../index-mathematics/growth-terms.js';
+import { toShortTerms } from '../index-mathematics/growth-terms.js';
 import { panelRow } from '../market/session-market.js';
 import { Refusal } from '../refusals/refusal.js';
-import { eventsOn, exitFactor, valueInUnitsOf } from './book-events.js';
+import { eventsOn, computeExitFactor, valueInUnitsOf } from './book-events.js';
 import {
   beginHoldingPeriod,
   clearRow,
@@ -162,7 +162,7 @@ function writtenOff(state: BookState, session: number): number[] {
   for (let k = 0; k < count; k++) {
     const column = columns[held[k]!]!;
     if (sm.hasEnded(session, column) || targets?.columns.includes(column) === true) continue;
-    const longest = targets === undefined ? staleSessions(treatment) : priceSessions(treatment);
+    const longest = targets === undefined ? countStaleSessions(treatment) : priceSessions(treatment);
     if (sm.isSilent(session, column, longest)) results.push(column);
   }
   return results;
@@ -178,9 +178,9 @@ interface Worth {
 function valueAt(state: BookState, session: number, { column, proceeds }: Worth): void {
   const { weights, slotOf, growth } = state;
   const at = rowOf(state, session) + slotOf[column]!;
-  weights[at]! *= exitFactor({
+  weights[at]! *= computeExitFactor({
     ...state,
-    growth: weights[at]! < 0 ? shortTerms(growth) : growth,
+    growth: weights[at]! < 0 ? toShortTerms(growth) : growth,
     session,
     column,
     proceeds,
@@ -242,7 +242,7 @@ function enterChildren(state: BookState, session: number, spunOff: readonly Chil
   if (state.children.length === 0) return;
   state.children = state.children.filter((child) => {
     if (!sm.isPriceable(session, child.column, priceSessions(treatment)))
-      return session - child.since < staleSessions(treatment);
+      return session - child.since < countStaleSessions(treatment);
     requireRate(rates, sm, session, child.column);
     weights[row + child.slot]! +=
       child.units * sm.carriedClose(session, child.column) * rates.rateAt(session, child.column);

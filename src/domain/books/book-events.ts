@@ -134,7 +134,7 @@ interface ExitInput extends EventTerms {
 }
 
 /** Returns the factor on the growth to the close that values a share at its proceeds instead. */
-export function exitFactor({ sm, growth, session, column, proceeds }: ExitInput): number {
+export function computeExitFactor({ sm, growth, session, column, proceeds }: ExitInput): number {
   const close = sm.carriedClose(session, column);
   const cash = effectOn(effectTable(sm, growth), session, column)?.cash ?? 0;
   return (proceeds + cash) / (close + cash);

@@ -1,4 +1,4 @@
-import { staleSessions } from '../documents/stale-sessions.js';
+import { countStaleSessions } from '../documents/stale-sessions.js';
 import { formatDay } from '../time/days.js';
 import { panelRow, type SessionMarket } from '../market/session-market.js';
 import { Refusal } from '../refusals/refusal.js';
@@ -9,7 +9,7 @@ import { isHeldColumn, type BookState } from './book-state.js';
 export function findGaps(state: BookState, session: number, targets: Targets | undefined): void {
   const { sm, gaps, absences, treatment, missing: earlier } = state;
   state.missing = NONE;
-  const isLong = staleSessions(treatment) > LISTED_SESSIONS_MAX;
+  const isLong = countStaleSessions(treatment) > LISTED_SESSIONS_MAX;
   const mayBeLong = isLong && (earlier.length > 0 || isHeldAnew(state, session));
   if (!targets && !mayBeLong && absences.starts[session] === absences.starts[session + 1]) return;
   const missing = absentHeld(state, session);

@@ -1,6 +1,6 @@
-import { countedShareFactor, openingShareFactor } from './book-rounding.js';
-import { dividendPoints, nextLevel } from '../index-mathematics/levels.js';
-import { carriedAtEffect, carriedUnder } from '../index-mathematics/growth.js';
+import { computeCountedShareFactor, openingShareFactor } from './book-rounding.js';
+import { dividendPoints, computeNextLevel } from '../index-mathematics/levels.js';
+import { findCarriedAtEffect, findCarriedUnder } from '../index-mathematics/growth.js';
 import { openingAt } from '../index-mathematics/session-effects.js';
 import { panelRow } from '../market/session-market.js';
 import { RETURN_VARIANTS } from '../market/market-data.js';
@@ -28,7 +28,7 @@ export function openSession(state: BookState, session: number, ofCounts: CountFa
     if (place < 0) continue;
     const weight = valueAt(state, session - 1, place) / before;
     const factor =
-      openingAt(effects, e, carriedUnder(state.sm, effects, session - 1, column)) *
+      openingAt(effects, e, findCarriedUnder(state.sm, effects, session - 1, column)) *
       openingShareFactor(state, session, { effect: e, column, weight: weight * counted });
     if (factor === 1 || factor !== factor) continue;
     opened += weight * (factor - 1);
@@ -48,7 +48,7 @@ export function roundCountFactors(state: BookState, session: number, factors: Co
   for (let i = 0, recorded = after.length - count; i < count; i++, recorded++) {
     const column = state.heldColumns[places[i]!]!;
     const weight = valueAt(state, session - 1, places[i]!) / state.path;
-    const rounded = countedShareFactor(state, session, { column, weight }, values[i]!);
+    const rounded = computeCountedShareFactor(state, session, { column, weight }, values[i]!);
     if (rounded === 1) continue;
     values[i]! *= rounded;
     after.values()[recorded] = before.values()[recorded]! * values[i]!;
@@ -134,7 +134,7 @@ export function reinvestDividends(state: BookState, session: number, before: num
     const place = placeOf(state, columns[e]!);
     if (place < 0) continue;
     const worth = valueAt(state, session, place);
-    const perShare = worth / carriedAtEffect(state.sm, effects, e);
+    const perShare = worth / findCarriedAtEffect(state.sm, effects, e);
     if (!(Math.abs(perShare) < Infinity) || !(path > 0)) continue;
     // A short position pays dividends in full.
     const received = worth < 0 ? ordinary[e]! : net[e]!;
@@ -155,7 +155,7 @@ function noteLevels({ reinvested, input, drift }: BookState, session: number, yi
   const { levels, points, netPoints } = reinvested;
   const at = session - input.from;
   for (const variant of RETURN_VARIANTS)
-    levels[variant][at] = nextLevel(levels[variant][at - 1]!, drift[at]!, yields[variant]);
+    levels[variant][at] = computeNextLevel(levels[variant][at - 1]!, drift[at]!, yields[variant]);
   points[at] = dividendPoints(levels.price[at]!, yields.total);
   netPoints[at] = dividendPoints(levels.price[at]!, yields.net);
 }

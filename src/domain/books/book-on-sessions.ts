@@ -1,7 +1,7 @@
 import type { SessionMarket } from '../market/session-market.js';
-import { firstAtLeast, lastAtMost } from '../numbers/search.js';
+import { findFirstAtLeast, findLastAtMost } from '../numbers/search.js';
 import { driftOf, type Book, type BookEvent, type BookOverlay, type Gap, type UnfilledOrder } from './book.js';
-import { NOTHING_KEPT, wholeTransfers, type Transfers } from './transfers.js';
+import { NOTHING_KEPT, listTransfers, type Transfers } from './transfers.js';
 import type { Composition } from './compositions.js';
 
 /**
@@ -16,17 +16,17 @@ export function bookOnSessions(
   { from: begin, to }: { readonly from?: number; readonly to: number },
 ): Book {
   const days = book.sm.sessions.subarray(book.from, book.from + book.length);
-  const from = begin ?? firstAtLeast(sm.sessions, days[0]!);
+  const from = begin ?? findFirstAtLeast(sm.sessions, days[0]!);
   const length = to + 1 - from;
-  const positions = Int32Array.from({ length }, (_, t) => lastAtMost(days, sm.sessions[from + t]!));
+  const positions = Int32Array.from({ length }, (_, t) => findLastAtMost(days, sm.sessions[from + t]!));
   const width = book.columns.length;
   const isBrief = book.weights.length < book.length * width;
   const known = (values: Float64Array): Float64Array => Float64Array.from(positions, (p) => values[p]!);
   const gross = spanProducts(book.gross, positions);
   const events = isBrief ? [] : eventsOn(book, positions, gross);
-  const place = (session: number): number => firstAtLeast(sm.sessions, book.sm.sessions[session]!);
+  const place = (session: number): number => findFirstAtLeast(sm.sessions, book.sm.sessions[session]!);
   const { drift: _, transfers: __, reinvested: ___, ...own } = book;
-  const transfers = wholeTransfers(book);
+  const transfers = listTransfers(book);
   return {
     ...own,
     ...(book.drift ? { drift: driftOn(driftOf(book), { positions, gross, events }) } : {}),
@@ -62,8 +62,8 @@ export function bookOnSessions(
 export function compositionOnSessions(of: SessionMarket, sm: SessionMarket): (composition: Composition) => Composition {
   return (composition) => ({
     ...composition,
-    session: firstAtLeast(sm.sessions, of.sessions[composition.session]!),
-    decision: lastAtMost(sm.sessions, of.sessions[composition.decision]!),
+    session: findFirstAtLeast(sm.sessions, of.sessions[composition.session]!),
+    decision: findLastAtMost(sm.sessions, of.sessions[composition.decision]!),
   });
 }
 
@@ -155,11 +155,11 @@ interface Transfer {
 
 /** Returns the transfers after one position up to another. */
 function transfersBySession(book: Book, begin: number, end: number): ReadonlyMap<number, readonly Transfer[]> {
-  const transfers = wholeTransfers(book);
+  const transfers = listTransfers(book);
   const bySession = new Map<number, Transfer[]>();
   if (transfers === undefined) return bySession;
   const { at, slot, dividends, moved } = transfers;
-  for (let i = firstAtLeast(at, begin + 1); i < at.length && at[i]! <= end; i++) {
+  for (let i = findFirstAtLeast(at, begin + 1); i < at.length && at[i]! <= end; i++) {
     const own = { slot: slot[i]!, earnings: dividends[i]! + moved[i]! };
     const others = bySession.get(at[i]!);
     if (others) others.push(own);
@@ -177,7 +177,7 @@ function transfersOn({ at, slot, dividends, moved }: Transfers, positions: Int32
   for (let t = 1; t < positions.length; t++) {
     const p = positions[t]!;
     if (positions[t - 1] !== p - 1) continue;
-    for (let i = firstAtLeast(at, p); i < at.length && at[i] === p; i++) {
+    for (let i = findFirstAtLeast(at, p); i < at.length && at[i] === p; i++) {
       kept.at.push(t);
       kept.i.push(i);
     }

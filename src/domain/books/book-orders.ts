@@ -33,7 +33,7 @@ function staleMax({ fills, treatment: dated, sm }: FrozenInput['input'], session
 }
 
 /** Returns the slots that are not traded because they have no price or are close enough to their target. */
-export function frozenSlots({ input, columns, session, slots, before, asked }: FrozenInput): Frozen {
+export function findFrozenSlots({ input, columns, session, slots, before, asked }: FrozenInput): Frozen {
   const { sm, from } = input;
   const oldest = staleMax(input, session);
   const tolerance = session === from ? undefined : input.tolerance;

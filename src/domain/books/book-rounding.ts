@@ -1,11 +1,11 @@
 import type { IndexDocument } from '../documents/index-document.js';
 import { shareFactor } from '../index-mathematics/adjusted-close.js';
-import { carriedUnder } from '../index-mathematics/growth.js';
+import { findCarriedUnder } from '../index-mathematics/growth.js';
 import { effectAt } from '../index-mathematics/session-effects.js';
 import { roundHalfAway } from '../numbers/round-half-away.js';
 import { Refusal } from '../refusals/refusal.js';
 import { formatDay, type Day } from '../time/days.js';
-import { datedRounding, roundingOn, roundsAny } from '../documents/dated-rounding.js';
+import { createDatedRounding, roundingOn, roundsAny } from '../documents/dated-rounding.js';
 import type { SessionMarket } from '../market/session-market.js';
 import type { BookInput } from './book.js';
 import { drop, rowOf, type BookState } from './book-state.js';
@@ -22,7 +22,7 @@ export function bookRounding(
   { calendar }: Pick<SessionMarket, 'calendar'>,
 ): Pick<BookInput, 'rounding' | 'baseDivisor'> {
   const { base_market_value: base, base_value: level } = document;
-  const rounding = datedRounding(document, calendar);
+  const rounding = createDatedRounding(document, calendar);
   const isRounded = roundsAny(rounding, 'divisor') || roundsAny(rounding, 'shares');
   return {
     ...(rounding !== undefined && isRounded ? { rounding } : {}),
@@ -131,7 +131,12 @@ export interface OpeningShares extends SharesBefore {
 }
 
 /** Returns the ratio of the stored index shares to the index shares that a change of the share count produces. */
-export function countedShareFactor(state: BookState, session: number, changed: SharesBefore, factor: number): number {
+export function computeCountedShareFactor(
+  state: BookState,
+  session: number,
+  changed: SharesBefore,
+  factor: number,
+): number {
   const decimals = shareDecimals(state, dayOf(state, session));
   if (decimals === undefined || state.reinvested === null || state.basketUnit !== null) return 1;
   return wholeFactor(sharesBefore(state, session, changed) * factor, decimals);
@@ -157,7 +162,7 @@ export function openingShareFactor(
   const { sm, effects, reinvested } = state;
   const decimals = shareDecimals(state, dayOf(state, session));
   if (decimals === undefined || reinvested === null || state.basketUnit !== null) return 1;
-  const before = carriedUnder(sm, effects, session - 1, column);
+  const before = findCarriedUnder(sm, effects, session - 1, column);
   const factor = shareFactor(effectAt(effects, effect), before, effects.termsAt(session));
   if (factor === 1 || factor !== factor) return 1;
   return wholeFactor(sharesBefore(state, session, { column, weight }) * factor, decimals);

@@ -6,7 +6,7 @@ import { panelRow } from '../market/session-market.js';
 import type { TreatmentSpec } from '../documents/index-document.js';
 import type { BookEnd, BookEvent, BookInput, Gap, PendingNames, Reinvested, Targets, UnfilledOrder } from './book.js';
 import type { EventTerms, SessionEvents } from './book-events.js';
-import { forgetCounts, heldCounts, type CountState } from './security-counts.js';
+import { forgetCounts, selectHeldCounts, type CountState } from './security-counts.js';
 
 export interface BookState extends EventTerms {
   /** Treatment on the simulated session. */
@@ -87,7 +87,7 @@ export interface BookState extends EventTerms {
   rowSession: number;
   /** Columns among holdings and targets without a price bar on the session. */
   missing: readonly number[];
-  /** Spun-off securities that have had no price yet. */
+  /** Spun-off securities that have not had a price yet. */
   children: Child[];
   /** True if a spun-off security entered the holdings on the session. */
   hasEntered: boolean;
@@ -129,7 +129,7 @@ export function waitFor(state: BookState, { children, renamed }: PendingNames): 
 
 /** Returns the securities whose prices a book waits for. */
 export function pendingOf(state: BookState): PendingNames {
-  const counts = heldCounts(state);
+  const counts = selectHeldCounts(state);
   return {
     children: state.children.map(({ column, since, units }) => ({ column, since, units })),
     renamed: [...state.renamed],

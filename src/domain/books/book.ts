@@ -248,7 +248,7 @@ export interface BookOverlay {
   readonly shares: Readonly<Record<string, Float64Array>>;
 }
 
-/** Contributions to the return of each session that no security makes, [T]. */
+/** Contribution to the return of each session that comes from no security, [T]. */
 export interface BookPart {
   /** Overlay to which the part belongs. */
   readonly indexId: string;
@@ -309,7 +309,7 @@ export interface UnfilledOrder {
 }
 
 /** Moves an order by a number of positions, to make it relative to another session. */
-export function movedOrder(order: UnfilledOrder, by: number): UnfilledOrder {
+export function moveOrder(order: UnfilledOrder, by: number): UnfilledOrder {
   const { at, filledAt, replacedAt } = order;
   return {
     ...order,

@@ -1,16 +1,16 @@
 import type { IndexText } from '../documents/amended-texts.js';
 import { textFollowedOn, textSpans } from '../documents/text-spans.js';
-import { breachRuleOf, breachWatch } from '../compliance/breach-watch.js';
+import { breachRuleOf, createBreachWatch } from '../compliance/breach-watch.js';
 import type { LimitRuleName } from '../compliance/rules.js';
 import type { Day } from '../time/days.js';
 import type { Finding } from '../refusals/findings.js';
 import type { SessionMarket } from '../market/session-market.js';
-import { firstAtLeast, lastAtMost } from '../numbers/search.js';
+import { findFirstAtLeast, findLastAtMost } from '../numbers/search.js';
 import type { Book } from './book.js';
-import { inForce, type Composer, type Composition, type Compositions } from './compositions.js';
+import { findInForce, type Composer, type Composition, type Compositions } from './compositions.js';
 import { addComposition, decideOne } from './decide-one.js';
 import { hasAnyBar, type DueRebalance } from './due-rebalances.js';
-import { bookUntil, storedUntil, type WatchInput } from './watched-book.js';
+import { bookUntil, extendStoredUntil, type WatchInput } from './watched-book.js';
 import type { StoredBook } from './resumed-book.js';
 
 /** Sessions simulated at a time: the number that a breach forces to simulate again. */
@@ -56,7 +56,7 @@ export function decideWatched(composer: Composer, input: WatchInput): Watched {
     state.rule = rule;
     const span: Span = { stored, at, to, known, decide, sm, text };
     const book = watchSpan(composer, input, span, state);
-    stored = storedUntil(stored, book);
+    stored = extendStoredUntil(stored, book);
     at = to;
   }
   return { list: known, findings, ...(state.called === undefined ? {} : { called: state.called }) };
@@ -72,7 +72,7 @@ function textAt(
   const document = composer.document(indexId);
   const day = sm.sessions[Math.max(session, first)]!;
   const next = textSpans(document, sm.calendar).find(({ after }) => after >= day);
-  const ends = next === undefined ? Infinity : lastAtMost(sm.sessions, next.after);
+  const ends = next === undefined ? Infinity : findLastAtMost(sm.sessions, next.after);
   return { sm, text: textFollowedOn(document, sm.calendar, day), ends };
 }
 
@@ -146,7 +146,7 @@ function effectiveSession(sm: SessionMarket, earliest: number, last: number): nu
 
 /** Returns the calendar day that is a number of sessions after a session; null if the calendar ends earlier. */
 function dayBehind({ sessions, calendar }: SessionMarket, session: number, count: number): Day | null {
-  return calendar.sessions[firstAtLeast(calendar.sessions, sessions[session]!) + count] ?? null;
+  return calendar.sessions[findFirstAtLeast(calendar.sessions, sessions[session]!) + count] ?? null;
 }
 
 interface WatchedSpan {
@@ -161,12 +161,12 @@ interface WatchedSpan {
 function nextBreach(book: Book, { rule, from, to, span, state }: WatchedSpan): number | null {
   const { sm, columns, weights } = book;
   const names = Array.from(columns, (column) => sm.identifiers[column]!);
-  const watch = breachWatch({ rule, market: sm.market, names, open: state.open });
+  const watch = createBreachWatch({ rule, market: sm.market, names, open: state.open });
   const H = columns.length;
   for (let session = from; session <= to; session++) {
     const row = (session - book.from) * H;
     const begins = watch.begins(sm.sessions[session]!, weights.subarray(row, row + H));
-    if (begins && session > state.calledUntil && inForce(span.known, session)?.session !== session) return session;
+    if (begins && session > state.calledUntil && findInForce(span.known, session)?.session !== session) return session;
   }
   return null;
 }

@@ -1,10 +1,10 @@
-import { dueUnderTexts } from './due-under-texts.js';
+import { listDueUnderTexts } from './due-under-texts.js';
 import { dayFrom, formatDay, type Day } from '../time/days.js';
 import type { Finding } from '../refusals/findings.js';
 import { panelRow } from '../market/session-market.js';
 import { Refusal } from '../refusals/refusal.js';
-import { firstAtLeast, lastAtMost } from '../numbers/search.js';
-import { type DueRebalance, dueRebalances } from './due-rebalances.js';
+import { findFirstAtLeast, findLastAtMost } from '../numbers/search.js';
+import { type DueRebalance, listDueRebalances } from './due-rebalances.js';
 import { addComposition, decideOne } from './decide-one.js';
 import { decideWithChanges, hasMemberChanges } from './member-changes.js';
 import { isWatched } from './rule-on.js';
@@ -21,9 +21,9 @@ export function compose(composer: Composer, { indexId, until, tick }: ComposeInp
   const document = composer.document(indexId);
   const sm = composer.market(indexId);
   const treatment = composer.treatment(indexId);
-  const last = lastAtMost(sm.sessions, until);
+  const last = findLastAtMost(sm.sessions, until);
   const first = firstPriced(composer, { indexId, until });
-  const due = dueUnderTexts(document, sm, { first, last });
+  const due = listDueUnderTexts(document, sm, { first, last });
   const decided = hasMemberChanges(composer, indexId)
     ? decideWithChanges(composer, { indexId, due, first, last, tick })
     : isWatched(document)
@@ -42,9 +42,12 @@ export function compose(composer: Composer, { indexId, until, tick }: ComposeInp
 }
 
 /** Returns the first rebalance of an index, even if it produces no composition. @throws Refusal NO_DATA_IN_RANGE */
-export function firstRebalance(composer: Composer, { indexId, until }: Omit<ComposeInput, 'tick'>): DueRebalance {
+export function composeFirstRebalance(
+  composer: Composer,
+  { indexId, until }: Omit<ComposeInput, 'tick'>,
+): DueRebalance {
   const first = firstPriced(composer, { indexId, until });
-  return dueRebalances(composer.document(indexId), composer.market(indexId), { first, last: first })[0]!; // the index begins there
+  return listDueRebalances(composer.document(indexId), composer.market(indexId), { first, last: first })[0]!; // the index begins there
 }
 
 interface ComposeOnInput {
@@ -110,8 +113,8 @@ function decideAll(
 function firstPriced(composer: Composer, { indexId, until }: Pick<ComposeInput, 'indexId' | 'until'>): number {
   const document = composer.document(indexId);
   const sm = composer.market(indexId);
-  const last = lastAtMost(sm.sessions, until);
-  for (let session = firstAtLeast(sm.sessions, dayFrom(document.base_date)); session <= last; session++) {
+  const last = findLastAtMost(sm.sessions, until);
+  for (let session = findFirstAtLeast(sm.sessions, dayFrom(document.base_date)); session <= last; session++) {
     if (sm.rowOf[session]! < 0) continue;
     const bars = panelRow(sm, session);
     for (const column of composer.universe(indexId, session)) if (sm.lastBar[bars + column] === session) return session;

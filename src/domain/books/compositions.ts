@@ -197,7 +197,7 @@ export interface ResumedIndex {
 export type DeciderFactory = (document: IndexDocument, composer: Composer) => Decider;
 
 /** Returns a composition as it was decided: before prices and exits up to the effective close changed its weights. */
-export function asDecided(
+export function restoreDecided(
   composition: Composition,
 ): Pick<Composition, 'columns' | 'weights'> & Partial<Pick<Composition, 'uncapped'>> {
   const { targets, decided, columns, weights, uncapped } = composition;
@@ -211,12 +211,15 @@ export const isReview = ({ cause }: Composition): boolean => cause === undefined
  * Returns a composition as known on a session. Before it takes effect, this is the decision, without later prices and
  * exits.
  */
-export function asKnownOn(composition: Composition, session: number): Composition {
-  return composition.session > session ? { ...composition, ...asDecided(composition) } : composition;
+export function restoreKnownOn(composition: Composition, session: number): Composition {
+  return composition.session > session ? { ...composition, ...restoreDecided(composition) } : composition;
 }
 
 /** Returns the composition in force at the close of a session: the latest one effective at or before it. */
-export function inForce<C extends Pick<Composition, 'session'>>(list: readonly C[], session: number): C | undefined {
+export function findInForce<C extends Pick<Composition, 'session'>>(
+  list: readonly C[],
+  session: number,
+): C | undefined {
   for (let i = list.length - 1; i >= 0; i--) if (list[i]!.session <= session) return list[i];
   return undefined;
 }

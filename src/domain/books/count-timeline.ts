@@ -1,4 +1,4 @@
-import { growingFloats, growingIntegers } from '#base/memory/growing-numbers.js';
+import { createGrowingFloats, createGrowingIntegers } from '#base/memory/growing-numbers.js';
 import type { Series } from '../datapoints/series.js';
 import type { SessionMarket } from '../market/session-market.js';
 import { isEqual } from '../numbers/number-types.js';
@@ -53,8 +53,8 @@ function listChanges({ counts, columns, from, to }: Counted): CountTimeline | nu
   const H = columns.length;
   const most = CHANGES_MAX * H * (to - from);
   const starts = new Int32Array(to - from + 2);
-  const slots = growingIntegers();
-  const values = growingFloats();
+  const slots = createGrowingIntegers();
+  const values = createGrowingFloats();
   const row = new Float64Array(H);
   const stated = new Float64Array(H).fill(Number.NaN);
   for (let session = from; session <= to; session++) {

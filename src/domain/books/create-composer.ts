@@ -1,10 +1,10 @@
 import { composerUnder } from './amended-composer.js';
-import { decidedBy } from './decided-by.js';
+import { findDecider } from './decided-by.js';
 import type { Calendars } from '../calendars/calendar.js';
 import type { Day } from '../time/days.js';
 import { isOverlayDocument, type IndexDocument } from '../documents/index-document.js';
 import { textsOf } from '../documents/amended-texts.js';
-import { onStore } from '../documents/stale-sessions.js';
+import { applyStoreDefaults } from '../documents/stale-sessions.js';
 import { treatmentOf, type DatedTreatment } from '../documents/treatment.js';
 import type { MarketData } from '../market/market-data.js';
 import type { SessionMarket } from '../market/session-market.js';
@@ -16,7 +16,7 @@ import { compose, composeOn } from './compose.js';
 import { overlayCompositions } from './overlay-compositions.js';
 import { createSeats, type KnownMarkets } from './known-seats.js';
 import type { OutsideMergers } from './merger-key.js';
-import { outsideMergers } from './outside-mergers.js';
+import { findOutsideMergers } from './outside-mergers.js';
 import { membersIn, universeMembers, universeOn } from './universe-on.js';
 import {
   type Composition,
@@ -24,8 +24,8 @@ import {
   type Composer,
   type ResumedIndex,
   type DeciderFactory,
-  asKnownOn,
-  inForce,
+  restoreKnownOn,
+  findInForce,
 } from './compositions.js';
 
 export interface ComposerInput {
@@ -84,7 +84,7 @@ export function createComposer({
     treatment(indexId) {
       const treatment =
         treatments.get(indexId) ??
-        onStore(treatmentOf(composer.document(indexId), composer.document, calendars)!, market);
+        applyStoreDefaults(treatmentOf(composer.document(indexId), composer.document, calendars)!, market);
       treatments.set(indexId, treatment);
       return treatment;
     },
@@ -92,11 +92,11 @@ export function createComposer({
     under: (indexId, amendment) => composerUnder(composer, textsOf(composer.document(indexId))[amendment]!, membersOf),
     members: (indexId, session) => universeMembers(composer, membersOf, { indexId, session }),
     outsideMergers(indexId) {
-      if (!outside.has(indexId)) outside.set(indexId, outsideMergers(composer, indexId));
+      if (!outside.has(indexId)) outside.set(indexId, findOutsideMergers(composer, indexId));
       return outside.get(indexId);
     },
     decider(indexId, by) {
-      const { key, text, document } = decidedBy(composer.document(indexId), by);
+      const { key, text, document } = findDecider(composer.document(indexId), by);
       let decider = deciders.get(key);
       if (!decider) deciders.set(key, (decider = createDecider(document, composerUnder(composer, text, membersOf))));
       latest.set(indexId, decider);
@@ -118,13 +118,13 @@ export function createComposer({
     },
     inForce(indexId, session) {
       const { list } = composer.compositions(indexId);
-      return inForce(list, session) ?? inForce(resumed?.get(indexId)?.before ?? [], session);
+      return findInForce(list, session) ?? findInForce(resumed?.get(indexId)?.before ?? [], session);
     },
     decidedOn(indexId, session) {
       const { list } = composer.compositions(indexId);
       const isDecided = ({ decision }: Composition): boolean => decision <= session;
       const result = list.findLast(isDecided) ?? resumed?.get(indexId)?.before.findLast(isDecided);
-      return result && asKnownOn(result, session);
+      return result && restoreKnownOn(result, session);
     },
     memory: (indexId) => resumed?.get(indexId)?.memory ?? null,
     incumbents: (indexId, session) => composer.inForce(indexId, session - 1)?.columns ?? null,

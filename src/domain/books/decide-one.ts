@@ -1,16 +1,16 @@
 import { textsOf } from '../documents/amended-texts.js';
 import { treatmentOn } from '../documents/treatment.js';
-import { datedFindings, type Finding } from '../refusals/findings.js';
+import { dateFindings, type Finding } from '../refusals/findings.js';
 import type { SessionMarket } from '../market/session-market.js';
 import { Refusal } from '../refusals/refusal.js';
 import type { Review } from '../documents/reviews.js';
 import { DEFAULT_REVIEW } from '../schedule/review-scopes.js';
-import { inForce, isReview, type Composer, type Composition, type SelectedOn } from './compositions.js';
+import { findInForce, isReview, type Composer, type Composition, type SelectedOn } from './compositions.js';
 import { decideReview, hasCounts, type ReviewInput } from './decide-review.js';
-import { decidedBy } from './decided-by.js';
-import { unkeptLimit } from './unkept-limit.js';
+import { findDecider } from './decided-by.js';
+import { warnOfUnkeptLimit } from './unkept-limit.js';
 import type { DueRebalance } from './due-rebalances.js';
-import { emptyIndex, heldFinding, takeEffect, type TakingIndex } from './take-effect.js';
+import { refuseEmptyIndex, reportHeld, takeEffect, type TakingIndex } from './take-effect.js';
 import { beginPhase, continuePhase } from './transition.js';
 
 interface DecideInput {
@@ -34,7 +34,7 @@ interface DecidedOne {
 export function decideOne(composer: Composer, { indexId, rebalance, known }: DecideInput): DecidedOne {
   const { review: _review, ...due } = rebalance;
   const { phase, date } = due;
-  const review = decidedBy(composer.document(indexId), rebalance);
+  const review = findDecider(composer.document(indexId), rebalance);
   const input = { indexId, review, rebalance: due, known };
   if (phase !== undefined && phase.start !== date) return continueReview(composer, input);
   if (review.scope === 'shares' && hasCounts(known, due)) return join(input);
@@ -51,7 +51,7 @@ interface DecideDue extends ReviewInput {
  */
 function continueReview(composer: Composer, input: DecideDue): DecidedOne {
   const { rebalance, known } = input;
-  const before = inForce(known, rebalance.session - 1);
+  const before = findInForce(known, rebalance.session - 1);
   const { transition } = before ?? {};
   if (before === undefined || transition === undefined || before.phase?.start !== rebalance.phase!.start)
     return { findings: [] };
@@ -61,7 +61,7 @@ function continueReview(composer: Composer, input: DecideDue): DecidedOne {
 
 /** Adds a review of share counts that the composition already includes. */
 function join({ review, rebalance, known }: DecideDue): DecidedOne {
-  const current = inForce(known, rebalance.session);
+  const current = findInForce(known, rebalance.session);
   if (current?.session !== rebalance.session) return { findings: [] };
   return { composition: { ...current, reviews: [...reviewsIn(current), review.id] }, findings: [] };
 }
@@ -88,15 +88,15 @@ function decideNew(composer: Composer, input: DecideDue): DecidedOne {
     const index = indexIn(composer, input);
     const whole = takeEffect(...termsOf(index, review, rebalance), decision);
     if (whole) {
-      const before = inForce(known, rebalance.session - 1);
+      const before = findInForce(known, rebalance.session - 1);
       const isPhased = rebalance.phase !== undefined && before !== undefined;
       const composition = named(input, isPhased ? beginPhase(index, rebalance, { before, whole }) : whole);
-      const findings = datedFindings(decision.findings, rebalance.date);
-      return { composition, findings: [...findings, ...unkeptLimit(composer, indexId, composition)] };
+      const findings = dateFindings(decision.findings, rebalance.date);
+      return { composition, findings: [...findings, ...warnOfUnkeptLimit(composer, indexId, composition)] };
     }
   }
-  if (known.length === 0) throw emptyIndex(indexId, sm, { rebalance, decision });
-  return { findings: datedFindings([heldFinding(rebalance, decision)], rebalance.date) };
+  if (known.length === 0) throw refuseEmptyIndex(indexId, sm, { rebalance, decision });
+  return { findings: dateFindings([reportHeld(rebalance, decision)], rebalance.date) };
 }
 
 /** Share counts are index shares on their reference date. */
@@ -112,7 +112,7 @@ function termsOf(index: TakingIndex, { scope }: Review, rebalance: DueRebalance)
  */
 function named({ review, rebalance, known }: DecideDue, composition: Composition): Composition {
   if (review.document.reviews === undefined && review.id === DEFAULT_REVIEW) return composition;
-  const current = inForce(known, rebalance.session);
+  const current = findInForce(known, rebalance.session);
   const before = current?.session === composition.session ? current : undefined;
   const dates = [...new Set([...(before ? [before.date, ...before.also] : []), composition.date, ...composition.also])];
   const [date, ...also] = dates.toSorted((a, b) => a - b);

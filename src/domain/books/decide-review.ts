@@ -1,13 +1,13 @@
 import { isEqual } from '../numbers/number-types.js';
 import type { Review } from '../documents/reviews.js';
-import { staleSessions } from '../documents/stale-sessions.js';
+import { countStaleSessions } from '../documents/stale-sessions.js';
 import { hasLeft } from '../market/has-left.js';
 import { advanced, countsIn } from './transition.js';
-import { asDecided, inForce, isReview, type Composer, type Composition } from './compositions.js';
+import { restoreDecided, findInForce, isReview, type Composer, type Composition } from './compositions.js';
 import type { Decided, Decision, Outgoing } from './decider.js';
 import type { DueRebalance } from './due-rebalances.js';
-import { sameColumns } from './take-effect.js';
-import { priceableOn } from './universe-on.js';
+import { haveSameColumns } from './take-effect.js';
+import { selectPriceable } from './universe-on.js';
 import { weightMoved } from './weight-moved.js';
 
 export interface ReviewInput {
@@ -26,22 +26,22 @@ export function decideReview(composer: Composer, input: ReviewInput): Decision {
   const { decision, session } = rebalance;
   const seat = composer.seatOf(indexId, decision);
   const decider = seat.composer.decider(indexId, { ...rebalance, review: review.id });
-  const incumbents = inForce(known, decision - 1)?.columns ?? null;
-  const current = inForce(known, session);
+  const incumbents = findInForce(known, decision - 1)?.columns ?? null;
+  const current = findInForce(known, session);
   if (review.scope === 'membership' || current === undefined) {
-    const before = inForce(known, session - 1);
+    const before = findInForce(known, session - 1);
     return decider.decide(seat.session, incumbents, before === undefined ? null : outgoingAt(before, rebalance));
   }
   const held = currentOn(composer, input, current);
-  const staleMax = staleSessions(composer.treatment(indexId));
-  const members = priceableOn(seat.composer.market(indexId), seat.session, held.columns, staleMax);
+  const staleMax = countStaleSessions(composer.treatment(indexId));
+  const members = selectPriceable(seat.composer.market(indexId), seat.session, held.columns, staleMax);
   const decided = decider.decide(seat.session, incumbents, outgoingAt(current, rebalance), members);
   return review.scope === 'weights' || decided.kind !== 'decided' ? decided : withFactors(decided, held);
 }
 
 /** Returns the composition before a rebalance. If it takes effect after the decision, returns it as decided. */
 function outgoingAt(before: Composition, { decision, session }: Pick<DueRebalance, 'decision' | 'session'>): Outgoing {
-  return { ...before, ...(before.session > decision ? asDecided(before) : {}), effective: session };
+  return { ...before, ...(before.session > decision ? restoreDecided(before) : {}), effective: session };
 }
 
 /** Constituents on the reference date of a review, with their capped and uncapped weights. */
@@ -57,8 +57,8 @@ function currentOn(composer: Composer, { indexId, review, rebalance }: ReviewInp
   if (session > decision) {
     const decided = current.targets ?? current.decided;
     if (decided?.uncapped === undefined)
-      return review.scope === 'weights' ? { ...current, columns: asDecided(current).columns } : current;
-    const [sm, staleMax] = [composer.market(indexId), staleSessions(composer.treatment(indexId))];
+      return review.scope === 'weights' ? { ...current, columns: restoreDecided(current).columns } : current;
+    const [sm, staleMax] = [composer.market(indexId), countStaleSessions(composer.treatment(indexId))];
     const isThere = (_: number, k: number): boolean => !hasLeft(sm, decision, decided.columns[k]!, staleMax);
     return {
       columns: decided.columns.filter(isThere),
@@ -76,7 +76,11 @@ function currentOn(composer: Composer, { indexId, review, rebalance }: ReviewInp
   const leg = advanced(index, { columns, weights, value: 1, ...counts }, session, decision);
   const isCapped = review.scope === 'shares' && !isEqual(weights, uncapped);
   const raw = isCapped ? advanced(index, { columns, weights: uncapped, value: 1, ...counts }, session, decision) : leg;
-  return { columns: leg.columns, weights: leg.weights, uncapped: raw === leg ? leg.weights : sameColumns(raw, leg) };
+  return {
+    columns: leg.columns,
+    weights: leg.weights,
+    uncapped: raw === leg ? leg.weights : haveSameColumns(raw, leg),
+  };
 }
 
 /** Returns the target of a composition: a review ends its phase and reweights the constituents that the phase adds. */
@@ -94,7 +98,7 @@ function targetOf({
   return {
     columns: target.columns,
     weights: target.weights,
-    uncapped: raw === applied ? target.weights : sameColumns(raw.target, target),
+    uncapped: raw === applied ? target.weights : haveSameColumns(raw.target, target),
     session,
     ...countsIn(target),
   };
@@ -131,6 +135,6 @@ export function hasCounts(
   known: readonly Composition[],
   { decision, session }: Pick<DueRebalance, 'decision' | 'session'>,
 ): boolean {
-  const latest = inForce(known.filter(isReview), session);
+  const latest = findInForce(known.filter(isReview), session);
   return latest !== undefined && latest.decision >= decision;
 }

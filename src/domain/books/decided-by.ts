@@ -12,7 +12,7 @@ interface DecidedBy extends Review {
 }
 
 /** Returns the version of the definition and the review that decide a rebalance. */
-export function decidedBy(
+export function findDecider(
   document: IndexDocument,
   { amendment = 0, review = DEFAULT_REVIEW }: DueText = {},
 ): DecidedBy {

@@ -7,7 +7,7 @@ import { reviewsOf } from '../documents/reviews.js';
 import type { Calendar } from '../calendars/calendar.js';
 import { phaseFractions } from '../schedule/phase.js';
 import { rebalanceDates, reviewDays, type RebalanceDate } from '../schedule/schedule.js';
-import { firstAtLeast, lastAtMost } from '../numbers/search.js';
+import { findFirstAtLeast, findLastAtMost } from '../numbers/search.js';
 
 export interface DueRebalance {
   readonly date: Day;
@@ -49,16 +49,16 @@ export interface PhaseClose {
  * Returns the rebalances of a definition on the axis of the market: the first on the first session, then those of the
  * schedule.
  */
-export function dueRebalances(
+export function listDueRebalances(
   document: IndexDocument,
   sm: SessionMarket,
   { first, last }: { readonly first: number; readonly last: number },
 ): DueRebalance[] {
   const { sessions, calendar } = sm;
   const date = sessions[first]!;
-  const days = reviewDays(document.rebalance, { date, position: lastAtMost(calendar.sessions, date) }, calendar);
+  const days = reviewDays(document.rebalance, { date, position: findLastAtMost(calendar.sessions, date) }, calendar);
   const begin = placeRebalance({ date, session: date, ...days }, sm, first);
-  return [begin, ...dueAfter(document, sm, { first, after: first, last })];
+  return [begin, ...listDueAfter(document, sm, { first, after: first, last })];
 }
 
 export interface DueSpan {
@@ -73,7 +73,7 @@ export interface DueSpan {
  * Returns the rebalances of all reviews of an index after a session, on the axis of the market: ascending, within one
  * session in the order of their scopes.
  */
-export function dueAfter(document: IndexDocument, sm: SessionMarket, span: DueSpan): DueRebalance[] {
+export function listDueAfter(document: IndexDocument, sm: SessionMarket, span: DueSpan): DueRebalance[] {
   const reviews = reviewsOf(document);
   if (reviews.length === 1) return dueOfCadence(document, sm, span);
   return reviews
@@ -94,8 +94,8 @@ function dueOfCadence(
   if (rebalance.phase === undefined)
     return rebalanceDates({ rebalance, calendar, baseDay, from, to }).map((date) => placeRebalance(date, sm, first));
   const fractions = phaseFractions(rebalance.phase);
-  const earliest = calendar.sessions[firstAtLeast(calendar.sessions, from) - fractions.length + 1] ?? from;
-  const base = calendar.sessions[firstAtLeast(calendar.sessions, baseDay)]!;
+  const earliest = calendar.sessions[findFirstAtLeast(calendar.sessions, from) - fractions.length + 1] ?? from;
+  const base = calendar.sessions[findFirstAtLeast(calendar.sessions, baseDay)]!;
   const closes = rebalanceDates({ rebalance, calendar, baseDay, from: earliest, to })
     .filter(({ session }) => session > base)
     .flatMap((date) => closesOf(date, fractions, calendar))
@@ -114,7 +114,7 @@ export function dueOn(
   const day = sessions[session];
   if (day === undefined) return [];
   const date = { date: day, session: day };
-  const days = reviewDays(rebalance, { date: day, position: lastAtMost(calendar.sessions, day) }, calendar);
+  const days = reviewDays(rebalance, { date: day, position: findLastAtMost(calendar.sessions, day) }, calendar);
   const closes: readonly (RebalanceDate & Pick<DueRebalance, 'phase'>)[] =
     rebalance.phase === undefined
       ? [{ ...date, ...days }]
@@ -126,7 +126,7 @@ export function dueOn(
 
 /** Returns the closes of a rebalance: its own session and the following ones. */
 export function closesOf(date: RebalanceDate, fractions: readonly number[], { sessions }: Calendar) {
-  const at = firstAtLeast(sessions, date.session);
+  const at = findFirstAtLeast(sessions, date.session);
   return fractions.flatMap((fraction, k): (RebalanceDate & { readonly phase: PhaseClose })[] => {
     const phase = { start: date.date, fraction };
     const session = sessions[at + k];
@@ -159,18 +159,18 @@ function placeRebalance(
   first: number,
 ): DueRebalance {
   const { sessions } = sm;
-  const position = pricedSession(sm, lastAtMost(sessions, session), first);
-  const decided = Math.min(lastAtMost(sessions, decision), position);
+  const position = pricedSession(sm, findLastAtMost(sessions, session), first);
+  const decided = Math.min(findLastAtMost(sessions, decision), position);
   const reaches = sessions[decided] !== undefined && decision >= sessions[0]! && decision < session;
   if (!reaches) return { date, also, session: position, decision: position, announced: null };
-  const priced = Math.max(decided, Math.min(lastAtMost(sessions, pricing), position));
+  const priced = Math.max(decided, Math.min(findLastAtMost(sessions, pricing), position));
   return {
     date,
     also,
     session: position,
     decision: decided,
     ...(priced === decided ? {} : { pricing: priced }),
-    announced: announcement < session ? sessions[lastAtMost(sessions, announcement)]! : null,
+    announced: announcement < session ? sessions[findLastAtMost(sessions, announcement)]! : null,
   };
 }
 

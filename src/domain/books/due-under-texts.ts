@@ -2,29 +2,29 @@ import { textsOf, type IndexText } from '../documents/amended-texts.js';
 import type { IndexDocument } from '../documents/index-document.js';
 import { reviewOf } from '../documents/reviews.js';
 import type { SessionMarket } from '../market/session-market.js';
-import { firstAtLeast } from '../numbers/search.js';
-import { dueAfter, dueOn, dueRebalances, type DueRebalance, type DueSpan } from './due-rebalances.js';
+import { findFirstAtLeast } from '../numbers/search.js';
+import { listDueAfter, dueOn, listDueRebalances, type DueRebalance, type DueSpan } from './due-rebalances.js';
 
 /** Returns the rebalances of an index, each by the version of the definition in force on its date. */
-export function dueUnderTexts(
+export function listDueUnderTexts(
   document: IndexDocument,
   sm: SessionMarket,
   { first, last }: Pick<DueSpan, 'first' | 'last'>,
 ): DueRebalance[] {
-  if (textsOf(document).length === 1) return dueRebalances(document, sm, { first, last });
-  const begin = dueRebalances(document, sm, { first, last: first });
-  return [...begin, ...dueAfterUnderTexts(document, sm, { first, after: first, last })];
+  if (textsOf(document).length === 1) return listDueRebalances(document, sm, { first, last });
+  const begin = listDueRebalances(document, sm, { first, last: first });
+  return [...begin, ...listDueAfterUnderTexts(document, sm, { first, after: first, last })];
 }
 
 /** Returns the rebalances due after a session under each version of the definition. */
-export function dueAfterUnderTexts(document: IndexDocument, sm: SessionMarket, span: DueSpan): DueRebalance[] {
+export function listDueAfterUnderTexts(document: IndexDocument, sm: SessionMarket, span: DueSpan): DueRebalance[] {
   const texts = textsOf(document);
-  if (texts.length === 1) return dueAfter(document, sm, span);
+  if (texts.length === 1) return listDueAfter(document, sm, span);
   const due = texts.flatMap((text, k) => {
     const until = texts[k + 1]?.from ?? Infinity;
     const isOwn = ({ date, phase }: DueRebalance): boolean =>
       (phase?.start ?? date) >= text.from && (phase?.start ?? date) < until;
-    const own = dueAfter(text.document, sm, span).filter(isOwn);
+    const own = listDueAfter(text.document, sm, span).filter(isOwn);
     return [...immediate(text, sm, { ...span, own }), ...own].map((rebalance) =>
       k === 0 ? rebalance : { ...rebalance, amendment: k },
     );
@@ -57,7 +57,7 @@ function immediate(
   { first, after, last, own }: DueSpan & { readonly own: readonly DueRebalance[] },
 ): DueRebalance[] {
   if (amendment?.rebalance !== true) return [];
-  const session = firstAtLeast(sm.sessions, from);
+  const session = findFirstAtLeast(sm.sessions, from);
   if (own.some((due) => due.session === session && isMembership(document, due))) return [];
   return dueOn(document, sm, { first, after, last, session });
 }

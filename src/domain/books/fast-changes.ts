@@ -1,10 +1,10 @@
-import { staleSessions } from '../documents/stale-sessions.js';
+import { countStaleSessions } from '../documents/stale-sessions.js';
 import { hasLeft } from '../market/has-left.js';
-import { inForce, type Composition } from './compositions.js';
+import { findInForce, type Composition } from './compositions.js';
 import type { ConstituentSwap } from './constituent-swap.js';
 import type { Ranked } from './decider.js';
 import { endsAt, enteringAt, isReviewAt, type Change, type At, type Ends, type Watch } from './member-watch.js';
-import { ENTRY_SESSIONS, enteringComposition, type Entry } from './replacements.js';
+import { ENTRY_SESSIONS, composeEntering, type Entry } from './replacements.js';
 
 /** Replaces constituents that rank too low, each by the best-ranked security that is not a constituent. */
 export const exitFast: Change = (watch, at) => {
@@ -13,10 +13,10 @@ export const exitFast: Change = (watch, at) => {
   const due = exits.find(({ session }) => session === at.session);
   if (exit === undefined || due === undefined || isReviewAt(watch, at.session)) return undefined;
   const { decision } = due;
-  const members = inForce(known, decision)?.columns;
+  const members = findInForce(known, decision)?.columns;
   if (members === undefined) return undefined;
   const universe = composer.universe(indexId, decision);
-  const staleMax = staleSessions(composer.treatment(indexId));
+  const staleMax = countStaleSessions(composer.treatment(indexId));
   // A constituent that has left since its review has no rank.
   const constituents = members.filter((column) => !hasLeft(sm, decision, column, staleMax));
   const order = pool.ranked(decision, exit.field, among(constituents, universe));
@@ -50,7 +50,7 @@ export const enterFast: Change = (watch, at) => {
   const fresh = entries.get(at.session);
   if (entry === undefined || fresh === undefined) return undefined;
   if (isReviewAt(watch, at.session)) {
-    const isPhase = inForce(watch.known, at.session)?.phase !== undefined;
+    const isPhase = findInForce(watch.known, at.session)?.phase !== undefined;
     if (isPhase) entries.set(at.session + 1, [...fresh, ...(entries.get(at.session + 1) ?? [])]);
     return undefined;
   }
@@ -95,7 +95,7 @@ function swapped(watch: Watch, at: At, { ends, cause, decision, order, swaps }: 
   const { held, weights } = ends.held;
   const leaving = swaps.map(([column]) => column);
   const entries = swaps.map(([column, other]): Entry => ({ column: other, replaced: weights[held.indexOf(column)]! }));
-  const earlier = inForce(watch.known, at.session);
+  const earlier = findInForce(watch.known, at.session);
   const results = swaps.map(([left, entered]): ConstituentSwap => {
     const leftRank = rankIn(order, left);
     return {
@@ -108,7 +108,7 @@ function swapped(watch: Watch, at: At, { ends, cause, decision, order, swaps }: 
       leftRank: Number.isFinite(leftRank) ? leftRank : null,
     };
   });
-  const composition = enteringComposition({
+  const composition = composeEntering({
     ...enteringAt(watch, at, ends),
     cause,
     decision,

@@ -1,9 +1,9 @@
-import { longestStale } from '../documents/stale-sessions.js';
+import { findLongestStale } from '../documents/stale-sessions.js';
 import { panelRow } from '../market/session-market.js';
 import type { Book, BookEvent, BookInput, FollowEnd } from './book.js';
 import { transfersFrom } from './transfers.js';
-import { exitSides } from './book-close.js';
-import { frozenSlots } from './book-orders.js';
+import { sumExitSides } from './book-close.js';
+import { findFrozenSlots } from './book-orders.js';
 import { assertAffordable } from './book-limits.js';
 import { moveWeights } from './trades.js';
 import { trade } from './trade.js';
@@ -130,7 +130,7 @@ function payFor(payment: Payment): number | undefined {
   let count = 0;
   for (let slot = 0; slot < held.length; slot++) if (after[slot] !== 0 || held[slot] !== 0) all[count++] = slot;
   const slots = all.subarray(0, count);
-  const { frozen } = frozenSlots({
+  const { frozen } = findFrozenSlots({
     input,
     columns: like.columns,
     session: input.from + event.at,
@@ -149,7 +149,7 @@ function payFor(payment: Payment): number | undefined {
  * book is then simulated.
  */
 function payForExits({ cash, from }: Book, { input, event, after, costRate }: Payment): number | undefined {
-  const { long, short } = exitSides(event.exits);
+  const { long, short } = sumExitSides(event.exits);
   const isSpread = after.some((weight) => weight !== 0);
   if (costRate === 0 || !isSpread || (long === 0 && short === 0)) return 1;
   const isPlain = short === 0 && cash[input.from - from + event.at] === 0 && after.every((weight) => weight >= 0);
@@ -182,7 +182,7 @@ function pricesAwaited(input: BookInput, columns: Int32Array): (session: number)
   const { sm, treatment } = input;
   let spinOffs: SpinOff[] | undefined;
   return (session) => {
-    const first = session - longestStale(treatment);
+    const first = session - findLongestStale(treatment);
     const bars = panelRow(sm, session);
     return (spinOffs ??= spinOffsOf(input, columns)).some(
       ({ ex, child }) => ex >= first && ex <= session && (child < 0 || sm.lastBar[bars + child]! < ex),

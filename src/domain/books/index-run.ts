@@ -2,9 +2,9 @@ import { bookRounding } from './book-rounding.js';
 import type { TreatmentSpec } from '../documents/index-document.js';
 import type { WeightingSpec } from '../documents/weighting-spec.js';
 import { shareTermsOf } from '../documents/share-terms.js';
-import { changingTerms, growthTerms, type GrowthTerms } from '../index-mathematics/growth-terms.js';
+import { toChangingTerms, growthTerms, type GrowthTerms } from '../index-mathematics/growth-terms.js';
 import type { ReturnVariant } from '../market/market-data.js';
-import { lastAtMost } from '../numbers/search.js';
+import { findLastAtMost } from '../numbers/search.js';
 import type { Book, Targets } from './book.js';
 import { bookOnSessions } from './book-on-sessions.js';
 import type { Composition, Compositions } from './compositions.js';
@@ -38,7 +38,7 @@ export function indexTerms(
   return {
     ...terms,
     amended: amended.map(({ after, treatment, weighting }) =>
-      changingTerms(termsOf(treatment, isOwn ? weighting : undefined), after),
+      toChangingTerms(termsOf(treatment, isOwn ? weighting : undefined), after),
     ),
   };
 }
@@ -73,8 +73,8 @@ export function indexBook(input: IndexBookInput): Book {
   if (book !== undefined && variant === undefined && to === book.from + book.length - 1) return book;
   const { sm } = compositions;
   const bookOf = (source: Compositions): Book => {
-    const last = source.sm === sm ? to : lastAtMost(source.sm.sessions, sm.sessions[to]!);
-    const held = variant ?? heldVariant(compositions, source);
+    const last = source.sm === sm ? to : findLastAtMost(source.sm.sessions, sm.sessions[to]!);
+    const held = variant ?? findHeldVariant(compositions, source);
     const own = indexBook({ compositions: source, to: last, isBrief, ...(held ? { variant: held } : {}) });
     return source.sm === sm ? own : bookOnSessions(own, sm, { to });
   };
@@ -85,7 +85,7 @@ export function indexBook(input: IndexBookInput): Book {
  * Returns the return variant in which an overlay holds an underlying index; undefined if it is the variant of the
  * overlay too.
  */
-export function heldVariant(
+export function findHeldVariant(
   { treatment: { dividends } }: Pick<Compositions, 'treatment'>,
   source: Pick<Compositions, 'treatment'>,
 ): ReturnVariant | undefined {

@@ -1,10 +1,10 @@
 import { exchangeRates } from '../market/exchange-rates.js';
 import { referenceAt, type MarketData } from '../market/market-data.js';
-import { lastAtMost } from '../numbers/search.js';
+import { findLastAtMost } from '../numbers/search.js';
 import type { SessionMarket } from '../market/session-market.js';
 import type { Day } from '../time/days.js';
 import type { Book } from './book.js';
-import { asDecided, type Composition } from './compositions.js';
+import { restoreDecided, type Composition } from './compositions.js';
 
 /** Composition in numbers of shares. */
 export interface IndexShares {
@@ -82,7 +82,7 @@ function decidedIn(
   composition: Composition,
 ): Pick<IndexShares, 'reference' | 'priced' | 'targets'> {
   const { decision, pricing = decision } = composition;
-  return { reference: sessions[decision]!, priced: sessions[pricing]!, targets: asDecided(composition) };
+  return { reference: sessions[decision]!, priced: sessions[pricing]!, targets: restoreDecided(composition) };
 }
 
 /** Maximum age of a share count, in sessions. */
@@ -119,7 +119,7 @@ export function indexSharesOutstanding(
   { fields, reference, dates, identifiers }: MarketData,
   day: Day,
 ): (identifier: string) => { readonly shares: number; readonly float: number } {
-  const last = lastAtMost(dates, day);
+  const last = findLastAtMost(dates, day);
   const columnOf = new Map(identifiers.map((identifier, column) => [identifier, column]));
   const latest = (panel: Float64Array | undefined, column: number): number => {
     if (panel === undefined) return Number.NaN;

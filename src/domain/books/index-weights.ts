@@ -1,5 +1,5 @@
 import type { IndexWeights } from '../datapoints/expression-section.js';
-import { lastAtMost } from '../numbers/search.js';
+import { findLastAtMost } from '../numbers/search.js';
 import type { Composer } from './compositions.js';
 
 /**
@@ -12,7 +12,7 @@ export function indexWeightsFor(
 ): (asked: string, session: number) => IndexWeights | null {
   return (asked, session) => {
     const day = composer.market(indexId).sessions[session]!;
-    const known = lastAtMost(composer.market(asked).sessions, day);
+    const known = findLastAtMost(composer.market(asked).sessions, day);
     return composer.decidedOn(asked, known) ?? null;
   };
 }

@@ -6,7 +6,7 @@ import type { Composer, Compositions } from './compositions.js';
 /**
  * Returns the compositions of an index up to the last day of its composer; undefined if its universe has no price yet.
  */
-export function knownCompositions(composer: Composer, indexId: string): Compositions | undefined {
+export function composeKnown(composer: Composer, indexId: string): Compositions | undefined {
   try {
     return composer.compositions(indexId);
   } catch (failure) {
@@ -19,7 +19,7 @@ export function knownCompositions(composer: Composer, indexId: string): Composit
  * Returns the refusal for a day before the first rebalance of an index. @param title Subject of the sentence, such as
  * `The index X`.
  */
-export function noRebalanceUntil(title: string, { base_date }: IndexDocument, asOf: Day): Refusal {
+export function refuseBeforeFirstRebalance(title: string, { base_date }: IndexDocument, asOf: Day): Refusal {
   const day = formatDay(asOf);
   const why =
     base_date > day

@@ -1,5 +1,5 @@
 import { composerUnder } from './amended-composer.js';
-import { decidedBy } from './decided-by.js';
+import { findDecider } from './decided-by.js';
 import { breachRuleOf } from '../compliance/breach-watch.js';
 import type { Calendars } from '../calendars/calendar.js';
 import type { Day } from '../time/days.js';
@@ -7,7 +7,7 @@ import { changesMembers } from '../documents/events-spec.js';
 import { isInAnyText } from '../documents/amended-texts.js';
 import type { IndexDocument } from '../documents/index-document.js';
 import type { MarketData } from '../market/market-data.js';
-import { lastAtMost } from '../numbers/search.js';
+import { findLastAtMost } from '../numbers/search.js';
 import { Refusal } from '../refusals/refusal.js';
 import type { Composer, DeciderFactory, DecisionSeat } from './compositions.js';
 import type { Decider, DecisionMemory } from './decider.js';
@@ -107,7 +107,7 @@ export function createSeats({ composer, known, calendars, createDecider }: Seats
       universe: (indexId, session) => universeOn(own, membersOf, { indexId, session }),
       members: (indexId, session) => universeMembers(own, membersOf, { indexId, session }),
       decider(indexId, by) {
-        const { key, text, document } = decidedBy(composer.document(indexId), by);
+        const { key, text, document } = findDecider(composer.document(indexId), by);
         let decider = deciders.get(key);
         if (!decider) deciders.set(key, (decider = createDecider(document, composerUnder(own, text, membersOf))));
         latest.set(indexId, decider);
@@ -116,8 +116,8 @@ export function createSeats({ composer, known, calendars, createDecider }: Seats
       decidedOn(indexId, session) {
         const { sessions } = composer.market(indexId);
         // The last known session replaces the day of the decision; earlier sessions are unchanged.
-        const isLast = session >= lastAtMost(sessions, seat.known);
-        const result = composer.decidedOn(indexId, isLast ? lastAtMost(sessions, seat.decided) : session);
+        const isLast = session >= findLastAtMost(sessions, seat.known);
+        const result = composer.decidedOn(indexId, isLast ? findLastAtMost(sessions, seat.decided) : session);
         return result && { ...result, decision: Math.min(result.decision, session) };
       },
       memory: seats.memory,

@@ -1,13 +1,13 @@
 import type { IndexDocument } from '../documents/index-document.js';
 import { textsOf, type IndexText } from '../documents/amended-texts.js';
 import { changesMembers, EventsSpec } from '../documents/events-spec.js';
-import { datedFindings, type Finding } from '../refusals/findings.js';
+import { dateFindings, type Finding } from '../refusals/findings.js';
 import { panelRow, type SessionMarket } from '../market/session-market.js';
 import type { Book, BookEvent } from './book.js';
-import { inForce, isReview, type Composer, type Composition, type Compositions } from './compositions.js';
+import { findInForce, isReview, type Composer, type Composition, type Compositions } from './compositions.js';
 import { decideOne } from './decide-one.js';
-import { decidedBy } from './decided-by.js';
-import { dueAfter, type DueRebalance } from './due-rebalances.js';
+import { findDecider } from './decided-by.js';
+import { listDueAfter, type DueRebalance } from './due-rebalances.js';
 import { enterFast, exitFast } from './fast-changes.js';
 import {
   isInPhase,
@@ -20,8 +20,8 @@ import {
   type Standing,
   type Watch,
 } from './member-watch.js';
-import { candidatesFor, enteringComposition, replacementsOf, type Entry } from './replacements.js';
-import { storedUntil, type WatchInput } from './watched-book.js';
+import { candidatesFor, composeEntering, replacementsOf, type Entry } from './replacements.js';
+import { extendStoredUntil, type WatchInput } from './watched-book.js';
 
 /** Sessions simulated at a time: the number that a change of constituents forces to simulate again. */
 const SPAN_SESSIONS = 64;
@@ -33,10 +33,10 @@ export function hasMemberChanges(composer: Composer, indexId: string): boolean {
 }
 
 /**
- * Decides the rebalances of a schedule, and the changes of constituents between them: replacements of constituents that
- * left, at the close of their exit; constituents that a ranking removes; new securities that it adds. Each change is a
- * separate composition, decided from data up to its session.
- * @cost O(T H), and SPAN_SESSIONS more for each change
+ * Decides the rebalances of a schedule and the changes of constituents between them: replacements of constituents that
+ * left (at the close of their exit), removals by rank, and additions of new securities. Each change is a separate
+ * composition, decided from data up to its session.
+ * @cost O(T H), plus SPAN_SESSIONS for each change
  */
 export function decideWithChanges(composer: Composer, input: WatchInput): Pick<Compositions, 'list' | 'findings'> {
   const under = watchesOf(composer, input);
@@ -85,13 +85,13 @@ export function createWatch(whole: Composer, { text, ...input }: TextInput): Wat
     events,
     sm,
     pool,
-    exits: exit === undefined ? [] : dueAfter({ ...withoutReviews(document), rebalance: exit.schedule }, sm, span),
+    exits: exit === undefined ? [] : listDueAfter({ ...removeReviews(document), rebalance: exit.schedule }, sm, span),
     entries: entry === undefined ? new Map() : newSecurities(sm, { ...input, after: entry.after_sessions }),
   };
 }
 
 /** Returns a document whose only rebalance is its own. */
-export const withoutReviews = ({ reviews: _reviews, ...document }: IndexDocument): IndexDocument => document;
+export const removeReviews = ({ reviews: _reviews, ...document }: IndexDocument): IndexDocument => document;
 
 /**
  * Returns the securities whose first price is after the first session of an index, grouped by the session on which they
@@ -115,7 +115,7 @@ function newSecurities(
 function decide(watch: Watch, rebalance: DueRebalance, standing: Standing): void {
   const { composer, indexId, known, findings } = watch;
   const { decision: session } = rebalance;
-  const keepsMembers = decidedBy(composer.document(indexId), { ...rebalance, amendment: 0 }).scope !== 'membership';
+  const keepsMembers = findDecider(composer.document(indexId), { ...rebalance, amendment: 0 }).scope !== 'membership';
   if (keepsMembers && standing.at + 1 === session && known.length > 0) {
     // Constituents that left at the close of the reference date are replaced before the weights are computed.
     const composition = replace(watch, { standing, book: bookOf(watch, standing, session), session });
@@ -140,7 +140,7 @@ export function refill(watch: Watch, composition: Composition): Composition {
   if (result.length < left.length) findings.push(unreplaced(sm, session, left.slice(result.length)));
   if (result.length === 0) return composition;
   const gone = 1 - left.reduce((sum, { weight }) => sum + weight, 0);
-  const entering = enteringComposition({
+  const entering = composeEntering({
     composer,
     indexId,
     pool,
@@ -182,7 +182,7 @@ function passSpan(under: readonly Watch[], standing: Standing, to: number): Stan
   const first = under[0]!;
   let book = bookOf(first, standing, to);
   for (let session = standing.at + 1; session <= to; session++) {
-    const watch = under[inForce(first.known.filter(isReview), session)?.amendment ?? 0]!;
+    const watch = under[findInForce(first.known.filter(isReview), session)?.amendment ?? 0]!;
     for (const changeOf of CHANGES) {
       const composition = changeOf(watch, { standing, book, session });
       if (composition === undefined) continue;
@@ -193,8 +193,8 @@ function passSpan(under: readonly Watch[], standing: Standing, to: number): Stan
   const uncapped = isCapped(first) ? bookOf(first, standing, to, true) : null;
   return {
     at: to,
-    book: storedUntil(standing.book, book),
-    uncapped: uncapped && storedUntil(standing.uncapped, uncapped),
+    book: extendStoredUntil(standing.book, book),
+    uncapped: uncapped && extendStoredUntil(standing.uncapped, uncapped),
     unit: unitAt(first, { standing, book, session: to }),
   };
 }
@@ -203,7 +203,7 @@ function passSpan(under: readonly Watch[], standing: Standing, to: number): Stan
 const replace: Change = (watch, at) => {
   const { events, known, composer, indexId, pool, findings, sm } = watch;
   if (events.replacement === 'none' || isInPhase(known, at.session)) return undefined;
-  const before = inForce(known, at.session);
+  const before = findInForce(known, at.session);
   const event = at.book.events.find((one) => one.at === at.session - at.book.from);
   if (before === undefined || event === undefined || before.session === at.session) return undefined;
   const left = leaversOf(at.book, event, before.columns);
@@ -232,7 +232,7 @@ const replace: Change = (watch, at) => {
     found: result,
     left: left.map(({ column }) => column),
   });
-  return enteringComposition({ ...enteringAt(watch, at, ends), cause: 'replacement', leaving: [], entries, swaps });
+  return composeEntering({ ...enteringAt(watch, at, ends), cause: 'replacement', leaving: [], entries, swaps });
 };
 
 interface Leaver {
@@ -253,7 +253,7 @@ function leaversOf({ columns }: Book, { exits, conversions }: BookEvent, members
 
 function unreplaced(sm: SessionMarket, session: number, left: readonly Leaver[]): Finding {
   const names = left.map(({ column }) => sm.identifiers[column]!).join(', ');
-  const [finding] = datedFindings(
+  const [finding] = dateFindings(
     [
       {
         severity: 'warning',

@@ -5,11 +5,11 @@ import type { Finding } from '../refusals/findings.js';
 import type { SessionMarket } from '../market/session-market.js';
 import type { Book } from './book.js';
 import { bookUntil, type WatchInput } from './watched-book.js';
-import { inForce, isReview, type Composer, type Composition } from './compositions.js';
+import { findInForce, isReview, type Composer, type Composition } from './compositions.js';
 import type { ReviewPool } from './decider.js';
 import type { DueRebalance } from './due-rebalances.js';
 import { marketWorth, type EnteringInput } from './replacements.js';
-import { ownEnd, type StoredBook } from './resumed-book.js';
+import { requireOwnEnd, type StoredBook } from './resumed-book.js';
 
 /** Index while it is searched for changes between reviews. */
 export interface Watch extends WatchInput {
@@ -63,13 +63,13 @@ function marketValue({ reinvested, value, divisor, from }: Book, session: number
 }
 
 export function isReviewAt({ known }: Watch, session: number): boolean {
-  const one = inForce(known, session);
+  const one = findInForce(known, session);
   return one === undefined || (one.session === session && isReview(one)) || isInPhase(known, session);
 }
 
 /** Returns true if closes of an earlier rebalance are pending. Changes wait for the last of them. */
 export function isInPhase(known: readonly Composition[], session: number): boolean {
-  return inForce(known, session)?.transition !== undefined;
+  return findInForce(known, session)?.transition !== undefined;
 }
 
 export interface Ends extends Pick<EnteringInput, 'held' | 'uncapped'> {
@@ -79,8 +79,8 @@ export interface Ends extends Pick<EnteringInput, 'held' | 'uncapped'> {
 /** Returns the holdings at a close and their value. */
 export function endsAt(watch: Watch, { standing, session }: At): Ends {
   const book = bookOf(watch, standing, session);
-  const held = ownEnd(book);
-  const uncapped = isCapped(watch) ? ownEnd(bookOf(watch, standing, session, true)) : held;
+  const held = requireOwnEnd(book);
+  const uncapped = isCapped(watch) ? requireOwnEnd(bookOf(watch, standing, session, true)) : held;
   return { held, uncapped, marketValue: marketValue(book, session) };
 }
 
@@ -92,7 +92,7 @@ export function enteringAt(
   const { composer, indexId, pool, known } = watch;
   const { session } = at;
   const unit = unitAt(watch, at);
-  const before = inForce(known, session)!;
+  const before = findInForce(known, session)!;
   const ownWorth = (): number | null => {
     const isSelfWeighing = weighsItself(watch.document.pipeline?.weighting);
     return isSelfWeighing ? marketWorth(pool, session, { ...held, without: before.capped }) : null;

@@ -3,9 +3,9 @@ import { Refusal } from '../refusals/refusal.js';
 import type { Day } from '../time/days.js';
 import type { Composer, Composition, Compositions } from './compositions.js';
 import type { SwapRule } from './constituent-swap.js';
-import { knownCompositions } from './known-compositions.js';
+import { composeKnown } from './known-compositions.js';
 import { hasMemberChanges } from './member-changes.js';
-import { pendingChange, type PendingComposition } from './pending-changes.js';
+import { findPendingChange, type PendingComposition } from './pending-changes.js';
 
 /** A swap with identifiers and days. */
 export interface NamedSwap {
@@ -36,7 +36,7 @@ export function swapsOf(
 }
 
 /** Returns the swaps of a composition that takes effect on a later day. */
-export function pendingSwaps({ effective, composition }: PendingComposition, sm: SessionMarket): NamedSwap[] {
+export function listPendingSwaps({ effective, composition }: PendingComposition, sm: SessionMarket): NamedSwap[] {
   return swapsOf(composition, sm).map((swap) => ({ ...swap, date: effective }));
 }
 
@@ -46,8 +46,8 @@ export function swapsDecidedOn(composer: Composer, indexId: string, session: num
   const compositions = compositionsOrNone(composer, indexId);
   if (compositions === undefined) return [];
   const { sm, list } = compositions;
-  const pending = pendingChange(composer, { indexId, session, list });
-  const announced = pending === undefined || list.includes(pending.composition) ? [] : pendingSwaps(pending, sm);
+  const pending = findPendingChange(composer, { indexId, session, list });
+  const announced = pending === undefined || list.includes(pending.composition) ? [] : listPendingSwaps(pending, sm);
   const day = sm.sessions[session]!;
   const all = [...list.flatMap((composition) => swapsOf(composition, sm)), ...announced];
   return all.filter(({ decision }) => decision === day);
@@ -56,7 +56,7 @@ export function swapsDecidedOn(composer: Composer, indexId: string, session: num
 /** Undefined of an index that is still without a composition. */
 function compositionsOrNone(composer: Composer, indexId: string): Compositions | undefined {
   try {
-    return knownCompositions(composer, indexId);
+    return composeKnown(composer, indexId);
   } catch (failure) {
     if (failure instanceof Refusal && failure.code === 'EMPTY_INDEX') return undefined;
     throw failure;

@@ -2,7 +2,7 @@ import type { IndexDocument } from '../documents/index-document.js';
 import { textsOf, type IndexText } from '../documents/amended-texts.js';
 import { reviewsOf } from '../documents/reviews.js';
 import type { SessionMarket } from '../market/session-market.js';
-import { firstAtLeast } from '../numbers/search.js';
+import { findFirstAtLeast } from '../numbers/search.js';
 import { closesOf as countCloses, phaseFractions } from '../schedule/phase.js';
 import { DEFAULT_REVIEW } from '../schedule/review-scopes.js';
 import { rebalanceDates, reviewDays, type RebalanceDate } from '../schedule/schedule.js';
@@ -21,7 +21,7 @@ export interface NextRebalance extends RebalanceDate {
  * Returns the rebalances or closes that take effect on the first such session on or after a day: one entry per review,
  * in order. Empty if the calendar has none.
  */
-export function nextRebalances(
+export function findNextRebalances(
   document: IndexDocument,
   { calendar }: SessionMarket,
   day: Day,
@@ -49,10 +49,10 @@ function nextUnder(
 ): NextRebalance[] {
   const baseDay = dayFrom(document.base_date);
   const { sessions, coverage } = calendar;
-  const base = sessions[firstAtLeast(sessions, baseDay)];
-  const at = sessions[firstAtLeast(sessions, begins)];
+  const base = sessions[findFirstAtLeast(sessions, baseDay)];
+  const at = sessions[findFirstAtLeast(sessions, begins)];
   const own = reviewsOf(document).flatMap(({ id, document: { rebalance } }): NextRebalance[] => {
-    const start = firstAtLeast(sessions, day) - countCloses(rebalance.phase) + 1;
+    const start = findFirstAtLeast(sessions, day) - countCloses(rebalance.phase) + 1;
     const from = rebalance.phase === undefined ? day : (sessions[start] ?? day);
     const fractions = rebalance.phase && phaseFractions(rebalance.phase);
     const match = rebalanceDates({ rebalance, calendar, baseDay, from, to: coverage.to })
@@ -65,13 +65,13 @@ function nextUnder(
   });
   if (amendment?.rebalance !== true || at === undefined || at < day || own.some(({ session }) => session === at))
     return own;
-  const position = firstAtLeast(sessions, at);
+  const position = findFirstAtLeast(sessions, at);
   const days = reviewDays(document.rebalance, { date: at, position }, calendar);
   return [{ date: at, session: at, ...days }, ...own];
 }
 
 /** Returns an upcoming rebalance as if it took effect on a session, from data known then. */
-export function dueOn(sm: SessionMarket, session: number, next: NextRebalance): DueRebalance {
+export function toDueRebalance(sm: SessionMarket, session: number, next: NextRebalance): DueRebalance {
   const { review, phase, amendment, decision, pricing = decision } = next;
   const at = (day: Day): number => Math.min(sm.sessionAt(day), session);
   const [decided, priced] = [at(decision), at(pricing)];

@@ -4,11 +4,11 @@ import { absencesOf } from '../market/absences.js';
 import { exchangeRates, requireRatesAboveZero } from '../market/exchange-rates.js';
 import { valueIndexOf } from '../index-mathematics/growth.js';
 import { effectTable } from '../index-mathematics/session-effects.js';
-import { shortTerms } from '../index-mathematics/growth-terms.js';
+import { toShortTerms } from '../index-mathematics/growth-terms.js';
 import { treatmentOn } from '../documents/treatment.js';
 import { roundsAny } from '../documents/dated-rounding.js';
-import { growingFloats, growingIntegers } from '#base/memory/growing-numbers.js';
-import { keptFloats } from '#base/memory/kept-memory.js';
+import { createGrowingFloats, createGrowingIntegers } from '#base/memory/growing-numbers.js';
+import { allocateKeptFloats } from '#base/memory/kept-memory.js';
 import type { BookInput, BookResume } from './book.js';
 import { bookNames } from './book-names.js';
 import { openCounts } from './security-counts.js';
@@ -27,7 +27,7 @@ export function openBook(input: BookInput): BookState {
   const slotOf = new Int32Array(sm.names).fill(-1);
   columns.forEach((column, slot) => (slotOf[column] = slot));
   const H = columns.length;
-  const ofShorts = shortTerms(growth);
+  const ofShorts = toShortTerms(growth);
   const index = valueIndexOf(sm, indexTerms);
   const state: BookState = {
     input,
@@ -76,12 +76,12 @@ export function openBook(input: BookInput): BookState {
 }
 
 const noTransfers = (): Recorded => ({
-  at: growingIntegers(),
-  slot: growingIntegers(),
-  dividends: growingFloats(),
-  moved: growingFloats(),
-  keptAt: growingIntegers(),
-  kept: growingFloats(),
+  at: createGrowingIntegers(),
+  slot: createGrowingIntegers(),
+  dividends: createGrowingFloats(),
+  moved: createGrowingFloats(),
+  keptAt: createGrowingIntegers(),
+  kept: createGrowingFloats(),
 });
 
 const nothingYet = () => ({ missing: NONE, children: [], droppedChildren: NONE, today: undefined });
@@ -105,7 +105,7 @@ function roundingState({ rounding, growth, from, to }: BookInput): Pick<BookStat
 /** Allocates the values of a book on every session, and its rows of weights. */
 function sessionArrays({ from, to, growth, isBrief = false, roomForWeights }: BookInput, H: number) {
   const length = to - from + 1;
-  const memory = keptFloats(7 * length);
+  const memory = allocateKeptFloats(7 * length);
   const hasDividends = growth.reinvestment === 'index' && growth.variant !== 'price';
   const weights = roomForWeights?.(length * H) ?? new Float64Array((isBrief ? 1 : length) * H);
   weights.fill(0, 0, H); // Other rows are cleared one at a time before they are written.
@@ -130,7 +130,7 @@ function incomeArrays(input: BookInput): Pick<BookState, 'reinvested'> {
   const { growth, fills, initialValue, from, to } = input;
   if (growth.reinvestment !== 'index' || fills !== 'all') return { reinvested: null };
   const length = to - from + 1;
-  const memory = keptFloats(5 * length);
+  const memory = allocateKeptFloats(5 * length);
   const series = (place: number): Float64Array => memory.subarray(place * length, (place + 1) * length);
   const levels = { price: series(0), total: series(1), net: series(2) };
   for (const level of Object.values(levels)) level[0] = initialValue;

@@ -17,7 +17,7 @@ const removes = ({ events }: IndexDocument): boolean => events?.acquirer === 're
  * they convert into the acquirer instead.
  * @cost one pass over the universe per session with a merger
  */
-export function outsideMergers(composer: UniverseComposer, indexId: string): OutsideMergers | undefined {
+export function findOutsideMergers(composer: UniverseComposer, indexId: string): OutsideMergers | undefined {
   if (!removesMergers(composer.document(indexId))) return undefined;
   const sm = composer.market(indexId);
   const results = new Set<number>();

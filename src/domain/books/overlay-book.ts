@@ -1,7 +1,7 @@
 import type { OverlayPath } from '../overlays/overlay-type.js';
 import { overlayTypeOf, type OverlaySpec } from '../overlays/catalogue.js';
 import { driftOf, securitiesIn, type Book, type BookEvent, type BookOverlay } from './book.js';
-import { NOTHING_KEPT, wholeTransfers, type Transfers } from './transfers.js';
+import { NOTHING_KEPT, listTransfers, type Transfers } from './transfers.js';
 import { ordersOf, type EarlierOrders, type Layer } from './overlay-orders.js';
 import { partsOf } from './overlay-parts.js';
 import type { Compositions } from './compositions.js';
@@ -294,7 +294,7 @@ function driftAlong(
  */
 function transfersOf(layers: readonly Layer[], length: number): Pick<Book, 'transfers'> {
   const rows = layers.flatMap(({ book, places, shift, exposure, exchange }) => {
-    const transfers = wholeTransfers(book);
+    const transfers = listTransfers(book);
     if (transfers === undefined) return [];
     return Array.from(transfers.at, (p, i) => {
       const t = p - shift;

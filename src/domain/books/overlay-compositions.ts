@@ -1,10 +1,10 @@
 import { dayFrom, formatDay, type Day } from '../time/days.js';
 import { sourcesOf, type OverlayDocument } from '../documents/index-document.js';
 import { Refusal } from '../refusals/refusal.js';
-import { firstAtLeast, lastAtMost } from '../numbers/search.js';
+import { findFirstAtLeast, findLastAtMost } from '../numbers/search.js';
 import type { Book } from './book.js';
 import { compositionOnSessions } from './book-on-sessions.js';
-import { inForce, type Composer, type Composition, type Compositions } from './compositions.js';
+import { findInForce, type Composer, type Composition, type Compositions } from './compositions.js';
 import { heldAt, indexBook } from './index-run.js';
 
 /**
@@ -15,9 +15,9 @@ export function overlayCompositions(composer: Composer, document: OverlayDocumen
   const sources = sourcesOf(document).map((id) => composer.compositions(id));
   const treatment = composer.treatment(document.id);
   const sm = composer.market(document.id);
-  const last = lastAtMost(sm.sessions, until);
+  const last = findLastAtMost(sm.sessions, until);
   const begins = sources.map((source) => source.sm.sessions[source.first]!);
-  const first = firstAtLeast(sm.sessions, Math.max(dayFrom(document.base_date), ...begins));
+  const first = findFirstAtLeast(sm.sessions, Math.max(dayFrom(document.base_date), ...begins));
   if (first > last)
     throw new Refusal(
       'NO_DATA_IN_RANGE',
@@ -35,7 +35,7 @@ export function overlayCompositions(composer: Composer, document: OverlayDocumen
   };
   const book = indexBook({ compositions: own, to: last });
   const lists = sources.map(({ list, sm: of }) => (of === sm ? list : list.map(compositionOnSessions(of, sm))));
-  return { ...own, list: heldCompositions(book, lists, first), overlay: { ...own.overlay!, book } };
+  return { ...own, list: listHeldCompositions(book, lists, first), overlay: { ...own.overlay!, book } };
 }
 
 /**
@@ -43,7 +43,7 @@ export function overlayCompositions(composer: Composer, document: OverlayDocumen
  * weights.
  * @param first session on which it was first held; null if that is before the book
  */
-export function heldCompositions(
+export function listHeldCompositions(
   book: Book,
   lists: readonly (readonly Composition[])[],
   first: number | null,
@@ -51,7 +51,7 @@ export function heldCompositions(
   const { from, length, sm } = book;
   const taken = new Map<number, Omit<Composition, 'columns' | 'weights' | 'uncapped'>>();
   for (const list of lists) {
-    const begin = first === null ? undefined : inForce(list, first);
+    const begin = first === null ? undefined : findInForce(list, first);
     if (begin !== undefined) taken.set(from, { ...begin, date: sm.sessions[from]!, also: [], announced: null });
     for (const one of list) if (one.session > from && one.session < from + length) taken.set(one.session, one);
   }

@@ -2,11 +2,11 @@ import { periodsPerYear } from '../calendars/periods-per-year.js';
 import { civilOf, dayFrom, formatDay } from '../time/days.js';
 import { exchangeRates, majorUnit, pairOf, rateNotAboveZero, rateSeries } from '../market/exchange-rates.js';
 import { ratesOfSeries } from '../market/interest-rates.js';
-import { carriedCloses } from '../market/series.js';
+import { carryCloses } from '../market/series.js';
 import type { OverlayContext } from '../overlays/overlay-type.js';
 import { Refusal } from '../refusals/refusal.js';
 import { rebalanceDates } from '../schedule/schedule.js';
-import { lastAtMost } from '../numbers/search.js';
+import { findLastAtMost } from '../numbers/search.js';
 import type { Book, BookOverlay } from './book.js';
 import type { Compositions } from './compositions.js';
 
@@ -42,7 +42,7 @@ export function overlayContext(
       const series = sm.market.series?.get(id);
       if (series === undefined)
         throw missing(`The overlay ${document.id} needs the series ${id}, which the data does not contain.`, id);
-      const known = carriedCloses(series, days);
+      const known = carryCloses(series, days);
       const at = known.findIndex((value) => Number.isNaN(value));
       if (at >= 0)
         throw missing(
@@ -75,7 +75,7 @@ export function overlayContext(
         to: days.at(-1)!,
       });
       const resets = new Uint8Array(days.length);
-      for (const { session } of dates) resets[lastAtMost(days, session)] = 1;
+      for (const { session } of dates) resets[findLastAtMost(days, session)] = 1;
       return resets;
     },
   };

@@ -1,4 +1,4 @@
-import { movedOrder, type Book, type UnfilledOrder } from './book.js';
+import { moveOrder, type Book, type UnfilledOrder } from './book.js';
 
 /** Underlying book on the sessions of the overlay. */
 export interface Layer {
@@ -30,7 +30,7 @@ export function ordersOf(layers: readonly Layer[], value: Float64Array, earlier?
   let known = 0;
   return layers.flatMap(({ book, places, shift, exposure }) =>
     book.unfilled.flatMap((beneath) => {
-      const order = { ...movedOrder(beneath, -shift), slot: places[beneath.slot]! };
+      const order = { ...moveOrder(beneath, -shift), slot: places[beneath.slot]! };
       const { at, slot, filledAt, replacedAt } = order;
       if (at < -(earlier?.heldFor ?? 0)) return [];
       if (earlier !== undefined && at <= 0) return [{ ...earlier.orders[known++]!, slot, filledAt, replacedAt }];

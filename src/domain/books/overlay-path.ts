@@ -1,6 +1,6 @@
 import { isOverlayDocument, type IndexDocument, type OverlayDocument } from '../documents/index-document.js';
 import { textSpans } from '../documents/text-spans.js';
-import { lastAtMost } from '../numbers/search.js';
+import { findLastAtMost } from '../numbers/search.js';
 import { overlayTypeOf, type OverlaySpec } from '../overlays/catalogue.js';
 import type { OverlayPart, OverlayPath } from '../overlays/overlay-type.js';
 import type { SessionMarket } from '../market/session-market.js';
@@ -55,7 +55,7 @@ export function overlayPath(overlay: OverlayOn, beneath: Beneath): OverlayPath {
 
 function segmentsOf({ sm, first, document }: OverlayOn, to: number): Segment[] {
   const texts = textSpans(document, sm.calendar).flatMap(({ after, text }) => {
-    const session = Math.max(first, lastAtMost(sm.sessions, after));
+    const session = Math.max(first, findLastAtMost(sm.sessions, after));
     const { document: amended } = text;
     return session < to && isOverlayDocument(amended) ? [{ spec: amended.overlay, first: session }] : [];
   });

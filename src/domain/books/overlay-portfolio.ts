@@ -1,8 +1,8 @@
 import { refuseWithFindings } from '../refusals/refusal.js';
-import { heldAsOneFindings } from '../overlays/held-as-one.js';
+import { checkHeldAsOne } from '../overlays/held-as-one.js';
 import type { OverlayPath } from '../overlays/overlay-type.js';
 import type { BacktestPlan } from '../documents/backtest-plan.js';
-import { movedOrder, type Book, type BookEvent, type StoredFollow } from './book.js';
+import { moveOrder, type Book, type BookEvent, type StoredFollow } from './book.js';
 import { transfersFrom } from './transfers.js';
 import { pathBook } from './overlay-book.js';
 import type { EarlierOrders } from './overlay-orders.js';
@@ -151,13 +151,13 @@ interface ResumedSpan {
 }
 
 /** Computes the portfolio over later sessions from the overlay's book on those sessions. */
-export function resumedOverlayPortfolio(book: Book, span: ResumedSpan): Book {
+export function resumeOverlayPortfolio(book: Book, span: ResumedSpan): Book {
   const { plan, rebalances, stored, first, levelAtStart } = span;
   const { from, length } = book;
   const heldFor = from - first;
   const { value: level, exposure, orders = [] } = stored;
   if (exposure !== undefined) {
-    const resumed = { exposure, heldFor, orders: orders.map((order) => movedOrder(order, -heldFor)) };
+    const resumed = { exposure, heldFor, orders: orders.map((order) => moveOrder(order, -heldFor)) };
     return strategyBook(book, { plan, from, to: from + length - 1, rebalances, level, resumed });
   }
   const { initial_capital: capital } = plan.request;
@@ -188,6 +188,6 @@ export function resumedOverlayPortfolio(book: Book, span: ResumedSpan): Book {
 export function assertHeldAsOne({ request, strategy, indexId }: BacktestPlan): void {
   const { transaction_cost_bps: transactionCostBps } = request;
   const hasConstraints = strategy?.constraints !== undefined;
-  const findings = heldAsOneFindings({ indexId, transactionCostBps, hasConstraints });
+  const findings = checkHeldAsOne({ indexId, transactionCostBps, hasConstraints });
   if (findings.length > 0) throw refuseWithFindings('request', findings);
 }

@@ -1,11 +1,11 @@
 import { textsOf } from '../documents/amended-texts.js';
 import type { Finding } from '../refusals/findings.js';
 import type { Day } from '../time/days.js';
-import { inForce, isReview, type Composer, type Composition } from './compositions.js';
+import { findInForce, isReview, type Composer, type Composition } from './compositions.js';
 import { exitFast } from './fast-changes.js';
-import { createWatch, hasMemberChanges, refill, withoutReviews } from './member-changes.js';
+import { createWatch, hasMemberChanges, refill, removeReviews } from './member-changes.js';
 import { bookOf, type Standing, type Watch } from './member-watch.js';
-import { areAnnounced, dueOn, nextRebalances } from './next-rebalance.js';
+import { areAnnounced, toDueRebalance, findNextRebalances } from './next-rebalance.js';
 
 /** An index at the close of a session. */
 interface IndexAtClose {
@@ -26,7 +26,7 @@ export interface PendingComposition {
  * Returns the change between reviews that takes effect at the close of a session, or else the next announced one.
  * @param composer has no data after the session
  */
-export function pendingChange(composer: Composer, at: IndexAtClose): PendingComposition | undefined {
+export function findPendingChange(composer: Composer, at: IndexAtClose): PendingComposition | undefined {
   const { indexId, session, list } = at;
   if (!hasMemberChanges(composer, indexId) || list.length === 0) return undefined;
   const latest = list.at(-1)!;
@@ -39,26 +39,26 @@ export function pendingChange(composer: Composer, at: IndexAtClose): PendingComp
 
 function announcedExit(composer: Composer, at: IndexAtClose): PendingComposition | undefined {
   const { indexId, session, list } = at;
-  const { amendment = 0 } = inForce(list.filter(isReview), session) ?? {};
+  const { amendment = 0 } = findInForce(list.filter(isReview), session) ?? {};
   const document = composer.document(indexId);
   const text = textsOf(document)[amendment]!;
   const { fast_exit: exit } = text.document.events ?? {};
   if (exit === undefined) return undefined;
   const sm = composer.market(indexId);
   const day = sm.sessions[session]!;
-  const next = nextRebalances({ ...withoutReviews(text.document), rebalance: exit.schedule }, sm, day + 1);
+  const next = findNextRebalances({ ...removeReviews(text.document), rebalance: exit.schedule }, sm, day + 1);
   const [due] = next;
   if (due === undefined || !areAnnounced(next, day)) return undefined;
-  const [review] = nextRebalances(document, sm, day + 1);
+  const [review] = findNextRebalances(document, sm, day + 1);
   if (review !== undefined && review.session <= due.session) return undefined; // It decides the constituents first.
-  const watch: Watch = { ...watchAt(composer, at, amendment), exits: [dueOn(sm, session, due)] };
+  const watch: Watch = { ...watchAt(composer, at, amendment), exits: [toDueRebalance(sm, session, due)] };
   const standing: Standing = { at: watch.first - 1, book: null, uncapped: null, unit: null };
   const composition = exitFast(watch, { standing, book: bookOf(watch, standing, session), session });
   return composition && { effective: due.session, composition };
 }
 
 /** Returns the pending composition of a review, with replacements for securities that left since it was decided. */
-export function withReplacements(
+export function addReplacements(
   composer: Composer,
   at: IndexAtClose,
   composition: Composition,

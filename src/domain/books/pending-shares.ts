@@ -4,7 +4,7 @@ import type { SessionMarket } from '../market/session-market.js';
 import type { Targets } from './book.js';
 import { indexTerms } from './index-run.js';
 import type { OutsideMergers } from './merger-key.js';
-import { ownEnd } from './resumed-book.js';
+import { requireOwnEnd } from './resumed-book.js';
 import type { SecurityCounts } from './security-counts.js';
 import { shareChangeTerms } from './share-changes.js';
 import { simulateBook } from './simulate-book.js';
@@ -39,7 +39,7 @@ export interface PendingShares {
  * weight.
  * @cost O((session - pricing) N)
  */
-export function pendingShares(
+export function computePendingShares(
   { sm, document, treatment, outside, pricing, session }: PendingInput,
   targets: Omit<Targets, 'session'>,
 ): PendingShares {
@@ -61,6 +61,6 @@ export function pendingShares(
     fills: 'all',
     isBrief: true,
   });
-  const { held, weights, value, divisor, counts } = ownEnd(book);
+  const { held, weights, value, divisor, counts } = requireOwnEnd(book);
   return { columns: held, weights, growth: value * divisor, ...(counts === undefined ? {} : { counts }) };
 }

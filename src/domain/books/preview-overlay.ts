@@ -3,7 +3,7 @@ import { dayFrom, type Day } from '../time/days.js';
 import { sessionWithData } from './due-rebalances.js';
 import type { Composer } from './compositions.js';
 import { heldAt } from './index-run.js';
-import { knownCompositions, noRebalanceUntil } from './known-compositions.js';
+import { composeKnown, refuseBeforeFirstRebalance } from './known-compositions.js';
 import type { ExposureStep } from '../overlays/overlay-type.js';
 import type { SessionMarket } from '../market/session-market.js';
 
@@ -22,11 +22,11 @@ export interface OverlayPreview {
 
 /** @throws Refusal NO_DATA_AT_DATE before the overlay begins, and refusals of the underlying indices */
 export function previewOverlay(composer: Composer, document: OverlayDocument, asOf: Day): OverlayPreview {
-  const compositions = knownCompositions(composer, document.id);
+  const compositions = composeKnown(composer, document.id);
   const sm = composer.market(document.id);
   const session = sessionWithData(sm, asOf);
   if (compositions === undefined || session < compositions.first)
-    throw noRebalanceUntil(`The overlay ${document.id}`, document, asOf);
+    throw refuseBeforeFirstRebalance(`The overlay ${document.id}`, document, asOf);
   const book = compositions.overlay!.book!; // composed as an overlay
   const exposure = book.overlay?.explain?.(session - book.from);
   return { document, sm, session, ...heldAt(book, session), ...(exposure ? { exposure } : {}) };
@@ -49,9 +49,9 @@ export function previewFirstOverlay({ composerUntil, document }: FirstOverlayPre
   for (let span = FIRST_SPAN; ; span *= 4) {
     const until = Math.min(Math.max(...bases) + span, last);
     const composer = composerUntil(until);
-    const compositions = knownCompositions(composer, document.id);
+    const compositions = composeKnown(composer, document.id);
     if (compositions !== undefined)
       return previewOverlay(composer, document, compositions.sm.sessions[compositions.first]!);
-    if (until === last) throw noRebalanceUntil(`The overlay ${document.id}`, document, last);
+    if (until === last) throw refuseBeforeFirstRebalance(`The overlay ${document.id}`, document, last);
   }
 }

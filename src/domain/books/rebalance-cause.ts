@@ -7,10 +7,10 @@ import type { SessionMarket } from '../market/session-market.js';
 import { Refusal } from '../refusals/refusal.js';
 import { noticeSessions } from '../schedule/review-dates.js';
 import { rebalanceDates } from '../schedule/schedule.js';
-import { firstAtLeast } from '../numbers/search.js';
+import { findFirstAtLeast } from '../numbers/search.js';
 import type { RebalanceCause } from '../schedule/rebalance-causes.js';
 import { changesMembers } from '../documents/events-spec.js';
-import { pendingChange } from './pending-changes.js';
+import { findPendingChange } from './pending-changes.js';
 import { isWatched } from './rule-on.js';
 import type { Composer } from './compositions.js';
 
@@ -31,7 +31,7 @@ export function causeOn(composer: Composer, indexId: string, session: number): R
     const own = list.find(({ cause, decision }) => cause !== undefined && decision === session)?.cause;
     if (own !== undefined) return own;
     if (called?.session === session) return 'breach';
-    const pending = pendingChange(composer, { indexId, session, list })?.composition;
+    const pending = findPendingChange(composer, { indexId, session, list })?.composition;
     return pending?.decision === session ? (pending.cause ?? null) : null;
   } catch (thrown) {
     if (thrown instanceof Refusal) return null;
@@ -52,9 +52,9 @@ export function reviewsDecidedOn(
   session: number,
 ): readonly DecidedReview[] {
   const day = sessions[session]!;
-  const at = firstAtLeast(calendar.sessions, day);
+  const at = findFirstAtLeast(calendar.sessions, day);
   const baseDay = dayFrom(document.base_date);
-  const base = calendar.sessions[firstAtLeast(calendar.sessions, baseDay)];
+  const base = calendar.sessions[findFirstAtLeast(calendar.sessions, baseDay)];
   const texts = textsOf(document);
   const reviews = texts.flatMap((text, k) =>
     reviewsOf(text.document).map((review) => ({

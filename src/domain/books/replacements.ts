@@ -65,7 +65,7 @@ export function replacementsOf({ rule, before, decision, found, left }: Replaced
   return found.map(({ column, rank }, k) => ({
     rule,
     entered: column,
-    left: left[k]!, // No more are found than left.
+    left: left[k]!, // At most as many are found as have left.
     decision,
     ranked,
     rank,
@@ -100,7 +100,7 @@ export interface EnteringInput {
  * Returns the composition of an index after a close at which securities enter between reviews. Other constituents keep
  * their shares. A security enters with its own market value, or with the weight of the security that it replaces.
  */
-export function enteringComposition(input: EnteringInput): Composition {
+export function composeEntering(input: EnteringInput): Composition {
   const { composer, indexId, session, decision, cause, before, held, uncapped, worth, swaps } = input;
   const { columns, weights, grown } = entered(input, { ...held, worth, cap: before.cap });
   const ofUncapped =

@@ -1,4 +1,4 @@
-import { movedOrder, type Book, type BookEnd, type BookResume, type BriefEnd } from './book.js';
+import { moveOrder, type Book, type BookEnd, type BookResume, type BriefEnd } from './book.js';
 
 /** Stored book, with its first session and its columns. */
 export interface StoredBook extends BriefEnd {
@@ -6,30 +6,33 @@ export interface StoredBook extends BriefEnd {
   readonly columns: Int32Array;
 }
 
-export function storedBook(book: Book): StoredBook {
+export function toStoredBook(book: Book): StoredBook {
   return { ...briefEnd(book), first: book.from, columns: book.columns };
 }
 
 /** Extends a stored book by the sessions after it. */
-export function storedAfter(before: StoredBook, book: Book): StoredBook {
+export function extendStoredBook(before: StoredBook, book: Book): StoredBook {
   const shift = book.from - before.first;
-  const { orders, ...end } = storedBook(book);
-  return { ...end, first: before.first, orders: orders.map((order) => movedOrder(order, shift)) };
+  const { orders, ...end } = toStoredBook(book);
+  return { ...end, first: before.first, orders: orders.map((order) => moveOrder(order, shift)) };
 }
 
 /** Resumes a stored book from a session, to which its orders become relative. */
 export function resumeOf({ end, first, columns, orders }: StoredBook, from: number): BookResume {
   const shift = from - first;
-  return { end, first, columns, orders: orders.map((order) => movedOrder(order, -shift)) };
+  return { end, first, columns, orders: orders.map((order) => moveOrder(order, -shift)) };
 }
 
 /** Returns the state of a book that is simulated only for its levels. */
 export function briefEnd(book: Book): BriefEnd {
-  return { end: ownEnd(book), orders: book.unfilled.map((order) => ({ ...order, slot: book.columns[order.slot]! })) };
+  return {
+    end: requireOwnEnd(book),
+    orders: book.unfilled.map((order) => ({ ...order, slot: book.columns[order.slot]! })),
+  };
 }
 
 /** Returns the end state of a book that follows no other. */
-export function ownEnd({ end }: Pick<Book, 'end'>): BookEnd {
+export function requireOwnEnd({ end }: Pick<Book, 'end'>): BookEnd {
   if ('held' in end) return end;
   throw new Error('a book that follows another has no separate holdings');
 }

@@ -1,5 +1,5 @@
 import type { Day } from '../time/days.js';
-import { growingFloats, growingIntegers, type GrowingNumbers } from '#base/memory/growing-numbers.js';
+import { createGrowingFloats, createGrowingIntegers, type GrowingNumbers } from '#base/memory/growing-numbers.js';
 import { countTimeline, type CountTimeline } from './count-timeline.js';
 import type { SessionMarket } from '../market/session-market.js';
 import type { Series } from '../datapoints/series.js';
@@ -89,10 +89,10 @@ export function openCounts({ sm, from, to, shareChanges: terms }: CountedBook, c
     values: new Float64Array(slots),
     factors: { places: new Int32Array(slots), values: new Float64Array(slots), count: 0 },
     changes: {
-      session: growingIntegers(),
-      column: growingIntegers(),
-      before: growingFloats(),
-      after: growingFloats(),
+      session: createGrowingIntegers(),
+      column: createGrowingIntegers(),
+      before: createGrowingFloats(),
+      after: createGrowingFloats(),
       latest: -1,
     },
   };
@@ -122,7 +122,7 @@ export function forgetCounts({ shareCounts: counts }: Counted, slot: number): vo
 }
 
 /** Returns the counts of the holdings. */
-export function heldCounts({ shareCounts: counts, columns, held, count }: Counted): HeldCounts | undefined {
+export function selectHeldCounts({ shareCounts: counts, columns, held, count }: Counted): HeldCounts | undefined {
   if (counts === null) return undefined;
   const of = (values: Float64Array): Float64Array => Float64Array.from({ length: count }, (_, k) => values[held[k]!]!);
   return {

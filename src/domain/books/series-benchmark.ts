@@ -5,7 +5,7 @@ import { isRateHeld, pairOf } from '../market/exchange-rates.js';
 import type { MarketData } from '../market/market-data.js';
 import type { PriceSeries } from '../market/series.js';
 import { Refusal } from '../refusals/refusal.js';
-import { firstAtLeast, lastAtMost } from '../numbers/search.js';
+import { findFirstAtLeast, findLastAtMost } from '../numbers/search.js';
 
 type InCurrency = Pick<IndexDocument, 'currency'>;
 
@@ -41,9 +41,9 @@ export function assertAboveZero(
   { isSession }: Pick<Calendar, 'isSession'>,
   { start, end }: SeriesOn['range'],
 ): void {
-  const last = lastAtMost(days, end);
-  for (let at = firstAtLeast(days, start); at <= last; at++)
-    if (closes[at]! <= 0 && isSession(days[at]!)) throw notAboveZero(identifier, closes[at]!, days[at]!);
+  const last = findLastAtMost(days, end);
+  for (let at = findFirstAtLeast(days, start); at <= last; at++)
+    if (closes[at]! <= 0 && isSession(days[at]!)) throw refuseNotAboveZero(identifier, closes[at]!, days[at]!);
 }
 
 interface SeriesOn {
@@ -53,7 +53,7 @@ interface SeriesOn {
 }
 
 /** Returns the refusal of a value from which no growth can be computed. */
-export const notAboveZero = (identifier: string, close: number, day: Day): Refusal =>
+export const refuseNotAboveZero = (identifier: string, close: number, day: Day): Refusal =>
   new Refusal(
     'NUMERIC_FAILURE',
     `The benchmark ${identifier} is ${close} on ${formatDay(day)}; a benchmark level must be greater than 0.`,

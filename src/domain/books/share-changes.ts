@@ -1,9 +1,9 @@
 import { priceSessions } from '../documents/stale-sessions.js';
 import { shareCounts } from '../datapoints/share-counts.js';
 import type { IndexDocument, TreatmentSpec } from '../documents/index-document.js';
-import { countedShares } from '../documents/share-terms.js';
+import { findCountedShares } from '../documents/share-terms.js';
 import { shareFactor } from '../index-mathematics/adjusted-close.js';
-import { carriedUnder } from '../index-mathematics/growth.js';
+import { findCarriedUnder } from '../index-mathematics/growth.js';
 import { effectAt } from '../index-mathematics/session-effects.js';
 import { textSpans } from '../documents/text-spans.js';
 import type { SessionMarket } from '../market/session-market.js';
@@ -33,7 +33,7 @@ function followedUnder({ events, pipeline }: IndexDocument): {
   readonly counted: 'all' | 'float' | null;
   readonly threshold: number;
 } {
-  const counted = events?.share_changes === 'effective' ? countedShares(pipeline?.weighting) : null;
+  const counted = events?.share_changes === 'effective' ? findCountedShares(pipeline?.weighting) : null;
   return { counted, threshold: counted === null ? Infinity : events!.threshold };
 }
 
@@ -167,7 +167,7 @@ function scaleCounts({ shareCounts: counts, effects, slotOf, isHeld, sm }: BookS
     const column = columns[e]!;
     const slot = slotOf[column]!;
     if (slot < 0 || isHeld[slot] !== 1) continue;
-    const before = carriedUnder(sm, effects, session - 1, column);
+    const before = findCarriedUnder(sm, effects, session - 1, column);
     counts!.adopted[slot]! *= shareFactor(effectAt(effects, e), before, effects.termsAt(session));
   }
 }

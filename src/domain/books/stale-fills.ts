@@ -96,7 +96,7 @@ export function countStale(
 }
 
 /** Returns a warning with the number of stale fills; empty if there are none. */
-export function staleFindings({ fills, rebalances }: StaleCount): Finding[] {
+export function reportStaleFills({ fills, rebalances }: StaleCount): Finding[] {
   if (fills === 0) return [];
   const [trades, were] = fills === 1 ? ['trade', 'was'] : ['trades', 'were'];
   const dates = rebalances === 1 ? '1 rebalance' : `${rebalances} rebalances`;

@@ -1,4 +1,4 @@
-import { staleSessions } from '../documents/stale-sessions.js';
+import { countStaleSessions } from '../documents/stale-sessions.js';
 import { formatDay } from '../time/days.js';
 import type { Finding } from '../refusals/findings.js';
 import { hasLeft } from '../market/has-left.js';
@@ -8,7 +8,7 @@ import type { RebalanceSpec } from '../schedule/rebalance-spec.js';
 import { weightMoved } from './weight-moved.js';
 import type { Decided, Undecided } from './decider.js';
 import { isEqual } from '../numbers/number-types.js';
-import { pendingShares, type PendingInput, type PendingShares } from './pending-shares.js';
+import { computePendingShares, type PendingInput, type PendingShares } from './pending-shares.js';
 import { takeOver } from './proceeds.js';
 import { countsOn, shareChangeTerms } from './share-changes.js';
 import type { DueRebalance } from './due-rebalances.js';
@@ -77,7 +77,7 @@ function takeShares(
   const following = shareChangeTerms(index);
   const counts = following && countsOn(following, pricing, columns);
   const counted = counts === undefined ? {} : { counts };
-  const taken = pendingShares(pending, { columns, weights, ...counted });
+  const taken = computePendingShares(pending, { columns, weights, ...counted });
   if (taken.columns.length === 0) return undefined;
   const isUncapped = isEqual(weights, uncapped);
   const { pricing: _pricing, ...dates } = timing;
@@ -88,7 +88,7 @@ function takeShares(
     weights: taken.weights,
     uncapped: isUncapped
       ? taken.weights
-      : sameColumns(pendingShares(pending, { columns, weights: uncapped, ...counted }), taken),
+      : haveSameColumns(computePendingShares(pending, { columns, weights: uncapped, ...counted }), taken),
     targets: { columns: decided.columns, weights: decided.weights, uncapped: decided.uncapped },
     cap,
     capped: capped.filter((column) => taken.columns.includes(column)),
@@ -100,7 +100,7 @@ function takeShares(
   };
 }
 
-export function sameColumns(
+export function haveSameColumns(
   { columns, weights }: Pick<PendingShares, 'columns' | 'weights'>,
   { columns: wanted }: Pick<PendingShares, 'columns'>,
 ): Float64Array {
@@ -132,7 +132,7 @@ function withoutLeavers(
   { decision, session }: Pick<DueRebalance, 'decision' | 'session'>,
 ): Decided | undefined {
   const { columns, weights, uncapped, cap, capped, basket: _basket, ...rest } = decided;
-  const isGone = (column: number): boolean => hasLeft(sm, session, column, staleSessions(treatment));
+  const isGone = (column: number): boolean => hasLeft(sm, session, column, countStaleSessions(treatment));
   const hasLeavers = decision !== session && columns.some(isGone);
   const staying = hasLeavers ? columns.filter((column) => !isGone(column)) : columns;
   if (staying.length === 0) return undefined;
@@ -164,7 +164,7 @@ interface Undone {
 }
 
 /** Returns the reason why an index is empty at its start: the refusal of the decider, if any. */
-export function emptyIndex(indexId: string, sm: SessionMarket, { rebalance, decision }: Undone): Refusal {
+export function refuseEmptyIndex(indexId: string, sm: SessionMarket, { rebalance, decision }: Undone): Refusal {
   const first = `The index ${indexId} has no composition on its first date ${formatDay(sm.sessions[rebalance.session]!)}`;
   const explained = decision.kind === 'decided' ? undefined : decision.explain?.();
   if (explained !== undefined) return new Refusal(explained.code, `${first}: ${explained.message}`, explained.detail);
@@ -173,7 +173,7 @@ export function emptyIndex(indexId: string, sm: SessionMarket, { rebalance, deci
   });
 }
 
-export function heldFinding(rebalance: DueRebalance, decision: Decided | Undecided): Finding {
+export function reportHeld(rebalance: DueRebalance, decision: Decided | Undecided): Finding {
   return {
     severity: 'warning',
     code: 'REBALANCE_HELD',

@@ -1,4 +1,4 @@
-import { keptMemory } from '#base/memory/kept-memory.js';
+import { allocateKeptMemory } from '#base/memory/kept-memory.js';
 import type { Book, BookEvent } from './book.js';
 
 /** Reasons for a trade. */
@@ -33,7 +33,7 @@ export function tradesOf(book: Book): Trades {
     (sum, { conversions, exits, fills }) => sum + names + 2 * conversions.length + exits.length + fills.length,
     0,
   );
-  const memory = keptMemory(18 * most); // Daily trades take some 20 MB, which the collector should not count as garbage.
+  const memory = allocateKeptMemory(18 * most); // Daily trades take some 20 MB, which the collector should not count as garbage.
   const trades: MutableTrades = {
     count: 0,
     notional: new Float64Array(memory, 0, most),
@@ -95,7 +95,7 @@ function add(trades: MutableTrades, { at, reason, isFree }: TradeKind, { slot, n
   trades.isFree[position] = isFree;
 }
 
-/** Returns the money of securities that left or entered without a trade, [H]; null if there are none. */
+/** Returns the value of securities that left or entered without a trade, [H]; null if there are none. */
 function movedMoney(event: BookEvent, names: number): Float64Array | null {
   if (event.exits.length === 0 && event.conversions.length === 0) return null;
   const money = new Float64Array(names);

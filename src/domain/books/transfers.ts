@@ -1,4 +1,4 @@
-import { firstAtLeast } from '../numbers/search.js';
+import { findFirstAtLeast } from '../numbers/search.js';
 
 /** Changes of weights that do not come from prices, as fractions of the value at the previous close, by session. */
 export interface Transfers {
@@ -22,8 +22,8 @@ export interface Transfers {
 
 /** Returns the transfers after a position, relative to it. */
 export function transfersFrom({ at, slot, dividends, moved, keptAt, kept }: Transfers, first: number): Transfers {
-  const begin = firstAtLeast(at, first + 1);
-  const beginKept = firstAtLeast(keptAt, first + 1);
+  const begin = findFirstAtLeast(at, first + 1);
+  const beginKept = findFirstAtLeast(keptAt, first + 1);
   return {
     keptAt: keptAt.slice(beginKept).map((t) => t - first),
     kept: kept.slice(beginKept),
@@ -53,7 +53,7 @@ const wholes = new WeakMap<Transfers, Transfers>();
  * Returns the transfers of a book, with a row for each security that kept only a part of its weight. @cost O(H) for
  * each change, once
  */
-export function wholeTransfers(book: Transferring): Transfers | undefined {
+export function listTransfers(book: Transferring): Transfers | undefined {
   const { transfers } = book;
   if (transfers === undefined || transfers.keptAt.length === 0) return transfers;
   const known = wholes.get(transfers) ?? spreadTransfers(book, transfers);

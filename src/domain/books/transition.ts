@@ -1,10 +1,10 @@
 import { isEqual } from '../numbers/number-types.js';
-import { asDecided, type Composition, type Leg, type LegPair, type Transition } from './compositions.js';
+import { restoreDecided, type Composition, type Leg, type LegPair, type Transition } from './compositions.js';
 import type { SecurityCounts } from './security-counts.js';
 import type { DueRebalance } from './due-rebalances.js';
-import { pendingShares } from './pending-shares.js';
+import { computePendingShares } from './pending-shares.js';
 import { weightMoved } from './weight-moved.js';
-import { sameColumns, type TakingIndex } from './take-effect.js';
+import { haveSameColumns, type TakingIndex } from './take-effect.js';
 
 /** Whole rebalance at the first close of its phase. */
 export interface WholeRebalance {
@@ -37,7 +37,7 @@ export function beginPhase(index: TakingIndex, due: DueRebalance, { before, whol
     ...countsIn(whole),
   });
   const isCapped = !isEqual(before.weights, before.uncapped) || !isEqual(whole.weights, whole.uncapped);
-  const targets = asDecided(whole);
+  const targets = restoreDecided(whole);
   return mix({ ...whole, targets }, due, {
     applied: { held: held(before.weights), target: target(whole.weights) },
     ...(isCapped ? { uncapped: { held: held(before.uncapped), target: target(whole.uncapped) } } : {}),
@@ -90,7 +90,7 @@ function keepingWeights({ columns, weights }: Leg, { columns: staying, counts }:
  */
 export function advanced(index: Omit<TakingIndex, 'weightsAs'>, { value, ...leg }: Leg, from: number, to: number): Leg {
   if (from === to) return { ...leg, value };
-  const { growth, ...taken } = pendingShares({ ...index, pricing: from, session: to }, leg);
+  const { growth, ...taken } = computePendingShares({ ...index, pricing: from, session: to }, leg);
   return { ...taken, value: value * growth };
 }
 
@@ -120,7 +120,7 @@ function mix(like: Composition, due: DueRebalance, transition: Transition): Comp
   const { applied, uncapped = applied, isBasket } = transition;
   const { columns, weights, value } = mixOf(applied, fraction);
   const { basket: _basket, transition: _transition, worth: _worth, counts: ofLike, ...rest } = like;
-  const raw = uncapped === applied ? weights : sameColumns(mixOf(uncapped, fraction), { columns });
+  const raw = uncapped === applied ? weights : haveSameColumns(mixOf(uncapped, fraction), { columns });
   return {
     ...rest,
     ...due,

@@ -10,7 +10,7 @@ import { exchangeRates } from '../market/exchange-rates.js';
 import type { Day } from '../time/days.js';
 import type { MarketData, Membership } from '../market/market-data.js';
 import { panelRow, type SessionMarket } from '../market/session-market.js';
-import { lastAtMost } from '../numbers/search.js';
+import { findLastAtMost } from '../numbers/search.js';
 import type { Composer } from './compositions.js';
 
 /** Returns membership spells in the universes of a market, searched once per universe. */
@@ -44,7 +44,7 @@ export function universeOn(
   if (isOverlayDocument(document)) {
     const day = composer.market(indexId).sessions[session]!;
     const beneath = sourcesOf(document).flatMap((id) => {
-      const known = lastAtMost(composer.market(id).sessions, day);
+      const known = findLastAtMost(composer.market(id).sessions, day);
       return known < 0 ? [] : [...composer.universe(id, known)];
     });
     return Int32Array.from(new Set(beneath)).toSorted();
@@ -78,7 +78,7 @@ export function universeMembers(
 }
 
 /** Keeps the columns that can be bought on a session. */
-export function priceableOn(sm: SessionMarket, session: number, columns: Int32Array, staleMax: number): Int32Array {
+export function selectPriceable(sm: SessionMarket, session: number, columns: Int32Array, staleMax: number): Int32Array {
   return columns.filter(
     (column) => !sm.isSilent(session, column, staleMax) && sm.isPriceable(session, column, staleMax),
   );
@@ -119,7 +119,7 @@ function membersOn(input: MembersInput, universe: UniverseSpec, indexAs: 'inForc
       break;
     case 'index': {
       const parentId = universe.id!;
-      const session = lastAtMost(composer.market(parentId).sessions, day);
+      const session = findLastAtMost(composer.market(parentId).sessions, day);
       // Before its first composition takes effect, the decided composition counts, because both indices may begin on
       // the same day with the same notice.
       const result = composer[indexAs](parentId, session) ?? composer.decidedOn(parentId, session);

@@ -1,6 +1,6 @@
 import { headroomOf } from '../compliance/breach-watch.js';
 import { TOLERANCE } from '../compliance/measure.js';
-import { datedFindings, type Finding } from '../refusals/findings.js';
+import { dateFindings, type Finding } from '../refusals/findings.js';
 import { formatDay } from '../time/days.js';
 import { ruleOn } from './rule-on.js';
 import type { Composer, Composition } from './compositions.js';
@@ -9,7 +9,7 @@ import type { Composer, Composition } from './compositions.js';
  * Returns a warning if decided weights break the rule whose breaches trigger rebalances, because such a rebalance does
  * not end the breach.
  */
-export function unkeptLimit(composer: Composer, indexId: string, composition: Composition): Finding[] {
+export function warnOfUnkeptLimit(composer: Composer, indexId: string, composition: Composition): Finding[] {
   const { columns, weights, date, session } = composition;
   const rule = ruleOn(composer, indexId, composer.market(indexId).sessions[session]! + 1);
   if (rule === null) return [];
@@ -20,5 +20,5 @@ export function unkeptLimit(composer: Composer, indexId: string, composition: Co
   const beyond = Number((-headroom * 100).toPrecision(6));
   const message = `The weights decided for ${formatDay(date)} are beyond ${rule} by ${beyond} percentage points: the rebalance does not end the breach.`;
   const path = 'pipeline.treatment.on_breach';
-  return datedFindings([{ severity: 'warning', code: 'LIMIT_NOT_KEPT', message, path }], date);
+  return dateFindings([{ severity: 'warning', code: 'LIMIT_NOT_KEPT', message, path }], date);
 }

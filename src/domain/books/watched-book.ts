@@ -3,7 +3,7 @@ import type { Book } from './book.js';
 import type { Composer, Composition } from './compositions.js';
 import type { DueRebalance } from './due-rebalances.js';
 import { indexTargets, indexTerms } from './index-run.js';
-import { resumeOf, storedAfter, storedBook, type StoredBook } from './resumed-book.js';
+import { resumeOf, extendStoredBook, toStoredBook, type StoredBook } from './resumed-book.js';
 import { shareChangeTerms } from './share-changes.js';
 import { simulateBook } from './simulate-book.js';
 
@@ -60,5 +60,5 @@ export function bookUntil(
 }
 
 /** Returns a book at the end of the sessions that were simulated last. */
-export const storedUntil = (before: StoredBook | null, book: Book): StoredBook =>
-  before === null ? storedBook(book) : storedAfter(before, book);
+export const extendStoredUntil = (before: StoredBook | null, book: Book): StoredBook =>
+  before === null ? toStoredBook(book) : extendStoredBook(before, book);

@@ -2,7 +2,7 @@ import type { Calendar } from '../calendars/calendar.js';
 import { dayFrom, formatDay, type Day } from '../time/days.js';
 import type { IndexDocument } from '../documents/index-document.js';
 import { Refusal } from '../refusals/refusal.js';
-import { firstAtLeast, lastAtMost } from '../numbers/search.js';
+import { findFirstAtLeast, findLastAtMost } from '../numbers/search.js';
 import type { ResolvedRequest } from '../documents/backtest-plan.js';
 
 /** Requested range of a backtest, and the part that calendar and store cover. */
@@ -37,7 +37,7 @@ export interface RangeInput {
  * @throws Refusal CALENDAR_NOT_COVERED; RANGE_TOO_SHORT for fewer than two sessions; NO_DATA_IN_RANGE if the store has
  *   no price in the range
  */
-export function requestedRange({ document, calendar, dates, request }: RangeInput): RequestedRange {
+export function checkRequestedRange({ document, calendar, dates, request }: RangeInput): RequestedRange {
   const base = dayFrom(document.base_date);
   const start = request.start === null ? base : Math.max(base, dayFrom(request.start));
   const datasetStart = dates[0];
@@ -63,7 +63,7 @@ export function requestedRange({ document, calendar, dates, request }: RangeInpu
   const held = `The data contains prices from ${formatDay(datasetStart)} to ${formatDay(datasetEnd)}`;
   const startsAfterData = () => new Refusal('NO_DATA_IN_RANGE', `${held}; the ${started} is after them.`);
   if (request.end === null && start > datasetEnd) throw startsAfterData();
-  const open = firstAtLeast(calendar.sessions, end + 1) - firstAtLeast(calendar.sessions, start);
+  const open = findFirstAtLeast(calendar.sessions, end + 1) - findFirstAtLeast(calendar.sessions, start);
   if (open < SESSIONS_MIN) throw tooShort(`${asked} contains ${open}`, open);
   if (end < datasetStart) throw new Refusal('NO_DATA_IN_RANGE', `${held}; the end ${formatDay(end)} is before them.`);
   if (start > datasetEnd) throw startsAfterData();
@@ -108,10 +108,10 @@ function sessionsWithin(
   dates: Int32Array,
   { from, to }: { readonly from: Day; readonly to: Day },
 ): number {
-  let first = firstAtLeast(dates, from);
-  let last = lastAtMost(dates, to);
+  let first = findFirstAtLeast(dates, from);
+  let last = findLastAtMost(dates, to);
   while (first <= last && !isSession(dates[first]!)) first++;
   while (last >= first && !isSession(dates[last]!)) last--;
   if (first > last) return 0;
-  return lastAtMost(sessions, dates[last]!) - firstAtLeast(sessions, dates[first]!) + 1;
+  return findLastAtMost(sessions, dates[last]!) - findFirstAtLeast(sessions, dates[first]!) + 1;
 }

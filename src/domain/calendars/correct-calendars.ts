@@ -1,8 +1,8 @@
-import { lastAtMost } from '../numbers/search.js';
+import { findLastAtMost } from '../numbers/search.js';
 import { dayFrom, formatDay, type Day } from '../time/days.js';
 import type { ExchangeCalendar, ExchangeCalendars } from './calendars.js';
 import type { RecordedClosures, SessionChange, VersionedClosures } from './closures.js';
-import { closingAt, type TradingHours } from './trading-hours.js';
+import { closeHoursAt, type TradingHours } from './trading-hours.js';
 
 /** Returns calendars with recorded changes applied. */
 export function correctCalendars(calendars: ExchangeCalendars, closures: RecordedClosures): ExchangeCalendars {
@@ -45,7 +45,7 @@ function correctCalendar(calendar: ExchangeCalendar, recorded: VersionedClosures
     earlyCloses,
     isSession,
     hoursOn(day) {
-      const hours = isSession(day) ? usualHoursOn(calendar, day) : undefined;
+      const hours = isSession(day) ? findUsualHours(calendar, day) : undefined;
       const change = byDay.get(day);
       return hours && change ? changedHours(hours, change) : hours;
     },
@@ -53,13 +53,13 @@ function correctCalendar(calendar: ExchangeCalendar, recorded: VersionedClosures
 }
 
 /** Returns the hours by the rules; for a day without a session, the hours of the previous session. */
-export const usualHoursOn = (
+export const findUsualHours = (
   { hoursOn, sessions }: Pick<ExchangeCalendar, 'hoursOn' | 'sessions'>,
   day: Day,
-): TradingHours | undefined => hoursOn(day) ?? hoursOn(sessions[lastAtMost(sessions, day)] ?? day);
+): TradingHours | undefined => hoursOn(day) ?? hoursOn(sessions[findLastAtMost(sessions, day)] ?? day);
 
 function changedHours(usual: TradingHours, { opens, closes }: SessionChange): TradingHours {
-  const hours = closes === undefined ? usual : closingAt(usual, closes);
+  const hours = closes === undefined ? usual : closeHoursAt(usual, closes);
   if (opens === undefined) return hours;
   return { ...hours, open: opens, openDay: 0, breaks: hours.breaks.filter(([start]) => start > opens) };
 }

@@ -18,7 +18,11 @@ export interface CoveredRange {
  * Returns the part of a range that a calendar covers; nothing is extrapolated.
  * @throws Refusal CALENDAR_NOT_COVERED if it covers no part of the range
  */
-export function coveredRange({ code, coverage }: CalendarOption, requestedStart: Day, requestedEnd: Day): CoveredRange {
+export function requireCoveredRange(
+  { code, coverage }: CalendarOption,
+  requestedStart: Day,
+  requestedEnd: Day,
+): CoveredRange {
   const start = Math.max(requestedStart, coverage.from);
   const end = Math.min(requestedEnd, coverage.to);
   if (start > end) {

@@ -1,9 +1,9 @@
 import { civilOf, dayFrom, weekdayOf, type Day } from '../time/days.js';
 import type { CalendarCoverage } from './calendar.js';
 import { datesIn, parseDateRule, type FeastDays } from './date-rule.js';
-import { observedDays, parseObservance, type Holiday } from './observance.js';
+import { listObservedDays, parseObservance, type Holiday } from './observance.js';
 import type { ClosureRule, DatedRule, FamilyFile, RuleFile, ShortSession } from './rule-file.js';
-import { closingAt, createHoursLookup, type TradingHours } from './trading-hours.js';
+import { closeHoursAt, createHoursLookup, type TradingHours } from './trading-hours.js';
 import { weekdayMask } from './weekdays.js';
 
 /** Days of a calendar, computed over its whole coverage. */
@@ -31,7 +31,7 @@ export function expand({ file, families, feasts }: ExpansionSources): Expansion 
   const coverage = coverageOf(file.coverage);
   const isBusinessDay = weekOf(file);
   const closures = [...families.flatMap((family) => family.closed), ...file.closed];
-  const closed = observedDays(holidaysOf(closures, coverage, feasts), isBusinessDay);
+  const closed = listObservedDays(holidaysOf(closures, coverage, feasts), isBusinessDay);
   const opened = new Set(file.open.flatMap((rule) => datesIn(rule.dates)));
   const isSession = (day: Day) => opened.has(day) || (isBusinessDay(day) && !closed.has(day));
   const { sessions, bits } = collect(coverage, isSession);
@@ -40,7 +40,7 @@ export function expand({ file, families, feasts }: ExpansionSources): Expansion 
   const usual = createHoursLookup(file.hours);
   const hoursOn = (session: Day) => {
     const close = earlyCloses.get(session);
-    return close === undefined ? usual(session) : closingAt(usual(session), close);
+    return close === undefined ? usual(session) : closeHoursAt(usual(session), close);
   };
   return { sessions, bits, earlyCloses, closures: closed, hoursOn };
 }

@@ -37,7 +37,7 @@ export interface Holiday {
  * order; then each holiday that needs a free day takes the next one without a holiday, in date order.
  * @param isBusinessDay depends on the weekday only
  */
-export function observedDays(holidays: readonly Holiday[], isBusinessDay: (day: Day) => boolean): Map<Day, string> {
+export function listObservedDays(holidays: readonly Holiday[], isBusinessDay: (day: Day) => boolean): Map<Day, string> {
   const closed = new Map<Day, string>();
   const movers: Pick<Holiday, 'day' | 'name'>[] = [];
   const close = (day: Day, name: string) => closed.has(day) || closed.set(day, name);

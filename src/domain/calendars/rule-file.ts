@@ -72,7 +72,7 @@ export const RuleFile = z.strictObject({
   country: z.string().min(1),
   tz: z.string().min(1),
   extends: z.array(z.string()).default([]),
-  /** Dated: a later entry applies from its `from` on. */
+  /** Working days by date: each entry applies from its `from` on. */
   week: z.array(z.strictObject({ from: IsoDate.optional(), days: Weekdays })).min(1),
   /** Local trading hours, dated: the last entry that applies to a day is used. */
   hours: z

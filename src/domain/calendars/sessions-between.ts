@@ -1,7 +1,7 @@
-import { firstAtLeast, lastAtMost } from '../numbers/search.js';
+import { findFirstAtLeast, findLastAtMost } from '../numbers/search.js';
 import { dayFrom } from '../time/days.js';
 
 /** Sessions from one date to another, both included. */
 export function sessionsBetween(sessions: Int32Array, start: string, end: string): Int32Array {
-  return sessions.slice(firstAtLeast(sessions, dayFrom(start)), lastAtMost(sessions, dayFrom(end)) + 1);
+  return sessions.slice(findFirstAtLeast(sessions, dayFrom(start)), findLastAtMost(sessions, dayFrom(end)) + 1);
 }

@@ -39,6 +39,6 @@ export function createHoursLookup(entries: RuleFile['hours']): (day: Day) => Tra
 }
 
 /** Returns the hours of a session that closes at an unusual time; a break that it would cut is omitted. */
-export function closingAt(hours: TradingHours, close: string): TradingHours {
+export function closeHoursAt(hours: TradingHours, close: string): TradingHours {
   return { ...hours, close, breaks: hours.breaks.filter(([, end]) => end < close) };
 }

@@ -2,7 +2,7 @@ import type { z } from 'zod';
 import type { Finding } from '../refusals/findings.js';
 import { didYouMean } from '#base/text/nearest-name.js';
 import { checkShape, type Shaped } from '../schema/shape.js';
-import { unreadParameters } from './unread-parameters.js';
+import { reportUnreadParameters } from './unread-parameters.js';
 
 /**
  * Checks the parameters of a catalogue row against the schema of its class: fills in defaults and reports every
@@ -21,7 +21,7 @@ export function checkParams<S extends z.ZodObject>(
     unknownFields: 'error',
     unknownCode: 'UNKNOWN_PARAMETER',
   });
-  const unread = shaped.value === undefined ? [] : unreadParameters(schema, shaped.value, at.path);
+  const unread = shaped.value === undefined ? [] : reportUnreadParameters(schema, shaped.value, at.path);
   return {
     value: shaped.value,
     findings: [

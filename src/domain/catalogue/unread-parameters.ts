@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import { smallValue, type Finding } from '../refusals/findings.js';
+import { keepSmallValue, type Finding } from '../refusals/findings.js';
 import { pathText } from '../schema/shape.js';
 import { parameterSpecs, type Condition } from './type-spec.js';
 
@@ -18,7 +18,7 @@ const known = new WeakMap<z.ZodObject, readonly Conditional[]>();
  * @param values Parsed by the schema.
  * @param path Path of the values, as the client wrote it.
  */
-export function unreadParameters(
+export function reportUnreadParameters(
   schema: z.ZodObject,
   values: Readonly<Record<string, unknown>>,
   path: string,
@@ -30,7 +30,7 @@ export function unreadParameters(
     if (beside === undefined) return [];
     const field = pathText(path, [name]);
     const message = `${field} has no effect if ${beside} is ${String(values[beside])}.`;
-    return [{ severity: 'warning', code: 'NO_EFFECT', message, path: field, ...smallValue(value) }];
+    return [{ severity: 'warning', code: 'NO_EFFECT', message, path: field, ...keepSmallValue(value) }];
   });
 }
 

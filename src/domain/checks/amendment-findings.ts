@@ -1,6 +1,6 @@
 import { breachRuleOf } from '../compliance/breach-watch.js';
 import { changesMembers } from '../documents/events-spec.js';
-import { countedShares } from '../documents/share-terms.js';
+import { findCountedShares } from '../documents/share-terms.js';
 import { overlayTypeOf } from '../overlays/catalogue.js';
 import { AMENDABLE, FIXED_TREATMENT } from '../documents/amendment.js';
 import { amend } from '../documents/amended-texts.js';
@@ -36,7 +36,7 @@ export function amendmentFindings(body: Raw, check: (text: Raw) => readonly Find
     const matches = [...check(text), ...fixedMembers(first, text), ...bookFindings(first, text)].filter(
       (finding) => finding.severity === 'error' && !reported.has(keyOf(finding)),
     );
-    for (const finding of matches) reported.add(keyOf(finding)); // later versions have it as well
+    for (const finding of matches) reported.add(keyOf(finding)); // Later versions contain it as well.
     return [...matches.map((finding) => inChanges(finding, k)), ...idleFindings({ before, text, amendment }, k)];
   });
 }
@@ -169,7 +169,7 @@ function fixedOverlay(first: Raw, text: Raw): Finding[] {
 function fixedCounts(first: Raw, text: Raw): Finding[] {
   const [before, after] = [first, text].map((one) => {
     const { data } = IndexDocument.safeParse(one);
-    return data?.events?.share_changes === 'effective' ? countedShares(data.pipeline?.weighting) : null;
+    return data?.events?.share_changes === 'effective' ? findCountedShares(data.pipeline?.weighting) : null;
   });
   if (before === null || after === null || before === after) return [];
   const message = 'An amendment cannot change whether share counts followed between reviews include free float.';

@@ -5,7 +5,7 @@ import type { Finding } from '../refusals/findings.js';
 const GAP_DAYS_MAX = 7;
 
 /** Warns about a date outside the data. @param dates of the market, ascending */
-export function asOfFindings(asOf: string, dates: ArrayLike<number>): Finding[] {
+export function checkAsOf(asOf: string, dates: ArrayLike<number>): Finding[] {
   const [first, last] = [dates[0], dates[dates.length - 1]];
   if (first === undefined || last === undefined) return [];
   const day = dayFrom(asOf);

@@ -14,7 +14,7 @@ import {
 import { defaultStaleSessions, STALE_SESSIONS } from '../documents/stale-sessions.js';
 import type { ConstraintRow } from '../constraints/constraint-row.js';
 import { currenciesInto } from './overlay-on-market.js';
-import { unknownNames, unknownRowNames } from './names-on-market.js';
+import { findUnknownNames, findUnknownRowNames } from './names-on-market.js';
 
 /** Definition, its own or inherited treatment, and the market on which it is computed. */
 export interface Assumed {
@@ -40,8 +40,8 @@ export function assumptionFindings(assumed: Assumed): Finding[] {
     ...staleFindings(assumed),
     ...currencyFindings(assumed),
     ...crossedRates(assumed),
-    ...unknownNames(document, market),
-    ...unknownRowNames(rows ?? [], market, 'constraints'),
+    ...findUnknownNames(document, market),
+    ...findUnknownRowNames(rows ?? [], market, 'constraints'),
   ];
 }
 

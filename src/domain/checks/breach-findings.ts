@@ -1,22 +1,22 @@
 import { breachRuleOf } from '../compliance/breach-watch.js';
 import {
   keepingCap,
-  unkeptByEqual,
-  unkeptUnderCap,
-  unkeptUnderLadder,
+  findUnkeptByEqual,
+  findUnkeptUnderCap,
+  findUnkeptUnderLadder,
   type UnkeptRow,
 } from '../compliance/kept-by-weighting.js';
 import { DEFAULT_LIMIT_RULE, LIMIT_RULE_NAMES, type LimitRuleName } from '../compliance/rules.js';
 import { toRequest } from '../datapoints/field-use.js';
 import { asNode, type ExpressionNode } from '../datapoints/expressions/tree.js';
 import type { WeightingSpec } from '../documents/weighting-spec.js';
-import { smallValue, type Finding } from '../refusals/findings.js';
+import { keepSmallValue, type Finding } from '../refusals/findings.js';
 import { equalWeight } from '../rules/weighting/equal-weight.js';
 import { error, isObject } from './index-context.js';
 import { isRuleDocument, type IndexDocument, type RuleDocument } from '../documents/index-document.js';
 
 /** Reports a rule that applies by default, and one without effect. */
-export function breachFindings(treatment: unknown): Finding[] {
+export function checkBreachRule(treatment: unknown): Finding[] {
   if (!isObject(treatment)) return [];
   const { on_breach: response } = treatment;
   const rule = treatment['breach_rule'] ?? undefined;
@@ -31,7 +31,7 @@ export function breachFindings(treatment: unknown): Finding[] {
   const field = 'pipeline.treatment.on_breach';
   if (response === 'none') {
     const message = `${path} is ${String(rule)} and has no effect because ${field} is none.`;
-    return [{ severity: 'warning', code: 'NO_EFFECT', path, message, ...smallValue(rule) }];
+    return [{ severity: 'warning', code: 'NO_EFFECT', path, message, ...keepSmallValue(rule) }];
   }
   if (response !== undefined) return [];
   const message = `${field} (rebalance or none) is required together with ${path}. Without it a breach of ${String(rule)} has no effect.`;
@@ -39,7 +39,7 @@ export function breachFindings(treatment: unknown): Finding[] {
 }
 
 /** Warns if weights of a definition may break the rule whose breach triggers their rebalance. */
-export function unkeptFindings(document: IndexDocument): Finding[] {
+export function checkUnkeptRule(document: IndexDocument): Finding[] {
   if (!isRuleDocument(document)) return [];
   const rule = breachRuleOf(document.pipeline.treatment);
   if (rule === null) return [];
@@ -47,19 +47,21 @@ export function unkeptFindings(document: IndexDocument): Finding[] {
   const count = securitiesOf(document);
   const isEqual = weighting.type === equalWeight.type;
   if (isEqual && count === null) return [];
-  const unkept = isEqual ? unkeptByEqual(rule, count!) : unkeptUnder(rule, weighting);
+  const unkept = isEqual ? findUnkeptByEqual(rule, count!) : unkeptUnder(rule, weighting);
   if (unkept === null) return [];
   const [path, why, remedy] = isEqual
     ? ['pipeline.weighting', `Equal weights of ${count} securities are`, 'weights of at most']
     : reasonOf(weighting);
   const most = percent(keepingCap(rule));
   const message = `${why} beyond ${rule} on the day they are decided: ${reachSentence(unkept)}. A rebalance to such weights does not end the breach; ${remedy} ${most} ${isEqual ? 'keep' : 'keeps'} the rule.`;
-  return [{ severity: 'warning', code: 'LIMIT_NOT_KEPT', path, message, ...smallValue(capBound(weighting)) }];
+  return [{ severity: 'warning', code: 'LIMIT_NOT_KEPT', path, message, ...keepSmallValue(capBound(weighting)) }];
 }
 
 function unkeptUnder(rule: LimitRuleName, weighting: WeightingSpec): UnkeptRow | null {
   const { ladder_caps: ladder } = weighting;
-  return ladder === undefined ? unkeptUnderCap(rule, capBound(weighting) ?? 1) : unkeptUnderLadder(rule, ladder);
+  return ladder === undefined
+    ? findUnkeptUnderCap(rule, capBound(weighting) ?? 1)
+    : findUnkeptUnderLadder(rule, ladder);
 }
 
 /** Returns the maximum weight under the cap of a weighting, if it states a number; null for any weight. */

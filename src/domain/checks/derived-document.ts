@@ -38,7 +38,7 @@ export function readDerivation(body: unknown): DerivationRequest {
  * Creates the document of a new derived index, with base date, base value, currency, calendar and cadence of its
  * parent.
  */
-export function derivedDocument(
+export function createDerivedDocument(
   parent: IndexDocument,
   { id, name, description, ...derivation }: DerivationRequest,
 ): Record<string, unknown> {

@@ -4,13 +4,13 @@ import type { MarketData } from '../market/market-data.js';
 import { selectionClassOf, weightingClassOf } from '../rules/catalogue.js';
 import { DERIVED_NAMES } from '../datapoints/field-request.js';
 import { unitsOf } from '../datapoints/expressions/check.js';
-import { withText } from '../datapoints/expressions/print.js';
+import { addText } from '../datapoints/expressions/print.js';
 import { isShaped, NumberExpression } from '../datapoints/expressions/expression.js';
 import { readExpression, type ReadText } from '../datapoints/expressions/read-text.js';
 import { circleIn, readsTooMuch } from '../datapoints/expressions/reads.js';
 import { checkShape } from '../schema/shape.js';
 import type { ExpressionNode } from '../datapoints/expressions/tree.js';
-import { withTrees } from '../documents/expression-texts.js';
+import { parseExpressions } from '../documents/expression-texts.js';
 import { WeightingSpec } from '../documents/weighting-spec.js';
 import { derivationWithTrees, rowWithTrees, type ReadRow } from '../documents/request-expressions.js';
 import { error, isObject, type Raw } from './index-context.js';
@@ -31,7 +31,7 @@ export function documentWithTrees(sent: Raw, market: MarketData | undefined): Bo
   const findings: Finding[] = [];
   const texts = new Map<string, ReadText>();
   const read: ReadRow = (schema, value, place) => {
-    const result = withTrees(schema, value, { ...place, market });
+    const result = parseExpressions(schema, value, { ...place, market });
     findings.push(...result.findings);
     for (const [path, text] of result.texts) texts.set(path, text);
     return result.value;
@@ -90,13 +90,13 @@ function definitionsWithTrees(
   const entries = Object.entries(datapoints).map(([name, given]): [string, unknown] => {
     if (typeof given !== 'string') {
       findings.push(...checkShape(NumberExpression, given, { path: `datapoints.${name}` }).findings);
-      return [name, isShaped(given) ? withText(given) : given];
+      return [name, isShaped(given) ? addText(given) : given];
     }
     const path = `datapoints.${name}`;
     const read = readExpression(given, 'number');
     findings.push(...read.problems.map((problem) => ({ severity: 'error' as const, path, ...problem })));
     texts.set(path, read);
-    return [name, withText(read.tree ?? { node: 'value', value: 0 })];
+    return [name, addText(read.tree ?? { node: 'value', value: 0 })];
   });
   const units = unitsOf(new Map(entries.filter(isTree)));
   // Units of datapoints defined elsewhere are known only now.
@@ -150,7 +150,7 @@ function nameFindings(name: string, path: string, market: MarketData | undefined
 }
 
 /** Returns findings about the market or indices at their position in the text. */
-export function placedInTexts(findings: readonly Finding[], texts: ReadonlyMap<string, ReadText>): Finding[] {
+export function placeInTexts(findings: readonly Finding[], texts: ReadonlyMap<string, ReadText>): Finding[] {
   return findings.map((finding) => {
     if (finding.position !== undefined || typeof finding.value !== 'string') return finding;
     const text = [...texts].find(([path]) => finding.path === path || finding.path.startsWith(`${path}.`));

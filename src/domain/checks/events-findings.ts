@@ -1,14 +1,14 @@
 import { checkShape } from '../schema/shape.js';
 import { changesMembers, EventsSpec, FastEntrySpec, FastExitSpec } from '../documents/events-spec.js';
 import { isRuleDocument, type IndexDocument } from '../documents/index-document.js';
-import { countedShares } from '../documents/share-terms.js';
+import { findCountedShares } from '../documents/share-terms.js';
 import { isSharesHeld } from '../datapoints/resolution.js';
 import type { MarketData } from '../market/market-data.js';
-import { smallValue, type Finding } from '../refusals/findings.js';
+import { keepSmallValue, type Finding } from '../refusals/findings.js';
 import { bindPipeline } from '../rules/bound-pipeline.js';
 import { validateRebalance } from '../schedule/validate-rebalance.js';
 import { error, isObject } from './index-context.js';
-import { unknownMembers } from './unknown-members.js';
+import { findUnknownMembers } from './unknown-members.js';
 
 /** Returns findings about the settings of changes between reviews, if their shape is valid. */
 export function eventsFindings(events: unknown): Finding[] {
@@ -16,9 +16,9 @@ export function eventsFindings(events: unknown): Finding[] {
   const { replacement, reserve, fast_exit: exit } = events;
   const { value } = checkShape(FastExitSpec, exit, { unknownFields: 'warning' });
   return [
-    ...unknownMembers(events, Object.keys(EventsSpec.shape), 'events'),
-    ...unknownMembers(events['fast_entry'], Object.keys(FastEntrySpec.shape), 'events.fast_entry'),
-    ...unknownMembers(exit, Object.keys(FastExitSpec.shape), 'events.fast_exit'),
+    ...findUnknownMembers(events, Object.keys(EventsSpec.shape), 'events'),
+    ...findUnknownMembers(events['fast_entry'], Object.keys(FastEntrySpec.shape), 'events.fast_entry'),
+    ...findUnknownMembers(exit, Object.keys(FastExitSpec.shape), 'events.fast_exit'),
     ...(replacement === 'reserve' && reserve === undefined
       ? [error('REQUIRED', 'events.reserve', 'events.reserve is required with the replacement reserve.')]
       : []),
@@ -27,13 +27,13 @@ export function eventsFindings(events: unknown): Finding[] {
 }
 
 /** Reports settings of changes between reviews that have no effect in a document or on the current market. */
-export function idleEvents(document: IndexDocument, market: MarketData | undefined): Finding[] {
+export function checkIdleEvents(document: IndexDocument, market: MarketData | undefined): Finding[] {
   const { events } = document;
   if (events === undefined) return [];
   if (!isRuleDocument(document))
     return [idle('events', 'an index without selection and weighting rules has no constituents to change')];
   const { weighting, treatment } = document.pipeline;
-  const isCounted = countedShares(weighting) !== null;
+  const isCounted = findCountedShares(weighting) !== null;
   const isEffective = events.share_changes === 'effective';
   const { threshold } = EventsSpec.parse({});
   const { rules } = bindPipeline(document);
@@ -65,6 +65,6 @@ function idle(path: string, why: string, value?: string | number): Finding {
     code: 'NO_EFFECT',
     path,
     message: `${path} has no effect: ${why}.`,
-    ...smallValue(value),
+    ...keepSmallValue(value),
   };
 }

@@ -1,7 +1,7 @@
 import { circleIn } from '../datapoints/expressions/reads.js';
 import { definitionsOf } from '../documents/definitions.js';
 import type { IndexDocument } from '../documents/index-document.js';
-import { givenFindings, pluginCode } from '../documents/plugin-code.js';
+import { checkGivenParameters, pluginCode } from '../documents/plugin-code.js';
 import type { NamedPlugins, PluginDocument, PluginKind } from '../documents/plugin-document.js';
 import { selectionClassOf, weightingClassOf } from '../rules/catalogue.js';
 import type { Finding } from '../refusals/findings.js';
@@ -40,7 +40,7 @@ export function fillPlugins(
       });
       continue;
     }
-    findings.push(...givenFindings(use, found.plugin, path));
+    findings.push(...checkGivenParameters(use, found.plugin, path));
     filled[name] = {
       plugin: use.plugin,
       parameters: use.parameters,
@@ -55,7 +55,7 @@ export function fillPlugins(
 /**
  * Returns a definition as it is stored, without what runs add to it: code of plug-ins, recorded changes of calendars.
  */
-export function withoutComputedParts({ closures: _closures, ...document }: IndexDocument): IndexDocument {
+export function removeComputedParts({ closures: _closures, ...document }: IndexDocument): IndexDocument {
   const { plugins } = document;
   if (plugins === undefined) return document;
   const named = Object.entries(plugins).map(

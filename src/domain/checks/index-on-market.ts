@@ -2,7 +2,7 @@ import { taxFindings } from './withholding-on-market.js';
 import { dayFrom, formatDay } from '../time/days.js';
 import type { Finding } from '../refusals/findings.js';
 import type { MarketData } from '../market/market-data.js';
-import { missingRates } from './rates-needed.js';
+import { findMissingRates } from './rates-needed.js';
 import { constraintFieldFindings, specFieldFindings } from '../optimisation/field-uses.js';
 import { bindPipeline, readsOf } from '../rules/bound-pipeline.js';
 import { fieldFindings, type PlacedUse } from '../rules/field-findings.js';
@@ -47,7 +47,7 @@ export function marketFindings(
       ? []
       : universeOnMarket(document.universe, market, { severity, path: 'universe' })),
     ...taxFindings(document, market, severity),
-    ...missingRates(market, document).map((pair): Finding => ({
+    ...findMissingRates(market, document).map((pair): Finding => ({
       severity: 'warning',
       code: 'FX_MISSING',
       path: 'currency',

@@ -2,16 +2,16 @@ import type { Calendars } from '../calendars/calendar.js';
 import { dayFrom, type Day } from '../time/days.js';
 import type { Finding } from '../refusals/findings.js';
 import type { MarketData } from '../market/market-data.js';
-import { firstAtLeast } from '../numbers/search.js';
+import { findFirstAtLeast } from '../numbers/search.js';
 import {
   isOverlayDocument,
   isRuleDocument,
-  listedNames,
+  findListedNames,
   sourcesOf,
   type IndexDocument,
   type OverlayDocument,
 } from '../documents/index-document.js';
-import { lateFindings } from './overlay-on-market.js';
+import { findLateSeries } from './overlay-on-market.js';
 
 interface Reached {
   readonly documents: Readonly<Record<string, IndexDocument>>;
@@ -23,12 +23,16 @@ interface Reached {
  * Finds data that begins only after the first session of an overlay that needs it, if that can be determined without a
  * run.
  */
-export function lateRates(indexId: string, reached: Reached): Finding[] {
+export function findLateRates(indexId: string, reached: Reached): Finding[] {
   const { documents, market } = reached;
   const document = documents[indexId];
   const day = document !== undefined && isOverlayDocument(document) ? beginsBy(indexId, reached) : undefined;
   if (day === undefined) return [];
-  return lateFindings(document as OverlayDocument, { market, severity: 'error', indexOf: (id) => documents[id] }, day); // This was checked above.
+  return findLateSeries(
+    document as OverlayDocument,
+    { market, severity: 'error', indexOf: (id) => documents[id] },
+    day,
+  ); // This was checked above.
 }
 
 /**
@@ -47,7 +51,7 @@ function beginsBy(indexId: string, reached: Reached): Day | undefined {
   const beneath = sourcesOf(document).map((id) => beginsBy(id, reached));
   if (beneath.some((day) => day === undefined)) return undefined;
   const from = Math.max(base, ...(beneath as Day[])); // This was checked above.
-  return calendar.sessions[firstAtLeast(calendar.sessions, from)];
+  return calendar.sessions[findFirstAtLeast(calendar.sessions, from)];
 }
 
 function firstPriced(
@@ -56,13 +60,13 @@ function firstPriced(
   { market, isSession }: Reached & { readonly isSession: (day: Day) => boolean },
 ): Day | undefined {
   const kind = document.universe?.kind ?? 'all';
-  const listed = listedNames(document.universe);
+  const listed = findListedNames(document.universe);
   if (listed === undefined && kind !== 'all') return undefined;
   const { dates, identifiers, fields, reference } = market;
   const names = new Set(listed ?? identifiers.filter((name) => reference.rows.has(name) || !PAIR.test(name)));
   const columns = identifiers.flatMap((name, column) => (names.has(name) ? [column] : []));
   const close = fields.get('CLOSE')!;
-  for (let row = firstAtLeast(dates, base); row < dates.length; row++)
+  for (let row = findFirstAtLeast(dates, base); row < dates.length; row++)
     if (isSession(dates[row]!) && columns.some((column) => !Number.isNaN(close[row * identifiers.length + column]!)))
       return dates[row];
   return undefined;

@@ -6,7 +6,7 @@ import type { Finding } from '../refusals/findings.js';
 import type { MarketData } from '../market/market-data.js';
 import { didYouMean } from '#base/text/nearest-name.js';
 import { selectionClassOf, weightingClassOf } from '../rules/catalogue.js';
-import { unknownGroups } from '../constraints/groups-on-market.js';
+import { findUnknownGroups } from '../constraints/groups-on-market.js';
 import { EventsSpec } from '../documents/events-spec.js';
 import { UniverseSpec, type DerivationPayload, type IndexDocument } from '../documents/index-document.js';
 import type { ReviewSpec } from '../documents/review-spec.js';
@@ -29,7 +29,7 @@ interface ListedName extends NamedAsset {
  * Finds securities and groups of a document that the market does not contain: warnings, because the others are
  * computed.
  */
-export function unknownNames(document: IndexDocument, market: MarketData): Finding[] {
+export function findUnknownNames(document: IndexDocument, market: MarketData): Finding[] {
   const { universe, pipeline, derivation, events, reviews = [] } = document;
   const names = strangers(
     [
@@ -41,12 +41,12 @@ export function unknownNames(document: IndexDocument, market: MarketData): Findi
     ],
     market,
   );
-  return [...names, ...unknownGroups(derivation?.constraints ?? [], market, 'derivation.constraints')];
+  return [...names, ...findUnknownGroups(derivation?.constraints ?? [], market, 'derivation.constraints')];
 }
 
 /** Finds unknown securities and groups in constraint rows. @param path Path of their list. */
-export function unknownRowNames(rows: readonly ConstraintRow[], market: MarketData, path: string): Finding[] {
-  return [...strangers(rowNames(rows, path), market), ...unknownGroups(rows, market, path)];
+export function findUnknownRowNames(rows: readonly ConstraintRow[], market: MarketData, path: string): Finding[] {
+  return [...strangers(rowNames(rows, path), market), ...findUnknownGroups(rows, market, path)];
 }
 
 function pipelineNames(

@@ -1,7 +1,7 @@
 import { dayFrom, formatDay, type Day } from '../time/days.js';
 import type { Finding } from '../refusals/findings.js';
-import { firstRateDay, isCurrency, isRateHeld, majorUnit, pairIn, pairOf } from '../market/exchange-rates.js';
-import { beyondRates, rateBeyond } from '../market/interest-rates.js';
+import { findFirstRateDay, isCurrency, isRateHeld, majorUnit, pairIn, pairOf } from '../market/exchange-rates.js';
+import { describeRateBeyond, rateBeyond } from '../market/interest-rates.js';
 import type { MarketData } from '../market/market-data.js';
 import { currenciesOf } from './rates-needed.js';
 import { overlayTypeOf } from '../overlays/catalogue.js';
@@ -22,7 +22,7 @@ export function overlayOnMarket(document: OverlayDocument, on: OnMarket): Findin
   const missing = [...missingSeries(document, on), ...otherCurrencies(document, on), ...missingPairs(document, on)];
   if (on.severity === 'error') return missing;
   const base = Math.max(dayFrom(document.base_date), on.market.dates[0] ?? 0);
-  return [...missing, ...lateFindings(document, on, base), ...unquote(document, on)];
+  return [...missing, ...findLateSeries(document, on, base), ...unquote(document, on)];
 }
 
 /** Finds series that a market lacks, and series whose values cannot be rates. */
@@ -43,7 +43,7 @@ function missingSeries({ id: overlayId, overlay }: OverlayDocument, { market, se
       // The run refuses the values that it cannot use.
       const beyond = severity === 'error' ? undefined : rateBeyond(held);
       if (beyond === undefined) return [];
-      return [{ severity, code: 'OUT_OF_RANGE', path, message: beyondRates(beyond), value: beyond.value }];
+      return [{ severity, code: 'OUT_OF_RANGE', path, message: describeRateBeyond(beyond), value: beyond.value }];
     });
 }
 
@@ -76,14 +76,18 @@ function otherCurrencies(document: OverlayDocument, { market, indexOf, severity 
  * Finds series and exchange rates that begin after a day on which an overlay needs them.
  * @param day its first session, or an earlier day
  */
-export function lateFindings(document: OverlayDocument, { market, indexOf, severity }: OnMarket, day: Day): Finding[] {
+export function findLateSeries(
+  document: OverlayDocument,
+  { market, indexOf, severity }: OnMarket,
+  day: Day,
+): Finding[] {
   const type = overlayTypeOf(document.overlay);
   const used = type.series(document.overlay).map(({ path, series: id }) => {
     return { path: `overlay.${path}`, what: `series ${id}`, id, first: market.series?.get(id)?.days[0] };
   });
   const pairs = currenciesInto(document, indexOf).map((from) => {
     const id = pairOf(from, document.currency);
-    const first = firstRateDay(market, from, document.currency);
+    const first = findFirstRateDay(market, from, document.currency);
     return { path: 'overlay.to', what: `exchange rate ${id}`, id, first };
   });
   return [...used, ...pairs].flatMap(({ path, what, id, first }): Finding[] => {

@@ -1,7 +1,7 @@
 import { BacktestFields } from '../documents/backtest-fields.js';
 import type { BacktestPlan } from '../documents/backtest-plan.js';
 import type { IndexDocument } from '../documents/index-document.js';
-import { statedRows } from '../documents/row-settings.js';
+import { stateRowDefaults } from '../documents/row-settings.js';
 import { readIndex } from './validate-index.js';
 
 type Documents = Readonly<Record<string, IndexDocument>>;
@@ -16,7 +16,7 @@ export const documentWithDefaults = (document: IndexDocument): IndexDocument => 
 /** Returns a plan in the current form: documents and request with the defaults of fields that were added later. */
 export function planWithDefaults(plan: BacktestPlan): BacktestPlan {
   const { strategy } = plan;
-  const constraints = strategy?.constraints && { constraints: statedRows(strategy.constraints, 'earlier') };
+  const constraints = strategy?.constraints && { constraints: stateRowDefaults(strategy.constraints, 'earlier') };
   return {
     ...plan,
     documents: documentsWithDefaults(plan.documents),

@@ -1,4 +1,4 @@
-import { listedNames, type IndexDocument } from '../documents/index-document.js';
+import { findListedNames, type IndexDocument } from '../documents/index-document.js';
 import { isRateHeld, pairOf, pairsOf } from '../market/exchange-rates.js';
 import type { MarketData } from '../market/market-data.js';
 import { isBlank, referenceSpells, type ReferenceSpell } from '../market/reference-spells.js';
@@ -7,7 +7,7 @@ import { isBlank, referenceSpells, type ReferenceSpell } from '../market/referen
  * Returns market identifiers of the exchange rates into the currency of an index that the securities of a universe (by
  * default all) need and that the store has neither directly nor as a cross rate, ascending.
  */
-export function missingRates(market: MarketData, document: IndexDocument): string[] {
+export function findMissingRates(market: MarketData, document: IndexDocument): string[] {
   const missing = currenciesNeeded(market, document).filter(
     (from) => !isRateHeld((pair) => isHeld(market, pair), from, document.currency),
   );
@@ -16,7 +16,7 @@ export function missingRates(market: MarketData, document: IndexDocument): strin
 
 /** Returns currencies of the securities that a universe lists, or of all securities by default. */
 export function currenciesNeeded(market: MarketData, { universe }: Pick<IndexDocument, 'universe'>): string[] {
-  const own = listedNames(universe);
+  const own = findListedNames(universe);
   const list = own && new Set(own);
   return [...namesByCurrency(market)].flatMap(([code, names]) =>
     list === undefined || names.some((name) => list.has(name)) ? [code] : [],
@@ -70,7 +70,7 @@ function namesByCurrency(market: MarketData): ReadonlyMap<string, readonly strin
  */
 export function namesWithoutCurrency(market: MarketData, { currency, universe }: IndexDocument): string[] {
   if (market.currency != null) return [];
-  const own = listedNames(universe);
+  const own = findListedNames(universe);
   const list = own && new Set(own);
   const pairs = pairsOf(market, [...namesByCurrency(market).keys(), currency]);
   return blankNames(market).filter((name) => !pairs.has(name) && (list === undefined || list.has(name)));

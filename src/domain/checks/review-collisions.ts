@@ -1,8 +1,8 @@
-import { lastAtMost } from '../numbers/search.js';
+import { findLastAtMost } from '../numbers/search.js';
 import type { Finding } from '../refusals/findings.js';
 import type { PlacedCadence } from '../schedule/date-order.js';
 import { closesOf } from '../schedule/phase.js';
-import { effectiveDates } from '../schedule/schedule.js';
+import { listEffectiveDates } from '../schedule/schedule.js';
 import { formatDay } from '../time/days.js';
 
 /** Review on the calendar of its index. */
@@ -20,7 +20,7 @@ interface Dated extends PlacedReview {
 export function collisionFindings(reviews: readonly PlacedReview[]): Finding[] {
   const dated = reviews.map((review): Dated => ({
     ...review,
-    positions: Int32Array.from(effectiveDates(review).slice(1), ({ position }) => position),
+    positions: Int32Array.from(listEffectiveDates(review).slice(1), ({ position }) => position),
   }));
   return [
     ...dated.slice(1).flatMap(neverRun),
@@ -41,7 +41,7 @@ function withinPhase({ id, path, positions, rebalance, calendar }: Dated, other:
   if (closes === 1) return [];
   const day = (position: number): string => formatDay(calendar.sessions[position]!);
   for (const start of positions) {
-    const at = other.positions[lastAtMost(other.positions, start + closes - 1)];
+    const at = other.positions[findLastAtMost(other.positions, start + closes - 1)];
     if (at === undefined || at < start) continue;
     const end = Math.min(start + closes, calendar.sessions.length) - 1;
     const message = `The review ${id} is spread over the closes from ${day(start)} to ${day(end)}, but the review ${other.id} takes effect on ${day(at)}.`;

@@ -12,7 +12,7 @@ import { dayFrom, parseDay } from '../time/days.js';
 import { error, isObject, type IndexContext, type Raw } from './index-context.js';
 import { collisionFindings, type PlacedReview } from './review-collisions.js';
 import { ruleRowFindings } from './rule-rows.js';
-import { unknownMembers } from './unknown-members.js';
+import { findUnknownMembers } from './unknown-members.js';
 
 /** Returns findings about the dates of rebalances and their reviews, if their shape is valid. */
 export function reviewFindings(body: Raw, context: IndexContext): readonly Finding[] {
@@ -30,8 +30,8 @@ export function reviewFindings(body: Raw, context: IndexContext): readonly Findi
     ...own.findings,
     ...repeatedReviews(rows.map(({ review }) => review['id'])),
     ...checked.flatMap(({ review, path, cadence }) => [
-      ...unknownMembers(review, Object.keys(ReviewSpec.shape), path),
-      ...unknownMembers(review['schedule'], Object.keys(RebalanceSpec.shape), `${path}.schedule`),
+      ...findUnknownMembers(review, Object.keys(ReviewSpec.shape), path),
+      ...findUnknownMembers(review['schedule'], Object.keys(RebalanceSpec.shape), `${path}.schedule`),
       ...cadence.findings,
       ...ruleRowFindings(review, path),
       ...scopeFindings(review, path, body['pipeline'] as Raw),
@@ -62,7 +62,7 @@ function cadenceFindings(rebalance: unknown, { body, context, path }: CadencePla
   if (!isObject(rebalance)) return { findings: [] };
   const { value } = checkShape(RebalanceSpec, rebalance, { unknownFields: 'warning' });
   const unknown = NEW_MEMBERS.flatMap(([member, { shape }]) =>
-    unknownMembers(rebalance[member], Object.keys(shape), `${path}.${member}`),
+    findUnknownMembers(rebalance[member], Object.keys(shape), `${path}.${member}`),
   );
   if (value === undefined) return { findings: unknown };
   const own = [...unknown, ...validateRebalance(value, path)];

@@ -2,10 +2,10 @@ import type { z } from 'zod';
 import { didYouMean } from '#base/text/nearest-name.js';
 import { checkParams } from '../catalogue/check-params.js';
 import { RuleFallback } from '../documents/pipeline-rows.js';
-import { smallValue, type Finding } from '../refusals/findings.js';
+import { keepSmallValue, type Finding } from '../refusals/findings.js';
 import { SELECTION_CLASSES, selectionClassOf, WEIGHTING_CLASSES, weightingClassOf } from '../rules/catalogue.js';
 import { error, isObject, type Raw } from './index-context.js';
-import { unknownMembers } from './unknown-members.js';
+import { findUnknownMembers } from './unknown-members.js';
 import { weightingFindings } from './weighting-findings.js';
 
 /** Returns findings about the selection and weighting of a pipeline or a review: rows by class, duplicate ids, caps. */
@@ -45,7 +45,7 @@ function rowFindings(
         'UNKNOWN_TYPE',
         `${path}.type`,
         `Unknown class ${type}; the accepted set is ${accepted.join(', ')}.${didYouMean(type, accepted)}`,
-        { row_id: rowId, accepted, ...smallValue(type) },
+        { row_id: rowId, accepted, ...keepSmallValue(type) },
       ),
     ];
   }
@@ -70,7 +70,7 @@ function fallbackFindings(row: Raw, { path, rowId, schema }: FallbackPlace): Fin
     const at = `${path}.fallback[${i}]`;
     if (!isObject(step) || !isObject(step['params']) || !isObject(params)) return [];
     const merged = checkParams(schema, { ...params, ...step['params'] }, { path: `${at}.params`, rowId }).findings;
-    return [...unknownMembers(step, Object.keys(RuleFallback.shape), at), ...merged];
+    return [...findUnknownMembers(step, Object.keys(RuleFallback.shape), at), ...merged];
   });
 }
 

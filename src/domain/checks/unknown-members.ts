@@ -3,7 +3,7 @@ import type { Finding } from '../refusals/findings.js';
 import { error, isObject } from './index-context.js';
 
 /** Reports unknown members of an object as errors, where a document would drop them. */
-export function unknownMembers(value: unknown, accepted: readonly string[], path: string): Finding[] {
+export function findUnknownMembers(value: unknown, accepted: readonly string[], path: string): Finding[] {
   if (!isObject(value)) return [];
   return Object.keys(value)
     .filter((name) => !accepted.includes(name))

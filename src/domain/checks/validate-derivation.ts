@@ -1,6 +1,6 @@
 import { canonicalJson } from '../json/canonical-json.js';
 import { validateConstraints } from '../constraints/validate.js';
-import { smallValue, type Finding } from '../refusals/findings.js';
+import { keepSmallValue, type Finding } from '../refusals/findings.js';
 import { error, isObject, type IndexContext, type Raw } from './index-context.js';
 import { isDerivedDocument, type IndexDocument } from '../documents/index-document.js';
 import { ConstraintRow } from '../constraints/constraint-row.js';
@@ -9,7 +9,7 @@ import { isBoundPath } from '../constraints/bound-path.js';
 import { checkParams } from '../catalogue/check-params.js';
 import { findConstraintClass } from '../constraints/catalogue.js';
 import { RelaxEntry, stepParams } from '../constraints/relax-step.js';
-import { unknownMembers } from './unknown-members.js';
+import { findUnknownMembers } from './unknown-members.js';
 import { referenceFindings } from './validate-reference.js';
 
 /** Checks source, objective and constraint rows of a derived index. */
@@ -70,7 +70,7 @@ function relaxFindings(relax: unknown, constraints: unknown): Finding[] {
   );
   return relax.flatMap((given: unknown, i): Finding[] => {
     const path = `derivation.relax[${i}]`;
-    const unknown = unknownMembers(given, Object.keys(RelaxEntry.shape), path);
+    const unknown = findUnknownMembers(given, Object.keys(RelaxEntry.shape), path);
     const entry = RelaxEntry.safeParse(given).data;
     if (entry === undefined) return unknown;
     const row = rows.find(({ id }) => id === entry.row);
@@ -114,7 +114,7 @@ export function inheritanceFindings(document: IndexDocument, { indexOf }: IndexC
       code: 'PARENT_CHANGED' as const,
       path: field,
       message: `${field} differs from that of the parent ${parent.id}, which is ${JSON.stringify(parent[field])}.`,
-      ...smallValue(document[field]),
+      ...keepSmallValue(document[field]),
     }),
   );
 }

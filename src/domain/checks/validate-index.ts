@@ -1,10 +1,10 @@
 import { amendmentFindings } from './amendment-findings.js';
 import { roundingFindings } from './rounding-findings.js';
-import { hasErrors, orderFindings, smallValue, type Finding } from '../refusals/findings.js';
+import { hasErrors, orderFindings, keepSmallValue, type Finding } from '../refusals/findings.js';
 import { nonFiniteFindings } from '../schema/finite.js';
 import { checkShape } from '../schema/shape.js';
-import { breachFindings, unkeptFindings } from './breach-findings.js';
-import { eventsFindings, idleEvents } from './events-findings.js';
+import { checkBreachRule, checkUnkeptRule } from './breach-findings.js';
+import { eventsFindings, checkIdleEvents } from './events-findings.js';
 import {
   IndexDocument,
   isDerivedDocument,
@@ -15,15 +15,15 @@ import { assumptionFindings } from './assumptions.js';
 import { error, isObject, type IndexContext, type Raw } from './index-context.js';
 import type { MarketData } from '../market/market-data.js';
 import { baseDateFindings, marketFindings } from './index-on-market.js';
-import { withOlderSettings } from '../documents/older-settings.js';
-import { statedIndex } from '../documents/row-settings.js';
+import { applyOlderSettings } from '../documents/older-settings.js';
+import { stateIndexDefaults } from '../documents/row-settings.js';
 import { treatmentOf } from '../documents/treatment.js';
-import { blendDefaults, overlayFindings, overlayTermsFindings, withOverlayCurrency } from './validate-overlay.js';
+import { blendDefaults, overlayFindings, overlayTermsFindings, addOverlayCurrency } from './validate-overlay.js';
 import { derivationFindings, inheritanceFindings, sourceDropped } from './validate-derivation.js';
-import { documentWithTrees, placedInTexts } from './document-expressions.js';
+import { documentWithTrees, placeInTexts } from './document-expressions.js';
 import { ruleRowFindings } from './rule-rows.js';
 import { reviewFindings } from './review-findings.js';
-import { calledReferences } from './validate-reference.js';
+import { checkCalledReferences } from './validate-reference.js';
 import { universeFindings } from './validate-universe.js';
 
 export interface CheckedIndex {
@@ -38,7 +38,7 @@ export interface CheckedIndex {
  * it refers to, and (as warnings) data that the current market lacks.
  */
 export function validateIndex(sent: Raw, context: IndexContext): CheckedIndex {
-  const { body, texts, findings: ofTexts } = documentWithTrees(withOverlayCurrency(sent, context), context.market);
+  const { body, texts, findings: ofTexts } = documentWithTrees(addOverlayCurrency(sent, context), context.market);
   const shaped = checkShape(IndexDocument, body, { unknownFields: 'warning', strictMembers: STRICT_MEMBERS });
   const tooLarge = nonFiniteFindings(body);
   const findings = [
@@ -56,7 +56,7 @@ export function validateIndex(sent: Raw, context: IndexContext): CheckedIndex {
     ...amendmentFindings(body, (text) => validateIndex(text, context).findings),
     ...eventsFindings(body['events']),
     ...ofTexts,
-    ...calledReferences(body, context.indexOf),
+    ...checkCalledReferences(body, context.indexOf),
     ...idleDatapoints(body),
   ];
   if (!hasErrors(findings) && shaped.value !== undefined) findings.push(...overlayTermsFindings(shaped.value, context));
@@ -65,8 +65,8 @@ export function validateIndex(sent: Raw, context: IndexContext): CheckedIndex {
     findings.push(
       ...inheritanceFindings(document, context),
       ...blendDefaults(sent),
-      ...unkeptFindings(document),
-      ...idleEvents(document, context.market),
+      ...checkUnkeptRule(document),
+      ...checkIdleEvents(document, context.market),
     );
     if (context.market !== undefined)
       findings.push(
@@ -75,7 +75,7 @@ export function validateIndex(sent: Raw, context: IndexContext): CheckedIndex {
         ...assumptionsOf(document, context.market, context.indexOf),
       );
   }
-  return { document, findings: orderFindings(placedInTexts(findings.filter(isSaidOnce), texts)) };
+  return { document, findings: orderFindings(placeInTexts(findings.filter(isSaidOnce), texts)) };
 }
 
 /** Returns false for a warning that repeats an error: a member that the document ignores and its object refuses. */
@@ -110,20 +110,20 @@ export function readIndex(body: unknown): IndexDocument | undefined {
   const isConstant = typeof body === 'object' && body !== null && Object.isFrozen(body);
   const known = isConstant ? documentsOf.get(body) : undefined;
   if (known !== undefined) return known;
-  const parsed = IndexDocument.safeParse(withOlderSettings(body));
+  const parsed = IndexDocument.safeParse(applyOlderSettings(body));
   if (!parsed.success) return undefined;
-  const document = statedIndex(withDefaultUniverse(parsed.data), 'earlier');
+  const document = stateIndexDefaults(withDefaultUniverse(parsed.data), 'earlier');
   if (isConstant) documentsOf.set(body, document);
   return document;
 }
 
 /** Returns a body as it would be stored, with current defaults; undefined if it does not satisfy the schema. */
-export function acceptedIndex(body: unknown): IndexDocument | undefined {
+export function parseAcceptedIndex(body: unknown): IndexDocument | undefined {
   const { data } = IndexDocument.safeParse(body);
   return data && accept(data);
 }
 
-const accept = (document: IndexDocument): IndexDocument => statedIndex(withDefaultUniverse(document), 'today');
+const accept = (document: IndexDocument): IndexDocument => stateIndexDefaults(withDefaultUniverse(document), 'today');
 
 /**
  * Adds the default universe, all securities, to an index that selects by rules. A derived index has the universe of its
@@ -166,7 +166,7 @@ function ownFindings(body: Raw, { calendars }: IndexContext): Finding[] {
         'UNKNOWN_CALENDAR',
         'calendar',
         `Unknown calendar ${calendar}; the accepted set is ${accepted.join(', ')}.`,
-        { accepted, ...smallValue(calendar) },
+        { accepted, ...keepSmallValue(calendar) },
       ),
     );
   }
@@ -189,5 +189,5 @@ function ownFindings(body: Raw, { calendars }: IndexContext): Finding[] {
 
 /** Checks every row by class, duplicate ids, and contradictory limits. */
 function pipelineFindings(pipeline: Raw): Finding[] {
-  return [...ruleRowFindings(pipeline, 'pipeline'), ...breachFindings(pipeline['treatment'])];
+  return [...ruleRowFindings(pipeline, 'pipeline'), ...checkBreachRule(pipeline['treatment'])];
 }

@@ -40,7 +40,7 @@ function strayField(path: string): Finding {
 /**
  * Adds the default currency of an overlay: the currency into which it converts, otherwise that of the underlying index.
  */
-export function withOverlayCurrency(body: Raw, { indexOf }: IndexContext): Raw {
+export function addOverlayCurrency(body: Raw, { indexOf }: IndexContext): Raw {
   const { overlay, currency } = body;
   const parsed = OverlaySpec.safeParse(overlay);
   if (currency !== undefined || !parsed.success) return body;

@@ -30,7 +30,7 @@ export const sourceFinding = (fault: string): Finding => ({
 });
 
 /** Returns a plug-in with its defaults. */
-export function statedPlugin({ inputs, parameters, ...rest }: PluginDraft): PluginDocument {
+export function addPluginDefaults({ inputs, parameters, ...rest }: PluginDraft): PluginDocument {
   return {
     ...rest,
     inputs: Object.fromEntries(

@@ -1,20 +1,22 @@
 import { textsOf } from '../documents/amended-texts.js';
-import { smallValue, type Finding } from '../refusals/findings.js';
+import { keepSmallValue, type Finding } from '../refusals/findings.js';
 import { error, type IndexContext, type Raw } from './index-context.js';
 import type { IndexDocument } from '../documents/index-document.js';
-import { calledIndices, namedIndices } from '../documents/named-indices.js';
+import { listCalledIndices, listNamedIndices } from '../documents/named-indices.js';
 
 /**
  * Returns the indices to which the universe, derivation, overlay or expressions of a document refer; its source first.
  */
 export function referencesOf(document: IndexDocument): readonly string[] {
-  return [...new Set(textsOf(document).flatMap(({ document: text }) => namedIndices(text).map(({ id }) => id)))];
+  return [...new Set(textsOf(document).flatMap(({ document: text }) => listNamedIndices(text).map(({ id }) => id)))];
 }
 
 /** Returns findings on indices to which the expressions of a body refer, if they are not stored or refer back to it. */
-export function calledReferences(body: Raw, indexOf: IndexContext['indexOf']): Finding[] {
+export function checkCalledReferences(body: Raw, indexOf: IndexContext['indexOf']): Finding[] {
   const reports = new Set<string>();
-  const parts = ['datapoints', 'pipeline', 'derivation', 'reviews'].flatMap((part) => calledIndices(body[part], part));
+  const parts = ['datapoints', 'pipeline', 'derivation', 'reviews'].flatMap((part) =>
+    listCalledIndices(body[part], part),
+  );
   return parts.flatMap(({ path, id }) => {
     const isNew = !reports.has(`${path} ${id}`);
     reports.add(`${path} ${id}`);
@@ -30,7 +32,7 @@ export function referenceFindings(
   indexOf: IndexContext['indexOf'],
 ): Finding[] {
   if (id === ownId) return [error('CIRCULAR_REFERENCE', path, `The index ${id} refers to itself.`, { value: id })];
-  if (indexOf(id) === undefined) return [error('UNKNOWN_INDEX', path, `No index ${id} is stored.`, smallValue(id))];
+  if (indexOf(id) === undefined) return [error('UNKNOWN_INDEX', path, `No index ${id} is stored.`, keepSmallValue(id))];
   const chain = chainTo(ownId, [id], indexOf);
   if (chain === undefined) return [];
   return [error('CIRCULAR_REFERENCE', path, `The index refers to itself through ${chain.join(', ')}.`, { value: id })];

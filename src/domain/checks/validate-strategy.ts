@@ -2,10 +2,10 @@ import { isReversed } from '../schema/assert-order.js';
 import { isOverlayDocument, RESERVED_INDEX_IDS, type IndexDocument } from '../documents/index-document.js';
 import { RebalanceSpec } from '../schedule/rebalance-spec.js';
 import { StrategyDocument } from '../documents/strategy-document.js';
-import { hasErrors, orderFindings, smallValue, type Finding } from '../refusals/findings.js';
+import { hasErrors, orderFindings, keepSmallValue, type Finding } from '../refusals/findings.js';
 import { nonFiniteFindings } from '../schema/finite.js';
 import type { MarketData } from '../market/market-data.js';
-import { heldAsOneFindings } from '../overlays/held-as-one.js';
+import { checkHeldAsOne } from '../overlays/held-as-one.js';
 import { validateRebalance } from '../schedule/validate-rebalance.js';
 import { checkShape } from '../schema/shape.js';
 
@@ -56,7 +56,7 @@ export function strategyProblems(strategy: Raw, { indexOf, isConstraintSet, mark
         'CONSTRAINT_SET_NOT_FOUND',
         'constraint_set_id',
         `No constraint set ${constraintSetId} is stored.`,
-        smallValue(constraintSetId),
+        keepSmallValue(constraintSetId),
       ),
     );
   }
@@ -87,7 +87,7 @@ function overlayProblems(strategy: Raw, indexOf: StrategyContext['indexOf']): Fi
   const { index_id: indexId, constraint_set_id: constraintSetId, transaction_cost_bps: cost } = strategy;
   const index = typeof indexId === 'string' ? indexOf(indexId) : undefined;
   if (index === undefined || !isOverlayDocument(index)) return [];
-  return heldAsOneFindings({
+  return checkHeldAsOne({
     indexId: index.id,
     transactionCostBps: typeof cost === 'number' ? cost : 0,
     hasConstraints: typeof constraintSetId === 'string',
@@ -95,7 +95,7 @@ function overlayProblems(strategy: Raw, indexOf: StrategyContext['indexOf']): Fi
 }
 
 function unknownIndex(id: string, path: string): Finding {
-  return error('UNKNOWN_INDEX', path, `No index ${id} is stored.`, smallValue(id));
+  return error('UNKNOWN_INDEX', path, `No index ${id} is stored.`, keepSmallValue(id));
 }
 
 function error(code: Finding['code'], path: string, message: string, rest: Partial<Finding> = {}): Finding {
@@ -121,7 +121,7 @@ function idFindings(id: unknown, { isIndex }: StrategyContext): Finding[] {
           'DUPLICATE_ID',
           'id',
           `The id ${id} is already used by an index; choose another id for the strategy.`,
-          smallValue(id),
+          keepSmallValue(id),
         ),
       ]
     : [];
@@ -136,5 +136,7 @@ function cadenceFindings(rebalance: unknown): Finding[] {
 
 function orderFindingsOf({ start, end }: Raw): Finding[] {
   if (!isReversed({ start, end })) return [];
-  return [error('INVALID_RANGE', 'start', `start ${String(start)} is after end ${String(end)}.`, smallValue(start))];
+  return [
+    error('INVALID_RANGE', 'start', `start ${String(start)} is after end ${String(end)}.`, keepSmallValue(start)),
+  ];
 }

@@ -1,7 +1,7 @@
 import { isSetKind, isTooDeep, SET_KINDS, UniverseSpec } from '../documents/index-document.js';
 import type { Finding } from '../refusals/findings.js';
 import { error, isObject, type IndexContext, type Raw } from './index-context.js';
-import { unknownMembers } from './unknown-members.js';
+import { findUnknownMembers } from './unknown-members.js';
 import { referenceFindings } from './validate-reference.js';
 
 /** Checks the universe of a document: its kind, the members that the kind needs, and the indices in it. */
@@ -58,7 +58,7 @@ function setFindings(universe: Raw, kind: string, place: UniversePlace): Finding
   const parts = universe['of'];
   if (!Array.isArray(parts)) return [error('REQUIRED', `${path}.of`, `${path}.of is required by the kind ${kind}.`)];
   const unknown = [universe, ...parts].flatMap((part, i) =>
-    unknownMembers(part, Object.keys(UniverseSpec.shape), i === 0 ? path : `${path}.of[${i - 1}]`),
+    findUnknownMembers(part, Object.keys(UniverseSpec.shape), i === 0 ? path : `${path}.of[${i - 1}]`),
   );
   return [...unknown, ...parts.flatMap((part, i) => oneUniverse(part, { ...place, path: `${path}.of[${i}]` }))];
 }

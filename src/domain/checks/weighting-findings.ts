@@ -3,7 +3,7 @@ import { isShaped } from '../datapoints/expressions/expression.js';
 import { LadderCaps, PhaseIn } from '../documents/weighting-spec.js';
 import type { Finding } from '../refusals/findings.js';
 import { error, isObject, type Raw } from './index-context.js';
-import { unknownMembers } from './unknown-members.js';
+import { findUnknownMembers } from './unknown-members.js';
 
 /** Finds limits of a weighting that contradict each other or have no effect, and unknown members. */
 export function weightingFindings(weighting: Raw, at: string): Finding[] {
@@ -33,9 +33,9 @@ function ladderFindings({ ladder_caps: ladder, cap, floor, group_caps: groups }:
     ...(Array.isArray(groups) && groups.length > 0 ? ['group_caps'] : []),
   ];
   return [
-    ...unknownMembers(ladder, Object.keys(LadderCaps.shape), path),
-    ...unknownMembers(ladder['single'], Object.keys(single.unwrap().shape), `${path}.single`),
-    ...unknownMembers(ladder['group'], Object.keys(group.unwrap().shape), `${path}.group`),
+    ...findUnknownMembers(ladder, Object.keys(LadderCaps.shape), path),
+    ...findUnknownMembers(ladder['single'], Object.keys(single.unwrap().shape), `${path}.single`),
+    ...findUnknownMembers(ladder['group'], Object.keys(group.unwrap().shape), `${path}.group`),
     ...others.map((other) =>
       error(
         'CAP_INFEASIBLE',
@@ -58,7 +58,7 @@ function phaseFindings(phaseIn: unknown, at: string): Finding[] {
   const path = `${at}.phase_in`;
   const { field } = phaseIn;
   return [
-    ...unknownMembers(phaseIn, Object.keys(PhaseIn.shape), path),
+    ...findUnknownMembers(phaseIn, Object.keys(PhaseIn.shape), path),
     ...(isShaped(field) && readsConstituents(field, new Map())
       ? [
           error(

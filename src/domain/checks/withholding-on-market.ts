@@ -1,5 +1,5 @@
-import { listedNames, type RuleDocument } from '../documents/index-document.js';
-import { valuesWithoutRate, withoutRate } from '../index-mathematics/withholding.js';
+import { findListedNames, type RuleDocument } from '../documents/index-document.js';
+import { valuesWithoutRate, describeWithoutRate } from '../index-mathematics/withholding.js';
 import type { MarketData } from '../market/market-data.js';
 import type { Finding, Severity } from '../refusals/findings.js';
 
@@ -21,7 +21,7 @@ export function taxFindings(document: RuleDocument, market: MarketData, severity
         value: tax.field,
       },
     ];
-  const list = listedNames(document.universe);
+  const list = findListedNames(document.universe);
   const own = list && new Set(list);
   const isTaxed = (identifier: string): boolean => own === undefined || own.has(identifier);
   const columns = [...market.identifiers.keys()].filter((column) => isTaxed(market.identifiers[column]!));
@@ -29,7 +29,7 @@ export function taxFindings(document: RuleDocument, market: MarketData, severity
     columns: list === undefined ? withReference(market, columns) : columns,
   });
   if (values.length === 0) return [];
-  return [{ severity, code: 'NO_RATE', path: PATH, message: `${withoutRate(tax, values)}.`, value: values }];
+  return [{ severity, code: 'NO_RATE', path: PATH, message: `${describeWithoutRate(tax, values)}.`, value: values }];
 }
 
 /** Returns columns that have reference rows: exchange rates among the securities of a store have none. */

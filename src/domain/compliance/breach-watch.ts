@@ -40,7 +40,7 @@ export interface WatchedNames {
 }
 
 /** Watches a rule on the closes of a book. */
-export function breachWatch({ rule, market, names, open }: WatchedNames): BreachWatch {
+export function createBreachWatch({ rule, market, names, open }: WatchedNames): BreachWatch {
   const holdingsOn = issuerHoldings(market, names);
   return {
     begins(day, weights) {

@@ -6,9 +6,17 @@ import type { ConstraintRow } from '../constraints/constraint-row.js';
 import { NO_GROUP } from '../constraints/scope.js';
 import { UNCLASSIFIED } from '../market/market-groups.js';
 import { refuseWithFindings } from '../refusals/refusal.js';
-import { nthLargestIssuer, sumAbove } from './issuer-measures.js';
+import { measureNthLargestIssuer, sumAbove } from './issuer-measures.js';
 import type { LimitRow } from './limit-row.js';
-import { effectiveNumber, heldCount, leastHolding, possible, ratio, type Measure, type Side } from './measure.js';
+import {
+  effectiveNumber,
+  countHeldMembers,
+  leastHolding,
+  possible,
+  ratio,
+  type Measure,
+  type Side,
+} from './measure.js';
 
 /**
  * Data of a close that watched rows of the optimiser may read: holdings and datapoints, but no parent, trade or
@@ -82,16 +90,16 @@ function limitsOf(row: ProgramRow, params: Readonly<Record<string, unknown>>): U
       return [{ side: row.side, limit: params[row.limit.parameter!] as number, measure: effectiveNumber }]; // This parameter made the row.
     case 'count':
       return [
-        { side: 'lower', limit: row.minimum, measure: heldCount(row.members) },
+        { side: 'lower', limit: row.minimum, measure: countHeldMembers(row.members) },
         ...(row.maximum === COUNT_MAX
           ? []
-          : [{ side: 'upper' as const, limit: row.maximum, measure: heldCount(row.members) }]),
+          : [{ side: 'upper' as const, limit: row.maximum, measure: countHeldMembers(row.members) }]),
       ];
     case 'threshold':
       return [{ side: 'lower', limit: row.threshold, measure: leastHolding }];
     case 'concentration':
       return [
-        { side: 'upper', limit: row.single, measure: nthLargestIssuer(1), part: 'single' },
+        { side: 'upper', limit: row.single, measure: measureNthLargestIssuer(1), part: 'single' },
         { side: 'upper', limit: row.aggregate, measure: sumAbove(row.trigger), part: 'aggregate' },
       ];
     case 'distance':

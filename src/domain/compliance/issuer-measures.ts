@@ -17,7 +17,7 @@ interface Above {
 }
 
 /** Measures the weight of the n-th largest issuer. */
-export function nthLargestIssuer(n: number): Measure {
+export function measureNthLargestIssuer(n: number): Measure {
   return {
     valueOf({ issuers }) {
       if (n === 1) return largestOf(issuers);

@@ -14,7 +14,7 @@ export interface UnkeptRow {
 const LEAST_CAP = 0.001;
 
 /** Returns the first row of a rule that weights up to a cap may break; null if the cap keeps the rule. */
-export function unkeptUnderCap(rule: LimitRuleName, most: number): UnkeptRow | null {
+export function findUnkeptUnderCap(rule: LimitRuleName, most: number): UnkeptRow | null {
   const cap = Math.max(most, LEAST_CAP);
   const count = Math.floor(1 / cap + TOLERANCE);
   const rest = Math.max(1 - count * cap, 0);
@@ -28,9 +28,9 @@ export interface StagedCaps {
 }
 
 /** Same for caps in stages: large weights up to their total, the others at their cap. */
-export function unkeptUnderLadder(rule: LimitRuleName, { single, group }: StagedCaps): UnkeptRow | null {
+export function findUnkeptUnderLadder(rule: LimitRuleName, { single, group }: StagedCaps): UnkeptRow | null {
   const most = single?.above ?? 1;
-  if (group === undefined || group.each_above >= most) return unkeptUnderCap(rule, most);
+  if (group === undefined || group.each_above >= most) return findUnkeptUnderCap(rule, most);
   const { each_above: each, together_above: together } = group;
   const large = Array<number>(Math.floor(together / most + TOLERANCE)).fill(most);
   const last = together - large.length * most;
@@ -43,7 +43,7 @@ export function unkeptUnderLadder(rule: LimitRuleName, { single, group }: Staged
 }
 
 /** Same for equal weights. */
-export function unkeptByEqual(rule: LimitRuleName, count: number): UnkeptRow | null {
+export function findUnkeptByEqual(rule: LimitRuleName, count: number): UnkeptRow | null {
   return unkeptBy(rule, Array<number>(count).fill(1 / count));
 }
 
@@ -60,7 +60,7 @@ const CAPS = [0.35, 0.25, 0.2, 0.1, 0.05];
 
 /** Returns the largest of some round caps that keeps a rule. */
 export function keepingCap(rule: LimitRuleName): number {
-  const keeps = CAPS.find((cap) => unkeptUnderCap(rule, cap) === null);
+  const keeps = CAPS.find((cap) => findUnkeptUnderCap(rule, cap) === null);
   if (keeps === undefined) throw new Error(`no cap keeps the rule ${rule}`);
   return keeps;
 }

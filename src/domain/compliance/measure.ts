@@ -140,7 +140,7 @@ function twoLeast(weights: Float64Array): readonly [Holding, Holding] {
 }
 
 /** Counts the held securities among `members`. Price moves do not change the count. */
-export function heldCount(members: Int32Array): Measure {
+export function countHeldMembers(members: Int32Array): Measure {
   return {
     valueOf: ({ weights }) => members.reduce((count, name) => count + (weights[name] !== 0 ? 1 : 0), 0),
     movesOf: () => ({ moveOf: () => Infinity }),

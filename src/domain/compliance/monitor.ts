@@ -77,11 +77,11 @@ export function watchLimits(watched: Iterable<WatchedDate>, options: WatchOption
 }
 
 function* measuredDates(watched: Iterable<WatchedDate>): Iterable<MeasuredDate> {
-  for (const date of watched) yield measuredOn(date);
+  for (const date of watched) yield measureDate(date);
 }
 
 /** Measures a date from its holdings while they are valid. */
-export function measuredOn(date: WatchedDate): MeasuredDate {
+export function measureDate(date: WatchedDate): MeasuredDate {
   const { at, rows, holdings } = date;
   return {
     at,

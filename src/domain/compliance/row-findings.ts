@@ -3,7 +3,7 @@ import { formatDay, type Day } from '../time/days.js';
 import type { Finding } from '../refusals/findings.js';
 import { groupOf, groupSpells, UNCLASSIFIED } from '../market/market-groups.js';
 import type { MarketData } from '../market/market-data.js';
-import { nearestName } from '#base/text/nearest-name.js';
+import { findNearestName } from '#base/text/nearest-name.js';
 import { referenceSpells } from '../market/reference-spells.js';
 
 /** Data on which rows are watched. */
@@ -40,7 +40,7 @@ const warning = (
 
 /** Returns the first of some absent identifiers, with the closest known one, and the number of others. */
 function firstOf(absent: readonly string[], known: Iterable<string>): string {
-  const near = nearestName(absent[0]!, known);
+  const near = findNearestName(absent[0]!, known);
   const hint = near === undefined ? '' : ` (did you mean ${near}?)`;
   return `${absent[0]}${hint}${absent.length === 1 ? '' : ` and ${absent.length - 1} more`}`;
 }

@@ -1,4 +1,4 @@
-import { nthLargestIssuer, sumAbove, sumUpTo } from './issuer-measures.js';
+import { measureNthLargestIssuer, sumAbove, sumUpTo } from './issuer-measures.js';
 import type { LimitRow } from './limit-row.js';
 
 /** Published concentration rule. */
@@ -14,7 +14,7 @@ const largest = (limit: number): LimitRow => ({
   side: 'upper',
   limit,
   unit: 'fraction',
-  measure: nthLargestIssuer(1),
+  measure: measureNthLargestIssuer(1),
 });
 
 const above = (trigger: number, limit: number): LimitRow => ({
@@ -41,7 +41,13 @@ export const LIMIT_RULES = {
     source: 'Directive 2009/65/EC, article 53',
     rows: [
       largest(0.35),
-      { row: 'second largest issuer', side: 'upper', limit: 0.2, unit: 'fraction', measure: nthLargestIssuer(2) },
+      {
+        row: 'second largest issuer',
+        side: 'upper',
+        limit: 0.2,
+        unit: 'fraction',
+        measure: measureNthLargestIssuer(2),
+      },
     ],
   },
   RIC_25_5_50: {

@@ -2,7 +2,7 @@ import { NO_GROUP } from './scope.js';
 import type { Finding } from '../refusals/findings.js';
 import type { MarketData } from '../market/market-data.js';
 import { referenceSpells } from '../market/reference-spells.js';
-import { nearestName } from '#base/text/nearest-name.js';
+import { findNearestName } from '#base/text/nearest-name.js';
 import type { ConstraintRow } from './constraint-row.js';
 
 /** Maximum number of groups listed in a message. */
@@ -13,7 +13,7 @@ const LISTED_MAX = 10;
  * nothing.
  * @param path Path of the list of rows.
  */
-export function unknownGroups(rows: readonly ConstraintRow[], market: MarketData, path: string): Finding[] {
+export function findUnknownGroups(rows: readonly ConstraintRow[], market: MarketData, path: string): Finding[] {
   return rows.flatMap(({ id, params }, position): Finding[] => {
     const { field, groups } = params as { readonly field?: unknown; readonly groups?: unknown }; // The shape is not checked yet.
     if (typeof field !== 'string' || !Array.isArray(groups)) return [];
@@ -44,7 +44,7 @@ function groupsOf(market: MarketData, field: string): ReadonlySet<string> {
 }
 
 function knownSentence(group: string, known: ReadonlySet<string>): string {
-  const near = nearestName(group, known);
+  const near = findNearestName(group, known);
   if (near !== undefined) return `Did you mean ${near}?`;
   const list = [...known].toSorted().slice(0, LISTED_MAX).join(', ');
   return `There are ${list}${known.size > LISTED_MAX ? ` and ${known.size - LISTED_MAX} more` : ''}.`;

@@ -21,7 +21,7 @@ export function lackingOf(
 /**
  * States how many securities, and how much weight, lack a value. @param whole Owner of the weight, such as `the index`
  */
-export function missingSentence(
+export function describeLackingValues(
   { field, effect }: MissingValues,
   { identifiers, weight }: Lacking,
   { count, whole }: { readonly count: number; readonly whole: string },

@@ -71,7 +71,7 @@ export interface Average {
 /** One-way distance from a portfolio: 0.5 * (sum |w - reference| + fixed) <= limit. */
 export interface DistanceRow {
   readonly form: 'distance';
-  /** [N] */
+  /** Weights of the reference portfolio, [N]. */
   readonly reference: Float64Array;
   /** Weight of the reference in securities outside the problem, which is traded in any case. */
   readonly fixed: number;
@@ -139,4 +139,4 @@ export type ProgramRow = ConvexRow | NonConvexRow;
 export const state = (value: number, parameter: string, slope = 1): Limit => ({ value, parameter, slope });
 
 /** Returns a limit that no parameter moves. */
-export const fixed = (value: number): Limit => ({ value, parameter: null, slope: 0 });
+export const fixLimit = (value: number): Limit => ({ value, parameter: null, slope: 0 });

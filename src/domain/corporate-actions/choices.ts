@@ -1,5 +1,5 @@
 import type { CorporateAction, RightsChoice } from '../market/market-data.js';
-import { exRights, rightsTerms, taken, type BeforeAction, type Received, type WorthOf } from './pro-forma.js';
+import { exRights, rightsTerms, convertShares, type BeforeAction, type Received, type WorthOf } from './pro-forma.js';
 
 /** Choices of a holder. */
 export const ACTION_CHOICES = {
@@ -109,6 +109,6 @@ export function offerChoices({ cash, shares }: Offer, { weight, price }: BeforeA
   const each = related === null ? null : worth(related);
   if (related === null || each === null) return [paid];
   const others = 1 / (1 - weight + weight * ratio * each);
-  const received = taken(weight, ratio, { identifier: related, each });
+  const received = convertShares(weight, ratio, { identifier: related, each });
   return [paid, { choice: 'accept_shares', weight: 0, shares: 0, cash: besides, others, received }];
 }

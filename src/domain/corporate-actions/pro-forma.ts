@@ -111,7 +111,7 @@ function ended(
       shares: 0,
       divisor: cash === 0 ? 1 : 1 - (weight * cash) / price / (1 - weight + weight * (value * each + cash / price)),
       proceeds: cash === 0 ? null : cash,
-      received: taken(weight, value, { identifier: related!, each }),
+      received: convertShares(weight, value, { identifier: related!, each }),
     };
   const paid = type === 'MERGER' ? undefined : proceedsOf(value, type === 'DELISTING', treatment.delisting);
   const proceeds = paid ?? price;
@@ -129,7 +129,7 @@ function withoutName(weight: number, moved: number): number | null {
  * Converts shares of one security into shares of another at a ratio. @param each value of one new share in shares of
  * the old security
  */
-export function taken(
+export function convertShares(
   weight: number,
   ratio: number,
   { identifier, each }: { readonly identifier: string; readonly each: number },

@@ -1,5 +1,5 @@
 import type { Calendar } from '../calendars/calendar.js';
-import { lastAtMost } from '../numbers/search.js';
+import { findLastAtMost } from '../numbers/search.js';
 import { dayFrom, formatDay, type Day } from '../time/days.js';
 import { instantOf, localDay } from '../time/local-time.js';
 import type { ScheduleDocument } from './schedule-document.js';
@@ -14,7 +14,7 @@ export interface DueDay {
 type Plan = Pick<ScheduleDocument, 'at' | 'day_offset' | 'time_zone' | 'deadline_minutes'>;
 
 /** Returns when the day of a session begins and its deadline. */
-export function dueDay(session: Day, plan: Plan, calendar: Pick<Calendar, 'tz'>): DueDay {
+export function findDueDay(session: Day, plan: Plan, calendar: Pick<Calendar, 'tz'>): DueDay {
   const zone = plan.time_zone ?? calendar.tz;
   const dueMs = instantOf({ day: session + plan.day_offset, time: plan.at, zone });
   const { deadline_minutes: minutes } = plan;
@@ -25,7 +25,7 @@ export function dueDay(session: Day, plan: Plan, calendar: Pick<Calendar, 'tz'>)
  * Returns the sessions after one whose days are due, ascending.
  * @param after last session that has a day; null before the first
  */
-export function dueDays(
+export function listDueDays(
   plan: ScheduleDocument,
   calendar: Calendar,
   { after, nowMs }: { readonly after: string | null; readonly nowMs: number },
@@ -34,19 +34,19 @@ export function dueDays(
   const first = Math.max(after === null ? 0 : dayFrom(after) + 1, dayFrom(plan.starts_on));
   const today = localDay(plan.time_zone ?? calendar.tz, nowMs);
   const due: DueDay[] = [];
-  for (let i = lastAtMost(sessions, first - 1) + 1; i < sessions.length && sessions[i]! <= today; i++) {
-    const day = dueDay(sessions[i]!, plan, calendar);
+  for (let i = findLastAtMost(sessions, first - 1) + 1; i < sessions.length && sessions[i]! <= today; i++) {
+    const day = findDueDay(sessions[i]!, plan, calendar);
     if (day.dueMs <= nowMs) due.push(day);
   }
   return due;
 }
 
 /** Returns the first session whose day is not due yet; undefined at the end of the calendar. */
-export function nextDay(plan: ScheduleDocument, calendar: Calendar, nowMs: number): DueDay | undefined {
+export function findNextDay(plan: ScheduleDocument, calendar: Calendar, nowMs: number): DueDay | undefined {
   const { sessions } = calendar;
   const from = Math.max(localDay(plan.time_zone ?? calendar.tz, nowMs) - plan.day_offset - 1, dayFrom(plan.starts_on));
-  for (let i = lastAtMost(sessions, from - 1) + 1; i < sessions.length; i++) {
-    const day = dueDay(sessions[i]!, plan, calendar);
+  for (let i = findLastAtMost(sessions, from - 1) + 1; i < sessions.length; i++) {
+    const day = findDueDay(sessions[i]!, plan, calendar);
     if (day.dueMs > nowMs) return day;
   }
   return undefined;

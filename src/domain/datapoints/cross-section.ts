@@ -8,11 +8,11 @@ import { betas, createMarketReturns } from './beta.js';
 import { type DatapointRead, expressionRead } from './datapoint-read.js';
 import { GROWTH_BASED, isMoney, isText, sourceOf, textsOn, trailingOf, type Shared } from './datapoint-sources.js';
 import { dividendHistory, type DividendHistory } from './dividends.js';
-import { DEFAULT_WINDOW, latest, requestKey, type FieldRequest } from './field-request.js';
+import { DEFAULT_WINDOW, requestLatest, requestKey, type FieldRequest } from './field-request.js';
 import { glanceAt } from './glance.js';
-import { datedGroups, groupsOfValues, type DatedGroups, type Grouping } from './groups.js';
+import { createDatedGroups, groupsOfValues, type DatedGroups, type Grouping } from './groups.js';
 import type { WindowReader } from './laid-out.js';
-import { latestInto, latestValues } from './latest-values.js';
+import { writeLatestValues, computeLatestValues } from './latest-values.js';
 import { referenceKind, type ValueKind } from './resolution.js';
 import { createRollingStatistics } from './rolling-statistics.js';
 import { createSeriesTable, type Series, type SeriesTerms } from './series.js';
@@ -20,13 +20,13 @@ import { createTally, type Tally } from './tally.js';
 import { createTrail } from './trail.js';
 import { transformed } from './transforms.js';
 import { createVectorCache, type Ordering } from './vector-cache.js';
-import { countOver, halfOf, overWindow, trailingValues } from './windows.js';
+import { countOver, halfOf, computeOverWindow, trailingValues } from './windows.js';
 import { isField, requestOf, type DatapointExpression, type ExpressionNode } from './expressions/tree.js';
 import { readsOfExpression } from './expressions/reads.js';
 import { createExpressionSeries } from './expression-series.js';
 import {
   expressionSection,
-  namedDatapoints,
+  createNamedDatapoints,
   NO_CONTEXT,
   type DecisionContext,
   type Leaves,
@@ -47,13 +47,13 @@ export interface CrossSection {
    * @returns [n]
    */
   numbers(field: DatapointExpression, columns: Int32Array): Float64Array;
-  /** Same in index currency: a price read as money. */
+  /** Returns values in index currency: a price is converted. */
   money(field: DatapointExpression, columns: Int32Array): Float64Array;
   /** Returns FALSE, TRUE or UNKNOWN for a condition, [n]. */
   truths(condition: ExpressionNode, columns: Int32Array): Uint8Array;
   /** Returns any datapoint as stored, null if missing, [n]. */
   values(field: DatapointExpression, columns: Int32Array): readonly ReferenceValue[];
-  /** Returns the positions of values from best to worst in the order of `ranked`, cached by the array of values. */
+  /** Returns the positions of values from best to worst in the order of `rankPositions`, cached by the array of values. */
   ordered(values: Float64Array, order: Ordering): Int32Array;
   /** Returns the groups of the securities by a datapoint: one for each value, and one for missing values. */
   groups(field: DatapointExpression, columns: Int32Array): Grouping;
@@ -104,7 +104,7 @@ export function createCrossSections(sm: SessionMarket, terms: SeriesTerms): Cros
       return known;
     },
     groupsOf(name) {
-      const known = groups.get(name) ?? datedGroups(shared.spellsOf(name));
+      const known = groups.get(name) ?? createDatedGroups(shared.spellsOf(name));
       groups.set(name, known);
       return known;
     },
@@ -129,7 +129,7 @@ export function createCrossSections(sm: SessionMarket, terms: SeriesTerms): Cros
     rolling: terms.followed && createRollingStatistics(table, terms.followed, periodsPerYear(sm.calendar.sessions)),
     dividends: () => (dividends ??= dividendHistory(sm.market)),
   };
-  const named = namedDatapoints(terms.datapoints);
+  const named = createNamedDatapoints(terms.datapoints);
   const converted = new WeakMap<DatapointExpression, boolean>();
   const isConverted = (expression: DatapointExpression): boolean => {
     const known =
@@ -151,14 +151,14 @@ export function createCrossSections(sm: SessionMarket, terms: SeriesTerms): Cros
     },
     latest(name) {
       if (terms.datapoints.has(name)) return null;
-      const source = sourceOf(shared, latest(name));
+      const source = sourceOf(shared, requestLatest(name));
       if (source.kind !== 'series') return null;
       const { series, isClose: rebase } = source;
       const { maxStaleSessions, suspendedSessions } = terms;
       const needsRates = isInIndexCurrency(name);
       return (session, columns, out) => {
         if (needsRates) terms.requireRates(session, columns);
-        latestInto(out, { sm, series, end: session, columns, maxStaleSessions, suspendedSessions, rebase });
+        writeLatestValues(out, { sm, series, end: session, columns, maxStaleSessions, suspendedSessions, rebase });
       };
     },
   };
@@ -209,7 +209,7 @@ function crossSection(
     overSessions(series, { statistic, length, lag, observationsMin }, columns) {
       const least = observationsMin === 'half' ? halfOf(length) : observationsMin;
       const window = { end: session - lag, length, observationsMin: least };
-      return overWindow(shared.windowsOf(series, session), statistic, window, columns);
+      return computeOverWindow(shared.windowsOf(series, session), statistic, window, columns);
     },
     history: (series, length, columns) =>
       trailingValues(shared.windowsOf(series, session), { end: session, length }, columns),
@@ -266,7 +266,7 @@ function crossSection(
       statistic(field, statistic, observationsMin, columns) {
         const series = trailingOf(shared, field);
         if (GROWTH_BASED.has(field.name)) terms.requireRates(session, columns);
-        return overWindow(
+        return computeOverWindow(
           shared.windowsOf(series, session),
           statistic,
           { end: session - field.lag, length: field.window!, observationsMin },
@@ -316,7 +316,7 @@ function computeField(
     const rolled = source.isWhole ? shared.rolling?.growth : shared.rolling?.volatilities;
     const values =
       rolled?.({ ...window, columns }) ??
-      overWindow(shared.windowsOf(table.growth(), session), source.statistic, window, columns);
+      computeOverWindow(shared.windowsOf(table.growth(), session), source.statistic, window, columns);
     if (source.isWhole) {
       terms.gaps().multiplyGrowth(values, columns, { from, to: end });
       for (let k = 0; k < values.length; k++) values[k]! -= 1;
@@ -326,9 +326,9 @@ function computeField(
   if (field.aggregate !== 'last') {
     const series = convert ? table.inIndexCurrency(source.trailing) : source.trailing;
     if (field.aggregate === 'count') return countOver(shared.tallyOf(series), window, columns);
-    return overWindow(shared.windowsOf(series, session), STATISTICS[field.aggregate], window, columns);
+    return computeOverWindow(shared.windowsOf(series, session), STATISTICS[field.aggregate], window, columns);
   }
   const series = convert ? table.inIndexCurrency(source.series) : source.series;
   const { maxStaleSessions, suspendedSessions } = terms;
-  return latestValues({ sm, series, end, columns, maxStaleSessions, suspendedSessions, rebase: source.isClose });
+  return computeLatestValues({ sm, series, end, columns, maxStaleSessions, suspendedSessions, rebase: source.isClose });
 }

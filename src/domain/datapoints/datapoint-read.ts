@@ -1,9 +1,9 @@
 import { formatDay } from '../time/days.js';
-import { firstAtLeast } from '../numbers/search.js';
+import { findFirstAtLeast } from '../numbers/search.js';
 import type { SessionMarket } from '../market/session-market.js';
 import { GROWTH_BASED, sourceOf, type Shared, type Source } from './datapoint-sources.js';
 import { DEFAULT_WINDOW, type FieldRequest } from './field-request.js';
-import { latestSession } from './latest-values.js';
+import { findLatestSession } from './latest-values.js';
 import { resolve } from './resolution.js';
 import { halfOf } from './windows.js';
 import { readsOfExpression } from './expressions/reads.js';
@@ -62,7 +62,7 @@ function datapointRead(
   }
   if (source.kind === 'series' && field.aggregate === 'last') {
     const { series } = source;
-    const at = latestSession({
+    const at = findLatestSession({
       sm,
       series,
       end,
@@ -106,7 +106,7 @@ function firstBar({ lastBar, names }: SessionMarket, column: number): number {
 
 /** Returns the day of a session that may be after the last session of the data; null beyond the calendar. */
 function dayAt({ sessions, calendar }: SessionMarket, session: number): string | null {
-  const from = firstAtLeast(calendar.sessions, sessions[0]!);
+  const from = findFirstAtLeast(calendar.sessions, sessions[0]!);
   const day = calendar.sessions[from + session];
   return day === undefined ? null : formatDay(day);
 }

@@ -1,7 +1,7 @@
 import { type Day, addMonths, formatDay, civilOf, dayOf } from '../time/days.js';
 import { ACTION_KINDS, type MarketData } from '../market/market-data.js';
 import { BeforeMarket } from '../market/session-market.js';
-import { lastAtMost } from '../numbers/search.js';
+import { findLastAtMost } from '../numbers/search.js';
 
 /** Ordinary dividends of every security, without cancelled ones. */
 export interface DividendHistory {
@@ -84,7 +84,7 @@ function historyOf(market: MarketData): DividendHistory {
       if (exDays.length === 0 && settledTo === -Infinity) return 0;
       const after = monthsBefore(day);
       assertCovered(after);
-      return sumOn(events[column]!, day, lastAtMost(exDays, after) + 1);
+      return sumOn(events[column]!, day, findLastAtMost(exDays, after) + 1);
     },
     steps: (column) => (stepsByColumn[column] ??= stepsOf(events[column]!, leavingOn)),
     assertCovers: (day) => assertCovered(monthsBefore(day)),
@@ -95,7 +95,7 @@ function historyOf(market: MarketData): DividendHistory {
     paidBetween(column, start, end) {
       assertCovered(start - 1);
       const { exDays } = events[column]!;
-      const last = lastAtMost(exDays, end);
+      const last = findLastAtMost(exDays, end);
       return last >= 0 && exDays[last]! >= start;
     },
   };
@@ -107,15 +107,15 @@ function historyOf(market: MarketData): DividendHistory {
 function stepsOf(events: Events, leavingOn: (exDay: Day) => Day): DividendSteps {
   const left = events.exDays.map(leavingOn);
   const days = Int32Array.from(new Set([...events.exDays, ...left, ...events.splitDays])).sort();
-  return { days, sums: Float64Array.from(days, (day) => sumOn(events, day, lastAtMost(left, day) + 1)) };
+  return { days, sums: Float64Array.from(days, (day) => sumOn(events, day, findLastAtMost(left, day) + 1)) };
 }
 
 /** Sums the dividends from one on up to a day, on the share basis of the day. */
 function sumOn({ exDays, amounts, splitDays, ratios }: Events, day: Day, first: number): number {
   let total = 0;
   let basis = 1; // shares of `day` per share on the ex-date of the dividend
-  let split = lastAtMost(splitDays, day);
-  for (let i = lastAtMost(exDays, day); i >= first; i--) {
+  let split = findLastAtMost(splitDays, day);
+  for (let i = findLastAtMost(exDays, day); i >= first; i--) {
     while (split >= 0 && splitDays[split]! > exDays[i]!) basis *= ratios[split--]!;
     total += amounts[i]! / basis;
   }
@@ -125,8 +125,8 @@ function sumOn({ exDays, amounts, splitDays, ratios }: Events, day: Day, first: 
 function totalsByYear({ exDays, amounts, splitDays, ratios }: Events, day: Day): Map<number, number> {
   const totals = new Map<number, number>();
   let basis = 1; // shares of `day` per share on the ex-date of the dividend
-  let split = lastAtMost(splitDays, day);
-  for (let i = lastAtMost(exDays, day); i >= 0; i--) {
+  let split = findLastAtMost(splitDays, day);
+  for (let i = findLastAtMost(exDays, day); i >= 0; i--) {
     while (split >= 0 && splitDays[split]! > exDays[i]!) basis *= ratios[split--]!;
     const { year } = civilOf(exDays[i]!);
     totals.set(year, (totals.get(year) ?? 0) + amounts[i]! / basis);

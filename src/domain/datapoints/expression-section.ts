@@ -18,7 +18,7 @@ import type { Statistic } from './aggregates.js';
 import { callPlugin } from './call-plugin.js';
 import { GROWTH_BASED } from './datapoint-sources.js';
 import { yearsOfGrowth, type DividendHistory } from './dividends.js';
-import { isWindowed, latest, requestKey, type FieldRequest } from './field-request.js';
+import { isWindowed, requestLatest, requestKey, type FieldRequest } from './field-request.js';
 import { groupsOfValues, type Grouping } from './groups.js';
 import type { Series } from './series.js';
 
@@ -82,7 +82,7 @@ export interface NamedDatapoints {
   isArithmetic(node: ExpressionNode): boolean;
 }
 
-export function namedDatapoints(definitions: ReadonlyMap<string, ExpressionNode>): NamedDatapoints {
+export function createNamedDatapoints(definitions: ReadonlyMap<string, ExpressionNode>): NamedDatapoints {
   const known = new Map<string, ExpressionNode>();
   const arithmetic = new WeakMap<ExpressionNode, boolean>();
   const isOfColumns = (node: ExpressionNode): boolean => {
@@ -202,7 +202,7 @@ export function expressionSection(leaves: Leaves, named: NamedDatapoints, contex
   }
 
   const groupsOf = (by: string, set: Int32Array): Grouping =>
-    groups(latest(by), set) ?? groupsOfValues(values(latest(by), set));
+    groups(requestLatest(by), set) ?? groupsOfValues(values(requestLatest(by), set));
 
   function overTime(node: FunctionNode, entry: OverTime, { columns, shift }: CalledOn): Float64Array {
     const [operand] = node.operands;

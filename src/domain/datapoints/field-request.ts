@@ -115,7 +115,7 @@ export interface FieldRequest {
 }
 
 /** Returns a request for the latest value of a datapoint, with the given other members. */
-export function latest(name: string, rest: Partial<FieldRequest> = {}): FieldRequest {
+export function requestLatest(name: string, rest: Partial<FieldRequest> = {}): FieldRequest {
   return { name, dataset: null, lag: 0, window: null, aggregate: 'last', transform: 'none', ...rest };
 }
 

@@ -1,5 +1,5 @@
 import type { ReferenceValue } from '../market/market-data.js';
-import { latest } from './field-request.js';
+import { requestLatest } from './field-request.js';
 import type { ComparisonNode, DatapointExpression, ExpressionNode } from './expressions/tree.js';
 
 /** Use of a datapoint by a rule or weighting. */
@@ -22,7 +22,7 @@ export function numeric(field: DatapointExpression | string, path = '', money = 
 
 /** Returns a datapoint from a parameter: a plain name refers to its latest value. */
 export function toRequest(field: DatapointExpression | string): DatapointExpression {
-  return typeof field === 'string' ? latest(field) : field;
+  return typeof field === 'string' ? requestLatest(field) : field;
 }
 
 /** Returns the use of a condition on datapoints. */
@@ -32,7 +32,7 @@ export function conditional(field: ExpressionNode, path: string): FieldUse {
 
 /** Returns the use of a datapoint whose values are groups. */
 export function category(name: string, path = ''): FieldUse {
-  return { field: latest(name), path, as: 'category', money: false };
+  return { field: requestLatest(name), path, as: 'category', money: false };
 }
 
 /** Returns the group of a value, as text; null for securities without a value, which form one group. */

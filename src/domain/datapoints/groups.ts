@@ -15,7 +15,7 @@ export interface Grouping {
 export type DatedGroups = (day: Day, columns: Int32Array) => Grouping;
 
 /** @param spells Spells of each column of the market. */
-export function datedGroups(spells: readonly (readonly ReferenceSpell[])[]): DatedGroups {
+export function createDatedGroups(spells: readonly (readonly ReferenceSpell[])[]): DatedGroups {
   const numbers = numbering();
   const changing = -1;
   const steady = Int32Array.from(spells, (own) => {

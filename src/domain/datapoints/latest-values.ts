@@ -14,14 +14,14 @@ interface Latest {
 }
 
 /** Returns the latest value of each security on or before a session, missing if it is too old to price the security. */
-export function latestValues(latest: Latest): Float64Array {
+export function computeLatestValues(latest: Latest): Float64Array {
   const values = new Float64Array(latest.columns.length);
-  latestInto(values, latest);
+  writeLatestValues(values, latest);
   return values;
 }
 
 /** Writes the latest values into memory of the caller, [n]. */
-export function latestInto(values: Float64Array, latest: Latest): void {
+export function writeLatestValues(values: Float64Array, latest: Latest): void {
   const { series, end, columns } = latest;
   series.fill(end, columns, values);
   for (let i = 0; i < values.length; i++) {
@@ -33,7 +33,7 @@ export function latestInto(values: Float64Array, latest: Latest): void {
 /** Returns the latest value of a security without a value on the session; NaN if none is valid. */
 function carriedValue({ rebase, ...latest }: Latest, column: number): number {
   const { sm, series, end } = latest;
-  const session = latestSession({ ...latest, column });
+  const session = findLatestSession({ ...latest, column });
   if (session < 0) return NaN;
   const cell = new Float64Array(1);
   series.fill(session, Int32Array.of(column), cell);
@@ -44,7 +44,7 @@ function carriedValue({ rebase, ...latest }: Latest, column: number): number {
  * Returns the session of the latest valid value; -1 if there is none. A value is valid within a maximum age, or if it
  * comes from the latest bar and that still prices the security (its exchange may have been closed for longer).
  */
-export function latestSession({
+export function findLatestSession({
   sm,
   series,
   end,

@@ -1,4 +1,4 @@
-import { sortedByBits } from '../numbers/sorted-by-bits.js';
+import { sortByBits } from '../numbers/sorted-by-bits.js';
 
 /** Number of values sorted by insertion before merging. */
 const RUN = 12;
@@ -13,7 +13,7 @@ const BITS_MIN = 1500;
  * @returns [n]
  * @cost O(n log n), on typed arrays
  */
-export function ranked(values: Float64Array, positions: Int32Array, ascending: boolean): Int32Array {
+export function rankPositions(values: Float64Array, positions: Int32Array, ascending: boolean): Int32Array {
   const n = positions.length;
   const sign = ascending ? 1 : -1;
   let order = new Int32Array(n);
@@ -28,7 +28,7 @@ export function ranked(values: Float64Array, positions: Int32Array, ascending: b
     keys[present++] = sign * value + 0; // normalises -0 to 0
   }
   if (present >= BITS_MIN) {
-    order.set(sortedByBits(keys.subarray(0, present), order));
+    order.set(sortByBits(keys.subarray(0, present), order));
     return order;
   }
   sortRuns(keys, order, present);
@@ -93,7 +93,7 @@ export function allOf({ length }: ArrayLike<unknown>): Int32Array {
 }
 
 /** Returns the positions with a value, in order. */
-export function withValue(values: Float64Array, positions: Int32Array): Int32Array {
+export function selectWithValue(values: Float64Array, positions: Int32Array): Int32Array {
   let count = 0;
   const present = new Int32Array(positions.length);
   for (let i = 0; i < positions.length; i++)

@@ -312,7 +312,7 @@ function createAbsences({ rows, market, names, length }: AbsencesInput): Absence
   };
 }
 
-/** @param sign sign of the addition */
+/** Adds the sums of a session, or subtracts them. @param sign sign of the addition */
 function add(sums: MarketSums, move: number, sign: 1 | -1): void {
   if (move !== move) return;
   sums[COUNT]! += sign;

@@ -130,7 +130,7 @@ const PAIRS: readonly RowFunction[] = [
   pair('beta', 'Slope of the least-squares line of `values` on `others`, as BETA.', slopeOn),
 ];
 
-/** As many values as the list has, row by row. */
+/** Returns as many values as the list has, row by row. */
 const mapped = (
   name: string,
   help: string,

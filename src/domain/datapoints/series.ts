@@ -2,7 +2,7 @@ import type { Day } from '../time/days.js';
 import { growthRow } from '../index-mathematics/growth.js';
 import type { ReturnGaps } from '../market/return-gaps.js';
 import type { SessionMarket } from '../market/session-market.js';
-import { lastAtMost } from '../numbers/search.js';
+import { findLastAtMost } from '../numbers/search.js';
 import { ageSeries } from './age-series.js';
 import { referenceSeries } from './reference-series.js';
 import { dividendHistory, type DividendHistory } from './dividends.js';
@@ -295,7 +295,7 @@ function yieldSeries({ market, rowOf, sessions, names }: SessionMarket, dividend
       return;
     }
     const steps = dividends.steps(column);
-    const at = lastAtMost(steps.days, day);
+    const at = findLastAtMost(steps.days, day);
     sums[column] = steps.sums[at] ?? 0;
     until[column] = steps.days[at + 1] ?? Infinity;
   };

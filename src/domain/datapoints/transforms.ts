@@ -1,4 +1,4 @@
-import { allOf, ranked, withValue } from './ranking.js';
+import { allOf, rankPositions, selectWithValue } from './ranking.js';
 import type { Transform } from './field-request.js';
 
 /**
@@ -23,7 +23,7 @@ export function transformed(values: Float64Array, transform: Transform): Float64
 
 function ranks(values: Float64Array): Float64Array {
   const result = new Float64Array(values.length).fill(NaN);
-  const order = ranked(values, withValue(values, allOf(values)), false);
+  const order = rankPositions(values, selectWithValue(values, allOf(values)), false);
   let rank = 0;
   for (let i = 0; i < order.length; i++) {
     const value = values[order[i]!]!;
@@ -35,7 +35,7 @@ function ranks(values: Float64Array): Float64Array {
 
 function percentiles(values: Float64Array): Float64Array {
   const result = ranks(values);
-  const present = withValue(values, allOf(values)).length;
+  const present = selectWithValue(values, allOf(values)).length;
   for (let i = 0; i < result.length; i++)
     result[i] = present === 1 && result[i] === 1 ? 1 : (present - result[i]!) / (present - 1);
   return result;
@@ -54,7 +54,7 @@ export function zScores(values: Float64Array): Float64Array {
  */
 export function coverGaps(values: Float64Array): Float64Array {
   const result = new Float64Array(values.length).fill(NaN);
-  const order = ranked(values, withValue(values, allOf(values)), false);
+  const order = rankPositions(values, selectWithValue(values, allOf(values)), false);
   const total = order.reduce((sum, i) => sum + values[i]!, 0);
   if (total === 0) return result;
   let sum = 0;

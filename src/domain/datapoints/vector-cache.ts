@@ -1,5 +1,5 @@
 import { pick } from './picked-values.js';
-import { allOf, ranked, withValue } from './ranking.js';
+import { allOf, rankPositions, selectWithValue } from './ranking.js';
 
 export interface Ordering {
   readonly ascending: boolean;
@@ -14,7 +14,7 @@ export interface VectorCache {
    * all later ones.
    */
   value(key: string, columns: Int32Array, compute: () => Float64Array): Float64Array;
-  /** Returns the positions of values from best to worst in the order of `ranked`, cached by the array of values. */
+  /** Returns the positions of values from best to worst in the order of `rankPositions`, cached by the array of values. */
   ordered(values: Float64Array, order: Ordering): Int32Array;
 }
 
@@ -36,7 +36,8 @@ export function createVectorCache(): VectorCache {
       const key = `${ascending} ${withMissing}`;
       const positions = allOf(values);
       const order =
-        known?.get(key) ?? ranked(values, withMissing ? positions : withValue(values, positions), ascending);
+        known?.get(key) ??
+        rankPositions(values, withMissing ? positions : selectWithValue(values, positions), ascending);
       known?.set(key, order);
       return order;
     },

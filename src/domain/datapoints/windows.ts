@@ -22,7 +22,7 @@ export function halfOf(length: number): number {
  * @returns [n]
  * @cost length * n cells read
  */
-export function overWindow(
+export function computeOverWindow(
   reader: WindowReader,
   statistic: Statistic,
   { end, length, observationsMin }: Window,

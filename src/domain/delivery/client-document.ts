@@ -74,7 +74,7 @@ export const isEntitled = (
   );
 
 /** Returns the documents without their secrets. */
-export const withoutSecrets = (client: ClientBody): ClientDocument => ({
+export const removeSecrets = (client: ClientBody): ClientDocument => ({
   ...client,
   targets: client.targets.map((target) => ('secret' in target ? { ...target, secret: null } : target)),
 });

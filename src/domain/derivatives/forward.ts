@@ -97,7 +97,7 @@ export function priceForward({ spot, days, rates, dividends = [] }: ForwardTerms
 }
 
 /** Returns the risk-free rate that reproduces a market price, all else fixed; null if no rate does. */
-export function impliedRate(terms: ForwardTerms, marketPrice: number): number | null {
+export function solveImpliedRate(terms: ForwardTerms, marketPrice: number): number | null {
   const { spot, days, rates, dividends = [] } = terms;
   if (!(marketPrice > 0)) return null;
   const tau = days / DAYS_PER_YEAR;
@@ -118,7 +118,7 @@ export function impliedRate(terms: ForwardTerms, marketPrice: number): number | 
 const NEWTON_ITERATIONS = 50;
 
 /** Returns the continuous yield that reproduces a market price, all else fixed; null with discrete dividends. */
-export function impliedDividendYield(
+export function solveImpliedDividendYield(
   { spot, days, rates, dividends = [] }: ForwardTerms,
   marketPrice: number,
 ): number | null {

@@ -1,7 +1,7 @@
 import type { Calendar } from '../calendars/calendar.js';
 import { addMonths, formatDay, weekdayOf, type Day } from '../time/days.js';
 import { refuseWithFindings, type Refusal } from '../refusals/refusal.js';
-import { firstAtLeast } from '../numbers/search.js';
+import { findFirstAtLeast } from '../numbers/search.js';
 import { DAYS_PER_YEAR, MONEY_MARKET_DAYS, type Rates } from './terms.js';
 
 export type ResetFrequency = 'none' | 'monthly' | 'quarterly' | 'semi_annual' | 'annual';
@@ -51,7 +51,7 @@ function tooManyPeriods(frequency: ResetFrequency, start: Day, maturity: Day): R
 
 function following(day: Day, calendar: Calendar | undefined): Day {
   if (calendar !== undefined && day >= calendar.coverage.from && day <= calendar.coverage.to) {
-    const session = calendar.sessions[firstAtLeast(calendar.sessions, day)];
+    const session = calendar.sessions[findFirstAtLeast(calendar.sessions, day)];
     if (session !== undefined) return session;
   }
   const weekday = weekdayOf(day);

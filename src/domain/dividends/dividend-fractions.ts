@@ -1,4 +1,4 @@
-import { withheldIn, type WithholdingTax } from '../index-mathematics/withholding.js';
+import { createWithholding, type WithholdingTax } from '../index-mathematics/withholding.js';
 import { sharesToCome } from '../corporate-actions/share-basis.js';
 import type { Day } from '../time/days.js';
 import type { TreatmentSpec } from '../documents/index-document.js';
@@ -36,7 +36,7 @@ export interface DividendTerms {
  */
 export function dividendsPaid(sm: SessionMarket, terms: DividendTerms): DividendFraction[] {
   const rates = exchangeRates(sm, terms.currency);
-  const withheldOf = withheldIn(sm.market, terms.withholding);
+  const withheldOf = createWithholding(sm.market, terms.withholding);
   const { all, starts } = sm.actions;
   return all.flatMap(({ session, column, action }): DividendFraction[] => {
     if (action.type !== 'DIVIDEND' || session <= sm.first) return [];
@@ -61,7 +61,7 @@ export function dividendsPaid(sm: SessionMarket, terms: DividendTerms): Dividend
  */
 export function dividendsToCome(sm: SessionMarket, session: number, terms: DividendTerms): DividendFraction[] {
   const rates = exchangeRates(sm, terms.currency);
-  const withheldOf = withheldIn(sm.market, terms.withholding);
+  const withheldOf = createWithholding(sm.market, terms.withholding);
   const day = sm.sessions[session]!;
   const shares = sharesToCome(sm, session, terms.splits);
   const known = sm.market.actions.filter(
@@ -86,7 +86,7 @@ function ratioOf({ market }: SessionMarket, actions: readonly CorporateAction[],
 
 interface Worth {
   readonly fraction: number;
-  readonly withheldOf: ReturnType<typeof withheldIn>;
+  readonly withheldOf: ReturnType<typeof createWithholding>;
 }
 
 function entry(action: CorporateAction, day: Day, { fraction, withheldOf }: Worth): DividendFraction {

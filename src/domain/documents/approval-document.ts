@@ -16,7 +16,7 @@ export const APPROVAL_ACTION_NAMES = Object.keys(APPROVAL_ACTIONS) as [ApprovalA
 /** Maximum number of persons who must approve one action. */
 export const PERSONS_MAX = 5;
 
-/** Who has to agree to an action. */
+/** Rule that states who must approve an action. */
 export interface ApprovalRule {
   /** Persons, with the one who requests it. */
   readonly persons: number;
@@ -44,7 +44,7 @@ const ApprovalStep = z
   .meta({ id: 'ApprovalStep' });
 export type ApprovalStep = z.infer<typeof ApprovalStep>;
 
-/** A request for the agreement of other people, and what became of it. */
+/** A request for the approval of other people, and its outcome. */
 export const Approval = z
   .strictObject({
     approval_id: z.int().min(1).meta({ description: 'From 1, without a gap.' }),

@@ -3,10 +3,10 @@ import { validateConstraints } from '../constraints/validate.js';
 import { hasErrors, orderFindings, type Finding } from '../refusals/findings.js';
 import { checkShape, Id } from '../schema/shape.js';
 import { ConstraintRow } from '../constraints/constraint-row.js';
-import { statedRows } from './row-settings.js';
+import { stateRowDefaults } from './row-settings.js';
 import { rowsWithTrees } from './request-expressions.js';
-import { withTrees } from './expression-texts.js';
-import { calledIndices } from './named-indices.js';
+import { parseExpressions } from './expression-texts.js';
+import { listCalledIndices } from './named-indices.js';
 
 /** Ids that constraint sets cannot have, because they are parts of routes. */
 export const RESERVED_CONSTRAINT_SET_IDS = ['validate'] as const;
@@ -51,7 +51,7 @@ export function readConstraintSet(body: unknown): ConstraintSet | undefined {
 }
 
 function state(set: ConstraintSet, version: 'earlier' | 'today'): ConstraintSet {
-  return { ...set, constraints: statedRows(set.constraints, version) };
+  return { ...set, constraints: stateRowDefaults(set.constraints, version) };
 }
 
 /** Returns a list of rows with their expressions as trees; any other value unchanged. @param path Path of the list. */
@@ -62,11 +62,11 @@ export function readRows(
   if (!Array.isArray(rows)) return { rows, findings: [] };
   const findings: Finding[] = [];
   const read = rowsWithTrees(rows, path, (schema, value, place) => {
-    const result = withTrees(schema, value, place);
+    const result = parseExpressions(schema, value, place);
     findings.push(...result.findings);
     return result.value;
   });
-  const requests = calledIndices(read, path).map(({ path: at, id }) => ({
+  const requests = listCalledIndices(read, path).map(({ path: at, id }) => ({
     severity: 'error' as const,
     code: 'NOT_IN_CHOICES' as const,
     path: at,

@@ -72,7 +72,7 @@ export const DatasetDocument = z.strictObject({
   derived_actions: DerivedActions.nullable().default(null),
   /** Number of versions that remain readable, including the last; all if null or absent. */
   versions_kept: z.int().min(1).nullable().optional(),
-  /** Closes that people gave in place of those of the source; absent if there never were any. */
+  /** Closes that override those of the source; absent if there never were any. */
   price_overrides: z.array(PriceOverride).max(OVERRIDES_MAX).optional(),
   /** Closes whose overrides changed since the content was read; absent if there never were any. */
   changed_prices: z.array(ChangedPrice).optional(),
@@ -137,7 +137,7 @@ export function declaredOf(body: unknown): DeclaredDataset {
   const { source, versions_kept: kept, price_overrides: overrides } = document;
   return {
     ...Object.fromEntries(fields),
-    ...(typeof source === 'string' && { source: withoutPassword(source) }),
+    ...(typeof source === 'string' && { source: removePassword(source) }),
     // Omitted if all versions are kept, so that older stores get no additional version.
     ...(kept == null ? {} : { versions_kept: kept }),
     ...(overrides === undefined ? {} : { price_overrides: overrides }),
@@ -147,7 +147,7 @@ export function declaredOf(body: unknown): DeclaredDataset {
 const HIDDEN_PASSWORD = '***';
 
 /** Returns a connection URL without its password; a path is unchanged. */
-export function withoutPassword(location: string): string {
+export function removePassword(location: string): string {
   if (!location.includes('://') || !URL.canParse(location)) return location;
   const url = new URL(location);
   if (url.password === '') return location;

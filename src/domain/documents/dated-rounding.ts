@@ -17,7 +17,7 @@ export interface AmendedRounding {
 }
 
 /** Returns the decimals of an index by date; undefined if nothing is ever rounded. */
-export function datedRounding(document: IndexDocument, calendar: Calendar): DatedRounding | undefined {
+export function createDatedRounding(document: IndexDocument, calendar: Calendar): DatedRounding | undefined {
   const amended = textSpans(document, calendar).map(({ after, text }): AmendedRounding => ({
     after,
     rounding: text.document.rounding ?? {},

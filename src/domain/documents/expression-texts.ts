@@ -3,7 +3,7 @@ import type { Finding } from '../refusals/findings.js';
 import type { MarketData } from '../market/market-data.js';
 import { isField } from '../datapoints/expressions/tree.js';
 import { pathText } from '../schema/shape.js';
-import { withText } from '../datapoints/expressions/print.js';
+import { addText } from '../datapoints/expressions/print.js';
 import { checkTree } from '../datapoints/expressions/check.js';
 import { isShaped } from '../datapoints/expressions/expression.js';
 import { isName } from '../datapoints/expressions/field-text.js';
@@ -29,7 +29,7 @@ export interface TextPlace {
  * Returns the parameters of a class with their expressions parsed to trees. The schema marks expressions by the formats
  * `expression` and `condition`. A text that is a name, and values of other shapes, are unchanged.
  */
-export function withTrees<T>(schema: z.ZodType, value: T, place: TextPlace): WithTrees<T> {
+export function parseExpressions<T>(schema: z.ZodType, value: T, place: TextPlace): WithTrees<T> {
   const findings: Finding[] = [];
   const texts = new Map<string, ReadText>();
   const visit = (at: z.ZodType, given: unknown, path: string): unknown => {
@@ -87,7 +87,7 @@ function treeOf(
   const { tree } = read;
   return expected === 'number' && isField(tree) && tree.lag === undefined && tree.window === undefined && !tree.dataset
     ? tree.name
-    : withText(tree);
+    : addText(tree);
 }
 
 /** Finds conflicting units in a tree that was sent as nodes. */
@@ -113,7 +113,7 @@ const NEW_NODES: ReadonlySet<unknown> = new Set(['value', 'arithmetic', 'functio
 /** Returns a tree in canonical form with its text. A tree of fields and conditions only is returned as sent. */
 function canonicalOf(given: object): unknown {
   // The schema refuses other shapes and reports a path for each member.
-  return hasNewNodes(given) && isShaped(given) ? withText(given) : given;
+  return hasNewNodes(given) && isShaped(given) ? addText(given) : given;
 }
 
 function hasNewNodes(value: unknown): boolean {

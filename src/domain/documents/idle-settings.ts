@@ -1,4 +1,4 @@
-import { smallValue, type Finding } from '../refusals/findings.js';
+import { keepSmallValue, type Finding } from '../refusals/findings.js';
 import { ESTIMATOR_SETTINGS, type EstimatorSettingName } from '../risk/estimator-settings.js';
 import { RiskModelRequest, type Estimator } from '../risk/risk-model-document.js';
 
@@ -10,7 +10,7 @@ type Settings = { readonly estimator: Estimator } & { readonly [S in EstimatorSe
  * Reports settings of an estimate, other than defaults, that its estimator does not read. @param path path of the
  * settings, with its dot
  */
-export function idleSettings(settings: Settings, path: string): Finding[] {
+export function reportIdleSettings(settings: Settings, path: string): Finding[] {
   const { estimator } = settings;
   return Object.entries(SETTINGS).flatMap(([name, { readers }]): Finding[] => {
     const setting = name as EstimatorSettingName; // The keys are setting names.
@@ -18,17 +18,17 @@ export function idleSettings(settings: Settings, path: string): Finding[] {
     const usual: unknown = RiskModelRequest.shape[setting].safeParse(undefined).data;
     if (value === usual || value === undefined || readers.includes(estimator)) return [];
     const message = `${path}${name} has no effect: ${estimator} does not read it; ${readers.join(', ')} ${readers.length === 1 ? 'does' : 'do'}.`;
-    return [{ severity: 'warning', code: 'NO_EFFECT', path: `${path}${name}`, message, ...smallValue(value) }];
+    return [{ severity: 'warning', code: 'NO_EFFECT', path: `${path}${name}`, message, ...keepSmallValue(value) }];
   });
 }
 
 /** Reports fields of a risk model request that have no effect. */
-export function unreadFindings(request: RiskModelRequest): Finding[] {
-  const idle = idleSettings(request, '');
+export function reportUnreadFields(request: RiskModelRequest): Finding[] {
+  const idle = reportIdleSettings(request, '');
   if (request.index_id === null || request.identifiers.length === 0) return idle;
   const message = 'Both identifiers and index_id were given; identifiers take precedence.';
   return [
-    { severity: 'warning', code: 'NO_EFFECT', path: 'index_id', message, ...smallValue(request.index_id) },
+    { severity: 'warning', code: 'NO_EFFECT', path: 'index_id', message, ...keepSmallValue(request.index_id) },
     ...idle,
   ];
 }

@@ -115,7 +115,7 @@ export function watchlistsIn(universe: UniverseSpec | undefined): string[] {
 }
 
 /** Returns the securities that a universe or its watchlist lists; undefined if it lists none. */
-export function listedNames(universe: UniverseSpec | undefined): readonly string[] | undefined {
+export function findListedNames(universe: UniverseSpec | undefined): readonly string[] | undefined {
   return universe?.kind === 'list' || universe?.kind === 'watchlist' ? universe.identifiers : undefined;
 }
 

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { oneOfEach } from '../schema/one-of.js';
+import { requireOneOfEach } from '../schema/one-of.js';
 import { Id, IsoDate } from '../schema/shape.js';
 import { AsKnownOn } from '../schema/as-known-on.js';
 
@@ -20,7 +20,7 @@ export const WhatIfQuestion = z
     as_known_on: AsKnownOn,
   })
   .superRefine(
-    oneOfEach([
+    requireOneOfEach([
       ['index_id', 'document'],
       ['patch', 'changed'],
     ]),

@@ -141,7 +141,7 @@ function withoutDefaults<Shape extends z.ZodRawShape>(shape: Shape): WithoutDefa
 }
 
 /** Returns a mapping with the members of a change, or no mapping. */
-export function changedMapping(mapping: Mapping | null, change: MappingChange | null): Mapping | null {
+export function changeMapping(mapping: Mapping | null, change: MappingChange | null): Mapping | null {
   return change === null ? null : Mapping.parse({ ...mapping, ...change });
 }
 

@@ -28,11 +28,15 @@ export const TemplateSource = z
   })
   .meta({ id: 'TemplateSource' });
 
+/** Kinds of templates, by which they are filtered. */
+export const TEMPLATE_KINDS = ['size', 'factor', 'other_weighting', 'optimised', 'overlay'] as const;
+
 /** File of data/methodologies: one published methodology as documents that anyone may store. */
 export const MethodologyTemplate = z
   .strictObject({
     id: TemplateId,
     title: text(200),
+    kind: z.enum(TEMPLATE_KINDS),
     style: text(500),
     source: TemplateSource,
     choices: z.array(text(1000)).max(CHOICES_MAX),

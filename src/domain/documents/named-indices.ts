@@ -15,7 +15,7 @@ export interface NamedIndex {
 const known = new WeakMap<IndexDocument, readonly NamedIndex[]>();
 
 /** Returns the indices to which a document refers; its source first. @cost a walk over the document, once */
-export function namedIndices(document: IndexDocument): readonly NamedIndex[] {
+export function listNamedIndices(document: IndexDocument): readonly NamedIndex[] {
   const result = known.get(document) ?? find(document);
   known.set(document, result);
   return result;
@@ -32,10 +32,10 @@ function find(document: IndexDocument): NamedIndex[] {
       ? [{ path: 'derivation.source_index_id', id: document.derivation.source_index_id }]
       : []),
     ...universeIndices(universe, 'universe'),
-    ...calledIndices(datapoints, 'datapoints'),
-    ...calledIndices(pipeline, 'pipeline'),
-    ...calledIndices(reviews, 'reviews'),
-    ...calledIndices(derivation, 'derivation'),
+    ...listCalledIndices(datapoints, 'datapoints'),
+    ...listCalledIndices(pipeline, 'pipeline'),
+    ...listCalledIndices(reviews, 'reviews'),
+    ...listCalledIndices(derivation, 'derivation'),
   ];
 }
 
@@ -50,9 +50,9 @@ function universeIndices(universe: UniverseSpec | undefined, path: string): Name
 const ASKING: ReadonlySet<unknown> = new Set(['member_of', 'weight_in']);
 
 /** Returns indices to which the expressions and the parameters `index_id` in a value refer. */
-export function calledIndices(value: unknown, path: string): NamedIndex[] {
+export function listCalledIndices(value: unknown, path: string): NamedIndex[] {
   if (typeof value !== 'object' || value === null) return [];
-  if (Array.isArray(value)) return value.flatMap((item: unknown, i) => calledIndices(item, `${path}[${i}]`));
+  if (Array.isArray(value)) return value.flatMap((item: unknown, i) => listCalledIndices(item, `${path}[${i}]`));
   const node = value as { node?: unknown; name?: unknown; operands?: unknown }; // The shape is not checked yet.
   if (node.node === 'function' && ASKING.has(node.name)) {
     const [operand] = Array.isArray(node.operands) ? (node.operands as { value?: unknown }[]) : [];
@@ -61,6 +61,6 @@ export function calledIndices(value: unknown, path: string): NamedIndex[] {
   return Object.entries(value).flatMap(([name, member]) =>
     name === 'index_id' && typeof member === 'string'
       ? [{ path: `${path}.${name}`, id: member }]
-      : calledIndices(member, path === '' ? name : `${path}.${name}`),
+      : listCalledIndices(member, path === '' ? name : `${path}.${name}`),
   );
 }

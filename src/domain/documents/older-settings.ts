@@ -12,7 +12,7 @@ export const OLDER_SETTINGS_UNTIL = '0.2.0';
  * price-weighted constituent. Version 0.3.0 uses the longest gap for entries as well. Documents of later versions are
  * unchanged.
  */
-export function withOlderSettings(body: unknown): unknown {
+export function applyOlderSettings(body: unknown): unknown {
   if (!isRecord(body)) return body;
   const { rebalance = {}, pipeline } = body;
   if (!isRecord(rebalance)) return body;

@@ -5,7 +5,7 @@ import { assertNoErrors } from '../refusals/refusal.js';
 import { checkShape, Id, IsoDate } from '../schema/shape.js';
 import { checkRows } from './constraint-set.js';
 import { ConstraintRow } from '../constraints/constraint-row.js';
-import { statedRows } from './row-settings.js';
+import { stateRowDefaults } from './row-settings.js';
 import { optimisationFields, optimisationFindings } from './optimisation-spec.js';
 import { requestWithTrees } from './request-expressions.js';
 
@@ -78,7 +78,7 @@ export function readOptimisationPreview(body: Readonly<Record<string, unknown>>)
   const ofRows = checkRows(body['constraints'], 'constraints');
   assertNoErrors('request', [...findings, ...optimisationFindings(body, ''), ...ofRows]);
   if (value === undefined) throw new Error('a request without errors has a value');
-  return { ...value, constraints: [...statedRows(value.constraints, 'today')] };
+  return { ...value, constraints: [...stateRowDefaults(value.constraints, 'today')] };
 }
 
 /** Reads the request in a body. @throws Refusal VALIDATION_FAILED, each finding with its path */

@@ -2,12 +2,12 @@ import { z } from 'zod';
 import { checkParams } from '../catalogue/check-params.js';
 import { findReturnsClass, RETURNS_CLASSES } from '../expected-returns/catalogue.js';
 import type { ReturnsClass } from '../expected-returns/returns-class.js';
-import { smallValue, type Finding } from '../refusals/findings.js';
+import { keepSmallValue, type Finding } from '../refusals/findings.js';
 import { didYouMean } from '#base/text/nearest-name.js';
 import { findObjectiveClass, OBJECTIVE_CLASSES } from '../objectives/catalogue.js';
 import type { Objective } from '../objectives/objective.js';
 import { UNCERTAIN, type ObjectiveClass } from '../objectives/objective-class.js';
-import { idleSettings } from './idle-settings.js';
+import { reportIdleSettings } from './idle-settings.js';
 import { RiskEstimator, RiskModelChoice } from '../risk/risk-estimator.js';
 import { UncertaintySpec } from './uncertainty-spec.js';
 
@@ -125,7 +125,7 @@ export function optimisationFindings(raw: Raw, path: string): Finding[] {
     });
   if (entry !== undefined) findings.push(...uncertaintyFindings(raw.uncertainty, entry, `${path}uncertainty`));
   const { data: estimator } = RiskEstimator.safeParse(raw.risk_model);
-  if (estimator !== undefined) findings.push(...idleSettings(estimator, `${path}risk_model.`));
+  if (estimator !== undefined) findings.push(...reportIdleSettings(estimator, `${path}risk_model.`));
   return findings;
 }
 
@@ -156,7 +156,7 @@ function objectiveFindings(objective: unknown, path: string): Finding[] {
       path: typeof objective === 'string' ? path : `${path}.type`,
       message: `Objective ${type} is not accepted; the accepted set is ${accepted.join(', ')}.${didYouMean(type, accepted)}`,
       accepted,
-      ...smallValue(type),
+      ...keepSmallValue(type),
     },
   ];
 }
@@ -174,7 +174,7 @@ function returnsFindings(returns: unknown, path: string): Finding[] {
       path: `${path}.type`,
       message: `${type} is not a model of expected returns; the accepted set is ${accepted.join(', ')}.${didYouMean(type, accepted)}`,
       accepted,
-      ...smallValue(type),
+      ...keepSmallValue(type),
     },
   ];
 }

@@ -15,7 +15,11 @@ export function parameterProblem(value: Value, { default: fallback, minimum, max
 }
 
 /** Reports errors in the parameters that a document passes to a plug-in. @param path path of the use */
-export function givenFindings({ parameters: given }: PluginUse, stored: PluginDocument, path: string): Finding[] {
+export function checkGivenParameters(
+  { parameters: given }: PluginUse,
+  stored: PluginDocument,
+  path: string,
+): Finding[] {
   return Object.entries(given).flatMap(([name, value]): Finding[] => {
     const at = `${path}.parameters.${name}`;
     const terms = Object.hasOwn(stored.parameters, name) ? stored.parameters[name] : undefined;

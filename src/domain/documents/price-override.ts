@@ -4,7 +4,7 @@ import { z } from 'zod';
 export const OVERRIDES_MAX = 1000;
 export const OVERRIDE_REASON_MAX = 500;
 
-/** A close that a person gave in place of that of the source. */
+/** A close that a person set instead of that of the source. */
 export const PriceOverride = z
   .strictObject({
     identifier: z.string().meta({ description: 'Security.' }),
@@ -34,7 +34,7 @@ interface ChangedPrices {
  * Returns the changed prices of a store that a content of it lacks.
  * @param read document of the store under which the content was read
  */
-export function pendingPrices(stored: ChangedPrices, read: ChangedPrices): { changed_prices?: ChangedPrice[] } {
+export function findPendingPrices(stored: ChangedPrices, read: ChangedPrices): { changed_prices?: ChangedPrice[] } {
   if (stored.changed_prices === undefined) return {};
   const applied = read.changed_prices ?? [];
   const isApplied = ({ identifier, date, at }: ChangedPrice): boolean =>

@@ -2,7 +2,7 @@ import type { z } from 'zod';
 import { findConstraintClass } from '../constraints/catalogue.js';
 import { findReturnsClass } from '../expected-returns/catalogue.js';
 import type { Finding } from '../refusals/findings.js';
-import { withTrees, type TextPlace } from './expression-texts.js';
+import { parseExpressions, type TextPlace } from './expression-texts.js';
 
 type Raw = Readonly<Record<string, unknown>>;
 
@@ -31,7 +31,7 @@ export function requestWithTrees(sent: Raw): {
 } {
   const findings: Finding[] = [];
   const body = derivationWithTrees(sent, '', (schema, value, place) => {
-    const result = withTrees(schema, value, place);
+    const result = parseExpressions(schema, value, place);
     findings.push(...result.findings);
     return result.value;
   });

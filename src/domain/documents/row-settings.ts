@@ -26,7 +26,7 @@ type Version = 'earlier' | 'today';
  * Returns rows with explicit values for the parameters whose defaults have changed. @param version Version of the
  * defaults to add.
  */
-export function statedRows<R extends readonly ConstraintRow[]>(
+export function stateRowDefaults<R extends readonly ConstraintRow[]>(
   rows: R,
   version: Version,
   { isDerivation = false } = {},
@@ -44,10 +44,10 @@ export function statedRows<R extends readonly ConstraintRow[]>(
 }
 
 /** Returns an index whose rows state those parameters explicitly. */
-export function statedIndex(document: IndexDocument, version: Version): IndexDocument {
+export function stateIndexDefaults(document: IndexDocument, version: Version): IndexDocument {
   const { derivation } = document;
   if (derivation === null) return document;
-  const constraints = statedRows(derivation.constraints, version, { isDerivation: true });
+  const constraints = stateRowDefaults(derivation.constraints, version, { isDerivation: true });
   return constraints === derivation.constraints
     ? document
     : { ...document, derivation: { ...derivation, constraints } };

@@ -22,7 +22,7 @@ export function shareTermsOf(
 /**
  * Returns the share counts behind the market values of a weighting: with or without free float; null if there are none.
  */
-export function countedShares(weighting: WeightingSpec | undefined): 'all' | 'float' | null {
+export function findCountedShares(weighting: WeightingSpec | undefined): 'all' | 'float' | null {
   if (weighting === undefined || !isMarketValue(weighting)) return null;
   const { params } = weighting;
   if (weighting.type === 'MarketCapWeight') return params['free_float'] === false ? 'all' : 'float';
@@ -43,5 +43,5 @@ export function holdsPrices(weighting: WeightingSpec | undefined): boolean {
 
 /** Returns true if the weight of a constituent depends only on its own market value or price. */
 export function weighsItself(weighting: WeightingSpec | undefined): boolean {
-  return countedShares(weighting) !== null || weighting?.type === PRICE_WEIGHT;
+  return findCountedShares(weighting) !== null || weighting?.type === PRICE_WEIGHT;
 }

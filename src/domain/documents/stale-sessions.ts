@@ -1,5 +1,5 @@
 import type { MarketData } from '../market/market-data.js';
-import { changedTreatment, type DatedTreatment } from './treatment.js';
+import { changeTreatment, type DatedTreatment } from './treatment.js';
 import type { TreatmentSpec } from './index-document.js';
 
 /** Sessions without a price after which a constituent leaves, if the store has no actions that end securities. */
@@ -8,13 +8,13 @@ export const STALE_SESSIONS = 5;
 type StaleTreatment = Pick<TreatmentSpec, 'max_stale_sessions'>;
 
 /** Returns sessions without a price after which a constituent leaves; Infinity if its last price is carried. */
-export function staleSessions({ max_stale_sessions: sessions = STALE_SESSIONS }: StaleTreatment): number {
+export function countStaleSessions({ max_stale_sessions: sessions = STALE_SESSIONS }: StaleTreatment): number {
   return sessions ?? Infinity;
 }
 
 /** Returns sessions for which a price allows entry and trading of a security. */
 export function priceSessions(treatment: Pick<TreatmentSpec, 'max_stale_sessions' | 'entry_stale_sessions'>): number {
-  return Math.min(staleSessions(treatment), treatment.entry_stale_sessions);
+  return Math.min(countStaleSessions(treatment), treatment.entry_stale_sessions);
 }
 
 /** Actions that end a security. */
@@ -33,15 +33,15 @@ export function defaultStaleSessions({ actions }: Pick<MarketData, 'actions'>): 
 }
 
 /** Returns a treatment with the defaults that follow from the store. */
-export function onStore(treatment: DatedTreatment, market: Pick<MarketData, 'actions'>): DatedTreatment {
+export function applyStoreDefaults(treatment: DatedTreatment, market: Pick<MarketData, 'actions'>): DatedTreatment {
   const isWhole = ({ max_stale_sessions: sessions }: StaleTreatment): boolean => sessions !== undefined;
   if (isWhole(treatment) && (treatment.amended ?? []).every((one) => isWhole(one.treatment))) return treatment;
-  return changedTreatment(treatment, (one) =>
+  return changeTreatment(treatment, (one) =>
     isWhole(one) ? one : { ...one, max_stale_sessions: defaultStaleSessions(market) },
   );
 }
 
 /** Returns the longest gap under any of the treatments of an index. */
-export function longestStale({ amended = [], ...first }: DatedTreatment): number {
-  return Math.max(staleSessions(first), ...amended.map(({ treatment }) => staleSessions(treatment)));
+export function findLongestStale({ amended = [], ...first }: DatedTreatment): number {
+  return Math.max(countStaleSessions(first), ...amended.map(({ treatment }) => countStaleSessions(treatment)));
 }

@@ -43,7 +43,7 @@ export function storeOfDocuments(documents: Documents, asked: string | null | un
 }
 
 /** Returns documents without their stores: results depend on contents, and a run records its store. */
-export function withoutStores(documents: Documents): Documents {
+export function removeStores(documents: Documents): Documents {
   if (Object.values(documents).every((document) => !('store_id' in document))) return documents;
   return Object.fromEntries(Object.entries(documents).map(([id, document]) => [id, withoutStore(document)]));
 }

@@ -1,5 +1,5 @@
 import type { Calendar } from '../calendars/calendar.js';
-import { firstAtLeast } from '../numbers/search.js';
+import { findFirstAtLeast } from '../numbers/search.js';
 import { rebalanceDates } from '../schedule/schedule.js';
 import { dayFrom, type Day } from '../time/days.js';
 import { textsOf, type IndexText } from './amended-texts.js';
@@ -47,7 +47,7 @@ function findSpans(document: IndexDocument, calendar: Calendar): TextSpan[] {
  */
 function beginOf({ document, from, amendment }: IndexText, calendar: Calendar, until: Day): Day | undefined {
   const { sessions, coverage } = calendar;
-  if (amendment?.rebalance === true || isOverlayDocument(document)) return sessions[firstAtLeast(sessions, from)];
+  if (amendment?.rebalance === true || isOverlayDocument(document)) return sessions[findFirstAtLeast(sessions, from)];
   const span = { calendar, baseDay: dayFrom(document.base_date), from: from - MOVED_DAYS_MAX, to: coverage.to };
   const begins = reviewsOf(document).flatMap(({ document: { rebalance } }) => {
     const first = rebalanceDates({ ...span, rebalance }).find(({ date }) => date >= from && date < until);

@@ -47,7 +47,7 @@ function withAmendments(treatment: TreatmentSpec, document: IndexDocument, calen
 }
 
 /** Applies a change to a treatment and to its amended forms. */
-export function changedTreatment(
+export function changeTreatment(
   { amended, ...first }: DatedTreatment,
   change: (treatment: TreatmentSpec) => TreatmentSpec,
 ): DatedTreatment {
@@ -74,5 +74,5 @@ export function treatmentOver({ overlay }: Pick<IndexDocument, 'overlay'>, benea
   const variant = overlay?.type === 'blend' ? overlay.variant : undefined;
   return variant === undefined || variant === beneath.dividends
     ? beneath
-    : changedTreatment(beneath, (treatment) => ({ ...treatment, dividends: variant }));
+    : changeTreatment(beneath, (treatment) => ({ ...treatment, dividends: variant }));
 }

@@ -20,7 +20,7 @@ export interface PlannedModel {
 /** Keyed by model id. */
 export type PlannedModels = Readonly<Record<string, PlannedModel>>;
 
-export function plannedModel({ asset_ids, observed_end, covariance, imported }: RiskModelDocument): PlannedModel {
+export function toPlannedModel({ asset_ids, observed_end, covariance, imported }: RiskModelDocument): PlannedModel {
   const planned = { asset_ids, observed_end, covariance: covariance.sha256 };
   return imported === undefined
     ? planned
@@ -55,7 +55,7 @@ export function modelUseOf({
 }
 
 /** Returns ids of the stored risk models that definitions use, each with its index and path, ascending. */
-export function usedModels(documents: Iterable<IndexDocument>): ReadonlyMap<string, UsedBy> {
+export function listUsedModels(documents: Iterable<IndexDocument>): ReadonlyMap<string, UsedBy> {
   const used = new Map<string, UsedBy>();
   for (const document of [...documents].flatMap((whole) => textsOf(whole).map((text) => text.document))) {
     const use = modelUseOf(document);

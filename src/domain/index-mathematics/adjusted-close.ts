@@ -6,7 +6,7 @@ import type { SessionEffect } from './session-effect.js';
  * ex-rights price.
  * @source S&P DJI, Index Mathematics Methodology: corporate actions and index adjustments
  */
-export function adjustedClose(effect: SessionEffect, before: number): number {
+export function adjustClose(effect: SessionEffect, before: number): number {
   const { ratio, rights, subscription } = effect;
   const split = before / ratio - reductionOf(effect, before);
   return rights === 0 ? split : (split + rights * subscription) / (1 + rights);
@@ -30,7 +30,7 @@ export function growthStep(
   bar: number,
 ): { readonly factor: number; readonly carried: number } {
   const { ratio, rights, special, income } = effect;
-  const adjusted = adjustedClose(effect, before);
+  const adjusted = adjustClose(effect, before);
   const cash = effect.cash + income + (special - reductionOf(effect, before));
   if (bar !== bar) return { factor: 1 + cash / adjusted, carried: adjusted };
   const isSplitAlone = rights === 0 && special === 0;
@@ -61,6 +61,6 @@ export function shareFactor(effect: SessionEffect, before: number, terms: ShareT
   const ofSplit = terms.splitShares === 'keep' ? 1 : ratio;
   if (rights === 0 || terms.rights === 'price_only') return ofSplit;
   if (terms.rights === 'subscribe') return ofSplit * (1 + rights);
-  const withoutRights = adjustedClose({ ...effect, rights: 0 }, before);
-  return (ofSplit * withoutRights) / adjustedClose(effect, before);
+  const withoutRights = adjustClose({ ...effect, rights: 0 }, before);
+  return (ofSplit * withoutRights) / adjustClose(effect, before);
 }

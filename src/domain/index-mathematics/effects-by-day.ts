@@ -1,4 +1,4 @@
-import { withheldIn } from './withholding.js';
+import { createWithholding } from './withholding.js';
 import { effectOf, type SessionEffect } from '../index-mathematics/session-effect.js';
 import { keyOf, type GrowthTerms } from './growth-terms.js';
 import type { MarketData } from '../market/market-data.js';
@@ -46,7 +46,7 @@ export function effectAt({ terms }: EffectsByDay, position: number): SessionEffe
 
 function readEffects(market: MarketData, terms: GrowthTerms): EffectsByDay {
   const { actions, identifiers, adjustment } = market;
-  const withheldOf = withheldIn(market, terms.withholdingTax);
+  const withheldOf = createWithholding(market, terms.withholdingTax);
   const columnOf = new Map(identifiers.map((identifier, column) => [identifier, column]));
   const found = actions.flatMap((action) => {
     const column = columnOf.get(action.identifier);

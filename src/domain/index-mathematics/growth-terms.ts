@@ -41,7 +41,7 @@ export interface AmendedTerms extends ChangingTerms {
 }
 
 /** Returns terms as the change that an amendment makes after the close of a day. */
-export function changingTerms(terms: GrowthTerms, after: Day): AmendedTerms {
+export function toChangingTerms(terms: GrowthTerms, after: Day): AmendedTerms {
   const { withholdingTax, specialDividends, rights, splits, splitShares } = terms;
   return { after, withholdingTax, specialDividends, rights, splits, splitShares };
 }
@@ -112,7 +112,7 @@ export function securityTerms(variant: ReturnVariant, currency: string): GrowthT
  * Returns the terms of a short position: it pays dividends in full, without withholding tax. Dividends that the whole
  * index reinvests are not part of the growth of a single position.
  */
-export function shortTerms(terms: GrowthTerms): GrowthTerms {
+export function toShortTerms(terms: GrowthTerms): GrowthTerms {
   const taxed = all(terms).some(({ withholdingTax }) => isTaxed(withholdingTax));
   return terms.reinvestment === 'constituent' && terms.variant === 'net' && taxed
     ? changedTerms(terms, { variant: 'total', withholdingTax: 0 })
@@ -123,7 +123,7 @@ export function shortTerms(terms: GrowthTerms): GrowthTerms {
  * Returns the terms of holdings: dividends that the index reinvests are not part of the growth of any holding, in any
  * variant.
  */
-export function heldTerms(terms: GrowthTerms): GrowthTerms {
+export function toHeldTerms(terms: GrowthTerms): GrowthTerms {
   return terms.reinvestment === 'index' ? changedTerms(terms, { variant: 'price', withholdingTax: 0 }) : terms;
 }
 

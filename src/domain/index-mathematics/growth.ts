@@ -1,10 +1,10 @@
 import { exchangeRates, requireRate } from '../market/exchange-rates.js';
 import { createValuePanel } from '#kernels/engines/value-panel.js';
 import { isWorkPaged } from '#kernels/memory/paged-memory.js';
-import { adjustedClose, growthStep } from '../index-mathematics/adjusted-close.js';
-import { adjustsCloses, heldTerms, keyOf, termsThrough, type GrowthTerms } from './growth-terms.js';
+import { adjustClose, growthStep } from '../index-mathematics/adjusted-close.js';
+import { adjustsCloses, toHeldTerms, keyOf, termsThrough, type GrowthTerms } from './growth-terms.js';
 import { effectAt, effectOn, effectTable, type EffectTable, type PlacedEffect } from './session-effects.js';
-import { keptFloats } from '../../base/memory/kept-memory.js';
+import { allocateKeptFloats } from '../../base/memory/kept-memory.js';
 import {
   BeforeMarket,
   panelRow,
@@ -50,7 +50,7 @@ export function growthOf(sm: SessionMarket, terms: GrowthTerms, used: Iterable<n
  * @cost O(S N), once per market and terms
  */
 export function valueIndexOf(sm: SessionMarket, terms: GrowthTerms): Float64Array {
-  const held = heldTerms(terms);
+  const held = toHeldTerms(terms);
   return latest(cachedFor(sm).indices, keyOf(held), () => accumulate(sm, held));
 }
 
@@ -82,14 +82,14 @@ function accumulate(sm: SessionMarket, terms: GrowthTerms): Float64Array {
 /** Allocates memory of a value index: with kernels over it, unless it is paged or too small for them. */
 function indexMemory(cells: number, names: number): Float64Array {
   const isPaged = isWorkPaged(8 * cells);
-  return (isPaged ? undefined : createValuePanel(cells, names)) ?? keptFloats(cells);
+  return (isPaged ? undefined : createValuePanel(cells, names)) ?? allocateKeptFloats(cells);
 }
 
 /** @param memory zeros for a number of cells in rows of a number of securities */
 function growthPanel(
   sm: SessionMarket,
   terms: GrowthTerms,
-  memory: (cells: number, names: number) => Float64Array = keptFloats,
+  memory: (cells: number, names: number) => Float64Array = allocateKeptFloats,
 ): Float64Array {
   const { names, rowOf, sessions, market, first } = sm;
   const close = market.fields.get('CLOSE')!;
@@ -125,7 +125,7 @@ function firstMade({ mark }: SessionMarket): number {
 function carriedFirst(sm: SessionMarket, terms: GrowthTerms): Float64Array {
   const { mark, names } = sm;
   if (mark === null) return new Float64Array(names).fill(Number.NaN);
-  if (mark.terms === null) return carriedAt(sm, terms, { session: mark.session, bars: mark.lastBar });
+  if (mark.terms === null) return findCarriedPrices(sm, terms, { session: mark.session, bars: mark.lastBar });
   return termsMarkOf(sm, mark, terms).carried.slice();
 }
 
@@ -138,25 +138,25 @@ function termsMarkOf(sm: SessionMarket, { terms: byKey, session }: MarketMark, t
 
 /** Returns terms as a key of their effect on a market up to a session: later amendments have not changed it. */
 export function markKey({ sessions }: SessionMarket, session: number, terms: GrowthTerms): string {
-  return keyOf(heldTerms(termsThrough(terms, sessions[session]!)));
+  return keyOf(toHeldTerms(termsThrough(terms, sessions[session]!)));
 }
 
 /**
  * Returns the carried close of the security of an effect on its session. Looked up only once, because the cells of one
  * session are far apart in memory.
  */
-export function carriedAtEffect(sm: SessionMarket, table: EffectTable, at: number): number {
+export function findCarriedAtEffect(sm: SessionMarket, table: EffectTable, at: number): number {
   const known = table.carried[at]!;
   return known === known
     ? known
-    : (table.carried[at] = carriedUnder(sm, table, table.sessions[at]!, table.columns[at]!));
+    : (table.carried[at] = findCarriedUnder(sm, table, table.sessions[at]!, table.columns[at]!));
 }
 
 /**
  * Returns the carried close of a security on a session: its latest one after all later adjustments of closes, on the
  * terms of a table.
  */
-export function carriedUnder(sm: SessionMarket, table: EffectTable, session: number, column: number): number {
+export function findCarriedUnder(sm: SessionMarket, table: EffectTable, session: number, column: number): number {
   const bar = sm.lastBar[panelRow(sm, session) + column]!;
   if (bar < 0 || bar === session || !adjustsCloses(table.terms)) return sm.carriedClose(session, column);
   const { mark } = sm;
@@ -164,7 +164,7 @@ export function carriedUnder(sm: SessionMarket, table: EffectTable, session: num
   let price = isMarked ? termsMarkOf(sm, mark, table.terms).carried[column]! : sm.closeAt(bar, column);
   for (let s = (isMarked ? mark.session : bar) + 1; s <= session; s++) {
     const effect = effectOn(table, s, column);
-    if (effect !== undefined) price = adjustedClose(effect, price);
+    if (effect !== undefined) price = adjustClose(effect, price);
   }
   return price;
 }
@@ -189,12 +189,13 @@ export function markMarket(sm: SessionMarket, session: number, terms: readonly G
     session,
     lastBar: bars,
     terms: new Map(
-      terms
-        .map(heldTerms)
-        .map((own) => [
-          markKey(sm, session, own),
-          { carried: carriedAt(sm, own, { session, bars }), index: valueIndexOf(sm, own).slice(row, row + names) },
-        ]),
+      terms.map(toHeldTerms).map((own) => [
+        markKey(sm, session, own),
+        {
+          carried: findCarriedPrices(sm, own, { session, bars }),
+          index: valueIndexOf(sm, own).slice(row, row + names),
+        },
+      ]),
     ),
   };
 }
@@ -203,7 +204,7 @@ export function markMarket(sm: SessionMarket, session: number, terms: readonly G
  * Returns the last price of each security on the share basis of a session, from which the growth of the next one
  * starts.
  */
-export function carriedAt(
+export function findCarriedPrices(
   sm: SessionMarket,
   terms: GrowthTerms,
   { session, bars }: { readonly session: number; readonly bars: Int32Array },
@@ -220,7 +221,7 @@ export function carriedAt(
     for (let e = starts[s]!; e < starts[s + 1]!; e++) {
       const column = columns[e]!;
       const before = carried[column]!;
-      if (s > bars[column]! && before > 0) carried[column] = adjustedClose(effectAt(table, e), before);
+      if (s > bars[column]! && before > 0) carried[column] = adjustClose(effectAt(table, e), before);
     }
   }
   return carried;

@@ -3,7 +3,7 @@
  * `PR[t] / PR[t-1]` and the dividends `DP[t] / PR[t]` that a return variant reinvests.
  * @source S&P DJI, Index Mathematics Methodology: total return calculations
  */
-export function nextLevel(level: number, growth: number, dividends: number): number {
+export function computeNextLevel(level: number, growth: number, dividends: number): number {
   return level * growth * (1 + dividends);
 }
 

@@ -1,6 +1,6 @@
 import { exchangeRates, shareRates } from '../market/exchange-rates.js';
-import { carriedAt, markKey } from './growth.js';
-import { heldTerms, type GrowthTerms } from './growth-terms.js';
+import { findCarriedPrices, markKey } from './growth.js';
+import { toHeldTerms, type GrowthTerms } from './growth-terms.js';
 import type { SessionActions } from '../market/session-actions.js';
 import { panelRow, type MarketMark, type SessionMarket } from '../market/session-market.js';
 
@@ -32,11 +32,11 @@ function markOf(sm: SessionMarket, terms: GrowthTerms, session: number): MarketM
   const begin = panelRow(sm, session);
   const bars = Int32Array.from(lastBar.subarray(begin, begin + names));
   const rates = exchangeRates(sm, terms.currency);
-  const held = heldTerms(terms);
+  const held = toHeldTerms(terms);
   const index = Float64Array.from(bars, (bar, column) =>
     bar >= 0 && rates.rateAt(session, column) > 0 ? 1 : Number.NaN,
   );
-  const carried = carriedAt(sm, held, { session, bars });
+  const carried = findCarriedPrices(sm, held, { session, bars });
   return { session, lastBar: bars, terms: new Map([[markKey(sm, session, held), { carried, index }]]) };
 }
 

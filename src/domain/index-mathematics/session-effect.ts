@@ -19,7 +19,7 @@ export interface SessionEffect {
 export const NO_EFFECT: SessionEffect = { ratio: 1, cash: 0, rights: 0, subscription: 0, special: 0, income: 0 };
 
 /** Combines effects of one security on one session. */
-export function together(before: SessionEffect, change: SessionEffect): SessionEffect {
+export function combineEffects(before: SessionEffect, change: SessionEffect): SessionEffect {
   return {
     ratio: before.ratio * change.ratio,
     cash: before.cash + change.cash,

@@ -1,6 +1,6 @@
-import { withheldIn, type WithholdingTax } from './withholding.js';
+import { createWithholding, type WithholdingTax } from './withholding.js';
 import { openingFactor } from '../index-mathematics/adjusted-close.js';
-import { effectOf, shareOf, together, type SessionEffect } from '../index-mathematics/session-effect.js';
+import { effectOf, shareOf, combineEffects, type SessionEffect } from '../index-mathematics/session-effect.js';
 import { keyOf, termsOn, type GrowthTerms } from './growth-terms.js';
 import type { SessionMarket } from '../market/session-market.js';
 
@@ -153,9 +153,9 @@ function termsBySession({ sessions }: SessionMarket, terms: GrowthTerms): Effect
 /** Lists one effect per security and session, in order. */
 function listEffects(sm: SessionMarket, termsAt: EffectTable['termsAt']): Listed[] {
   const list: Listed[] = [];
-  const withheldBy = new Map<WithholdingTax, ReturnType<typeof withheldIn>>();
-  const withheldUnder = ({ withholdingTax: tax }: GrowthTerms): ReturnType<typeof withheldIn> => {
-    const withheldOf = withheldBy.get(tax) ?? withheldIn(sm.market, tax);
+  const withheldBy = new Map<WithholdingTax, ReturnType<typeof createWithholding>>();
+  const withheldUnder = ({ withholdingTax: tax }: GrowthTerms): ReturnType<typeof createWithholding> => {
+    const withheldOf = withheldBy.get(tax) ?? createWithholding(sm.market, tax);
     withheldBy.set(tax, withheldOf);
     return withheldOf;
   };
@@ -168,7 +168,7 @@ function listEffects(sm: SessionMarket, termsAt: EffectTable['termsAt']): Listed
     const net = ordinary * shareOf('net', withheld);
     const before = list.at(-1);
     if (before?.effect.column === column && session === before.session) {
-      const effect = { column, ...together(before.effect, change) };
+      const effect = { column, ...combineEffects(before.effect, change) };
       list[list.length - 1] = { effect, session, ordinary: before.ordinary + ordinary, net: before.net + net };
     } else list.push({ effect: { column, ...change }, session, ordinary, net });
   }

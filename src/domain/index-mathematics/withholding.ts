@@ -25,7 +25,7 @@ export function isTaxed(tax: WithholdingTax): boolean {
  * Returns the fraction withheld from payments of a security on a day; NaN if its value has no rate.
  * @cost O(rows of the column) the first time
  */
-export function withheldIn(market: MarketData, tax: WithholdingTax): (identifier: string, day: Day) => number {
+export function createWithholding(market: MarketData, tax: WithholdingTax): (identifier: string, day: Day) => number {
   if (typeof tax === 'number') return () => tax;
   const spells = referenceSpells(market, tax.field);
   const columnOf = columnsOf(market);
@@ -96,11 +96,11 @@ export function requireWithholdingRates(market: MarketData, tax: WithholdingTax,
   if (typeof tax === 'number' || values.length === 0) return;
   const within =
     of.from === undefined || of.to === undefined ? '' : ` from ${formatDay(of.from)} to ${formatDay(of.to)}`;
-  throw new Refusal('NO_RATE', `${withoutRate(tax, values)}${within}.`, { field: tax.field, values });
+  throw new Refusal('NO_RATE', `${describeWithoutRate(tax, values)}${within}.`, { field: tax.field, values });
 }
 
 /** Describes values without a rate, as a sentence without its full stop. */
-export function withoutRate({ field }: WithholdingRates, values: readonly (string | null)[]): string {
+export function describeWithoutRate({ field }: WithholdingRates, values: readonly (string | null)[]): string {
   const shown = values.map((value) => value ?? '(no value)').join(', ');
   return `withholding_tax has no rate and no default for ${values.length} value${values.length === 1 ? '' : 's'} of ${field}: ${shown}`;
 }

@@ -86,6 +86,7 @@ export const JOB_KIND_CATALOGUE = {
     payload: RiskModelPayload,
     key: ({ model_id }) => model_id,
     sharedMemory: null,
+    inParts: true,
   }),
   validate: entry({
     lane: 'heavy',

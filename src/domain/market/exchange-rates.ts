@@ -1,9 +1,9 @@
 import { formatDay, type Day } from '../time/days.js';
-import { lastAtMost } from '../numbers/search.js';
+import { findLastAtMost } from '../numbers/search.js';
 import { Refusal } from '../refusals/refusal.js';
 import type { MarketData } from './market-data.js';
 import { isBlank, referenceSpells, spellAt } from './reference-spells.js';
-import { carriedCloses } from './series.js';
+import { carryCloses } from './series.js';
 import type { SessionMarket } from './session-market.js';
 
 /** Currency units that are hundredths of another. */
@@ -242,7 +242,7 @@ export function rateNotAboveZero(
   ];
   for (const pair of pairs) {
     const series = sm.market.series?.get(pair);
-    const at = series === undefined ? -1 : lastAtMost(series.days, sm.sessions[session]!);
+    const at = series === undefined ? -1 : findLastAtMost(series.days, sm.sessions[session]!);
     if (series === undefined || at < 0 || series.closes[at]! > 0) continue;
     const [value, date] = [series.closes[at]!, formatDay(series.days[at]!)];
     return new Refusal(
@@ -259,7 +259,7 @@ export function rateNotAboveZero(
  * uses; undefined if it has none or needs none.
  * @cost O(T) for a pair that is a security of the market
  */
-export function firstRateDay(market: MarketData, from: string, to: string): Day | undefined {
+export function findFirstRateDay(market: MarketData, from: string, to: string): Day | undefined {
   const [source, target] = [majorUnit(from), majorUnit(to)];
   if (source === target) return undefined;
   const directDay = (a: string, b: string): Day | undefined => firstDayOf(market, a + b) ?? firstDayOf(market, b + a);
@@ -312,7 +312,7 @@ function pairSeries(sm: SessionMarket, pair: string, convert: (rate: number) => 
   const column = sm.columnOf(pair);
   if (column >= 0) return carriedSeries(sm, column, convert);
   const series = sm.market.series?.get(pair);
-  return series && carriedCloses(series, sm.sessions).map((rate) => (rate > 0 ? convert(rate) : Number.NaN));
+  return series && carryCloses(series, sm.sessions).map((rate) => (rate > 0 ? convert(rate) : Number.NaN));
 }
 
 /** Returns the latest bar at or before each session, on any day of the store; NaN before the first. */
@@ -323,7 +323,7 @@ function carriedSeries(sm: SessionMarket, column: number, convert: (rate: number
   let rate = Number.NaN;
   let row = 0;
   for (let s = 0; s < sessions.length; s++) {
-    const last = lastAtMost(market.dates, sessions[s]!);
+    const last = findLastAtMost(market.dates, sessions[s]!);
     for (; row <= last; row++) {
       const bar = close[row * names + column]!;
       if (bar === bar) rate = convert(bar);

@@ -25,7 +25,7 @@ export function groupsByDay(names: readonly string[], groupOf: GroupOfDay): (day
 
 /** Numbers assigned to groups so far. */
 export interface GroupNumbers {
-  /** By number. */
+  /** Names of the groups by number. */
   readonly groups: readonly string[];
   /** Returns the group number of each security on a day, under the conditions of `groupsByDay`. */
   byDay(names: readonly string[], groupOf: GroupOfDay): (day: Day) => Int32Array;

@@ -1,6 +1,6 @@
 import { formatDay } from '../time/days.js';
 import { Refusal } from '../refusals/refusal.js';
-import { lastAtMost } from '../numbers/search.js';
+import { findLastAtMost } from '../numbers/search.js';
 import type { PriceSeries } from './series.js';
 
 /** Largest accepted rate. A rate above 100 % per year was probably given in percent, or is a price. */
@@ -24,7 +24,7 @@ export function rateBeyond({ identifier, days, closes }: PriceSeries): RateBeyon
   return at < 0 ? undefined : { series: identifier, date: formatDay(days[at]!), value: closes[at]! };
 }
 
-export function beyondRates({ series, date, value }: RateBeyond): string {
+export function describeRateBeyond({ series, date, value }: RateBeyond): string {
   return `The series ${series} is ${value} on ${date}; a rate must be in percent per year, at most ${RATE_MAX * PERCENT} in magnitude: 5 is 5 %.`;
 }
 
@@ -36,7 +36,7 @@ export function beyondRates({ series, date, value }: RateBeyond): string {
 export function ratesOfSeries(series: PriceSeries, carried: Float64Array, days: Int32Array): Float64Array {
   const at = carried.findIndex(isBeyond);
   if (at < 0) return carried.map((value) => value / PERCENT);
-  const day = series.days[lastAtMost(series.days, days[at]!)]!;
+  const day = series.days[findLastAtMost(series.days, days[at]!)]!;
   const beyond = { series: series.identifier, date: formatDay(day), value: carried[at]! };
-  throw new Refusal('RATE_OUT_OF_RANGE', beyondRates(beyond), { ...beyond, limit: RATE_MAX * PERCENT });
+  throw new Refusal('RATE_OUT_OF_RANGE', describeRateBeyond(beyond), { ...beyond, limit: RATE_MAX * PERCENT });
 }

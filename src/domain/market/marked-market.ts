@@ -9,7 +9,7 @@ const kept = new WeakMap<MarketData, Map<string, SessionMarket[]>>();
 /**
  * Returns a market aligned from a mark, shared by all callers with an equal mark, together with data derived from it.
  */
-export function markedMarket(input: AlignMarketInput & { readonly mark: MarketMark }): SessionMarket {
+export function alignMarkedMarket(input: AlignMarketInput & { readonly mark: MarketMark }): SessionMarket {
   const { market, calendar, mark } = input;
   let byCalendar = kept.get(market);
   if (byCalendar === undefined) kept.set(market, (byCalendar = new Map()));

@@ -39,4 +39,4 @@ export function issuerSpells(market: MarketData, by: string): (name: string, day
 export const OWN_GROUPS = 'IDENTIFIER';
 
 /** Returns a group that consists of one security. */
-export const ownGroup = (name: string): GroupSpell => ({ group: name, until: Infinity });
+export const createOwnGroup = (name: string): GroupSpell => ({ group: name, until: Infinity });

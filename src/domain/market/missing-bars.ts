@@ -22,7 +22,10 @@ const latest = new WeakMap<Float64Array, Known>();
  * and days only searches it.
  * @cost one pass over the closes, or over the missing rows
  */
-export function missingBars(market: Pick<MarketData, 'identifiers' | 'fields'>, names: NamesOverRows): Int32Array[] {
+export function findMissingBars(
+  market: Pick<MarketData, 'identifiers' | 'fields'>,
+  names: NamesOverRows,
+): Int32Array[] {
   const close = market.fields.get('CLOSE')!;
   const width = market.identifiers.length;
   const known = latest.get(close);

@@ -1,5 +1,5 @@
 import type { Day } from '../time/days.js';
-import { firstAtLeast, lastAtMost } from '../numbers/search.js';
+import { findFirstAtLeast, findLastAtMost } from '../numbers/search.js';
 import type { MarketData, ReferenceTable } from './market-data.js';
 
 /** Retained part of a market. */
@@ -58,9 +58,9 @@ export function rowsWithBar(
 ): Int32Array {
   const width = identifiers.length;
   const close = fields.get('CLOSE')!;
-  const last = to === null ? dates.length - 1 : lastAtMost(dates, to);
+  const last = to === null ? dates.length - 1 : findLastAtMost(dates, to);
   const rows: number[] = [];
-  for (let row = from === null ? 0 : firstAtLeast(dates, from); row <= last; row++)
+  for (let row = from === null ? 0 : findFirstAtLeast(dates, from); row <= last; row++)
     for (let k = 0; k < columns.length; k++)
       if (!Number.isNaN(close[row * width + columns[k]!]!)) {
         rows.push(row);

@@ -1,5 +1,5 @@
 import type { Day } from '../time/days.js';
-import { lastAtMost } from '../numbers/search.js';
+import { findLastAtMost } from '../numbers/search.js';
 
 /** Prices of an instrument that is never a constituent: an index, an exchange rate, an interest rate. */
 export interface PriceSeries {
@@ -18,12 +18,12 @@ export type SeriesTable = ReadonlyMap<string, PriceSeries>;
 
 /** Returns CLOSE of a day itself, NaN if the series has none. */
 export function closeOn({ days, closes }: PriceSeries, day: Day): number {
-  const at = lastAtMost(days, day);
+  const at = findLastAtMost(days, day);
   return at >= 0 && days[at] === day ? closes[at]! : Number.NaN;
 }
 
 /** Returns the latest CLOSE at or before each of some ascending days, NaN before the first, [days]. */
-export function carriedCloses({ days, closes }: PriceSeries, on: Int32Array): Float64Array {
+export function carryCloses({ days, closes }: PriceSeries, on: Int32Array): Float64Array {
   const carried = new Float64Array(on.length);
   let at = -1;
   for (let s = 0; s < on.length; s++) {

@@ -1,5 +1,5 @@
 import type { Calendar } from '../calendars/calendar.js';
-import { firstAtLeast } from '../numbers/search.js';
+import { findFirstAtLeast } from '../numbers/search.js';
 import type { CorporateAction, MarketData } from './market-data.js';
 
 /** Corporate action placed on the session at which it takes effect. */
@@ -49,7 +49,7 @@ export function placeActions({ market, sessions, calendar, columnOf }: PlaceActi
   for (const action of market.actions) {
     if (action.status === 'cancelled' || action.exDay < first) continue;
     const column = columnOf(action.identifier);
-    const session = firstAtLeast(sessions, action.exDay);
+    const session = findFirstAtLeast(sessions, action.exDay);
     if (column >= 0 && session < sessions.length && action.exDay <= calendar.coverage.to)
       placed.push({ session, column, action });
   }

@@ -1,8 +1,8 @@
 import { exchangesOf } from './exchange-sessions.js';
 import type { Calendar, Calendars } from '../calendars/calendar.js';
 import type { Day } from '../time/days.js';
-import { keptIntegersBelow } from '#base/memory/kept-memory.js';
-import { firstAtLeast, lastAtMost } from '../numbers/search.js';
+import { allocateKeptIntegersBelow } from '#base/memory/kept-memory.js';
+import { findFirstAtLeast, findLastAtMost } from '../numbers/search.js';
 import { ACTION_KINDS, type MarketData } from './market-data.js';
 import { placeActions, type SessionActions } from './session-actions.js';
 
@@ -153,7 +153,7 @@ export function alignMarket({ market, calendar, calendars, mark }: AlignMarketIn
     closeAt,
     barAge,
     hasEnded,
-    sessionAt: (day) => lastAtMost(sessions, day),
+    sessionAt: (day) => findLastAtMost(sessions, day),
     valueAt: (panel, session, column) => {
       const row = rowOf[session]!;
       return row < 0 ? Number.NaN : panel[row * names + column]!;
@@ -179,8 +179,8 @@ export function alignMarket({ market, calendar, calendars, mark }: AlignMarketIn
 
 function sessionsOf(calendar: Calendar, dates: Int32Array): Int32Array {
   if (dates.length === 0) return new Int32Array(0);
-  const from = firstAtLeast(calendar.sessions, dates[0]!);
-  const to = lastAtMost(calendar.sessions, dates.at(-1)!);
+  const from = findFirstAtLeast(calendar.sessions, dates[0]!);
+  const to = findLastAtMost(calendar.sessions, dates.at(-1)!);
   return calendar.sessions.slice(from, Math.max(from, to + 1));
 }
 
@@ -204,7 +204,7 @@ function lastBars(
   mark: MarketMark | undefined,
 ): Pick<SessionMarket, 'lastBar' | 'gaps'> {
   const first = mark ? mark.session : 0;
-  const bars = keptIntegersBelow(rowOf.length, (rowOf.length - first) * names);
+  const bars = allocateKeptIntegersBelow(rowOf.length, (rowOf.length - first) * names);
   if (mark) bars.set(mark.lastBar);
   else if (rowOf.length > 0) for (let i = 0; i < names; i++) bars[i] = hasBar(close, rowOf[0]! * names + i) ? 0 : -1;
   const resumed = new Int32Array(names);

@@ -1,5 +1,5 @@
 import { compareText } from '../refusals/findings.js';
-import { lastAtMost } from '../numbers/search.js';
+import { findLastAtMost } from '../numbers/search.js';
 import type { MarketData } from './market-data.js';
 import type { PriceSeries } from './series.js';
 
@@ -10,7 +10,7 @@ const cache = new WeakMap<MarketData, Map<string, MarketData>>();
  * holding. Only CLOSE, on the days of the market. The original market and its decisions are unchanged.
  * @cost a copy of CLOSE, once for a market and series
  */
-export function withSeries(market: MarketData, series: PriceSeries): MarketData {
+export function addSeries(market: MarketData, series: PriceSeries): MarketData {
   const known = cache.get(market) ?? new Map<string, MarketData>();
   cache.set(market, known);
   const result = known.get(series.identifier) ?? widen(market, series);
@@ -31,7 +31,7 @@ function widen(market: MarketData, { identifier, currency, days, closes }: Price
     close.set(old.subarray(t * width + at, (t + 1) * width), row + at + 1);
   }
   days.forEach((day, i) => {
-    const t = lastAtMost(dates, day);
+    const t = findLastAtMost(dates, day);
     if (dates[t] === day) close[t * (width + 1) + at] = closes[i]!;
   });
   const columns = reference.columns.includes('CURRENCY') ? reference.columns : [...reference.columns, 'CURRENCY'];

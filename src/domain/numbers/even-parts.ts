@@ -11,7 +11,7 @@ const ITEMS_PER_PART = 8;
 const PARTS_MAX = 5000;
 
 /** Divides the items of a job into parts. */
-export function evenParts(items: number): EvenParts {
+export function divideEvenly(items: number): EvenParts {
   const size = Math.max(ITEMS_PER_PART, Math.ceil(items / PARTS_MAX));
   return {
     count: Math.ceil(items / size),

@@ -24,7 +24,7 @@ export function median(sample: Iterable<number>): number {
  * Returns the upper median of an unsorted sample; for an even count, the larger of the two middle values. NaN for an
  * empty sample.
  */
-export function upperMedian(sample: Iterable<number>): number {
+export function findUpperMedian(sample: Iterable<number>): number {
   const sorted = Float64Array.from(sample).sort();
   return sorted[sorted.length >> 1] ?? NaN;
 }

@@ -2,7 +2,7 @@
  * Returns the position of the last element at most `value` in an ascending array; -1 if every element is greater.
  * @cost O(log n)
  */
-export function lastAtMost(ascending: ArrayLike<number>, value: number): number {
+export function findLastAtMost(ascending: ArrayLike<number>, value: number): number {
   let low = 0;
   let high = ascending.length;
   while (low < high) {
@@ -17,6 +17,6 @@ export function lastAtMost(ascending: ArrayLike<number>, value: number): number 
  * Returns the position of the first element at least `value` in an ascending array; its length if every element is
  * smaller.
  */
-export function firstAtLeast(ascending: ArrayLike<number>, value: number): number {
-  return lastAtMost(ascending, value - 1) + 1;
+export function findFirstAtLeast(ascending: ArrayLike<number>, value: number): number {
+  return findLastAtMost(ascending, value - 1) + 1;
 }

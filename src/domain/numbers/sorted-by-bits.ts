@@ -15,7 +15,7 @@ const SIGN = 0x80000000;
  * @returns [n]
  * @cost O(n), six passes of 3 ns per key
  */
-export function sortedByBits(keys: Float64Array, positions: Int32Array): Int32Array {
+export function sortByBits(keys: Float64Array, positions: Int32Array): Int32Array {
   const count = keys.length;
   const halves = new Uint32Array(keys.slice().buffer); // low before high
   const [low, high] = [new Uint32Array(count), new Uint32Array(count)];

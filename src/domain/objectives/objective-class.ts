@@ -82,7 +82,7 @@ export function objectiveClass<P extends z.ZodObject>(
 }
 
 /** Formats a number in a sentence. */
-export const inWords = (value: number): string => String(Number(value.toPrecision(6)));
+export const formatInWords = (value: number): string => String(Number(value.toPrecision(6)));
 
 /** Reports the root of a variance, in basis points. */
 export const rootMeasure = (name: string): Measure => ({
@@ -104,4 +104,9 @@ export const returnMeasure = (name: string): Measure => ({
 export const lossMeasure = (name: string): Measure => ({ ...returnMeasure(name), form: 'loss' });
 
 /** Reports a number without a unit. */
-export const plainMeasure = (name: string): Measure => ({ name, form: 'number', unit: 'number', of: (value) => value });
+export const createPlainMeasure = (name: string): Measure => ({
+  name,
+  form: 'number',
+  unit: 'number',
+  of: (value) => value,
+});

@@ -34,7 +34,7 @@ export function returnShortfall(returns: ReturnsSet | null, weights: Float64Arra
 }
 
 /** Returns the sum of the volatilities weighted by the absolute weights. */
-export function grossVolatility(metric: Metric, weights: Float64Array): number {
+export function computeGrossVolatility(metric: Metric, weights: Float64Array): number {
   const variances = metricDiagonal(metric);
   return weights.reduce((sum, weight, i) => sum + Math.abs(weight) * Math.sqrt(Math.max(0, variances[i]!)), 0);
 }
@@ -47,8 +47,8 @@ export function grossVolatility(metric: Metric, weights: Float64Array): number {
  * @source Lobo & Boyd (2000), The worst-case risk of a portfolio, for boxes; Tutuncu & Koenig (2004), Robust asset
  *   allocation, Annals of Operations Research 132.
  */
-export function worstVariance(metric: Metric, robustness: Robustness | null, weights: Float64Array): number {
+export function computeWorstVariance(metric: Metric, robustness: Robustness | null, weights: Float64Array): number {
   const own = Math.max(0, computeMetricSquare(metric, weights));
   const spread = robustness?.spread ?? 0;
-  return spread === 0 ? own : own + spread * grossVolatility(metric, weights) ** 2;
+  return spread === 0 ? own : own + spread * computeGrossVolatility(metric, weights) ** 2;
 }

@@ -1,5 +1,5 @@
 import type { Composer } from '../books/compositions.js';
-import { asDecided } from '../books/compositions.js';
+import { restoreDecided } from '../books/compositions.js';
 import { isBoundPath, valueOnPath } from '../constraints/bound-path.js';
 import { findConstraintClass } from '../constraints/catalogue.js';
 import type { MeasuredPortfolio } from '../constraints/constraint-class.js';
@@ -63,7 +63,7 @@ function parentAt(day: Day, { composer, parentId, datapoints, indexWeights }: Pa
     const message = `The index ${parentId} has no review on or before ${formatDay(day)}, the base of a bound.`;
     throw new Refusal('NO_DATA_AT_DATE', message, { index_id: parentId, date: formatDay(day) });
   }
-  const { columns, weights } = asDecided(review);
+  const { columns, weights } = restoreDecided(review);
   const cross = datapoints()
     .at(review.decision, columns)
     .given({ incumbents: null, indexWeights: (id) => indexWeights(id, review.decision) });

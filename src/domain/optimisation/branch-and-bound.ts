@@ -185,7 +185,8 @@ export function branchAndBound({
   }
 }
 
-function nodesMaxOf({ rows }: Problem): number {
+/** Returns the maximum number of nodes of a search for the best choice. */
+export function nodesMaxOf({ rows }: Pick<Problem, 'rows'>): number {
   const isKinked = rows.some(({ row }) => row.form === 'distance' || row.form === 'norm' || row.form === 'tail');
   return isKinked ? NODES_KINKED_MAX : NODES_MAX;
 }

@@ -1,6 +1,6 @@
 import type { Composer, Composition } from '../books/compositions.js';
 import { isDerivedDocument } from '../documents/index-document.js';
-import { lastAtMost } from '../numbers/search.js';
+import { findLastAtMost } from '../numbers/search.js';
 
 /** Securities among which weights are chosen. */
 export interface Candidates {
@@ -26,7 +26,7 @@ export function candidatesAt(
   if (which === 'parent') return { columns: held, index: weights };
   const rootId = rootOf(composer, indexId);
   const day = composer.market(indexId).sessions[decision]!;
-  const universe = composer.universe(rootId, lastAtMost(composer.market(rootId).sessions, day));
+  const universe = composer.universe(rootId, findLastAtMost(composer.market(rootId).sessions, day));
   const columns = Int32Array.from(new Set([...held, ...universe])).toSorted((a, b) => a - b);
   const own = new Map(Array.from(held, (column, i): [number, number] => [column, weights[i]!]));
   return { columns, index: Float64Array.from(columns, (column) => own.get(column) ?? 0) };

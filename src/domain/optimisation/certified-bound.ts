@@ -7,7 +7,7 @@ import { splitShare } from './move-costs.js';
 import type { Solvers } from './solvers.js';
 import { isFixedQuadratic } from './neighbour-bound.js';
 import type { Problem } from './problem.js';
-import { proveBound, type KnownChoice } from './proof-tree.js';
+import { proveBound, THOROUGH_PROOF, type KnownChoice, type ProofTerms } from './proof-tree.js';
 import { thresholdIn } from './restriction.js';
 import { evenShares, relaxShares, type CountedProgram, type ShareAnswer } from './share-relaxation.js';
 import type { ConvexSolution } from './solve-convex.js';
@@ -30,7 +30,7 @@ export interface CertifiedBound {
   /** [N] */
   readonly shares: Float64Array;
   /** Raises the bound by a long search, see `proveBound`. */
-  readonly prove: (best: KnownChoice) => number | undefined;
+  readonly prove: (known: KnownChoice) => number | undefined;
 }
 
 /** Iterations of the relaxation: at first, after a step of the split, and with further decisions. */
@@ -93,8 +93,14 @@ export function certifiedBound(solvers: Solvers, choice: BoundedChoice): Certifi
         shareMin: SHARE_MIN,
         turnsMax: TURNS_NODE,
       }),
-    prove: (best) => proveBound(solvers, counted, answer.bound, best),
+    prove: (known) => proveBound(solvers, counted, { least: answer.bound, known, effort: THOROUGH_PROOF }),
   };
+}
+
+/** Returns the bound of `proveBound`; undefined where there is none. */
+export function proveChoice(solvers: Solvers, choice: BoundedChoice, terms: ProofTerms): number | undefined {
+  const counted = countedProgram(choice);
+  return counted && proveBound(solvers, counted, terms);
 }
 
 /** Parts of the variances with the bound that they give. */

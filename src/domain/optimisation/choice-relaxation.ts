@@ -249,19 +249,20 @@ function leastByHalving(problem: Problem, search: Search): Least | undefined {
     if (standing === 'ruled-out' && Math.abs(to - from) > Math.abs(bound - from)) bound = to;
     return standing === 'solved';
   };
-  const first = isWhole ? undefined : leastByCounts(problem, search);
+  const first = leastByCounts(problem, search);
   if (first !== undefined && succeeds(first)) return { to: first, bound: first };
   if (!succeeds(end)) return undefined;
-  const to = halve(search, succeeds);
+  const to = first === undefined ? halve(search, succeeds) : halveFrom({ ...search, from: first }, succeeds);
   return { to, bound: isWhole && Math.abs(to - bound) === 1 ? to : bound };
 }
 
-/** Returns the smallest value that the counts alone do not exclude; undefined if they exclude none or all. */
+/** Returns the smallest value that is not ruled out without a search; undefined if none is, or all are. */
 function leastByCounts(problem: Problem, search: Search): number | undefined {
-  const { origin, parameter, from, end } = search;
+  const { origin, parameter, from, end, isWhole } = search;
   const isOut = (to: number) => isRuledOut(problem, { changes: [{ origin, parameter, to }] });
   if (!isOut(from) || isOut(end)) return undefined;
-  return halve({ ...search, within: ROUNDING }, (to) => !isOut(to)) * (1 + ROUNDING);
+  const least = halve({ ...search, within: ROUNDING }, (to) => !isOut(to));
+  return isWhole ? least : least + Math.sign(end - from) * ROUNDING * Math.abs(least);
 }
 
 /** Tolerance of sums of weights. */
@@ -280,6 +281,24 @@ export function namesOfParity({ goal, rows }: Problem, counted: Origin): number 
 /** Returns the distance at which two values of a parameter count as equal. */
 function toleranceAt({ isWhole, within }: Pick<Search, 'isWhole' | 'within'>, value: number): number {
   return isWhole ? 0 : 2 * within * Math.max(1, Math.abs(value));
+}
+
+/** Factor of the steps away from a value that is ruled out, for fractions and for numbers of securities. */
+const GROWTH = { fraction: 32, whole: 2 } as const;
+
+/** Same as `halve` if the value is probably near the start of the search: by growing steps, then by bisection. */
+function halveFrom(search: Way & Pick<Search, 'within'>, succeeds: (to: number) => boolean): number {
+  const { from, end, isWhole, within } = search;
+  const side = Math.sign(end - from);
+  let near = from;
+  let step = isWhole ? 1 : within * Math.max(1, Math.abs(from));
+  while (step < Math.abs(end - near)) {
+    const tried = near + side * step;
+    if (succeeds(tried)) return halve({ ...search, from: near, end: tried }, succeeds);
+    near = tried;
+    step *= isWhole ? GROWTH.whole : GROWTH.fraction;
+  }
+  return halve({ ...search, from: near }, succeeds);
 }
 
 /**

@@ -1,5 +1,5 @@
 import type { CrossSection } from '../datapoints/cross-section.js';
-import { latest } from '../datapoints/field-request.js';
+import { requestLatest } from '../datapoints/field-request.js';
 import type { Datapoints } from './row-context.js';
 import { toRequest } from '../datapoints/field-use.js';
 
@@ -7,7 +7,9 @@ import { toRequest } from '../datapoints/field-use.js';
 export function datapointsOf(cross: CrossSection, columns: Int32Array): Datapoints {
   return {
     numbers: (field) => cross.numbers(toRequest(field), columns),
-    categories: (field) => cross.values(latest(field), columns).map((value) => (value === null ? null : String(value))),
-    medianValueTraded: (window) => cross.numbers(latest('VALUE_TRADED', { aggregate: 'median', window }), columns),
+    categories: (field) =>
+      cross.values(requestLatest(field), columns).map((value) => (value === null ? null : String(value))),
+    medianValueTraded: (window) =>
+      cross.numbers(requestLatest('VALUE_TRADED', { aggregate: 'median', window }), columns),
   };
 }

@@ -125,6 +125,7 @@ export function findingsOf(solve: DerivedSolve, sm: SessionMarket): Finding[] {
     })),
     ...stepFindings(solve),
     ...relaxedFindings(solve),
+    ...choiceFindings(solve),
   ];
   if (risk.isIdentity) {
     results.push(
@@ -137,4 +138,14 @@ export function findingsOf(solve: DerivedSolve, sm: SessionMarket): Finding[] {
     results.push(warning('NO_WEIGHT_DATA', `On ${date} ${uncoveredSentence(sm, risk, problem)}`));
   }
   return results;
+}
+
+/** Returns by how much another choice of securities may be better, if a bound over all choices is known. */
+function choiceFindings({ outcome, parent }: DerivedSolve): Finding[] {
+  if (outcome.kind !== 'solved' || !outcome.solution.isHeuristic) return [];
+  const { objective, bound } = outcome.solution;
+  const gap = (objective - bound) / Math.max(Math.abs(objective), Number.MIN_VALUE);
+  if (!(gap < 1)) return [];
+  const message = `On ${formatDay(parent.date)} the choice of securities is not proven to be the best: another one improves the objective by at most ${(100 * gap).toFixed(2)} %.`;
+  return [{ severity: 'info', code: 'CHOICE_NOT_PROVEN', message, path: 'derivation.constraints' }];
 }

@@ -6,7 +6,7 @@ import { LIMITS } from '../refusals/limits.js';
 import { lookBackOver, type LookBack, readsBehind } from '../rules/look-back.js';
 import { EXPOSURE_SESSIONS } from '../risk/factors/estimate-factors.js';
 import { STYLE_FIELDS } from '../risk/factors/styles.js';
-import { lastAtMost } from '../numbers/search.js';
+import { findLastAtMost } from '../numbers/search.js';
 import { pathDates } from './bound-paths.js';
 import { readsHeld } from './derived-solve.js';
 import { fieldsRead } from './field-uses.js';
@@ -30,7 +30,7 @@ function pathReviews(
   { sessions, parents }: Pick<DerivedLookBackInput, 'sessions' | 'parents'>,
 ): number[] {
   return pathDates(derivation.constraints).flatMap((day) => {
-    const at = lastAtMost(sessions, day);
+    const at = findLastAtMost(sessions, day);
     return parents.findLast(({ decision }) => decision <= at)?.decision ?? [];
   });
 }

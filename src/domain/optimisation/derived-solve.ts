@@ -1,9 +1,9 @@
-import { staleSessions } from '../documents/stale-sessions.js';
+import { countStaleSessions } from '../documents/stale-sessions.js';
 import type { Engine } from '#kernels/engines/engine.js';
 import type { ActiveState } from '#kernels/optimisation/active-set/active-state.js';
 import { createSolver } from '#kernels/optimisation/solve-program.js';
 import { takeOver } from '../books/proceeds.js';
-import { asDecided, type Composer, type Composition } from '../books/compositions.js';
+import { restoreDecided, type Composer, type Composition } from '../books/compositions.js';
 import { findConstraintClass } from '../constraints/catalogue.js';
 import type { DecisionMemory, Outgoing } from '../books/decider.js';
 import type { DerivedDocument } from '../documents/index-document.js';
@@ -77,7 +77,8 @@ export interface Leaver {
 export interface DerivedSolver {
   readonly solvers: Solvers;
   /**
-   * True if solved weights affect later solves, through a row that measures trades from them or as securities to keep.
+   * True if solved weights affect later solves, through a row or an expression that reads them. Otherwise a preview
+   * needs no earlier rebalance.
    */
   readonly remembers: boolean;
   /** @throws Refusal LOOK_AHEAD, MODEL_LACKS_NAMES, RISK_INSUFFICIENT_DATA for a stored risk model */
@@ -85,17 +86,12 @@ export interface DerivedSolver {
   memory(): SolverMemory;
 }
 
-/**
- * Returns true if a row measures trades from earlier weights, or if the search begins with the securities of earlier
- * weights.
- */
+/** Returns true if a row measures trades from earlier weights. */
 export function remembers(rows: readonly ConstraintRow[]): boolean {
-  return rows.some(({ type, params }) => {
-    const entry = findConstraintClass(type);
-    return (
-      entry?.tradesFromPrevious === true || entry?.convex === false || (params['reference'] ?? 'index') !== 'index'
-    );
-  });
+  return rows.some(
+    ({ type, params }) =>
+      findConstraintClass(type)?.tradesFromPrevious === true || (params['reference'] ?? 'index') !== 'index',
+  );
 }
 
 /** Returns true if an optimisation measures trades from the weights just before them. */
@@ -148,16 +144,17 @@ export function createDerivedSolver({
       : estimateRisk(engine, window, columns, { memory, estimator: model });
   }
 
+  const isRemembering = remembers(constraints) || isMeasured || readsPrevious(document);
   return {
     solvers,
-    remembers: remembers(constraints) || isMeasured || readsPrevious(document),
+    remembers: isRemembering,
     solve(parent, { previous, outgoing }) {
       const { decision } = parent;
-      const decided = { decision, ...asDecided(parent) };
+      const decided = { decision, ...restoreDecided(parent) };
       const before = isMeasured && outgoing ? weightsBefore({ document, sm, treatment, outgoing, decision }) : null;
       const found = candidatesAt(composer, parentId, decided, document.derivation.candidates ?? 'parent');
       const { columns, index } = withoutLeavers(found, (column) =>
-        hasLeft(sm, decision, column, staleSessions(treatment)),
+        hasLeft(sm, decision, column, countStaleSessions(treatment)),
       );
       const risk = riskAt(decision, columns);
       const spec = risk.isIdentity ? withoutReturns(document.derivation) : document.derivation;
@@ -175,7 +172,8 @@ export function createDerivedSolver({
         columns,
         identifiers: identifiersOf(sm, columns),
         index,
-        previous: previous === null ? null : alignWeights(previous, columns),
+        // Only a start of the search otherwise, for which a preview would need every earlier rebalance.
+        previous: previous === null || !isRemembering ? null : alignWeights(previous, columns),
         held: before && heldAmong(before, columns),
         risk,
         cross: datapoints()
@@ -218,7 +216,7 @@ type Relaxed = Pick<DerivedSolve, 'problem' | 'outcome' | 'relaxed' | 'steps'>;
  * necessary.
  */
 function solveRelaxing(solvers: Solvers, problem: Problem, terms: Omit<RelaxInput, 'problem'>): Relaxed {
-  const outcome = solveProblem(solvers, problem, { warm: terms.warm });
+  const outcome = solveProblem(solvers, problem, { warm: terms.warm, proof: 'brief' });
   const unrelaxed = { problem, outcome, relaxed: [], steps: [] };
   if (outcome.kind === 'solved') return unrelaxed;
   const stepped = relaxBySteps(solvers, { ...terms, problem }) ?? { problem, outcome, steps: [] };
@@ -238,7 +236,7 @@ function solveGivingWay(
   const relaxed = giveWay(solvers, { problem, outcome }, givesWay);
   if (relaxed === undefined) return undefined;
   const moved = movedProblem(problem, relaxed);
-  const second = solveProblem(solvers, moved, { warm });
+  const second = solveProblem(solvers, moved, { warm, proof: 'brief' });
   return second.kind === 'solved' ? { problem: moved, outcome: second, relaxed } : undefined;
 }
 

@@ -1,7 +1,7 @@
 import type { Engine } from '#kernels/engines/engine.js';
 import { metricDiagonal } from '#kernels/optimisation/program/metric.js';
 import { computeNormForce } from '#kernels/optimisation/program/norms.js';
-import { asKnownOn, inForce as inForceBefore, type Composer } from '../books/compositions.js';
+import { restoreKnownOn, findInForce as inForceBefore, type Composer } from '../books/compositions.js';
 import type { NormRow } from '../constraints/program-row.js';
 import { objectiveType } from '../documents/optimisation-spec.js';
 import { isDerivedDocument } from '../documents/index-document.js';
@@ -118,7 +118,7 @@ export function explainWeight(
   const previous = before.findLast((earlier) => earlier.decision < decision) ?? null;
   const held = inForceBefore(before, composition.session - 1);
   const outgoing = held === undefined ? null : { ...held, effective: composition.session };
-  const target = targetAt(asKnownOn(parent, decision), decision, parents.sm);
+  const target = targetAt(restoreKnownOn(parent, decision), decision, parents.sm);
   const solve = solver.solve(target, { previous, outgoing });
   if (solve.outcome.kind !== 'solved') throw refusalOf(solver.solvers, solve);
   const source = explainWeight(composer, sourceIndexId, { ...question, asOf: parents.sm.sessions[parent.session]! });

@@ -4,7 +4,7 @@ import type { ConstraintRow } from '../constraints/constraint-row.js';
 import { objectiveOf, returnsOf, type OptimisationSpec } from '../documents/optimisation-spec.js';
 import type { Finding } from '../refusals/findings.js';
 import type { MarketData } from '../market/market-data.js';
-import { latest } from '../datapoints/field-request.js';
+import { requestLatest } from '../datapoints/field-request.js';
 import { fieldFindings, type PlacedUse } from '../rules/field-findings.js';
 import { type FieldUse, category, numeric } from '../datapoints/field-use.js';
 import type { Definitions } from '../datapoints/expressions/reads.js';
@@ -39,7 +39,7 @@ export function rowUses(rows: readonly ConstraintRow[], path: string): PlacedUse
     if (entry === undefined) return [];
     if (row.type === 'Liquidity') {
       const { window } = entry.params.parse(row.params) as { window: number }; // Liquidity has one.
-      const use = numeric(latest('VALUE_TRADED', { aggregate: 'median', window }));
+      const use = numeric(requestLatest('VALUE_TRADED', { aggregate: 'median', window }));
       return [{ use, path: `${path}[${position}].type`, rowId }];
     }
     const at = { path: `${path}[${position}].params.field`, rowId };

@@ -4,6 +4,7 @@ import type { QuadraticGoal } from '../objectives/goal.js';
 import { movedRadius, movedTo, movedValue, type Assembly } from './assemble.js';
 import type { CountRow, DistanceRow, LinearRow } from '../constraints/program-row.js';
 import type { Origin, PlacedRow, Problem } from './problem.js';
+import { HELD_MIN } from './restriction.js';
 
 /** Rows that take part, with changed parameters. */
 export type RowOptions = Pick<Assembly, 'includes' | 'changes'>;
@@ -46,10 +47,12 @@ export function leastProblem(problem: Problem, placed: PlacedRow, options: RowOp
 }
 
 /**
- * Returns true if the counts alone prove that no choice of securities can satisfy the budget, a distance or a length.
+ * Returns true if the bounds of securities and the rows of choices alone prove that no choice satisfies the budget, a
+ * distance or a length.
  */
 export function isRuledOut(problem: Problem, options: RowOptions): boolean {
-  if (isShort(problem, options)) return true;
+  const limits = choiceLimits(problem, options);
+  if (isShort(limits) || isForced(limits)) return true;
   return problem.rows.some(({ origin, row }) => {
     if (origin.soft !== null || options.includes?.(origin) === false) return false;
     if (row.form === 'norm' && row.metric === 'identity' && row.centre === null)
@@ -62,34 +65,86 @@ export function isRuledOut(problem: Problem, options: RowOptions): boolean {
 /** Tolerance of a distance above its limit. */
 const HELD = 1e-8;
 
-/** Returns true if the allowed number of securities at their maximum does not reach the budget. */
-function isShort({ rows, index }: Problem, { includes, changes }: RowOptions): boolean {
+/** Bounds of single securities, and the rows that choices of securities must satisfy. */
+interface ChoiceLimits {
+  /** [N] */
+  readonly lower: Float64Array;
+  readonly upper: Float64Array;
+  /** Minimum sum of the weights. */
+  readonly invested: number;
+  /** Minimum weight of a held security. */
+  readonly threshold: number;
+  /** Groups with a limited number of securities, by row. */
+  readonly counted: readonly (readonly CountRow[])[];
+}
+
+function choiceLimits({ rows, index }: Problem, { includes, changes }: RowOptions): ChoiceLimits {
+  const lower = new Float64Array(index.length).fill(-Infinity);
   const upper = new Float64Array(index.length).fill(Infinity);
   const counted = new Map<Origin, CountRow[]>();
   let invested = 0;
+  let threshold = 0;
   for (const { origin, row } of rows) {
     if (origin.soft !== null || includes?.(origin) === false) continue;
+    if (row.form === 'name' && row.lower !== null)
+      lower[row.name] = Math.max(lower[row.name]!, movedValue(row.lower, origin, changes, -1));
     if (row.form === 'name' && row.upper !== null)
-      upper[row.name] = Math.min(upper[row.name]!, Math.max(movedValue(row.upper, origin, changes, 1), 0));
+      upper[row.name] = Math.min(upper[row.name]!, movedValue(row.upper, origin, changes, 1));
     if (row.form === 'linear' && isBudget(row) && row.lower !== null)
       invested = Math.max(invested, movedValue(row.lower, origin, changes, -1));
+    if (row.form === 'threshold')
+      threshold = Math.max(threshold, movedTo(origin, 'threshold', changes) ?? row.threshold);
     if (row.form === 'count')
       counted.set(origin, [
         ...(counted.get(origin) ?? []),
         { ...row, maximum: movedTo(origin, 'maximum', changes) ?? row.maximum },
       ]);
   }
-  return [...counted.values()].some((groups) => reachOf(groups, upper) < invested - SHORT);
+  return { lower, upper, invested, threshold, counted: [...counted.values()] };
 }
 
-/** Returns the largest sum of weights with a limited number of securities. The groups of one row are disjoint. */
-function reachOf(groups: readonly CountRow[], upper: Float64Array): number {
+/**
+ * Returns true if the allowed number of securities at their maximum does not reach the budget, without those whose maximum
+ * is below the weight of a held one.
+ */
+function isShort(limits: ChoiceLimits): boolean {
+  const { upper, invested, threshold, counted } = limits;
+  const most = upper.map((bound) => (bound < threshold - SHORT ? 0 : Math.max(bound, 0)));
+  const isHeld = mustHold(limits);
+  return [[], ...counted].some((groups) => reachOf(groups, most, isHeld) < invested - SHORT);
+}
+
+/** Returns the test of a security whose bounds exclude a weight of zero. */
+function mustHold({ lower, upper }: ChoiceLimits): (i: number) => boolean {
+  return (i) => lower[i]! > HELD_MIN || upper[i]! < -HELD_MIN;
+}
+
+/**
+ * Returns true if more securities must be held than a count allows, or one whose maximum is below the weight of a held
+ * one.
+ */
+function isForced(limits: ChoiceLimits): boolean {
+  const { lower, upper, threshold, counted } = limits;
+  const isStuck = lower.some((bound, i) => bound > HELD_MIN && upper[i]! < threshold - SHORT);
+  const isHeld = mustHold(limits);
+  const isOver = ({ members, maximum }: CountRow): boolean => members.filter(isHeld).length > maximum;
+  return isStuck || counted.some((groups) => groups.some(isOver));
+}
+
+/**
+ * Returns the largest sum of weights with a limited number of securities, those that must be held among them. The groups
+ * of one row are disjoint.
+ */
+function reachOf(groups: readonly CountRow[], upper: Float64Array, isHeld: (i: number) => boolean): number {
   const free = upper.slice();
   let reach = 0;
   for (const { members, maximum } of groups) {
-    const own = Float64Array.from(members, (i) => upper[i]!).sort();
+    const held = members.filter(isHeld);
+    const others = Float64Array.from(members, (i) => (isHeld(i) ? 0 : upper[i]!)).sort();
     for (const i of members) free[i] = 0;
-    reach += own.subarray(Math.max(0, own.length - maximum)).reduce((sum, most) => sum + most, 0);
+    const left = Math.max(0, maximum - held.length);
+    reach += held.reduce((sum, i) => sum + upper[i]!, 0);
+    reach += others.subarray(Math.max(0, others.length - left)).reduce((sum, most) => sum + most, 0);
   }
   return free.reduce((sum, most) => sum + most, reach);
 }

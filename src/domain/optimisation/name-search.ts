@@ -28,7 +28,7 @@ const GAIN_MIN = 1e-9;
  */
 const GROWN = 10;
 
-interface Search {
+export interface Search {
   /** Returns the best choice found from several starts, or the first one found. */
   from(starts: readonly Uint8Array[]): ConvexSolution | undefined;
   iterations(): number;

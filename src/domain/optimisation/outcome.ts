@@ -1,6 +1,6 @@
 import { computeMetricSquare } from '#kernels/optimisation/program/metric.js';
 import { dot } from '../numbers/dot.js';
-import { returnShortfall, worstVariance } from '../objectives/robustness.js';
+import { returnShortfall, computeWorstVariance } from '../objectives/robustness.js';
 import { tailOutcome, type TailOutcome } from '../objectives/tail.js';
 import { goalValue } from './goals/goal-value.js';
 import { costOf } from './goals/prices.js';
@@ -52,7 +52,7 @@ export function outcomeOf(problem: Problem, { weights, objective, bound }: Solut
             nominal: sign * goalValue({ ...problem, robustness: null }, weights),
             expectedReturn:
               expectedReturn === null ? null : expectedReturn - returnShortfall(robustness.returns, weights),
-            volatility: Math.sqrt(worstVariance(metric, robustness, weights)),
+            volatility: Math.sqrt(computeWorstVariance(metric, robustness, weights)),
           },
     volatility: Math.sqrt(Math.max(0, computeMetricSquare(metric, weights))),
     costs: costs === null ? null : costOf(costs, weights),

@@ -1,6 +1,6 @@
 import type { Engine } from '#kernels/engines/engine.js';
-import { inForce, type Composer, type Composition } from '../books/compositions.js';
-import { knownCompositions, noRebalanceUntil } from '../books/known-compositions.js';
+import { findInForce, type Composer, type Composition } from '../books/compositions.js';
+import { composeKnown, refuseBeforeFirstRebalance } from '../books/known-compositions.js';
 import { dayFrom, type Day } from '../time/days.js';
 import { isDerivedDocument, type DerivedDocument, type IndexDocument } from '../documents/index-document.js';
 import type { Finding } from '../refusals/findings.js';
@@ -50,7 +50,7 @@ export function previewDerived(
   const parentId = parentOf(composer, indexId);
   const session = sessionWithData(composer.market(parentId), asOf);
   const list = session < 0 ? [] : rebalancesOf(composer, parentId);
-  const parent = inForce(list, session);
+  const parent = findInForce(list, session);
   if (parent === undefined) throw noneUntil(composer.document(parentId), asOf);
   return previewAt(composer, indexId, { session, parent, isFirst: parent === list[0], engine });
 }
@@ -91,12 +91,12 @@ function parentOf(composer: Composer, indexId: string): string {
 }
 
 function rebalancesOf(composer: Composer, indexId: string): readonly Composition[] {
-  return knownCompositions(composer, indexId)?.list ?? [];
+  return composeKnown(composer, indexId)?.list ?? [];
 }
 
 /** Returns the refusal for a day before the first rebalance of a parent. */
 function noneUntil(parent: IndexDocument, asOf: Day): Refusal {
-  return noRebalanceUntil(`The parent ${parent.id}`, parent, asOf);
+  return refuseBeforeFirstRebalance(`The parent ${parent.id}`, parent, asOf);
 }
 
 interface PreviewedRebalance {
@@ -140,7 +140,7 @@ const NOTHING_BEFORE: Standing = { previous: null, outgoing: null };
 function standingBefore(composer: Composer, indexId: string, parent: Composition): Standing {
   try {
     const { list } = composer.compositions(indexId);
-    const before = inForce(list, parent.session - 1);
+    const before = findInForce(list, parent.session - 1);
     return {
       previous: list.findLast(({ decision }) => decision < parent.decision) ?? null,
       outgoing: before === undefined ? null : { ...before, effective: parent.session },

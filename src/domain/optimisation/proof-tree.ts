@@ -20,22 +20,34 @@ interface Branch {
 export interface KnownChoice {
   /** Its objective. */
   readonly value: number;
-  /** Searches for a better choice near some securities, [N], and returns the objective of the best one. */
-  readonly improve: (held: Uint8Array) => number;
+  /** Searches for a better choice, beginning with some securities, [N]. */
+  readonly improve: (held: Uint8Array) => Improved;
 }
 
-/**
- * Maximum of the sum of third powers of the number of open securities over all iterations: a minute of one processor. A
- * proof is bounded by work, not by time, so that equal requests have equal answers.
- */
-const WORK_MAX = 1e11;
+export interface Improved {
+  /** Objective of the best choice. */
+  readonly value: number;
+  /** True if the optimum among the securities that the search began with is not below it. */
+  readonly isExact: boolean;
+}
 
-/** Share of the work, and number of iterations of the split, before the first decision. */
+/** Work and precision of a proof. It is bounded by work, not by time, so that equal requests have equal answers. */
+export interface ProofEffort {
+  /** Maximum of the sum of third powers of the number of open securities over all iterations. */
+  readonly workMax: number;
+  /** Number of iterations of the split before the first decision, and after each. */
+  readonly rootIterations: number;
+  readonly branchIterations: number;
+}
+
+/** A minute of one processor. */
+export const THOROUGH_PROOF: ProofEffort = { workMax: 1e11, rootIterations: 800, branchIterations: 100 };
+
+/** Share of the work before the first decision. */
 const ROOT_SHARE = 0.5;
-const ROOT_ITERATIONS = 800;
 
-/** Further iterations of the split after a decision. */
-const BRANCH_ITERATIONS = 100;
+/** Relative distance at which a bound counts as equal to an objective: the accuracy of the bounds. */
+export const PROVEN_WITHIN = 1e-7;
 
 /** Iterations of the shares, which begin at those of the split. */
 const ROOT_TURNS = 4;
@@ -44,10 +56,16 @@ const BRANCH_TURNS = 2;
 /** Maximum number of decided branches. */
 const BRANCHES_MAX = 2000;
 
+export interface ProofTerms {
+  /** A lower bound. */
+  readonly least: number;
+  readonly known: KnownChoice;
+  readonly effort: ProofEffort;
+}
+
 /**
  * Raises the bound over all choices of securities: splits pairs of securities off the covariance, then decides the least
  * certain security of the branch with the lowest bound, each time with a better split.
- * @param least A lower bound.
  * @returns the bound, which equals the objective of the best choice, but for rounding, if no other is better; undefined if
  *   pairs cannot be split off
  * @cost hundreds of decompositions into eigenpairs
@@ -55,8 +73,7 @@ const BRANCHES_MAX = 2000;
 export function proveBound(
   { solver, algebra }: Solvers,
   counted: CountedProgram,
-  least: number,
-  { value: known, improve }: KnownChoice,
+  { least, known: { value: known, improve }, effort }: ProofTerms,
 ): number | undefined {
   const { counts } = counted;
   const splitPairs = createPairSplitter(algebra, counted);
@@ -65,30 +82,36 @@ export function proveBound(
   let value = known;
   let work = 0;
   let lowest = Infinity;
-  const iterations = Math.min(ROOT_ITERATIONS, Math.ceil((ROOT_SHARE * WORK_MAX) / cubeOf(n)));
+  const { workMax, rootIterations, branchIterations } = effort;
+  const iterations = Math.min(rootIterations, Math.ceil((ROOT_SHARE * workMax) / cubeOf(n)));
   const root = boundBranch({ names: new Uint8Array(n), bound: least }, iterations, ROOT_TURNS);
   if (root === undefined) return undefined;
-  value = improve(largestShares(root));
+  ({ value } = improve(largestShares(root)));
   const open: Branch[] = [root];
   for (let count = 0; open.length > 0; count++) {
     const branch = takeLeast(open);
-    if (branch.bound >= value) break;
-    if (work >= WORK_MAX || count >= BRANCHES_MAX) return Math.min(lowest, branch.bound);
+    if (!isOpen(branch.bound)) break;
+    if (work >= workMax || count >= BRANCHES_MAX) return Math.min(lowest, branch.bound);
     const name = leastCertain(branch);
     if (name === undefined) {
-      value = improve(largestShares(branch));
-      lowest = Math.min(lowest, Math.max(branch.bound, boundChoice(branch.names)));
+      const improved = improve(largestShares(branch));
+      ({ value } = improved);
+      if (!improved.isExact) lowest = Math.min(lowest, Math.max(branch.bound, boundChoice(branch.names)));
       continue;
     }
     for (const decision of [IN, OUT]) {
       const names = closeNames(branch.names.with(name, decision), counts);
       if (names === undefined) continue;
-      const next = boundBranch({ ...branch, names }, BRANCH_ITERATIONS, BRANCH_TURNS);
+      const next = boundBranch({ ...branch, names }, branchIterations, BRANCH_TURNS);
       if (next === undefined) return Math.min(lowest, branch.bound);
-      if (next.bound < value) open.push(next);
+      if (isOpen(next.bound)) open.push(next);
     }
   }
   return Math.min(lowest, value);
+
+  function isOpen(bound: number): boolean {
+    return bound < value - PROVEN_WITHIN * Math.abs(value);
+  }
 
   /** Improves the split and decides securities whose other decision is worse than `value`. */
   function boundBranch(

@@ -59,7 +59,7 @@ export interface Stand {
   readonly weights: Float64Array | null;
 }
 
-/** Same, with weights that show feasibility. */
+/** Returns the same with weights that show feasibility. */
 export function standOf(solver: Solver, problem: Problem, assembly: Assembly): Stand {
   const { includes = () => true } = assembly;
   let tails: TailStand | undefined;

@@ -49,7 +49,8 @@ export function relaxBySteps(solvers: Solvers, { problem, rows, relax, warm }: R
       changed = changed.map((own, i) => (i === index ? { ...own, params: { ...own.params, ...params } } : own));
       taken.set(entry, { entry, step, row, index, params });
       const relaxed = problem.withRows(changed);
-      last = { problem: relaxed, outcome: solveProblem(solvers, relaxed, { warm }), steps: [...taken.values()] };
+      const outcome = solveProblem(solvers, relaxed, { warm, proof: 'brief' });
+      last = { problem: relaxed, outcome, steps: [...taken.values()] };
       if (last.outcome.kind === 'solved') return last;
     }
   }

@@ -1,6 +1,6 @@
 import { slopesOf, type Limit, type ProgramRow } from '../constraints/program-row.js';
 import { formatDay } from '../time/days.js';
-import { smallValue, type Finding } from '../refusals/findings.js';
+import { keepSmallValue, type Finding } from '../refusals/findings.js';
 import type { DerivedSolve } from './derived-solve.js';
 import type { Origin } from './problem.js';
 import type { Moved } from './relaxation.js';
@@ -42,7 +42,7 @@ export function stepFindings({ parent, steps }: Pick<DerivedSolve, 'parent' | 's
       message,
       path: `derivation.relax[${entry}].steps[${step}]`,
       row_id: row.id,
-      ...smallValue(params),
+      ...keepSmallValue(params),
     };
   });
 }

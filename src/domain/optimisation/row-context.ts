@@ -1,6 +1,6 @@
 import type { Metric } from '#kernels/optimisation/program/metric.js';
 import type { Reference, ReferencePortfolio, RowContext } from '../constraints/constraint-class.js';
-import { lackingOf, missingSentence } from '../constraints/missing-values.js';
+import { lackingOf, describeLackingValues } from '../constraints/missing-values.js';
 import { metricProduct } from './metric-product.js';
 
 /** Datapoints of the securities as of the rebalance. */
@@ -48,7 +48,7 @@ export function rowContext(
     missing(lack) {
       const lacking = lackingOf(lack, { identifiers, weights: index });
       if (lacking.identifiers.length === 0) return;
-      warn(missingSentence(lack, lacking, { count: identifiers.length, whole: 'the index' }));
+      warn(describeLackingValues(lack, lacking, { count: identifiers.length, whole: 'the index' }));
     },
   };
 }

@@ -1,8 +1,8 @@
 import type { Engine } from '#kernels/engines/engine.js';
-import { inForce, type Composer, type Composition } from '../books/compositions.js';
+import { findInForce, type Composer, type Composition } from '../books/compositions.js';
 import { formatDay, type Day } from '../time/days.js';
 import { validateConstraints } from '../constraints/validate.js';
-import { unknownGroups } from '../constraints/groups-on-market.js';
+import { findUnknownGroups } from '../constraints/groups-on-market.js';
 import type { ConstraintRow } from '../constraints/constraint-row.js';
 import { optimisationFindings, type OptimisationSpec } from '../documents/optimisation-spec.js';
 import type { Finding } from '../refusals/findings.js';
@@ -12,7 +12,7 @@ import type { SessionMarket } from '../market/session-market.js';
 import { Refusal } from '../refusals/refusal.js';
 import { coverageOf } from '../risk/return-panel.js';
 import { crossSectionsOf } from '../rules/decide.js';
-import { firstAtLeast } from '../numbers/search.js';
+import { findFirstAtLeast } from '../numbers/search.js';
 import { candidatesAt, type Candidates } from './candidates.js';
 import { estimateRisk, storedRisk, type RiskEstimate } from './covariance.js';
 import { constraintFieldFindings, specFieldFindings } from './field-uses.js';
@@ -102,7 +102,7 @@ export function problemOfRun(
   const findings = [
     ...optimisationFindings(spec, ''),
     ...validateConstraints(constraints, { path: 'constraints', identifiers: new Set(problem.identifiers) }),
-    ...unknownGroups(constraints, sm.market, 'constraints'),
+    ...findUnknownGroups(constraints, sm.market, 'constraints'),
     ...(uncovered === '' ? [] : [noData(uncovered, '')]),
     ...jointFindings({
       spec,
@@ -135,7 +135,7 @@ function targetOf({ composer, indexId, asOf, constraints, spec }: ProblemQuestio
     throw new Refusal('VALIDATION_FAILED', message, { findings });
   }
   const session = asOf === null ? sm.sessions.length - 1 : sm.sessionAt(asOf);
-  const target = session < 0 ? undefined : inForce(composer.compositions(indexId).list, session);
+  const target = session < 0 ? undefined : findInForce(composer.compositions(indexId).list, session);
   if (target !== undefined) return target;
   throw new Refusal(
     'NO_DATA_AT_DATE',
@@ -145,7 +145,7 @@ function targetOf({ composer, indexId, asOf, constraints, spec }: ProblemQuestio
 
 /** Returns the requested sessions of the risk model up to the decision. */
 function windowOf(sm: SessionMarket, { decision }: Composition, { start, end }: ProblemQuestion): Window {
-  const from = start === null ? 0 : firstAtLeast(sm.sessions, start);
+  const from = start === null ? 0 : findFirstAtLeast(sm.sessions, start);
   const to = end === null ? decision : Math.min(decision, sm.sessionAt(end));
   if (to >= from) return { from, to };
   throw new Refusal(

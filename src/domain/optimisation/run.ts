@@ -19,7 +19,7 @@ import type { Problem } from './problem.js';
 import { problemOfRun, type ProblemQuestion, type Window } from './run-problem.js';
 import { distanceOf, rowSides, type RowSide } from './report.js';
 import { resampledFrontier, type ResampledFrontier, type ResampledInput } from './resampled-frontier.js';
-import { solveProblem, type Proof, type Solution } from './search.js';
+import { solveProblem, type Solution } from './search.js';
 import { trackingVariance } from './solve-convex.js';
 import { rateFindings, tangencyRate } from './tangency-rate.js';
 import { refusalOf } from './unsolved.js';
@@ -28,7 +28,7 @@ export interface OptimisationInput extends ProblemQuestion {
   readonly riskFreeRate: number;
   /** Frontier averaged over draws. Default number of returns per draw: that of the window. */
   readonly resampling: { readonly draws: number; readonly seed: number; readonly sessions: number | null } | null;
-  readonly proof: Proof;
+  readonly proof: OptimisationRequest['proof'];
   /** Called for each stage; throws to stop the work. */
   readonly report: (fraction: number, message: string) => void;
 }
@@ -62,6 +62,7 @@ export interface OptimisationRun {
   readonly observed: ReturnSpan | null;
   readonly isConverged: boolean;
   readonly solution: Solution;
+  readonly proof: OptimisationRequest['proof'];
   readonly problem: Problem;
   readonly sides: readonly RowSide[];
   readonly trackingError: number;
@@ -132,6 +133,7 @@ export function runOptimisation(input: OptimisationInput): OptimisationRun {
     observed: typeof input.spec.risk_model === 'string' ? null : returnSpan(sm, risk.coverage),
     isConverged: isOptimal(checkKkt(assembled.program, answer.point)),
     solution,
+    proof: input.proof,
     problem,
     sides: priced.sides,
     trackingError,

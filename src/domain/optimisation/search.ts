@@ -1,14 +1,16 @@
 import type { ActiveState } from '#kernels/optimisation/active-set/active-state.js';
 import type { NonConvexRow } from '../constraints/program-row.js';
-import { branchAndBound, type BranchOutcome } from './branch-and-bound.js';
-import { certifiedBound, type CertifiedBound } from './certified-bound.js';
+import { branchAndBound, nodesMaxOf, type BranchOutcome } from './branch-and-bound.js';
+import { certifiedBound, proveChoice, type CertifiedBound } from './certified-bound.js';
 import type { Change } from './change.js';
 import { isLeast, isRuledOut, leastProblem, type LeastProblem, type RowOptions } from './least-problem.js';
 import { type Origin, type Problem, nonConvexRows } from './problem.js';
+import { PROVEN_WITHIN, THOROUGH_PROOF, type KnownChoice, type ProofEffort } from './proof-tree.js';
 import { holds, restrictionOf, shortSide, supportOf } from './restriction.js';
 import { type ConvexSolution, solveConvex, wholeProgram } from './solve-convex.js';
 import { countHeld } from './dropped-names.js';
-import { createSearch } from './name-search.js';
+import { createSearch, type Search } from './name-search.js';
+import { isFixedQuadratic } from './neighbour-bound.js';
 import type { SearchInput } from './restricted-solves.js';
 import type { Solvers } from './solvers.js';
 
@@ -23,8 +25,8 @@ export interface Solution extends ConvexSolution {
   readonly bound: number;
 }
 
-/** Effort for the proof of a choice of securities. */
-export type Proof = 'quick' | 'thorough';
+/** Effort for the proof of a choice of securities; `brief` is that of one of many rebalances. */
+export type Proof = 'brief' | 'quick' | 'thorough';
 
 export interface SearchOptions {
   readonly includes?: ((origin: Origin) => boolean) | undefined;
@@ -40,7 +42,8 @@ export interface SearchOptions {
   readonly floor?: number;
   /**
    * Bounds the objective over all choices and searches for the optimal one: within a number of nodes, or `thorough`, which
-   * may take a minute. Default: no bound over choices.
+   * may take a minute. `brief` takes a third of a second, and bounds only choices among a few securities. Default: a
+   * quick proof for few securities, no bound over choices for more.
    */
   readonly proof?: Proof | undefined;
 }
@@ -57,6 +60,20 @@ const NODES_LEAST_MAX = 400;
 
 /** Maximum number of securities for which the search is followed by an exact one. */
 export const EXACT_NAMES_MAX = 40;
+
+/**
+ * Maximum number of nodes of an exact search that a proof by a split of pairs follows. Most choices that an exact search
+ * proves at all need no more.
+ */
+const NODES_FIRST_MAX = 400;
+
+/** Share of the nodes of an exact search if the proof is brief. */
+const BRIEF_SHARE = 0.1;
+
+/** Effort of proofs for few securities: up to three seconds, and up to a third of a second. */
+const FEW_QUICK: ProofEffort = { workMax: 4e8, rootIterations: 300, branchIterations: 30 };
+const FEW_BRIEF: ProofEffort = { ...FEW_QUICK, workMax: 4e7 };
+const FEW_THOROUGH: ProofEffort = { ...FEW_QUICK, workMax: THOROUGH_PROOF.workMax };
 
 /**
  * Maximum number of nodes of an exact search with certified bounds among more securities, and that times their number:
@@ -95,34 +112,27 @@ export function solveProblem(solvers: Solvers, problem: Problem, options: Search
     return { kind: 'solved', solution: { ...result, isHeuristic: true, bound: relaxed.bound } };
   if (result !== undefined && isLeast(problem, result, floor))
     return { kind: 'solved', solution: { ...result, isHeuristic: false, bound: result.objective } };
+  const asked = { problem, rows, options: restricted, relaxed };
   if (isSmall(relaxed)) {
-    const exact = branchAndBound({
-      ...solvers,
-      problem,
-      rows,
-      options: restricted,
-      relaxed,
-      incumbent: result,
-      isAnyEnough,
-      nodesMax: floor === undefined ? undefined : NODES_LEAST_MAX,
-    });
-    const outcome = outcomeOf(exact, relaxed.iterations + search.iterations());
+    const outcome = solveAmongFew(solvers, { ...asked, search, incumbent: result }, options);
     if (outcome !== undefined) return outcome;
   }
   if (result === undefined) return { kind: 'no-choice', isProven: false };
   const iterations = relaxed.iterations + search.iterations();
-  const certified = options.proof === undefined ? undefined : certifiedBound(solvers, { problem, rows, relaxed });
+  const isBounded = options.proof === 'quick' || options.proof === 'thorough';
+  const certified = isBounded ? certifiedBound(solvers, { problem, rows, relaxed }) : undefined;
   const bound = Math.max(relaxed.bound, certified?.bound ?? relaxed.bound);
-  const proven = options.proof === 'thorough' ? certified && proveResult(certified, search, result) : undefined;
+  const proven =
+    options.proof === 'thorough' && certified
+      ? proveResult(certified.prove, bound, { search, rows, result })
+      : undefined;
   if (proven !== undefined)
     return { kind: 'solved', solution: { ...proven, iterations: relaxed.iterations + search.iterations() } };
   if (certified === undefined || result.value - bound > GAP_MAX * Math.abs(result.value))
     return { kind: 'solved', solution: { ...result, isHeuristic: true, bound, iterations } };
   const exact = branchAndBound({
     ...solvers,
-    problem,
-    rows,
-    options: restricted,
+    ...asked,
     relaxed: { ...relaxed, value: bound },
     incumbent: result,
     certified,
@@ -132,22 +142,60 @@ export function solveProblem(solvers: Solvers, problem: Problem, options: Search
   return outcomeOf(exact, iterations)!; // There is a solution.
 }
 
-/** Returns the best choice that a thorough proof finds, with its bound; undefined if there is no such proof. */
+interface FewInput extends Omit<SearchInput, 'isAnyEnough' | 'floor'> {
+  readonly search: Search;
+  /** Best solution known so far. */
+  readonly incumbent: ConvexSolution | undefined;
+}
+
+/**
+ * Searches few securities for the optimal choice. If only numbers of securities limit it and a short search does not end,
+ * a split of pairs bounds it better than further nodes.
+ * @returns undefined if the search ends with neither a solution nor a proof
+ */
+function solveAmongFew(
+  solvers: Solvers,
+  { search, incumbent, ...asked }: FewInput,
+  { wanted, floor, proof }: SearchOptions,
+): SearchOutcome | undefined {
+  const { problem, rows, relaxed } = asked;
+  const isAnyEnough = wanted === 'any';
+  const branch = (nodesMax: number | undefined) =>
+    branchAndBound({ ...solvers, ...asked, incumbent, isAnyEnough, nodesMax });
+  const before = () => relaxed.iterations + search.iterations();
+  if (isAnyEnough) return outcomeOf(branch(undefined), before());
+  if (floor !== undefined) return outcomeOf(branch(NODES_LEAST_MAX), before());
+  const nodesMax = Math.ceil(nodesMaxOf(problem) * (proof === 'brief' ? BRIEF_SHARE : 1));
+  if (!isFixedQuadratic(problem) || rows.some((row) => row.form !== 'count'))
+    return outcomeOf(branch(nodesMax), before());
+  const first = branch(Math.min(NODES_FIRST_MAX, nodesMax));
+  if (first.isComplete) return outcomeOf(first, before());
+  const effort = proof === 'thorough' ? FEW_THOROUGH : proof === 'brief' ? FEW_BRIEF : FEW_QUICK;
+  const least = Math.max(relaxed.bound, first.bound);
+  const prove = (known: KnownChoice) => proveChoice(solvers, { problem, rows, relaxed }, { least, known, effort });
+  const proven = first.best && proveResult(prove, least, { search, rows, result: first.best });
+  if (proven === undefined) return outcomeOf(branch(nodesMax), before());
+  return { kind: 'solved', solution: { ...proven, iterations: before() + first.iterations } };
+}
+
+/** Returns the best choice that a proof finds, with its bound; undefined if there is no such proof. */
 function proveResult(
-  certified: CertifiedBound,
-  search: ReturnType<typeof createSearch>,
-  result: ConvexSolution,
+  prove: CertifiedBound['prove'],
+  least: number,
+  { search, rows, result }: Pick<SearchInput, 'rows'> & { readonly search: Search; readonly result: ConvexSolution },
 ): Solution | undefined {
   let best = result;
+  // Among as many securities as the rows allow, the search begins with the optimum.
+  const isExact = rows.every((row) => row.form === 'count' && row.minimum <= 1);
   const improve = (held: Uint8Array) => {
     const found = search.from([held]);
     if (found !== undefined && found.value < best.value) best = found;
-    return best.value;
+    return { value: best.value, isExact: isExact && found !== undefined };
   };
-  const bound = certified.prove({ value: result.value, improve });
+  const bound = prove({ value: result.value, improve });
   if (bound === undefined) return undefined;
-  const isHeuristic = bound < best.value;
-  return { ...best, isHeuristic, bound: isHeuristic ? Math.max(certified.bound, bound) : best.objective };
+  const isHeuristic = bound < best.value - PROVEN_WITHIN * Math.abs(best.value);
+  return { ...best, isHeuristic, bound: isHeuristic ? Math.max(least, bound) : best.objective };
 }
 
 /** Returns true if so few securities may be held that an exact search follows. */

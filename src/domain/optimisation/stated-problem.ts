@@ -8,7 +8,7 @@ import { TRACKING, type Objective } from '../objectives/objective.js';
 import type { TradeCosts } from '../objectives/goal.js';
 import type { Robustness } from '../objectives/robustness.js';
 import type { CrossSection } from '../datapoints/cross-section.js';
-import { leftOutSentence } from '../risk/left-out.js';
+import { describeLeftOut } from '../risk/left-out.js';
 import type { Coverage } from '../risk/return-panel.js';
 import type { RiskEstimate } from './covariance.js';
 import type { Scenarios } from './scenario-returns.js';
@@ -119,7 +119,7 @@ function scenariosFor(
     const result = scenarios(sessions);
     const { excluded } = result.coverage;
     const reasons = new Map([...excluded].map(([column, why]) => [nameOf(column), why]));
-    if (excluded.size > 0) warnings.push({ message: `Scenarios: ${leftOutSentence(reasons)}`, path: 'objective' });
+    if (excluded.size > 0) warnings.push({ message: `Scenarios: ${describeLeftOut(reasons)}`, path: 'objective' });
     return result;
   });
 }

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { ExposureStep, OverlayContext, OverlayPath } from './overlay-type.js';
-import { idle, idleMembers, type Remark } from './remarks.js';
+import { reportIdle, reportIdleMembers, type Remark } from './remarks.js';
 
 /** Size of a change of exposure. */
 const changeOfExposure = z.number().gt(0).max(10).optional();
@@ -99,15 +99,15 @@ export function reviewRemarks({
   const { tolerance, max_change: most, review } = spec;
   if (tolerance !== undefined && tolerance >= largest) {
     const why = `tolerance is ${tolerance} and max_leverage ${largest}, so the first exposure never changes`;
-    const usual = review === 'monthly' ? [idle('review', review, why)] : [];
+    const usual = review === 'monthly' ? [reportIdle('review', review, why)] : [];
     return [
-      { ...idle('tolerance', tolerance, why), message: unchanged(tolerance, largest) },
-      ...idleMembers(schema, spec, { members: ['max_change'], why }),
+      { ...reportIdle('tolerance', tolerance, why), message: unchanged(tolerance, largest) },
+      ...reportIdleMembers(schema, spec, { members: ['max_change'], why }),
       ...usual,
     ];
   }
   if (most === undefined || most < largest) return [];
-  return [idle('max_change', most, `max_leverage is ${largest}, and no exposure changes by that much`)];
+  return [reportIdle('max_change', most, `max_leverage is ${largest}, and no exposure changes by that much`)];
 }
 
 const unchanged = (tolerance: number, largest: number): string =>

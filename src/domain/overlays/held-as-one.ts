@@ -10,7 +10,7 @@ export interface HeldAsOne {
  * Returns requests that a portfolio of an overlay cannot have: it is one holding, without costs and without
  * optimisation.
  */
-export function heldAsOneFindings({ indexId, transactionCostBps: cost, hasConstraints }: HeldAsOne): Finding[] {
+export function checkHeldAsOne({ indexId, transactionCostBps: cost, hasConstraints }: HeldAsOne): Finding[] {
   return [
     ...(cost === 0
       ? []

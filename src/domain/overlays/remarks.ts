@@ -12,7 +12,7 @@ export interface Beneath {
 }
 
 /** Reports a member without effect in combination with the others. */
-export const idle = (path: string, value: unknown, why: string): Remark => ({
+export const reportIdle = (path: string, value: unknown, why: string): Remark => ({
   severity: 'warning',
   code: 'NO_EFFECT',
   path,
@@ -21,7 +21,7 @@ export const idle = (path: string, value: unknown, why: string): Remark => ({
 });
 
 /** Reports members that have a non-default value but no effect, with one common reason. */
-export function idleMembers<S extends z.ZodObject>(
+export function reportIdleMembers<S extends z.ZodObject>(
   schema: S,
   spec: z.output<S>,
   { members, why }: { readonly members: readonly (keyof z.output<S> & string)[]; readonly why: string },
@@ -30,6 +30,6 @@ export function idleMembers<S extends z.ZodObject>(
     const value: unknown = spec[member];
     if (value === undefined || value === null || value === 0) return [];
     const usual: unknown = (schema.shape[member] as z.ZodType).safeParse(undefined).data;
-    return JSON.stringify(value) === JSON.stringify(usual) ? [] : [idle(member, value, why)];
+    return JSON.stringify(value) === JSON.stringify(usual) ? [] : [reportIdle(member, value, why)];
   });
 }

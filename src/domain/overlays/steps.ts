@@ -20,7 +20,7 @@ export function accruals(context: OverlayContext, series: string | null, basis: 
 }
 
 /** Returns an overlay that holds all of one index, with the growth of that index. */
-export function heldWhole(
+export function holdWhole(
   context: OverlayContext,
   part: PartName,
   growthOf: (growth: number, t: number) => number,

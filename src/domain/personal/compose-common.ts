@@ -1,5 +1,5 @@
 import { weightsBefore } from '../optimisation/held-weights.js';
-import { inForce, type Composer } from '../books/compositions.js';
+import { findInForce, type Composer } from '../books/compositions.js';
 import { exchangeRates } from '../market/exchange-rates.js';
 import type { SessionMarket } from '../market/session-market.js';
 import { Refusal, refuseWithFindings } from '../refusals/refusal.js';
@@ -21,7 +21,7 @@ export function composeCommon(composer: Composer, terms: BatchCommon['terms']): 
   const { parent, risk_model: modelId, as_of: asked } = terms;
   const sm = composer.market(parent);
   const session = asked === null ? sm.sessions.length - 1 : sm.sessionAt(dayFrom(asked));
-  const outgoing = session < 0 ? undefined : inForce(composer.compositions(parent).list, session);
+  const outgoing = session < 0 ? undefined : findInForce(composer.compositions(parent).list, session);
   if (outgoing === undefined)
     throw new Refusal(
       'NO_DATA_AT_DATE',

@@ -40,7 +40,7 @@ function splitSource(value: unknown): { readonly source?: LotSource; readonly ac
     : { account: value };
 }
 
-/** Names line and column of a finding about a lot that came in a table. */
+/** Adds line and column to a finding about a lot from a table. */
 function inTable(finding: Finding, source: LotSource | undefined): Finding {
   const place = source && placeInTable(source, finding.path);
   return place === undefined ? finding : { ...finding, message: `${place}: ${finding.message}` };

@@ -149,7 +149,7 @@ export interface CommonJson {
   readonly groups: BatchCommon['groups'];
 }
 
-export function commonFrom(json: CommonJson): BatchCommon {
+export function readCommon(json: CommonJson): BatchCommon {
   return {
     ...json,
     asOf: dayFrom(json.as_of),

@@ -1,5 +1,5 @@
 import { compareText } from '../refusals/findings.js';
-import { giveUp, payment, paidWithout, type Order } from './order.js';
+import { giveUp, payment, computePaidWithout, type Order } from './order.js';
 import { queueOf } from './order-queue.js';
 import type { Funds } from './lowered.js';
 
@@ -15,7 +15,7 @@ const LOTS_IN_TURN = 8;
  * @returns the remaining cash, less than the price of any lot still given up
  * @cost O(n log n) per round; more than one round only if many lots are smaller than one that was too expensive
  */
-export function givenBack(orders: readonly Order[], { net, cash }: Funds): number {
+export function buyBackLots(orders: readonly Order[], { net, cash }: Funds): number {
   const byName = orders
     .filter(({ givenUp }) => givenUp > 0)
     .toSorted((one, other) => compareText(one.name.identifier, other.name.identifier));
@@ -29,7 +29,7 @@ export function givenBack(orders: readonly Order[], { net, cash }: Funds): numbe
 }
 
 /** Returns the cash for the next lot, including its cost. */
-const nextLot = (order: Order): number => paidWithout(order, order.givenUp - 1) - payment(order);
+const nextLot = (order: Order): number => computePaidWithout(order, order.givenUp - 1) - payment(order);
 
 /** Returns the missing value of an order. */
 const lack = ({ name, after }: Order, net: number): number => name.weight * net - after * name.price;
@@ -68,7 +68,7 @@ function buyAlike(open: readonly Order[], { net, cash }: Funds): number {
     return Math.min(Math.max(most, 0), givenUp - 1);
   };
   const taken = (value: number): number =>
-    open.reduce((sum, order) => sum + paidWithout(order, lotsAt(order, value)) - payment(order), 0);
+    open.reduce((sum, order) => sum + computePaidWithout(order, lotsAt(order, value)) - payment(order), 0);
   let few = Math.max(...open.map((order) => lack(order, net)));
   let many = Math.min(...open.map((order) => lack(order, net) - order.givenUp * order.name.price * order.name.lot));
   if (taken(many) <= cash) few = many;

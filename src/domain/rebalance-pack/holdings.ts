@@ -31,7 +31,7 @@ export interface PlacedHoldings {
  * Returns columns of the securities that accounts hold. @throws Refusal VALIDATION_FAILED for a holding without a
  * price, or a lot of an unknown security
  */
-export function placedHoldings(held: Placeable, { accounts, lot_sizes: lots }: RebalancePackRequest): PlacedHoldings {
+export function placeHoldings(held: Placeable, { accounts, lot_sizes: lots }: RebalancePackRequest): PlacedHoldings {
   const { sm, session, maxStaleSessions, weights } = held;
   const columns = new Set<number>();
   const refusals = Object.keys(lots)
@@ -129,7 +129,7 @@ interface Targets {
 }
 
 /** Finds securities of a composition that have ended since it was decided. */
-export function leftSince({ sm, session, decision }: Since, { announced, weights }: Targets): Finding[] {
+export function findLeftSince({ sm, session, decision }: Since, { announced, weights }: Targets): Finding[] {
   const gone = [...announced.keys()].filter((column) => !weights.has(column));
   if (gone.length === 0) return [];
   const names = gone.map((column) => sm.identifiers[column]!).toSorted(compareText);
@@ -144,7 +144,10 @@ export function leftSince({ sm, session, decision }: Since, { announced, weights
 }
 
 /** Finds securities that are traded without a price bar on the session. Excludes those that cannot be traded at all. */
-export function carriedPrices({ sm, session, maxStaleSessions }: HeldOn, accounts: readonly PackAccount[]): Finding[] {
+export function findCarriedPrices(
+  { sm, session, maxStaleSessions }: HeldOn,
+  accounts: readonly PackAccount[],
+): Finding[] {
   const traded = new Set(accounts.flatMap(({ trades }) => trades.map(({ identifier }) => identifier)));
   const carried = [...traded].filter((identifier) => {
     const column = sm.columnOf(identifier);

@@ -13,7 +13,7 @@ export interface KnownOn {
 }
 
 /** Returns the data of a security at a close; its price is NaN if there is none. */
-export function knownName(known: KnownOn, column: number, weight: number): KnownName {
+export function readKnownName(known: KnownOn, column: number, weight: number): KnownName {
   const { sm, rates, session } = known;
   return {
     identifier: sm.identifiers[column]!,
@@ -28,11 +28,11 @@ export function knownName(known: KnownOn, column: number, weight: number): Known
  * undone. A security without a price at that time keeps its later data.
  * @param later data on the later session
  */
-export function knownBefore(known: KnownOn, later: KnownName, until: number): KnownName {
+export function readKnownBefore(known: KnownOn, later: KnownName, until: number): KnownName {
   const { sm, session } = known;
   const column = sm.columnOf(later.identifier);
   const ratio = splitsBetween(sm, column, { after: session, until });
-  const { price, adv } = knownName(known, column, later.weight);
+  const { price, adv } = readKnownName(known, column, later.weight);
   if (!Number.isFinite(price)) return later;
   return { ...later, price: price / ratio, adv: adv === null ? null : adv * ratio };
 }

@@ -1,4 +1,4 @@
-import { giveUp, payment, paidWithout, type Order } from './order.js';
+import { giveUp, payment, computePaidWithout, type Order } from './order.js';
 import { queueOf } from './order-queue.js';
 
 /** Funds that pay for orders. */
@@ -14,7 +14,7 @@ export interface Funds {
  * @returns the resulting cash
  * @cost O((n + lots given up) log n); beyond the rounding, only the last n lots count
  */
-export function lower(orders: readonly Order[], { net, cash }: Funds): number {
+export function lowerPurchases(orders: readonly Order[], { net, cash }: Funds): number {
   const left = orders.reduce((sum, order) => sum - payment(order), cash);
   if (left >= 0) return left;
   const purchases = orders.filter(({ before, after }) => after > before);
@@ -56,7 +56,7 @@ function giveUpAlike(purchases: readonly Order[], cash: number): number {
   const lotsAt = ({ name, before, wanted, givenUp }: Order, share: number): number =>
     Math.max(givenUp, Math.floor((share * (wanted - before)) / name.lot));
   const back = (share: number): number =>
-    purchases.reduce((sum, order) => sum + payment(order) - paidWithout(order, lotsAt(order, share)), 0);
+    purchases.reduce((sum, order) => sum + payment(order) - computePaidWithout(order, lotsAt(order, share)), 0);
   let [enough, short] = [1, 0];
   for (let n = 0; n < HALVINGS; n++) {
     const middle = (enough + short) / 2;

@@ -31,7 +31,7 @@ export function payment(order: Order): number {
 }
 
 /** Returns the cash with a number of lots of a purchase given up. */
-export function paidWithout(order: Order, lots: number): number {
+export function computePaidWithout(order: Order, lots: number): number {
   return payment({ ...order, after: afterWithout(order, lots) });
 }
 

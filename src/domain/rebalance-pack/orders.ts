@@ -1,5 +1,5 @@
-import { givenBack } from './given-back.js';
-import { lower } from './lowered.js';
+import { buyBackLots } from './given-back.js';
+import { lowerPurchases } from './lowered.js';
 import { orderCost, type Order, type PackName } from './order.js';
 import { costOf } from './trade-costs.js';
 
@@ -31,7 +31,7 @@ export function ordersOf(names: readonly PackName[], held: Float64Array, cash: n
     const wanted = name.weight === 0 ? 0 : lots * name.lot;
     return { name, before: held[i]!, wanted, givenUp: 0, after: wanted };
   });
-  const left = givenBack(orders, { net, cash: lower(orders, { net, cash }) });
+  const left = buyBackLots(orders, { net, cash: lowerPurchases(orders, { net, cash }) });
   const cost = orders.reduce((sum, order) => sum + orderCost(order), 0);
   const traded = orders.reduce((sum, { name, before, after }) => sum + Math.abs(after - before) * name.price, 0);
   return {

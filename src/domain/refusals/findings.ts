@@ -1,5 +1,5 @@
 import { formatDay, type Day } from '../time/days.js';
-import { withoutUrlPasswords } from '#base/text/url-passwords.js';
+import { maskUrlPasswords } from '#base/text/url-passwords.js';
 
 /** Remark of a check on one place of a document, a request or a dataset. */
 export interface Finding {
@@ -13,7 +13,7 @@ export interface Finding {
   readonly row_id?: string | null;
   /** Accepted values of a closed set. */
   readonly accepted?: readonly string[] | null;
-  /** Refused value, if small: see `smallValue`. */
+  /** Refused value, if small: see `keepSmallValue`. */
   readonly value?: unknown;
   /** Number of problems that it represents, if more than one. */
   readonly count?: number;
@@ -78,6 +78,7 @@ export const FINDING_CODES = [
   'LIMIT_NOT_KEPT',
   'SILENT_DELISTING',
   'RISK_FALLBACK_IDENTITY',
+  'CHOICE_NOT_PROVEN',
   'FX_MISSING',
   'NO_RATE',
   'RIGHTS_NOT_ADJUSTED',
@@ -149,7 +150,7 @@ export function orderFindings(findings: readonly Finding[]): Finding[] {
 }
 
 /** Returns findings about one rebalance of a run. */
-export function datedFindings(findings: readonly Finding[], rebalance: Day): Finding[] {
+export function dateFindings(findings: readonly Finding[], rebalance: Day): Finding[] {
   const date = formatDay(rebalance);
   return findings.map((finding) => ({ ...finding, first_date: date, last_date: date }));
 }
@@ -162,9 +163,9 @@ export function hasErrors(findings: readonly Finding[]): boolean {
  * Returns the refused value for a finding, if its JSON has at most 200 characters and contains no password of a URL;
  * otherwise absent.
  */
-export function smallValue(value: unknown): { readonly value?: unknown } {
+export function keepSmallValue(value: unknown): { readonly value?: unknown } {
   const text = JSON.stringify(value);
-  return text !== undefined && text.length <= 200 && withoutUrlPasswords(text) === text ? { value } : {};
+  return text !== undefined && text.length <= 200 && maskUrlPasswords(text) === text ? { value } : {};
 }
 
 /** Compares by code points, the only order of identifiers, ids and paths in the API. */

@@ -192,6 +192,7 @@ export const LIMIT_SPECS = {
     help: 'Datapoints that an expression reads, each with its lag and window, through its definitions: four per leaf.',
   },
   MAX_DATAPOINTS: { value: 64, help: 'Datapoints that a document defines: one per selection rule.' },
+  MAX_RISK_SECURITIES: { value: 20_000, help: 'Securities of an estimated risk model: a matrix of 1.6 GB.' },
   MAX_MODEL_DATES: { value: 600, help: 'Dates of an imported risk model: fifty years of months.' },
   MAX_MODEL_SECURITIES: {
     value: 3000,

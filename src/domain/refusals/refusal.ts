@@ -164,7 +164,7 @@ export const ERRORS = {
   },
   QUERY_LIMIT: {
     status: 422,
-    help: 'A SQL query exceeds its limit of time, of memory, of the number of runs, or of the size of its result.',
+    help: 'A SQL query exceeds its limit of time, of memory, of the number of runs, or of the size of its result; or an immediate computation, such as a preview, takes longer than MAX_QUERY_SECONDS.',
   },
   NUMERIC_FAILURE: { status: 422, help: 'A result is not finite.' },
   SOLVER_FAILED: { status: 422, help: 'The solver neither solved the problem nor proved it infeasible.' },

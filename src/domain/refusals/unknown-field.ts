@@ -10,7 +10,7 @@ interface AskedField {
 }
 
 /** Describes an unknown field, with the closest known one: `sector` suggests SECTOR. */
-export function unknownField(
+export function describeUnknownField(
   sentence: string,
   { name, accepted, value = name }: AskedField,
 ): Pick<Finding, 'code' | 'message' | 'accepted' | 'value'> {

@@ -16,7 +16,7 @@ export function isBuiltIn(templateId: string): templateId is BuiltInId {
 }
 
 /** Returns the document of a built-in template, with its blocks bound to an index; unbound for null. */
-export function builtInTemplate(templateId: BuiltInId, indexId: string | null = null): ReportTemplateDocument {
+export function createBuiltInTemplate(templateId: BuiltInId, indexId: string | null = null): ReportTemplateDocument {
   return boundTo(ReportTemplateDocument.parse({ template_id: templateId, ...DRAFTS[templateId] }), [indexId]);
 }
 
@@ -47,7 +47,7 @@ interface FactsheetSizes {
   /** Heights of the charts, in points. */
   readonly performance: number;
   readonly drawdown: number;
-  /** Number of constituents listed, and of contributors with detractors. */
+  /** Maximum number of constituents in a list, and of contributors and detractors together. */
   readonly names: number;
 }
 

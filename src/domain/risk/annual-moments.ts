@@ -2,14 +2,14 @@ import type { Engine } from '#kernels/engines/engine.js';
 import { sampleCovariance } from '#kernels/moments/sample-covariance.js';
 
 /** Computes the annualised sample covariance of a panel, which it overwrites. @param periods sessions of a year */
-export function annualCovariance(panel: Float64Array, columns: number, periods: number): Float64Array {
+export function computeAnnualCovariance(panel: Float64Array, columns: number, periods: number): Float64Array {
   const out = new Float64Array(columns * columns);
   sampleCovariance(panel, columns, out);
   return out.map((value) => value * periods);
 }
 
 /** Computes annualised sample variances of the columns of a panel with at least two rows. */
-export function annualVariances(
+export function computeAnnualVariances(
   engine: Pick<Engine, 'columnDeviations'>,
   panel: Float64Array,
   columns: number,

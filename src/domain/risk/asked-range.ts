@@ -7,7 +7,7 @@ import { Refusal } from '../refusals/refusal.js';
  * Runs an estimate over a requested range: a refusal for too few returns states that range and the range of the store.
  * @throws Refusal as `estimate`
  */
-export function overAskedRange<T>(
+export function estimateOverRange<T>(
   { start, end }: Pick<RiskModelRequest, 'start' | 'end'>,
   { dates }: Pick<MarketData, 'dates'>,
   estimate: () => T,

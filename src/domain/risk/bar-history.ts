@@ -1,5 +1,5 @@
 import { panelRow, type SessionMarket } from '../market/session-market.js';
-import { firstAtLeast, lastAtMost } from '../numbers/search.js';
+import { findFirstAtLeast, findLastAtMost } from '../numbers/search.js';
 
 /** Sessions on which securities lack bars and returns, which are few. No window begins before the market does. */
 export interface BarHistory {
@@ -79,7 +79,7 @@ export interface BarGaps {
 /** Builds the history from gaps. */
 export function historyBy({ first, last, barless, returnless }: BarGaps): BarHistory {
   const missing = (list: Int32Array, from: number, to: number): number =>
-    lastAtMost(list, to) - lastAtMost(list, from - 1);
+    findLastAtMost(list, to) - findLastAtMost(list, from - 1);
   const count = (list: Int32Array, from: number, to: number): number =>
     from > to ? 0 : to - from + 1 - missing(list, from, to);
   return {
@@ -97,7 +97,7 @@ export function historyBy({ first, last, barless, returnless }: BarGaps): BarHis
       const isMissing = new Uint8Array(end - begin + 1);
       for (let k = 0; k < columns.length; k++) {
         const list = returnless[columns[k]!]!;
-        for (let i = firstAtLeast(list, begin); i < list.length && list[i]! <= end; i++)
+        for (let i = findFirstAtLeast(list, begin); i < list.length && list[i]! <= end; i++)
           isMissing[list[i]! - begin] = 1;
       }
       const complete: number[] = [];
@@ -111,6 +111,6 @@ export function historyBy({ first, last, barless, returnless }: BarGaps): BarHis
 function pack(lists: readonly (readonly number[] | undefined)[], last: Int32Array): Int32Array[] {
   return Array.from(last, (until, column) => {
     const list = lists[column];
-    return list === undefined ? NONE : Int32Array.from(list.slice(0, lastAtMost(list, until) + 1));
+    return list === undefined ? NONE : Int32Array.from(list.slice(0, findLastAtMost(list, until) + 1));
   });
 }

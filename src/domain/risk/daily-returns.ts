@@ -1,12 +1,12 @@
 import type { Day } from '../time/days.js';
 import { effectAt, effectsByDay, type EffectsByDay } from '../index-mathematics/effects-by-day.js';
 import { growthStep } from '../index-mathematics/adjusted-close.js';
-import { together, type SessionEffect } from '../index-mathematics/session-effect.js';
+import { combineEffects, type SessionEffect } from '../index-mathematics/session-effect.js';
 import type { GrowthTerms } from '../index-mathematics/growth-terms.js';
 import type { MarketData } from '../market/market-data.js';
-import { missingBars } from '../market/missing-bars.js';
+import { findMissingBars } from '../market/missing-bars.js';
 import { rowsWithBar } from '../market/narrow-market.js';
-import { firstAtLeast, lastAtMost } from '../numbers/search.js';
+import { findFirstAtLeast, findLastAtMost } from '../numbers/search.js';
 import { historyBy, type BarGaps } from './bar-history.js';
 import { coverageBy, type ReturnSource } from './return-panel.js';
 
@@ -62,16 +62,16 @@ function barsOf(
   market: MarketData,
   { columns, from, to }: DailyNames & Pick<Closes, 'columns'>,
 ): { readonly rows: Int32Array; readonly gaps: BarGaps } {
-  const first = from === null ? 0 : firstAtLeast(market.dates, from);
-  const last = to === null ? market.dates.length - 1 : lastAtMost(market.dates, to);
-  const missing = missingBars(market, { columns, from: first, to: last });
+  const first = from === null ? 0 : findFirstAtLeast(market.dates, from);
+  const last = to === null ? market.dates.length - 1 : findLastAtMost(market.dates, to);
+  const missing = findMissingBars(market, { columns, from: first, to: last });
   const isWhole = missing.some(({ length }) => length === 0);
   const rows = isWhole
     ? Int32Array.from({ length: Math.max(0, last - first + 1) }, (_, s) => first + s)
     : rowsWithBar(market, { columns, from, to });
   const sessions = isWhole
     ? missing.map((own) => own.map((row) => row - first))
-    : missing.map((own) => own.map((row) => lastAtMost(rows, row)).filter((s, i) => rows[s] === own[i]));
+    : missing.map((own) => own.map((row) => findLastAtMost(rows, row)).filter((s, i) => rows[s] === own[i]));
   return { rows, gaps: gapsOf(sessions, rows.length) };
 }
 
@@ -125,7 +125,7 @@ function readRows({ closes, sessions, coverage, effects }: Reading, out: Float64
     const [from, to] = [rows[session - 1]! * width, rows[session]! * width];
     divide(close, { from, to, columns: at }, out, t * n);
     // Effects on days between the two sessions apply on the second.
-    const first = firstAtLeast(effects.days, sessions[session - 1]! + 1);
+    const first = findFirstAtLeast(effects.days, sessions[session - 1]! + 1);
     placeEffects({ session, first, day: sessions[session]!, from, to }, out, t * n);
   }
 }
@@ -190,7 +190,7 @@ function allTogether(effects: EffectsByDay, column: number, first: number, last:
   let all: SessionEffect | undefined;
   for (let e = first; e <= last; e++) {
     if (effects.columns[e] !== column) continue;
-    all = all === undefined ? effectAt(effects, e) : together(all, effectAt(effects, e));
+    all = all === undefined ? effectAt(effects, e) : combineEffects(all, effectAt(effects, e));
   }
   return all!; // The last one belongs to the column.
 }

@@ -1,17 +1,28 @@
 import { periodsPerYear } from '../calendars/periods-per-year.js';
+import type { EigenvalueRange } from '#kernels/algebra/eigenvalue-range.js';
 import type { Engine } from '#kernels/engines/engine.js';
 import {
   diagnosedFactors,
   estimateCovariance,
   estimateStructured,
+  lowRankEigenvalues,
   type CovarianceDiagnostics,
   type EstimateStage,
 } from '#kernels/moments/estimate-covariance.js';
+import { boundFactorEigenvalues } from '#kernels/moments/factor-eigenvalues.js';
 import { fillHalfLifeWeights } from '#kernels/moments/half-life-weights.js';
-import type { RiskModelRequest } from './risk-model-document.js';
+import { estimateLowRankCovariance } from '#kernels/moments/low-rank-covariance.js';
+import { deviationsOf, panelCovarianceOf, type PanelCovariance } from '#kernels/moments/panel-covariance.js';
+import type { Estimator, RiskModelRequest } from './risk-model-document.js';
 import { Refusal } from '../refusals/refusal.js';
 import { isFactorEstimator } from './factor-model.js';
-import { estimateFactors, factorCovariance, loadingsOf, type EstimatedFactors } from './factors/estimate-factors.js';
+import {
+  estimateFactors,
+  factorCovariance,
+  factorPanel,
+  loadingsOf,
+  type EstimatedFactors,
+} from './factors/estimate-factors.js';
 import { assertEstimable, returnsOf, type Coverage, type ReturnSource, type ReturnWindow } from './return-panel.js';
 
 /**
@@ -83,8 +94,7 @@ export function estimateFrom(
   const diagnostics = engine.scope((): RiskModelEstimate['diagnostics'] => {
     const panel = engine.room(coverage.sessions.length * n);
     returns.read(panel, engine);
-    const weights =
-      settings.half_life === null ? {} : { weights: weightsOf(settings.half_life, coverage.sessions.length) };
+    const weights = weightsIn(settings, coverage);
     const { estimator, threshold, lags, eigenvalue_simulations: simulations } = settings;
     const onStage = (stage: EstimateStage): void => {
       if (stage === 'eigenvalues') assertFinite(covariance, n);
@@ -104,18 +114,95 @@ export function estimateFrom(
       const structured = { estimator, threshold, lags, simulations, scale, ...weights };
       return { intensity: null, ...estimateStructured(engine, panel, n, structured, covariance, onStage) };
     }
-    const request = {
-      target: settings.target,
-      intensity: settings.intensity,
-      method: settings.intensity_method,
-      scale,
-      repair: settings.repair,
-      ...weights,
-    };
+    const request = { ...shrinkageOf(settings, scale), repair: settings.repair, ...weights };
     return estimateCovariance(engine, panel, n, request, covariance, onStage);
   });
   return { coverage: usedOf(coverage, estimated), diagnostics, covariance, factors: estimated };
 }
+
+/** Estimators whose covariance is a sum over a panel, so that rows of it can be computed without the others. */
+export const isSumOfPanel = (estimator: Estimator): boolean =>
+  estimator === 'shrinkage' || isFactorEstimator(estimator);
+
+/** An estimate whose matrix is not formed. */
+export interface PanelEstimate {
+  readonly coverage: Coverage;
+  /** Annualised. */
+  readonly covariance: PanelCovariance;
+  /** Square roots of its diagonal, [n]. */
+  readonly deviations: Float64Array;
+  /** Null without a target. */
+  readonly intensity: number | null;
+  /** Null for an estimator without factors. */
+  readonly factors: EstimatedFactors | null;
+  /** Computes the range of its eigenvalues. */
+  readonly eigenvalues: (engine: Engine) => EigenvalueRange;
+}
+
+/**
+ * Estimates from returns, as `estimateFrom` with the same bits, without the matrix. The result is in its own memory.
+ * @param settings with an estimator of `isSumOfPanel`; nothing is repaired, because such a covariance is positive
+ *   semi-definite up to rounding
+ * @throws as `estimateRiskModel`
+ */
+export function estimatePanel(engine: Engine, returns: ReturnSource, settings: RiskSettings): PanelEstimate {
+  const { coverage, window } = returns;
+  const { estimator } = settings;
+  assertEstimable(returns, coverage);
+  const n = coverage.columns.length;
+  return engine.scope(() => {
+    const panel = engine.room(coverage.sessions.length * n);
+    returns.read(panel, engine);
+    if (isFactorEstimator(estimator)) {
+      if (window === undefined) throw new Error(`returns without a window for the estimator ${estimator}`);
+      const factors = estimateFactors(engine, window, coverage, { ...settings, estimator }, panel);
+      const { model } = factors;
+      const covariance = factorPanel(model);
+      return {
+        coverage: usedOf(coverage, factors),
+        covariance,
+        deviations: deviationsOf(covariance, squaresOf(covariance)),
+        intensity: null,
+        factors,
+        eigenvalues: (on) => boundFactorEigenvalues(on, loadingsOf(model), model.specific),
+      };
+    }
+    const shrinkage = {
+      ...shrinkageOf(settings, periodsPerYear(returns.sm.sessions)),
+      ...weightsIn(settings, coverage),
+    };
+    const estimated = estimateLowRankCovariance(engine, panel, n, shrinkage);
+    const lowRank = { ...estimated, panel: panel.slice() };
+    const covariance = panelCovarianceOf(lowRank);
+    return {
+      coverage,
+      covariance,
+      deviations: deviationsOf(covariance, lowRank.variances),
+      intensity: lowRank.intensity,
+      factors: null,
+      eigenvalues: (on) => lowRankEigenvalues(on, lowRank),
+    };
+  });
+}
+
+/** Sums the squares of the columns of a panel, first row to last. */
+function squaresOf({ panel, assets }: PanelCovariance): Float64Array {
+  const squares = new Float64Array(assets);
+  for (let row = 0; row < panel.length; row += assets)
+    for (let i = 0; i < assets; i++) squares[i]! += panel[row + i]! * panel[row + i]!;
+  return squares;
+}
+
+const shrinkageOf = ({ target, intensity, intensity_method: method }: RiskSettings, scale: number) => ({
+  target,
+  intensity,
+  method,
+  scale,
+});
+
+/** @throws Refusal RISK_INSUFFICIENT_DATA */
+const weightsIn = ({ half_life: halfLife }: RiskSettings, { sessions }: Coverage) =>
+  halfLife === null ? {} : { weights: weightsOf(halfLife, sessions.length) };
 
 /** Returns the coverage with the sessions that were used. */
 function usedOf(coverage: Coverage, estimated: EstimatedFactors | null): Coverage {
@@ -124,11 +211,14 @@ function usedOf(coverage: Coverage, estimated: EstimatedFactors | null): Coverag
 
 /** Checks the complete product before anything is solved with it. @param covariance [n x n], exactly symmetric */
 function assertFinite(covariance: Float64Array, n: number): void {
-  for (let i = 0; i < n; i++)
-    for (let at = i * (n + 1); at < (i + 1) * n; at++) {
-      if (!Number.isFinite(covariance[at]))
-        throw new Refusal('NUMERIC_FAILURE', `A covariance of the window is ${covariance[at]}, not a finite number.`);
-    }
+  for (let i = 0; i < n; i++) assertFiniteNumbers(covariance.subarray(i * (n + 1), (i + 1) * n));
+}
+
+/** Checks entries of a covariance. @throws Refusal NUMERIC_FAILURE */
+export function assertFiniteNumbers(covariances: Float64Array): void {
+  for (const covariance of covariances)
+    if (!Number.isFinite(covariance))
+      throw new Refusal('NUMERIC_FAILURE', `A covariance of the window is ${covariance}, not a finite number.`);
 }
 
 /** @throws Refusal RISK_INSUFFICIENT_DATA */

@@ -4,7 +4,7 @@ import { FACTOR_ESTIMATORS, type FactorModel } from './factor-model.js';
 import { createMeasureCache } from './measure-cache.js';
 import { CACHED_COMPONENTS, principalFactors, principalParts, type PrincipalParts } from './principal-factors.js';
 import { assertEstimable, coverageOf, readReturns, type ReturnWindow } from './return-panel.js';
-import { activePositions, coveredShare, type Positions } from './risk-contributions.js';
+import { computeActivePositions, computeCoveredShare, type Positions } from './risk-contributions.js';
 import { sectorFactors } from './sector-factors.js';
 import { estimateFactors } from './factors/estimate-factors.js';
 import { sectorOf } from './factors/sectors.js';
@@ -59,7 +59,7 @@ export function factorRiskOf(
   window: ReturnWindow,
   { weights, benchmark, model, factors }: FactorRiskRequest,
 ): FactorRisk {
-  const active = activePositions(weights, benchmark);
+  const active = computeActivePositions(weights, benchmark);
   const coverage = coverageOf(window, [...active.keys()]);
   assertEstimable(window, coverage);
   if (weights.size > 0) assertEstimable(window, coverageOf(window, [...weights.keys()])); // A benchmark alone has no holdings to measure.
@@ -104,7 +104,7 @@ export function factorRiskOf(
     models[model](),
     Float64Array.from(columns, (column) => active.get(column)!),
   );
-  return { model, ...split, coveredWeight: coveredShare(active, columns), uncovered: [...excluded.keys()] };
+  return { model, ...split, coveredWeight: computeCoveredShare(active, columns), uncovered: [...excluded.keys()] };
 }
 
 /** @param active weights in the order of the model, [n] */

@@ -2,7 +2,7 @@
 const NAMED_MAX = 5;
 
 /** Describes securities without an estimate and the reason of each; empty if there are none. */
-export function leftOutSentence(excluded: ReadonlyMap<string, string>): string {
+export function describeLeftOut(excluded: ReadonlyMap<string, string>): string {
   if (excluded.size === 0) return '';
   const named = [...excluded].slice(0, NAMED_MAX).map(([name, why]) => `${name} (${why})`);
   const more = excluded.size > NAMED_MAX ? [`${excluded.size - NAMED_MAX} more`] : [];

@@ -42,7 +42,7 @@ export function modelShares({ names, ...model }: StoredModel, weights: ReadonlyM
 }
 
 /** Returns weight minus benchmark weight over the union of securities, ascending. */
-export function activeByName(
+export function computeActiveByName(
   own: ReadonlyMap<string, number>,
   benchmark: ReadonlyMap<string, number>,
 ): Map<string, number> {

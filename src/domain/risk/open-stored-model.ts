@@ -1,8 +1,8 @@
 import { once } from '#base/once.js';
 import { dayFrom } from '../time/days.js';
 import { partsByDate, type ModelDate } from './imported/model-dates.js';
-import { packedFactors } from './packed-factors.js';
-import { packedMatrix, type PackedMatrix } from './packed-matrix.js';
+import { openPackedFactors } from './packed-factors.js';
+import { openPackedMatrix, type PackedMatrix } from './packed-matrix.js';
 import type { StoredModel } from './stored-model.js';
 
 /** Stored model whose numbers are read when they are first needed. Models with factors may not need the matrix. */
@@ -27,7 +27,7 @@ export function openStoredModel(modelId: string, content: ModelContent): StoredM
     names,
     observedEnd: dayFrom(observedEnd),
     covariance: matrix,
-    ...(factors && { factors: () => packedFactors(factors.numbers(), factors.names, names.length) }),
+    ...(factors && { factors: () => openPackedFactors(factors.numbers(), factors.names, names.length) }),
   };
 }
 
@@ -46,9 +46,9 @@ function importedModel(modelId: string, { names, factors, dates, ...content }: D
       names: own,
       observedEnd: dayFrom(date),
       isImported: true,
-      covariance: once(() => packedMatrix(numbers().subarray(at, at + (n * (n + 1)) / 2), n)),
+      covariance: once(() => openPackedMatrix(numbers().subarray(at, at + (n * (n + 1)) / 2), n)),
       ...(factors && {
-        factors: once(() => packedFactors(ofFactors().subarray(factorsAt, factorsEnd), factors.names, n)),
+        factors: once(() => openPackedFactors(ofFactors().subarray(factorsAt, factorsEnd), factors.names, n)),
       }),
     };
   });

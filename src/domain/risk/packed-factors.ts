@@ -10,7 +10,7 @@ export function packFactors({ exposures, covariance, specific }: FactorModel): F
 }
 
 /** @param n number of securities in the model. @throws Error if the length does not match */
-export function packedFactors(packed: Float64Array, factors: readonly string[], n: number): FactorModel {
+export function openPackedFactors(packed: Float64Array, factors: readonly string[], n: number): FactorModel {
   const K = factors.length;
   if (packed.length !== n * K + K * K + n)
     throw new Error(`${packed.length} numbers for ${n} securities and ${K} factors`);

@@ -17,7 +17,7 @@ export function packUpper(matrix: Float64Array, n: number): Float64Array<ArrayBu
 }
 
 /** @throws Error if the length does not match a triangle of the order */
-export function packedMatrix(upper: Float64Array, order: number): PackedMatrix {
+export function openPackedMatrix(upper: Float64Array, order: number): PackedMatrix {
   if (upper.length !== (order * (order + 1)) / 2)
     throw new Error(`${upper.length} entries for a matrix of order ${order}`);
   return { order, upper };

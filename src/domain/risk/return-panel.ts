@@ -7,7 +7,7 @@ import { assertThere, type SessionMarket } from '../market/session-market.js';
 import type { CrossSections } from '../datapoints/cross-section.js';
 import { Refusal } from '../refusals/refusal.js';
 import { barHistory, type BarHistory } from './bar-history.js';
-import { leftOutSentence } from './left-out.js';
+import { describeLeftOut } from './left-out.js';
 
 /** Minimum share of a window's sessions on which a security must have a price to be estimated. */
 const COVERAGE_MIN = 0.8;
@@ -88,7 +88,7 @@ export function assertEstimable({ sm }: { readonly sm: Pick<SessionMarket, 'iden
   if (isEstimable(coverage)) return;
   const { columns, sessions, excluded } = coverage;
   const request = columns.length + excluded.size;
-  const leftOut = leftOutSentence(new Map([...excluded].map(([column, why]) => [sm.identifiers[column]!, why])));
+  const leftOut = describeLeftOut(new Map([...excluded].map(([column, why]) => [sm.identifiers[column]!, why])));
   throw new Refusal(
     'RISK_INSUFFICIENT_DATA',
     `${columns.length} of ${request} securities are covered, with ${sessions.length} complete observations; at least 1 security and ${LIMITS.MIN_MODEL_OBSERVATIONS} observations are required. ${leftOut}`.trimEnd(),

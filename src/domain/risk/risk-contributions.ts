@@ -51,19 +51,19 @@ export function risksOf(
   benchmark: Positions,
 ): { readonly risk: RiskShares; readonly active: RiskShares } {
   const own = held(weights);
-  const active = activePositions(weights, benchmark);
+  const active = computeActivePositions(weights, benchmark);
   const [ofOwn, ofActive] =
     own.size === active.size
       ? sharesOf(engine, window, [own, active])
       : [...sharesOf(engine, window, [own]), ...sharesOf(engine, window, [active])];
   return {
     risk: covering(ofOwn!, own),
-    active: { ...ofActive!, coveredWeight: coveredShare(active, ofActive!.contributions.keys()) },
+    active: { ...ofActive!, coveredWeight: computeCoveredShare(active, ofActive!.contributions.keys()) },
   };
 }
 
 /** Returns the covered share of the total absolute active weight; 1 if no weight is active. */
-export function coveredShare(active: Positions, covered: Iterable<number>): number {
+export function computeCoveredShare(active: Positions, covered: Iterable<number>): number {
   const gross = new Map([...active].map(([column, weight]) => [column, Math.abs(weight)]));
   const total = sumOver(gross.keys(), gross);
   return total === 0 ? 1 : sumOver(covered, gross) / total;
@@ -74,7 +74,7 @@ function covering(shares: Shares, positions: Positions): RiskShares {
 }
 
 /** Returns weight minus benchmark weight over the union of securities, by column ascending. */
-export function activePositions(weights: Positions, benchmark: Positions): Map<number, number> {
+export function computeActivePositions(weights: Positions, benchmark: Positions): Map<number, number> {
   const union = [...new Set([...held(weights).keys(), ...held(benchmark).keys()])].toSorted((a, b) => a - b);
   return new Map(union.map((column) => [column, (weights.get(column) ?? 0) - (benchmark.get(column) ?? 0)]));
 }

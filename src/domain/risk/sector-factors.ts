@@ -2,7 +2,7 @@ import { LIMITS } from '../refusals/limits.js';
 import type { Engine } from '#kernels/engines/engine.js';
 import { compareText } from '../refusals/findings.js';
 import type { FactorModel } from './factor-model.js';
-import { annualCovariance, annualVariances } from './annual-moments.js';
+import { computeAnnualCovariance, computeAnnualVariances } from './annual-moments.js';
 
 /** Part of an engine that regresses on groups. */
 type GroupEngine = Pick<Engine, 'centreGroups' | 'columnDeviations'>;
@@ -37,8 +37,8 @@ export function sectorFactors(
   return {
     factors: [MARKET, ...labels.map((label) => (label === MARKET ? `SECTOR ${label}` : label))],
     exposures,
-    covariance: annualCovariance(factorReturnsOf(means, K - 1), K, periods),
-    specific: annualVariances(engine, panel, n, periods),
+    covariance: computeAnnualCovariance(factorReturnsOf(means, K - 1), K, periods),
+    specific: computeAnnualVariances(engine, panel, n, periods),
   };
 }
 

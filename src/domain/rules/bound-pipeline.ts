@@ -2,7 +2,7 @@ import { selectionClassOf, weightingClassOf } from './catalogue.js';
 import { category, numeric, type FieldUse } from '../datapoints/field-use.js';
 import type { PlacedUse } from './field-findings.js';
 import type { Selection } from './selection-class.js';
-import { withFallback } from './with-fallback.js';
+import { addFallback } from './with-fallback.js';
 import type { Weighting } from './weighting-class.js';
 import { definitionsOf } from '../documents/definitions.js';
 import type { RuleDocument } from '../documents/index-document.js';
@@ -79,7 +79,7 @@ function rankedUses(events: RuleDocument['events']): PlacedUse[] {
 
 /** Binds a rule of a valid document. */
 export function boundRule(row: RuleSpec): Selection {
-  return withFallback(known(selectionClassOf(row.type), row.type), row);
+  return addFallback(known(selectionClassOf(row.type), row.type), row);
 }
 
 /** Binds a weighting of a valid document. */

@@ -1,10 +1,10 @@
 import { weightMoved } from '../books/weight-moved.js';
 import {
-  clipped,
+  clipWeights,
   scaleFor,
   solveGrouping,
   TOLERANCE,
-  underOthers,
+  applyOtherMultipliers,
   type CapInfeasible,
   type GroupCaps,
   type Limits,
@@ -71,7 +71,7 @@ export function applyCaps(input: CapInput): Capped | CapInfeasible {
     });
   if (floor === 0) return waterFill(input.raw, cap!);
   const lambda = scaleFor(input.raw, { floor, cap: cap ?? 1, total: 1 });
-  const weights = clipped(input.raw, lambda, { floor, cap: cap ?? 1 });
+  const weights = clipWeights(input.raw, lambda, { floor, cap: cap ?? 1 });
   return applyCap({
     raw: input.raw,
     weights,
@@ -146,13 +146,13 @@ function withGroups({ raw, cap, floor, groups }: Grouped): Capped | CapInfeasibl
   for (let round = 0; round < ROUNDS_MAX; round++) {
     let lambda = 1;
     for (let k = 0; k < groups.length; k++) {
-      const solved = solveGrouping(underOthers(raw, groups, multipliers, k), groups[k]!, limits);
+      const solved = solveGrouping(applyOtherMultipliers(raw, groups, multipliers, k), groups[k]!, limits);
       if (solved.kind === 'infeasible') return solved;
       multipliers[k]!.set(solved.multipliers);
       lambda = solved.lambda;
     }
-    const scaled = underOthers(raw, groups, multipliers, -1);
-    const weights = clipped(scaled, lambda, limits);
+    const scaled = applyOtherMultipliers(raw, groups, multipliers, -1);
+    const weights = clipWeights(scaled, lambda, limits);
     if (holds(weights, groups))
       return applyCap({
         raw,

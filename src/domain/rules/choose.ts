@@ -4,7 +4,7 @@ import type { BoundPipeline } from './bound-pipeline.js';
 import type { CrossSection, CrossSections } from '../datapoints/cross-section.js';
 import type { StoredModels } from '../risk/stored-model.js';
 import type { SelectionScope, Verdict } from './selection-class.js';
-import { latestReviews, phasedIn, type ReviewTerms } from './phase-in.js';
+import { findLatestReviews, phaseInValues, type ReviewTerms } from './phase-in.js';
 import { weighed, type RawWeights } from './weighting-class.js';
 import type { IndexWeights } from '../datapoints/expression-section.js';
 
@@ -102,8 +102,8 @@ function withPhaseIn(
           .at(review, survivors)
           .given({ incumbents, indexWeights: (indexId) => indexWeights(indexId, review) })
           .numbers(use.field, survivors);
-  const reviews = latestReviews(document, market, { session, count: steps });
-  const factors = phasedIn(reviews.map(valuesOn), cross.numbers(use.field, survivors), steps);
+  const reviews = findLatestReviews(document, market, { session, count: steps });
+  const factors = phaseInValues(reviews.map(valuesOn), cross.numbers(use.field, survivors), steps);
   return weighed(
     raw.values.map((value, position) => value * factors[position]!),
     (position) => ({ ...raw.parts?.(position), phase_in: Number.isNaN(factors[position]) ? null : factors[position]! }),

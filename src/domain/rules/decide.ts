@@ -1,4 +1,4 @@
-import { onStore, priceSessions, staleSessions } from '../documents/stale-sessions.js';
+import { applyStoreDefaults, priceSessions, countStaleSessions } from '../documents/stale-sessions.js';
 import type { Engine } from '#kernels/engines/engine.js';
 import { referenceEngine } from '#kernels/engines/reference.js';
 import type { Decided, Decider, Outgoing, Undecided } from '../books/decider.js';
@@ -15,14 +15,21 @@ import type { SessionMarket } from '../market/session-market.js';
 import { assertNoErrors } from '../refusals/refusal.js';
 import { bindPipeline, readsOf, type BoundPipeline } from './bound-pipeline.js';
 import type { Capped } from './capping.js';
-import { limitWeights, withoutZeroCaps } from './limit-weights.js';
+import { limitWeights, dropZeroCaps } from './limit-weights.js';
 import { createCrossSections, type CrossSection, type CrossSections } from '../datapoints/cross-section.js';
 import { fieldFindings, type PlacedUse } from './field-findings.js';
 import type { StoredModels } from '../risk/stored-model.js';
 import type { Series } from '../datapoints/series.js';
-import { withSuspended } from './suspended.js';
+import { addSuspended } from './suspended.js';
 import { createPool } from './review-pool.js';
-import { cannotBeCapped, everyCapIsZero, notHeld, nothingSurvives, nothingWeighs, withoutCap } from './undecided.js';
+import {
+  cannotBeCapped,
+  refuseZeroCaps,
+  reportNotHeld,
+  refuseNothingSurvives,
+  refuseNothingWeighs,
+  reportWithoutCap,
+} from './undecided.js';
 import { chooseOn, type AskedDecision, type Choice, type WaterfallStep } from './choose.js';
 import type { RawWeights } from './weighting-class.js';
 import type { IndexWeights } from '../datapoints/expression-section.js';
@@ -122,7 +129,7 @@ export function createDecider({
   assertNoErrors(`index document ${document.id}`, fieldFindings(reads, market.market, 'error', pipeline.definitions));
   const terms = {
     market,
-    treatment: onStore(document.pipeline.treatment, market.market),
+    treatment: applyStoreDefaults(document.pipeline.treatment, market.market),
     currency: document.currency,
     datapoints: pipeline.definitions,
   };
@@ -134,7 +141,7 @@ export function createDecider({
   const trace = (session: number, incumbents: ArrayLike<number> | null, among: Int32Array | null = null) => {
     const universe = among ?? universeOf(session);
     const suspension = { session, universe, incumbents, treatment: terms.treatment, members };
-    const whole = among === null ? withSuspended(market, suspension) : universe;
+    const whole = among === null ? addSuspended(market, suspension) : universe;
     const request = { session, universe: whole, incumbents: pipeline.remembers ? incumbents : null };
     const make = (): Choice =>
       chooseOn({ ...request, document, pipeline, sections, market, engine, riskModel, indexWeights });
@@ -216,7 +223,7 @@ export function crossSectionsOf({
     gaps: () => returnGaps(market, growth()),
     price: { growth: priceGrowth, gaps: () => returnGaps(market, priceGrowth()) },
     maxStaleSessions: priceSessions(treatment),
-    suspendedSessions: staleSessions(treatment),
+    suspendedSessions: countStaleSessions(treatment),
     followed: followed ?? null,
     datapoints,
     requireRates(session, columns) {
@@ -234,17 +241,17 @@ interface DecideInput {
 function decideOn(choice: Choice, { document, pipeline, market }: DecideInput): Trace {
   const { cross, waterfall, verdicts, survivors, raw } = choice;
   const traced = { cross, pipeline, verdicts, survivors, raw, capping: undefined };
-  if (raw === undefined) return { ...traced, decision: { ...nothingSurvives(waterfall, traced), waterfall } };
+  if (raw === undefined) return { ...traced, decision: { ...refuseNothingSurvives(waterfall, traced), waterfall } };
   if (raw.kind === 'refused') {
     const { path = '', ...rest } = raw.finding;
     const place = path === '' ? 'pipeline.weighting' : `pipeline.weighting.${path}`;
     const finding: Finding = { severity: 'error', ...rest, path: place };
     return { ...traced, decision: { kind: 'refused', code: raw.code, finding, waterfall } };
   }
-  if (choice.columns.length === 0) return { ...traced, decision: { ...nothingWeighs(traced), waterfall } };
+  if (choice.columns.length === 0) return { ...traced, decision: { ...refuseNothingWeighs(traced), waterfall } };
 
-  const { columns, unweighted, uncapped, uncappedNames, capOf } = withoutZeroCaps(choice, pipeline);
-  if (columns.length === 0) return { ...traced, decision: { ...everyCapIsZero(choice.columns.length), waterfall } };
+  const { columns, unweighted, uncapped, uncappedNames, capOf } = dropZeroCaps(choice, pipeline);
+  if (columns.length === 0) return { ...traced, decision: { ...refuseZeroCaps(choice.columns.length), waterfall } };
   const { weighting } = document.pipeline;
   const capping = limitWeights({ weighting, pipeline, cross, columns, raw: uncapped, capOf });
   if (capping.kind === 'infeasible') return { ...traced, decision: { ...cannotBeCapped(capping), waterfall } };
@@ -257,8 +264,8 @@ function decideOn(choice: Choice, { document, pipeline, market }: DecideInput): 
     capped: capping.capped.map((position) => columns[position]!),
     redistributed: capping.redistributed,
     findings: [
-      ...(unweighted.length === 0 ? [] : [notHeld(unweighted, market.identifiers)]),
-      ...(uncappedNames.length === 0 ? [] : [withoutCap(uncappedNames, market.identifiers)]),
+      ...(unweighted.length === 0 ? [] : [reportNotHeld(unweighted, market.identifiers)]),
+      ...(uncappedNames.length === 0 ? [] : [reportWithoutCap(uncappedNames, market.identifiers)]),
     ],
     // Fixed numbers of shares are kept if no limit changes them.
     ...(holdsPrices(document.pipeline.weighting) && isEqual(capping.weights, uncapped)

@@ -1,5 +1,5 @@
 import type { EventsSpec } from '../documents/events-spec.js';
-import { countedShares } from '../documents/share-terms.js';
+import { findCountedShares } from '../documents/share-terms.js';
 import type { RuleDocument } from '../documents/index-document.js';
 import { shareText } from '../catalogue/sentence-numbers.js';
 import { rebalanceSentences } from './rebalance-sentences.js';
@@ -17,7 +17,7 @@ const REPLACEMENTS: Readonly<Record<EventsSpec['replacement'], (events: EventsSp
 export function eventsSentences({ events, pipeline }: RuleDocument): string[] {
   if (events === undefined) return [REPLACEMENTS.none(NOTHING)];
   const { share_changes: changes, threshold, replacement, fast_entry: entry, fast_exit: exit, acquirer } = events;
-  const isEffective = changes === 'effective' && countedShares(pipeline.weighting) !== null;
+  const isEffective = changes === 'effective' && findCountedShares(pipeline.weighting) !== null;
   return [
     REPLACEMENTS[replacement](events),
     ...(replacement === 'none'

@@ -1,7 +1,7 @@
 import {
-  asDecided,
+  restoreDecided,
   isReview,
-  inForce as latestAt,
+  findInForce as latestAt,
   type Composer,
   type Composition,
   type Compositions,
@@ -10,12 +10,12 @@ import { selectedIn } from '../books/decide-one.js';
 import type { IndexText } from '../documents/amended-texts.js';
 import { textFollowedOn } from '../documents/text-spans.js';
 import { reviewOf } from '../documents/reviews.js';
-import { firstRebalance } from '../books/compose.js';
+import { composeFirstRebalance } from '../books/compose.js';
 import { sessionWithData } from '../books/due-rebalances.js';
 import { swapsOf, type NamedSwap } from '../books/named-swaps.js';
 import { presenceOf, type Presence } from '../books/constituent-changes.js';
 import { indexBook } from '../books/index-run.js';
-import { knownCompositions, noRebalanceUntil } from '../books/known-compositions.js';
+import { composeKnown, refuseBeforeFirstRebalance } from '../books/known-compositions.js';
 import type { Day } from '../time/days.js';
 import type { ReferenceValue } from '../market/market-data.js';
 import type { SessionMarket } from '../market/session-market.js';
@@ -121,7 +121,7 @@ function weighingTrace(composer: Composer, indexId: string, composition: Composi
   const { document, position: amendment } = textOf(composer, indexId, composition);
   const review = reviewOf(document, composition.reviews?.at(-1));
   if (review.scope === 'membership') return undefined;
-  const { columns } = asDecided(composition);
+  const { columns } = restoreDecided(composition);
   return ruleDecider(composer, indexId, { review: review.id, amendment }).trace(composition.decision, columns, columns);
 }
 
@@ -149,7 +149,7 @@ function compositionOrEmpty(composer: Composer, indexId: string, asOf: Day): InF
 /** Explains the first rebalance if it produced no composition, up to the rule that excluded the security. */
 function explainEmpty(composer: Composer, indexId: string, { column, asOf }: NameQuestion): Explanation {
   const sm = composer.market(indexId);
-  const { date, decision } = firstRebalance(composer, { indexId, until: asOf });
+  const { date, decision } = composeFirstRebalance(composer, { indexId, until: asOf });
   const chain = chainOf(ruleDecider(composer, indexId, {}).trace(decision, null), sm, column);
   const nothing = {
     held: null,
@@ -182,13 +182,13 @@ export interface InForce {
 
 /** @throws Refusal NO_DATA_AT_DATE before the first rebalance, and refusals of running the definition */
 export function compositionOn(composer: Composer, indexId: string, asOf: Day): InForce {
-  const compositions = knownCompositions(composer, indexId);
+  const compositions = composeKnown(composer, indexId);
   const session = compositions === undefined ? -1 : sessionWithData(compositions.sm, asOf);
   const list = compositions?.list ?? [];
   const at = list.findLastIndex((composition) => composition.session <= session);
   const composition = list[at];
   if (compositions === undefined || composition === undefined)
-    throw noRebalanceUntil(`The index ${indexId}`, composer.document(indexId), asOf);
+    throw refuseBeforeFirstRebalance(`The index ${indexId}`, composer.document(indexId), asOf);
   return { compositions, session, composition, before: list.slice(0, at) };
 }
 

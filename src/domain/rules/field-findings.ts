@@ -1,6 +1,6 @@
 import type { Finding } from '../refusals/findings.js';
 import type { MarketData } from '../market/market-data.js';
-import { unknownField } from '../refusals/unknown-field.js';
+import { describeUnknownField } from '../refusals/unknown-field.js';
 import { kindFits } from '../datapoints/expressions/sentences.js';
 import {
   columnBehind,
@@ -10,7 +10,7 @@ import {
   type Columns,
   type ValueKind,
 } from '../datapoints/resolution.js';
-import { overTimeFault, type OverTimeFault } from '../datapoints/expressions/over-time-faults.js';
+import { findOverTimeFault, type OverTimeFault } from '../datapoints/expressions/over-time-faults.js';
 import { readsOfExpression, type Definitions, type PluginInput } from '../datapoints/expressions/reads.js';
 import { isField, requestOf, type ComparisonNode } from '../datapoints/expressions/tree.js';
 import type { FieldUse } from '../datapoints/field-use.js';
@@ -38,7 +38,7 @@ export function fieldFindings(
 ): Finding[] {
   return uses.flatMap(({ use, path, rowId }) => {
     const reports = new Set<string>();
-    const fault = overTimeFault(use.field, definitions);
+    const fault = findOverTimeFault(use.field, definitions);
     if (fault !== undefined) return [overTimeFinding(fault, { path, rowId })];
     return needsOf(use, definitions).flatMap((need) => {
       const problem = problemOf(need, market);
@@ -102,7 +102,7 @@ function problemOf({ field, needsNumber, comparison, input }: Need, market: Mark
     const reader = readerText(input);
     const where = field.dataset === null ? 'The store' : `The dataset ${field.dataset} of the store`;
     const accepted = namesOf(market);
-    return unknownField(`${where} has no ${result.missing}${need}${reader}.`, {
+    return describeUnknownField(`${where} has no ${result.missing}${need}${reader}.`, {
       name: result.missing,
       accepted,
       value: field.name,

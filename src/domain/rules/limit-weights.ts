@@ -91,7 +91,7 @@ interface CapsToApply extends Pick<Choice, 'columns' | 'unweighted' | 'uncapped'
 }
 
 /** Keeps constituents of a choice with their caps by expression. Those with a cap of 0 or less are not held. */
-export function withoutZeroCaps(
+export function dropZeroCaps(
   { cross, columns, unweighted, uncapped }: Choice,
   { cap }: Pick<BoundPipeline, 'cap'>,
 ): CapsToApply {

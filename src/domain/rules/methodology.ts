@@ -26,27 +26,74 @@ import { printExpression } from '../datapoints/expressions/print.js';
 import { rebalanceSentences, reviewSentences } from './rebalance-sentences.js';
 import { inheritedSentences, treatmentSentences } from './treatment-sentences.js';
 
+/** Sections of a methodology, in their order. */
+export const METHODOLOGY_SECTIONS = [
+  'index',
+  'universe',
+  'selection',
+  'weighting',
+  'optimisation',
+  'overlay',
+  'rebalancing',
+  'corporate_actions',
+  'rounding',
+  'amendments',
+] as const;
+export type MethodologySection = (typeof METHODOLOGY_SECTIONS)[number];
+
+export interface MethodologySentence {
+  readonly section: MethodologySection;
+  readonly text: string;
+}
+
+/** Returns the sentences of a definition without their sections. @see methodologySentences */
+export const methodologyOf = (document: IndexDocument, adjustment: Adjustment | null = null): string[] =>
+  methodologySentences(document, adjustment).map(({ text }) => text);
+
 /**
  * Describes the definition of an index in English sentences, with every parameter, in the order of application.
  * @param adjustment price basis of the store on which it is computed; null if there is none
  */
-export function methodologyOf(document: IndexDocument, adjustment: Adjustment | null = null): string[] {
+export function methodologySentences(
+  document: IndexDocument,
+  adjustment: Adjustment | null = null,
+): MethodologySentence[] {
+  return Object.entries(sectionsOf(document, adjustment)).flatMap(([section, texts]) =>
+    texts.map((text) => ({ section: section as MethodologySection, text })),
+  );
+}
+
+/** Returns the sentences by section, in the order of the sections. */
+function sectionsOf(
+  document: IndexDocument,
+  adjustment: Adjustment | null,
+): Readonly<Record<MethodologySection, readonly string[]>> {
+  const isRule = isRuleDocument(document);
+  const rules = isRule ? ruleSentences(document) : { universe: [], selection: [], weighting: [] };
+  return {
+    index: [...indexSentences(document), ...marketValueSentences(document)],
+    ...rules,
+    optimisation: isDerivedDocument(document)
+      ? [...datapointSentences(document), ...derivationSentences(document.derivation)]
+      : [],
+    overlay: isOverlayDocument(document) ? overlaySentences(document) : [],
+    rebalancing: [
+      ...(isOverlayDocument(document) ? [] : rebalanceSentences(document.rebalance)),
+      ...(isRule ? reviewSentences(document) : []),
+    ],
+    corporate_actions: isRule
+      ? treatmentSentences(document, adjustment)
+      : inheritedSentences(adjustment, isOverlayDocument(document) ? 'underlying index' : 'parent index'),
+    rounding: roundingSentences(document),
+    amendments: amendmentSentences(document, (text) => methodologyOf(text, adjustment)),
+  };
+}
+
+function indexSentences(document: IndexDocument): string[] {
   const { id, name, description, calendar, base_date, base_value, currency } = document;
   return [
     `${name} (${id}) is an index in ${currency} on the sessions of the exchange calendar ${calendar}.${description === null || description === '' ? '' : ` ${description}`}`,
     `Its level is ${numberText(base_value)} at the close of the first session on or after ${base_date} that has a price.`,
-    ...marketValueSentences(document),
-    ...(isRuleDocument(document) ? ruleSentences(document) : []),
-    ...(isDerivedDocument(document)
-      ? [...datapointSentences(document), ...derivationSentences(document.derivation)]
-      : []),
-    ...(isOverlayDocument(document) ? overlaySentences(document) : rebalanceSentences(document.rebalance)),
-    ...(isRuleDocument(document) ? reviewSentences(document) : []),
-    ...(isRuleDocument(document)
-      ? treatmentSentences(document, adjustment)
-      : inheritedSentences(adjustment, isOverlayDocument(document) ? 'underlying index' : 'parent index')),
-    ...roundingSentences(document),
-    ...amendmentSentences(document, (text) => methodologyOf(text, adjustment)),
   ];
 }
 
@@ -93,15 +140,13 @@ function pluginSentence(name: string, { plugin, parameters, code }: PluginUse): 
   return `${name} is computed by the plug-in ${plugin}${hash}${terms}.`;
 }
 
-function ruleSentences(document: RuleDocument): string[] {
+function ruleSentences(document: RuleDocument) {
   const { rules, weighting } = bindPipeline(document);
-  return [
-    universeSentence(document.universe),
-    ...datapointSentences(document),
-    ...rules.map(({ id, rule }) => `Rule ${id}: ${rule.sentence}`),
-    weighting.sentence,
-    ...limitSentences(document.pipeline.weighting),
-  ];
+  return {
+    universe: [universeSentence(document.universe), ...datapointSentences(document)],
+    selection: rules.map(({ id, rule }) => `Rule ${id}: ${rule.sentence}`),
+    weighting: [weighting.sentence, ...limitSentences(document.pipeline.weighting)],
+  };
 }
 
 /** Describes the effect of an overlay on its underlying indices. */

@@ -34,7 +34,7 @@ export const field = z.union([z.string().min(1).max(64), Datapoint, NumberExpres
   format: 'expression',
 });
 
-export const rankedField = (fallback: string) => field.default(fallback);
+export const defaultToField = (fallback: string) => field.default(fallback);
 
 export const count = z
   .int()

@@ -10,7 +10,7 @@ export type ReviewTerms = Pick<RuleDocument, 'rebalance' | 'base_date'>;
  * Returns sessions on which the latest scheduled reviews of an index are decided, up to a session: latest first, at
  * most `count`. None is before the first session of the market.
  */
-export function latestReviews(
+export function findLatestReviews(
   { rebalance, base_date }: ReviewTerms,
   sm: Pick<SessionMarket, 'sessions' | 'calendar' | 'sessionAt'>,
   { session, count }: { readonly session: number; readonly count: number },
@@ -33,7 +33,7 @@ export function latestReviews(
  * @param today Values at the decision, [n].
  * @param steps Number of reviews in a phase. Reviews before the first one use its value.
  */
-export function phasedIn(atReviews: readonly Float64Array[], today: Float64Array, steps: number): Float64Array {
+export function phaseInValues(atReviews: readonly Float64Array[], today: Float64Array, steps: number): Float64Array {
   return today.map((now, i) => {
     let value = now;
     let sum = 0;

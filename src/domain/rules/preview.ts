@@ -1,12 +1,12 @@
 import type { Composer } from '../books/compositions.js';
 import { sessionWithData } from '../books/due-rebalances.js';
 import { decideReview } from '../books/decide-review.js';
-import { knownCompositions } from '../books/known-compositions.js';
+import { composeKnown } from '../books/known-compositions.js';
 import type { DueText } from '../books/due-rebalances.js';
 import { textOn } from '../documents/amended-texts.js';
 import { reviewsDecidedOn } from '../books/rebalance-cause.js';
 import { DEFAULT_REVIEW } from '../schedule/review-scopes.js';
-import { coveredRange } from '../calendars/covered-range.js';
+import { requireCoveredRange } from '../calendars/covered-range.js';
 import type { Day } from '../time/days.js';
 import { requireRates } from '../market/exchange-rates.js';
 import type { SessionMarket } from '../market/session-market.js';
@@ -66,7 +66,7 @@ function decideOther(composer: Composer, indexId: string, session: number): Rule
   const [due] = reviewsDecidedOn(composer.document(indexId), composer.market(indexId), session);
   if (due === undefined || due.review.id === DEFAULT_REVIEW) return undefined;
   const { review, amendment } = due;
-  const known = knownCompositions(composer, indexId)?.list ?? [];
+  const known = composeKnown(composer, indexId)?.list ?? [];
   const decision = decideReview(composer, {
     indexId,
     review,
@@ -79,7 +79,7 @@ function decideOther(composer: Composer, indexId: string, session: number): Rule
 /** @throws Refusal CALENDAR_NOT_COVERED if the calendar covers none of the store's dates */
 function assertCovered({ market, calendar }: SessionMarket): void {
   const { dates } = market;
-  if (dates.length > 0) coveredRange(calendar, dates[0]!, dates.at(-1)!);
+  if (dates.length > 0) requireCoveredRange(calendar, dates[0]!, dates.at(-1)!);
 }
 
 /** Returns the decider of a rule-based document, with explanations. @throws Refusal NOT_SUPPORTED for a derived one */

@@ -1,13 +1,13 @@
 /**
- * Returns the smallest integer at least `x`. A product that misses an integer by rounding counts as that integer: 0.07
- * of 100 is 7.
+ * Returns the smallest integer at least `x`. A product that differs from an integer only by rounding counts as that
+ * integer: 0.07 of 100 is 7.
  */
-export function wholeCeiling(x: number): number {
+export function ceilTolerantly(x: number): number {
   const nearest = Math.round(x);
   return Math.abs(x - nearest) <= 1e-12 * Math.max(1, nearest) ? nearest : Math.ceil(x);
 }
 
 /** Returns the largest integer at most `x`, with the same tolerance for rounding. */
-export function wholeFloor(x: number): number {
-  return -wholeCeiling(-x);
+export function floorTolerantly(x: number): number {
+  return -ceilTolerantly(-x);
 }

@@ -39,7 +39,7 @@ export interface KeptDecisions extends DecisionSharing {
  * because every definition starts with them.
  * @param chosenMax maximum number of securities in all cached choices; 0 to cache none
  */
-export function sharedDecisions(namesMax = NAMES_MAX, chosenMax = namesMax): KeptDecisions {
+export function createSharedDecisions(namesMax = NAMES_MAX, chosenMax = namesMax): KeptDecisions {
   const fields = new Set<string>();
   let sections = sectionStore(namesMax);
   let choices = choiceStore(chosenMax);

@@ -63,12 +63,12 @@ export function scaleFor(raw: Float64Array, { floor, cap, total }: Limits & { re
   return moving === 0 ? above : (total - fixed) / moving;
 }
 
-export function clipped(raw: Float64Array, scale: number, { floor, cap }: Limits): Float64Array {
+export function clipWeights(raw: Float64Array, scale: number, { floor, cap }: Limits): Float64Array {
   return raw.map((weight) => Math.min(cap, Math.max(floor, weight * scale)));
 }
 
 /** Returns raw weights times the multipliers of every grouping except one. */
-export function underOthers(
+export function applyOtherMultipliers(
   raw: Float64Array,
   groups: readonly GroupCaps[],
   multipliers: readonly Float64Array[],
@@ -154,5 +154,5 @@ function membersOf(groupOf: Int32Array, groups: number): number[][] {
 }
 
 function weightAt(part: Float64Array, lambda: number, limits: Limits): number {
-  return clipped(part, lambda, limits).reduce((sum, weight) => sum + weight, 0);
+  return clipWeights(part, lambda, limits).reduce((sum, weight) => sum + weight, 0);
 }

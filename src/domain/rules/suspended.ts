@@ -1,5 +1,5 @@
 import type { TreatmentSpec } from '../documents/index-document.js';
-import { priceSessions, staleSessions } from '../documents/stale-sessions.js';
+import { priceSessions, countStaleSessions } from '../documents/stale-sessions.js';
 import { hasLeft } from '../market/has-left.js';
 import type { SessionMarket } from '../market/session-market.js';
 
@@ -16,11 +16,11 @@ interface SuspendedInput {
  * a price are not newly selected.
  * @returns the universe itself if no constituent is suspended
  */
-export function withSuspended(
+export function addSuspended(
   sm: SessionMarket,
   { session, universe, incumbents, treatment, members }: SuspendedInput,
 ): Int32Array {
-  const [stale, entry] = [staleSessions(treatment), priceSessions(treatment)];
+  const [stale, entry] = [countStaleSessions(treatment), priceSessions(treatment)];
   if (incumbents === null || members === undefined || stale <= entry) return universe;
   const isSuspended = (column: number): boolean =>
     sm.isSilent(session, column, entry) && !hasLeft(sm, session, column, stale);

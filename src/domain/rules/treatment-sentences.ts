@@ -1,5 +1,5 @@
 import type { RuleDocument, TreatmentSpec } from '../documents/index-document.js';
-import { priceSessions, STALE_SESSIONS, staleSessions } from '../documents/stale-sessions.js';
+import { priceSessions, STALE_SESSIONS, countStaleSessions } from '../documents/stale-sessions.js';
 import { eventsSentences } from './events-sentences.js';
 import { shareTermsOf } from '../documents/share-terms.js';
 import { breachRuleOf } from '../compliance/breach-watch.js';
@@ -106,7 +106,7 @@ export function treatmentSentences(document: RuleDocument, adjustment: Adjustmen
       ? TOTAL_BASIS
       : `${variant} ${SPECIAL_DIVIDENDS[special_dividends]} ${RIGHTS[shareTermsOf(treatment, weighting).rights]}`,
     `Splits are ${isSplitFree(adjustment) || splits !== 'apply' ? 'ignored, because the prices are already adjusted' : 'applied'}. Spin-offs ${adjustment === 'total' ? SPIN_OFFS.ignore : SPIN_OFFS[spin_offs]}. ${leaving}`,
-    `${gaps} A security whose latest price is ${Math.max(1, priceSessions(treatment))} or more sessions old cannot be ${staleSessions(treatment) > priceSessions(treatment) ? 'newly selected' : 'selected'}.${stale_targets === 'defer' ? ' A security without a price on the day of a rebalance is traded on its next session with one.' : ''}`,
+    `${gaps} A security whose latest price is ${Math.max(1, priceSessions(treatment))} or more sessions old cannot be ${countStaleSessions(treatment) > priceSessions(treatment) ? 'newly selected' : 'selected'}.${stale_targets === 'defer' ? ' A security without a price on the day of a rebalance is traded on its next session with one.' : ''}`,
     ...between,
     ...breachSentences(breachRuleOf(treatment)),
   ];

@@ -10,7 +10,7 @@ import type { CapInfeasible } from './solve-grouping.js';
 
 type Selected = Pick<Choice, 'cross' | 'verdicts' | 'survivors'> & { readonly pipeline: BoundPipeline };
 
-export function nothingSurvives(
+export function refuseNothingSurvives(
   waterfall: readonly WaterfallStep[],
   { cross, pipeline, verdicts }: Selected,
 ): Undecided {
@@ -22,7 +22,7 @@ export function nothingSurvives(
   return undecided('empty', `pipeline.selection[${at}]`, whyNothing(where, lacking), last.ruleId);
 }
 
-export function nothingWeighs({ cross, pipeline, survivors }: Selected): Undecided {
+export function refuseNothingWeighs({ cross, pipeline, survivors }: Selected): Undecided {
   const where = `None of the ${survivors.length} selected securities has a weight: their datapoints are missing or not positive`;
   const lacking = { cross, columns: survivors, reads: pipeline.weighting.reads };
   return undecided('refused', 'pipeline.weighting', whyNothing(where, lacking));
@@ -75,13 +75,13 @@ export function cannotBeCapped({ message, stated }: Pick<CapInfeasible, 'message
   };
 }
 
-export const everyCapIsZero = (count: number): Undecided =>
+export const refuseZeroCaps = (count: number): Undecided =>
   cannotBeCapped({ message: `The cap of each of the ${count} constituents is 0 or less.`, stated: 'cap' });
 
 /** Maximum number of securities listed in the message about missing weights. */
 const NAMES_LISTED_MAX = 10;
 
-export function notHeld(columns: Int32Array, identifiers: readonly string[]): Finding {
+export function reportNotHeld(columns: Int32Array, identifiers: readonly string[]): Finding {
   return {
     severity: 'warning',
     code: 'NO_WEIGHT_DATA',
@@ -90,7 +90,7 @@ export function notHeld(columns: Int32Array, identifiers: readonly string[]): Fi
   };
 }
 
-export function withoutCap(columns: Int32Array, identifiers: readonly string[]): Finding {
+export function reportWithoutCap(columns: Int32Array, identifiers: readonly string[]): Finding {
   const [count, verb] = columns.length === 1 ? ['1 constituent', 'is'] : [`${columns.length} constituents`, 'are'];
   return {
     severity: 'warning',

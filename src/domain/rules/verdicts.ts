@@ -1,5 +1,5 @@
 import type { FieldUse } from '../datapoints/field-use.js';
-import { allOf, ranked, withValue } from '../datapoints/ranking.js';
+import { allOf, rankPositions, selectWithValue } from '../datapoints/ranking.js';
 import type { Reason, SelectionScope, Verdict } from './selection-class.js';
 import { numberText } from '../catalogue/sentence-numbers.js';
 import { decisiveFirst, THRESHOLDS, type RankThreshold, type Threshold, type ThresholdType } from './thresholds.js';
@@ -156,7 +156,7 @@ export interface RankedName {
 }
 
 /** Keeps a number of the best securities. */
-export function best(order: Int32Array, count: number, type: ThresholdType = 'count'): Chosen {
+export function keepBest(order: Int32Array, count: number, type: ThresholdType = 'count'): Chosen {
   return { kept: order.slice(0, count), faced: () => [{ type, rank: count }] };
 }
 
@@ -174,7 +174,7 @@ export function keepRanked(
     const order =
       members.length === values.length
         ? scope.cross.ordered(values, { ascending, withMissing })
-        : ranked(values, withMissing ? members : withValue(values, members), ascending);
+        : rankPositions(values, withMissing ? members : selectWithValue(values, members), ascending);
     const chosen = choose(order);
     for (let i = 0; i < chosen.kept.length; i++) kept[chosen.kept[i]!] = 1;
     for (let i = 0; i < order.length; i++) ranks[order[i]!] = i + 1;
@@ -231,12 +231,12 @@ function rankThreshold(
 }
 
 /** Returns the name of a field in sentences. */
-export function named(use: FieldUse): string {
+export function nameUsedField(use: FieldUse): string {
   return expressionWords(use.field);
 }
 
 /** Returns the end of a sentence on missing values. */
-export function missingText(policy: MissingPolicy): string {
+export function describeMissingPolicy(policy: MissingPolicy): string {
   return policy === 'exclude' ? 'securities without a value are excluded' : 'securities without a value are kept';
 }
 

@@ -4,7 +4,7 @@ import type { RuleSpec } from '../documents/pipeline-rows.js';
 import type { Selection, SelectionClass, Verdict } from './selection-class.js';
 
 /** Returns a rule that uses other parameters, in order, while it keeps too few securities. */
-export function withFallback(entry: SelectionClass, { params, fallback = [] }: RuleSpec): Selection {
+export function addFallback(entry: SelectionClass, { params, fallback = [] }: RuleSpec): Selection {
   const first = entry.bind(params);
   if (fallback.length === 0) return first;
   const steps = fallback.map(({ when_fewer_than: least, params: own }) => ({

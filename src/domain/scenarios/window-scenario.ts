@@ -2,7 +2,7 @@ import { dayFrom, formatDay } from '../time/days.js';
 import type { Finding } from '../refusals/findings.js';
 import { LIMITS } from '../refusals/limits.js';
 import { panelRow } from '../market/session-market.js';
-import { firstAtLeast } from '../numbers/search.js';
+import { findFirstAtLeast } from '../numbers/search.js';
 import {
   ALL,
   resultOf,
@@ -90,7 +90,7 @@ function cutEnd({ sm }: ScenarioMarket, { name, window, path }: WindowTerms): Fi
   const { sessions, coverage } = sm.calendar;
   const last = sm.sessions.at(-1)!; // A covered window has sessions.
   const end = dayFrom(window.end);
-  if (end <= coverage.to && firstAtLeast(sessions, last + 1) === firstAtLeast(sessions, end + 1)) return [];
+  if (end <= coverage.to && findFirstAtLeast(sessions, last + 1) === findFirstAtLeast(sessions, end + 1)) return [];
   if (end <= last) return [];
   const message = `The scenario ${name} ends on ${formatDay(last)}, not on ${window.end}: the data contains no later session.`;
   return [{ severity: 'warning', code: 'WINDOW_CUT', message, path: `${path}.window.end`, value: window.end }];

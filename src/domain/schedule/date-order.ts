@@ -5,7 +5,7 @@ import { pathText } from '../schema/shape.js';
 import type { RebalanceSpec } from './rebalance-spec.js';
 import { closesOf } from './phase.js';
 import { reviewPositions, type Effective, type ReviewPositions } from './review-dates.js';
-import { effectiveDates } from './schedule.js';
+import { listEffectiveDates } from './schedule.js';
 
 /** Cadence on its calendar, with its path in the document. */
 export interface PlacedCadence {
@@ -70,7 +70,7 @@ function after(
  */
 export function dateOrderFindings(cadence: PlacedCadence): Finding[] {
   const { rebalance, calendar, path } = cadence;
-  const effective = effectiveDates(cadence).slice(1);
+  const effective = listEffectiveDates(cadence).slice(1);
   const orders = ORDERS.filter(({ member }) => rebalance[member] !== undefined);
   return orders.flatMap(({ member, broken }): Finding[] => {
     const offending = effective.flatMap((one): (Broken & Effective)[] => {
@@ -93,7 +93,7 @@ export function phaseFindings(cadence: PlacedCadence): Finding[] {
   const { rebalance, calendar, path } = cadence;
   const closes = closesOf(rebalance.phase);
   if (closes === 1) return [];
-  const effective = effectiveDates(cadence);
+  const effective = listEffectiveDates(cadence);
   const at = effective.findIndex(
     ({ position }, i) => i > 0 && (effective[i + 1]?.position ?? Infinity) < position + closes,
   );

@@ -2,7 +2,7 @@ import type { LimitRuleName } from '../compliance/rules.js';
 import type { RebalanceCause } from './rebalance-causes.js';
 import type { Calendar } from '../calendars/calendar.js';
 import { civilOf, dayOf, weekdayOf, type Day } from '../time/days.js';
-import { lastAtMost } from '../numbers/search.js';
+import { findLastAtMost } from '../numbers/search.js';
 import { indexDates, type IndexSchedule } from './index-schedule.js';
 
 /** Kinds of events on a day, in the order of a day. */
@@ -78,7 +78,7 @@ export function expiries({ from, to }: EventWindow, { sessions, coverage }: Cale
     for (const month of EXPIRY_MONTHS) {
       const first = dayOf({ year, month, day: 1 });
       const thirdFriday = first + ((FRIDAY - weekdayOf(first) + 7) % 7) + 14;
-      const session = sessions[lastAtMost(sessions, thirdFriday)];
+      const session = sessions[findLastAtMost(sessions, thirdFriday)];
       if (thirdFriday > coverage.to || session === undefined) continue;
       if (session >= from && session <= to) found.push(session);
     }

@@ -3,7 +3,7 @@ import type { LimitRuleName } from '../compliance/rules.js';
 import type { RebalanceCause } from './rebalance-causes.js';
 import type { Day } from '../time/days.js';
 import type { RebalanceSpec } from './rebalance-spec.js';
-import { firstAtLeast, lastAtMost } from '../numbers/search.js';
+import { findFirstAtLeast, findLastAtMost } from '../numbers/search.js';
 import { closesOf } from './phase.js';
 import { rebalanceDates } from './schedule.js';
 
@@ -18,7 +18,7 @@ export interface CalledRebalance {
 }
 
 /** Returns the first one announced on a day: decided on or before it, effective on or after it. */
-export function announcedOn(called: readonly CalledRebalance[], day: Day): CalledRebalance | undefined {
+export function findAnnouncedOn(called: readonly CalledRebalance[], day: Day): CalledRebalance | undefined {
   return called.find(({ decision, effective }) => decision <= day && effective >= day);
 }
 
@@ -63,7 +63,7 @@ export function indexDates({ baseDay, cadences, called }: IndexSchedule): IndexD
   const dates = cadences.flatMap(({ rebalance, calendar, isFurther = false, from = -Infinity, until = Infinity }) => {
     const { code, coverage } = calendar;
     const scheduled = { cause: 'schedule', rule: null, calendar: code } as const;
-    const base = calendar.sessions[firstAtLeast(calendar.sessions, baseDay)] ?? baseDay;
+    const base = calendar.sessions[findFirstAtLeast(calendar.sessions, baseDay)] ?? baseDay;
     return rebalanceDates({ rebalance, calendar, baseDay, from: coverage.from, to: coverage.to })
       .filter(({ date, session }) => date >= from && date < until && (!isFurther || session > base))
       .flatMap(({ date, decision, announcement = decision, session, also = [] }): IndexDate[] => [
@@ -99,6 +99,6 @@ export function indexDates({ baseDay, cadences, called }: IndexSchedule): IndexD
 
 /** Returns the closes after the first one of a rebalance that is spread over several; none for the base rebalance. */
 function phaseCloses({ phase }: RebalanceSpec, session: Day, { sessions }: Calendar): readonly Day[] {
-  const at = lastAtMost(sessions, session);
+  const at = findLastAtMost(sessions, session);
   return [...sessions.subarray(at + 1, at + closesOf(phase))];
 }

@@ -1,6 +1,6 @@
 import type { Calendar } from '../calendars/calendar.js';
 import { weekdayOnOrAfter, weekdayOnOrBefore } from '../calendars/date-rule.js';
-import { lastAtMost } from '../numbers/search.js';
+import { findLastAtMost } from '../numbers/search.js';
 import { addMonths, civilOf, dayOf, daysInMonth, type Day } from '../time/days.js';
 import type { DateRule } from './date-rule-spec.js';
 import type { RebalanceSpec } from './rebalance-spec.js';
@@ -41,7 +41,7 @@ function rulePosition(rule: DateRule, { date, position }: Effective, calendar: C
   const result =
     rule.rule === 'sessions_before'
       ? position - needed(rule, 'sessions')
-      : lastAtMost(calendar.sessions, ruleDay(rule, date));
+      : findLastAtMost(calendar.sessions, ruleDay(rule, date));
   return result < 0 ? undefined : result;
 }
 

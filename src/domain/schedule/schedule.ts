@@ -1,7 +1,7 @@
 import type { Calendar } from '../calendars/calendar.js';
 import type { Day } from '../time/days.js';
 import type { RebalanceSpec } from './rebalance-spec.js';
-import { firstAtLeast, lastAtMost } from '../numbers/search.js';
+import { findFirstAtLeast, findLastAtMost } from '../numbers/search.js';
 import { reviewPositions, type DateRules, type Effective } from './review-dates.js';
 import { scheduledDays } from './scheduled-days.js';
 
@@ -43,7 +43,7 @@ export interface ScheduleQuery {
  */
 export function rebalanceDates({ rebalance, calendar, baseDay, from, to }: ScheduleQuery): readonly RebalanceDate[] {
   const { sessions } = calendar;
-  const base = firstAtLeast(sessions, baseDay);
+  const base = findFirstAtLeast(sessions, baseDay);
   if (base === sessions.length) return [];
   return landingsOf(rebalance, calendar, base).flatMap(({ date, position, also }) => {
     const session = sessions[position]!;
@@ -78,12 +78,12 @@ export function reviewDays(
 }
 
 /** Returns effective dates of a cadence over the whole calendar with their positions, the base rebalance first. */
-export function effectiveDates({
+export function listEffectiveDates({
   rebalance,
   calendar,
   baseDay,
 }: Pick<ScheduleQuery, 'rebalance' | 'calendar' | 'baseDay'>): readonly Effective[] {
-  const base = firstAtLeast(calendar.sessions, baseDay);
+  const base = findFirstAtLeast(calendar.sessions, baseDay);
   return base === calendar.sessions.length ? [] : landingsOf(rebalance, calendar, base);
 }
 
@@ -138,7 +138,7 @@ function land(
   roll: RebalanceSpec['roll'],
   { sessions, isSession }: Calendar,
 ): { date: Day; position: number } | undefined {
-  const before = lastAtMost(sessions, day);
+  const before = findLastAtMost(sessions, day);
   if (isSession(day)) return { date: day, position: before };
   const position = roll === 'following' ? before + 1 : before;
   const session = sessions[position];

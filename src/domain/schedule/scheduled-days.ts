@@ -2,7 +2,7 @@ import type { Calendar } from '../calendars/calendar.js';
 import { weekdayOnOrAfter, weekdayOnOrBefore } from '../calendars/date-rule.js';
 import { civilOf, dayFrom, dayOf, daysInMonth, weekdayOf, type Day } from '../time/days.js';
 import type { RebalanceSpec } from './rebalance-spec.js';
-import { firstAtLeast, lastAtMost } from '../numbers/search.js';
+import { findFirstAtLeast, findLastAtMost } from '../numbers/search.js';
 
 /** Default months of the frequencies in months. */
 const MONTHS = {
@@ -24,7 +24,7 @@ export function scheduledDays(rebalance: RebalanceSpec, calendar: Calendar, base
     case 'none':
       return [];
     case 'daily':
-      return [...calendar.sessions.subarray(lastAtMost(calendar.sessions, base) + 1)];
+      return [...calendar.sessions.subarray(findLastAtMost(calendar.sessions, base) + 1)];
     case 'custom':
       return customDays(rebalance, calendar, base);
     case 'weekly':
@@ -116,7 +116,7 @@ function nthWeekday({ first, last, nth, weekday }: { first: Day; last: Day; nth:
 }
 
 function firstSession({ sessions }: ScheduledCalendar, first: Day, last: Day): Day | undefined {
-  const session = sessions[firstAtLeast(sessions, first)];
+  const session = sessions[findFirstAtLeast(sessions, first)];
   return session !== undefined && session <= last ? session : undefined;
 }
 
@@ -125,7 +125,7 @@ function firstSession({ sessions }: ScheduledCalendar, first: Day, last: Day): D
  * session before may have passed already.
  */
 function lastSession({ sessions, closed }: ScheduledCalendar, first: Day, last: Day): Day | undefined {
-  const session = sessions[lastAtMost(sessions, last)] ?? -Infinity;
+  const session = sessions[findLastAtMost(sessions, last)] ?? -Infinity;
   const day = Math.max(session, ...closed.filter((one) => one >= first && one <= last));
   return day >= first ? day : undefined;
 }

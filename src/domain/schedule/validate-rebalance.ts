@@ -1,4 +1,4 @@
-import { unreadParameters } from '../catalogue/unread-parameters.js';
+import { reportUnreadParameters } from '../catalogue/unread-parameters.js';
 import { DateRule, RULE_PARAMETERS, type PhaseSpec } from './date-rule-spec.js';
 import { FRACTIONS_TOLERANCE } from './phase.js';
 import { ANCHORED, RebalanceSpec } from './rebalance-spec.js';
@@ -24,7 +24,7 @@ export function validateRebalance(rebalance: RebalanceSpec, path: string): Findi
   if (rebalance.frequency !== 'custom' && rebalance.dates.length > 0) return [unreadDates(path, rebalance.frequency)];
   return [
     ...lacking(rebalance, path),
-    ...unreadParameters(RebalanceSpec, rebalance, path),
+    ...reportUnreadParameters(RebalanceSpec, rebalance, path),
     ...dateRules(rebalance).flatMap(([name, rule]) => ruleFindings(rule, pathText(path, [name]))),
     ...unreadNotice(rebalance, path),
     ...(rebalance.phase === undefined ? [] : fractionFindings(rebalance.phase, pathText(path, ['phase']))),
@@ -45,7 +45,7 @@ function ruleFindings(rule: DateRule, path: string): Finding[] {
   const absent = RULE_PARAMETERS[rule.rule].filter((name) => rule[name] === undefined);
   return [
     ...absent.map((name) => missing(path, name, `The rule ${rule.rule}`)),
-    ...unreadParameters(DateRule, rule, path).filter(({ value }) => value !== undefined),
+    ...reportUnreadParameters(DateRule, rule, path).filter(({ value }) => value !== undefined),
   ];
 }
 

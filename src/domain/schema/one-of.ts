@@ -3,7 +3,7 @@ import type { z } from 'zod';
 type Given = Readonly<Record<string, unknown>>;
 
 /** Refines an object: exactly one of each pair of members is given, the other is null. */
-export const oneOfEach =
+export const requireOneOfEach =
   <Member extends string>(pairs: readonly (readonly [Member, Member])[]) =>
   (value: Readonly<Record<Member, unknown>>, context: z.RefinementCtx): void => {
     for (const [one, other] of pairs) {

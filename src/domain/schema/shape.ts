@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { parseDay } from '../time/days.js';
-import { smallValue, type Finding, type FindingCode } from '../refusals/findings.js';
+import { keepSmallValue, type Finding, type FindingCode } from '../refusals/findings.js';
 import { didYouMean } from '#base/text/nearest-name.js';
-import { withoutUrlPasswords } from '#base/text/url-passwords.js';
+import { maskUrlPasswords } from '#base/text/url-passwords.js';
 
 /** Pattern of every id of the service: letters, digits, dash and underscore, at most 64. */
 export const ID_PATTERN = /^[A-Za-z0-9_-]{1,64}$/;
@@ -193,7 +193,9 @@ function toFindings(issue: Issue, root: unknown, options: FindingTerms): Finding
   const path = pathText(base, issue.path);
   const name = path === '' ? 'The value' : path;
   const { code, message, accepted } = describe(issue, value, name);
-  return [{ severity: 'error', code, message, path, ...row, ...(accepted ? { accepted } : {}), ...smallValue(value) }];
+  return [
+    { severity: 'error', code, message, path, ...row, ...(accepted ? { accepted } : {}), ...keepSmallValue(value) },
+  ];
 }
 
 /** Returns true if an unknown field of a nested object is a field of the whole value that is absent there. */
@@ -262,7 +264,7 @@ function describe(issue: Issue, value: unknown, name: string): Description {
 
 function printable(value: unknown): string {
   if (typeof value === 'number') return String(value);
-  const text = withoutUrlPasswords(JSON.stringify(value) ?? 'nothing');
+  const text = maskUrlPasswords(JSON.stringify(value) ?? 'nothing');
   return text.length <= 80 ? text : `${text.slice(0, 77)}...`;
 }
 

@@ -4,7 +4,7 @@ import type { DecisionMemory } from '../books/decider.js';
 import { formatDay } from '../time/days.js';
 import type { DerivedDocument, IndexDocument } from '../documents/index-document.js';
 import type { ConstraintRow } from '../constraints/constraint-row.js';
-import { datedFindings, type Finding } from '../refusals/findings.js';
+import { dateFindings, type Finding } from '../refusals/findings.js';
 import { findingsOf, heldWeights } from '../optimisation/derived-decider.js';
 import { createDerivedSolver, type DerivedSolver, type SolverMemory } from '../optimisation/derived-solve.js';
 import { refusalOf, unsolved } from '../optimisation/unsolved.js';
@@ -71,13 +71,13 @@ export function constrainRebalances({
       if (latest === null) throw noneToBeginWith(rebalance, refusalOf(solver.solvers, solve));
       const { finding } = unsolved(solver.solvers, solve);
       const message = `The rebalance of ${formatDay(rebalance.date)} was not executed, the previous weights stay: ${finding.message}`;
-      findings.push(...datedFindings([{ ...finding, severity: 'warning', path: PATH, message }], rebalance.date));
+      findings.push(...dateFindings([{ ...finding, severity: 'warning', path: PATH, message }], rebalance.date));
       return;
     }
     const held = heldWeights(solve);
     latest = { session: rebalance.session, ...held };
     const reports = findingsOf(solve, seen.market(document.id)).map((finding) => ({ ...finding, path: PATH }));
-    findings.push(...datedFindings(reports, rebalance.date));
+    findings.push(...dateFindings(reports, rebalance.date));
     const { columns, weights } = held;
     const { targets: _targets, basket: _basket, ...timing } = rebalance;
     solved.push({

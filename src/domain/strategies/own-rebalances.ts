@@ -4,7 +4,7 @@ import { askedAt, type IndexRun } from '../books/index-run.js';
 import type { Day } from '../time/days.js';
 import type { RebalanceSpec } from '../schedule/rebalance-spec.js';
 import { rebalanceDates, type RebalanceDate } from '../schedule/schedule.js';
-import { lastAtMost } from '../numbers/search.js';
+import { findLastAtMost } from '../numbers/search.js';
 
 export interface OwnSpan {
   /** First and last session of the strategy. */
@@ -18,7 +18,7 @@ export interface OwnSpan {
  * it, as for an index.
  * @cost O(R H)
  */
-export function ownRebalances(
+export function decideOwnRebalances(
   { book }: Pick<IndexRun, 'book'>,
   cadence: RebalanceSpec,
   { from, to }: OwnSpan,
@@ -46,7 +46,7 @@ export interface LaterSpan {
  * Returns the rebalances after a session, for a book that begins with it; undefined if one of them uses prices of that
  * session or an earlier one, because its earlier result would change.
  */
-export function laterRebalances(
+export function selectLaterRebalances(
   { book }: Pick<IndexRun, 'book'>,
   cadence: RebalanceSpec,
   { first, from, to }: LaterSpan,
@@ -72,7 +72,7 @@ function onSessions(
   const { sm } = book;
   const bySession = new Map<number, Day[]>();
   for (const { date, also = [], session } of dates) {
-    let position = lastAtMost(sm.sessions, session);
+    let position = findLastAtMost(sm.sessions, session);
     while (position > first && !hasAnyBar(sm, position)) position--;
     bySession.set(position, [...new Set([...(bySession.get(position) ?? []), date, ...also])]);
   }

@@ -50,7 +50,7 @@ const EULER = 0.5772156649015329;
  * @source Bailey and López de Prado (2014), The Deflated Sharpe Ratio, Journal of Portfolio Management 40(5), equation
  *   1.
  */
-export function expectedMaximumSharpe({
+export function computeExpectedMaximumSharpe({
   trials,
   variance,
 }: {

@@ -1,4 +1,4 @@
-import { evenParts } from '../numbers/even-parts.js';
+import { divideEvenly } from '../numbers/even-parts.js';
 import { canonicalJson } from '../json/canonical-json.js';
 import { compareText } from '../refusals/findings.js';
 import { variantCount, type Variation } from './variants.js';
@@ -14,7 +14,7 @@ export interface SweepParts {
  * Divides variants into parts. Variants with the same definition are adjacent, so that the definition is decided once.
  */
 export function sweepParts(variation: Variation): SweepParts {
-  const { count, positions } = evenParts(variantCount(variation));
+  const { count, positions } = divideEvenly(variantCount(variation));
   const at = variation.patches === null ? gridOrder(variation.grid ?? {}) : listOrder(variation.patches);
   return { count, variants: (part) => positions(part).map(at) };
 }

@@ -25,7 +25,7 @@ interface Shared {
   readonly variants: number[];
 }
 
-export function refusedVariants(variation: Variation): RefusedVariants {
+export function createRefusedVariants(variation: Variation): RefusedVariants {
   const member = variation.patches === null ? 'grid' : 'patches';
   const shared = new Map<string, Shared>();
   const refusals = new Set<number>();

@@ -17,13 +17,13 @@ export interface Stretch {
 }
 
 /** No returns. */
-export function emptyStretch(): Stretch {
+export function createEmptyStretch(): Stretch {
   return { count: 0, sum: 0, squares: 0, growth: 1, high: 1, low: 1, drawdown: 0 };
 }
 
 /** Computes figures of returns from one to before another. @param mean subtracted for the sums */
 export function stretchOf(returns: Float64Array, { from, to, mean }: StretchRange): Stretch {
-  const stretch = emptyStretch();
+  const stretch = createEmptyStretch();
   for (let t = from; t < to; t++) {
     const deviation = returns[t]! - mean;
     stretch.sum += deviation;

@@ -3,7 +3,7 @@ import { AsKnownOn } from '../schema/as-known-on.js';
 import { BacktestFields } from '../documents/backtest-fields.js';
 import { StrategyDocument } from '../documents/strategy-document.js';
 import { LIMITS } from '../refusals/limits.js';
-import { oneOfEach } from '../schema/one-of.js';
+import { requireOneOfEach } from '../schema/one-of.js';
 import { Id } from '../schema/shape.js';
 import { SweepFolds } from './fold-terms.js';
 import { RANKING_NAMES } from './rankings.js';
@@ -63,7 +63,7 @@ export const SweepRequest = z
     }),
   })
   .superRefine(
-    oneOfEach([
+    requireOneOfEach([
       ['index_id', 'document'],
       ['grid', 'patches'],
     ]),

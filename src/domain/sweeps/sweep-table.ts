@@ -3,7 +3,12 @@ import type { BacktestMetrics } from '../analytics/series.js';
 import { covariance } from '../analytics/series.js';
 import { isEqual } from '../numbers/number-types.js';
 import type { ErrorDetail } from '../refusals/refusal.js';
-import { expectedMaximumSharpe, probabilisticSharpe, sharpeSample, type SharpeSample } from './deflated-sharpe.js';
+import {
+  computeExpectedMaximumSharpe,
+  probabilisticSharpe,
+  sharpeSample,
+  type SharpeSample,
+} from './deflated-sharpe.js';
 import { createOverfitting, type Overfitting } from './overfitting.js';
 import { createFan, type Fan } from './fan.js';
 import { createFoldStudy, type ChoiceByFolds, type FoldsTooShort } from './choose-by-folds.js';
@@ -89,7 +94,7 @@ export function sweepTable({ outcomes, rankBy, partitions, folds, engine, tick }
   const trials = ran.filter(({ variant }) => !duplicates.has(variant));
   const sharpes = Float64Array.from(trials, ({ sample }) => sample.sharpe);
   const variance = covariance(sharpes, sharpes);
-  const threshold = expectedMaximumSharpe({ trials: trials.length, variance });
+  const threshold = computeExpectedMaximumSharpe({ trials: trials.length, variance });
   const sign = preferenceOf(rankBy);
   const valueOf = ({ metrics }: RunSummary): number => sign * (metrics[rankBy] ?? 0);
   const ranked = ran.toSorted((a, b) => valueOf(b.run) - valueOf(a.run) || a.variant - b.variant);

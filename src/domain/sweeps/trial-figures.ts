@@ -1,6 +1,6 @@
 import type { FoldRanking } from './rankings.js';
 import { has } from './splits.js';
-import { emptyStretch, join, metricOf, stretchOf, type Stretch } from './stretch.js';
+import { createEmptyStretch, join, metricOf, stretchOf, type Stretch } from './stretch.js';
 
 /** Number of sessions that a sample excludes next to a test. */
 export interface Trim {
@@ -52,8 +52,8 @@ export function createTrialFigures(trials: number, { groups, length, left }: Fig
   const values = new Float64Array(trials * groups * TRIMS.length * STRIDE);
   const placeOf = (trial: number, group: number, trims: number): number =>
     ((trial * groups + group) * TRIMS.length + trims) * STRIDE;
-  const [joined, later] = [emptyStretch(), emptyStretch()];
-  const nothing = emptyStretch();
+  const [joined, later] = [createEmptyStretch(), createEmptyStretch()];
+  const nothing = createEmptyStretch();
 
   return {
     add(trial, returns) {

@@ -1,10 +1,10 @@
 import type { Calendars } from '../calendars/calendar.js';
 import { marketFindings } from '../checks/index-on-market.js';
-import { lateRates } from '../checks/late-rates.js';
+import { findLateRates } from '../checks/late-rates.js';
 import { validateIndex } from '../checks/validate-index.js';
 import { referencesOf } from '../checks/validate-reference.js';
 import type { IndexDocument } from '../documents/index-document.js';
-import { usedModels } from '../documents/used-models.js';
+import { listUsedModels } from '../documents/used-models.js';
 import type { MarketData } from '../market/market-data.js';
 import type { Finding } from '../refusals/findings.js';
 import {
@@ -32,7 +32,7 @@ const CHECKED_FIRST_MAX = 2000;
  * once (a sample if there are too many), with all other axes at their first value. The remaining variants are checked
  * when they run.
  */
-export function checkedFirst(variation: Variation): readonly number[] {
+export function selectCheckedFirst(variation: Variation): readonly number[] {
   const count = variantCount(variation);
   if (count <= CHECKED_FIRST_MAX) return Array.from({ length: count }, (_, variant) => variant);
   const list = variation.patches === null ? singleChanges(variation.grid ?? {}) : [...variation.patches.keys()];
@@ -64,7 +64,7 @@ export function lackedByVariant(
 ): readonly Finding[] {
   const lacking = (one: IndexDocument): readonly Finding[] => [
     ...marketFindings(one, market, { severity: 'error', indexOf: (id) => reached[id] }),
-    ...lateRates(one.id, { documents: reached, market, calendars }),
+    ...findLateRates(one.id, { documents: reached, market, calendars }),
   ];
   return Object.values(reached).flatMap((one) =>
     lacking(one)
@@ -102,7 +102,7 @@ export function checkVariant(base: SweepBase, patch: Patch, ground: CheckGround)
         .filter((id) => reached[id] === undefined)
         .map(unreached),
     ),
-    ...[...usedModels(own).keys()].filter((id) => !models.has(id)).map(unreached),
+    ...[...listUsedModels(own).keys()].filter((id) => !models.has(id)).map(unreached),
   ];
   if (errors.length === 0) errors.push(...lackedByVariant(document, reached, ground));
   return errors.length === 0 ? { variant, findings } : { variant: undefined, findings: errors };

@@ -1,6 +1,6 @@
 import type { ResolvedRequest, StrategyTerms } from '../documents/backtest-plan.js';
 import { watchlistsIn, type IndexDocument } from '../documents/index-document.js';
-import { smallValue, type Finding } from '../refusals/findings.js';
+import { keepSmallValue, type Finding } from '../refusals/findings.js';
 import { LIMITS } from '../refusals/limits.js';
 import { checkShape } from '../schema/shape.js';
 import { parsePointer, setAt } from './json-pointer.js';
@@ -176,7 +176,7 @@ function setFindings(parts: Record<string, unknown>, { text, value, path }: Sett
         code: 'UNKNOWN_FIELD_NAME',
         path: at,
         message: `"${text}" is not a JSON pointer below /document, /request or /strategy.`,
-        ...smallValue(text),
+        ...keepSmallValue(text),
       },
     ];
   }
@@ -188,7 +188,7 @@ function setFindings(parts: Record<string, unknown>, { text, value, path }: Sett
       code: 'UNKNOWN_FIELD_NAME',
       path: at,
       message: `${text} leads nowhere: the base has no value at ${unreachable.at}.`,
-      ...smallValue(text),
+      ...keepSmallValue(text),
     },
   ];
 }
@@ -203,7 +203,7 @@ function orderFindings(request: SweepRequest['request'] | undefined): Finding[] 
       code: 'INVALID_RANGE',
       path: 'start',
       message: `start ${start} is after end ${end}.`,
-      ...smallValue(start),
+      ...keepSmallValue(start),
     },
   ];
 }

@@ -13,7 +13,7 @@ export function verdictOf({ selection, overfitting, folds, identical }: SweepTab
   if (selection === null) return [];
   const { trials, deflatedSharpe } = selection;
   return [
-    ...(identical.length === 0 ? [] : [`Variants with identical levels count as one trial: ${groupWords(identical)}.`]),
+    ...(identical.length === 0 ? [] : [identicalSentence(identical)]),
     ...(deflatedSharpe === null ? [] : [skillSentence(deflatedSharpe, trials, overfitting?.probability ?? null)]),
     ...(overfitting === null
       ? []
@@ -28,14 +28,23 @@ export function verdictOf({ selection, overfitting, folds, identical }: SweepTab
 const GROUPS_MAX = 100;
 const MEMBERS_MAX = 20;
 
-function groupWords(identical: SweepTable['identical']): string {
-  const words = identical.slice(0, GROUPS_MAX).map((group) => {
+function identicalSentence(identical: SweepTable['identical']): string {
+  const groups = identical.slice(0, GROUPS_MAX).map((group) => {
     const more = group.length - MEMBERS_MAX;
-    return group.slice(0, MEMBERS_MAX).join(' = ') + (more > 0 ? ` and ${more} more` : '');
+    return listed(
+      group
+        .slice(0, MEMBERS_MAX)
+        .map(String)
+        .concat(more > 0 ? [`${more} more`] : []),
+    );
   });
   const more = identical.length - GROUPS_MAX;
-  return words.join(', ') + (more > 0 ? `, and ${more} more groups` : '');
+  if (groups.length === 1) return `Variants ${groups[0]} have identical levels and count as one trial.`;
+  return `Variants with identical levels count as one trial each: ${groups.join('; ')}${more > 0 ? `; and ${more} more groups` : ''}.`;
 }
+
+/** Two words or more, as in `0, 2 and 5`. */
+const listed = (words: readonly string[]): string => `${words.slice(0, -1).join(', ')} and ${words.at(-1)}`;
 
 function skillSentence(deflatedSharpe: number, trials: number, overfit: number | null): string {
   const chance = trials === 1 ? 'one trial' : `the best of ${trials} trials`;

@@ -1,4 +1,4 @@
-// In the bundle, in place of `src/market/serving/calendar-files.ts`, which reads files.
+// Replaces `src/market/serving/calendar-files.ts`, which reads files, in the bundle.
 import { createCalendars, type ExchangeCalendars } from '#domain/calendars/calendars.js';
 import { CalendarIndex } from '#domain/calendars/rule-file.js';
 
@@ -6,6 +6,6 @@ import { CalendarIndex } from '#domain/calendars/rule-file.js';
 declare const EMBEDDED_CALENDARS: string;
 
 export function openCalendars(): ExchangeCalendars {
-  const files = JSON.parse(EMBEDDED_CALENDARS) as Readonly<Record<string, unknown>>; // As the build wrote it.
+  const files = JSON.parse(EMBEDDED_CALENDARS) as Readonly<Record<string, unknown>>; // The build wrote it.
   return createCalendars({ index: CalendarIndex.parse(files['index']), read: (name) => files[name] });
 }

@@ -1,4 +1,4 @@
-// In the bundle, in place of `node:crypto`: SHA-256, which browsers have only as a promise.
+// Replaces `node:crypto` in the bundle: browsers provide SHA-256 only asynchronously.
 import { createSha256 } from './sha256.js';
 
 const HEX = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, '0'));
@@ -23,7 +23,8 @@ export function createHash(algorithm: string): Hash {
     },
     digest(encoding?: 'hex') {
       const bytes = sha.digest();
-      return (encoding === 'hex' ? Array.from(bytes, (byte) => HEX[byte]!).join('') : bytes) as Uint8Array & string; // By the overloads.
+      // The overloads guarantee it.
+      return (encoding === 'hex' ? Array.from(bytes, (byte) => HEX[byte]!).join('') : bytes) as Uint8Array & string;
     },
   };
   return hash;

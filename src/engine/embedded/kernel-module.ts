@@ -1,4 +1,4 @@
-// In the bundle, in place of `kernels/engines/kernel-module.ts`, which reads a file.
+// Replaces `kernels/engines/kernel-module.ts`, which reads a file, in the bundle.
 
 /** `kernels.wasm` in base64, from the build. */
 declare const EMBEDDED_KERNELS: string;

@@ -1,8 +1,8 @@
-// In the bundle, in place of `kernels/memory/paged-memory.ts`: the memory of a tab has no files beneath it.
+// Replaces `kernels/memory/paged-memory.ts` in the bundle: memory of a browser tab cannot be backed by files.
 
 /**
- * Allocates shared memory if the page may have it, otherwise ordinary memory, which suffices because nobody else reads
- * it.
+ * Allocates shared memory if the page may use it, otherwise ordinary memory, which suffices because no other thread
+ * reads it.
  */
 function ownMemory(bytes: number): SharedArrayBuffer {
   const memory = typeof SharedArrayBuffer === 'undefined' ? new ArrayBuffer(bytes) : new SharedArrayBuffer(bytes);
@@ -10,7 +10,7 @@ function ownMemory(bytes: number): SharedArrayBuffer {
 }
 
 export const panelMemory = ownMemory;
-export const handedMemory = ownMemory;
+export const allocateHandedMemory = ownMemory;
 export const workMemory = ownMemory;
 
 export const isPaged = (): boolean => false;

@@ -1,4 +1,4 @@
-// In the bundle, in place of `src/base/sandbox/quickjs-files.ts`, which reads a file.
+// Replaces `src/base/sandbox/quickjs-files.ts`, which reads a file, in the bundle.
 import load from '@jitl/quickjs-wasmfile-release-sync/emscripten-module';
 import { QuickJSFFI } from '@jitl/quickjs-wasmfile-release-sync/ffi';
 import type { QuickJsFiles } from '#base/sandbox/quickjs-files.js';
@@ -6,7 +6,7 @@ import type { QuickJsFiles } from '#base/sandbox/quickjs-files.js';
 /** The module of QuickJS in base64, from the build. */
 declare const EMBEDDED_QUICKJS: string;
 
-export async function quickJsFiles(): Promise<QuickJsFiles> {
+export async function readQuickJsFiles(): Promise<QuickJsFiles> {
   const wasm = Uint8Array.from(atob(EMBEDDED_QUICKJS), (unit) => unit.charCodeAt(0));
-  return { wasm, load, Functions: QuickJSFFI } as unknown as QuickJsFiles; // As the package declares them.
+  return { wasm, load, Functions: QuickJSFFI } as unknown as QuickJsFiles; // The package declares them.
 }

@@ -53,7 +53,7 @@ export function createSha256(): Sha256 {
   };
 }
 
-/** One block into the state. */
+/** Adds one block to the state. */
 function compress(state: Int32Array, w: Int32Array, bytes: Uint8Array, at: number): void {
   for (let i = 0; i < 16; i++, at += 4)
     w[i] = (bytes[at]! << 24) | (bytes[at + 1]! << 16) | (bytes[at + 2]! << 8) | bytes[at + 3]!;

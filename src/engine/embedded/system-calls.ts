@@ -1,3 +1,3 @@
-// In the bundle, in place of `kernels/memory/system-calls.ts`: a tab has none.
+// Replaces `kernels/memory/system-calls.ts` in the bundle: a browser tab has no system calls.
 
 export const systemCalls = (): null => null;

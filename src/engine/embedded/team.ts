@@ -1,4 +1,4 @@
-// In the bundle, in place of `kernels/engines/team.ts`: the engine has its own thread and no other.
+// Replaces `kernels/engines/team.ts` in the bundle: the engine uses a single thread.
 
 export const createTeam = () => ({
   gather: (_count: number, work: () => number): number => work(),

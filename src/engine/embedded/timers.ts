@@ -1,4 +1,4 @@
-// In the bundle, in place of `node:timers/promises`.
+// Replaces `node:timers/promises` in the bundle.
 
 /** Lets other work of the tab have its turn. */
 export function setImmediate(): Promise<void> {

@@ -1,4 +1,4 @@
-// In the bundle, in place of `src/engine/version.ts`, which reads a file.
+// Replaces `src/engine/version.ts`, which reads a file, in the bundle.
 
 /** Version that the package declares, from the build. */
 declare const EMBEDDED_VERSION: string;

@@ -1,4 +1,5 @@
 import type { Server as SdkServer } from '@modelcontextprotocol/sdk/server/index.js';
+import { isReading } from '#contract/route.js';
 import { startsJobs } from '#contract/common-query.js';
 import { LIMITS } from '#domain/refusals/limits.js';
 import { Refusal } from '#domain/refusals/refusal.js';
@@ -99,7 +100,7 @@ function mayCall({ route, listed }: Tool, { isReadOnly }: McpCatalogue, { princi
   const { scope } = route;
   const { scopes, prefixes } = principal;
   if (prefixes !== undefined && !knowsPrefixes(listed.name, route)) return false;
-  if (isReadOnly && ((scope !== 'read' && scope !== 'open') || startsJobs(route))) return false;
+  if (isReadOnly && (!isReading(route) || startsJobs(route))) return false;
   return scope === 'open' || scopes.has(scope) || scopes.has('admin');
 }
 

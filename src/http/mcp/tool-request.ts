@@ -1,6 +1,6 @@
-import { offeredBy, JSON_TYPE } from '#contract/media-formats.js';
+import { listMediaTypes, JSON_TYPE } from '#contract/media-formats.js';
 import { didYouMean } from '#base/text/nearest-name.js';
-import { smallValue, type Finding } from '#domain/refusals/findings.js';
+import { keepSmallValue, type Finding } from '#domain/refusals/findings.js';
 import { refuseWithFindings } from '#domain/refusals/refusal.js';
 import type { Tool, ToolParameter } from './tools.js';
 
@@ -81,7 +81,7 @@ function fill(
 
 /** Requests text for an agent if the route offers it, else its only type. */
 function acceptOf(route: Tool['route']): string {
-  const offered = offeredBy(route);
+  const offered = listMediaTypes(route);
   if (offered.includes(JSON_TYPE)) return JSON_TYPE;
   return offered.find((type) => type === 'text/markdown') ?? '*/*';
 }
@@ -100,5 +100,5 @@ function unknownArguments(known: readonly string[], given: Arguments): Finding[]
 }
 
 function finding(code: Finding['code'], path: string, message: string, value?: unknown): Finding {
-  return { severity: 'error', code, path, message, ...(value === undefined ? {} : smallValue(value)) };
+  return { severity: 'error', code, path, message, ...(value === undefined ? {} : keepSmallValue(value)) };
 }

@@ -1,7 +1,7 @@
 import { startsJobs } from '#contract/common-query.js';
 import { isTool, toolsetOf } from '#contract/mcp.js';
 import type { OpenApiDocument } from '#contract/openapi.js';
-import type { Route } from '#contract/route.js';
+import { isReading, type Route } from '#contract/route.js';
 import { LIMITS } from '#domain/refusals/limits.js';
 import { operationsOf, type JsonSchema, type Operation, type Parameter } from '#views/documentation/operation.js';
 import { shallowSchema } from './shallow-schema.js';
@@ -141,8 +141,9 @@ function limits(route: Route): string {
 /** Name of the one tool without a route. */
 export const WAIT_TOOL = 'waitForJob';
 
-function hints({ method, scope }: Route): ListedTool['annotations'] {
-  const readOnlyHint = scope === 'read' || scope === 'open';
+function hints(route: Route): ListedTool['annotations'] {
+  const { method } = route;
+  const readOnlyHint = isReading(route);
   return {
     readOnlyHint,
     destructiveHint: method === 'DELETE' || method === 'PUT',

@@ -5,7 +5,7 @@ import type { BacktestBatches } from '#services/runs/backtest-batches.js';
 import type { StoredBytes } from '#services/stored/stored-bytes.js';
 import type { Handlers, Reply } from '../handler.js';
 import { CSV_CONTENT_TYPE, CSV_TYPE } from '#views/csv-table.js';
-import { askedRun } from '../asked-run.js';
+import { readAskedRun } from '../asked-run.js';
 import { namesEtag } from '../reply.js';
 
 /** Routes that are not views of one run. */
@@ -37,7 +37,7 @@ export function analyticsHandlers(analytics: Analytics, batches: BacktestBatches
       return isCsv ? { bytes, type: CSV_CONTENT_TYPE } : { bytes };
     },
     async getRecord({ params, query, header }) {
-      const { etag, read } = await analytics.record(askedRun({ params, query }));
+      const { etag, read } = await analytics.record(readAskedRun({ params, query }));
       // A client with a current copy gets a 304, so its body is not written.
       return namesEtag(header('if-none-match'), etag) ? { bytes: NOTHING, etag } : storedReply(await read());
     },
@@ -45,7 +45,7 @@ export function analyticsHandlers(analytics: Analytics, batches: BacktestBatches
       await analytics.remove(params.index_id, precondition(), authorship());
       return {};
     },
-    getOverview: (request) => analytics.overview(askedRun(request), request.signal),
+    getOverview: (request) => analytics.overview(readAskedRun(request), request.signal),
   };
 }
 

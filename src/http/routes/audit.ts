@@ -2,7 +2,7 @@ import type { auditRoutes } from '#contract/audit.js';
 import { LOG_MEDIA } from '#contract/media-formats.js';
 import type { Audit, AuditReading } from '#services/history/audit.js';
 import type { Handlers } from '../handler.js';
-import { logLines, logObject } from '../log-stream.js';
+import { logLines, streamLogObject } from '../log-stream.js';
 
 export function auditHandlers(audit: Audit): Handlers<typeof auditRoutes> {
   return {
@@ -11,7 +11,7 @@ export function auditHandlers(audit: Audit): Handlers<typeof auditRoutes> {
       return media === LOG_MEDIA
         ? { stream: logLines(isWhole ? withSeals(batches, seals) : batches), type: LOG_MEDIA }
         : {
-            stream: logObject(batches, `${JSON.stringify({ head, seals, keys, ...left }).slice(1, -1)},`),
+            stream: streamLogObject(batches, `${JSON.stringify({ head, seals, keys, ...left }).slice(1, -1)},`),
             type: 'application/json; charset=utf-8',
           };
     },

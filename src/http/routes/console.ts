@@ -67,7 +67,7 @@ export function consoleHandlers(files: ConsoleFiles): Handlers<typeof consoleRou
     const file = files.page();
     if (file === undefined)
       throw new Refusal('ROUTE_NOT_FOUND', 'The console has not been built; run `npm run build`.');
-    const { etag, ...reply } = codedReply(file, request);
+    const { etag, ...reply } = replyEncoded(file, request);
     return {
       ...reply,
       etag,
@@ -81,14 +81,14 @@ export function consoleHandlers(files: ConsoleFiles): Handlers<typeof consoleRou
     getConsoleAsset(request) {
       const file = files.asset(request.params.asset);
       if (file === undefined) throw new Refusal('ROUTE_NOT_FOUND', 'The console has no such file; reload the page.');
-      const { etag: _, ...reply } = codedReply(file, request);
+      const { etag: _, ...reply } = replyEncoded(file, request);
       return { ...reply, headers: { ...reply.headers, 'Cache-Control': 'public, max-age=31536000, immutable' } };
     },
   };
 }
 
 /** Replies in the best coding that the client accepts. */
-export function codedReply(
+export function replyEncoded(
   { type, etag, bytes, coded }: ConsoleFile,
   { header }: PageRequest,
 ): Reply & { readonly etag: string } {

@@ -3,7 +3,7 @@ import type { AnyJobEvent } from '#services/operations/job-events.js';
 import type { JobKindsService } from '#services/operations/job-kinds.js';
 import type { JobsService, JobView } from '#services/operations/jobs.js';
 import { Refusal } from '#domain/refusals/refusal.js';
-import { framedStream } from '#services/shared/framed-stream.js';
+import { frameStream } from '#services/shared/framed-stream.js';
 import type { Handlers, Reply } from '../handler.js';
 
 /**
@@ -57,7 +57,7 @@ export async function jobReply({ status, resultBytes }: JobView): Promise<Reply>
   const { length } = resultBytes;
   const result = await resultBytes.open();
   if (length === null) return { stream: between(before, result, after) };
-  return { stream: framedStream(result, { before, after }), length: before.length + length + after.length };
+  return { stream: frameStream(result, { before, after }), length: before.length + length + after.length };
 }
 
 function between(head: Uint8Array, middle: ReadableStream<Uint8Array>, tail: Uint8Array): ReadableStream<Uint8Array> {

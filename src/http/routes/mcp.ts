@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { once } from '#base/once.js';
-import { currentSpan, traceParentOf } from '#base/tracing/spans.js';
+import { findCurrentSpan, traceParentOf } from '#base/tracing/spans.js';
 import { DEFAULT_TOOLSETS, TOOLSETS, type mcpRoutes } from '#contract/mcp.js';
 import type { OpenApiDocument } from '#contract/openapi.js';
 import type { Route } from '#contract/route.js';
@@ -126,7 +126,7 @@ function clientOf(
   answerFor: McpSources['answerFor'],
 ): McpClient {
   const names: readonly string[] = query.tools ?? DEFAULT_TOOLSETS;
-  const span = currentSpan();
+  const span = findCurrentSpan();
   const traceParent = span === undefined ? header('traceparent') : traceParentOf(span);
   const requestId = header('x-request-id');
   const inherited = {

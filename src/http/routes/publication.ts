@@ -3,7 +3,7 @@ import type { publicationRoutes } from '#contract/publication.js';
 import type { Bundles } from '#services/publication/bundles.js';
 import type { Publications } from '#services/publication/publications.js';
 import type { Handlers } from '../handler.js';
-import { logLines, logObject } from '../log-stream.js';
+import { logLines, streamLogObject } from '../log-stream.js';
 
 export function publicationHandlers(publications: Publications, bundles: Bundles): Handlers<typeof publicationRoutes> {
   return {
@@ -14,7 +14,7 @@ export function publicationHandlers(publications: Publications, bundles: Bundles
       const batches = await publications.entries(params.index_id, query);
       return media === LOG_MEDIA
         ? { stream: logLines(batches), type: LOG_MEDIA }
-        : { stream: logObject(batches), type: 'application/json; charset=utf-8' };
+        : { stream: streamLogObject(batches), type: 'application/json; charset=utf-8' };
     },
     async getPublishedBundle({ params, authorship, signal }) {
       const { parts, length } = await bundles.of(params.index_id, { by: authorship(), signal });

@@ -1,12 +1,12 @@
 import type { replayRoutes } from '#contract/replays.js';
 import type { Replays } from '#services/runs/replays.js';
-import { askedRun } from '../asked-run.js';
+import { readAskedRun } from '../asked-run.js';
 import type { Handlers } from '../handler.js';
 
 export function replayHandlers(replays: Replays): Handlers<typeof replayRoutes> {
   return {
     async replayRun({ params, query, body, origin }) {
-      const run = askedRun({ params, query });
+      const run = readAskedRun({ params, query });
       await replays.assertRun(run);
       body(); // has no members; one that has some is refused
       const status = await replays.replay(run, origin);

@@ -1,5 +1,6 @@
 import type { reportRoutes } from '#contract/reports.js';
-import type { Reports, StoredTemplate } from '#services/reports/reports.js';
+import type { StoredTemplate } from '#services/reports/report-templates.js';
+import type { Reports } from '#services/reports/reports.js';
 import type { Handlers, Reply } from '../handler.js';
 import type { Removals } from '../removals.js';
 

@@ -5,7 +5,7 @@ import { EXPORT_FORMATS, type ExportFormat } from '#domain/exports/formats.js';
 import { refuseWithFindings } from '#domain/refusals/refusal.js';
 import type { RunViews } from '#services/runs/run-views.js';
 import type { Handler, Handlers } from '../handler.js';
-import { askedRun, type RunParameters } from '../asked-run.js';
+import { readAskedRun, type RunParameters } from '../asked-run.js';
 import { contentTypeOf, exportFormat } from '../export-format.js';
 
 type Summaries = Pick<typeof API, 'listSummaries'>;
@@ -28,7 +28,7 @@ function viewHandler({ view, success }: ViewRoute, views: RunViews): Handler<Vie
     const query: Readonly<Record<string, unknown>> = { ...parameters, ...params };
     const format = media === '' ? 'json' : exportFormat(media);
     assertFile(query.table as string | undefined, format, success.media);
-    const question = { terms: view, name: askedRun(runParameters), query, format, body };
+    const question = { terms: view, name: readAskedRun(runParameters), query, format, body };
     const { bytes, etag } = await views.show(question, signal);
     if (format === 'json') return { bytes, etag };
     const name = [runParameters.params.index_id, view.name, ...(query.table === undefined ? [] : [query.table])].join(

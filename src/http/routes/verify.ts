@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { routes } from '#contract/route.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import type { Handlers } from '../handler.js';
-import { codedReply, type ConsoleFile } from './console.js';
+import { replyEncoded, type ConsoleFile } from './console.js';
 
 /** Returns a file of the page `/verify`; undefined if it does not exist or the engine has not been built. */
 export type VerifyFiles = (name: string) => ConsoleFile | undefined;
@@ -51,14 +51,14 @@ const PAGE = 'index.html';
 const WORKER = 'worker.js';
 
 export function verifyHandlers(files: VerifyFiles): Handlers<typeof verifyRoutes> {
-  function fileReply(name: string, request: Parameters<typeof codedReply>[1]) {
+  function fileReply(name: string, request: Parameters<typeof replyEncoded>[1]) {
     const file = files(name);
     if (file === undefined)
       throw new Refusal(
         'ROUTE_NOT_FOUND',
         `The page /verify has no file ${name}, or has not been built: \`npm run build\`.`,
       );
-    const reply = codedReply(file, request);
+    const reply = replyEncoded(file, request);
     const policy = name === WORKER ? WORKER_POLICY : VERIFY_POLICY;
     return {
       ...reply,

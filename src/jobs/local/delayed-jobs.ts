@@ -8,9 +8,14 @@ import type { Lines } from './lines.js';
 export interface DelayedJobs {
   /** Puts a job first in line, once it may start. */
   queueAgain(job: LiveJob, event: LifeEvent): void;
+  /** Puts a job first in line a moment after its start could not be written (a full disk). */
+  startAgain(job: LiveJob): void;
   /** Puts a job of the previous process in line, once it may start. */
   restore(job: LiveJob): void;
 }
+
+/** Delay before a failed start is retried. */
+const START_AGAIN_MS = 1000;
 
 export interface DelayedJobsDependencies {
   readonly clock: Clock;
@@ -35,6 +40,7 @@ export function createDelayedJobs({ clock, lines, live, onWork }: DelayedJobsDep
       if (delayMs === 0) lines.addFirst(identity);
       else waitFor(identity, life, delayMs);
     },
+    startAgain: ({ identity, life }) => waitFor(identity, life, START_AGAIN_MS),
     restore({ identity, life }) {
       const delayMs = life.not_before === null ? 0 : Date.parse(life.not_before) - clock.now();
       if (delayMs <= 0) lines.add(identity);

@@ -24,7 +24,7 @@ import { createPendingSubmissions } from './pending-submissions.js';
 import { createDelayedJobs } from './delayed-jobs.js';
 import { createAcceptance } from './acceptance.js';
 import { createJobTable, type LiveJob } from './job-table.js';
-import { createLeases } from './leases.js';
+import { createLeases, type Leases } from './leases.js';
 import { createLines } from './lines.js';
 
 export interface LocalQueueDependencies {
@@ -40,7 +40,10 @@ export interface LocalQueueDependencies {
   readonly paused?: Pick<PausedKinds, 'has' | 'onResumed'> | undefined;
 }
 
-/** Interval between checks of leases, and delay before a failed start is retried. */
+/** Reason for the loss of jobs that ran when the previous process ended. */
+const ENDED_CAUSE = 'the service ended while the job ran';
+
+/** Interval between checks of leases. */
 const TICK_MS = 1000;
 
 /** Creates the queue of one process on its documents: the order of waiting jobs is in memory, every state on disk. */
@@ -52,12 +55,11 @@ export function createLocalQueue(dependencies: LocalQueueDependencies): JobQueue
   const table = createJobTable({ store, clock, ...limits, log, progressOf, onChange: follow });
   let node: Node | undefined;
   let isDraining = false;
-  let isTicking = false;
-
   const delayed = createDelayedJobs({ clock, lines, live: table.live, onWork: () => node?.onWork() });
   const onWork = (): void => node?.onWork();
   const accept = createAcceptance({ table, coming, lines, limits, isDraining: () => isDraining, onWork });
   const timestamp = (): string => formatTimestamp(clock.now());
+  const watch = createLeaseWatch({ clock, leases, leaseMs: limits.leaseMs, expire });
 
   function progressOf(job: LiveJob) {
     const lease = leases.of(job);
@@ -69,7 +71,7 @@ export function createLocalQueue(dependencies: LocalQueueDependencies): JobQueue
     const { status } = job.life;
     if (status === 'running') {
       leases.grant(job, clock.monotonicMs());
-      keepTicking();
+      watch();
     } else if (before === 'pending') lines.remove(job.identity);
     else leases.end(job, event.type === 'cancel' || event.type === 'crash' || event.type === 'lose');
     if (before === 'running' && status === 'pending') delayed.queueAgain(job, event);
@@ -91,13 +93,10 @@ export function createLocalQueue(dependencies: LocalQueueDependencies): JobQueue
     paused?.onResumed(onWork);
     const lost = left.filter(({ life }) => life.status === 'running');
     for (const job of left) if (job.life.status === 'pending') delayed.restore(job);
-    const cause = 'the service ended while the job ran';
+    const end = (job: LiveJob) =>
+      ({ type: 'lose', attempt: job.life.attempt, cause: ENDED_CAUSE, at: timestamp() }) as const;
     // Each goes to the front of its line, so the oldest goes last.
-    await Promise.all(
-      lost
-        .reverse()
-        .map((job) => table.transition(job, { type: 'lose', attempt: job.life.attempt, cause, at: timestamp() })),
-    );
+    await Promise.all(lost.reverse().map((job) => table.transition(job, end(job))));
     return lost.length;
   }
 
@@ -113,16 +112,11 @@ export function createLocalQueue(dependencies: LocalQueueDependencies): JobQueue
     return { lease, job: job.identity, input: await table.input(lease.jobId) };
   }
 
-  /** Writes the start of a job. After a failure (a full disk) the job is first in line again from the next tick. */
   async function start(job: LiveJob) {
     try {
       return await table.transition(job, { type: 'start', at: timestamp() });
     } catch (thrown) {
-      clock.after(TICK_MS, () => {
-        if (job.life.status !== 'pending') return;
-        lines.addFirst(job.identity);
-        node?.onWork();
-      });
+      delayed.startAgain(job);
       throw thrown;
     }
   }
@@ -144,29 +138,16 @@ export function createLocalQueue(dependencies: LocalQueueDependencies): JobQueue
     const job = heldJob(lease);
     if (job === undefined) return false;
     const effect = ending.type === 'succeed' ? ending.effect : undefined;
-    const event = eventOf(ending, lease.attempt, timestamp());
-    return typeof (await table.transition(job, event, effect)) !== 'string';
-  }
-
-  function keepTicking(): void {
-    if (isTicking) return;
-    isTicking = true;
-    clock.after(TICK_MS, () => {
-      isTicking = false;
-      for (const lease of leases.silentSince(clock.monotonicMs() - limits.leaseMs)) expire(lease);
-      if (leases.count > 0) keepTicking();
-    });
+    return typeof (await table.transition(job, eventOf(ending, lease.attempt, timestamp()), effect)) !== 'string';
   }
 
   function expire(lease: Lease): void {
     const job = heldJob(lease);
     if (job === undefined || table.isSettling(job)) return;
-    const silence = `no heartbeat for ${limits.leaseMs / 1000} seconds`;
-    table
-      .transition(job, eventOf({ type: 'lose', cause: silence }, lease.attempt, timestamp()))
-      .catch((thrown: unknown) => {
-        log.error({ ...logFields(job.identity), err: thrown }, 'a change of the job could not be written');
-      });
+    const cause = `no heartbeat for ${limits.leaseMs / 1000} seconds`;
+    complete(lease, { type: 'lose', cause }).catch((thrown: unknown) => {
+      log.error({ ...logFields(job.identity), err: thrown }, 'a change of the job could not be written');
+    });
   }
 
   return {
@@ -180,15 +161,40 @@ export function createLocalQueue(dependencies: LocalQueueDependencies): JobQueue
     drain: () => void (isDraining = true),
     close: coming.settled,
     ...table.reader,
-    async lanes() {
-      const loads = await table.reader.lanes();
-      const own = placesByClass(places, limits.jobBytesMax);
-      const of = (name: JobClass): LaneLoad => {
-        const { waiting, running, oldestSeconds } = loads[name];
-        return { waiting, running, oldestSeconds, places: own[name] };
-      };
-      return { heavy: of('heavy'), huge: of('huge'), light: of('light') };
-    },
+    lanes: async () => loadsOf(await table.reader.lanes(), placesByClass(places, limits.jobBytesMax)),
     isLive: async (jobId) => table.live(jobId) !== undefined || coming.find(jobId) !== undefined,
   };
+}
+
+interface LeaseWatch {
+  readonly clock: Clock;
+  readonly leases: Leases;
+  readonly leaseMs: number;
+  readonly expire: (lease: Lease) => void;
+}
+
+/** Returns a function that starts to check the leases, as long as there are any. */
+function createLeaseWatch({ clock, leases, leaseMs, expire }: LeaseWatch): () => void {
+  let isTicking = false;
+  return function watch() {
+    if (isTicking) return;
+    isTicking = true;
+    clock.after(TICK_MS, () => {
+      isTicking = false;
+      for (const lease of leases.silentSince(clock.monotonicMs() - leaseMs)) expire(lease);
+      if (leases.count > 0) watch();
+    });
+  };
+}
+
+/** Adds the places of this process to the loads of its lanes. */
+function loadsOf(
+  loads: Readonly<Record<JobClass, Omit<LaneLoad, 'places'>>>,
+  own: Readonly<Record<JobClass, number>>,
+): Readonly<Record<JobClass, LaneLoad>> {
+  const of = (name: JobClass): LaneLoad => {
+    const { waiting, running, oldestSeconds } = loads[name];
+    return { waiting, running, oldestSeconds, places: own[name] };
+  };
+  return { heavy: of('heavy'), huge: of('huge'), light: of('light') };
 }

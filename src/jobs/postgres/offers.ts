@@ -19,7 +19,7 @@ export interface Offers {
   next(order: ClaimOrder, start: Start): Promise<ReservedJob | undefined>;
   /** Runs the follow-up of a start. If it fails, no node runs the job, and the start is undone. */
   orTakenBack<T>(start: Start, work: () => Promise<T>): Promise<T>;
-  /** Undoes failed or unconfirmed starts: their jobs wait again, which does not count as a crash. */
+  /** Undoes failed or unconfirmed starts: their jobs wait again, without counting as crashed. */
   takeBack(): Promise<void>;
   /**
    * Returns a job that was not taken. It is first in line again; or, if it waited so long that nodes without the

@@ -5,9 +5,9 @@ import type { JobStatus } from '../status.js';
 export interface Submissions {
   /** Writes a job in its turn, together with the others that wait. */
   submit(job: NewJob): Promise<JobStatus>;
-  /** Resolves when the submissions of one job are over, successful or not. */
+  /** Resolves when the submissions of one job have ended, successfully or not. */
   of(jobId: string): Promise<void>;
-  /** Resolves when all are over. */
+  /** Resolves when all have ended. */
   idle(): Promise<void>;
 }
 

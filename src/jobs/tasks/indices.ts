@@ -110,10 +110,32 @@ export interface OptimiseOutput {
   readonly figures: StudyFigures;
 }
 
-export interface EstimateRiskModelInput {
+/** Settings of an estimate, and its market. */
+export interface RiskModelSource {
   readonly market: MarketHandle;
   readonly universe: RiskUniverse;
   readonly request: RiskModelRequest;
+}
+
+export interface EstimateRiskModelInput extends RiskModelSource {
+  readonly outputs: TaskOutputs<'covariance' | 'factors'>;
+}
+
+/** Rows of the matrix of a model. */
+export interface RiskModelRowsInput extends RiskModelSource {
+  readonly parts: readonly number[];
+  readonly outputs: TaskOutputs<'rows'>;
+}
+
+/** Rows that some parts wrote: entries and sums as float64, part by part. */
+export interface ModelRowsFile {
+  readonly path: string;
+  readonly sha256: string;
+  readonly parts: readonly number[];
+}
+
+export interface SumRiskModelInput extends RiskModelSource {
+  readonly files: readonly ModelRowsFile[];
   readonly outputs: TaskOutputs<'covariance' | 'factors'>;
 }
 

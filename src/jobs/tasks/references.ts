@@ -1,33 +1,36 @@
 import type { FullRunReason } from '#domain/documents/full-run-reasons.js';
-import type { MarketHandle, MarketIdentity } from '#domain/market/handle.js';
-import type {
-  EstimateRiskModelInput,
-  FactorFile,
-  ModelFile,
-  OptimiseInput,
-  RiskUniverse,
-  ValidateRiskModelInput,
-} from './indices.js';
-import type { KnownFiles, WithOutputNames } from './files.js';
-import type { AccountBacktestInput, AccountsFile, BatchPartInput, SumBatchInput } from './personal.js';
+import type { MarketIdentity } from '#domain/market/handle.js';
+import type { FactorFile, ModelFile, RiskUniverse, ValidateRiskModelInput } from './indices.js';
+import type { KnownFiles, OutputNames, TaskOutputs } from './files.js';
 import type { RenderedRun, RenderInput } from './outputs.js';
-import type {
-  BacktestInput,
-  OutcomesFile,
-  ReplayInput,
-  RowsFile,
-  SimulatePartInput,
-  SumRowsInput,
-  SumSimulationInput,
-  SumSweepInput,
-  SweepPartInput,
-  TalliesFile,
-} from './runs.js';
+import type { BacktestInput } from './runs.js';
 
 /**
  * Inputs of job tasks as a node receives them: plain JSON that names artifacts and markets instead of containing them.
  * `resolve-task.ts` replaces the names by the node's resources.
  */
+
+/**
+ * The order of a task with this input: six fields name a market or files, `outputs` contains names, and every other
+ * field is the same. An input with other files needs its own order, and a resolver.
+ */
+export type OrderOf<I> = { readonly [K in keyof I]: NamedField<K, I[K]> };
+
+type NamedField<K, V> =
+  V extends TaskOutputs<infer F> ? OutputNames<F> : K extends keyof NamedFields<V> ? NamedFields<V>[K] : V;
+
+interface NamedFields<V> {
+  readonly market: V extends null ? null : MarketIdentity;
+  readonly columns: ArtifactReference;
+  /** Stored risk models. */
+  readonly models: ModelReferences;
+  /** Earlier contents, for decisions that use data as it was known. */
+  readonly known: KnownReferences;
+  /** Securities of a risk model. */
+  readonly universe: V extends RiskUniverse ? OrderOf<V> : V;
+  /** Outputs of parts. */
+  readonly files: V extends readonly (infer F)[] ? readonly (Omit<F, 'path'> & ArtifactReference)[] : V;
+}
 
 /** An artifact by its name. */
 export interface ArtifactReference {
@@ -39,66 +42,21 @@ export interface ArtifactReference {
 /** An artifact by its name and its required hash. */
 export type HashedReference = ArtifactReference & { readonly sha256: string };
 
-/** An input that names its market by identity, and its outputs. */
-export type OnMarket<I> = WithOutputNames<{
-  readonly [K in keyof I]: K extends 'market'
-    ? I[K] extends MarketHandle
-      ? MarketIdentity
-      : MarketIdentity | null
-    : I[K];
-}>;
-
-/** An input that names some of its files. */
-export type OnArtifacts<I, F extends keyof I> = {
-  readonly [K in keyof I]: K extends F ? ArtifactReference : I[K];
-};
-
 /** Stored risk models by the names of their files. */
 export type ModelReferences = Readonly<Record<string, ModelReference>>;
 
 export type ModelReference = Omit<ModelFile, 'path' | 'factors'> &
   ArtifactReference & { readonly factors?: Omit<FactorFile, 'path'> & ArtifactReference };
 
-/** An order of a task that may use stored risk models. */
-export interface WithModels {
-  readonly models?: ModelReferences;
-}
-
 /** Changes back to earlier contents by the names of their files. */
 export interface KnownReferences extends Omit<KnownFiles, 'earlier'> {
   readonly earlier: readonly (Omit<KnownFiles['earlier'][number], 'path'> & ArtifactReference)[];
 }
 
-/** An order of a task whose decisions may use data as it was known. */
-export interface WithKnown {
-  readonly known?: KnownReferences;
-}
-
-export type OptimiseOrder = OnMarket<Omit<OptimiseInput, 'models'>> & WithModels;
-
-export type SweepPartOrder = OnMarket<Omit<SweepPartInput, 'models' | 'known'>> & WithModels & WithKnown;
-
-export type SumSweepOrder = OnMarket<Omit<SumSweepInput, 'files'>> & {
-  readonly files: readonly (Omit<OutcomesFile, 'path'> & ArtifactReference)[];
+export type BacktestOrder = OrderOf<Omit<BacktestInput, 'stored' | 'checkedFiles'>> & {
+  /** Stored run to extend if the result is the same, or the reason why there is none. */
+  readonly stored?: StoredRunReferences | FullRunReason | null;
 };
-
-export type AccountBacktestOrder = OnMarket<Omit<AccountBacktestInput, 'models'>> & WithModels;
-
-export type BatchPartOrder = OnMarket<Omit<BatchPartInput, 'models'>> & WithModels;
-
-export type SumBatchOrder = OnMarket<Omit<SumBatchInput, 'models' | 'files'>> &
-  WithModels & { readonly files: readonly (Omit<AccountsFile, 'path'> & ArtifactReference)[] };
-
-export type SumRowsOrder = WithOutputNames<Omit<SumRowsInput, 'files'>> & {
-  readonly files: readonly (Omit<RowsFile, 'path'> & ArtifactReference)[];
-};
-
-export type BacktestOrder = OnMarket<Omit<BacktestInput, 'stored' | 'models' | 'known' | 'checkedFiles'>> &
-  WithModels &
-  WithKnown & {
-    /** Stored run to extend if the result is the same, or the reason why there is none. */
-    readonly stored?: StoredRunReferences | FullRunReason | null;
-  };
 
 /** Files of a stored run that can be extended; see `ResumableRun`. */
 export interface StoredRunReferences {
@@ -108,33 +66,14 @@ export interface StoredRunReferences {
   readonly fileNames: readonly string[];
 }
 
-export type ReplayOrder = OnMarket<Omit<ReplayInput, 'columns' | 'models' | 'known'>> &
-  WithModels &
-  WithKnown & {
-    /** Columns of the stored run. */
-    readonly columns: ArtifactReference;
-  };
+export type RiskUniverseOrder = OrderOf<RiskUniverse>;
 
-export type SimulatePartOrder = OnMarket<OnArtifacts<SimulatePartInput, 'columns'>>;
-
-export type SumSimulationOrder = OnMarket<OnArtifacts<Omit<SumSimulationInput, 'files'>, 'columns'>> & {
-  readonly files: readonly (Omit<TalliesFile, 'path'> & ArtifactReference)[];
+export type ValidateRiskModelOrder = OrderOf<Omit<ValidateRiskModelInput, 'run'>> & {
+  readonly run: OrderOf<NonNullable<ValidateRiskModelInput['run']>> | null;
 };
 
-export type RiskUniverseOrder =
-  | Extract<RiskUniverse, { readonly kind: 'names' }>
-  | OnArtifacts<Extract<RiskUniverse, { readonly kind: 'run' }>, 'columns'>;
-
-export type EstimateRiskModelOrder = OnMarket<Omit<EstimateRiskModelInput, 'universe'>> & {
-  readonly universe: RiskUniverseOrder;
-};
-
-export type ValidateRiskModelOrder = OnMarket<Omit<ValidateRiskModelInput, 'run'>> & {
-  readonly run: OnArtifacts<NonNullable<ValidateRiskModelInput['run']>, 'columns'> | null;
-};
-
-export type RenderedRunOrder = OnMarket<OnArtifacts<Omit<RenderedRun, 'overview'>, 'columns'>> & {
+export type RenderedRunOrder = OrderOf<Omit<RenderedRun, 'overview'>> & {
   readonly overview: { readonly plan: HashedReference } | { readonly stored: HashedReference };
 };
 
-export type RenderOrder = WithOutputNames<Omit<RenderInput, 'runs'>> & { readonly runs: readonly RenderedRunOrder[] };
+export type RenderOrder = OrderOf<Omit<RenderInput, 'runs'>> & { readonly runs: readonly RenderedRunOrder[] };

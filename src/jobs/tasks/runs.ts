@@ -242,7 +242,7 @@ export interface PublicationBundleInput {
   readonly market: MarketHandle;
   readonly plan: BacktestPlan;
   readonly models?: ModelFiles;
-  /** Of a plan whose decisions are made on what was known. */
+  /** Earlier contents, for a plan whose decisions use data as known then. */
   readonly known?: KnownFiles;
   /** Log entries in order. */
   readonly entries: readonly PublicationEntry[];

@@ -1,10 +1,10 @@
 import { dayFrom } from '#domain/time/days.js';
-import { keptFloats } from '#base/memory/kept-memory.js';
+import { allocateKeptFloats } from '#base/memory/kept-memory.js';
 import { ACTION_KINDS, type Adjustment, type CorporateAction } from '#domain/market/market-data.js';
-import { firstAtLeast, lastAtMost } from '#domain/numbers/search.js';
+import { findFirstAtLeast, findLastAtMost } from '#domain/numbers/search.js';
 import { compareActions } from '../content/action-rows.js';
 import type { MarketContent } from '../content/market-content.js';
-import { withoutEmptyLines } from '../panels/panels.js';
+import { removeEmptyLines } from '../panels/panels.js';
 import type { ActionRow, Repair } from './doubt.js';
 
 /** Returns the content with repairs applied in the given order. The content itself is not changed. */
@@ -52,7 +52,7 @@ export function applyRepairs(content: MarketContent, repairs: readonly Repair[])
   }
   return {
     ...content,
-    ...withoutEmptyLines({ identifiers: content.identifiers, dates: content.dates, fields }),
+    ...removeEmptyLines({ identifiers: content.identifiers, dates: content.dates, fields }),
     actions: actions.sort(compareActions),
   };
 }
@@ -94,7 +94,7 @@ function holdsValues(content: MarketContent, repair: CellRepair): boolean {
 }
 
 function copyValues(panel: Float64Array): Float64Array {
-  const copy = keptFloats(panel.length);
+  const copy = allocateKeptFloats(panel.length);
   copy.set(panel);
   return copy;
 }
@@ -108,11 +108,11 @@ function overCells(
   fields: ReadonlyMap<string, Float64Array>,
 ): void {
   const position = identifiers.indexOf(identifier);
-  const last = lastAtMost(dates, dayFrom(to));
+  const last = findLastAtMost(dates, dayFrom(to));
   for (const name of columns) {
     const panel = fields.get(name);
     if (panel === undefined || position < 0) continue;
-    for (let t = firstAtLeast(dates, dayFrom(from)); t <= last; t++) {
+    for (let t = findFirstAtLeast(dates, dayFrom(from)); t <= last; t++) {
       const cell = t * identifiers.length + position;
       if (!Number.isNaN(panel[cell])) visit(panel, cell);
     }

@@ -2,11 +2,11 @@ import { compareText } from '#domain/refusals/findings.js';
 import type { Adjustment } from '#domain/market/market-data.js';
 import type { MarketContent } from '../content/market-content.js';
 import type { Doubt } from './doubt.js';
-import { doubtfulBars } from './doubtful-bars.js';
-import { doubtfulDividends } from './doubtful-dividends.js';
-import { doubtfulPrices } from './doubtful-prices.js';
-import { doubtfulRates } from './doubtful-rates.js';
-import { doubtfulTerms } from './doubtful-terms.js';
+import { findDoubtfulBars } from './doubtful-bars.js';
+import { findDoubtfulDividends } from './doubtful-dividends.js';
+import { findDoubtfulPrices } from './doubtful-prices.js';
+import { findDoubtfulRates } from './doubtful-rates.js';
+import { findDoubtfulTerms } from './doubtful-terms.js';
 import { changesContent } from './apply-repairs.js';
 import { marketLevel } from './market-level.js';
 import { nameHistories } from './name-history.js';
@@ -42,12 +42,12 @@ export function auditMarket(
   };
   const doubts: Doubt[] = [];
   for (const history of nameHistories(content, adjustment)) {
-    doubts.push(...doubtfulPrices(history, held, panels), ...doubtfulBars(history, content));
+    doubts.push(...findDoubtfulPrices(history, held, panels), ...findDoubtfulBars(history, content));
     // A price that includes reinvested dividends does not fall on ex-dates, so it does not show the size of dividends.
-    if (adjustment !== 'total') doubts.push(...doubtfulDividends(history, content));
+    if (adjustment !== 'total') doubts.push(...findDoubtfulDividends(history, content));
     if (history.position % 32 === 0) onProgress(history.position / content.identifiers.length);
   }
-  doubts.push(...doubtfulRates(content), ...doubtfulTerms(content, adjustment));
+  doubts.push(...findDoubtfulRates(content), ...findDoubtfulTerms(content, adjustment));
   const strongest =
     doubts.length <= DOUBTS_MAX ? doubts : doubts.toSorted((a, b) => b.confidence - a.confidence).slice(0, DOUBTS_MAX);
   const offered = strongest.map((doubt) =>

@@ -47,7 +47,7 @@ export interface Doubt {
   readonly kind: DoubtKind;
   readonly identifier: string;
   readonly date: string;
-  /** How sure the finding is, 0 to 1. */
+  /** Confidence in the finding, 0 to 1. */
   readonly confidence: number;
   readonly message: string;
   /** Figures that support the warning. */

@@ -7,7 +7,7 @@ import type { Doubt } from './doubt.js';
 const STALE_BARS = 10;
 
 /** Finds bars that are repeated, are constant at the end of a history, or have volume but no price. */
-export function* doubtfulBars(history: NameHistory, content: MarketContent): Generator<Doubt> {
+export function* findDoubtfulBars(history: NameHistory, content: MarketContent): Generator<Doubt> {
   yield* repeatedBars(history, content);
   yield* staleTail(history, content);
   yield* volumeWithoutTrade(history, content);
@@ -32,7 +32,7 @@ function* repeatedBars(
       identifier,
       date,
       confidence: 0.9,
-      message: `The bar is that of ${formatDay(days[b - 1]!)} again, its volume of ${volume[now]} included.`,
+      message: `The bar repeats that of ${formatDay(days[b - 1]!)}, including its volume of ${volume[now]}.`,
       evidence: { volume: volume[now]!, same_as: formatDay(days[b - 1]!) },
       repair: { kind: 'remove_values', identifier, from: date, to: date, columns: [...fields.keys()] },
     };
@@ -58,7 +58,7 @@ function* staleTail(history: NameHistory, { fields, identifiers }: MarketContent
     identifier,
     date,
     confidence: 0.8,
-    message: `The last ${count} bars all close at ${close[first]}: the name has probably left the market.`,
+    message: `The last ${count} bars all close at ${close[first]}: the security has probably left the market.`,
     evidence: { bars: count, close: close[first]! },
     repair:
       first + 1 < close.length
@@ -89,7 +89,7 @@ function* volumeWithoutTrade(
       identifier,
       date,
       confidence: 0.6,
-      message: `${volume[cell]} shares were traded but there is no CLOSE.`,
+      message: `${volume[cell]} shares were traded but there is no close.`,
       evidence: { volume: volume[cell]! },
       repair: null,
     };

@@ -5,7 +5,7 @@ import type { MarketContent } from '../content/market-content.js';
 import type { ActionRow, Doubt, Repair } from './doubt.js';
 import type { NameHistory } from './name-history.js';
 import { logStudent } from './split-odds.js';
-import { upperMedian } from '#domain/numbers/order-statistics.js';
+import { findUpperMedian } from '#domain/numbers/order-statistics.js';
 
 /** Columns in which vendors give a price adjusted for dividends. */
 const ADJUSTED = ['ADJ_CLOSE', 'Adj Close', 'ADJUSTED_CLOSE'];
@@ -53,7 +53,7 @@ interface Payment {
 /**
  * Finds dividends whose size contradicts the price, that are reported twice, or that the vendor's adjusted price omits.
  */
-export function* doubtfulDividends(history: NameHistory, content: MarketContent): Generator<Doubt> {
+export function* findDoubtfulDividends(history: NameHistory, content: MarketContent): Generator<Doubt> {
   const payments = paymentsOf(history);
   const doubted = new Set<Payment>();
   for (const doubt of [...sizes(history, payments, doubted), ...duplicates(payments, doubted)]) yield doubt;
@@ -70,7 +70,7 @@ function paymentsOf({ close, returns, sigma, actions }: NameHistory): Payment[] 
           bar > 0 &&
           bar < close.length,
       )
-      // The price before is put on the share basis of the day, as the amount is.
+      // The previous price is on the share basis of the day, like the amount.
       .map(({ action, bar }) => ({
         action,
         bar,
@@ -100,7 +100,7 @@ const isDenied = ({ yield: share, move, sigma }: Payment) =>
   move + share > (share > YIELD_LARGE ? SIGMAS_MISSED_LARGE : SIGMAS_MISSED) * sigma &&
   move > -share / 2;
 
-/** Finds a dividend whose size contradicts the price, unless the security paid as much at other times. */
+/** Finds a dividend whose size contradicts the price, unless the security paid the same amount at other times. */
 function deniedSize(payment: Payment, payments: readonly Payment[], denied: ReadonlySet<Payment>): Doubt | undefined {
   const { action, yield: share, move } = payment;
   const others = neighboursOf(payment, payments).filter((other) => !denied.has(other));
@@ -109,7 +109,7 @@ function deniedSize(payment: Payment, payments: readonly Payment[], denied: Read
   const isHundredfold =
     others.length === 0
       ? share / 100 >= YIELD_LEAST && share / 100 < YIELD_MOST
-      : isWithin(share / 100 / upperMedian(others.map((other) => other.yield)), ALIKE_HUNDREDFOLD);
+      : isWithin(share / 100 / findUpperMedian(others.map((other) => other.yield)), ALIKE_HUNDREDFOLD);
   return size(
     payment,
     isHundredfold ? action.value / 100 : null,
@@ -131,7 +131,7 @@ function oldBasisSize(history: NameHistory, payment: Payment, payments: readonly
       Math.abs(other.action.value - 1) > 0.2,
   )?.action;
   if (split === undefined || payments.length < 2) return undefined;
-  const usualShare = upperMedian(payments.map((other) => other.yield));
+  const usualShare = findUpperMedian(payments.map((other) => other.yield));
   const isOldBasis = isNear(share / split.value, usualShare, 0.35) && !isNear(share, usualShare, 0.6);
   if (!isOldBasis || equalsNeighbour(payment, payments) || logOdds(payment, 1 / split.value) < -LOG_ODDS_CLEAR)
     return undefined;
@@ -156,8 +156,8 @@ function smallSize(payment: Payment, payments: readonly Payment[], hundredfold: 
     );
   const neighbours = neighboursOf(payment, payments);
   if (neighbours.length === 0 || equalsNeighbour(payment, payments)) return undefined;
-  const usual = upperMedian(neighbours.map((other) => other.action.value));
-  const usualShare = upperMedian(neighbours.map((other) => other.yield));
+  const usual = findUpperMedian(neighbours.map((other) => other.action.value));
+  const usualShare = findUpperMedian(neighbours.map((other) => other.yield));
   const isHundredth =
     isNear(usual / action.value, 100, HUNDREDTH_TOLERANCE) && isWithin(usualShare / share / 100, ALIKE);
   if (!isHundredth || logOdds(payment, 100) < -LOG_ODDS_CLEAR) return undefined;
@@ -207,7 +207,7 @@ function* duplicates(payments: readonly Payment[], doubted: ReadonlySet<Payment>
     if (!isNear(second.action.value / first.action.value, 1, DUPLICATE_TOLERANCE)) continue;
     // Some securities pay every week. If the price fell twice, both dividends were paid.
     const others = gaps.filter((_, j) => j > 0 && j !== i);
-    const isUsual = others.length > 1 && gaps[i]! > 0 && 2 * gaps[i]! > upperMedian(others);
+    const isUsual = others.length > 1 && gaps[i]! > 0 && 2 * gaps[i]! > findUpperMedian(others);
     if (isUsual || [first, second].every((payment) => logOdds(payment, 0) < -LOG_ODDS_CLEAR)) continue;
     // Keeps the dividend on whose date the price fell by the expected amount.
     const misses = [first, second].map(({ move, yield: share }) => Math.abs(move + share));
@@ -216,7 +216,7 @@ function* duplicates(payments: readonly Payment[], doubted: ReadonlySet<Payment>
     yield {
       ...about(wrong, 'dividend_duplicate'),
       confidence: 0.8,
-      message: `A dividend of ${other.action.value} trades ex on ${formatDay(other.action.exDay)}, ${Math.abs(second.action.exDay - first.action.exDay)} days away; the price fell by ${percent(-other.move)} then and by ${percent(-wrong.move)} on this day.`,
+      message: `A dividend of ${other.action.value} has its ex-date on ${formatDay(other.action.exDay)}, ${Math.abs(second.action.exDay - first.action.exDay)} days apart; the price fell by ${percent(-other.move)} then and by ${percent(-wrong.move)} on this day.`,
       evidence: {
         amount: wrong.action.value,
         move: wrong.move,
@@ -288,7 +288,7 @@ export function rowOf({ identifier, type, value, exDay }: CorporateAction): Acti
   return { identifier, type, value, ex_date: formatDay(exDay) };
 }
 
-/** One of the last decimal that the vendor writes. */
+/** Returns one unit of the last decimal that the vendor writes. */
 function lastDigit(values: Iterable<number>): number {
   let decimals = 0;
   for (const value of values) decimals = Math.max(decimals, decimalsOf(value));
@@ -303,5 +303,5 @@ function decimalsOf(value: number): number {
 
 const isWithin = (ratio: number, factor: number) => Math.abs(Math.log(ratio)) <= Math.log(factor);
 const isNear = (value: number, to: number, tolerance: number) => Math.abs(value / to - 1) < tolerance;
-const percent = (share: number) => `${Math.round(share * 1e4) / 100} %`;
+const percent = (share: number) => `${Math.round(share * 1e4) / 100}%`;
 const round = (value: number) => Math.round(value * 1e4) / 1e4;

@@ -32,7 +32,11 @@ const PRICES = ['OPEN', 'HIGH', 'LOW', 'CLOSE'];
 const BAR_FIELDS = [...PRICES, 'VOLUME'];
 
 /** Finds price jumps that no action explains: prints that reverse, wrong units, missing splits. */
-export function* doubtfulPrices(history: NameHistory, held: readonly string[], panels: AuditPanels): Generator<Doubt> {
+export function* findDoubtfulPrices(
+  history: NameHistory,
+  held: readonly string[],
+  panels: AuditPanels,
+): Generator<Doubt> {
   const { close, sigma } = history;
   const columns = PRICES.filter((name) => held.includes(name));
   const growths = explainedGrowths(history, panels);
@@ -106,7 +110,7 @@ function print(history: NameHistory, b: number, back: number, held: readonly str
     identifier,
     date,
     confidence: factor === undefined ? 0.7 : 0.95,
-    message: `CLOSE goes from ${close[b - 1]} to ${close[b]} and is back at ${close[back]} on ${dayText(history, back)}.`,
+    message: `The close goes from ${round(close[b - 1]!)} to ${round(close[b]!)} and returns to ${round(close[back]!)} on ${dayText(history, back)}.`,
     evidence: {
       before: close[b - 1]!,
       close: close[b]!,
@@ -177,7 +181,7 @@ function claim(
       ? `and its action says ${formatDay(elsewhere.action.exDay)}`
       : recordedRatio(history, b) === undefined
         ? 'and no action explains it'
-        : `on top of that of ${recordedRatio(history, b)!.value} in the actions`;
+        : `in addition to the split of ${recordedRatio(history, b)!.value} in the actions`;
   const certainty = Math.abs(distance) <= RATIO_TOLERANCE ? 0.99 : CONFIDENCE_AWAY;
   return {
     id: `missed_split ${identifier} ${date}`,
@@ -185,7 +189,7 @@ function claim(
     identifier,
     date,
     confidence: Math.floor(Math.min(probability, certainty) * 100) / 100,
-    message: `CLOSE goes from ${close[b - 1]} to ${close[b]}, which is a split of ${round(ratio)} and ${percent(Math.expm1(distance))} besides the market, ${why}.`,
+    message: `The close goes from ${round(close[b - 1]!)} to ${round(close[b]!)}: a split of ${round(ratio)} and a return of ${percent(Math.expm1(distance))} relative to the market, ${why}.`,
     evidence: {
       before: close[b - 1]!,
       close: close[b]!,
@@ -257,13 +261,13 @@ function jump(history: NameHistory, b: number, growth: number): Doubt {
     identifier,
     date,
     confidence: 0.4,
-    message: `CLOSE goes from ${close[b - 1]} to ${close[b]} ${why}, and stays there.`,
+    message: `The close goes from ${round(close[b - 1]!)} to ${round(close[b]!)} ${why}, and stays there.`,
     evidence: { before: close[b - 1]!, close: close[b]!, move: returns[b]!, usual_move: sigma[b]! },
     repair: null,
   };
 }
 
-const percent = (share: number) => `${Math.round(share * 1e4) / 100} %`;
+const percent = (share: number) => `${Math.round(share * 1e4) / 100}%`;
 const round = (value: number) => Math.round(value * 1e4) / 1e4;
 
 /** Returns the factor nearest to a ratio, if it is near enough. */
@@ -292,7 +296,7 @@ function flip(history: NameHistory, b: number, unit: number, columns: readonly s
     identifier,
     date: dayText(history, b),
     confidence: 0.9,
-    message: `CLOSE goes from ${close[b - 1]} to ${close[b]}: another unit of currency from here on.`,
+    message: `The close goes from ${round(close[b - 1]!)} to ${round(close[b]!)}: another unit of currency from here on.`,
     evidence: { before: close[b - 1]!, close: close[b]!, move: returns[b]!, unit },
     repair: {
       kind: 'scale',

@@ -3,14 +3,14 @@ import { ratesNotAboveZero } from '../content/rates-not-above-zero.js';
 import type { Doubt } from './doubt.js';
 
 /** Exchange rates of 0 or less. */
-export function doubtfulRates({ series }: MarketContent): Doubt[] {
+export function findDoubtfulRates({ series }: MarketContent): Doubt[] {
   return ratesNotAboveZero(series ?? new Map()).map(({ identifier, first: { date, value }, count }) => ({
     id: `exchange_rate ${identifier} ${date}`,
     kind: 'exchange_rate',
     identifier,
     date,
     confidence: 1,
-    message: `The exchange rate is ${value}; what needs it there is refused.`,
+    message: `The exchange rate is ${value}; computations that need it are refused.`,
     evidence: { value, days: count },
     repair: null,
   }));

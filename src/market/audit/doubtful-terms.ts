@@ -2,13 +2,13 @@ import { formatDay } from '#domain/time/days.js';
 import { ACTION_KINDS, type Adjustment } from '#domain/market/market-data.js';
 import { actionDoubts } from '../content/doubtful-actions.js';
 import type { MarketContent } from '../content/market-content.js';
-import { unknownCurrencies } from '../content/unknown-currencies.js';
+import { findUnknownCurrencies } from '../content/unknown-currencies.js';
 import type { Doubt } from './doubt.js';
 
 const BY_MOVES: ReadonlySet<string> = new Set(['cash', 'ratio']);
 
 /** Finds implausible terms of corporate actions and unknown currencies. Only their source can correct them. */
-export function doubtfulTerms(content: MarketContent, adjustment: Adjustment): Doubt[] {
+export function findDoubtfulTerms(content: MarketContent, adjustment: Adjustment): Doubt[] {
   const actions = actionDoubts(content, adjustment)
     // Price moves judge the sizes of dividends and splits.
     .filter(({ code, action: { type } }) => code !== 'ACTION_SIZE' || !BY_MOVES.has(ACTION_KINDS[type]))
@@ -17,7 +17,7 @@ export function doubtfulTerms(content: MarketContent, adjustment: Adjustment): D
       const id = `action_terms ${identifier} ${date} ${type} ${value} ${code}`;
       return { id, kind: 'action_terms', identifier, date, confidence: 0.9, message, evidence, repair: null };
     });
-  const currencies = unknownCurrencies(content).map(({ identifier, table, currency, from, message }): Doubt => {
+  const currencies = findUnknownCurrencies(content).map(({ identifier, table, currency, from, message }): Doubt => {
     const date = from ?? formatDay(content.dates[0]!);
     const id = `unknown_currency ${table} ${identifier} ${date}`;
     const evidence = { currency };

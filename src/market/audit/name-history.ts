@@ -1,6 +1,6 @@
 import { formatDay, type Day } from '#domain/time/days.js';
 import type { CorporateAction } from '#domain/market/market-data.js';
-import { firstAtLeast } from '#domain/numbers/search.js';
+import { findFirstAtLeast } from '#domain/numbers/search.js';
 import { select } from '#domain/numbers/select.js';
 import type { MarketContent } from '../content/market-content.js';
 
@@ -43,8 +43,8 @@ const MISDATED_MIN = Math.log(1.2);
 const MEDIAN_TO_DEVIATION = 1.4826;
 
 /**
- * Histories of all names with a CLOSE, one at a time.
- * @param adjustment the price basis: splits count only in prices as traded
+ * Yields the histories of all securities with a CLOSE, one at a time.
+ * @param adjustment the price basis: splits count only in unadjusted prices
  */
 export function* nameHistories(
   content: MarketContent,
@@ -75,7 +75,7 @@ export function* nameHistories(
     const days = rows.map((t) => dates[t]!);
     const close = prices.slice(0, bars);
     const placed = (actions.get(identifiers[position]!) ?? []).map((action) => ({
-      bar: firstAtLeast(days, action.exDay),
+      bar: findFirstAtLeast(days, action.exDay),
       action,
     }));
     const splits =

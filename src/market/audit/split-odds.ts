@@ -1,6 +1,6 @@
 import type { Adjustment } from '#domain/market/market-data.js';
 import type { NameHistory } from './name-history.js';
-import { upperMedian } from '#domain/numbers/order-statistics.js';
+import { findUpperMedian } from '#domain/numbers/order-statistics.js';
 
 /** Ratios in which companies split and consolidate their shares, each with its part of all splits. */
 const SHARE_OF_SPLITS: ReadonlyMap<number, number> = new Map([
@@ -134,7 +134,7 @@ const yearsABar = ({ days }: NameHistory) => (days.at(-1)! - days[0]!) / (days.l
 function usualMove(returns: Float64Array, bar: number): number {
   const before = returns.subarray(Math.max(1, bar - BARS_BEFORE), bar);
   const window = before.length < BARS_BEFORE_MIN ? returns.subarray(bar + 1, bar + 1 + BARS_BEFORE) : before;
-  return window.length === 0 ? 0.02 : Math.max(MEDIAN_TO_DEVIATION * upperMedian(window.map(Math.abs)), USUAL_MIN);
+  return window.length === 0 ? 0.02 : Math.max(MEDIAN_TO_DEVIATION * findUpperMedian(window.map(Math.abs)), USUAL_MIN);
 }
 
 function meanAfter({ returns, rows }: NameHistory, bar: number, level: Float64Array, usual: number): number | null {
@@ -179,7 +179,7 @@ function volumeReading(
   const before = trade(bar - VOLUME_BARS, bar);
   const [today] = trade(bar, bar + 1);
   if (before.length < VOLUME_BARS_MIN || today === undefined) return undefined;
-  const usual = upperMedian(before);
+  const usual = findUpperMedian(before);
   const surprise = Math.log(today / usual);
   const spread = (distance: number, size: number) => logStudent(distance / size) - Math.log(size);
   const asSplit = Math.max(spread(surprise, VOLUME_SPREAD), spread(surprise - Math.log(ratio), VOLUME_SPREAD));
@@ -187,7 +187,7 @@ function volumeReading(
   return {
     ratio: today / usual,
     logOdds: asSplit - spread(surprise - NEWS_VOLUME.centre, NEWS_VOLUME.spread),
-    steps: isNearer(upperMedian(after) / usual, ratio),
+    steps: isNearer(findUpperMedian(after) / usual, ratio),
   };
 }
 

@@ -2,12 +2,12 @@ import { formatDay, type Day } from '#domain/time/days.js';
 import { compareText } from '#domain/refusals/findings.js';
 import { didYouMean } from '#base/text/nearest-name.js';
 import { ACTION_KINDS, type ActionStatus, type ActionType, type CorporateAction } from '#domain/market/market-data.js';
-import { notANumber, numberIn, textIn, writtenText, type Cell } from '../formats/cells.js';
+import { explainNotANumber, numberIn, textIn, formatWrittenCell, type Cell } from '../formats/cells.js';
 import { electionIn, type ElectionTerms } from './election-terms.js';
 import { quote } from '../tables/key-problems.js';
-import { namedColumns } from '../tables/named-columns.js';
+import { nameFileColumns } from '../tables/named-columns.js';
 import { cellPath, type Problems } from '../tables/problems.js';
-import { dateIn, identifierIn, type Path, type TableRows, neededIn } from './table-rows.js';
+import { dateIn, identifierIn, type Path, type TableRows, createNeededReader } from './table-rows.js';
 
 const TYPES = Object.keys(ACTION_KINDS);
 const STATUSES = ['announced', 'paid', 'cancelled'];
@@ -25,7 +25,7 @@ export function createActionRows(problems: Problems, isOwn = false): TableRows<r
   let rows = 0;
 
   function beginFile(label: string, written: readonly string[]) {
-    const names = namedColumns('corporate_actions', label, written, problems);
+    const names = nameFileColumns('corporate_actions', label, written, problems);
     if (names === undefined) return undefined;
     let fileRow = 0;
     /** Returns a column of the file, -1 if it is absent, and the location of its cell in the current row. */
@@ -53,7 +53,7 @@ export function createActionRows(problems: Problems, isOwn = false): TableRows<r
       rows += 1;
       fileRow += 1;
       if (cells === null) return;
-      const needed = neededIn(cells, problems);
+      const needed = createNeededReader(cells, problems);
       const identifier = needed(identifierAt, identifierIn);
       const type = needed(typeAt, typeIn);
       const exDay = needed(exAt, exDayIn);
@@ -177,8 +177,8 @@ function valueIn(type: ActionType, cell: Cell | undefined, path: Path, problems:
     problems.error({
       code: 'NOT_A_NUMBER',
       path: path(),
-      message: `The value is ${JSON.stringify(writtenText(cell).slice(0, 80))}, which ${notANumber(writtenText(cell))}.`,
-      value: writtenText(cell),
+      message: `The value is ${JSON.stringify(formatWrittenCell(cell).slice(0, 80))}, which ${explainNotANumber(formatWrittenCell(cell))}.`,
+      value: formatWrittenCell(cell),
     });
     return undefined;
   }
@@ -228,7 +228,9 @@ function statusIn(cell: Cell | undefined, path: Path, problems: Problems): Actio
   return undefined;
 }
 
-/** Money that a merger pays in addition to shares; null if there is none, undefined if the cell is invalid. */
+/**
+ * Returns the cash that a merger pays in addition to shares; null if there is none, undefined if the cell is invalid.
+ */
 function cashIn(
   type: ActionType | undefined,
   cell: Cell | undefined,
@@ -245,8 +247,8 @@ function cashIn(
   problems.error({
     code: value === undefined ? 'NOT_A_NUMBER' : isElsewhere ? 'NOT_IN_CHOICES' : 'OUT_OF_RANGE',
     path: path(),
-    message: `The cash is ${JSON.stringify(writtenText(cell))}; ${needed}`,
-    value: writtenText(cell),
+    message: `The cash is ${JSON.stringify(formatWrittenCell(cell))}; ${needed}`,
+    value: formatWrittenCell(cell),
   });
   return undefined;
 }
@@ -258,8 +260,8 @@ function subscriptionIn(cell: Cell | undefined, path: Path, problems: Problems):
   problems.error({
     code: value === undefined ? 'NOT_A_NUMBER' : 'OUT_OF_RANGE',
     path: path(),
-    message: `The subscription_price is ${JSON.stringify(writtenText(cell))}; a price of at least 0 is needed.`,
-    value: writtenText(cell),
+    message: `The subscription_price is ${JSON.stringify(formatWrittenCell(cell))}; a price of at least 0 is needed.`,
+    value: formatWrittenCell(cell),
   });
   return undefined;
 }

@@ -26,7 +26,7 @@ export interface ChangedHistories {
 export const DIFFERENCES_MAX = 3;
 
 /** Returns the day of the last stored bar of each security. @cost ends at the last bar of each */
-export function lastDays({ identifiers, dates, fields }: Panels): Int32Array {
+export function findLastDays({ identifiers, dates, fields }: Panels): Int32Array {
   const panels = [...fields.values()];
   return Int32Array.from(identifiers, (_, n) => {
     let t = dates.length - 1;
@@ -41,7 +41,7 @@ export function lastDays({ identifiers, dates, fields }: Panels): Int32Array {
  * @param until last day of bars that are accepted.
  * @cost one pass over the cells of both
  */
-export function changedHistories(held: Panels, fresh: Panels, lastOf: Int32Array, until: Day): ChangedHistories {
+export function findChangedHistories(held: Panels, fresh: Panels, lastOf: Int32Array, until: Day): ChangedHistories {
   const axes = axesOf(held, fresh);
   const changed = new Map<string, ChangedBars>();
   const heldNames = new Set<string>();
@@ -113,7 +113,7 @@ type Cells = readonly [was: number, is: number];
 const valueIn = (panel: Float64Array | undefined, cell: number): number =>
   cell < 0 ? Number.NaN : (panel?.[cell] ?? Number.NaN);
 
-/** How a bar differs; undefined if it does not. */
+/** Describes the difference of a bar; undefined if there is none. */
 function difference(fields: readonly Field[], was: number, is: number): keyof RowCounts | undefined {
   let [isOther, isHeld, isFresh] = [false, false, false];
   for (const field of fields) {

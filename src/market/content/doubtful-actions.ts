@@ -7,7 +7,7 @@ import {
   type Adjustment,
   type CorporateAction,
 } from '#domain/market/market-data.js';
-import { firstAtLeast } from '#domain/numbers/search.js';
+import { findFirstAtLeast } from '#domain/numbers/search.js';
 import type { MarketContent } from './market-content.js';
 import { compareActions } from './action-rows.js';
 import { ENDINGS, GAP_SESSIONS_MAX, JUMP_MAX } from './market-warnings.js';
@@ -103,7 +103,7 @@ function announcedBehind(action: CorporateAction, { day, member, words }: LaterD
   };
 }
 
-/** Actions that end a name for whoever holds it. */
+/** Actions that end a security for its holders. */
 const ENDS: ReadonlySet<string> = new Set(['DELISTING', 'ACQUISITION', 'MERGER']);
 
 /** Number of sessions that are searched for later bars. A security that returns later is a different case. */
@@ -114,7 +114,7 @@ function endDoubt(action: CorporateAction, { content, position }: Prices): Actio
   const n = position.get(action.identifier);
   if (!ENDS.has(action.type) || n === undefined) return undefined;
   const close = fields.get('CLOSE')!;
-  const first = firstAtLeast(dates, action.exDay) + GAP_SESSIONS_MAX;
+  const first = findFirstAtLeast(dates, action.exDay) + GAP_SESSIONS_MAX;
   for (let t = first; t < Math.min(first + TRADED_ON_SESSIONS, dates.length); t++) {
     if (Number.isNaN(close[t * identifiers.length + n]!)) continue;
     const [bar, exDate] = [formatDay(dates[t]!), formatDay(action.exDay)];
@@ -174,7 +174,7 @@ function splitDoubt(action: CorporateAction, prices: Prices): ActionDoubt | unde
   };
 }
 
-/** A change of the close up to which it is none that a split makes. */
+/** Maximum change of a close that a split cannot have caused. */
 const UNMOVED_MAX = 0.2;
 
 /**
@@ -281,7 +281,7 @@ function closeFrom(identifier: string, day: Day, { content, position }: Prices):
   const n = position.get(identifier);
   if (n === undefined) return undefined;
   const close = fields.get('CLOSE')!;
-  const first = firstAtLeast(dates, day);
+  const first = findFirstAtLeast(dates, day);
   for (let t = first; t < Math.min(first + GAP_SESSIONS_MAX, dates.length); t++) {
     const price = close[t * identifiers.length + n]!;
     if (!Number.isNaN(price)) return { day: dates[t]!, price };
@@ -295,7 +295,7 @@ function closeBefore(identifier: string, day: Day, { content, position, splits }
   const n = position.get(identifier);
   if (n === undefined) return undefined;
   const close = fields.get('CLOSE')!;
-  let t = firstAtLeast(dates, day) - 1;
+  let t = findFirstAtLeast(dates, day) - 1;
   while (t >= 0 && Number.isNaN(close[t * identifiers.length + n]!)) t--;
   if (t < 0) return undefined;
   const bar = dates[t]!;

@@ -9,7 +9,7 @@ import { warnOfMarket } from './market-warnings.js';
 import { partialDates } from './partial-dates.js';
 import type { Problems } from '../tables/problems.js';
 import { warnOfSessions } from './session-warnings.js';
-import { unknownCurrencies } from './unknown-currencies.js';
+import { findUnknownCurrencies } from './unknown-currencies.js';
 
 /** Terms of the checks of a market in addition to its values. */
 export interface DoubtTerms {
@@ -35,7 +35,7 @@ export function doubtsOf(content: MarketContent, terms: DoubtTerms, problems: Pr
   warnOfHoles(content.dates, problems);
   for (const { code, message, action } of actionDoubts(content, adjustment))
     problems.warning({ code, path: `corporate_actions[${action.identifier} ${formatDay(action.exDay)}]`, message });
-  for (const { identifier, table, currency, message } of unknownCurrencies(content))
+  for (const { identifier, table, currency, message } of findUnknownCurrencies(content))
     problems.warning({ code: 'UNKNOWN_CURRENCY', path: `${table}[${identifier}].CURRENCY`, message, value: currency });
   warnOfSessions(content, calendars, problems);
   return orderFindings([...partialDates(content, calendars), ...problems.findings()]);

@@ -1,6 +1,6 @@
 import { didYouMean } from '#base/text/nearest-name.js';
 import { ELECTIONS, type ActionType, type CorporateAction, type ElectionDefault } from '#domain/market/market-data.js';
-import { numberIn, textIn, writtenText, type Cell } from '../formats/cells.js';
+import { numberIn, textIn, formatWrittenCell, type Cell } from '../formats/cells.js';
 import { quote } from '../tables/key-problems.js';
 import type { Problems } from '../tables/problems.js';
 import { dateIn, type Path } from './table-rows.js';
@@ -63,8 +63,8 @@ function ratioIn({ cell, path }: ElectionCell, problems: Problems): number | nul
   problems.error({
     code: value === undefined ? 'NOT_A_NUMBER' : 'BAD_RATIO',
     path: path(),
-    message: `The scrip_ratio is ${JSON.stringify(writtenText(cell))}; new shares for one held, greater than 0, are needed.`,
-    value: writtenText(cell),
+    message: `The scrip_ratio is ${JSON.stringify(formatWrittenCell(cell))}; new shares for one held, greater than 0, are needed.`,
+    value: formatWrittenCell(cell),
   });
   return undefined;
 }

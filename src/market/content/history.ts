@@ -1,7 +1,7 @@
 import { createHash, type Hash } from 'node:crypto';
 import { compareText } from '#domain/refusals/findings.js';
 import type { MarketData } from '#domain/market/market-data.js';
-import { firstAtLeast, lastAtMost } from '#domain/numbers/search.js';
+import { findFirstAtLeast, findLastAtMost } from '#domain/numbers/search.js';
 import { BLOCK_DAYS, DIGEST_BYTES, type KnownBlocks } from '../panels/day-blocks.js';
 
 /**
@@ -25,7 +25,7 @@ type Tables = Pick<MarketData, 'dates' | 'reference' | 'actions' | 'universes' |
  */
 export function historyDigests({ dates, ...tables }: Tables, known?: KnownBlocks): Uint8Array {
   const blocks = Math.ceil(dates.length / BLOCK_DAYS);
-  if (blocks === 0) return new Uint8Array(0); // tables without a bar, as a refresh may bring
+  if (blocks === 0) return new Uint8Array(0); // A refresh may bring tables without a bar.
   const whole = known === undefined ? 0 : Math.floor(known.days / BLOCK_DAYS); // the last one may have gained days
   const after = whole === 0 ? -Infinity : dates[whole * BLOCK_DAYS - 1]!;
   const ends = Int32Array.from(
@@ -34,7 +34,7 @@ export function historyDigests({ dates, ...tables }: Tables, known?: KnownBlocks
   );
   const hashes = Array.from({ length: blocks }, () => createHash('sha256'));
   for (const { day, text } of factsOf(tables, { after: whole === 0 ? undefined : after, to: ends.at(-1) ?? -Infinity }))
-    hashes[firstAtLeast(ends, day)]!.update(text);
+    hashes[findFirstAtLeast(ends, day)]!.update(text);
   ends.forEach((to, block) =>
     hashSeries(hashes[block]!, tables, { after: block === 0 ? undefined : ends[block - 1]!, to }),
   );
@@ -52,10 +52,10 @@ export function historyDigest(tables: Omit<Tables, 'dates'>, span: Span): Uint8A
   return hash.digest();
 }
 
-/** Adds the values of series within a span, each with what is said of the series as a whole. */
+/** Adds the values of series within a span, each with the attributes of the series. */
 function hashSeries(hash: Hash, { series }: Pick<Tables, 'series'>, { after, to }: Span): void {
   for (const { identifier, currency, name, days, closes } of series?.values() ?? []) {
-    const [first, last] = [after === undefined ? 0 : lastAtMost(days, after) + 1, lastAtMost(days, to) + 1];
+    const [first, last] = [after === undefined ? 0 : findLastAtMost(days, after) + 1, findLastAtMost(days, to) + 1];
     if (first < last)
       hash
         .update(JSON.stringify([identifier, currency, name, last - first]))

@@ -4,7 +4,7 @@ import { compareText } from '#domain/refusals/findings.js';
 import type { Adjustment, CorporateAction } from '#domain/market/market-data.js';
 import type { Panels } from '../panels/panels.js';
 import { compareActions } from './action-rows.js';
-import { changedHistories, DIFFERENCES_MAX, lastDays, type ChangedBars } from './changed-histories.js';
+import { findChangedHistories, DIFFERENCES_MAX, findLastDays, type ChangedBars } from './changed-histories.js';
 import type { DividendError } from './dividend-errors.js';
 import { holdsAny } from './market-changes.js';
 import type { MarketContent } from './market-content.js';
@@ -59,9 +59,9 @@ export function judgeSecurities(
   options: JudgeOptions,
 ): Judgement {
   const until = options.until ?? Infinity;
-  const lastOf = lastDays(held);
+  const lastOf = findLastDays(held);
   const nothing = { changed: new Map<string, ChangedBars>(), late: new Map<string, number>() };
-  const bars = options.isWhole ? changedHistories(held, fresh, lastOf, until) : nothing;
+  const bars = options.isWhole ? findChangedHistories(held, fresh, lastOf, until) : nothing;
   const lists = actionLists(held, actions, { lastOf, dividendErrors: options.dividendErrors });
   const restated = new Map<string, SplitRestatement>();
   for (const [identifier, counts] of bars.changed) {
@@ -97,7 +97,7 @@ interface ChangedActions {
 interface ActionLists {
   /** Actions of a security in both versions, as the source has them. */
   of(identifier: string): { readonly held: readonly CorporateAction[]; readonly fresh: readonly CorporateAction[] };
-  /** Difference up to which two amounts of a derived dividend are one. */
+  /** Returns the difference up to which two amounts of a derived dividend are equal. */
   errorOf(action: CorporateAction): number;
   /** Securities with changed actions in their history. */
   readonly changed: ReadonlyMap<string, ChangedActions>;

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { setImmediate } from 'node:timers/promises';
 import type { Day } from '#domain/time/days.js';
 import type { MarketData } from '#domain/market/market-data.js';
-import { lastAtMost } from '#domain/numbers/search.js';
+import { findLastAtMost } from '#domain/numbers/search.js';
 import { BLOCK_DAYS, blockDigests, DIGEST_BYTES } from '../panels/day-blocks.js';
 import { historyDigest, historyDigests } from './history.js';
 import { axesOf, type PrefixMark } from './prefix.js';
@@ -14,7 +14,7 @@ import { axesOf, type PrefixMark } from './prefix.js';
  */
 export async function marksWithoutLater(market: MarketData, day: Day): Promise<readonly PrefixMark[]> {
   const { dates, identifiers } = market;
-  const days = lastAtMost(dates, day) + 1;
+  const days = findLastAtMost(dates, day) + 1;
   const columns = await columnsHeld(market, days);
   if (columns.length === identifiers.length) return [];
   const names = columns.map((column) => identifiers[column]!);
@@ -53,7 +53,7 @@ async function columnsHeld({ identifiers, fields }: MarketData, days: number): P
   return identifiers.flatMap((_, n) => (isHeld[n] === 1 ? [n] : []));
 }
 
-/** Digest of some days as a market of some columns has it. */
+/** Returns the digest of some days of a market with some columns. */
 function digestOf(
   { identifiers, dates, fields }: MarketData,
   columns: readonly number[],

@@ -10,7 +10,7 @@ import { syncFolder } from './write-market.js';
  */
 const MARK = '.divisor-store.json';
 const TRASH = '.trash-';
-/** Prefix of a folder that has no mark yet. */
+/** Prefix of a folder without a mark. */
 const DRAFT = '.draft-';
 
 /** Folders that the engine creates for stores, in one folder of its home. */
@@ -60,7 +60,7 @@ export function createManagedFolders(root: string): ManagedFolders {
         flush: true,
       });
       await fill(draft);
-      await rename(draft, folder); // A folder of this name never lies there without its mark.
+      await rename(draft, folder); // A folder of this name always has its mark.
     } catch (failure) {
       await rm(draft, { recursive: true, force: true }).catch(() => {}); // the next start removes the remains
       throw failure;

@@ -71,7 +71,9 @@ export function compareBars(
   return { ...counts, gained: [...gained].toSorted(compareText), ...restated.made() };
 }
 
-/** Days of each version after the shared beginning, whose bars are in the same memory and therefore equal. */
+/**
+ * Returns the days of each version after the shared beginning, whose bars are in the same memory and therefore equal.
+ */
 function daysNotShared(
   before: Panels,
   after: Panels,
@@ -91,7 +93,7 @@ function daysNotShared(
   return [old.slice(shared), now.slice(shared)];
 }
 
-/** One version on the axes of both: cells of days and names that it does not have are -1. */
+/** Returns one version on the axes of both: cells of missing days and securities are -1. */
 function sideOf(panels: Panels, identifiers: readonly string[], names: readonly string[]) {
   const width = panels.identifiers.length;
   const rowOf = new Map([...panels.dates].map((day, t) => [day, t]));
@@ -119,7 +121,7 @@ export function holdsAny(panels: readonly (Float64Array | undefined)[], cell: nu
 }
 
 /** Returns columns of one version that have values up to a day and that another version lacks. */
-export function newColumns(before: Panels, after: Panels, to: Day): string[] {
+export function findNewColumns(before: Panels, after: Panels, to: Day): string[] {
   const rows = after.dates.reduce((count, day) => (day <= to ? count + 1 : count), 0);
   return [...after.fields]
     .flatMap(([name, panel]) =>

@@ -1,18 +1,32 @@
 import type { Day } from '#domain/time/days.js';
 import { compareText } from '#domain/refusals/findings.js';
 import { isAssetIdentifier } from '#domain/schema/shape.js';
-import { dayIn, notANumber, numberIn, textIn, writtenText, type Cell, type Heading } from '../formats/cells.js';
+import {
+  dayIn,
+  explainNotANumber,
+  numberIn,
+  textIn,
+  formatWrittenCell,
+  type Cell,
+  type Heading,
+} from '../formats/cells.js';
 import { COUNT_COLUMNS, PRICE_COLUMNS } from '../tables/table-kinds.js';
 import { isMet, valueConflict, type OnDuplicate } from './repeated-rows.js';
-import { badDay, badIdentifier, nonPositivePrice, quote, repeatedKey } from '../tables/key-problems.js';
+import {
+  describeBadDay,
+  describeBadIdentifier,
+  nonPositivePrice,
+  quote,
+  describeRepeatedKey,
+} from '../tables/key-problems.js';
 import { IDENTIFIERS_MAX, refuseSize, ROWS_MAX, RowsFault } from './market-limits.js';
-import { namedColumns } from '../tables/named-columns.js';
+import { nameFileColumns } from '../tables/named-columns.js';
 import { dayPositions } from '../panels/day-positions.js';
-import { emptyPanel, withoutEmptyLines, type Panels } from '../panels/panels.js';
+import { allocateEmptyPanel, removeEmptyLines, type Panels } from '../panels/panels.js';
 import { cellPath, type Problems } from '../tables/problems.js';
 import { BLOCK_BITS, BLOCK_ROWS, createRowBlocks } from './row-blocks.js';
 
-/** One file, sheet or table of the market dataset: which of its columns is what. */
+/** One file, sheet or table of the market dataset, with the meanings of its columns. */
 export interface MarketFile {
   readonly label: string;
   /** Column names as the file writes them. */
@@ -100,7 +114,7 @@ export function createMarketRows(
   let fileRow = 0;
 
   function beginFile(label: string, written: readonly string[]): MarketFile | undefined {
-    const names = namedColumns('market', label, written, problems);
+    const names = nameFileColumns('market', label, written, problems);
     return names && openFile({ label, written }, names);
   }
 
@@ -168,7 +182,7 @@ export function createMarketRows(
     problems.error({
       code: 'NOT_A_NUMBER',
       path: cellPath(file.label, fileRow, name),
-      message: `${name} is ${quote(text)}, which ${notANumber(text)}.`,
+      message: `${name} is ${quote(text)}, which ${explainNotANumber(text)}.`,
       value: text,
     });
   }
@@ -182,7 +196,7 @@ export function createMarketRows(
     if (known !== undefined) return known;
     const path = cellPath(file.label, fileRow + 1, file.written[file.identifierColumn]!);
     if (text === null || !isAssetIdentifier(text)) {
-      problems.error(badIdentifier(path, text));
+      problems.error(describeBadIdentifier(path, text));
       return undefined;
     }
     if (codes.size === IDENTIFIERS_MAX) {
@@ -202,7 +216,7 @@ export function createMarketRows(
     if (typeof day === 'number') return day;
     const name = file.written[file.dateColumn]!;
     const path = cellPath(file.label, fileRow + 1, name);
-    problems.error(badDay(path, name, day === null ? null : writtenText(cell)));
+    problems.error(describeBadDay(path, name, day === null ? null : formatWrittenCell(cell)));
     return undefined;
   }
 
@@ -219,7 +233,7 @@ export function createMarketRows(
     for (let column = 0; column < file.fieldOf.length; column++) {
       if (file.fieldOf[column]! < 0) continue;
       const value = numberIn(cells[column]);
-      if (value === undefined) refuseNumber(file, column, writtenText(cells[column]));
+      if (value === undefined) refuseNumber(file, column, formatWrittenCell(cells[column]));
       else if (value === value) setNumber(file, column, value);
     }
   }
@@ -242,10 +256,10 @@ export function createMarketRows(
     // Duplicates among refused rows are reported as well, including whether they differ.
     const panels =
       isSound || onDuplicate === 'identical'
-        ? fields.map(() => emptyPanel(shape.dates * shape.identifiers, shape.fields))
+        ? fields.map(() => allocateEmptyPanel(shape.dates * shape.identifiers, shape.fields))
         : [];
     if (!scatter({ columnOf, identifiers }, dates, panels) || !isSound) return undefined;
-    return withoutEmptyLines({
+    return removeEmptyLines({
       identifiers: order.map((code) => identifiers[code]!),
       dates,
       fields: new Map(fields.map((name, field) => [name, panels[field]!])),
@@ -320,5 +334,5 @@ function refuseRepeated(
   files: readonly { readonly label: string; readonly firstRow: number }[],
 ): void {
   const file = files.findLast((candidate) => candidate.firstRow <= row)!;
-  problems.error(repeatedKey(cellPath(file.label, row - file.firstRow + 1, ''), identifier, day));
+  problems.error(describeRepeatedKey(cellPath(file.label, row - file.firstRow + 1, ''), identifier, day));
 }

@@ -1,6 +1,6 @@
 import { formatDay } from '#domain/time/days.js';
 import type { CorporateAction } from '#domain/market/market-data.js';
-import { firstAtLeast } from '#domain/numbers/search.js';
+import { findFirstAtLeast } from '#domain/numbers/search.js';
 import type { MarketContent } from './market-content.js';
 import type { Problems } from '../tables/problems.js';
 
@@ -157,7 +157,7 @@ function warnOfActions(content: MarketContent, lastBar: Int32Array, problems: Pr
   const position = new Map(identifiers.map((identifier, n) => [identifier, n]));
   for (const { identifier, type, exDay } of actions) {
     const n = position.get(identifier);
-    const session = firstAtLeast(dates, exDay);
+    const session = findFirstAtLeast(dates, exDay);
     const hasPrice =
       n !== undefined &&
       lastBar[n]! >= 0 &&
@@ -182,7 +182,7 @@ function actionSessions({ identifiers, dates, actions }: MarketContent): Map<num
   for (const action of actions) {
     const n = position.get(action.identifier);
     if (n === undefined || isCancelled(action)) continue;
-    const session = firstAtLeast(dates, action.exDay);
+    const session = findFirstAtLeast(dates, action.exDay);
     const known = sessions.get(n);
     if (known === undefined) sessions.set(n, [session]);
     else known.push(session);

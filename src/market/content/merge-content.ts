@@ -10,10 +10,10 @@ import type {
 } from '#domain/market/market-data.js';
 import type { PriceSeries, SeriesTable } from '#domain/market/series.js';
 import { compareActions } from './action-rows.js';
-import { seriesIn, withTables } from './whole-content.js';
+import { seriesIn, joinContent } from './whole-content.js';
 import type { MarketContent } from './market-content.js';
 import { refuseSize } from './market-limits.js';
-import { emptyPanel, type Panels } from '../panels/panels.js';
+import { allocateEmptyPanel, type Panels } from '../panels/panels.js';
 import type { Problems } from '../tables/problems.js';
 import { compareMemberships } from './universe-rows.js';
 
@@ -34,7 +34,7 @@ export function mergeContents(
     universes: mergeUniverses(held.universes, added.universes, problems),
     ...seriesIn(mergeSeries(held.series, added.series, problems)),
   };
-  return panels === undefined || problems.errors > 0 ? undefined : withTables(panels, merged, problems);
+  return panels === undefined || problems.errors > 0 ? undefined : joinContent(panels, merged, problems);
 }
 
 function mergeSeries(held: SeriesTable = new Map(), added: SeriesTable = new Map(), problems: Problems): SeriesTable {
@@ -49,7 +49,7 @@ function mergeOne(
   [held, added]: readonly [PriceSeries | undefined, PriceSeries | undefined],
   problems: Problems,
 ): PriceSeries {
-  if (held === undefined || added === undefined) return (held ?? added)!; // one of them has it
+  if (held === undefined || added === undefined) return (held ?? added)!; // One of them contains it.
   for (const key of ['currency', 'name'] as const) {
     if (held[key] !== null && added[key] !== null && held[key] !== added[key]) {
       problems.error({
@@ -96,7 +96,7 @@ function mergePanels(held: Panels, added: Panels, problems: Problems): Panels | 
   };
   const fields = new Map(
     names.map((name) => {
-      const panel = emptyPanel(dates.length * identifiers.length, names.length);
+      const panel = allocateEmptyPanel(dates.length * identifiers.length, names.length);
       place(held, name, panel, axes);
       place(added, name, panel, axes, (n, t, before, after) => {
         problems.error({

@@ -1,6 +1,6 @@
 import type { Day } from '#domain/time/days.js';
 import { compareText } from '#domain/refusals/findings.js';
-import { growablePanel, withoutEmptyLines, type Panels } from '../panels/panels.js';
+import { growablePanel, removeEmptyLines, type Panels } from '../panels/panels.js';
 import type { Judgement } from './judged-securities.js';
 
 /**
@@ -8,7 +8,7 @@ import type { Judgement } from './judged-securities.js';
  * keeps the stored bars; others have the stored bars followed by the later bars of the source.
  * @cost one pass over the cells of both, and a copy
  */
-export function mergedPanels(held: Panels, fresh: Panels, judgement: Judgement, until: Day | null): Panels {
+export function mergeRestatedPanels(held: Panels, fresh: Panels, judgement: Judgement, until: Day | null): Panels {
   const last = until ?? Infinity;
   const lastDay = held.dates.at(-1)!;
   const identifiers = [...new Set([...held.identifiers, ...fresh.identifiers])].sort(compareText);
@@ -37,7 +37,7 @@ export function mergedPanels(held: Panels, fresh: Panels, judgement: Judgement, 
     });
     if (isUsed) fields.set(name, panel);
   }
-  const panels = withoutEmptyLines({ identifiers, dates, fields });
+  const panels = removeEmptyLines({ identifiers, dates, fields });
   const isSameAxis =
     panels.identifiers.length === held.identifiers.length &&
     panels.identifiers.every((identifier, n) => identifier === held.identifiers[n]);
@@ -47,7 +47,7 @@ export function mergedPanels(held: Panels, fresh: Panels, judgement: Judgement, 
 const valueAt = (panel: Float64Array | undefined, cell: number, isHeld: boolean): number =>
   isHeld && panel !== undefined ? panel[cell]! : Number.NaN;
 
-/** Position of each day in other days; -1 where it is not among them. */
+/** Returns the position of each day in other days; -1 where it is missing. */
 function placesOf(days: Int32Array, others: Int32Array): Int32Array {
   const place = new Map([...others].map((day, t) => [day, t]));
   return Int32Array.from(days, (day) => place.get(day) ?? -1);

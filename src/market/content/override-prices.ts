@@ -1,5 +1,5 @@
 import type { MarketData } from '#domain/market/market-data.js';
-import { lastAtMost } from '#domain/numbers/search.js';
+import { findLastAtMost } from '#domain/numbers/search.js';
 import { dayFrom } from '#domain/time/days.js';
 import { growablePanel } from '../panels/panels.js';
 
@@ -30,7 +30,7 @@ export function overridePrices<C extends Closes>(
 }
 
 /** Returns a content with the closes of another at some places. */
-export function withClosesOf<C extends Closes>(content: C, other: Closes, places: readonly PricePlace[]): C {
+export function copyCloses<C extends Closes>(content: C, other: Closes, places: readonly PricePlace[]): C {
   const close = other.fields.get('CLOSE')!;
   return overridePrices(
     content,
@@ -44,7 +44,7 @@ export function withClosesOf<C extends Closes>(content: C, other: Closes, places
 /** Position of a close in the panels; undefined without the security or the session. */
 export function cellOf({ identifiers, dates }: Closes, { identifier, date }: PricePlace): number | undefined {
   const day = dayFrom(date);
-  const row = lastAtMost(dates, day);
+  const row = findLastAtMost(dates, day);
   const column = identifiers.indexOf(identifier);
   return column < 0 || row < 0 || dates[row] !== day ? undefined : row * identifiers.length + column;
 }

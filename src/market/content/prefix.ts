@@ -4,7 +4,7 @@ import type { Day } from '#domain/time/days.js';
 import { compareText } from '#domain/refusals/findings.js';
 import type { ContentDigests } from '#domain/market/handle.js';
 import type { Adjustment, MarketData } from '#domain/market/market-data.js';
-import { lastAtMost } from '#domain/numbers/search.js';
+import { findLastAtMost } from '#domain/numbers/search.js';
 import { BLOCK_DAYS, DIGEST_BYTES } from '../panels/day-blocks.js';
 import { historyDigest } from './history.js';
 
@@ -29,13 +29,13 @@ export interface MarketPrefix {
 }
 
 /** Latest ex day up to which a market may lack cash actions when its prefix is computed; -Infinity: none. */
-export function settledDay({ dates }: Pick<MarketData, 'dates'>, day: Day): number {
+export function findSettledDay({ dates }: Pick<MarketData, 'dates'>, day: Day): number {
   return lastWholeDay(dates, day) ?? -Infinity;
 }
 
 /** Returns the last day of the last complete block up to a day. */
 function lastWholeDay(dates: Int32Array, day: Day): number | undefined {
-  return dates[wholeBlocks(lastAtMost(dates, day) + 1) * BLOCK_DAYS - 1];
+  return dates[wholeBlocks(findLastAtMost(dates, day) + 1) * BLOCK_DAYS - 1];
 }
 
 /**
@@ -44,7 +44,7 @@ function lastWholeDay(dates: Int32Array, day: Day): number | undefined {
  * @cost a pass over fewer than 64 days and over the tables, once for the runs of a market that end on the same day
  */
 export function prefixOf(market: MarketData, digests: ContentDigests, day: Day): MarketPrefix {
-  const rows = lastAtMost(market.dates, day) + 1;
+  const rows = findLastAtMost(market.dates, day) + 1;
   const whole = wholeBlocks(rows);
   return {
     day,
@@ -78,7 +78,7 @@ function restOf(market: MarketData, day: Day): PrefixRest {
 
 function hashedRest(market: MarketData, day: Day): PrefixRest {
   const { dates, fields, identifiers } = market;
-  const rows = lastAtMost(dates, day) + 1;
+  const rows = findLastAtMost(dates, day) + 1;
   const names = [...fields.keys()].toSorted(compareText);
   const from = wholeBlocks(rows) * BLOCK_DAYS;
   const rest = createHash('sha256').update(dates.subarray(from, rows));

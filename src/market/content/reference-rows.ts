@@ -3,7 +3,7 @@ import { compareText } from '#domain/refusals/findings.js';
 import type { ReferenceRow, ReferenceTable, ReferenceValue } from '#domain/market/market-data.js';
 import { textIn, type Cell } from '../formats/cells.js';
 import { DATE_COLUMNS, TEXT_COLUMNS } from '../tables/table-kinds.js';
-import { namedColumns } from '../tables/named-columns.js';
+import { nameFileColumns } from '../tables/named-columns.js';
 import { cellPath, type Problems } from '../tables/problems.js';
 import { dateIn, identifierIn, type TableRows } from './table-rows.js';
 
@@ -22,7 +22,7 @@ export function createReferenceRows(problems: Problems): TableRows<ReferenceTabl
   let rows = 0;
 
   function beginFile(label: string, written: readonly string[]) {
-    const names = namedColumns('reference', label, written, problems);
+    const names = nameFileColumns('reference', label, written, problems);
     if (names === undefined) return undefined;
     const identifierColumn = names.indexOf('identifier');
     const fromColumn = names.indexOf('valid_from');

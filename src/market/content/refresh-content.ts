@@ -2,10 +2,10 @@ import type { Day } from '#domain/time/days.js';
 import { compareText } from '#domain/refusals/findings.js';
 import type { MarketContent } from './market-content.js';
 import { judgeSecurities, type Judgement } from './judged-securities.js';
-import { holdsAny, newColumns } from './market-changes.js';
-import { mergedPanels } from './merged-panels.js';
-import { withClosesOf } from './override-prices.js';
-import { growablePanel, newTakenCount, withoutEmptyLines, type Panels } from '../panels/panels.js';
+import { holdsAny, findNewColumns } from './market-changes.js';
+import { mergeRestatedPanels } from './merged-panels.js';
+import { copyCloses } from './override-prices.js';
+import { growablePanel, createTakenCount, removeEmptyLines, type Panels } from '../panels/panels.js';
 import { refreshReport, type RefreshOptions, type RefreshReport } from './refresh-report.js';
 
 /** Content after a refresh, with its changes. */
@@ -35,7 +35,7 @@ export function refreshContent(
   options: RefreshOptions,
   used?: SharedArrayBuffer,
 ): Refreshed {
-  const held = withClosesOf(stored, fresh, options.accepted ?? []);
+  const held = copyCloses(stored, fresh, options.accepted ?? []);
   const isCorrected = held !== stored;
   const taken = isCorrected ? undefined : used; // A corrected panel is new; the memory of the others stays as it was.
   const { unchangedTables = [], adjustment, dividendErrors = [] } = options;
@@ -44,7 +44,7 @@ export function refreshContent(
   const judgement = options.full
     ? undefined
     : judgeSecurities(held, fresh, actions, { ...options, adjustment, dividendErrors });
-  const columns = judgement === undefined || !options.isWhole ? [] : newColumns(held, fresh, held.dates.at(-1)!);
+  const columns = judgement === undefined || !options.isWhole ? [] : findNewColumns(held, fresh, held.dates.at(-1)!);
   const { panels, ...rest } =
     judgement === undefined
       ? restatedPanels(held, fresh, options)
@@ -82,8 +82,8 @@ function nextPanels(
 ): NextPanels {
   if (isHistoryKept(judgement))
     return grownPanels(held, withoutSecurities(fresh, judgement.rejected, held.dates.at(-1)!), options, taken);
-  const panels = mergedPanels(held, fresh, judgement, options.until);
-  return { panels, taken: newTakenCount(panels.dates.length) };
+  const panels = mergeRestatedPanels(held, fresh, judgement, options.until);
+  return { panels, taken: createTakenCount(panels.dates.length) };
 }
 
 /** Returns the later days of a source without the securities that are rejected. */
@@ -97,7 +97,7 @@ function withoutSecurities(fresh: Panels, rejected: Judgement['rejected'], after
     rows.forEach((t, i) => columns.forEach((n, k) => (out[i * columns.length + k] = panel[t * width + n]!)));
     return out;
   };
-  return withoutEmptyLines({
+  return removeEmptyLines({
     identifiers: columns.map((n) => fresh.identifiers[n]!),
     dates: Int32Array.from(rows, (t) => fresh.dates[t]!),
     fields: new Map([...fresh.fields].map(([name, panel]) => [name, pick(panel)])),
@@ -113,8 +113,8 @@ function restatedPanels(held: Panels, fresh: Panels, { until }: RefreshOptions):
     { panels: fresh, rows: rowsWhere(fresh.dates, (day) => until === null || day <= until) },
     ...(later.length === 0 ? [] : [{ panels: held, rows: later }]),
   ];
-  const panels = withoutEmptyLines(combine(parts));
-  return { panels, taken: newTakenCount(panels.dates.length) };
+  const panels = removeEmptyLines(combine(parts));
+  return { panels, taken: createTakenCount(panels.dates.length) };
 }
 
 /** Returns the stored bars, followed by the bars of the source on later days. */
@@ -134,10 +134,10 @@ function grownPanels(
   if (addsOnlyDays(held, part)) {
     const isTaken = takeRoom(held, taken, part.rows.length);
     const panels = withLaterDays(held, part, isTaken);
-    return { panels, taken: isTaken ? taken! : newTakenCount(panels.dates.length) };
+    return { panels, taken: isTaken ? taken! : createTakenCount(panels.dates.length) };
   }
-  const panels = withoutEmptyLines(combine([{ panels: held, rows: rowsWhere(held.dates, () => true) }, part]));
-  return { panels, taken: newTakenCount(panels.dates.length) };
+  const panels = removeEmptyLines(combine([{ panels: held, rows: rowsWhere(held.dates, () => true) }, part]));
+  return { panels, taken: createTakenCount(panels.dates.length) };
 }
 
 /** Returns some rows of a source without new columns that have no value in them. */
@@ -188,7 +188,8 @@ function withLaterDays(held: Panels, { panels, rows }: Part, isTaken: boolean): 
   const before = held.dates.length * width;
   const cells = before + rows.length * width;
   const position = new Map(held.identifiers.map((identifier, n) => [identifier, n]));
-  const columns = Int32Array.from(panels.identifiers, (identifier) => position.get(identifier) ?? -1); // a name that is not held has no bar in the rows
+  // A security that is not stored has no bar in the rows.
+  const columns = Int32Array.from(panels.identifiers, (identifier) => position.get(identifier) ?? -1);
   const fields = new Map(
     [...held.fields].map(([name, old]) => {
       const panel = new Float64Array(

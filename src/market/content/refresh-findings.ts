@@ -71,7 +71,7 @@ export function columnFindings(columns: readonly string[], lastDay: Day): Findin
 }
 
 /** Reports bars that arrived later than those of other securities. */
-export function lateFindings(late: number): Finding[] {
+export function reportLateBars(late: number): Finding[] {
   if (late === 0) return [];
   const message = `${countText(late, 'bar')} of dates that the store has came after the last bar of ${late === 1 ? 'its security' : 'their securities'}, and ${late === 1 ? 'was' : 'were'} added: results of those dates change.`;
   return [{ severity: 'info', code: 'LATE_BARS', path: 'market', message, count: late }];

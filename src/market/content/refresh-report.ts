@@ -7,7 +7,13 @@ import { compareBars, holdsAny, type MarketChanges } from './market-changes.js';
 import type { Adjustment } from '#domain/market/market-data.js';
 import type { DividendError } from './dividend-errors.js';
 import type { Judgement, Rejection } from './judged-securities.js';
-import { columnFindings, lateFindings, rejectionFindings, splitFindings, type SplitTaken } from './refresh-findings.js';
+import {
+  columnFindings,
+  reportLateBars,
+  rejectionFindings,
+  splitFindings,
+  type SplitTaken,
+} from './refresh-findings.js';
 import type { Panels } from '../panels/panels.js';
 import { RESTATEMENTS_MAX, type Restatement, type RowCounts, type TableChanges } from './restatements.js';
 import { compareTables, type SideTable } from './table-changes.js';
@@ -21,7 +27,7 @@ export interface RefreshOptions {
   readonly isWhole: boolean;
   /** Tables that remain unchanged because the source delivered no data for them. */
   readonly unchangedTables?: readonly TableKind[];
-  /** Closes of held sessions that are taken from the source whatever they were. */
+  /** Closes of stored sessions that are taken from the source in any case. */
   readonly accepted?: readonly PricePlace[] | undefined;
   /** Price basis of CLOSE. */
   readonly adjustment: Adjustment;
@@ -63,7 +69,7 @@ export interface RejectedSecurity {
   readonly first: readonly Restatement[];
 }
 
-/** Bars of days that the store has, as the source has them now. */
+/** Bars of stored days, with the present values of the source. */
 export interface LeftOut extends RowCounts {
   /** Columns with values on those days that the store lacks. */
   readonly columns: readonly string[];
@@ -145,7 +151,7 @@ export function refreshReport({ held, content }: Versions, { full, judgement, co
           ...splitFindings(splits),
           ...rejectionFindings(rejections),
           ...columnFindings(columns, lastDay),
-          ...lateFindings(judgement?.late ?? 0),
+          ...reportLateBars(judgement?.late ?? 0),
           ...tableFindings(tables, lastDay),
         ]),
   };

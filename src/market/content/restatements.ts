@@ -12,7 +12,7 @@ export interface Restatement {
   readonly after: ReferenceValue;
 }
 
-/** Rows of a dataset by what became of them. */
+/** Counts of the rows of a dataset by outcome. */
 export interface RowCounts {
   readonly added: number;
   readonly changed: number;

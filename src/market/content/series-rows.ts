@@ -1,13 +1,13 @@
 import type { Day } from '#domain/time/days.js';
 import { compareText } from '#domain/refusals/findings.js';
 import type { PriceSeries, SeriesTable } from '#domain/market/series.js';
-import { notANumber, numberIn, textIn, writtenText, type Cell } from '../formats/cells.js';
-import { badDay, quote, repeatedKey } from '../tables/key-problems.js';
+import { explainNotANumber, numberIn, textIn, formatWrittenCell, type Cell } from '../formats/cells.js';
+import { describeBadDay, quote, describeRepeatedKey } from '../tables/key-problems.js';
 import { SERIES_ROWS_MAX } from './market-limits.js';
-import { namedColumns } from '../tables/named-columns.js';
+import { nameFileColumns } from '../tables/named-columns.js';
 import { cellPath, type Problems } from '../tables/problems.js';
 import { ratesNotAboveZero } from './rates-not-above-zero.js';
-import { dateIn, identifierIn, neededIn, type Path, type TableRows } from './table-rows.js';
+import { dateIn, identifierIn, createNeededReader, type Path, type TableRows } from './table-rows.js';
 
 /** Series whose rows are still being read. */
 interface Growing {
@@ -25,7 +25,7 @@ export function createSeriesRows(problems: Problems): TableRows<SeriesTable> {
   let rows = 0;
 
   function beginFile(label: string, written: readonly string[]) {
-    const names = namedColumns('series', label, written, problems);
+    const names = nameFileColumns('series', label, written, problems);
     if (names === undefined) return undefined;
     let fileRow = 0;
     const at = (name: string) => {
@@ -51,10 +51,10 @@ export function createSeriesRows(problems: Problems): TableRows<SeriesTable> {
           message: `The series have more than ${SERIES_ROWS_MAX} rows, which is the most a store can hold.`,
         });
       if (rows > SERIES_ROWS_MAX) return;
-      const needed = neededIn(cells, problems);
+      const needed = createNeededReader(cells, problems);
       const identifier = needed(identifierAt, identifierIn);
       const day = needed(dateAt, dateIn);
-      if (day === null) problems.error(badDay(dateAt.path(), written[dateAt.column]!, null));
+      if (day === null) problems.error(describeBadDay(dateAt.path(), written[dateAt.column]!, null));
       const close = needed(closeAt, (cell, path) =>
         closeIn(cell, { column: written[closeAt.column]!, path }, problems),
       );
@@ -73,7 +73,7 @@ export function createSeriesRows(problems: Problems): TableRows<SeriesTable> {
         { what: `NAME of ${identifier}`, path: nameAt.path },
         problems,
       );
-      if (own.closes.has(day)) problems.error(repeatedKey(cellPath(label, fileRow, ''), identifier, day));
+      if (own.closes.has(day)) problems.error(describeRepeatedKey(cellPath(label, fileRow, ''), identifier, day));
       else if (close === close) own.closes.set(day, close);
     };
   }
@@ -105,8 +105,8 @@ function closeIn(
     problems.error({
       code: 'NOT_A_NUMBER',
       path: path(),
-      message: `${column} is ${quote(writtenText(cell))}, which ${notANumber(writtenText(cell))}.`,
-      value: writtenText(cell),
+      message: `${column} is ${quote(formatWrittenCell(cell))}, which ${explainNotANumber(formatWrittenCell(cell))}.`,
+      value: formatWrittenCell(cell),
     });
   return value === undefined ? undefined : value + 0; // + 0 turns a negative zero into 0
 }

@@ -58,7 +58,7 @@ export function splitRestatement(histories: TwoHistories): SplitRestatement | un
     ({ type, exDay, status }) =>
       ACTION_KINDS[type] === 'ratio' && status !== 'cancelled' && exDay > lastDivided && exDay <= to,
   );
-  // With prices as traded, a split whose prices are already divided would count twice.
+  // With unadjusted prices, a split whose prices are already divided would count twice.
   if (split !== undefined && adjustment === 'none') return undefined;
   return { ratio, exDay: split?.exDay ?? following?.day ?? null, lastDivided };
 }
@@ -146,7 +146,7 @@ export interface RestatedActions {
   readonly fresh: readonly CorporateAction[];
   /** Last day of the stored history. */
   readonly lastDay: Day;
-  /** Difference up to which two amounts of cash are one. */
+  /** Returns the difference up to which two amounts of cash are equal. */
   errorOf(action: CorporateAction): number;
 }
 

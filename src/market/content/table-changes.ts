@@ -109,7 +109,7 @@ function compareRows(table: RowTable, before: Rows, after: Rows, rules: Rules): 
     if (rules.isHistory(rows)) history[what] += 1;
   };
   const restate = (was: TableRow | undefined, is: TableRow | undefined) => {
-    const { identifier, day } = was ?? is!; // one of them is given
+    const { identifier, day } = was ?? is!; // One of them is present.
     for (const column of new Set([...(was?.values.keys() ?? []), ...(is?.values.keys() ?? [])])) {
       const [x, y] = [was?.values.get(column) ?? null, is?.values.get(column) ?? null];
       if (x !== y)

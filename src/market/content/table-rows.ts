@@ -1,7 +1,7 @@
 import type { Day } from '#domain/time/days.js';
 import { isAssetIdentifier } from '#domain/schema/shape.js';
-import { dayIn, textIn, writtenText, type Cell } from '../formats/cells.js';
-import { badIdentifier } from '../tables/key-problems.js';
+import { dayIn, textIn, formatWrittenCell, type Cell } from '../formats/cells.js';
+import { describeBadIdentifier } from '../tables/key-problems.js';
 import type { Problems } from '../tables/problems.js';
 
 /** Rows of a dataset that is read cell by cell. */
@@ -28,7 +28,7 @@ interface Column {
 }
 
 /** Value of the cell of a required column; undefined if it is refused or its column is missing. */
-export function neededIn(cells: readonly (Cell | undefined)[], problems: Problems) {
+export function createNeededReader(cells: readonly (Cell | undefined)[], problems: Problems) {
   return <T>(
     { column, path }: Column,
     read: (cell: Cell | undefined, path: Path, problems: Problems) => T | undefined,
@@ -39,7 +39,7 @@ export function neededIn(cells: readonly (Cell | undefined)[], problems: Problem
 export function identifierIn(cell: Cell | undefined, path: Path, problems: Problems): string | undefined {
   const text = textIn(cell);
   if (text !== null && isAssetIdentifier(text)) return text;
-  problems.error(badIdentifier(path(), text));
+  problems.error(describeBadIdentifier(path(), text));
   return undefined;
 }
 
@@ -47,7 +47,7 @@ export function identifierIn(cell: Cell | undefined, path: Path, problems: Probl
 export function dateIn(cell: Cell | undefined, path: Path, problems: Problems): Day | null | undefined {
   const day = dayIn(cell);
   if (day === undefined) {
-    const text = writtenText(cell).slice(0, 80);
+    const text = formatWrittenCell(cell).slice(0, 80);
     problems.error({
       code: 'BAD_DATE',
       path: path(),

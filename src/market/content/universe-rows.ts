@@ -2,7 +2,7 @@ import { formatDay } from '#domain/time/days.js';
 import { compareText } from '#domain/refusals/findings.js';
 import type { Membership } from '#domain/market/market-data.js';
 import { textIn, type Cell } from '../formats/cells.js';
-import { namedColumns } from '../tables/named-columns.js';
+import { nameFileColumns } from '../tables/named-columns.js';
 import { cellPath, type Problems } from '../tables/problems.js';
 import { dateIn, identifierIn, type TableRows } from './table-rows.js';
 
@@ -19,7 +19,7 @@ export function createUniverseRows(problems: Problems): TableRows<readonly Membe
   let rows = 0;
 
   function beginFile(label: string, written: readonly string[]) {
-    const names = namedColumns('universes', label, written, problems);
+    const names = nameFileColumns('universes', label, written, problems);
     if (names === undefined) return undefined;
     let fileRow = 0;
 

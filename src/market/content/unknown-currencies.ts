@@ -18,7 +18,7 @@ export interface UnknownCurrency {
  * has rates of.
  * @cost O(names, series and reference rows)
  */
-export function unknownCurrencies({ identifiers, reference, series }: MarketContent): UnknownCurrency[] {
+export function findUnknownCurrencies({ identifiers, reference, series }: MarketContent): UnknownCurrency[] {
   const names = [...identifiers, ...(series?.keys() ?? [])];
   const inPairs = new Set(names.flatMap(halves));
   const results: UnknownCurrency[] = [];

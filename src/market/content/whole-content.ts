@@ -9,8 +9,10 @@ export function seriesIn(series: SeriesTable): Pick<MarketContent, 'series'> {
   return series.size === 0 ? {} : { series };
 }
 
-/** Panels and tables as one content; undefined, with a finding, when a name is in both market and series. */
-export function withTables(panels: Panels, tables: ContentTables, problems: Problems): MarketContent | undefined {
+/**
+ * Joins panels and tables into one content; returns undefined, with a finding, if a name is in both market and series.
+ */
+export function joinContent(panels: Panels, tables: ContentTables, problems: Problems): MarketContent | undefined {
   reportSeries(panels.identifiers, tables.series, problems);
   return problems.errors > 0 ? undefined : { ...panels, ...tables };
 }

@@ -64,11 +64,11 @@ export function textIn(cell: Cell | undefined): string | null {
 }
 
 /** Formats a cell for a message: a date as its day, other values as written. */
-export const writtenText = (cell: Cell | undefined): string =>
+export const formatWrittenCell = (cell: Cell | undefined): string =>
   cell instanceof Date && !Number.isNaN(cell.getTime()) ? textIn(cell)! : String(cell);
 
 /** The reason a text is no number, in words for its author. */
-export function notANumber(text: string): string {
+export function explainNotANumber(text: string): string {
   const number = text.trim();
   if (/^[+-]?\d{1,3},\d{3}$/.test(number))
     return 'has a comma, of decimals or between thousands; write digits and a point, or say which by decimal or thousands of a mapping';

@@ -120,13 +120,13 @@ const BOUNDED_TYPE =
  * Returns the SQL of a value that fails inside DuckDB if its text is too long. @param what description of the value for
  * the message
  */
-export const boundedText = (value: string, what: string) =>
+export const boundTextSql = (value: string, what: string) =>
   `CASE WHEN strlen((${value})::VARCHAR) > ${TEXT_BYTES_MAX} THEN error(${sqlText(`${what} has a text of more than ${TEXT_BYTES_MAX} bytes`)}) ELSE ${value} END`;
 
 /** Returns the SQL of a source column with bounded texts. */
-export function boundedColumn({ name, type }: { readonly name: string; readonly type: string }): string {
+export function boundColumnSql({ name, type }: { readonly name: string; readonly type: string }): string {
   const column = sqlName(name);
-  return BOUNDED_TYPE.test(type) ? column : `${boundedText(column, `The column ${name.slice(0, 80)}`)} AS ${column}`;
+  return BOUNDED_TYPE.test(type) ? column : `${boundTextSql(column, `The column ${name.slice(0, 80)}`)} AS ${column}`;
 }
 
 /** Number of processed chunks between two garbage collections: 8 MiB for eight columns. */
@@ -188,7 +188,7 @@ export function integersOf(chunk: DuckDBDataChunk, column: number): Int32Array {
   return new Int32Array(buffer, byteOffset, chunk.rowCount);
 }
 
-/** Returns the texts of a column in place, in the form that `shortNames` reads. */
+/** Returns the texts of a column in place, in the form that `createShortNames` reads. */
 export function textsOf(chunk: DuckDBDataChunk, column: number): Int32Array {
   const { buffer, byteOffset } = dataOf(chunk, column, TEXT_BYTES);
   return new Int32Array(buffer, byteOffset, (chunk.rowCount * TEXT_BYTES) / Int32Array.BYTES_PER_ELEMENT);

@@ -1,7 +1,7 @@
 import { createWriteStream } from 'node:fs';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import { boundedColumn, chunksOf, openDuckDb, sqlName, sqlText } from './duckdb.js';
+import { boundColumnSql, chunksOf, openDuckDb, sqlName, sqlText } from './duckdb.js';
 
 /** Rows of a Parquet file as lines of JSON. */
 export interface ParquetLines {
@@ -26,7 +26,7 @@ export async function writeParquetLines(from: string, to: string): Promise<Parqu
     const texts = columns.map(({ name, type }) =>
       MOMENT.test(type) ? `${sqlName(name)}::DATE::VARCHAR` : `${sqlName(name)}::VARCHAR`,
     );
-    const bounded = `(SELECT ${columns.map(boundedColumn).join(', ')} FROM ${scan})`;
+    const bounded = `(SELECT ${columns.map(boundColumnSql).join(', ')} FROM ${scan})`;
     const sql = isNested
       ? `SELECT to_json(t)::VARCHAR FROM ${bounded} t`
       : `SELECT to_json([${texts.join(', ')}])::VARCHAR FROM ${bounded}`;

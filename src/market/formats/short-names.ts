@@ -19,7 +19,7 @@ export type PositionsOf = (texts: Int32Array) => Int32Array;
  * @returns creates a lookup for one stream of rows; undefined if a spelling is too long
  * @cost 3 ns a row
  */
-export function shortNames(positions: ReadonlyMap<string, number>): (() => PositionsOf) | undefined {
+export function createShortNames(positions: ReadonlyMap<string, number>): (() => PositionsOf) | undefined {
   const table = new Int32Array(positions.size * WORDS);
   const bytes = new Uint8Array(table.buffer);
   const encoder = new TextEncoder();

@@ -7,7 +7,7 @@ export type TextEncoding = (typeof ENCODINGS)[number];
  * passed on unchanged.
  * @cost none if they are UTF-8
  */
-export async function* asUtf8(
+export async function* convertToUtf8(
   chunks: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
   given: TextEncoding | null,
 ): AsyncGenerator<Uint8Array> {

@@ -1,5 +1,5 @@
 import { dayOf } from '#domain/time/days.js';
-import { writtenText, type Cell, type Heading } from './cells.js';
+import { formatWrittenCell, type Cell, type Heading } from './cells.js';
 import { unprotectedText } from './formula-text.js';
 import { attribute, xmlTokens } from './xml-tokens.js';
 import { openZip, type ZipMember } from './zip-reader.js';
@@ -228,7 +228,7 @@ async function readSheet(
 /** Texts of a row up to its last value. */
 function textsOf(cells: readonly SheetCell[]): string[] {
   const texts = cells.map((value) =>
-    value === undefined || value === null ? '' : value === FORMULA ? String(value) : writtenText(value),
+    value === undefined || value === null ? '' : value === FORMULA ? String(value) : formatWrittenCell(value),
   );
   while (texts.at(-1) === '') texts.pop();
   return texts;
@@ -275,7 +275,7 @@ function valueOf(
   }
 }
 
-/** Text that would be read as a formula is written with an apostrophe before it, and read without. */
+/** Removes the apostrophe before a text that would be read as a formula. */
 function unprotected(text: string): Cell {
   return text === '' ? null : unprotectedText(text);
 }

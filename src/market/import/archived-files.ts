@@ -20,7 +20,10 @@ const WORKBOOK_MARK = '[Content_Types].xml';
 /** The first bytes of an archive, including an empty one. */
 const ZIP_MARK = 'PK';
 
-/** Returns the files of an archive; of CSV that is none, one file that is the market. @throws ZipFault */
+/**
+ * Returns the files of an archive; for a CSV file, which is not an archive, the market as its only file.
+ * @throws ZipFault
+ */
 export async function archivedFiles(
   bytes: Uint8Array,
   format: 'csv' | 'csv.zip',

@@ -1,12 +1,12 @@
 import type { TableImport } from './import-answer.js';
 import { mergeContents } from '../content/merge-content.js';
-import { withKeptRows } from '../mapping/kept-rows.js';
+import { filterKeptRows } from '../mapping/kept-rows.js';
 import type { Problems } from '../tables/problems.js';
 import { tableAlone } from '../sources/folder.js';
 import { readSource } from '../sources/read-source.js';
 import { isUnreadCompression } from '../formats/arrow-compression.js';
 import { writeArrowAsParquet } from '../formats/arrow-to-parquet.js';
-import { refuseAppendedAdjustment, type Imported, withRowsRead } from './perform-import.js';
+import { refuseAppendedAdjustment, type Imported, addRowsRead } from './perform-import.js';
 
 /**
  * Reads one table that was sent as a file, as the market of a new store or as an addition to a store. An Arrow stream
@@ -44,8 +44,8 @@ export async function importTable(
   });
   const { adjustment } = terms;
   const where = { folder, isServed: load, adjustment, derived: read?.derived ?? null };
-  if (read === undefined || held === null) return read && { ...withKeptRows(read, terms.mapping), ...where };
+  if (read === undefined || held === null) return read && { ...filterKeptRows(read, terms.mapping), ...where };
   const before = await readSource(held, problems, () => {}, { isOwn: true });
   const merged = before && mergeContents(before.content, read.content, problems);
-  return merged && { ...withRowsRead(merged, read.rows), ...where };
+  return merged && { ...addRowsRead(merged, read.rows), ...where };
 }

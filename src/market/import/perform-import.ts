@@ -8,7 +8,7 @@ import type { MarketContent } from '../content/market-content.js';
 import type { ImportAnswer } from './import-answer.js';
 import { rowsOf } from '../content/content.js';
 import { mergeContents } from '../content/merge-content.js';
-import { withKeptRows } from '../mapping/kept-rows.js';
+import { filterKeptRows } from '../mapping/kept-rows.js';
 import type { MarketTerms } from '../mapping/mapped-content.js';
 import type { Problems } from '../tables/problems.js';
 import { contentBytes } from './content-bytes.js';
@@ -61,14 +61,14 @@ export async function performImport(
   if (held !== null) refuseAppendedAdjustment(header, problems);
   const { adjustment } = header;
   if (read === undefined || held === null)
-    return read && { ...withKeptRows(read, header.mapping), adjustment, folder, isServed };
+    return read && { ...filterKeptRows(read, header.mapping), adjustment, folder, isServed };
   const before = await readSource(held, problems, () => {}, { isOwn: true });
   const merged = before && mergeContents(before.content, read.content, problems);
-  return merged && { ...read, ...withRowsRead(merged, read.rows), adjustment, folder, isServed };
+  return merged && { ...read, ...addRowsRead(merged, read.rows), adjustment, folder, isServed };
 }
 
 /** Returns the content of a store after an append. */
-export const withRowsRead = (content: MarketContent, rowsRead: SourceRead['rows']) => ({
+export const addRowsRead = (content: MarketContent, rowsRead: SourceRead['rows']) => ({
   content,
   rows: rowsOf(content),
   rowsRead,

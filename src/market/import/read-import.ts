@@ -104,7 +104,8 @@ async function readSheets(bytes: Uint8Array, reading: Reading): Promise<void> {
   await readWorkbook(
     bytes,
     (sheet, columns, heading) => {
-      if (columns.length === 0 && tableNamed(sheet) === undefined) return undefined; // Excel makes empty sheets by itself
+      // Excel creates empty sheets by default.
+      if (columns.length === 0 && tableNamed(sheet) === undefined) return undefined;
       const name = tableKindOf(sheet) ?? sheet;
       const table = tableKindOf(name, mapping);
       if (table === undefined || read.has(name)) {

@@ -1,7 +1,7 @@
 import { textIn, type Cell } from '../formats/cells.js';
 import { dayReader, USUAL_FORMATS } from '../mapping/date-formats.js';
 
-/** How days are written; null is YYYY-MM-DD. */
+/** Format of dates; null for YYYY-MM-DD. */
 export interface DateFormat {
   readonly format: string | null;
   /** Formats that fit as well. */

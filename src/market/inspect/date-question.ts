@@ -11,7 +11,7 @@ const hasBadDates = (findings: readonly Finding[]) =>
  * formats, and a later row decides. The question is removed if only one format remains.
  * @param questions changed in place
  */
-export function afterReading(questions: Question[], findings: readonly Finding[]): string | undefined {
+export function chooseAfterReading(questions: Question[], findings: readonly Finding[]): string | undefined {
   const at = questions.findIndex(ofDates);
   if (at < 0 || !hasBadDates(findings)) return undefined;
   const [taken, ...others] = questions[at]!.others;

@@ -1,6 +1,6 @@
 import type { Mapping } from '#domain/documents/mapping.js';
 import { textIn, type Cell } from '../formats/cells.js';
-import { anyThousandsNumberIn, commaNumberIn, unitsIn } from '../mapping/written-numbers.js';
+import { parseAnyThousands, commaNumberIn, unitsIn } from '../mapping/written-numbers.js';
 import { dayReader } from '../mapping/date-formats.js';
 import { isFooterText } from '../mapping/footers.js';
 import { dateFormatOf } from './date-format.js';
@@ -20,7 +20,7 @@ export const isNumber = (written: Cell | undefined) => isPlainNumber(unitsIn(wri
 
 /** Returns true for a number without signs and units, because 3M is also a company. */
 export const isPlainNumber = (cell: Cell | undefined) => {
-  const value = anyThousandsNumberIn(cell) ?? commaNumberIn(cell);
+  const value = parseAnyThousands(cell) ?? commaNumberIn(cell);
   return value !== undefined && !Number.isNaN(value);
 };
 
@@ -70,7 +70,7 @@ const WRITTEN: Readonly<Record<Adjustment, string>> = {
   total: 'adjusted for splits and dividends',
 };
 
-export function adjustedAsClose(draft: Draft, adjusted: string): void {
+export function useAdjustedAsClose(draft: Draft, adjusted: string): void {
   draft.mapping.columns = { ...draft.mapping.columns, CLOSE: adjusted };
   draft.adjustment = 'total';
   draft.reason = `There are only adjusted closes (${adjusted}).`;

@@ -9,7 +9,7 @@ import { createProblems, type Problems } from '../tables/problems.js';
 import type { RowsByTable } from '../tables/table-kinds.js';
 import { contentBytes } from '../import/content-bytes.js';
 import { readImport } from '../import/read-import.js';
-import { withKeptRows } from '../mapping/kept-rows.js';
+import { filterKeptRows } from '../mapping/kept-rows.js';
 import type { MarketTerms } from '../mapping/mapped-content.js';
 import { textIn } from '../formats/cells.js';
 import { isMarketTable } from '../mapping/market-tables.js';
@@ -20,11 +20,11 @@ import type { TableNames } from '../sources/databases/tables-to-read.js';
 import { openDuckDb, type DuckDb } from '../formats/duckdb.js';
 import { tableAlone, type TableFiles } from '../sources/folder.js';
 import { readSource } from '../sources/read-source.js';
-import { afterReading, datesLeft } from './date-question.js';
+import { chooseAfterReading, datesLeft } from './date-question.js';
 import { isDay, MOST } from './draft.js';
 import { mend } from './mend.js';
-import { proposeMapping, statedAdjustment, withAnswers, type Confidence, type Proposal } from './propose.js';
-import { otherBases, type Adjustment, type Answers, type Basis, type Question } from './question.js';
+import { proposeMapping, stateAdjustment, applyAnswers, type Confidence, type Proposal } from './propose.js';
+import { listOtherBases, type Adjustment, type Answers, type Basis, type Question } from './question.js';
 import { SAMPLE_ROWS, sampleContent, sampleFiles, type NamedBy, type Sample } from './sample.js';
 
 /** The data to inspect. */
@@ -138,7 +138,7 @@ async function lookedAt(inspected: Opened, { mapping: given = null, answers = {}
   if (given !== null) return tried(source, asGiven(given, answers), { answers, trialsMax: 1 });
   const proposal =
     proposeMapping(source.samples, source.namedBy, answers) ??
-    (saysColumns(answers) ? asGiven(withAnswers({}, answers), answers) : undefined);
+    (saysColumns(answers) ? asGiven(applyAnswers({}, answers), answers) : undefined);
   return proposal === undefined
     ? nothingSeen(source, problems)
     : tried(source, proposal, { answers, trialsMax: TRIALS_MAX });
@@ -149,7 +149,7 @@ const saysColumns = ({ columns, field, fields }: Answers) => (columns ?? field ?
 
 const asGiven = (mapping: Mapping, { adjustment }: Answers): Proposal => ({
   mapping,
-  ...(adjustment === undefined ? { adjustment: null, reason: null } : statedAdjustment(adjustment)),
+  ...(adjustment === undefined ? { adjustment: null, reason: null } : stateAdjustment(adjustment)),
   recognisedAs: null,
   confidence: 'sure',
   questions: [],
@@ -267,9 +267,9 @@ async function tried(source: Source, proposal: Proposal, { answers, trialsMax }:
   for (let trial = 1; ; trial++) {
     const problems = createProblems();
     const all = await source.read(terms, problems);
-    const read = all && withKeptRows(all, terms.mapping);
+    const read = all && filterKeptRows(all, terms.mapping);
     const otherDates =
-      read === undefined && trial < trialsMax ? afterReading(questions, problems.findings()) : undefined;
+      read === undefined && trial < trialsMax ? chooseAfterReading(questions, problems.findings()) : undefined;
     if (otherDates !== undefined) {
       terms = { ...terms, mapping: { ...terms.mapping!, date_format: otherDates } };
       continue;
@@ -309,7 +309,7 @@ async function tried(source: Source, proposal: Proposal, { answers, trialsMax }:
 const basis = (adjustment: Adjustment, reason: string): Basis => ({
   adjustment,
   reason,
-  others: otherBases(adjustment),
+  others: listOtherBases(adjustment),
 });
 
 /**
@@ -327,7 +327,7 @@ function basisOf(proposal: Proposal, read: TrialRead | undefined, questions: Que
           'Adjusted closes show no split that closes lack: closes are taken to be adjusted for splits.',
         ] as const)
       : (['none', 'Nothing says whether closes are adjusted: they are taken as traded.'] as const);
-  const others = otherBases(taken).map(({ adjustment }) => adjustment);
+  const others = listOtherBases(taken).map(({ adjustment }) => adjustment);
   questions.push({ field: 'adjustment', question: reason, taken, others, required: false });
   return basis(taken, reason);
 }

@@ -1,16 +1,10 @@
 import type { Cell } from '../formats/cells.js';
-import {
-  anyThousandsNumberIn,
-  commaNumberIn,
-  isGroupedCount,
-  thousandsIn,
-  unitsIn,
-} from '../mapping/written-numbers.js';
+import { parseAnyThousands, commaNumberIn, isGroupedCount, thousandsIn, unitsIn } from '../mapping/written-numbers.js';
 import { ask, type Draft } from './draft.js';
 import type { Question } from './question.js';
 import type { Sample } from './sample.js';
 
-/** One mark before three digits: 1,234 and 1.234 are thousands or decimals. */
+/** A mark before three digits is ambiguous: 1,234 and 1.234 have thousands or decimals. */
 const EITHER = { ',': /^[+-]?[1-9]\d{0,2},\d{3}$/, '.': /^[+-]?[1-9]\d{0,2}\.\d{3}$/ } as const;
 
 /** Minimum share of the texts with a decimal comma for it to be the decimal mark. A note may contain a comma. */
@@ -34,7 +28,7 @@ export function numberMarks(
   const either = (mark: ',' | '.') => texts.filter((text) => EITHER[mark].test(text));
   const [commas, points] = [either(','), either('.')];
   const decisive = texts.filter((text) => !EITHER[','].test(text) && !EITHER['.'].test(text));
-  const withPoint = decisive.filter((text) => /[.,]/.test(text) && isNumber(anyThousandsNumberIn(text)));
+  const withPoint = decisive.filter((text) => /[.,]/.test(text) && isNumber(parseAnyThousands(text)));
   const withComma = decisive.filter((text) => /[.,]/.test(text) && isNumber(commaNumberIn(text)));
   const { decimal } = draft.answers;
   if (decimal === ',') return;

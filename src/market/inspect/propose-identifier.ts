@@ -106,7 +106,7 @@ const isLikeTicker = (name: string) =>
   /^[A-Z0-9^][A-Z0-9.^=-]{0,11}$/.test(name) &&
   !/^(DATA|PRICES?|EXPORT|TABLE|MARKET|HISTORY|DOWNLOAD|CLOSES?)/.test(name);
 
-/** Proposes the file names if no column has the identifier. The parts common to all names are not part of it. */
+/** Proposes the file names if no column contains the identifier. Parts common to all names are omitted. */
 function identifierFromFiles(draft: Draft, { date, column, samples, namedBy }: Tables): boolean {
   if (namedBy === null) return false;
   const names = samples.map(({ name }) => name);

@@ -1,8 +1,8 @@
 import { isAssetIdentifier } from '#domain/schema/shape.js';
-import { withoutSlash } from '../mapping/slashless-names.js';
+import { replaceSlashes } from '../mapping/slashless-names.js';
 import { fieldLevelsOf } from '../mapping/wide-columns.js';
 import {
-  adjustedAsClose,
+  useAdjustedAsClose,
   columnsFor,
   days,
   isNumber,
@@ -35,7 +35,7 @@ export function proposeLevels(draft: Draft, sample: Sample): boolean {
     const others = names.slice(1).filter((text) => text !== '');
     const areNames =
       others.length > 0 &&
-      others.every((text) => !isNumber(text) && roleOf(text) === undefined && isAssetIdentifier(withoutSlash(text)));
+      others.every((text) => !isNumber(text) && roleOf(text) === undefined && isAssetIdentifier(replaceSlashes(text)));
     if (isHeading(names, fields)) continue;
     if (Math.max(a, b) < MOST || !areNames || fields.slice(1).filter((text) => text !== '').length < others.length)
       continue;
@@ -89,7 +89,7 @@ function levels(draft: Draft, { fields, sample, date, skip, body, at }: Levels):
     },
     ...(roles.adjusted === undefined || roles.CLOSE === undefined ? {} : { adjusted_close: roles.adjusted }),
   };
-  if (roles.CLOSE === undefined) adjustedAsClose(draft, roles.adjusted!);
+  if (roles.CLOSE === undefined) useAdjustedAsClose(draft, roles.adjusted!);
   days(
     draft,
     body.map((row) => row[Math.max(at, 0)]),

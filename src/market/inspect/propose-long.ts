@@ -1,5 +1,5 @@
 import {
-  adjustedAsClose,
+  useAdjustedAsClose,
   ask,
   columnsFor,
   days,
@@ -16,7 +16,7 @@ import { COUNTS } from '../mapping/written-numbers.js';
 import { currencyColumn } from '../mapping/unread-terms.js';
 import { countMarks, numberMarks } from './number-marks.js';
 import { isWorded, proposeIdentifier } from './propose-identifier.js';
-import { nearRole, roleOf, rolesOf, type Role } from './roles.js';
+import { findNearRole, roleOf, rolesOf, type Role } from './roles.js';
 import type { NamedBy, Sample } from './sample.js';
 
 /** Returns a row a name and date. */
@@ -24,7 +24,7 @@ export function proposeLong(draft: Draft, sample: Sample, samples: readonly Samp
   if (draft.answers.layout === 'wide') return false;
   const at = sample.rows.slice(0, PREAMBLE_MAX).findIndex((row, i) => {
     const roles = rolesIn(draft, textsOf(row));
-    const hasCloses = (roles.CLOSE ?? roles.adjusted ?? nearRole('CLOSE', textsOf(row))) !== undefined;
+    const hasCloses = (roles.CLOSE ?? roles.adjusted ?? findNearRole('CLOSE', textsOf(row))) !== undefined;
     return (draft.answers.skip_rows ?? i) === i && roles.date !== undefined && hasCloses;
   });
   if (at < 0) return false;
@@ -34,7 +34,7 @@ export function proposeLong(draft: Draft, sample: Sample, samples: readonly Samp
   const column = (name: string) => body.map((row) => row[header.indexOf(name)]);
   for (const role of ['CLOSE', 'identifier'] as const) {
     if (roles[role] !== undefined || (role === 'CLOSE' && roles.adjusted !== undefined)) continue;
-    const near = nearRole(role, header);
+    const near = findNearRole(role, header);
     if (near === undefined || (role === 'CLOSE') !== column(near).some(isNumber)) continue;
     roles[role] = near;
     const question = `The column ${near} is taken for ${role}: did you mean ${role}?`;
@@ -46,7 +46,7 @@ export function proposeLong(draft: Draft, sample: Sample, samples: readonly Samp
   const fields = { ...roles };
   delete fields.adjusted;
   draft.mapping = { ...draft.mapping, skip_rows: at, columns: { ...columnsFor(fields), ...draft.mapping.columns } };
-  if (roles.CLOSE === undefined) adjustedAsClose(draft, roles.adjusted!);
+  if (roles.CLOSE === undefined) useAdjustedAsClose(draft, roles.adjusted!);
   else if (roles.adjusted === undefined && draft.adjustment === null) basisFromFiles(draft, samples);
   else if (roles.adjusted !== undefined) adjustedBeside(draft, roles.adjusted, dividendColumn(header));
   const table = { header, date: roles.date!, column, samples, namedBy };

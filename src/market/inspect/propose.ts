@@ -81,7 +81,7 @@ function proposalFrom(
     : 'No days';
   if (left.length > 0) leaveOut(draft, left, lacking);
   const { mapping, answers: _given, ...rest } = draft;
-  return { ...rest, ...adjustmentOf(draft), mapping: withAnswers(mapping, answers) };
+  return { ...rest, ...adjustmentOf(draft), mapping: applyAnswers(mapping, answers) };
 }
 
 /** Returns files or sheets that are not part of the market: notes, lists of securities, an index by day. */
@@ -107,7 +107,7 @@ function leaveOut(draft: Draft, names: readonly string[], lacking: string): void
 }
 
 /** Returns a mapping in which answers replace recognised values. */
-export function withAnswers(mapping: Partial<Mapping>, { adjustment: _basis, ...answers }: Answers): Mapping {
+export function applyAnswers(mapping: Partial<Mapping>, { adjustment: _basis, ...answers }: Answers): Mapping {
   const said = Object.fromEntries(Object.entries(answers).filter(([, value]) => value !== undefined));
   // Excluded columns are added to the ignored columns of a vendor's tables.
   const ignore = [...new Set([...(mapping.ignore ?? []), ...(answers.ignore ?? [])])];
@@ -115,8 +115,8 @@ export function withAnswers(mapping: Partial<Mapping>, { adjustment: _basis, ...
 }
 
 function adjustmentOf({ answers, adjustment, reason }: Draft): Pick<Proposal, 'adjustment' | 'reason'> {
-  return answers.adjustment === undefined ? { adjustment, reason } : statedAdjustment(answers.adjustment);
+  return answers.adjustment === undefined ? { adjustment, reason } : stateAdjustment(answers.adjustment);
 }
 
 /** Returns the adjustment that the client states. */
-export const statedAdjustment = (adjustment: Adjustment) => ({ adjustment, reason: 'It is given.' });
+export const stateAdjustment = (adjustment: Adjustment) => ({ adjustment, reason: 'It is given.' });

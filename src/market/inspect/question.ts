@@ -40,7 +40,7 @@ const MEANINGS: Readonly<Record<Adjustment, string>> = {
 export const ADJUSTMENTS = Object.keys(MEANINGS) as readonly Adjustment[]; // its own keys
 
 /** Returns the other price bases. */
-export const otherBases = (adjustment: Adjustment): Basis['others'] =>
+export const listOtherBases = (adjustment: Adjustment): Basis['others'] =>
   ADJUSTMENTS.filter((other) => other !== adjustment).map((other) => ({
     adjustment: other,
     meaning: MEANINGS[other],

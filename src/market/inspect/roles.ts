@@ -1,4 +1,4 @@
-import { nearestName } from '#base/text/nearest-name.js';
+import { findNearestName } from '#base/text/nearest-name.js';
 
 /** Role of a vendor's column. */
 export type Role =
@@ -202,10 +202,10 @@ export function rolesOf(header: readonly string[]): Partial<Record<Role, string>
 }
 
 /** Returns a column that is called nearly like one of a role. */
-export function nearRole(role: Role, header: readonly string[]): string | undefined {
+export function findNearRole(role: Role, header: readonly string[]): string | undefined {
   const free = header.filter((column) => plain(column).length > 2 && roleOf(column) === undefined);
   for (const name of NAMES[role].slice(0, 2)) {
-    const near = nearestName(name, free);
+    const near = findNearestName(name, free);
     if (near !== undefined) return near;
   }
   return undefined;

@@ -3,16 +3,16 @@ import type { Finding } from '#domain/refusals/findings.js';
 import type { Cell } from '../formats/cells.js';
 import { cellText, CsvFault, readCsv, type CsvRecord } from '../sources/csv.js';
 import { scanOf } from '../sources/parquet/parquet.js';
-import { withZones } from '../sources/parquet/parquet-zones.js';
+import { addZones } from '../sources/parquet/parquet-zones.js';
 import type { TextEncoding } from '../formats/text-encoding.js';
 import { FORMULA, readWorkbook, type SheetSink } from '../formats/workbook-reader.js';
 import type { ZipMember } from '../formats/zip-reader.js';
 import { archivedFiles, baseOf, createWorkbookReader, isWorkbookFault } from '../import/archived-files.js';
 import { createProblems, type Problems } from '../tables/problems.js';
 import { tableNamed } from '../tables/table-kinds.js';
-import { cellOf, sqlText, type DuckDb, boundedColumn } from '../formats/duckdb.js';
+import { cellOf, sqlText, type DuckDb, boundColumnSql } from '../formats/duckdb.js';
 import type { SourceFile } from '../formats/source-file.js';
-import { unreadableFile } from '../sources/read-parquet-files.js';
+import { describeUnreadableFile } from '../sources/read-parquet-files.js';
 import { readRows } from '../sources/read-text-file.js';
 
 /** The first rows of a table, the header among them. */
@@ -26,7 +26,7 @@ export interface Sample {
   readonly index?: readonly string[] | undefined;
 }
 
-/** How text that is not UTF-8 is written, in most of the cases. */
+/** Most frequent encoding of text that is not UTF-8. */
 export const USUAL_ENCODING: TextEncoding = 'windows-1252';
 
 /** Returns true if a finding reports another text encoding. */
@@ -69,7 +69,7 @@ export async function sampleFiles(
   return samples;
 }
 
-/** Some of the files, from the first to the last. */
+/** Selects some of the files, from the first to the last. */
 function spread<T>(files: readonly T[]): readonly T[] {
   if (files.length <= SAMPLE_TABLES) return files;
   return Array.from(
@@ -136,16 +136,16 @@ async function parquetRows(file: SourceFile, duck: DuckDb, problems: Problems): 
     return { rows: await firstRows(file, duck), index: await pandasIndex(file, duck) };
   } catch (error) {
     problems.nameFile(file.label, basename(file.path));
-    problems.error(unreadableFile(file, error));
+    problems.error(describeUnreadableFile(file, error));
     return undefined;
   }
 }
 
 async function firstRows(file: SourceFile, { connection }: DuckDb): Promise<Sample['rows']> {
-  const { files, columns } = await withZones(connection, [file]);
+  const { files, columns } = await addZones(connection, [file]);
   const scan = scanOf(files, { withRows: false });
   const names = columns.map(({ name }) => name);
-  const list = columns.map(boundedColumn).join(', ');
+  const list = columns.map(boundColumnSql).join(', ');
   const read = await connection.runAndReadAll(`SELECT ${list} FROM ${scan} LIMIT ${SAMPLE_ROWS}`);
   return [names, ...read.getRows().map((row) => row.map(cellOf))];
 }
@@ -252,7 +252,7 @@ async function workbookRows(
   return { rows };
 }
 
-/** As `textRows`. */
+/** Works like `textRows`. */
 async function memberRows(member: ZipMember, encoding: TextEncoding | null): Promise<Rows> {
   const rows: (readonly (Cell | undefined)[])[] = [];
   let delimiter: string | undefined;

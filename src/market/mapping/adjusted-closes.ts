@@ -5,7 +5,7 @@ import type { Problem, Problems } from '../tables/problems.js';
 import { SPLIT_RATIO_MIN, SPLIT_RATIOS } from '../content/split-ratios.js';
 import { decimalsOf, SINGLE_PRECISION, unitOf } from '../content/written-precision.js';
 import type { DividendError } from '../content/dividend-errors.js';
-import { withoutEmptyLines, type Panels } from '../panels/panels.js';
+import { removeEmptyLines, type Panels } from '../panels/panels.js';
 import { ADJUSTED_CLOSE } from './mapped-columns.js';
 
 /** Rounding rules of vendors to try: rounding once, after every dividend, or from unrounded closes. */
@@ -17,7 +17,7 @@ const ROUNDINGS = [
 /** Maximum cash that may be paid on the day of a split, as a fraction of the price. */
 const SPLIT_CASH_MAX = 0.05;
 
-/** Largest dividend that is none, as a fraction of the price: what adjusted closes are compared to. */
+/** Largest amount, as a fraction of the price, that does not count as a dividend: adjusted closes are rounded. */
 const NO_DIVIDEND = 1e-6;
 
 /** Share of the previous price from which a dividend is suspect, as is a price move without an action. */
@@ -43,7 +43,7 @@ interface Closes {
   readonly refused: readonly (readonly [day: Day, adjusted: number])[];
 }
 
-/** A plateau: days on which the adjusted close is one multiple of the close. */
+/** A plateau: days on which the adjusted close is a constant multiple of the close. */
 interface Plateau {
   /** Position of its first day. */
   readonly from: number;
@@ -75,7 +75,7 @@ interface NameActions {
 export function deriveActions(panels: Panels, adjustment: MarketData['adjustment'], problems: Problems): DerivedMarket {
   const adjusted = panels.fields.get(ADJUSTED_CLOSE);
   if (adjusted === undefined) return { panels, actions: [], derived: { dividends: 0, splits: 0 }, errors: [] };
-  const rest = withoutEmptyLines({
+  const rest = removeEmptyLines({
     ...panels,
     fields: new Map([...panels.fields].filter(([name]) => name !== ADJUSTED_CLOSE)),
   });

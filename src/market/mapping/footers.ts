@@ -9,7 +9,7 @@ const FOOTER_ROWS_MAX = 10;
 /** Maximum number of footer texts in a finding. */
 const QUOTED_MAX = 3;
 
-/** How a day begins that is written with the names of days and months, or with digits. */
+/** Beginnings of days: names of days and months, or digits. */
 const LIKE_A_DAY =
   /^(?:\d|(?:(?:mon|tue|wed|thu|fri|sat|sun)[a-z]*[,.]?\s+)?(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*[.,]?\s*\d)/i;
 
@@ -32,7 +32,7 @@ interface Held {
  * instead of a day. A footer is ignored with one warning. If another bar follows, the rows are errors.
  * @param rowsOn creates rows that report to the given problems
  */
-export function withFooters(rowsOn: (problems: Problems) => MarketRows, problems: Problems): MarketRows {
+export function wrapFooters(rowsOn: (problems: Problems) => MarketRows, problems: Problems): MarketRows {
   const { problems: caught, report, catching } = createCatcher(problems);
   const rows = rowsOn(caught);
   let footer: FooterRow[] = [];
@@ -42,7 +42,7 @@ export function withFooters(rowsOn: (problems: Problems) => MarketRows, problems
   let left = 0;
   /** Number of rows before the table. */
   let before = 0;
-  /** The row that is read now, where it may be of a footer. */
+  /** The current row, if it may belong to a footer. */
   let current: Held[] | null = null;
 
   /** Reports the held rows as data, because a later row has a bar or another fault, so they are not a footer. */

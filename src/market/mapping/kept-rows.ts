@@ -8,7 +8,7 @@ import type { RowsByTable } from '../tables/table-kinds.js';
  * security and date.
  * @cost one pass over the cells, if rows may have been merged or ignored
  */
-export function withKeptRows<T extends { readonly content: MarketContent; readonly rows: RowsByTable }>(
+export function filterKeptRows<T extends { readonly content: MarketContent; readonly rows: RowsByTable }>(
   read: T,
   mapping: Mapping | null | undefined,
 ): T {

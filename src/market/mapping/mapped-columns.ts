@@ -1,7 +1,7 @@
 import type { Mapping } from '#domain/documents/mapping.js';
-import { didYouMean, nearestName } from '#base/text/nearest-name.js';
+import { didYouMean, findNearestName } from '#base/text/nearest-name.js';
 import { columnName, REQUIRED_COLUMNS } from '../tables/table-kinds.js';
-import { namedColumns } from '../tables/named-columns.js';
+import { nameFileColumns } from '../tables/named-columns.js';
 import type { Problems } from '../tables/problems.js';
 import { isNamedWhole } from './market-tables.js';
 
@@ -37,7 +37,7 @@ export function mappedColumns(
   reportAdjusted(mapping, { label, written, names }, problems);
   if (problems.errors > before) return undefined;
   const kept = names.flatMap((name, i) => (name === '' ? [] : [i]));
-  const known = namedColumns(
+  const known = nameFileColumns(
     'market',
     label,
     [...kept.map((i) => names[i]!), ...(isNamedByTable ? ['identifier'] : [])],
@@ -62,7 +62,7 @@ interface UnfoundColumn {
  */
 function isMissed({ name, from, written, names, needed }: UnfoundColumn): boolean {
   const column = columnName('market', name);
-  return needed.includes(column) || names.includes(column) || nearestName(from, written) !== undefined;
+  return needed.includes(column) || names.includes(column) || findNearestName(from, written) !== undefined;
 }
 
 function reportAdjusted(

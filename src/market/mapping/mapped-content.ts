@@ -2,17 +2,17 @@ import type { DerivedActions, Mapping } from '#domain/documents/mapping.js';
 import type { PriceOverride } from '#domain/documents/price-override.js';
 import { ACTION_KINDS, type MarketData } from '#domain/market/market-data.js';
 import { compareActions } from '../content/action-rows.js';
-import { withTables } from '../content/whole-content.js';
+import { joinContent } from '../content/whole-content.js';
 import type { ContentTables, MarketContent } from '../content/market-content.js';
 import { createMarketRows, type MarketRows, type MarketRowsOptions } from '../content/market-rows.js';
 import type { DividendError } from '../content/dividend-errors.js';
 import type { Problems } from '../tables/problems.js';
 import type { Panels } from '../panels/panels.js';
 import { deriveActions } from './adjusted-closes.js';
-import { withFooters } from './footers.js';
+import { wrapFooters } from './footers.js';
 import { createMappedRows } from './mapped-rows.js';
 
-/** How the market of a source is to be understood. */
+/** Interpretation of the market of a source. */
 export interface MarketTerms {
   readonly mapping: Mapping | null;
   readonly adjustment: MarketData['adjustment'];
@@ -39,14 +39,14 @@ export function marketRowsOn(
 ): MarketRows {
   return mapping === null
     ? createMarketRows(problems, options)
-    : withFooters((seen) => createMappedRows(mapping, seen, options), problems);
+    : wrapFooters((seen) => createMappedRows(mapping, seen, options), problems);
 }
 
 /**
  * Panels and tables as one content, with the actions that adjusted closes imply.
  * @returns undefined, with a finding, when the tables contradict the panels.
  */
-export function completeContent(
+export function completeMappedContent(
   panels: Panels,
   tables: ContentTables,
   { mapping, adjustment }: MarketTerms,
@@ -61,12 +61,12 @@ export function completeContent(
     return undefined;
   }
   if (mapping === null || mapping.adjusted_close === null) {
-    const content = withTables(panels, tables, problems);
+    const content = joinContent(panels, tables, problems);
     return content && { content, derived: null };
   }
   refuseTwice(tables, adjustment, problems);
   const { panels: rest, actions, derived, errors } = deriveActions(panels, adjustment, problems);
-  const content = withTables(
+  const content = joinContent(
     rest,
     { ...tables, actions: [...tables.actions, ...actions].toSorted(compareActions) },
     problems,

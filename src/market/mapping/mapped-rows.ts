@@ -2,9 +2,9 @@ import type { Day } from '#domain/time/days.js';
 import type { Mapping } from '#domain/documents/mapping.js';
 import { isKnownColumn } from '../tables/table-kinds.js';
 import { createMarketRows, type MarketFile, type MarketRows, type MarketRowsOptions } from '../content/market-rows.js';
-import { badDay } from '../tables/key-problems.js';
+import { describeBadDay } from '../tables/key-problems.js';
 import { cellPath, type Problem, type Problems } from '../tables/problems.js';
-import { textIn, writtenText, type Cell, type Heading } from '../formats/cells.js';
+import { textIn, formatWrittenCell, type Cell, type Heading } from '../formats/cells.js';
 import type { Panels } from '../panels/panels.js';
 import { dayReader } from './date-formats.js';
 import { createTableNames } from './table-names.js';
@@ -18,7 +18,7 @@ import { createCountMarks } from './count-marks.js';
 import { numberReader } from './written-numbers.js';
 import { columnsOfField, columnsOfTuples, columnsOfTwoRows, WORD, type WideColumns } from './wide-columns.js';
 
-/** The prices of a mapped market; an adjusted close is one as well. */
+/** Price columns of a mapped market, including the adjusted close. */
 const PRICES: ReadonlySet<string> = new Set(['OPEN', 'HIGH', 'LOW', 'CLOSE', ADJUSTED_CLOSE]);
 
 /** Vendors' marks for a missing number. */
@@ -26,7 +26,7 @@ const MISSING = /^\s*(null|none|n\/?a|#n\/a( n\/a)?|-+|\.)\s*$/i;
 
 /** A file of a mapped market. */
 interface MappedFile extends MarketFile {
-  /** Name of each column as it is carried. */
+  /** Name of each column in the result. */
   readonly names: readonly string[];
   readonly isPrice: readonly boolean[];
   readonly readers: readonly ReturnType<typeof numberReader>[];
@@ -139,7 +139,7 @@ export function createMappedRows(mapping: Mapping, problems: Problems, options: 
       fileRow = file.rowsMet;
       if (day === undefined) continue;
       const value = numberOf(columns.file, i, cells[i]);
-      if (value === undefined) refuseNumber(columns.file, i, writtenText(cells[i]));
+      if (value === undefined) refuseNumber(columns.file, i, formatWrittenCell(cells[i]));
       else if (value === value) setBar(columns, i, { row: fileRow, code, day }, value);
     }
   }
@@ -163,7 +163,7 @@ export function createMappedRows(mapping: Mapping, problems: Problems, options: 
     rows.setNumber(columns.file, i, number);
   }
 
-  /** Returns a number of a price as the mapping reads it: NaN if it is none. */
+  /** Reads the number of a price with the mapping; NaN if it is not a number. */
   function priceOf(isPrice: boolean, value: number): number {
     if (!isPrice || value > 0) return value;
     if (value === 0) return mapping.zero_prices === 'missing' ? Number.NaN : value;
@@ -216,7 +216,7 @@ export function createMappedRows(mapping: Mapping, problems: Problems, options: 
     for (let column = 0; column < file.fieldOf.length; column++) {
       if (file.fieldOf[column]! < 0) continue;
       const value = numberOf(file, column, cells[column]);
-      if (value === undefined) refuseNumber(file, column, writtenText(cells[column]));
+      if (value === undefined) refuseNumber(file, column, formatWrittenCell(cells[column]));
       else if (value === value) setNumber(file, column, value);
     }
   }
@@ -226,7 +226,9 @@ export function createMappedRows(mapping: Mapping, problems: Problems, options: 
     if (typeof day === 'number') return day;
     const name = file.written[file.dateColumn]!;
     const path = cellPath(file.label, fileRow + 1, name);
-    problems.error(badDay(path, name, day === null ? null : writtenText(cell), mapping.date_format ?? undefined));
+    problems.error(
+      describeBadDay(path, name, day === null ? null : formatWrittenCell(cell), mapping.date_format ?? undefined),
+    );
     return undefined;
   }
 

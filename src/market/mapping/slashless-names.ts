@@ -1,13 +1,13 @@
 import type { Problems } from '../tables/problems.js';
 
 /** Returns an identifier as vendors write it, which has no slash here: BRK/B US Equity is BRK.B US Equity. */
-export const withoutSlash = (identifier: string) => identifier.replaceAll('/', '.');
+export const replaceSlashes = (identifier: string) => identifier.replaceAll('/', '.');
 
-/** Names columns without a slash, and reports each once that had one. */
+/** Renames columns with a slash, and reports each of them once. */
 export function createSlashlessNames(problems: Problems): (identifier: string) => string {
   const reports = new Set<string>();
   return (identifier) => {
-    const name = withoutSlash(identifier);
+    const name = replaceSlashes(identifier);
     if (name === identifier || reports.has(identifier)) return name;
     reports.add(identifier);
     const message = `${identifier} is read as ${name}: an identifier has no /.`;

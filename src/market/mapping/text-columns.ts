@@ -1,7 +1,7 @@
 import { quote } from '../tables/key-problems.js';
 import type { MarketFile } from '../content/market-rows.js';
 import { ALIKE_MAX, cellPath, type Problem, type Problems } from '../tables/problems.js';
-import { notANumber } from '../formats/cells.js';
+import { explainNotANumber } from '../formats/cells.js';
 
 /** Problems of a numeric column in which no number has been found yet. */
 interface Wordy {
@@ -39,7 +39,7 @@ export function createTextColumns(problems: Problems): TextColumns {
       refusal.first.push({
         code: 'NOT_A_NUMBER',
         path: cellPath(file.label, row, written),
-        message: `${written} is ${quote(text)}, which ${notANumber(text)}.`,
+        message: `${written} is ${quote(text)}, which ${explainNotANumber(text)}.`,
         value: text,
       });
   }

@@ -10,8 +10,8 @@ export interface WideColumn {
 }
 
 /**
- * The columns of a wide table: the position of the day, and the content of each other column; undefined for a column
- * that is not read.
+ * Columns of a wide table: the position of the day, and the content of each other column; undefined for a column that
+ * is not read.
  */
 export interface WideColumns {
   readonly date: number;

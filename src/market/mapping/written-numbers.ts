@@ -67,7 +67,7 @@ const thousandsNumberIn =
   };
 
 /** Returns the number in a cell that may have any thousands mark and a decimal point: as `numberIn`. */
-export const anyThousandsNumberIn = (cell: Cell | undefined): number | undefined =>
+export const parseAnyThousands = (cell: Cell | undefined): number | undefined =>
   thousandsNumberIn(thousandsIn(cell) ?? ',')(cell);
 
 /** Returns a reader of whole numbers whose thousands may be separated by the decimal mark. Fractions are refused. */
@@ -80,7 +80,7 @@ const countIn =
     return numberIn(text.replaceAll(mark, ''));
   };
 
-/** Returns true if a text is a whole number with a thousands mark that separates decimals elsewhere: 58,490. */
+/** Returns true if a text is a whole number whose thousands mark may separate decimals in other files: 58,490. */
 export const isGroupedCount = (cell: Cell | undefined, mark: ',' | '.'): cell is string =>
   typeof cell === 'string' && WHOLE[mark].test(cell.trim());
 
@@ -104,8 +104,8 @@ function withUnits(read: ReadNumber): ReadNumber {
 }
 
 /**
- * How the numbers of a field are read by a mapping: units in the fields of a bar and those that it names, for 3M may be a
- * company elsewhere.
+ * Returns the number format of a field: units are read in the fields of a bar and those that the mapping names, because
+ * 3M may be a company elsewhere.
  */
 export function numberReader({ decimal, thousands, units, columns }: Mapping, field: string): ReadNumber {
   const read = plainReader(decimal, thousands, COUNTS.has(field));

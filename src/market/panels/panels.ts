@@ -1,4 +1,4 @@
-import { handedMemory, openPagedFile, panelMemory, type PagedFile } from '#kernels/memory/paged-memory.js';
+import { allocateHandedMemory, openPagedFile, panelMemory, type PagedFile } from '#kernels/memory/paged-memory.js';
 
 /** Dense panels over two axes: days ascending by identifiers in code-point order. */
 export interface Panels {
@@ -26,13 +26,13 @@ export function zeroPanel(cells: number, fields = 1): Float64Array<SharedArrayBu
 }
 
 /** Allocates like `zeroPanel`, for a panel that is passed to another process. */
-export function handedPanel(cells: number, fields: number): Float64Array<SharedArrayBuffer> {
+export function allocateHandedPanel(cells: number, fields: number): Float64Array<SharedArrayBuffer> {
   const bytes = cells * Float64Array.BYTES_PER_ELEMENT;
-  return new Float64Array(handedMemory(bytes, fields * bytes));
+  return new Float64Array(allocateHandedMemory(bytes, fields * bytes));
 }
 
 /** Returns a panel without any value. @param fields panels of its store */
-export function emptyPanel(cells: number, fields = 1): Float64Array<SharedArrayBuffer> {
+export function allocateEmptyPanel(cells: number, fields = 1): Float64Array<SharedArrayBuffer> {
   return zeroPanel(cells, fields).fill(Number.NaN);
 }
 
@@ -43,7 +43,7 @@ export function emptyPanel(cells: number, fields = 1): Float64Array<SharedArrayB
 const SPARE_DAYS = 256;
 
 /** Opens a growable panel on a file that another process fills; undefined if the file must be read instead. */
-export function openedPanel(file: PagedFile, days: number, assets: number): SharedArrayBuffer | undefined {
+export function openPanel(file: PagedFile, days: number, assets: number): SharedArrayBuffer | undefined {
   return openPagedFile(file, panelBytes({ dates: days + SPARE_DAYS, identifiers: assets, fields: 1 }));
 }
 
@@ -60,15 +60,19 @@ export function growablePanel(days: number, assets: number, fields: number): Sha
 }
 
 /** Creates `MarketHandle.taken` for new panels: Int32 [1], the number of their days. */
-export function newTakenCount(days: number): SharedArrayBuffer {
+export function createTakenCount(days: number): SharedArrayBuffer {
   const taken = new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT);
   new Int32Array(taken)[0] = days;
   return taken;
 }
 
 /** Panels without a day. */
-export function noPanels(fields: readonly string[]): Panels {
-  return { identifiers: [], dates: new Int32Array(0), fields: new Map(fields.map((name) => [name, emptyPanel(0)])) };
+export function createNoPanels(fields: readonly string[]): Panels {
+  return {
+    identifiers: [],
+    dates: new Int32Array(0),
+    fields: new Map(fields.map((name) => [name, allocateEmptyPanel(0)])),
+  };
 }
 
 /**
@@ -76,7 +80,7 @@ export function noPanels(fields: readonly string[]): Panels {
  * empty rows in the files.
  * @cost one pass over the cells; nothing is copied if every day and identifier has a value.
  */
-export function withoutEmptyLines(panels: Panels): Panels {
+export function removeEmptyLines(panels: Panels): Panels {
   const { identifiers, dates, fields } = panels;
   const assets = identifiers.length;
   const dayUsed = new Uint8Array(dates.length);

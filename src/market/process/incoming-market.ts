@@ -1,7 +1,7 @@
 import { open, rm, type FileHandle } from 'node:fs/promises';
 import type { PagedFile } from '#kernels/memory/paged-memory.js';
 import { settleAll } from '../panels/settle-all.js';
-import { growablePanel, newTakenCount, openedPanel } from '../panels/panels.js';
+import { growablePanel, createTakenCount, openPanel } from '../panels/panels.js';
 import {
   daysOf,
   edgesOf,
@@ -75,7 +75,7 @@ export function createIncomingMarket(): IncomingMarket {
   function begin({ days, assets, fields, files: paged = [] }: HandOver & { kind: 'shape' }): void {
     const fieldOf = (name: string, f: number): Field => {
       const file = paged[f];
-      const opened = file && openedPanel(file, days, assets);
+      const opened = file && openPanel(file, days, assets);
       const values = opened ?? growablePanel(days, assets, fields.length);
       return { name, values, file, isOpened: opened !== undefined };
     };
@@ -128,7 +128,7 @@ export function createIncomingMarket(): IncomingMarket {
       readPaged(shape!, file, edges),
     ]);
     const panels = fields.map(({ name, values }) => ({ name, values }));
-    return { dates: parts[0], fields: panels, tables: parts[1], actionPlaces: parts[2], taken: newTakenCount(days) };
+    return { dates: parts[0], fields: panels, tables: parts[1], actionPlaces: parts[2], taken: createTakenCount(days) };
   }
 
   return {

@@ -11,7 +11,7 @@ import type { ImportAnswer } from '../import/import-answer.js';
 import type { FreeProcess } from './process-pool.js';
 import type { TableKind } from '../tables/table-kinds.js';
 import { digestContent, rowsOf } from '../content/content.js';
-import { withKeptRows } from '../mapping/kept-rows.js';
+import { filterKeptRows } from '../mapping/kept-rows.js';
 import type { DividendError } from '../content/dividend-errors.js';
 import type { MarketContent } from '../content/market-content.js';
 import { overridePrices } from '../content/override-prices.js';
@@ -234,7 +234,7 @@ async function perform(
 
 /** The result of a read, with its terms. */
 function madeOf(read: SourceRead, { mapping, adjustment, overrides }: MarketTerms = PLAIN_TERMS): Omit<Made, 'files'> {
-  const kept = withKeptRows(read, mapping);
+  const kept = filterKeptRows(read, mapping);
   return { ...kept, content: overridePrices(kept.content, overrides), adjustment };
 }
 

@@ -4,7 +4,7 @@ import { createWriteStream, existsSync } from 'node:fs';
 import { pipeline } from 'node:stream/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { currentSpan, inSpan, reportTiming } from '#base/tracing/spans.js';
+import { findCurrentSpan, runInSpan, reportTiming } from '#base/tracing/spans.js';
 import type { ImportHeader } from '#domain/documents/import-request.js';
 import type { Finding } from '#domain/refusals/findings.js';
 import type { MarketHandle } from '#domain/market/handle.js';
@@ -65,7 +65,7 @@ export async function runMarketTask<K extends Exclude<MarketTaskName, 'inspect' 
   input: MarketTasks[K],
   options: MarketTaskOptions,
 ): Promise<MarketTaskResult> {
-  return inSpan(`read ${task}`, {}, () => runTask(task, input, options));
+  return runInSpan(`read ${task}`, {}, () => runTask(task, input, options));
 }
 
 async function runTask<K extends Exclude<MarketTaskName, 'inspect'>>(
@@ -100,7 +100,8 @@ async function runTask<K extends Exclude<MarketTaskName, 'inspect'>>(
     };
   } finally {
     await incoming.stop();
-    await Promise.all(folders.map(removeFolder)); // before the memory of their files is given back: removing waits for that
+    // Before the memory of their files is released, because removing waits for that.
+    await Promise.all(folders.map(removeFolder));
     incoming.close();
   }
 }
@@ -263,7 +264,7 @@ function converse(
   { onProgress, onImport, onNeeds, signal, secondsMax = TASK_SECONDS_MAX }: Conversation,
   onHandOver: (step: HandOver) => void,
 ): Promise<Ending> {
-  const span = currentSpan();
+  const span = findCurrentSpan();
   return new Promise<Ending>((resolve, reject) => {
     const over = () => {
       clearTimeout(deadline);

@@ -47,7 +47,7 @@ export interface MarketTasks {
   query: SqlOrder;
   /** Writes the rows of a Parquet file as lines of JSON. */
   parquetLines: { readonly from: string; readonly to: string };
-  /** Makes a synthetic market and writes it as a store. */
+  /** Generates a synthetic market and writes it as a store. */
   generate: { readonly spec: SyntheticSpec; readonly folder: string };
 }
 

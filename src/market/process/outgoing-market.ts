@@ -72,7 +72,7 @@ export function createOutgoingMarket(paths: readonly string[], report: (step: Ha
     if (path === undefined) return false;
     left = others;
     const place = open(path, 'wx', 0o600).then((file) => ({ path, file, end: 0 }));
-    place.catch(() => {}); // thrown to whoever writes to it
+    place.catch(() => {}); // The writer receives the exception.
     places.push(place);
     return true;
   }

@@ -167,7 +167,7 @@ function openGroup(): ReaderGroup | undefined {
 /** Returns the shell command that limits a process, in a group if there is one. */
 function wordsIn(group: ReaderGroup | undefined): readonly string[] {
   if (group === undefined) return limitWords;
-  const [flag, line, kibibytes] = limitWords as [string, string, string]; // As they were written above.
+  const [flag, line, kibibytes] = limitWords as [string, string, string]; // They were written above.
   return [flag, `${ENTER_GROUP} && ${line}`, kibibytes, group.folder];
 }
 
@@ -183,7 +183,7 @@ function prepare(waitMs?: number): void {
   if (children.size === 0 && spare === undefined) keepSpare(newProcess(), waitMs);
 }
 
-/** One that waited in vain ends: an idle service is small. */
+/** A process that has waited in vain ends, so that an idle service is small. */
 function keepSpare(child: ChildProcess, waitMs = SPARE_WAIT_MS): void {
   const wait = setTimeout(() => takeSpare()?.disconnect(), waitMs).unref();
   spare = { child, wait };

@@ -1,7 +1,7 @@
 import type { Day } from '#domain/time/days.js';
 import { compareText } from '#domain/refusals/findings.js';
 import type { CorporateAction, MarketData, Membership } from '#domain/market/market-data.js';
-import { firstAtLeast, lastAtMost } from '#domain/numbers/search.js';
+import { findFirstAtLeast, findLastAtMost } from '#domain/numbers/search.js';
 
 /** Positions of one security's data in a market. */
 export interface MarketLookup {
@@ -93,7 +93,7 @@ export function valueAt(market: MarketData, field: string, position: number, day
   const panel = market.fields.get(field);
   if (panel === undefined) return Number.NaN;
   const step = market.identifiers.length;
-  const last = lastAtMost(market.dates, day);
+  const last = findLastAtMost(market.dates, day);
   for (let t = last; t >= 0 && t >= last - staleMax; t--) {
     const value = panel[t * step + position]!;
     if (value === value) return value;
@@ -102,6 +102,6 @@ export function valueAt(market: MarketData, field: string, position: number, day
 }
 
 /** Returns the row of the store on which an action takes effect; the number of dates if that is in the future. */
-export function effectiveRow(market: MarketData, { exDay }: CorporateAction): number {
-  return firstAtLeast(market.dates, exDay);
+export function findEffectiveRow(market: MarketData, { exDay }: CorporateAction): number {
+  return findFirstAtLeast(market.dates, exDay);
 }

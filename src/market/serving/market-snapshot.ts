@@ -117,7 +117,7 @@ export async function readSnapshot(path: string): Promise<ReadSnapshot> {
       SharedArrayBuffer,
       SharedArrayBuffer,
       ...SharedArrayBuffer[],
-    ]; // As many as were made above.
+    ]; // The same number was created above.
     const { market, digests } = head;
     const handle = {
       ...market,
@@ -139,7 +139,8 @@ async function readHead(file: FileHandle): Promise<{ readonly head: Head; readon
   const length = new DataView(start.buffer).getUint32(0, true);
   const text = new Uint8Array(Math.min(length, HEAD_BYTES_MAX));
   await readInto(file, [text], start.length);
-  const head = JSON.parse(new TextDecoder().decode(text)) as Head; // As `encodeSnapshot` writes it: its file was checked.
+  // `encodeSnapshot` wrote it, and its file was checked.
+  const head = JSON.parse(new TextDecoder().decode(text)) as Head;
   if (head.format !== FORMAT)
     throw new Refusal('DOCUMENT_UNREADABLE', 'The snapshot of the market is of another format.');
   return { head, end: start.length + length };

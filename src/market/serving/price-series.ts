@@ -2,7 +2,7 @@ import { monthOf, weekdayOf, type Day } from '#domain/time/days.js';
 import { growthStep } from '#domain/index-mathematics/adjusted-close.js';
 import { NO_EFFECT, type SessionEffect } from '#domain/index-mathematics/session-effect.js';
 import { ACTION_KINDS, type Adjustment, type CorporateAction } from '#domain/market/market-data.js';
-import { firstAtLeast, lastAtMost } from '#domain/numbers/search.js';
+import { findFirstAtLeast, findLastAtMost } from '#domain/numbers/search.js';
 
 /** Bars and actions of one security, not copied. */
 export interface NameBars {
@@ -45,8 +45,8 @@ const COUNTS: ReadonlySet<string> = new Set(['VOLUME', 'SHARES_OUTSTANDING']);
  */
 export function priceSeries(bars: NameBars, request: SeriesRequest): DatedTable {
   const { dates, fields, names, position } = bars;
-  const from = request.start === null ? 0 : firstAtLeast(dates, request.start);
-  const to = request.end === null ? dates.length : lastAtMost(dates, request.end) + 1;
+  const from = request.start === null ? 0 : findFirstAtLeast(dates, request.start);
+  const to = request.end === null ? dates.length : findLastAtMost(dates, request.end) + 1;
   const rows = rowsWithValue(bars, from, to);
   const panelOf = (name: string) => fields.find((field) => field.name === name)!.values;
   if (request.interval === 'native' && request.adjust === 'none') {
@@ -172,7 +172,7 @@ function effectsBySession(
   if (adjustment === 'total') return effects;
   for (const { type, value, exDay, status, subscriptionPrice } of actions) {
     if (status === 'cancelled') continue;
-    const t = firstAtLeast(dates, exDay);
+    const t = findFirstAtLeast(dates, exDay);
     if (t === dates.length) continue;
     const before = effects.get(t) ?? NO_EFFECT;
     const kind = ACTION_KINDS[type];
@@ -187,7 +187,7 @@ function effectsBySession(
 
 type Columns = DatedTable['columns'];
 
-/** One row a week or month that has data, dated by its last session with data. */
+/** Returns one row per week or month with data, dated by its last session with data. */
 function drawnTogether(
   dates: Int32Array,
   columns: Columns,

@@ -51,7 +51,7 @@ export interface ServedMarkets extends Markets {
   awaited(): string | undefined;
   /** Returns the active store that could not be read, until another one is served. */
   failure(): FailedLoad | undefined;
-  /** Reports that the first load is over, and why the store of before could not be read. */
+  /** Reports that the first load has ended, and the reason if the previous store could not be read. */
   settle(failure?: FailedLoad): void;
 }
 
@@ -124,7 +124,7 @@ export function createServedMarkets(onServe: () => void = () => {}): ServedMarke
   };
 }
 
-/** Returns a market with what its store declares now. */
+/** Returns a market with the present declarations of its store. */
 export function redeclared(
   served: ServedMarket,
   { adjustment, currency = null }: Pick<MarketIdentity, 'adjustment' | 'currency'>,
@@ -152,7 +152,7 @@ export function failureText({ datasetId, error }: FailedLoad): string {
 }
 
 /** Prepares a loaded market for serving, with its lookup. Requests for the currently served market do not wait. */
-export async function servedMarket(
+export async function prepareServedMarket(
   handle: MarketHandle,
   loadedAt: string,
   files: readonly KnownFile[] = [],
@@ -164,7 +164,7 @@ export async function servedMarket(
 }
 
 /** Prepares a later version of a market with the same identifiers and tables for serving. */
-export function servedAgain(
+export function prepareServedAgain(
   handle: MarketHandle,
   { handle: { tables }, market: held }: ServedMarket,
   loadedAt: string,

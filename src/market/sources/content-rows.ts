@@ -2,8 +2,8 @@ import { createActionRows } from '../content/action-rows.js';
 import type { Cell, Heading } from '../formats/cells.js';
 import type { ContentTables } from '../content/market-content.js';
 import type { CsvRecord } from './csv.js';
-import { createMarketRecords, raggedRow, textCells } from './csv.js';
-import { completeContent, marketRowsOn, PLAIN_TERMS, type CompleteContent } from '../mapping/mapped-content.js';
+import { createMarketRecords, describeRow, textCells } from './csv.js';
+import { completeMappedContent, marketRowsOn, PLAIN_TERMS, type CompleteContent } from '../mapping/mapped-content.js';
 import type { TableKind } from '../tables/table-kinds.js';
 import type { MarketFile, MarketRows } from '../content/market-rows.js';
 import { cellPath, type Problems } from '../tables/problems.js';
@@ -88,7 +88,7 @@ export function createContentRows(problems: Problems, terms = PLAIN_TERMS): Cont
       const held = toTables();
       const panels = market.toPanels();
       if (panels === undefined) reportSeries(market.names(), held.series, problems);
-      const content = panels && completeContent(panels, held, terms, problems);
+      const content = panels && completeMappedContent(panels, held, terms, problems);
       return problems.errors === 0 ? content : undefined;
     },
   };
@@ -115,7 +115,7 @@ export function tableRecords(
       problems.error({
         code: 'UNREADABLE_FILE',
         path: cellPath(label, row, ''),
-        message: raggedRow(record.cells, columns.length),
+        message: describeRow(record.cells, columns.length),
       });
     })
   );

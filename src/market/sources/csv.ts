@@ -3,7 +3,7 @@ import { createByteTexts } from '../formats/byte-texts.js';
 import type { MarketFile, MarketRows } from '../content/market-rows.js';
 import type { Cell, Heading } from '../formats/cells.js';
 import { unprotectedText } from '../formats/formula-text.js';
-import { asUtf8, type TextEncoding } from '../formats/text-encoding.js';
+import { convertToUtf8, type TextEncoding } from '../formats/text-encoding.js';
 
 /** Maximum record size: more than a thousand columns of a hundred characters. */
 const RECORD_BYTES_MAX = 1 << 20;
@@ -113,7 +113,7 @@ export async function readCsv(
     }
   }
 
-  for await (const chunk of asUtf8(chunks, encoding)) {
+  for await (const chunk of convertToUtf8(chunks, encoding)) {
     const bytes = rest.length === 0 ? chunk : concatenate(rest, chunk);
     const read = readRecords(bytes, false);
     if (read < 0) return;
@@ -273,7 +273,7 @@ export function createMarketRecords(rows: MarketRows): MarketRecords {
     return (record) => {
       if (record.cells !== columns.length) {
         rows.beginRow(undefined, undefined);
-        rows.refuseRow(opened, raggedRow(record.cells, columns.length), cellText(record, 0));
+        rows.refuseRow(opened, describeRow(record.cells, columns.length), cellText(record, 0));
         return;
       }
       if (isWide || hasOwnNumbers) {
@@ -296,7 +296,7 @@ export function createMarketRecords(rows: MarketRows): MarketRecords {
 }
 
 /** Message for a row whose number of cells differs from the number of columns. */
-export const raggedRow = (cells: number, columns: number) => `The row has ${cells} cells; the header has ${columns}.`;
+export const describeRow = (cells: number, columns: number) => `The row has ${cells} cells; the header has ${columns}.`;
 
 /** True if the last `numberOf` that returned NaN read an invalid number rather than an empty cell. */
 let isBad = false;

@@ -2,13 +2,13 @@ import type { BigIntStats } from 'node:fs';
 import { readdir, stat } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { compareText } from '#domain/refusals/findings.js';
-import { nearestName } from '#base/text/nearest-name.js';
+import { findNearestName } from '#base/text/nearest-name.js';
 import type { Mapping } from '#domain/documents/mapping.js';
 import { isMarketTable } from '../mapping/market-tables.js';
 import type { TableKind } from '../tables/table-kinds.js';
 import type { SourceFile } from '../formats/source-file.js';
 import { TABLE_KINDS } from '#domain/documents/dataset-document.js';
-import { realPathOfAbsent, type Locations } from './locations.js';
+import { resolveAbsentPath, type Locations } from './locations.js';
 import type { Problems } from '../tables/problems.js';
 
 export type TableFiles = Readonly<Record<TableKind, readonly SourceFile[]>>;
@@ -97,10 +97,11 @@ export async function folderFiles(
   return { market: [], reference: [], corporate_actions: [], universes: [], series: [] };
 }
 
-/** Reports that the market is absent, and what may be a dataset under a misspelt name. */
+/** Reports that the market is absent, and files that may be a dataset under a misspelt name. */
 function reportAbsent(table: TableKind, names: readonly string[], problems: Problems): void {
   const near = names.find(
-    (name) => !TABLE_KINDS.some((other) => isCalled(name, other)) && nearestName(stemOf(name), [table]) !== undefined,
+    (name) =>
+      !TABLE_KINDS.some((other) => isCalled(name, other)) && findNearestName(stemOf(name), [table]) !== undefined,
   );
   const question = near === undefined ? '' : ` There is ${near.slice(0, 80)}: did you mean ${table}?`;
   if (table === 'market')
@@ -221,7 +222,7 @@ async function filesAt(
 
   async function visit(place: string, label: string, depth: number): Promise<void> {
     const where = depth === 0 ? field : label;
-    const real = await realPathOfAbsent(place);
+    const real = await resolveAbsentPath(place);
     if (!(await locations.allows(real))) {
       problems.error({
         code: 'LOCATION_NOT_ALLOWED',
@@ -280,8 +281,8 @@ async function filesAt(
   return results;
 }
 
-/** Files that are no longer what they were when they were listed. */
-export async function changedFiles(files: readonly SourceFile[]): Promise<readonly SourceFile[]> {
+/** Returns files that have changed since they were listed. */
+export async function findChangedFiles(files: readonly SourceFile[]): Promise<readonly SourceFile[]> {
   const identities = await Promise.all(files.map(({ path }) => identityOfFile(path)));
   return files.filter(({ identity }, i) => identity !== identities[i]);
 }

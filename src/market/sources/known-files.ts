@@ -23,7 +23,7 @@ const SETTLED_AFTER_MS = 2000;
  * Returns the files of a folder as they are to be recognised later.
  * @param listedAt before any of them was read, ms since 1970
  */
-export function knownFiles(files: TableFiles, digests: readonly FileDigest[], listedAt: number): KnownFile[] {
+export function toKnownFiles(files: TableFiles, digests: readonly FileDigest[], listedAt: number): KnownFile[] {
   const digestOf = new Map(digests.map((digest) => [digest.label, digest]));
   return TABLE_KINDS.flatMap((table) =>
     files[table].flatMap(({ path, label, identity, changedAt }): KnownFile[] => {
@@ -49,7 +49,7 @@ function settledIdentity(
  * @returns the files by path, with their new identity
  * @cost 1 ms a MiB of files of the size of a known one
  */
-export async function knownByBytes(
+export async function findKnownByBytes(
   files: TableFiles,
   known: readonly KnownFile[],
   listedAt: number,
@@ -98,7 +98,7 @@ export interface Unread {
  * @param derived tables with rows derived from the market, which are always read again.
  * @cost O(files)
  */
-export function unreadFiles(
+export function selectUnreadFiles(
   files: TableFiles,
   known: readonly KnownFile[],
   byBytes: ReadonlyMap<string, KnownFile> = new Map(),

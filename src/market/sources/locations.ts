@@ -5,8 +5,8 @@ import type { Problem } from '../tables/problems.js';
 /** The places of this machine that stores may be read from. */
 export interface Locations {
   /**
-   * Returns the real path of a folder or file below one of the roots. A place outside gives LOCATION_NOT_ALLOWED
-   * whether it exists or not; a place inside that is absent, or not of the wanted kind, LOCATION_NOT_FOUND.
+   * Returns the real path of a folder or file below one of the roots. A location outside gives LOCATION_NOT_ALLOWED
+   * whether it exists or not; a location inside that is absent, or of another kind, gives LOCATION_NOT_FOUND.
    */
   resolve(
     location: string,
@@ -40,7 +40,7 @@ export function createLocations(roots: readonly string[], machine?: string): Loc
         },
       };
       if (!isAbsolute(location) || location.includes('\0')) return notAllowed;
-      const path = await realPathOfAbsent(resolve(location));
+      const path = await resolveAbsentPath(resolve(location));
       if (!(await allows(path))) return notAllowed;
       const result = await stat(path).catch(() => undefined);
       const isKind = kind === 'folder' ? result?.isDirectory() : result?.isFile();
@@ -53,11 +53,11 @@ export function createLocations(roots: readonly string[], machine?: string): Loc
 }
 
 /** Returns the real path of a location, or the path that it would have if it existed. Existing links are resolved. */
-export async function realPathOfAbsent(path: string): Promise<string> {
+export async function resolveAbsentPath(path: string): Promise<string> {
   const real = await realpath(path).catch(() => undefined);
   if (real !== undefined) return real;
   const parent = dirname(path);
-  return parent === path ? path : join(await realPathOfAbsent(parent), relative(parent, path));
+  return parent === path ? path : join(await resolveAbsentPath(parent), relative(parent, path));
 }
 
 function isInside(root: string, path: string): boolean {

@@ -3,15 +3,15 @@ import type { Cell } from '../formats/cells.js';
 import { digestFiles } from '../formats/digest-file.js';
 import { digestFilesApart } from '../threads/hashing.js';
 import { SCATTERED_BYTES_MIN, startScattering, type Scattering } from '../threads/scattering.js';
-import { cellOf, chunksOf, settingsFor, sqlName, boundedColumn } from '../formats/duckdb.js';
+import { cellOf, chunksOf, settingsFor, sqlName, boundColumnSql } from '../formats/duckdb.js';
 import { reasonOf } from '../tables/fault-reason.js';
-import { changedFiles, tableName } from './folder.js';
+import { findChangedFiles, tableName } from './folder.js';
 import type { SourceFile } from '../formats/source-file.js';
 import { marketRowsOn } from '../mapping/mapped-content.js';
 import { columnsOf, marketColumns, scanOf } from './parquet/parquet.js';
 import { reportColumns } from './parquet/parquet-checks.js';
 import { isBarKey, reportKeys } from './parquet/parquet-keys.js';
-import { withZones, type ZonedFiles } from './parquet/parquet-zones.js';
+import { addZones, type ZonedFiles } from './parquet/parquet-zones.js';
 import { reportMarketProblems } from './parquet/parquet-problems.js';
 import { readTypedMarket, type MarketRead, type OnNames } from './read-typed-market.js';
 import type { TableRows } from '../content/table-rows.js';
@@ -76,7 +76,7 @@ export async function readParquetMarket(
     onNames(rows.names());
     return panels && { panels, rows: rows.rows };
   } catch (error) {
-    if ((await changedFiles(listed)).length > 0) return undefined; // which is reported of each when all tables are read
+    if ((await findChangedFiles(listed)).length > 0) return undefined; // which is reported of each when all tables are read
     if (!(await reportUnreadable(listed, open, problems))) refuse(error);
     return undefined;
   } finally {
@@ -103,14 +103,14 @@ async function soundFiles(
   problems: Problems,
 ): Promise<ZonedFiles<SourceFile> | undefined> {
   const before = problems.errors;
-  const result = await withZones(connection, listed, (key) => mapping !== null || isBarKey(key));
+  const result = await addZones(connection, listed, (key) => mapping !== null || isBarKey(key));
   await reportColumns(connection, result.files, { columns: result.columns, table: 'market' }, problems);
   if (mapping === null) await reportKeys(connection, result.files, result.columns, problems);
   return problems.errors > before ? undefined : result;
 }
 
 /** Returns the problem of a file that DuckDB cannot read. */
-export const unreadableFile = ({ label }: SourceFile, error: unknown): Problem => ({
+export const describeUnreadableFile = ({ label }: SourceFile, error: unknown): Problem => ({
   code: 'UNREADABLE_FILE',
   path: label,
   message: readerFault(error) ?? `The file cannot be read: ${reasonOf(error)}`,
@@ -132,7 +132,7 @@ async function reportUnreadable(
   const duck = await open().catch(() => undefined); // one that does not open says nothing of files
   for (const file of duck === undefined ? [] : files)
     await columnsOf(duck!.connection, scanOf([file], { withRows: false })).catch((error: unknown) =>
-      problems.error(unreadableFile(file, error)),
+      problems.error(describeUnreadableFile(file, error)),
     );
   return problems.errors > before;
 }
@@ -147,7 +147,7 @@ export async function readParquetTable<T>(
   try {
     const { connection } = await duck();
     for (const listed of files) {
-      const { files: zoned, columns: typed } = await withZones(connection, [listed]);
+      const { files: zoned, columns: typed } = await addZones(connection, [listed]);
       const columns = typed.map(({ name }) => name);
       const before = problems.errors;
       await reportColumns(connection, zoned, { columns: typed, table: listed.label }, problems);
@@ -156,7 +156,7 @@ export async function readParquetTable<T>(
       if (addRow !== undefined) await cellsFrom(connection, zoned[0]!, columns, addRow);
     }
   } catch (error) {
-    if ((await changedFiles(files)).length > 0) return; // as for a market
+    if ((await findChangedFiles(files)).length > 0) return; // as for a market
     const message = readerFault(error) ?? `The files cannot be read: ${reasonOf(error)}`;
     problems.error({ code: 'UNREADABLE_FILE', path: label, message });
   }
@@ -172,7 +172,7 @@ async function cellsFrom(
   const held = await columnsOf(connection, scanOf([file], { withRows: false }));
   const list = columns.map((name) => {
     const column = held.find((own) => own.name === name);
-    return column === undefined ? `NULL AS ${sqlName(name)}` : boundedColumn(column);
+    return column === undefined ? `NULL AS ${sqlName(name)}` : boundColumnSql(column);
   });
   for await (const chunk of chunksOf(
     connection,

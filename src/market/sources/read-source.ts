@@ -4,14 +4,14 @@ import type { SeriesTable } from '#domain/market/series.js';
 import { createActionRows } from '../content/action-rows.js';
 import { tableRecords } from './content-rows.js';
 import { seriesIn } from '../content/whole-content.js';
-import { completeContent, marketRowsOn, PLAIN_TERMS } from '../mapping/mapped-content.js';
+import { completeMappedContent, marketRowsOn, PLAIN_TERMS } from '../mapping/mapped-content.js';
 import { createMarketRecords } from './csv.js';
 import { rowsByTable, type TableKind } from '../tables/table-kinds.js';
 import { type FileDigest, digestFiles } from '../formats/digest-file.js';
 import { openDuckDb, type DuckDb } from '../formats/duckdb.js';
-import { changedFiles, fileName, tableName, type TableFiles } from './folder.js';
+import { findChangedFiles, fileName, tableName, type TableFiles } from './folder.js';
 import type { SourceFile } from '../formats/source-file.js';
-import { noPanels } from '../panels/panels.js';
+import { createNoPanels } from '../panels/panels.js';
 import type { MarketRead } from './read-typed-market.js';
 import type { Problems } from '../tables/problems.js';
 import { createReferenceRows } from '../content/reference-rows.js';
@@ -57,13 +57,13 @@ export async function readSource(
     const actions = await readActions(files, reading, isOwn);
     const universes = await readTable('universes', files.universes, createUniverseRows(problems), reading);
     const series = await readTable('series', files.series, createSeriesRows(problems), reading);
-    for (const { label } of await changedFiles(TABLE_KINDS.flatMap((tableKind) => files[tableKind])))
+    for (const { label } of await findChangedFiles(TABLE_KINDS.flatMap((tableKind) => files[tableKind])))
       problems.error({ code: 'UNREADABLE_FILE', path: label, message: 'The file changed while it was read.' });
     if (problems.errors > 0 || market === undefined) {
       reportSeries(identifiers, series.table, problems);
       return undefined;
     }
-    const complete = completeContent(
+    const complete = completeMappedContent(
       market.panels,
       { reference: reference.table, actions: actions.table, universes: universes.table, ...seriesIn(series.table) },
       terms,
@@ -87,7 +87,7 @@ export async function readSource(
     await duck?.then(
       (open) => open.close(),
       () => {},
-    ); // one that did not open is reported where it was wanted
+    ); // A file that did not open is reported where it is needed.
   }
 }
 
@@ -100,7 +100,8 @@ async function readMarket(
   isPart: boolean,
   onProgress: (fraction: number) => void,
 ): Promise<FoundMarket> {
-  if (files.length === 0) return { market: isPart ? { panels: noPanels([]), rows: 0 } : undefined, identifiers: [] };
+  if (files.length === 0)
+    return { market: isPart ? { panels: createNoPanels([]), rows: 0 } : undefined, identifiers: [] };
   if (files[0]!.format === 'parquet') {
     let identifiers: readonly string[] = [];
     const market = await readParquetMarket(

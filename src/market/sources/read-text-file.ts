@@ -34,7 +34,7 @@ interface RowReaders {
   readonly csv: Parameters<typeof readCsv>[1];
   readonly cells: JsonLinesReader['onHeader'];
   readonly sheet: (columns: readonly string[], heading: Heading) => SheetSink;
-  /** How a CSV file or a workbook is read. */
+  /** Settings for reading a CSV file or a workbook. */
   readonly terms?: Parameters<typeof readCsv>[2] & WorkbookTerms;
   readonly onBytes: (bytes: number) => void;
 }

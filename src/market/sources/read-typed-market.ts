@@ -5,9 +5,9 @@ import { AssetIdentifier } from '#domain/schema/shape.js';
 import { settleAll } from '../panels/settle-all.js';
 import { dayIn, TEXT_BYTES_MAX } from '../formats/cells.js';
 import { cellOf, chunksOf, integersOf, sqlName, sqlText, textsOf, type DuckDb } from '../formats/duckdb.js';
-import { shortNames } from '../formats/short-names.js';
+import { createShortNames } from '../formats/short-names.js';
 import { refuseSize } from '../content/market-limits.js';
-import { noPanels, withoutEmptyLines, type Panels } from '../panels/panels.js';
+import { createNoPanels, removeEmptyLines, type Panels } from '../panels/panels.js';
 import { dayExpression, type MarketColumns, type TypedColumn } from './parquet/parquet.js';
 import { reportMarketProblems, type NumberedSource } from './parquet/parquet-problems.js';
 import type { Problems } from '../tables/problems.js';
@@ -47,7 +47,7 @@ export async function readTypedMarket(
   const { columns, scan, isPart = false } = source;
   const { connection } = duck;
   const identifier = sqlName(columns.identifier);
-  const beside = await duck.connect(); // First: a scan that fails while nobody waits for it would end the process.
+  const beside = await duck.connect(); // It comes first: a failing scan for which no code waits would end the process.
   const [spellings, rowsByDay] = await settleAll([
     // Identifiers that are far too long are invalid, and their bytes stay in DuckDB.
     distinctTexts(connection, `SELECT ${shortOnly('name')} FROM (SELECT DISTINCT ${identifier} AS name FROM ${scan})`),
@@ -60,7 +60,7 @@ export async function readTypedMarket(
     return undefined;
   }
   const total = [...rowsByDay.values()].reduce((sum, rows) => sum + rows, 0);
-  if (total === 0 && isPart) return { panels: noPanels(columns.fields.map(({ name }) => name)), rows: 0 };
+  if (total === 0 && isPart) return { panels: createNoPanels(columns.fields.map(({ name }) => name)), rows: 0 };
   if (total === 0) {
     problems.error({
       code: 'EMPTY_DATASET',
@@ -92,7 +92,7 @@ export async function readTypedMarket(
       problems.error({ code: 'UNREADABLE_FILE', path: 'market', message: 'The files changed while they were read.' });
     return undefined;
   }
-  return { panels: withoutEmptyLines(scattered.panels), rows: scattered.rows };
+  return { panels: removeEmptyLines(scattered.panels), rows: scattered.rows };
 }
 
 /** Destination of the rows of a source. */
@@ -112,7 +112,7 @@ async function scatter(
 ): Promise<Scattered> {
   const columnOf = new Map(target.identifiers.map((name, n) => [name, n]));
   const positions = new Map(spellings.toSorted(compareText).map((text) => [text, columnOf.get(text.trim())!]));
-  const short = shortNames(positions);
+  const short = createShortNames(positions);
   const { scattering } = source;
   if (scattering !== undefined && short !== undefined && (await scattering.areReady())) {
     const parts = partsOf(source, bordersOf(target.rowsOfDay, scattering.parts)).map((part) =>
@@ -133,7 +133,7 @@ async function openStreams(
     rows,
   }: Pick<Destination, 'rows'> & {
     readonly positions: ReadonlyMap<string, number>;
-    readonly short: ReturnType<typeof shortNames>;
+    readonly short: ReturnType<typeof createShortNames>;
   },
 ): Promise<RowStream[]> {
   if (short === undefined) await writeAxis(duck.connection, positions);
@@ -193,7 +193,7 @@ function bordersOf(rowsOfDay: Int32Array, parts: number): number[] {
  *   number of parts
  */
 function partsOf({ files, scan, numberedScan, columns }: TypedSource, borders: readonly number[]): string[] {
-  if (columns.fields.some(({ column }) => ROW_KEYS.test(column))) return [scan]; // the file says something else by it
+  if (columns.fields.some(({ column }) => ROW_KEYS.test(column))) return [scan]; // In the file it has another meaning.
   const count = files.length === 1 ? borders.length + 1 : Math.min(borders.length + 1, files.length);
   if (files.length === 0 || count < 2) return [scan];
   const paths = files.map(({ path }) => path).toSorted(compareText);

@@ -38,10 +38,10 @@ export async function checkQuery(connection: DuckDBConnection, query: string): P
   const result = await connection.runAndReadAll('SELECT json_serialize_sql($1::VARCHAR)', [query]);
   const tree = JSON.parse(String(result.getRows()[0]![0])) as Serialized;
   if (tree.error) {
-    if (tree.position === undefined) throw badQuery('Only one SELECT statement is accepted.');
-    throw badQuery(`${tree.error_message}.`, placeAt(query, Number(tree.position)));
+    if (tree.position === undefined) throw refuseQuery('Only one SELECT statement is accepted.');
+    throw refuseQuery(`${tree.error_message}.`, placeAt(query, Number(tree.position)));
   }
-  if (tree.statements?.length !== 1) throw badQuery('Exactly one SELECT statement is accepted.');
+  if (tree.statements?.length !== 1) throw refuseQuery('Exactly one SELECT statement is accepted.');
   const texts = new Set<string>();
   const columns = new Set<string>();
   const tables = new Set<string>();
@@ -52,7 +52,7 @@ export async function checkQuery(connection: DuckDBConnection, query: string): P
   for (let next = pending.pop(); next !== undefined; next = pending.pop()) {
     const { node, depth, isTable } = next;
     if (typeof node !== 'object' || node === null) continue;
-    if (depth > DEPTH_MAX) throw badQuery(`The query is nested more than ${DEPTH_MAX} levels deep.`);
+    if (depth > DEPTH_MAX) throw refuseQuery(`The query is nested more than ${DEPTH_MAX} levels deep.`);
     const {
       type,
       function_name: name,
@@ -85,7 +85,7 @@ interface SyntaxNode {
 function assertAllowed(name: string, isTable: boolean, place: Place | undefined): void {
   const isAllowed = isTable ? TABLE_FUNCTIONS.has(name) : !FORBIDDEN.test(name);
   if (!isAllowed)
-    throw badQuery(`The function ${name.slice(0, 80)} is not available: queries read the views only.`, place);
+    throw refuseQuery(`The function ${name.slice(0, 80)} is not available: queries read the views only.`, place);
 }
 
 /** A place in a query, from 1, and the characters before it. */
@@ -127,14 +127,14 @@ export function queryRefusal(query: string, error: unknown, prefix = 0): Refusal
     return new Refusal('QUERY_LIMIT', 'The query needs more memory than it may use: select fewer rows or columns.');
   const mark = MARKED.exec(report);
   const text = report.replace(MARKED, '').replace(/\n+/g, ' ').slice(0, 500).trim();
-  if (mark === null) return badQuery(text);
+  if (mark === null) return refuseQuery(text);
   const line = Number(mark[1]);
   const column = mark[3]!.length - `LINE ${line}: `.length + 1 - (line === 1 ? prefix : 0);
   // DuckDB shortens long lines, so the position of the mark is not the column.
-  return badQuery(text, mark[2]!.includes('...') ? undefined : placeOf(query, line, Math.max(1, column)));
+  return refuseQuery(text, mark[2]!.includes('...') ? undefined : placeOf(query, line, Math.max(1, column)));
 }
 
-export function badQuery(message: string, place?: Place): Refusal {
+export function refuseQuery(message: string, place?: Place): Refusal {
   const at = place === undefined ? '' : `Line ${place.line}, column ${place.column}: `;
   const position = place && { position: { start: place.start, end: place.start + 1 } };
   return refuseWithFindings('query', [

@@ -47,8 +47,8 @@ export interface Opening {
 /** Weight of the last price of a year in the value that earnings follow, because earnings lag prices. */
 const SMOOTHING = 0.5;
 /**
- * Deviation of a year's earnings of the steadiest and of the least steady company, and of the sales of all, as
- * fractions of what is normal.
+ * Deviation of a year's earnings of the most and the least stable company, and of the sales of all, as fractions of
+ * their normal values.
  */
 const EARNINGS_NOISE_MIN = 0.1;
 const EARNINGS_NOISE_MAX = 0.6;

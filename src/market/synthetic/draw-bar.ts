@@ -3,7 +3,7 @@ import type { Bars } from './company.js';
 
 const CENT = 100;
 
-export function emptyBars(length: number): Bars {
+export function createEmptyBars(length: number): Bars {
   const column = () => new Float64Array(length);
   return {
     open: column(),

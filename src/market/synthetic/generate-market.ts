@@ -4,11 +4,11 @@ import type { Membership, ReferenceRow, ReferenceTable, ReferenceValue } from '#
 import { createCounterRandom } from '#kernels/random/counter-random.js';
 import { compareActions } from '../content/action-rows.js';
 import type { MarketContent } from '../content/market-content.js';
-import { emptyPanel } from '../panels/panels.js';
+import { allocateEmptyPanel } from '../panels/panels.js';
 import type { Report } from './accounts.js';
 import type { Birth, Company } from './company.js';
 import { drawFactors, STREAMS } from './factors.js';
-import { liveCompany } from './live-company.js';
+import { simulateCompany } from './live-company.js';
 import { SPIN_OFF_SHARE } from './spin-off.js';
 import { companyName, countryOf, SECTORS, ticker, TICKERS_MAX } from './names.js';
 import { SESSIONS_PER_YEAR, type SyntheticSpec } from './spec.js';
@@ -34,12 +34,12 @@ export function generateMarket(spec: SyntheticSpec, onProgress: (fraction: numbe
   const births = [...initialNames(spec), ...listings(spec)];
   const companies: Company[] = [];
   for (const birth of births) {
-    companies.push(liveCompany(birth, { spec, factors, elders: companies }));
+    companies.push(simulateCompany(birth, { spec, factors, elders: companies }));
     if (companies.length % 16 === 0) onProgress(companies.length / births.length);
   }
   const spunOff = companies
     .flatMap(({ children }) => children)
-    .map((birth) => liveCompany(birth, { spec, factors, elders: [] }));
+    .map((birth) => simulateCompany(birth, { spec, factors, elders: [] }));
   return assemble(
     spec,
     [...companies, ...spunOff].toSorted((a, b) => compareText(a.birth.identifier, b.birth.identifier)),
@@ -93,7 +93,9 @@ function assemble(spec: SyntheticSpec, companies: readonly Company[]): MarketCon
   const { sessions } = spec;
   const present = companies.filter(({ bars, count }) => count > 0 && bars.missing.subarray(0, count).includes(0));
   const assets = present.length;
-  const fields = new Map(FIELDS.map((name) => [name as string, emptyPanel(sessions.length * assets, FIELDS.length)]));
+  const fields = new Map(
+    FIELDS.map((name) => [name as string, allocateEmptyPanel(sessions.length * assets, FIELDS.length)]),
+  );
   const panels = FIELDS.map((name) => fields.get(name)!);
   present.forEach(({ birth, bars, count }, n) => {
     const columns = [bars.open, bars.high, bars.low, bars.close, bars.volume, bars.shares, bars.freeFloat];

@@ -3,7 +3,7 @@ import { createCounterRandom, type CounterRandom } from '#kernels/random/counter
 import { openAccounts, type Accounts } from './accounts.js';
 import type { Bars, Birth, Company } from './company.js';
 import { DIVIDEND_SMOOTHING, dividendPolicy, paid, type DividendPolicy } from './dividend-policy.js';
-import { drawBar, emptyBars, toTick } from './draw-bar.js';
+import { drawBar, createEmptyBars, toTick } from './draw-bar.js';
 import { chooseEnding, endLife, LOSS_MAX, nearingEnd, type Ending } from './endings.js';
 import type { Factors } from './factors.js';
 import { eventOf, hazardsOf, splitOf, type Hazard } from './hazards.js';
@@ -23,7 +23,7 @@ export interface Surroundings {
  * Simulates one security from its listing to its ending or the last session. All decisions are made in session order
  * from the security's own random numbers, so that a longer window only extends a shorter one.
  */
-export function liveCompany(birth: Birth, surroundings: Surroundings): Company {
+export function simulateCompany(birth: Birth, surroundings: Surroundings): Company {
   const life = beginLife(birth, surroundings);
   const { bars, actions, accounts, children } = life;
   const sessions = surroundings.spec.sessions.length;
@@ -47,7 +47,7 @@ interface Life extends Surroundings {
   readonly traits: Traits;
   readonly policy: DividendPolicy;
   readonly accounts: Accounts;
-  /** Of prices. */
+  /** Random numbers of prices. */
   readonly random: CounterRandom;
   /** Stream for the events of the security. */
   readonly fate: CounterRandom;
@@ -105,7 +105,7 @@ function beginLife(birth: Birth, surroundings: Surroundings): Life {
     random,
     fate,
     gaps: createCounterRandom({ seed, stream: birth.stream + 9 }),
-    bars: emptyBars(sessions.length - birth.listed),
+    bars: createEmptyBars(sessions.length - birth.listed),
     actions: [],
     children: [],
     price: birth.price,

@@ -1,7 +1,7 @@
 import type { CounterRandom } from '#kernels/random/counter-random.js';
 import { computeNormalQuantile } from '#kernels/random/normal-quantile.js';
 
-/** One draw in this many is of a wide distribution: what gives returns their fat tails. */
+/** Probability that a draw comes from a wide distribution, which causes the fat tails of returns. */
 const WIDE_PROBABILITY = 0.04;
 const WIDE_SCALE = 2.5;
 /** Scale of the others, so that the variance of all is 1. */

@@ -2,7 +2,7 @@ import { formatDay, type Day } from '#domain/time/days.js';
 import type { Problem } from './problems.js';
 
 /** Describes a cell without a valid identifier. @param text null if it is empty */
-export function badIdentifier(path: string, text: string | null): Problem {
+export function describeBadIdentifier(path: string, text: string | null): Problem {
   if (text === null) return { code: 'BAD_IDENTIFIER', path, message: 'The identifier is empty.' };
   return {
     code: 'BAD_IDENTIFIER',
@@ -13,7 +13,7 @@ export function badIdentifier(path: string, text: string | null): Problem {
 }
 
 /** Describes a cell without a valid day. @param column as written in the file. @param text null if it is empty */
-export function badDay(path: string, column: string, text: string | null, format = 'YYYY-MM-DD'): Problem {
+export function describeBadDay(path: string, column: string, text: string | null, format = 'YYYY-MM-DD'): Problem {
   if (text === null) return { code: 'BAD_DATE', path, message: `${column} is empty.` };
   return {
     code: 'BAD_DATE',
@@ -27,7 +27,7 @@ export function badDay(path: string, column: string, text: string | null, format
  * Describes a market row whose keys repeat an earlier row.
  * @param earlier location of that row and comparison of its values, if known
  */
-export function repeatedKey(path: string, identifier: string, day: Day, earlier?: EarlierRow): Problem {
+export function describeRepeatedKey(path: string, identifier: string, day: Day, earlier?: EarlierRow): Problem {
   const where = earlier === undefined ? '' : `: ${earlier.path}, with ${earlier.isSame ? 'the same' : 'other'} values`;
   const message = `An earlier row already holds ${identifier} on ${formatDay(day)}${where}.`;
   return { code: 'DUPLICATE_KEY', path, message };

@@ -1,4 +1,4 @@
-import { didYouMean, nearestName } from '#base/text/nearest-name.js';
+import { didYouMean, findNearestName } from '#base/text/nearest-name.js';
 import {
   columnName,
   isKnownColumn,
@@ -17,7 +17,7 @@ const LISTED_MAX = 20;
  * nevertheless to find their problems too.
  * @returns undefined if none of the required columns is present, because the file does not belong to this dataset
  */
-export function namedColumns(
+export function nameFileColumns(
   table: TableKind,
   label: string,
   written: readonly string[],
@@ -59,7 +59,7 @@ interface Missing {
 function reportMissing({ dataset: table, label, written, missing }: Missing, problems: Problems): void {
   const others = written.filter((column) => !isKnownColumn(table, column));
   for (const column of missing) {
-    const near = nearestName(column, others);
+    const near = findNearestName(column, others);
     const meant = near === undefined ? '' : ` There is ${near.slice(0, 80)}: did you mean ${column}?`;
     const columns =
       written.length === 0
@@ -117,5 +117,5 @@ function ignored({ dataset: table, label }: Pick<Named, 'dataset' | 'label'>, na
 
 /** Returns true if an unknown column has a name similar to a missing one. */
 function isMeantFor(name: string, { dataset: table, missing }: Pick<Named, 'dataset' | 'missing'>): boolean {
-  return !isKnownColumn(table, name) && missing.some((column) => nearestName(column, [name]) !== undefined);
+  return !isKnownColumn(table, name) && missing.some((column) => findNearestName(column, [name]) !== undefined);
 }

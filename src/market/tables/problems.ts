@@ -1,5 +1,11 @@
 import { createRowConflicts, type RowConflict, type ValueConflict } from './row-conflicts.js';
-import { orderFindings, smallValue, type Finding, type FindingCode, type Severity } from '#domain/refusals/findings.js';
+import {
+  orderFindings,
+  keepSmallValue,
+  type Finding,
+  type FindingCode,
+  type Severity,
+} from '#domain/refusals/findings.js';
 
 /** Maximum number of findings reported about one store, after which MORE_FINDINGS counts the rest. */
 export const FINDINGS_MAX = 200;
@@ -100,7 +106,7 @@ export function createProblems(): Problems {
         message,
         path,
         ...(accepted ? { accepted } : {}),
-        ...(value === undefined ? {} : smallValue(value)),
+        ...(value === undefined ? {} : keepSmallValue(value)),
         ...(file === undefined ? {} : { file }),
       },
       column,

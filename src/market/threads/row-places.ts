@@ -7,7 +7,7 @@ export interface StripeRows {
   readonly days: Int32Array;
   /** Columns of the panels, -1 for an unknown one. */
   readonly names: Int32Array;
-  /** By field. */
+  /** Values by field. */
   readonly values: readonly Float64Array[];
 }
 

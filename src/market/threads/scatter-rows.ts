@@ -4,7 +4,7 @@ import { BLOCK_DAYS } from '../panels/day-blocks.js';
 import { COUNT_COLUMNS, PRICE_COLUMNS } from '../tables/table-kinds.js';
 import { doublesOf, integersOf } from '../formats/duckdb.js';
 import { dayPositions } from '../panels/day-positions.js';
-import { handedPanel, type Panels } from '../panels/panels.js';
+import { allocateHandedPanel, type Panels } from '../panels/panels.js';
 import { createPanelRoom, type PanelRoom } from './panel-room.js';
 import { rowsTogether } from './stripes.js';
 import { batchDays } from '../panels/shared-market.js';
@@ -62,7 +62,7 @@ export async function scatterRows(
   follower?: DayFollower,
 ): Promise<Scattered> {
   const assets = identifiers.length;
-  const panels = fields.map(() => handedPanel(dates.length * assets, fields.length));
+  const panels = fields.map(() => allocateHandedPanel(dates.length * assets, fields.length));
   const whole = { identifiers, dates, fields: new Map(fields.map((name, f) => [name, panels[f]!])) };
   const filled = new Uint8Array(dates.length * assets);
   const floors = floorsOf(fields);

@@ -2,7 +2,7 @@ import { parentPort } from 'node:worker_threads';
 import { writeTo } from '#kernels/memory/paged-memory.js';
 import { createStripes } from './stripes.js';
 import { openDirectDuckDb, type DirectDuckDb } from '../formats/direct-duckdb.js';
-import { shortNames, TEXT_BYTES } from '../formats/short-names.js';
+import { createShortNames, TEXT_BYTES } from '../formats/short-names.js';
 import type { ScatterAnswer, ScatterMessage, ScatterOrder } from './scattering.js';
 
 /** Entry point of a thread that reads parts of a market into the panels. */
@@ -17,7 +17,8 @@ parentPort!.on('message', (message: ScatterMessage) => {
     if (message.kind === 'open') duck = openDirectDuckDb(message.settings);
     answer(message.kind === 'open' ? { kind: 'ready' } : scatter(duck!, message.order)); // opened first
   } catch (fault) {
-    if (message.kind === 'scatter') Atomics.store(message.order.next, 0, message.order.parts.length); // The others take no more.
+    // The other threads take no more.
+    if (message.kind === 'scatter') Atomics.store(message.order.next, 0, message.order.parts.length);
     answer({ kind: 'failed', message: fault instanceof Error ? fault.message : String(fault) });
   }
 });
@@ -40,7 +41,7 @@ function scatter(open: DirectDuckDb, { target, places, positions, parts, next }:
   const days = new Int32Array(columns[0].into.buffer);
   const texts = new Int32Array(columns[1].into.buffer);
   const values = columns.slice(2).map(({ into }) => new Float64Array(into.buffer));
-  const positionsOf = shortNames(new Map(positions))!(); // the caller has checked that they are short
+  const positionsOf = createShortNames(new Map(positions))!(); // the caller has checked that they are short
   let [rows, reported] = [0, 0];
   for (let part = take(next); part < parts.length; part = take(next)) {
     open.stream(parts[part]!, columns, (size) => {

@@ -5,7 +5,7 @@ import { compareText } from '#domain/refusals/findings.js';
 import { BLOCK_DAYS } from '../panels/day-blocks.js';
 import { floorsOf, type DayFollower, type Scattered, type Target } from './scatter-rows.js';
 import { rowsTogether, STAGED_BLOCKS_MAX, stripeDaysOf, type StripeTarget } from './stripes.js';
-import { handedPanel, panelBytes } from '../panels/panels.js';
+import { allocateHandedPanel, panelBytes } from '../panels/panels.js';
 import { batchDays } from '../panels/shared-market.js';
 import { settleAll } from '../panels/settle-all.js';
 
@@ -54,7 +54,7 @@ export interface Scattering {
   areReady(): Promise<boolean>;
   /**
    * Reads the parts of a market into its panels.
-   * @param positions as for `shortNames`, without spellings that are too long
+   * @param positions as for `createShortNames`, without spellings that are too long
    * @throws Error with the message of DuckDB
    */
   scatter(
@@ -151,7 +151,7 @@ function orderOf(
   threads: number,
 ) {
   const assets = identifiers.length;
-  const panels = fields.map(() => handedPanel(dates.length * assets, fields.length));
+  const panels = fields.map(() => allocateHandedPanel(dates.length * assets, fields.length));
   const shape = { assets, fields: fields.length };
   const days = batchDays(shape, BLOCK_DAYS);
   const places = panels.map(({ buffer }) => findWrittenPlace(buffer));

@@ -29,7 +29,7 @@ export function createStage(fields: number, stripeCells: number): Stage {
 }
 
 /** Clears the values of cells without a row. @returns the number of cells with a row */
-export function emptyUnfilled(cells: readonly Float64Array[], flags: Uint8Array, count: number): number {
+export function clearUnfilled(cells: readonly Float64Array[], flags: Uint8Array, count: number): number {
   if (flags.indexOf(0) < 0) return count;
   let filled = 0;
   for (let cell = 0; cell < count; cell++) {

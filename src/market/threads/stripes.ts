@@ -2,7 +2,7 @@ import { writeInto } from '#kernels/memory/paged-memory.js';
 import { openUncachedWrites } from '#kernels/memory/uncached-writes.js';
 import { blockDigest } from '../panels/day-blocks.js';
 import { createPlaces, put, type StripeRows } from './row-places.js';
-import { createStage, emptyUnfilled, type Stage } from './stages.js';
+import { createStage, clearUnfilled, type Stage } from './stages.js';
 
 /** Panels that several threads fill, and the state that the threads share; arrays are in shared memory. */
 export interface StripeTarget {
@@ -48,7 +48,7 @@ export interface Stripes {
   take(rows: StripeRows): void;
   /** Writes the remaining rows to the panels. */
   flush(): void;
-  /** False once two rows have shared a cell, or a row had none, or a value that is none. */
+  /** False once two rows have shared a cell, or a row had no cell or an invalid value. */
   isSound(): boolean;
   /** Closes the opened files. */
   end(): void;
@@ -146,7 +146,7 @@ export function createStripes(target: StripeTarget, listener: StripeListener): S
   function writeWhole(stripe: number, stage: Stage): void {
     const [from, to] = cellsOf(stripe);
     const cells = stage.cells.map((values) => values.subarray(0, to - from));
-    if (emptyUnfilled(cells, stage.flags, to - from) !== stage.rows) isSound = false;
+    if (clearUnfilled(cells, stage.flags, to - from) !== stage.rows) isSound = false;
     for (const [f, { buffer }] of panels.entries())
       (uncached?.write ?? writeInto)(buffer, byteOf(stripe, f), bytesOf(cells[f]!));
     Atomics.store(target.whole, stripe, 1);
@@ -169,7 +169,7 @@ export function createStripes(target: StripeTarget, listener: StripeListener): S
   function complete(stripe: number): void {
     const [from, to] = cellsOf(stripe);
     const cells = panels.map((panel) => panel.subarray(from, to));
-    if (emptyUnfilled(cells, filled.subarray(from, to), to - from) !== expected[stripe]) isSound = false;
+    if (clearUnfilled(cells, filled.subarray(from, to), to - from) !== expected[stripe]) isSound = false;
   }
 
   function take(rows: StripeRows): void {

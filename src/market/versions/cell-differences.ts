@@ -2,7 +2,7 @@ import { formatDay } from '#domain/time/days.js';
 import type { ReferenceValue } from '#domain/market/market-data.js';
 import type { MarketContent } from '../content/market-content.js';
 import type { RowCounts } from '../content/restatements.js';
-import { changesOfTables, totalCounts } from './change-counts.js';
+import { changesOfTables, sumCounts } from './change-counts.js';
 
 /** Value that differs between two contents; null on a side without a value. */
 export interface CellDifference {
@@ -69,7 +69,7 @@ export function differenceOf(
   const list = isAppendedListed ? [...changes, ...appendedCells(before, after, limit - changes.length + 1)] : changes;
   return {
     cells,
-    rows: totalCounts(compared),
+    rows: sumCounts(compared),
     changes: list.slice(0, limit),
     isCut: cells > changes.length || list.length > limit,
     appended: appendedBars(before, after),

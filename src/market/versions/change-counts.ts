@@ -27,11 +27,11 @@ export function changesOfTables(before: MarketContent, after: MarketContent): Re
 /** Number of rows added, removed and changed between two contents. @cost as `changesOfTables` */
 export function changeCounts(before: MarketContent, after: MarketContent): ChangeCounts {
   const changes = changesOfTables(before, after);
-  return { ...totalCounts(Object.values(changes)), bars: countsOf(changes.market) };
+  return { ...sumCounts(Object.values(changes)), bars: countsOf(changes.market) };
 }
 
 /** Rows of several tables together. */
-export function totalCounts(tables: readonly RowCounts[]): RowCounts {
+export function sumCounts(tables: readonly RowCounts[]): RowCounts {
   const total = (of: keyof RowCounts): number => tables.reduce((sum, counts) => sum + counts[of], 0);
   return { added: total('added'), changed: total('changed'), removed: total('removed') };
 }

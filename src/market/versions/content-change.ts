@@ -32,7 +32,7 @@ export function contentChange(before: MarketContent, after: MarketContent): Cont
   const [were, are] = [tableTexts(before), tableTexts(after)];
   const tables = Object.fromEntries(
     TABLE_NAMES.map((table) => [table, listChange(were[table], are[table])]),
-  ) as unknown as ContentChange['tables']; // Of every table.
+  ) as unknown as ContentChange['tables']; // Changes of every table.
   return { dates, identifiers, fields, tables };
 }
 
@@ -113,7 +113,7 @@ const LENGTH_BYTES = 4;
 export function unpackChange(raw: Uint8Array): ContentChange {
   const length = new DataView(raw.buffer, raw.byteOffset).getUint32(0, true);
   const text = new TextDecoder().decode(raw.slice(LENGTH_BYTES, LENGTH_BYTES + length));
-  const { fields, ...rest } = JSON.parse(text) as Header; // As it was packed.
+  const { fields, ...rest } = JSON.parse(text) as Header; // It was packed so.
   let at = LENGTH_BYTES + length;
   const take = (byteLength: number): ArrayBuffer => {
     const part = Uint8Array.prototype.slice.call(raw, at, at + byteLength);

@@ -90,7 +90,8 @@ export function decodeContent(bytes: Uint8Array): MarketContent {
     at = from + raw.readUInt32LE(at);
     return inflateRawSync(raw.subarray(from, at), { maxOutputLength: PART_BYTES_MAX });
   };
-  const { dates, identifiers, tables, fields, days } = JSON.parse(take().toString('utf8')) as Header; // As it was encoded.
+  // It was encoded so.
+  const { dates, identifiers, tables, fields, days } = JSON.parse(take().toString('utf8')) as Header;
   const assets = identifiers.length;
   const panelOf = (): Float64Array => {
     const panel = new Float64Array(new SharedArrayBuffer(dates.length * assets * Float64Array.BYTES_PER_ELEMENT));

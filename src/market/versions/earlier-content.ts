@@ -1,7 +1,7 @@
-import { keptFloats } from '#base/memory/kept-memory.js';
+import { allocateKeptFloats } from '#base/memory/kept-memory.js';
 import type { MarketContent } from '../content/market-content.js';
 import type { ContentChange } from './content-change.js';
-import { changedList, type ListChange } from './list-change.js';
+import { applyListChange, type ListChange } from './list-change.js';
 import { TABLE_NAMES, tablesOf, tableTexts, type TableTexts } from './table-texts.js';
 
 /** A cell as one number: exact below 2^53, with columns below 2^22 and rows below 2^31. */
@@ -26,7 +26,7 @@ interface Axis<T> {
  * latest panels share their memory.
  * @cost of the changes, the tables, and one pass over each panel that differs
  */
-export function earlierContent(last: MarketContent, changes: readonly ContentChange[]): MarketContent {
+export function restoreContent(last: MarketContent, changes: readonly ContentChange[]): MarketContent {
   const dates = axisOf<number>([...last.dates]);
   const identifiers = axisOf<string>([...last.identifiers]);
   let overlays = new Map<string, Overlay>([...last.fields].map(([name, base]) => [name, { base, cells: new Map() }]));
@@ -58,11 +58,11 @@ export function earlierContent(last: MarketContent, changes: readonly ContentCha
 const axisOf = <T>(names: T[]): Axis<T> => ({ names, ids: names.map((_, i) => i) });
 
 function stepBack<T>(axis: Axis<T>, change: ListChange<T>): void {
-  axis.ids = changedList(change, axis.ids, (name) => axis.names.push(name) - 1);
+  axis.ids = applyListChange(change, axis.ids, (name) => axis.names.push(name) - 1);
 }
 
 function tablesBefore(texts: TableTexts, changes: ContentChange['tables']): TableTexts {
-  const before = (table: keyof TableTexts): string[] => changedList(changes[table], texts[table], (text) => text);
+  const before = (table: keyof TableTexts): string[] => applyListChange(changes[table], texts[table], (text) => text);
   return Object.fromEntries(TABLE_NAMES.map((table) => [table, before(table)])) as unknown as TableTexts; // Every table.
 }
 
@@ -77,7 +77,7 @@ function panelOf({ base, cells }: Overlay, { rows, columns, of }: Axes): Float64
   const isSameAxis = columns.length === width && columns.every((id, i) => id === i);
   const isBeginning = isSameAxis && rows.every((id, i) => id === i);
   if (base !== undefined && isBeginning && cells.size === 0) return base.subarray(0, rows.length * width);
-  const panel = keptFloats(rows.length * columns.length);
+  const panel = allocateKeptFloats(rows.length * columns.length);
   for (let t = 0; t < rows.length; t++) {
     const from = rows[t]! < height ? rows[t]! * width : -1;
     for (let n = 0; n < columns.length; n++) {

@@ -4,11 +4,11 @@ import type { CorporateAction, MarketData } from '#domain/market/market-data.js'
 import { Refusal } from '#domain/refusals/refusal.js';
 import type { MarketContent } from '../content/market-content.js';
 import type { ContentChange } from './content-change.js';
-import { earlierContent } from './earlier-content.js';
-import { changedList, type ListChange } from './list-change.js';
+import { restoreContent } from './earlier-content.js';
+import { applyListChange, type ListChange } from './list-change.js';
 import { TABLE_NAMES, tableTexts, type SeriesLine, type TableTexts } from './table-texts.js';
 
-/** A content by the change that makes it from the one after it. */
+/** A content, stored as the change from the following content. */
 export interface EarlierContent {
   /** Day at whose end the content was known. */
   readonly knownOn: Day;
@@ -38,7 +38,7 @@ export function createKnownMarkets(last: MarketData, { knownOn, earlier }: Known
       if (touched[place]! > day) return last;
       if (made?.place !== place) {
         const changes = earlier.slice(0, place + 1).map(({ change }) => change);
-        made = { place, market: onAxesOf(last, earlierContent(last, changes), day) };
+        made = { place, market: onAxesOf(last, restoreContent(last, changes), day) };
       }
       return made.market;
     },
@@ -83,12 +83,12 @@ function stageBefore({ dates, identifiers, tables }: Stage, change: ContentChang
   const texts = (table: keyof TableTexts): readonly string[] =>
     isWhole(change.tables[table], tables[table])
       ? tables[table]
-      : changedList(change.tables[table], tables[table], (text) => text);
+      : applyListChange(change.tables[table], tables[table], (text) => text);
   return {
-    dates: changedList(change.dates, dates, (day) => day),
+    dates: applyListChange(change.dates, dates, (day) => day),
     identifiers: isWhole(change.identifiers, identifiers)
       ? identifiers
-      : changedList(change.identifiers, identifiers, (name) => name),
+      : applyListChange(change.identifiers, identifiers, (name) => name),
     fields: change.fields.map(({ name }) => name),
     tables: Object.fromEntries(TABLE_NAMES.map((table) => [table, texts(table)])) as unknown as TableTexts, // Every table.
   };
@@ -135,11 +135,11 @@ function partedLines(change: ListChange<string>, after: readonly string[]): read
 /** Returns the first day on which a line of a table can be seen; -Infinity if it has none. */
 function dayOfLine(table: keyof TableTexts, line: string): number {
   if (table === 'series') {
-    const [, day, value] = JSON.parse(line) as SeriesLine; // As `tableTexts` writes it.
+    const [, day, value] = JSON.parse(line) as SeriesLine; // `tableTexts` writes it.
     return typeof value === 'number' ? Number(day) : -Infinity;
   }
   if (table !== 'actions') return -Infinity;
-  const { exDay, announcedDay } = JSON.parse(line) as CorporateAction; // As above.
+  const { exDay, announcedDay } = JSON.parse(line) as CorporateAction; // `tableTexts` writes it.
   return Math.min(exDay, announcedDay ?? exDay);
 }
 

@@ -21,7 +21,7 @@ export function listChange<T extends string | number>(wanted: readonly T[], from
 }
 
 /** Returns the list that a change makes. @param ownOf what becomes of an item that the other list does not have */
-export function changedList<T, R>(change: ListChange<T>, from: readonly R[], ownOf: (item: T) => R): R[] {
+export function applyListChange<T, R>(change: ListChange<T>, from: readonly R[], ownOf: (item: T) => R): R[] {
   const results: R[] = [];
   for (const step of change) {
     if ('own' in step) for (const item of step.own) results.push(ownOf(item));
@@ -30,7 +30,7 @@ export function changedList<T, R>(change: ListChange<T>, from: readonly R[], own
   return results;
 }
 
-/** Place of each item in the other list; -1 where it does not have it. */
+/** Returns the position of each item in the other list; -1 where it is missing. */
 export function placesOf<T>(change: ListChange<T>): Int32Array {
   const count = change.reduce((sum, step) => sum + ('own' in step ? step.own.length : step[1]), 0);
   const places = new Int32Array(count).fill(-1);

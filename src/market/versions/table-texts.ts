@@ -51,7 +51,7 @@ export function tablesOf(texts: TableTexts): ContentTables {
 function seriesOf(lines: readonly string[]): Map<string, PriceSeries> {
   const drafts: { readonly about: readonly [string, string | null, string | null]; values: [number, number][] }[] = [];
   for (const text of lines) {
-    const line = JSON.parse(text) as SeriesLine; // As `seriesLines` writes it.
+    const line = JSON.parse(text) as SeriesLine; // `seriesLines` writes it.
     if (typeof line[2] === 'number') drafts.at(-1)!.values.push([line[1] as number, line[2]]);
     else drafts.push({ about: line as readonly [string, string | null, string | null], values: [] });
   }

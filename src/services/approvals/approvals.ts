@@ -15,8 +15,8 @@ import { Refusal, refuseWithFindings } from '#domain/refusals/refusal.js';
 import { numberedId } from '#store/document-id.js';
 import type { DocumentReader, DocumentStore, DocumentTransaction } from '#store/port.js';
 import { parseStored } from '#store/read-stored.js';
-import { outside } from '#store/reach/guarded-store.js';
-import { runUnrestricted, currentReach } from '#store/reach/reach-context.js';
+import { refuseOutside } from '#store/reach/guarded-store.js';
+import { runUnrestricted, findCurrentReach } from '#store/reach/reach-context.js';
 import { formatTimestamp } from '#store/timestamp.js';
 
 /** A change that may need a second person. */
@@ -52,7 +52,7 @@ export interface ApprovalGate {
 
 export type ApprovalDecision = 'approve' | 'reject' | 'withdraw' | 'comment';
 
-/** Who decides. */
+/** Person or key that decides. */
 export interface Decider {
   readonly by: Authorship;
   /** Names by which a list of approvers may know them. */
@@ -231,8 +231,8 @@ export function createApprovals({ documents, rules, hours, now }: ApprovalsDepen
     get,
     async decide(approvalId, decision, comment, decider) {
       const { subject } = await get(approvalId);
-      const reach = currentReach();
-      if (reach !== undefined && !isWithin(reach, subject)) throw outside(reach, 'index', subject);
+      const reach = findCurrentReach();
+      if (reach !== undefined && !isWithin(reach, subject)) throw refuseOutside(reach, 'index', subject);
       return documents.transaction(
         async (tx) => {
           const approval = (await find(tx, approvalId))!; // Approvals are not deleted.

@@ -5,7 +5,7 @@ import type { RunDocument } from '#domain/documents/run-document.js';
 import { closeOn } from '#domain/market/series.js';
 import type { DeskState } from '#domain/corporate-actions/action-desk.js';
 import { referenceAt, type CorporateAction, type MarketData } from '#domain/market/market-data.js';
-import { lastAtMost } from '#domain/numbers/search.js';
+import { findLastAtMost } from '#domain/numbers/search.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import { dayFrom, formatDay, type Day } from '#domain/time/days.js';
 import { lookupOf } from '#market/serving/market-lookup.js';
@@ -55,7 +55,7 @@ export async function checkInput(
   const { index, run, market, date, reads, restated } = subject;
   const calendar = calendars.get(index.calendar)!; // A stored index has one that is known.
   const day = dayFrom(date);
-  const sessionAt = lastAtMost(calendar.sessions, day - 1);
+  const sessionAt = findLastAtMost(calendar.sessions, day - 1);
   const previous = calendar.sessions[Math.max(sessionAt, 0)]!;
   const from = calendar.sessions[Math.max(sessionAt - COMPARED_SESSIONS, 0)]!;
   const at = run !== undefined && run.end < date ? run.end : date;
@@ -98,12 +98,12 @@ export async function checkInput(
     levelDecimals: index.rounding?.level ?? null,
     closeOn(identifier, on) {
       const column = lookup.positionOf(identifier);
-      const row = lastAtMost(market.dates, on);
+      const row = findLastAtMost(market.dates, on);
       if (column === undefined || row < 0 || market.dates[row] !== on) return Number.NaN;
       return close[row * market.identifiers.length + column]!;
     },
     lastDays(count) {
-      const last = lastAtMost(market.dates, day);
+      const last = findLastAtMost(market.dates, day);
       return [...market.dates.subarray(Math.max(0, last + 1 - count), last + 1)];
     },
     actionsOf: (identifier) => lookup.actionsOf(identifier),

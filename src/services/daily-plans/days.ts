@@ -1,4 +1,4 @@
-import { dueDay, nextDay } from '#domain/daily-plans/due-days.js';
+import { findDueDay, findNextDay } from '#domain/daily-plans/due-days.js';
 import type {
   DayDocument,
   Renewal,
@@ -22,7 +22,7 @@ import type { Admission, ApprovalGate, Requested } from '../approvals/approvals.
 import { formatTimestamp } from '#store/timestamp.js';
 import type { DayChanges } from './day-changes.js';
 import { filesOf } from './files-of.js';
-import { newDay, renewedDay, type AuthoredPlan } from './new-day.js';
+import { createDay, renewedDay, type AuthoredPlan } from './new-day.js';
 import { requireSchedule, type ScheduleReader } from './schedules.js';
 import { hasEnded, readDay, readState, type StoredDays } from './stored-days.js';
 
@@ -127,7 +127,8 @@ export function createDays(dependencies: DaysDependencies): Days {
     const calendar = calendars.get(plan.calendar);
     const isSession = calendar?.isSession(dayFrom(date)) === true;
     const isToCome =
-      calendar !== undefined && dueDay(dayFrom(date), { ...plan, at: '00:00', day_offset: 0 }, calendar).dueMs > now();
+      calendar !== undefined &&
+      findDueDay(dayFrom(date), { ...plan, at: '00:00', day_offset: 0 }, calendar).dueMs > now();
     if (isSession && !isToCome) return;
     const message = isSession ? `The session ${date} has not begun.` : `${date} is no session of ${plan.calendar}.`;
     throw refuseWithFindings('request', [{ severity: 'error', code: 'BAD_DATE', path: 'date', message, value: date }]);
@@ -159,8 +160,8 @@ export function createDays(dependencies: DaysDependencies): Days {
   }
 
   /**
-   * Returns the day as it is performed next: under the schedule as it is now, begun where it was not. A day that is
-   * being performed keeps the request for the end of its round.
+   * Returns the day for its next round: under the present schedule, started if necessary. A running day keeps the
+   * request for the end of its round.
    */
   function renew(
     stored: DayDocument | undefined,
@@ -170,7 +171,7 @@ export function createDays(dependencies: DaysDependencies): Days {
   ): DayDocument {
     if (stored === undefined) {
       const calendar = calendars.get(schedule.plan.calendar)!; // assertSession
-      return newDay(schedule, dueDay(dayFrom(date), schedule.plan, calendar), now());
+      return createDay(schedule, findDueDay(dayFrom(date), schedule.plan, calendar), now());
     }
     const at = formatTimestamp(now());
     const { plan, version, author, keyId } = schedule;
@@ -187,7 +188,7 @@ export function createDays(dependencies: DaysDependencies): Days {
       const shown = await documents.numbers('schedule-day', scheduleId, { below, limit });
       const found = await Promise.all(shown.map((day) => days.get(scheduleId, formatDay(day))));
       const calendar = calendars.get(schedule.plan.calendar);
-      const next = schedule.plan.enabled && calendar ? nextDay(schedule.plan, calendar, now()) : undefined;
+      const next = schedule.plan.enabled && calendar ? findNextDay(schedule.plan, calendar, now()) : undefined;
       return {
         days: found.flatMap((day) => (day === undefined ? [] : [summaryOf(day)])),
         next: next === undefined ? null : { date: next.date, due_at: formatTimestamp(next.dueMs) },

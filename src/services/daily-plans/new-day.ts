@@ -13,7 +13,7 @@ export interface AuthoredPlan {
   readonly keyId: string | null;
 }
 
-export const newStep = ({ type }: Step): StoredStep => ({
+export const createStoredStep = ({ type }: Step): StoredStep => ({
   type,
   state: 'pending',
   attempts: 0,
@@ -27,7 +27,7 @@ export const newStep = ({ type }: Step): StoredStep => ({
 });
 
 /** Returns a day before its first round. */
-export function newDay(schedule: AuthoredPlan, { date, dueMs, deadlineMs }: DueDay, atMs: number): DayDocument {
+export function createDay(schedule: AuthoredPlan, { date, dueMs, deadlineMs }: DueDay, atMs: number): DayDocument {
   const { id, plan, version, author, keyId } = schedule;
   return {
     schedule_id: id,
@@ -48,7 +48,7 @@ export function newDay(schedule: AuthoredPlan, { date, dueMs, deadlineMs }: DueD
     held: [],
     plan,
     lease: null,
-    steps: plan.steps.map(newStep),
+    steps: plan.steps.map(createStoredStep),
   };
 }
 
@@ -56,7 +56,7 @@ export function newDay(schedule: AuthoredPlan, { date, dueMs, deadlineMs }: DueD
 export function missedDay(schedule: AuthoredPlan, due: DueDay, atMs: number): DayDocument {
   const reason = `It was due more than ${schedule.plan.catch_up} sessions before the service could begin it.`;
   return {
-    ...newDay(schedule, due, atMs),
+    ...createDay(schedule, due, atMs),
     state: 'missed',
     reason,
     finished_at: formatTimestamp(atMs),
@@ -69,14 +69,14 @@ const stepsUnder = (plan: ScheduleDocument, { plan: before, steps }: DayDocument
   plan.steps.map((step, k) =>
     JSON.stringify(step) === JSON.stringify(before.steps[k]) && steps[k] !== undefined
       ? { ...steps[k], state: 'pending' }
-      : newStep(step),
+      : createStoredStep(step),
   );
 
 /** Returns a day that is performed again from a time: it keeps the results of all steps but those of `again`. */
 export function renewedDay(stored: DayDocument, { again, ...schedule }: Renewal, at: string): DayDocument {
   const { renewal: _renewal, ...day } = stored;
   const steps = stepsUnder(schedule.plan, day).map((step, k) =>
-    again.includes(step.type) ? newStep(schedule.plan.steps[k]!) : step,
+    again.includes(step.type) ? createStoredStep(schedule.plan.steps[k]!) : step,
   );
   return { ...day, ...schedule, steps, state: 'waiting', reason: null, finished_at: null, next_attempt_at: at };
 }

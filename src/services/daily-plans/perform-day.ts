@@ -20,7 +20,7 @@ export interface PerformTerms {
   readonly signal: AbortSignal;
 }
 
-/** How a round of a day ends. */
+/** End of a round of a day. */
 export interface RoundEnd {
   readonly state: 'done' | 'waiting' | 'blocked';
   readonly reason: string | null;
@@ -73,7 +73,8 @@ async function performStep(position: number, spec: Step, terms: PerformTerms): P
 }
 
 /**
- * Returns the result of a step that is refused as a whole, for example without a served store. @throws any other error
+ * Returns the result of a step that is refused as a whole, for example without a served store.
+ * @throws every other error
  */
 function refusedStep(thrown: unknown, signal: AbortSignal): StepOutcome {
   const isAway: boolean = isUnavailable(thrown);

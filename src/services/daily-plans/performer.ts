@@ -55,7 +55,7 @@ const AT_ONCE_MAX = 8;
  * Performs a step for every open index, parents first. A refusal blocks its index; any other error is a defect and ends
  * the pass.
  */
-export async function eachIndex<S>(
+export async function performForEachIndex<S>(
   context: StepContext<S>,
   perform: (indexId: string) => Promise<ItemResult>,
   indices?: readonly string[] | null,
@@ -63,7 +63,7 @@ export async function eachIndex<S>(
   const asked = indices == null ? undefined : new Set(indices);
   for (const wave of context.waves) {
     const open = wave.filter((id) => (asked === undefined || asked.has(id)) && context.isOpen(id));
-    await atOnce(open, AT_ONCE_MAX, async (id) => {
+    await runConcurrently(open, AT_ONCE_MAX, async (id) => {
       const result = await perform(id).catch((thrown: unknown) => blockedBy(thrown, context.signal));
       await context.put(id, id, result);
     });
@@ -77,7 +77,11 @@ export function blockedBy(thrown: unknown, signal: AbortSignal): ItemResult {
 }
 
 /** Runs work on every value, with limited concurrency. */
-export async function atOnce<T>(values: readonly T[], most: number, work: (value: T) => Promise<void>): Promise<void> {
+export async function runConcurrently<T>(
+  values: readonly T[],
+  most: number,
+  work: (value: T) => Promise<void>,
+): Promise<void> {
   const left = values.values();
   const worker = async (): Promise<void> => {
     for (const value of left) await work(value);

@@ -31,7 +31,8 @@ export async function pruneFiles(documents: DocumentStore, { scheduleId, keepDay
     const dates = page.map(formatDay).filter((date) => from === undefined || date >= from);
     await documents.transaction(async (tx) => {
       for (const date of dates) {
-        const day = await readDay(tx, scheduleId, date).catch(() => undefined); // its files stay with what cannot be read
+        // Its files are kept if a day cannot be read.
+        const day = await readDay(tx, scheduleId, date).catch(() => undefined);
         if (day === undefined || !hasFiles(day)) continue;
         const isOld = day.finished_at !== null && day.finished_at.slice(0, DATE_LENGTH) < cutoff;
         if (isOld) await tx.put('schedule-day', dayId(scheduleId, date), withoutFiles(day));

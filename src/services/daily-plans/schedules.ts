@@ -9,13 +9,13 @@ import { Refusal, refuseWithFindings } from '#domain/refusals/refusal.js';
 import { formatDay } from '#domain/time/days.js';
 import { isBuiltIn } from '#domain/reports/built-in.js';
 import { lastVersionOf, versionOf } from '#store/history/history.js';
-import { currentReach } from '#store/reach/reach-context.js';
+import { findCurrentReach } from '#store/reach/reach-context.js';
 import type { DocumentStore } from '#store/port.js';
 import { parseStored } from '#store/read-stored.js';
 import { outside } from '../operations/access.js';
 import { findIndex } from '../stored/stored-indices.js';
 import type { Precondition } from '../shared/preconditions.js';
-import { storedFamily, type Page, type PageQuery } from '../shared/stored-family.js';
+import { openStoredFamily, type Page, type PageQuery } from '../shared/stored-family.js';
 import type { AuthoredPlan } from './new-day.js';
 
 export interface StoredSchedule {
@@ -47,7 +47,7 @@ export interface SchedulesDependencies {
 }
 
 export function createSchedules({ documents, calendars, now }: SchedulesDependencies): Schedules {
-  const family = storedFamily(documents, {
+  const family = openStoredFamily(documents, {
     kind: 'schedule',
     word: 'schedule',
     read: (body) => ScheduleDocument.safeParse(body).data,
@@ -129,7 +129,7 @@ export function createSchedules({ documents, calendars, now }: SchedulesDependen
 
 /** Refuses indices that a client may read but not run or publish. @throws Refusal FORBIDDEN_ID */
 function assertOwn({ indices }: ScheduleBody): void {
-  const reach = currentReach();
+  const reach = findCurrentReach();
   const other = reach && indices.find((id) => !isWithin(reach, id));
   if (other !== undefined) throw outside(reach!, 'index', other);
 }

@@ -11,7 +11,7 @@ import {
   type DeskState,
 } from '#domain/corporate-actions/action-desk.js';
 import { referenceAt, type CorporateAction, type MarketData } from '#domain/market/market-data.js';
-import { lastAtMost } from '#domain/numbers/search.js';
+import { findLastAtMost } from '#domain/numbers/search.js';
 import type { Authorship } from '#domain/documents/version-document.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import { dayFrom, formatDay, type Day } from '#domain/time/days.js';
@@ -195,7 +195,7 @@ function closeBefore(market: MarketData, identifier: string, exDay: Day): number
   const column = lookupOf(market).positionOf(identifier);
   if (column === undefined) return Number.NaN;
   const close = market.fields.get('CLOSE')!;
-  for (let row = lastAtMost(market.dates, exDay - 1); row >= 0; row--) {
+  for (let row = findLastAtMost(market.dates, exDay - 1); row >= 0; row--) {
     const price = close[row * market.identifiers.length + column]!;
     if (!Number.isNaN(price)) return price;
   }

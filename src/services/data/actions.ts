@@ -5,7 +5,7 @@ import { type CorporateAction, type MarketData, ACTION_KINDS } from '#domain/mar
 import { cumulativeRatio, trailingDividend } from '#market/content/dividends.js';
 import { lookupOf, valueAt } from '#market/serving/market-lookup.js';
 import type { ServedMarket } from '#market/serving/markets.js';
-import { LATEST, unknownIdentifier, window } from './window.js';
+import { LATEST, refuseUnknownIdentifier, window } from './window.js';
 
 /** Corporate actions of a name in a window, and the dividends of the year up to a day. */
 export function corporateActionsOf(
@@ -13,7 +13,7 @@ export function corporateActionsOf(
   identifier: string,
   query: ActionsQuery,
 ): CorporateActionsResponse {
-  if (!lookupOf(market).holds(identifier)) throw unknownIdentifier(identifier, handle.datasetId);
+  if (!lookupOf(market).holds(identifier)) throw refuseUnknownIdentifier(identifier, handle.datasetId);
   const { start, end } = window(query);
   const all = lookupOf(market).actionsOf(identifier);
   const shown = all.filter(({ exDay }) => (start === null || exDay >= start) && (end === null || exDay <= end));

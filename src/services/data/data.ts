@@ -20,7 +20,7 @@ import { lookupOf } from '#market/serving/market-lookup.js';
 import type { Markets } from '#market/serving/markets.js';
 import type { NameBars, SeriesRequest } from '#market/serving/price-series.js';
 import type { DataVersions } from '../datasets/data-versions.js';
-import { unknownIdentifier, window, assertKnown } from './window.js';
+import { refuseUnknownIdentifier, window, assertKnown } from './window.js';
 import { referenceOf, referenceBatchOf } from './reference.js';
 import { corporateActionsOf } from './actions.js';
 import { type ServedDataset, coverageOf } from '../datasets/coverage.js';
@@ -86,7 +86,7 @@ export function createData({ markets, jobs, dataVersions, datasetInUse, now }: D
     const { market, handle } = await dataVersions.servedAt(query.as_known_on);
     const lookup = lookupOf(market);
     const series = market.series?.get(identifier);
-    if (series === undefined && !lookup.holds(identifier)) throw unknownIdentifier(identifier, handle.datasetId);
+    if (series === undefined && !lookup.holds(identifier)) throw refuseUnknownIdentifier(identifier, handle.datasetId);
     const held = series === undefined ? heldColumns(market) : ['CLOSE'];
     const request: SeriesRequest = {
       ...window(query),

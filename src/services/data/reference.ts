@@ -5,7 +5,7 @@ import { type MarketData, type Membership, type ReferenceValue, referenceAt } fr
 import { trailingDividend } from '#market/content/dividends.js';
 import { lookupOf, valueAt } from '#market/serving/market-lookup.js';
 import type { ServedMarket } from '#market/serving/markets.js';
-import { LATEST, unknownIdentifier, assertKnown } from './window.js';
+import { LATEST, refuseUnknownIdentifier, assertKnown } from './window.js';
 
 const DERIVED = ['MARKET_CAP', 'FREE_FLOAT_MARKET_CAP', 'DIVIDEND_YIELD', 'VALUE_TRADED'] as const;
 type Derived = (typeof DERIVED)[number];
@@ -17,7 +17,7 @@ export function referenceOf(
   { as_of, today }: { readonly as_of?: string | undefined; readonly today: Day },
 ): ReferenceResponse {
   const lookup = lookupOf(market);
-  if (!lookup.holds(identifier)) throw unknownIdentifier(identifier, handle.datasetId);
+  if (!lookup.holds(identifier)) throw refuseUnknownIdentifier(identifier, handle.datasetId);
   const day = as_of === undefined ? LATEST : dayFrom(as_of);
   return {
     identifier,

@@ -1,12 +1,12 @@
 import { assertOrder } from '#domain/schema/assert-order.js';
 import { type Day, dayFrom } from '#domain/time/days.js';
 import { Refusal, refuseWithFindings } from '#domain/refusals/refusal.js';
-import { unknownField } from '#domain/refusals/unknown-field.js';
+import { describeUnknownField } from '#domain/refusals/unknown-field.js';
 
 /** Later than any day that data is of. */
 export const LATEST: Day = dayFrom('9999-12-31');
 
-export function unknownIdentifier(identifier: string, datasetId: string): Refusal {
+export function refuseUnknownIdentifier(identifier: string, datasetId: string): Refusal {
   return new Refusal('IDENTIFIER_NOT_FOUND', `The data store ${datasetId} does not hold ${identifier}.`);
 }
 
@@ -28,7 +28,7 @@ export function assertKnown(names: readonly string[], accepted: readonly string[
     unknown.map((name) => ({
       severity: 'error',
       path,
-      ...unknownField(`${name} is not one of ${accepted.join(', ')}.`, { name, accepted }),
+      ...describeUnknownField(`${name} is not one of ${accepted.join(', ')}.`, { name, accepted }),
     })),
   );
 }

@@ -2,10 +2,10 @@ import type { DatasetDocument } from '#domain/documents/dataset-document.js';
 import type { ServedMarket } from '#market/serving/markets.js';
 import type { DocumentTransaction } from '#store/port.js';
 import type { Activations } from './activations.js';
-import { servedFields } from './served-content.js';
+import { summariseServed } from './served-content.js';
 import { recordDataVersion, type PreparedVersion } from '../stored/data-history.js';
 import { purgeDataVersions } from './purge-versions.js';
-import { allDatasets } from '../stored/dataset-documents.js';
+import { listDatasets } from '../stored/dataset-documents.js';
 
 /** A store that is to be the active one, and its market. */
 export interface Activation {
@@ -30,13 +30,13 @@ export async function activateIn(
   tx: DocumentTransaction,
   { document, served, activations, version }: Activation,
 ): Promise<void> {
-  for (const other of await allDatasets(tx))
+  for (const other of await listDatasets(tx))
     if (other.active && other.store_id !== document.store_id)
       await tx.put('store', other.store_id, { ...other, active: false });
   const { read_by: _, ...rest } = document;
   const { readBy } = activations;
   const read = readBy !== undefined && isWhole(document, served) ? { read_by: readBy } : {};
-  await tx.put('store', document.store_id, { ...rest, ...servedFields(served), ...read, active: true });
+  await tx.put('store', document.store_id, { ...rest, ...summariseServed(served), ...read, active: true });
   await recordIn(tx, document, version);
   await activations.activate(tx, served);
 }
@@ -46,7 +46,7 @@ export async function replaceIn(
   tx: DocumentTransaction,
   { document, served, activations, version }: Replacement,
 ): Promise<void> {
-  await tx.put('store', document.store_id, { ...document, ...servedFields(served) });
+  await tx.put('store', document.store_id, { ...document, ...summariseServed(served) });
   await recordIn(tx, document, version);
   await activations.replace(tx, served);
 }

@@ -5,7 +5,7 @@ import { marketKey, type MarketIdentity } from '#domain/market/handle.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import { encodeSnapshot, readSnapshot } from '#market/serving/market-snapshot.js';
 import type { ServedMarket } from '#market/serving/markets.js';
-import { servedMarket, type ServedMarkets } from '#market/serving/served-markets.js';
+import { prepareServedMarket, type ServedMarkets } from '#market/serving/served-markets.js';
 import type { ArtifactRef, ArtifactStore, DocumentStore, DocumentTransaction } from '#store/port.js';
 import { parseStored } from '#store/read-stored.js';
 import { writeHashed } from '../shared/write-hashed.js';
@@ -82,8 +82,8 @@ export interface SharedActivationsDependencies {
 }
 
 /**
- * Activations that every process follows: the market is an immutable artifact of its columns, and one document names
- * the active one. Whoever cannot read the sources of a store reads that.
+ * Creates activations that every process follows: the market is an immutable artifact of its columns, and one document
+ * names the active one. A process that cannot read the sources of a store reads the artifact.
  */
 export function createSharedActivations(dependencies: SharedActivationsDependencies): Activations {
   const { documents, artifacts, markets, onFailure } = dependencies;
@@ -130,7 +130,7 @@ export function createSharedActivations(dependencies: SharedActivationsDependenc
         continue;
       }
       const { handle, files } = await readSnapshot(await artifacts.file(wanted.snapshot));
-      markets.serve(await servedMarket({ ...handle, adjustment, currency }, wanted.loaded_at, files));
+      markets.serve(await prepareServedMarket({ ...handle, adjustment, currency }, wanted.loaded_at, files));
     }
     return true;
   }
@@ -162,7 +162,7 @@ export function createSharedActivations(dependencies: SharedActivationsDependenc
       const wanted = await named(documents, sharedId(datasetId));
       if (wanted === undefined || wanted.market.contentHash !== contentHash) return undefined;
       const { handle, files } = await readSnapshot(await artifacts.file(wanted.snapshot));
-      return servedMarket({ ...handle, adjustment, currency }, wanted.loaded_at, files);
+      return prepareServedMarket({ ...handle, adjustment, currency }, wanted.loaded_at, files);
     },
     forget: async (tx, datasetId) => void (await tx.delete('market', sharedId(datasetId))),
     async declare(tx, event) {

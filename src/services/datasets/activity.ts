@@ -6,7 +6,7 @@ import type { Jobs } from '#jobs/job-kind.js';
 import type { Markets } from '#market/serving/markets.js';
 import type { DocumentReader, DocumentStore } from '#store/port.js';
 import { readStored } from '#store/read-stored.js';
-import { asFindings } from './refused-data.js';
+import { convertFailure } from './refused-data.js';
 import {
   readDataset,
   requireDataset,
@@ -22,12 +22,12 @@ export interface DatasetActivity {
   of(datasetId: string): Promise<Activity | undefined>;
   /** Stores that are read outside a job: by a registration, an import or at start. */
   readonly reading: Set<string>;
-  /** Marks the store of before a restart as one that is read again, until `over` resolves. */
+  /** Marks the store that was served before a restart as one that is read again, until `over` resolves. */
   resumes(datasetId: string, over: Promise<void>): void;
   isServed(datasetId: string): boolean;
   /** Tests that the generation of a store was abandoned. */
   isAbandoned(document: DatasetDocument): Promise<boolean>;
-  /** A store as the wire shows it now. */
+  /** Returns the present state of a store for the API. */
   view(document: DatasetDocument): Promise<DataStore>;
   /** @throws Refusal STORE_NOT_FOUND, DOCUMENT_UNREADABLE */
   requireKnown(datasetId: string): Promise<StoredStore>;
@@ -143,7 +143,7 @@ export function createDatasetActivity({ documents, jobs, markets }: DatasetActiv
   async function asReader<T>(datasetId: string, work: () => Promise<T>): Promise<T> {
     reading.add(datasetId);
     try {
-      return await asFindings('location', work());
+      return await convertFailure('location', work());
     } finally {
       reading.delete(datasetId);
     }

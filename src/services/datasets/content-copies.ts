@@ -4,7 +4,7 @@ import { Refusal } from '#domain/refusals/refusal.js';
 import type { Jobs } from '#jobs/job-kind.js';
 import type { HashedBytes, HashedFile } from '#jobs/tasks/files.js';
 import type { ServedMarket } from '#market/serving/markets.js';
-import { servedMarket } from '#market/serving/served-markets.js';
+import { prepareServedMarket } from '#market/serving/served-markets.js';
 import type { ArtifactRef, ArtifactStore } from '#store/port.js';
 
 export interface ContentCopiesDependencies {
@@ -77,7 +77,7 @@ export function createContentCopies({ artifacts, jobs }: ContentCopiesDependenci
       }
       return { content: await artifacts.writeFile(path), changes: [] };
     } finally {
-      await artifacts.remove([name]).catch(() => {}); // It goes with the garbage.
+      await artifacts.remove([name]).catch(() => {}); // The garbage collector removes it.
     }
   }
 
@@ -100,7 +100,7 @@ export function createContentCopies({ artifacts, jobs }: ContentCopiesDependenci
         const [content, changes] = [await fileOf(copy.content), await Promise.all(copy.changes.map(fileOf))];
         const input = { datasetId, adjustment, currency, content, changes, contentHash };
         const { handle } = await jobs.query('copied-market', input);
-        return servedMarket(handle, knownAt);
+        return prepareServedMarket(handle, knownAt);
       });
       return market ?? undefined;
     },

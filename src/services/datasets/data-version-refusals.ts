@@ -23,7 +23,7 @@ export function versionNotFound(datasetId: string, { version, head, path }: Miss
 }
 
 /** @param kept number of versions that the store keeps; null if all */
-export function notKept(
+export function refuseNotKept(
   datasetId: string,
   version: number,
   { kept, latest }: { readonly kept: number | null; readonly latest: number },
@@ -38,13 +38,13 @@ export function notKept(
 }
 
 /** @param firstAt time from which the first version was known */
-export function knownLater(datasetId: string, time: string, firstAt: string): Refusal {
+export function refuseKnownLater(datasetId: string, time: string, firstAt: string): Refusal {
   const message = `Nothing of the data store ${datasetId} was known by ${time}: its first version was known at ${firstAt}.`;
   const detail = { store_id: datasetId, as_known_on: time, first_known_on: firstAt, path: 'as_known_on' };
   return new Refusal('NO_DATA_KNOWN', message, detail);
 }
 
-export function unreadable(datasetId: string, version: number): Refusal {
+export function refuseUnreadable(datasetId: string, version: number): Refusal {
   return new Refusal('DOCUMENT_UNREADABLE', `Version ${version} of the data store ${datasetId} cannot be read.`, {
     version,
   });

@@ -8,13 +8,19 @@ import { Refusal } from '#domain/refusals/refusal.js';
 import type { Jobs } from '#jobs/job-kind.js';
 import type { KnownReferences } from '#jobs/tasks/references.js';
 import type { ServedMarket } from '#market/serving/markets.js';
-import { servedMarket, type ServedMarkets } from '#market/serving/served-markets.js';
+import { prepareServedMarket, type ServedMarkets } from '#market/serving/served-markets.js';
 import type { ArtifactStore, DocumentStore } from '#store/port.js';
 import { readStored } from '#store/read-stored.js';
 import { createContentCopies } from './content-copies.js';
-import { knownLater, notKept, unreadable, versionNotFound, type VersionPath } from './data-version-refusals.js';
+import {
+  refuseKnownLater,
+  refuseNotKept,
+  refuseUnreadable,
+  versionNotFound,
+  type VersionPath,
+} from './data-version-refusals.js';
 import { firstOf, historyOf, type PreparedVersion, type PreservedContent } from '../stored/data-history.js';
-import { listedVersions, storedVersion } from './listed-versions.js';
+import { listStoredVersions, readStoredVersion } from './listed-versions.js';
 import { datasetNotFound, readDataset } from '../stored/dataset-documents.js';
 import { createPendingCopies, type PendingCopies } from './pending-copies.js';
 
@@ -169,10 +175,10 @@ export function createDataVersions(dependencies: DataVersionsDependencies): Data
   }
 
   async function requireVersion(datasetId: string, version: number, path?: VersionPath): Promise<DataVersionDocument> {
-    const found = await storedVersion(documents, datasetId, version);
+    const found = await readStoredVersion(documents, datasetId, version);
     if (found === undefined)
       throw versionNotFound(datasetId, { version, head: await historyOf(documents, datasetId), path });
-    if (typeof found === 'string') throw unreadable(datasetId, version);
+    if (typeof found === 'string') throw refuseUnreadable(datasetId, version);
     return found;
   }
 
@@ -188,7 +194,7 @@ export function createDataVersions(dependencies: DataVersionsDependencies): Data
       else high = middle - 1;
     }
     if (found !== undefined) return found;
-    throw knownLater(datasetId, time, (await requireVersion(datasetId, firstOf(head))).known_at);
+    throw refuseKnownLater(datasetId, time, (await requireVersion(datasetId, firstOf(head))).known_at);
   }
 
   async function at(asKnownOn: AsKnownOn | undefined, path: VersionPath = 'as_known_on'): Promise<KnownMarket> {
@@ -214,7 +220,7 @@ export function createDataVersions(dependencies: DataVersionsDependencies): Data
 
   async function lost(datasetId: string, version: number): Promise<Refusal> {
     const latest = (await historyOf(documents, datasetId))?.latest ?? version;
-    return notKept(datasetId, version, { kept: (await requireStore(datasetId))?.versions_kept ?? null, latest });
+    return refuseNotKept(datasetId, version, { kept: (await requireStore(datasetId))?.versions_kept ?? null, latest });
   }
 
   /** Returns an earlier content, which is kept in memory until others are requested. */
@@ -239,7 +245,7 @@ export function createDataVersions(dependencies: DataVersionsDependencies): Data
     }
     const { content_hash: contentHash, known_at: loadedAt } = wanted;
     const { handle } = await jobs.query('earlier-market', { last: served.handle, changes, contentHash });
-    const market = await servedMarket(handle, loadedAt);
+    const market = await prepareServedMarket(handle, loadedAt);
     markets.hold(market);
     return market;
   }
@@ -272,7 +278,7 @@ export function createDataVersions(dependencies: DataVersionsDependencies): Data
     async list(datasetId, query) {
       const store = await requireStore(datasetId);
       const head = await historyOf(documents, datasetId);
-      return { ...(await listedVersions(documents, datasetId, { head, ...query })), copy: stateOf(head, store) };
+      return { ...(await listStoredVersions(documents, datasetId, { head, ...query })), copy: stateOf(head, store) };
     },
     at,
     servedAt: async (asKnownOn) => (asKnownOn === undefined ? markets.require() : (await at(asKnownOn)).served),

@@ -22,7 +22,7 @@ import { readStored } from '#store/read-stored.js';
 import type { ServedDataset } from './coverage.js';
 import { createGate, type Asker } from '../shared/gate.js';
 import type { SecretBox } from '#store/secrets/secret-box.js';
-import { placedAt, refusedData } from './refused-data.js';
+import { placeFindings, refuseData } from './refused-data.js';
 import type { Activations } from './activations.js';
 import type { DataVersions } from './data-versions.js';
 import { createDatasetActivity } from './activity.js';
@@ -69,7 +69,7 @@ export interface Datasets extends DatasetRegistration, DatasetSubmissions {
   get(datasetId: string): Promise<{ readonly store: DataStore; readonly etag: string | undefined }>;
   /** @throws Refusal VALIDATION_FAILED, STORE_EXISTS, STORE_ACTIVE, STORE_LOADING, STORE_REFRESHING */
   importData(body: ImportedBody, asker: Asker, by?: Authorship): Promise<ImportResult>;
-  /** How data may be read. @throws Refusal VALIDATION_FAILED, NOT_SUPPORTED, OVERLOADED */
+  /** Inspects data and proposes a mapping. @throws Refusal VALIDATION_FAILED, NOT_SUPPORTED, OVERLOADED */
   inspect(request: InspectRequest, asker: Asker): Promise<InspectResult>;
   /** Returns the blank template of an import. */
   template(format: ImportFormat): {
@@ -134,7 +134,7 @@ export function createDatasets(dependencies: DatasetsDependencies): Datasets {
     const loaded = await activity.asReader(document.store_id, () =>
       readers(() => loading.read(document, { serve: true, signal: asker.signal }), asker),
     );
-    if (loaded.kind === 'refused') throw refusedData(placedAt('location', loaded.findings));
+    if (loaded.kind === 'refused') throw refuseData(placeFindings('location', loaded.findings));
     return loaded.served!.handle;
   }
 

@@ -1,15 +1,15 @@
 import { DatasetDocument } from '#domain/documents/dataset-document.js';
 import type { Attempt, Completion } from '#jobs/job-kind.js';
 import { runMarketTask } from '#market/process/market-process.js';
-import { servedMarket } from '#market/serving/served-markets.js';
+import { prepareServedMarket } from '#market/serving/served-markets.js';
 import { GENERATOR } from '#market/synthetic/spec.js';
-import { servedFields } from './served-content.js';
+import { summariseServed } from './served-content.js';
 import { rowsOf } from './activate.js';
 import { recordCopy, recordDataVersion } from '../stored/data-history.js';
 import { purgeDataVersions } from './purge-versions.js';
 import { requireDataset } from '../stored/dataset-documents.js';
-import { loadedFields, readFailed } from './loading.js';
-import { assertAccepted, newWarnings } from './rejected-refresh.js';
+import { createLoadedFields, failRead } from './loading.js';
+import { assertAccepted, findNewWarnings } from './rejected-refresh.js';
 import { syntheticSpec } from './synthetic-dataset.js';
 import type { GenerateRequest, RefreshPayload } from '#domain/jobs/payloads.js';
 import type { DatasetJobsDependencies } from './job-terms.js';
@@ -44,7 +44,7 @@ export function createExtension(dependencies: DatasetJobsDependencies) {
         },
         0.2,
       );
-      assertAccepted([...report.findings, ...newWarnings(warnings, document)], failOn);
+      assertAccepted([...report.findings, ...findNewWarnings(warnings, document)], failOn);
       const result = { value: { store_id: datasetId, dry_run: isTrial, ...report } };
       if (isTrial) {
         await folders.remove(folder, datasetId);
@@ -52,13 +52,13 @@ export function createExtension(dependencies: DatasetJobsDependencies) {
       }
       const at = timestamp();
       const changes: Partial<DatasetDocument> = {
-        ...loadedFields({ ...outcome.summary, warnings }, at),
+        ...createLoadedFields({ ...outcome.summary, warnings }, at),
         last_refreshed_at: at,
         location: folder,
         ...(await files.keep(folder)),
         synthetic: { generator: GENERATOR, request: { ...request, end } },
       };
-      const next = isServed ? await servedMarket(outcome.handle!, at) : undefined;
+      const next = isServed ? await prepareServedMarket(outcome.handle!, at) : undefined;
       const version =
         next === undefined ? null : await versions.prepare(next, { source: 'synthetic', kind: 'synthetic' });
       const preserved = next === undefined ? await versions.preserve(datasetId, async () => held) : null;
@@ -70,7 +70,7 @@ export function createExtension(dependencies: DatasetJobsDependencies) {
           await tx.put('store', datasetId, {
             ...stored,
             ...changes,
-            ...(next === undefined ? {} : servedFields(next)),
+            ...(next === undefined ? {} : summariseServed(next)),
           });
           if (preserved !== null) await recordCopy(tx, preserved);
           if (version !== null) {
@@ -102,13 +102,13 @@ export function createExtension(dependencies: DatasetJobsDependencies) {
         signal: attempt.signal,
       },
     );
-    if (result.kind === 'refused') throw readFailed(result.findings, 'location');
+    if (result.kind === 'refused') throw failRead(result.findings, 'location');
     return result;
   }
 
   async function heldVersion(document: DatasetDocument, attempt: Attempt) {
     const read = await loading.read(document, { serve: true, signal: attempt.signal });
-    if (read.kind === 'refused') throw readFailed(read.findings, 'location');
+    if (read.kind === 'refused') throw failRead(read.findings, 'location');
     return read;
   }
 

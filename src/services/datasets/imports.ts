@@ -19,10 +19,10 @@ import type { TableKind } from '#market/tables/table-kinds.js';
 import type { ServedMarket } from '#market/serving/markets.js';
 import { isFull } from '#market/panels/shared-market.js';
 import { createProblems } from '#market/tables/problems.js';
-import { servedMarket } from '#market/serving/served-markets.js';
+import { prepareServedMarket } from '#market/serving/served-markets.js';
 import type { DocumentStore, DocumentTransaction } from '#store/port.js';
 import type { Asker, Gate } from '../shared/gate.js';
-import { placedAt, refusedData, asFindings } from './refused-data.js';
+import { placeFindings, refuseData, convertFailure } from './refused-data.js';
 import type { DatasetActivity } from './activity.js';
 import type { Repaired } from './audits.js';
 import { blankDataset, requireDataset, slugOf, toDataStore } from '../stored/dataset-documents.js';
@@ -31,7 +31,7 @@ import { recordCopy } from '../stored/data-history.js';
 import type { DataVersions } from './data-versions.js';
 import { activateIn } from './activate.js';
 import type { Activations } from './activations.js';
-import { loadedFields, type DatasetLoading } from './loading.js';
+import { createLoadedFields, type DatasetLoading } from './loading.js';
 import { publishReplaced, type StoreFiles } from './store-files.js';
 
 export interface DatasetImportsDependencies {
@@ -92,29 +92,24 @@ export function createDatasetImports(dependencies: DatasetImportsDependencies): 
 
   async function importData(body: ImportedBody, { client, signal }: Asker, by?: Authorship): Promise<ImportResult> {
     const asker = { client, signal: AbortSignal.any([signal, closing]) };
-    let work:
-      | {
-          readonly header: ImportHeader;
-          readonly datasetId: string;
-          readonly folder: string;
-          readonly previous: DatasetDocument | undefined;
-        }
-      | undefined;
+    let work: { readonly header: ImportHeader; readonly datasetId: string; readonly folder: string } | undefined;
+    /** Store to replace or to append to, as it was read. */
+    let previous: DatasetDocument | undefined;
     const onImport = async (header: ImportHeader) => {
       const datasetId = header.store_id ?? slugOf(header.name);
-      const previous = await previousOf(datasetId, header);
+      previous = await previousOf(datasetId, header);
       const load = header.activate || (previous !== undefined && activity.isServed(datasetId));
       const held = previous !== undefined && header.on_exists === 'append' ? await filesOf(previous) : null;
       await activity.beginReading(datasetId, { isLoad: load });
-      work = { header, datasetId, previous, folder: await folders.create(datasetId) };
+      work = { header, datasetId, folder: await folders.create(datasetId) };
       return { folder: work.folder, held, load };
     };
     try {
       const result = await (body.kind === 'json'
         ? readJson(body.bytes, onImport, asker)
         : readTable(body, onImport, asker));
-      if (result.kind === 'refused') throw refusedData(placedAt('content', result.findings));
-      const { header, datasetId, previous, folder } = work!; // answered, or nothing would have been accepted
+      if (result.kind === 'refused') throw refuseData(placeFindings('content', result.findings));
+      const { header, datasetId, folder } = work!; // answered, or nothing would have been accepted
       const document = importedDataset(datasetId, header, previous, folder, result.summary);
       const handle =
         result.handle === null
@@ -128,6 +123,8 @@ export function createDatasetImports(dependencies: DatasetImportsDependencies): 
       );
     } catch (failure) {
       if (work !== undefined) await folders.discardFailed(work.folder, work.datasetId, failure);
+      // Another import may have removed the files while they were read: their absence is no finding about the data.
+      if (previous !== undefined && failure instanceof Refusal) await assertUnchanged(documents, previous);
       throw failure;
     } finally {
       if (work !== undefined) activity.reading.delete(work.datasetId);
@@ -137,7 +134,7 @@ export function createDatasetImports(dependencies: DatasetImportsDependencies): 
   async function readJson(body: Uint8Array, onImport: OnImport, asker: Asker): Promise<MarketTaskResult> {
     const calendars = await calendarsInUse();
     const options = { load: UNNAMED, body, onImport, calendars, signal: asker.signal };
-    return readers(() => asFindings('content', runMarketTask('importBody', {}, options)), asker);
+    return readers(() => convertFailure('content', runMarketTask('importBody', {}, options)), asker);
   }
 
   /** Writes a table next to the future store and reads it there. */
@@ -151,10 +148,10 @@ export function createDatasetImports(dependencies: DatasetImportsDependencies): 
       const answer = await onImport(header);
       const path = join(answer.folder, UPLOADED);
       try {
-        await asFindings('content', writeUpload(path, bytes));
+        await convertFailure('content', writeUpload(path, bytes));
         const options = { load: answer.load ? UNNAMED : null, calendars, signal: asker.signal };
         const input = { table: { path, dataset, format }, answer, terms: header };
-        return await readers(() => asFindings('content', runMarketTask('importTable', input, options)), asker);
+        return await readers(() => convertFailure('content', runMarketTask('importTable', input, options)), asker);
       } finally {
         await removeUpload(path);
       }
@@ -195,7 +192,7 @@ export function createDatasetImports(dependencies: DatasetImportsDependencies): 
     const { location } = await storeFiles.here(document);
     const problems = createProblems();
     const files = await folderFiles(location!, { tables: {}, mapping: null }, locations, problems);
-    if (problems.errors > 0) throw refusedData(problems.findings());
+    if (problems.errors > 0) throw refuseData(problems.findings());
     return files;
   }
 
@@ -218,13 +215,13 @@ export function createDatasetImports(dependencies: DatasetImportsDependencies): 
       source: null,
       tables: {},
       adjustment: header.adjustment,
-      mapping: null, // the store holds what was made of it
+      mapping: null, // The store contains the result.
       currency: header.currency ?? (header.on_exists === 'append' ? (previous?.currency ?? null) : null),
       created_at: previous?.created_at ?? at,
       last_refreshed_at: previous === undefined ? null : at,
       synthetic: null,
       ...blankDataset,
-      ...loadedFields(summary, at),
+      ...createLoadedFields(summary, at),
     };
   }
 
@@ -235,7 +232,7 @@ export function createDatasetImports(dependencies: DatasetImportsDependencies): 
     { previous, source, by }: CommitTerms,
   ): Promise<void> {
     const document = { ...made, ...(await storeFiles.keep(made.location!)) }; // It was written to a folder.
-    const served = handle === null ? undefined : await servedMarket(handle, document.last_loaded_at!);
+    const served = handle === null ? undefined : await prepareServedMarket(handle, document.last_loaded_at!);
     const replaceValue = (): Promise<ServedMarket | undefined> => contentOf(previous);
     const version =
       served === undefined
@@ -290,9 +287,9 @@ export function createDatasetImports(dependencies: DatasetImportsDependencies): 
 }
 
 /** Another process may have imported into the store in the meantime; its rows must not be lost. */
-async function assertUnchanged(tx: DocumentTransaction, previous: DatasetDocument): Promise<void> {
+async function assertUnchanged(reader: Pick<DocumentStore, 'get'>, previous: DatasetDocument): Promise<void> {
   const { store_id: datasetId, location } = previous;
-  const { document } = await requireDataset(tx, datasetId);
+  const { document } = await requireDataset(reader, datasetId);
   if (document.location !== location)
     throw new Refusal('STORE_LOADING', `The data store ${datasetId} was changed by another import; send it again.`);
 }

@@ -8,7 +8,7 @@ import type { DatabasePlaces } from '#market/sources/databases/database-place.js
 import { folderFiles } from '#market/sources/folder.js';
 import type { Locations } from '#market/sources/locations.js';
 import type { Asker, Gate } from '../shared/gate.js';
-import { placedAt, refusedData, asFindings } from './refused-data.js';
+import { placeFindings, refuseData, convertFailure } from './refused-data.js';
 
 export interface DatasetInspectionsDependencies {
   readonly locations: Locations;
@@ -26,7 +26,7 @@ export function createDatasetInspections({ locations, databases, readers, closin
     const field = request.location === undefined ? 'content' : 'location';
     const inspected = await inspectedBy(request);
     const input = { inspected, said: { mapping: request.mapping, answers: request.answers } };
-    const inspection = await readers(() => asFindings(field, inspectMarket(input, signal)), { ...asker, signal });
+    const inspection = await readers(() => convertFailure(field, inspectMarket(input, signal)), { ...asker, signal });
     return {
       ...inspection,
       basis: { ...inspection.basis, others: [...inspection.basis.others] },
@@ -36,7 +36,7 @@ export function createDatasetInspections({ locations, databases, readers, closin
         ...(conflicts === undefined ? {} : { conflicts: [...conflicts] }),
       })),
       questions: inspection.unsure.map(({ question }) => question),
-      findings: placedAt(field, inspection.findings) as InspectResult['findings'],
+      findings: placeFindings(field, inspection.findings) as InspectResult['findings'],
     };
   }
 
@@ -62,7 +62,7 @@ export function createDatasetInspections({ locations, databases, readers, closin
     const errors = problems.findings().filter(({ severity }) => severity === 'error');
     const isLeftOut = ({ code, path }: Finding) => code === 'UNREADABLE_FILE' && path.startsWith('market/');
     if (errors.length > 0 && (files.market.length === 0 || !errors.every(isLeftOut)))
-      throw refusedData(placedAt('location', problems.findings()));
+      throw refuseData(placeFindings('location', problems.findings()));
     return { kind: 'files', files, unread: errors };
   }
 
@@ -70,4 +70,4 @@ export function createDatasetInspections({ locations, databases, readers, closin
 }
 
 const refusedAt = (problem: Omit<Finding, 'severity'>) =>
-  refusedData([{ severity: 'error', ...problem, path: 'location' }]);
+  refuseData([{ severity: 'error', ...problem, path: 'location' }]);

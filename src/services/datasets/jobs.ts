@@ -1,15 +1,15 @@
 import { DatasetDocument } from '#domain/documents/dataset-document.js';
-import { pendingPrices } from '#domain/documents/price-override.js';
+import { findPendingPrices } from '#domain/documents/price-override.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import type { GeneratePayload, LoadPayload, RefreshPayload } from '#domain/jobs/payloads.js';
 import { jobKind, type Attempt, type Completion, type JobKind } from '#jobs/job-kind.js';
 import { runMarketTask } from '#market/process/market-process.js';
-import { servedMarket } from '#market/serving/served-markets.js';
+import { prepareServedMarket } from '#market/serving/served-markets.js';
 import type { DocumentStore } from '#store/port.js';
 import { parseStored } from '#store/read-stored.js';
 import { hasGrown, reloadedFields } from './served-content.js';
 import { requireDataset, toDataStore } from '../stored/dataset-documents.js';
-import { loadedFields, readFailed } from './loading.js';
+import { createLoadedFields, failRead } from './loading.js';
 import { activateIn } from './activate.js';
 import { writingDataset, forgetUnwritten, syntheticSpec } from './synthetic-dataset.js';
 import { createRefresh } from './refresh-job.js';
@@ -32,7 +32,7 @@ export function createDatasetJobs(dependencies: DatasetJobsDependencies): Datase
     const { document } = await requireDataset(documents, datasetId);
     try {
       const loaded = await loading.read(document, { serve: true, onProgress: attempt.report, signal: attempt.signal });
-      if (loaded.kind === 'refused') throw readFailed(loaded.findings, 'location');
+      if (loaded.kind === 'refused') throw failRead(loaded.findings, 'location');
       const { summary, served } = loaded;
       const isGrown = await hasGrown(document, served!); // it was to be served
       const version = await versions.prepare(served!, { source: 'reload', kind: document.kind });
@@ -44,7 +44,7 @@ export function createDatasetJobs(dependencies: DatasetJobsDependencies): Datase
         result: { value: toDataStore({ ...after, active: true }, { isServed: true, activity: undefined }) },
         async effect(tx) {
           const { document: stored } = await requireDataset(tx, datasetId);
-          const activated = { ...stored, ...fields, ...pendingPrices(stored, document) };
+          const activated = { ...stored, ...fields, ...findPendingPrices(stored, document) };
           await activateIn(tx, { document: activated, served: served!, activations, version });
         },
       };
@@ -65,13 +65,13 @@ export function createDatasetJobs(dependencies: DatasetJobsDependencies): Datase
         { spec, folder },
         { load, calendars: await calendarsInUse(), onProgress: attempt.report, signal: attempt.signal },
       );
-      if (result.kind === 'refused') throw readFailed(result.findings, 'location');
+      if (result.kind === 'refused') throw failRead(result.findings, 'location');
       const at = timestamp();
-      const served = result.handle === null ? undefined : await servedMarket(result.handle, at);
+      const served = result.handle === null ? undefined : await prepareServedMarket(result.handle, at);
       if (served !== undefined) await activations.prepare(served);
       const after: DatasetDocument = {
         ...writingDataset(payload),
-        ...loadedFields(result.summary, at),
+        ...createLoadedFields(result.summary, at),
         writing: false,
         location: folder,
         ...(await files.keep(folder)),

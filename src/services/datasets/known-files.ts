@@ -8,7 +8,7 @@ interface KnownFilesDependencies {
 }
 
 /** Contents known before a version, as files of this process. @throws Refusal NO_DATA_KNOWN */
-export async function knownFilesBefore(
+export async function listKnownFilesBefore(
   { artifacts, dataVersions }: KnownFilesDependencies,
   version: number | null,
 ): Promise<KnownFiles> {

@@ -8,7 +8,7 @@ import { firstOf } from '../stored/data-history.js';
 type Reader = Pick<DocumentReader, 'get'>;
 
 /** Returns a version of a data store, or the reason why it is unreadable; undefined if the number does not exist. */
-export async function storedVersion(
+export async function readStoredVersion(
   reader: Reader,
   datasetId: string,
   version: number,
@@ -25,7 +25,7 @@ interface ListedQuery {
 }
 
 /** Returns versions, newest first; unreadable ones are counted. */
-export async function listedVersions(
+export async function listStoredVersions(
   reader: Reader,
   datasetId: string,
   { head, limit, before = Infinity }: ListedQuery,
@@ -34,7 +34,7 @@ export async function listedVersions(
   const skipped: UnreadableCause[] = [];
   const [latest, first] = [head?.latest ?? 0, firstOf(head)];
   for (let version = Math.min(latest, before - 1); version >= first && versions.length < limit; version--) {
-    const result = (await storedVersion(reader, datasetId, version)) ?? 'unreadable'; // Numbers have no gap.
+    const result = (await readStoredVersion(reader, datasetId, version)) ?? 'unreadable'; // Numbers have no gap.
     if (typeof result === 'string') {
       skipped.push(result);
       continue;

@@ -7,7 +7,7 @@ import { refuseWithFindings, type Refusal } from '#domain/refusals/refusal.js';
 import type { DatabasePlaces } from '#market/sources/databases/database-place.js';
 import type { TableKind } from '#market/tables/table-kinds.js';
 import { folderFiles, type TableFiles } from '#market/sources/folder.js';
-import { knownByBytes, knownFiles, unreadFiles, type KnownFile } from '#market/sources/known-files.js';
+import { findKnownByBytes, toKnownFiles, selectUnreadFiles, type KnownFile } from '#market/sources/known-files.js';
 import type { Locations } from '#market/sources/locations.js';
 import type { MarketTerms } from '#market/mapping/mapped-content.js';
 import { runMarketTask, type MarketTaskOptions, type MarketTaskResult } from '#market/process/market-process.js';
@@ -15,8 +15,8 @@ import type { ContentSummary, MarketTasks } from '#market/process/market-tasks.j
 import type { ServedMarket } from '#market/serving/markets.js';
 import { digestFiles, type FileDigest } from '#market/formats/digest-file.js';
 import { createProblems, type Problems } from '#market/tables/problems.js';
-import { servedMarket } from '#market/serving/served-markets.js';
-import { placedAt } from './refused-data.js';
+import { prepareServedMarket } from '#market/serving/served-markets.js';
+import { placeFindings } from './refused-data.js';
 import type { StoreFiles } from './store-files.js';
 
 /** Reading modes of a store's source. */
@@ -153,7 +153,7 @@ export function createDatasetLoading({
     return {
       ...result,
       summary: { ...result.summary, warnings: problems.findings() },
-      known: knownFiles(files, result.summary.files, listedAt),
+      known: toKnownFiles(files, result.summary.files, listedAt),
     };
   }
 
@@ -173,7 +173,12 @@ export function createDatasetLoading({
     const listedAt = Date.parse(timestamp());
     const files = await listedFiles(source, problems);
     if (files === undefined || problems.errors > 0) return refusedWhole(termsOf(source), files, problems, options);
-    const unread = unreadFiles(files, known, await knownByBytes(files, known, listedAt), derivedTables(source));
+    const unread = selectUnreadFiles(
+      files,
+      known,
+      await findKnownByBytes(files, known, listedAt),
+      derivedTables(source),
+    );
     const add = (
       unchangedTables: readonly TableKind[],
       unchanged: readonly KnownFile[],
@@ -188,7 +193,7 @@ export function createDatasetLoading({
         handle: read.handle!, // it was to be loaded
         isWhole,
         unchangedTables: [...unchangedTables, ...(read.summary.unchangedTables ?? [])],
-        files: [...unchanged, ...knownFiles(files, read.summary.files, listedAt)],
+        files: [...unchanged, ...toKnownFiles(files, read.summary.files, listedAt)],
       };
     };
     const terms = termsOf(source);
@@ -239,7 +244,7 @@ export function createDatasetLoading({
       if (list === undefined || files.length !== known.size || !files.every(isSame)) return undefined;
       const found: FileDigest[] = [];
       await digestFiles(files, found).catch(() => found.splice(0)); // The reader reports unreadable files.
-      return found.length === files.length && found.every(isSame) ? knownFiles(list, digests, listedAt) : undefined;
+      return found.length === files.length && found.every(isSame) ? toKnownFiles(list, digests, listedAt) : undefined;
     },
     async read(source, { serve, ...rest }) {
       const options = await optionsFor(source, serve, rest);
@@ -251,7 +256,8 @@ export function createDatasetLoading({
       return {
         kind: 'loaded',
         summary: result.summary,
-        served: result.handle === null ? undefined : await servedMarket(result.handle, timestamp(), result.known),
+        served:
+          result.handle === null ? undefined : await prepareServedMarket(result.handle, timestamp(), result.known),
       };
     },
     async readAddition(source, addition) {
@@ -301,7 +307,7 @@ function inOrder(
 }
 
 /** Fields of a store's document that a load changes. */
-export function loadedFields(summary: ContentSummary, at: string): Partial<DatasetDocument> {
+export function createLoadedFields(summary: ContentSummary, at: string): Partial<DatasetDocument> {
   return {
     last_loaded_at: at,
     identifiers: summary.identifiers,
@@ -312,16 +318,16 @@ export function loadedFields(summary: ContentSummary, at: string): Partial<Datas
     rows: { ...summary.rows },
     derived_actions: summary.derived ?? null,
     files: summary.files.map((file) => ({ ...file })),
-    findings: asStored(summary.warnings),
+    findings: toStoredFindings(summary.warnings),
     error: null,
   };
 }
 
 /** Findings as documents hold them. */
-export const asStored = (findings: readonly Finding[]): DatasetDocument['findings'] =>
+export const toStoredFindings = (findings: readonly Finding[]): DatasetDocument['findings'] =>
   findings.map((finding) => ({ ...finding, accepted: finding.accepted == null ? null : [...finding.accepted] }));
 
 /** Returns the failure of a job whose data was refused. @param field of the store that names its location */
-export function readFailed(findings: readonly Finding[], field: 'location' | 'source'): Refusal {
-  return refuseWithFindings('data store', placedAt(field, findings), 'STORE_READ_FAILED');
+export function failRead(findings: readonly Finding[], field: 'location' | 'source'): Refusal {
+  return refuseWithFindings('data store', placeFindings(field, findings), 'STORE_READ_FAILED');
 }

@@ -13,7 +13,7 @@ import { requireDataset } from '../stored/dataset-documents.js';
 import type { StoreMarkets } from './store-markets.js';
 import type { DatasetSubmissions } from './submissions.js';
 
-/** Who overrides a price, and on whose behalf the refresh runs. */
+/** Author of an override, on whose behalf the refresh runs. */
 export interface OverrideAuthor {
   readonly by: Authorship;
   readonly origin: Origin | null;
@@ -38,7 +38,10 @@ export interface PriceOverridingDependencies {
 export function createPriceOverriding(dependencies: PriceOverridingDependencies): PriceOverriding {
   const { documents, datasets, stores, approvals, now } = dependencies;
 
-  /** Close of a store as it is now; null if it has none. @throws Refusal VALIDATION_FAILED for an unknown place */
+  /**
+   * Returns the present close of a store; null if it has none.
+   * @throws Refusal VALIDATION_FAILED for an unknown place
+   */
   async function closeAt(storeId: string, place: PricePlace): Promise<number | null> {
     const { market } = await stores.of(storeId);
     const cell = cellOf(market, place);

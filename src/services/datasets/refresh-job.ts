@@ -1,21 +1,21 @@
 import { dayFrom, formatDay, type Day } from '#domain/time/days.js';
 import { orderFindings, type Finding } from '#domain/refusals/findings.js';
 import { DatasetDocument } from '#domain/documents/dataset-document.js';
-import { pendingPrices } from '#domain/documents/price-override.js';
+import { findPendingPrices } from '#domain/documents/price-override.js';
 import type { Attempt, Completion } from '#jobs/job-kind.js';
 import { type TableKind, rowsByTable } from '#market/tables/table-kinds.js';
 import type { MarketHandle } from '#domain/market/handle.js';
 import type { RefreshMarketOutput } from '#jobs/tasks/markets.js';
 import type { RefreshReport } from '#market/content/refresh-report.js';
-import { servedAgain, servedMarket } from '#market/serving/served-markets.js';
+import { prepareServedAgain, prepareServedMarket } from '#market/serving/served-markets.js';
 import type { ServedMarket } from '#market/serving/markets.js';
 import { requireDataset } from '../stored/dataset-documents.js';
-import { type Addition, type Source, loadedFields, readFailed } from './loading.js';
+import { type Addition, type Source, createLoadedFields, failRead } from './loading.js';
 import { isHole } from './partial-dates.js';
 import { filesTaken, isNoMarket, refreshedFields } from './refreshed-fields.js';
-import { assertAccepted, newWarnings } from './rejected-refresh.js';
+import { assertAccepted, findNewWarnings } from './rejected-refresh.js';
 import { activateIn, replaceIn } from './activate.js';
-import { withTaken } from './served-content.js';
+import { addTaken } from './served-content.js';
 import { createExtension } from './extend-synthetic.js';
 import type { RefreshPayload } from '#domain/jobs/payloads.js';
 import type { DatasetJobsDependencies } from './job-terms.js';
@@ -61,15 +61,17 @@ export function createRefresh(dependencies: DatasetJobsDependencies) {
     );
     const { handle, isSameTables, report, warnings } = refreshed;
     const dataWarnings = [...(fresh.summary.readWarnings ?? []), ...warnings];
-    assertAccepted([...report.findings, ...newWarnings(dataWarnings, document)], failOn);
+    assertAccepted([...report.findings, ...findNewWarnings(dataWarnings, document)], failOn);
     const value = { store_id: datasetId, dry_run: isTrial, ...toldReport(refreshed, document, held) };
     if (isTrial) return { result: { value } };
     const at = timestamp();
     const taken = filesTaken(fresh.files, report);
     const files = lastDay === null ? taken : taken.filter(isNoMarket);
-    const served = isSameTables ? servedAgain(handle, held, at, files) : await servedMarket(handle, at, files);
+    const served = isSameTables
+      ? prepareServedAgain(handle, held, at, files)
+      : await prepareServedMarket(handle, at, files);
     const changes: Partial<DatasetDocument> = {
-      ...loadedFields({ ...fresh.summary, warnings: orderFindings([...report.findings, ...dataWarnings]) }, at),
+      ...createLoadedFields({ ...fresh.summary, warnings: orderFindings([...report.findings, ...dataWarnings]) }, at),
       last_refreshed_at: at,
       taken_at_start: null,
       location: document.source,
@@ -83,7 +85,7 @@ export function createRefresh(dependencies: DatasetJobsDependencies) {
       async effect(tx) {
         const { document: stored } = await requireDataset(tx, datasetId);
         const write = stored.active ? activateIn : replaceIn;
-        const after = { ...stored, ...changes, ...pendingPrices(stored, document) };
+        const after = { ...stored, ...changes, ...findPendingPrices(stored, document) };
         await write(tx, { document: after, served, activations, version });
       },
     };
@@ -104,7 +106,7 @@ export function createRefresh(dependencies: DatasetJobsDependencies) {
     const isChanged = (source.changed_prices ?? []).length > 0;
     if (full || isChanged || after === undefined) {
       const read = await loading.read(source, { serve: true, ...options });
-      if (read.kind === 'refused') throw readFailed(read.findings, 'source');
+      if (read.kind === 'refused') throw failRead(read.findings, 'source');
       return {
         summary: read.summary,
         handle: read.served!.handle,
@@ -114,7 +116,7 @@ export function createRefresh(dependencies: DatasetJobsDependencies) {
       };
     }
     const added = await loading.readAddition(source, { lastDay: after, known: held.files, ...options });
-    if (added.kind === 'refused') throw readFailed(added.findings, 'source');
+    if (added.kind === 'refused') throw failRead(added.findings, 'source');
     return added;
   }
 
@@ -124,14 +126,17 @@ export function createRefresh(dependencies: DatasetJobsDependencies) {
 /** Number of dates before a refresh on which holes are reported again, because a later delivery may fill them. */
 const RECENT_DATES = 5;
 
-/** Report of a refresh with what starts took before it, and the partial dates and holes among the last dates. */
+/**
+ * Returns the report of a refresh with changes that starts accepted before it, and the partial dates and gaps among the
+ * last dates.
+ */
 function toldReport(
   { report, warnings }: RefreshMarketOutput,
   { taken_at_start: taken }: DatasetDocument,
   { market: { dates } }: ServedMarket,
 ): RefreshReport {
   const recent = dates.at(-Math.min(RECENT_DATES + (taken?.dates_added ?? 0), dates.length))!;
-  const told = withTaken(report, taken);
+  const told = addTaken(report, taken);
   return { ...told, findings: orderFindings([...told.findings, ...recentPartialDates(warnings, recent)]) };
 }
 

@@ -1,7 +1,7 @@
 import { pathToFileURL } from 'node:url';
 import type { DataStore, DataStoreCreate, DataStoreUpdate } from '#contract/stores/store.js';
 import type { DatasetDocument, DeclaredDataset } from '#domain/documents/dataset-document.js';
-import { changedMapping, Mapping } from '#domain/documents/mapping.js';
+import { changeMapping, Mapping } from '#domain/documents/mapping.js';
 import type { Authorship } from '#domain/documents/version-document.js';
 import type { Finding } from '#domain/refusals/findings.js';
 import { Refusal, refuseWithFindings } from '#domain/refusals/refusal.js';
@@ -9,17 +9,17 @@ import type { DatabasePlaces } from '#market/sources/databases/database-place.js
 import { TABLE_KINDS } from '#domain/documents/dataset-document.js';
 import type { Locations } from '#market/sources/locations.js';
 import type { ManagedFolders } from '#market/content/managed-folder.js';
-import { withPassword, type SecretBox } from '#store/secrets/secret-box.js';
+import { changePassword, type SecretBox } from '#store/secrets/secret-box.js';
 import type { DocumentReader, DocumentStore, DocumentTransaction } from '#store/port.js';
 import { readStored } from '#store/read-stored.js';
 import type { VersionContent } from '../history/versions.js';
 import type { Asker, Gate } from '../shared/gate.js';
 import { cancelJobsAbout, forgetJobsAbout, type JobsAbout } from '../shared/jobs-about.js';
 import { assertPrecondition, type Precondition } from '../shared/preconditions.js';
-import { placedAt, refusedData } from './refused-data.js';
+import { placeFindings, refuseData } from './refused-data.js';
 import type { DatasetActivity } from './activity.js';
 import {
-  allDatasets,
+  listDatasets,
   blankDataset,
   readDataset,
   requireDataset,
@@ -33,7 +33,7 @@ import { forgetAll, forgetDataVersions } from '../stored/data-history.js';
 import type { DataVersions } from './data-versions.js';
 import { activateIn } from './activate.js';
 import type { Activations } from './activations.js';
-import { loadedFields, type DatasetLoading } from './loading.js';
+import { createLoadedFields, type DatasetLoading } from './loading.js';
 import { isSamePlace, openPlace, placesAfter, repeat } from './source-places.js';
 import { publishReplaced } from './store-files.js';
 
@@ -118,7 +118,7 @@ export function createDatasetRegistration(dependencies: DatasetRegistrationDepen
     return activity.asReader(datasetId, async () => {
       const options = { serve: request.activate, signal: asker.signal };
       const loaded = await readers(() => loading.read(source, options), asker);
-      if (loaded.kind === 'refused') throw refusedData(placedAt('location', loaded.findings));
+      if (loaded.kind === 'refused') throw refuseData(placeFindings('location', loaded.findings));
       const at = timestamp();
       const document: DatasetDocument = {
         ...source,
@@ -131,7 +131,7 @@ export function createDatasetRegistration(dependencies: DatasetRegistrationDepen
         last_refreshed_at: null,
         synthetic: null,
         ...blankDataset,
-        ...loadedFields(loaded.summary, at),
+        ...createLoadedFields(loaded.summary, at),
       };
       const version =
         loaded.served === undefined
@@ -157,10 +157,10 @@ export function createDatasetRegistration(dependencies: DatasetRegistrationDepen
     const resolved =
       kind === 'folder' ? await locations.resolve(location, 'folder') : await databases.resolve(location);
     if ('problem' in resolved)
-      throw refusedData([{ severity: 'error', ...resolved.problem, path, ...repeat(location) }]);
+      throw refuseData([{ severity: 'error', ...resolved.problem, path, ...repeat(location) }]);
     if ('path' in resolved) return resolved.path;
     return resolved.place.kind === 'postgresql'
-      ? withPassword(location, secrets.seal)
+      ? changePassword(location, secrets.seal)
       : `${resolved.place.kind}://${pathToFileURL(resolved.place.path).pathname}`;
   }
 
@@ -173,7 +173,7 @@ export function createDatasetRegistration(dependencies: DatasetRegistrationDepen
     reader: DocumentReader,
     own?: string,
   ): Promise<void> {
-    const holder = (await allDatasets(reader)).find(
+    const holder = (await listDatasets(reader)).find(
       (other) =>
         other.store_id !== own &&
         (other.location === location || other.source === location) &&
@@ -209,7 +209,7 @@ export function createDatasetRegistration(dependencies: DatasetRegistrationDepen
         ...(source === undefined ? {} : placesAfter(document, source)),
         ...(request.adjustment === undefined ? {} : { adjustment: request.adjustment }),
         ...(request.currency === undefined ? {} : { currency: request.currency }),
-        ...(request.mapping === undefined ? {} : { mapping: changedMapping(document.mapping, request.mapping) }),
+        ...(request.mapping === undefined ? {} : { mapping: changeMapping(document.mapping, request.mapping) }),
         ...(request.versions_kept === undefined ? {} : { versions_kept: request.versions_kept }),
       };
       const { adjustment, currency } = changed;

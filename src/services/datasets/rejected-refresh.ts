@@ -6,7 +6,7 @@ import { Refusal } from '#domain/refusals/refusal.js';
 const LISTED_MAX = 200;
 
 /** Returns data warnings that the document of a store lacks. */
-export function newWarnings(
+export function findNewWarnings(
   warnings: readonly Finding[],
   { findings }: Pick<DatasetDocument, 'findings'>,
 ): readonly Finding[] {

@@ -1,7 +1,7 @@
 import { stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import type { DocumentStore } from '#store/port.js';
-import { allDatasets } from '../stored/dataset-documents.js';
+import { listDatasets } from '../stored/dataset-documents.js';
 
 /**
  * Updates the location of managed stores to the current folder of stores, because the documents of a home that was
@@ -9,7 +9,7 @@ import { allDatasets } from '../stored/dataset-documents.js';
  * @param folder  the home's folder of managed stores
  */
 export async function relocateDatasets(documents: DocumentStore, folder: string): Promise<void> {
-  for (const store of await allDatasets(documents)) {
+  for (const store of await listDatasets(documents)) {
     if (!store.managed || store.location === null || dirname(store.location) === folder) continue;
     const location = join(folder, basename(store.location));
     const isHere = await stat(location).then(

@@ -1,23 +1,23 @@
 import type { UsedCalendars } from '#domain/calendars/used-calendars.js';
 import { isManaged, type DatasetDocument } from '#domain/documents/dataset-document.js';
-import { pendingPrices } from '#domain/documents/price-override.js';
+import { findPendingPrices } from '#domain/documents/price-override.js';
 import { Refusal, type ErrorDetail } from '#domain/refusals/refusal.js';
 import type { Jobs } from '#jobs/job-kind.js';
 import type { ManagedFolders } from '#market/content/managed-folder.js';
 import { sweepSharedFolders } from '#market/process/market-process.js';
 import type { FailedLoad, ServedMarkets } from '#market/serving/served-markets.js';
 import type { DocumentStore } from '#store/port.js';
-import { hasGrown, resumedFields } from './served-content.js';
+import { hasGrown, createResumedFields } from './served-content.js';
 import type { Activations } from './activations.js';
 import { forgetLeftovers } from '../stored/data-history.js';
 import type { DataVersions } from './data-versions.js';
 import type { DatasetActivity } from './activity.js';
-import { allDatasets, requireDataset } from '../stored/dataset-documents.js';
+import { listDatasets, requireDataset } from '../stored/dataset-documents.js';
 import { forgetUnwritten } from './synthetic-dataset.js';
 import { activateIn } from './activate.js';
 import type { ContentSummary } from '#market/process/market-tasks.js';
 import type { ServedMarket } from '#market/serving/markets.js';
-import { readFailed, type DatasetLoading } from './loading.js';
+import { failRead, type DatasetLoading } from './loading.js';
 import { settleSource } from './settled-source.js';
 
 export interface DatasetResumptionDependencies {
@@ -52,7 +52,7 @@ export function createDatasetResumption(dependencies: DatasetResumptionDependenc
     dependencies;
 
   async function announce(): Promise<void> {
-    const active = (await allDatasets(documents)).find((store) => store.active);
+    const active = (await listDatasets(documents)).find((store) => store.active);
     if (active === undefined) return;
     markets.expect(active.store_id);
     activity.resumes(active.store_id, markets.settled());
@@ -62,14 +62,14 @@ export function createDatasetResumption(dependencies: DatasetResumptionDependenc
     let failure: FailedLoad | undefined;
     try {
       await sweepSharedFolders();
-      for (const { store_id, writing } of await allDatasets(documents))
+      for (const { store_id, writing } of await listDatasets(documents))
         if (writing && !(await jobs.isLive(`generate:${store_id}`))) await forgetUnwritten(documents, store_id);
       await forgetLeftovers(documents);
-      const named = await allDatasets(documents);
+      const named = await listDatasets(documents);
       // An unreadable document may refer to a folder that no other refers to, so nothing is removed if there is one.
       if (named.length === (await documents.ids('store')).length)
         await folders.sweep(new Set(named.flatMap(({ location }) => location ?? [])));
-      const active = (await allDatasets(documents)).find((store) => store.active);
+      const active = (await listDatasets(documents)).find((store) => store.active);
       const isServed = markets.served() !== undefined || (await isFollowed());
       const isKept =
         active !== undefined &&
@@ -127,7 +127,7 @@ export function createDatasetResumption(dependencies: DatasetResumptionDependenc
     activity.reading.add(active.store_id);
     try {
       const loaded = await loading.read(active, { serve: true, signal: closing });
-      const error = loaded.kind === 'refused' ? readFailed(loaded.findings, 'location').toDetail() : null;
+      const error = loaded.kind === 'refused' ? failRead(loaded.findings, 'location').toDetail() : null;
       const taken = loaded.kind === 'refused' ? undefined : await takenOf(active, loaded.summary, loaded.served!); // it was to be served
       await documents.transaction(async (tx) => {
         const { document } = await requireDataset(tx, active.store_id);
@@ -135,9 +135,9 @@ export function createDatasetResumption(dependencies: DatasetResumptionDependenc
         // A store that was activated in the meantime takes precedence: its document replaced this one as `active`.
         else if (document.active && markets.served() === undefined) {
           const { reloaded, version } = taken;
-          const fields = resumedFields(document, reloaded, timestamp());
+          const fields = createResumedFields(document, reloaded, timestamp());
           const { served } = reloaded;
-          const after = { ...document, ...fields, ...pendingPrices(document, active) };
+          const after = { ...document, ...fields, ...findPendingPrices(document, active) };
           await activateIn(tx, { document: after, served, activations, version });
         }
       });

@@ -8,7 +8,7 @@ import type { RefreshReport } from '#market/content/refresh-report.js';
 import { marksWithoutLater } from '#market/content/later-names.js';
 import { prefixMark, type PrefixMark } from '#market/content/prefix.js';
 import type { ContentSummary } from '#market/process/market-tasks.js';
-import { asStored, loadedFields } from './loading.js';
+import { toStoredFindings, createLoadedFields } from './loading.js';
 
 /** Codes of findings about a content that differs from the one served before. */
 const CHANGE_CODES: ReadonlySet<string> = new Set<FindingCode>([
@@ -25,7 +25,7 @@ const TOLD_MAX = 20;
  * Summarises the served market for the document of its store.
  * @cost a pass over fewer than 64 days and over the tables
  */
-export function servedFields({ market, handle: { digests } }: ServedMarket): Pick<DatasetDocument, 'served'> {
+export function summariseServed({ market, handle: { digests } }: ServedMarket): Pick<DatasetDocument, 'served'> {
   const last = market.dates.at(-1);
   return digests === undefined || last === undefined ? {} : { served: prefixMark(market, digests, last) };
 }
@@ -45,7 +45,7 @@ interface Reloaded {
 /**
  * Returns true if a market contains the earlier served content unchanged, apart from later days and securities listed
  * on them.
- * @cost a pass over the panels if the securities differ, in turns of the event loop; otherwise that of `servedFields`
+ * @cost a pass over the panels if the securities differ, in turns of the event loop; otherwise that of `summariseServed`
  */
 export async function hasGrown(
   { served: mark, content_hash: hash }: DatasetDocument,
@@ -66,7 +66,7 @@ export function reloadedFields(
 ): Partial<DatasetDocument> {
   const change = changeOf(before, summary, { isGrown, counts });
   return {
-    ...loadedFields(
+    ...createLoadedFields(
       { ...summary, warnings: orderFindings([...(change === undefined ? [] : [change]), ...summary.warnings]) },
       at,
     ),
@@ -78,7 +78,7 @@ export function reloadedFields(
  * Returns fields like `reloadedFields`, for a start, at which nobody requested changes. Accepted changes are recorded
  * for the next refresh, and findings of earlier changes remain while nothing else has changed.
  */
-export function resumedFields(before: DatasetDocument, loaded: Reloaded, at: string): Partial<DatasetDocument> {
+export function createResumedFields(before: DatasetDocument, loaded: Reloaded, at: string): Partial<DatasetDocument> {
   if (loaded.report != null) return settledFields(before, { ...loaded, report: loaded.report }, at);
   const fields = reloadedFields(before, loaded, at);
   const { findings = [] } = fields;
@@ -101,9 +101,14 @@ function settledFields(
   const findings = report.findings.filter(isNoneOf(before.findings));
   const isNothing = findings.length === 0 && before.content_hash === summary.contentHash;
   const { dates_added, identifiers_added, datasets } = report;
-  const now = { dates_added, rows_added: datasets.market.added, identifiers_added, findings: asStored(findings) };
+  const now = {
+    dates_added,
+    rows_added: datasets.market.added,
+    identifiers_added,
+    findings: toStoredFindings(findings),
+  };
   return {
-    ...loadedFields(summary, at),
+    ...createLoadedFields(summary, at),
     taken_at_start: isNothing ? before.taken_at_start : takenWith(before.taken_at_start, now),
   };
 }
@@ -135,8 +140,8 @@ function takenWith(earlier: TakenAtStart | null, now: TakenAtStart): TakenAtStar
   };
 }
 
-/** Returns the report of a refresh with what starts took since the one before. */
-export function withTaken(report: RefreshReport, taken: TakenAtStart | null): RefreshReport {
+/** Returns the report of a refresh with the changes that starts accepted since the previous one. */
+export function addTaken(report: RefreshReport, taken: TakenAtStart | null): RefreshReport {
   if (taken === null) return report;
   const { market } = report.datasets;
   return {
@@ -148,7 +153,7 @@ export function withTaken(report: RefreshReport, taken: TakenAtStart | null): Re
     findings: orderFindings([
       ...taken.findings.filter((finding) => !isHeldBack(finding) && isNoneOf(report.findings)(finding)),
       ...report.findings,
-    ] as Finding[]), // As this engine wrote them.
+    ] as Finding[]), // This engine wrote them.
   };
 }
 

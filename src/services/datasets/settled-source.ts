@@ -6,7 +6,7 @@ import { rowsOf } from '#market/content/content.js';
 import type { RefreshReport } from '#market/content/refresh-report.js';
 import type { ContentSummary } from '#market/process/market-tasks.js';
 import type { ServedMarket } from '#market/serving/markets.js';
-import { servedMarket } from '#market/serving/served-markets.js';
+import { prepareServedMarket } from '#market/serving/served-markets.js';
 import type { DataVersions } from './data-versions.js';
 import { filesTaken } from './refreshed-fields.js';
 
@@ -51,7 +51,7 @@ export async function settleSource(
   };
   const input = { held: held.handle, fresh: served.handle, options, calendars: await calendarsInUse() };
   const { handle, report, identifiers, warnings } = await jobs.query('refresh-market', input, signal);
-  const market = await servedMarket(handle, timestamp(), filesTaken(served.files, report));
+  const market = await prepareServedMarket(handle, timestamp(), filesTaken(served.files, report));
   return {
     summary: {
       ...summary,

@@ -1,5 +1,5 @@
 import { isAbsolute } from 'node:path';
-import { hidesPassword, withoutPassword, type DatasetDocument } from '#domain/documents/dataset-document.js';
+import { hidesPassword, removePassword, type DatasetDocument } from '#domain/documents/dataset-document.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 
 /**
@@ -15,19 +15,19 @@ export function placesAfter(
 }
 
 /** A connection URL with user and database, and no password. */
-const addressOf = (location: string): string => withoutPassword(location).replace(/:[^:@/]*@/, '@');
+const addressOf = (location: string): string => removePassword(location).replace(/:[^:@/]*@/, '@');
 
 /** Returns true if two locations are equal, ignoring passwords. */
 export const isSamePlace = (a: string | null, b: string | null): boolean =>
-  a !== null && b !== null && withoutPassword(a) === withoutPassword(b);
+  a !== null && b !== null && removePassword(a) === removePassword(b);
 
 /**
  * Creates the source that a version declares. @throws Refusal VERSION_NOT_RESTORABLE where it needs a password, which
  * no version has
  */
 export function openPlace<T extends string | null>(source: T, version: number): T {
-  if (source === null || !hidesPassword(withoutPassword(source))) return source;
-  const place = withoutPassword(source);
+  if (source === null || !hidesPassword(removePassword(source))) return source;
+  const place = removePassword(source);
   const message = `Versions keep no password, and ${place} needs one: declare the source with its password.`;
   throw new Refusal('VERSION_NOT_RESTORABLE', message, { version, source: place });
 }
@@ -38,5 +38,5 @@ export function repeat(location: string): { readonly value?: string } {
   const url = location.includes('://') && URL.canParse(location) ? new URL(location) : undefined;
   return url === undefined || url.search !== '' || url.hash !== '' || url.pathname.includes('@')
     ? {}
-    : { value: withoutPassword(location) };
+    : { value: removePassword(location) };
 }

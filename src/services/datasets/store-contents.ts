@@ -1,12 +1,12 @@
 import { isManaged, type DatasetDocument } from '#domain/documents/dataset-document.js';
-import { pendingPrices } from '#domain/documents/price-override.js';
+import { findPendingPrices } from '#domain/documents/price-override.js';
 import type { ServedMarket } from '#market/serving/markets.js';
 import type { DocumentStore } from '#store/port.js';
 import { requireDataset } from '../stored/dataset-documents.js';
 import { replaceIn } from './activate.js';
 import type { Activations } from './activations.js';
 import type { DataVersions } from './data-versions.js';
-import { refusedData, placedAt } from './refused-data.js';
+import { refuseData, placeFindings } from './refused-data.js';
 import type { DatasetLoading } from './loading.js';
 import { hasGrown, reloadedFields } from './served-content.js';
 
@@ -42,7 +42,7 @@ export function createStoreContents({
 
   async function readSource(document: DatasetDocument): Promise<ServedMarket> {
     const loaded = await loading.read(document, { serve: true });
-    if (loaded.kind === 'refused') throw refusedData(placedAt('location', loaded.findings));
+    if (loaded.kind === 'refused') throw refuseData(placeFindings('location', loaded.findings));
     const served = loaded.served!; // It was to be served.
     if (isReadOnly) return served;
     const isGrown = await hasGrown(document, served);
@@ -53,8 +53,8 @@ export function createStoreContents({
     await activations.prepare(served);
     await documents.transaction(async (tx) => {
       const { document: now } = await requireDataset(tx, document.store_id);
-      if (now.active || now.content_hash !== document.content_hash) return; // Another content came meanwhile.
-      const after = { ...now, ...fields, ...pendingPrices(now, document) };
+      if (now.active || now.content_hash !== document.content_hash) return; // Another content was served meanwhile.
+      const after = { ...now, ...fields, ...findPendingPrices(now, document) };
       await replaceIn(tx, { document: after, served, activations, version });
     });
     versions.copyUsed(served, document.kind);

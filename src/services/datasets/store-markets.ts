@@ -14,9 +14,9 @@ import { requireDataset } from '../stored/dataset-documents.js';
 /** The markets of all data stores: the active one, and others that are loaded at their first use. */
 export interface StoreMarkets {
   /**
-   * Returns the market of a store as it is now.
+   * Returns the present market of a store.
    * @throws Refusal STORE_NOT_FOUND, DOCUMENT_UNREADABLE, STORE_LOADING, STORE_UNAVAILABLE; VALIDATION_FAILED,
-   *   NOT_SUPPORTED if its source cannot be read
+   * NOT_SUPPORTED if its source cannot be read
    */
   of(datasetId: string): Promise<ServedMarket>;
   /** Runs work on the market of a store. Default: the market of the current call. @throws Refusal as `of` */

@@ -97,7 +97,7 @@ export function createDatasetSubmissions(dependencies: DatasetSubmissionsDepende
     });
   }
 
-  /** Requests for synthetic data that are not queued yet, by request. */
+  /** Requests for synthetic data that are being queued, by request. */
   const coming = new Map<string, Promise<JobStatus>>();
 
   async function generate(

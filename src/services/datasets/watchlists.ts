@@ -5,7 +5,7 @@ import { lookupOf } from '#market/serving/market-lookup.js';
 import type { Markets } from '#market/serving/markets.js';
 import type { DocumentStore } from '#store/port.js';
 import type { Precondition } from '../shared/preconditions.js';
-import { storedFamily, type PageQuery } from '../shared/stored-family.js';
+import { openStoredFamily, type PageQuery } from '../shared/stored-family.js';
 
 export interface WatchlistsDependencies {
   readonly documents: DocumentStore;
@@ -29,7 +29,7 @@ export interface Watchlists {
 
 /** Lists of securities that a person follows. They are separate documents and outlive the store they were created on. */
 export function createWatchlists({ documents, markets }: WatchlistsDependencies): Watchlists {
-  const family = storedFamily(documents, {
+  const family = openStoredFamily(documents, {
     kind: 'watchlist',
     word: 'watchlist',
     read: (body) => WatchlistDocument.safeParse(body).data,

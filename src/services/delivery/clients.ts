@@ -1,18 +1,18 @@
 import { isWithin } from '#domain/documents/reach.js';
 import type { Authorship } from '#domain/documents/version-document.js';
-import { ClientDocument, ClientSecrets, withoutSecrets, type ClientBody } from '#domain/delivery/client-document.js';
+import { ClientDocument, ClientSecrets, removeSecrets, type ClientBody } from '#domain/delivery/client-document.js';
 import { secretOf, secretOwner, TARGET_CATALOGUE, type Target } from '#domain/delivery/target-catalogue.js';
 import type { Finding } from '#domain/refusals/findings.js';
 import { refuseWithFindings } from '#domain/refusals/refusal.js';
 import { lastVersionOf } from '#store/history/history.js';
-import { currentReach } from '#store/reach/reach-context.js';
+import { findCurrentReach } from '#store/reach/reach-context.js';
 import type { DocumentReader, DocumentStore } from '#store/port.js';
 import { parseStored } from '#store/read-stored.js';
 import type { SecretBox } from '#store/secrets/secret-box.js';
 import { outside } from '../operations/access.js';
 import { findIndex } from '../stored/stored-indices.js';
 import { assertPrecondition, type Precondition } from '../shared/preconditions.js';
-import { storedFamily, type Page, type PageQuery } from '../shared/stored-family.js';
+import { openStoredFamily, type Page, type PageQuery } from '../shared/stored-family.js';
 import type { DeliveryPlaces } from './delivery-places.js';
 
 export interface StoredClient {
@@ -68,7 +68,7 @@ export interface ClientsDependencies {
 type Secrets = ClientSecrets['secrets'];
 
 export function createClients({ documents, secrets, places }: ClientsDependencies): Clients {
-  const family = storedFamily(documents, {
+  const family = openStoredFamily(documents, {
     kind: 'client',
     word: 'client',
     read: (body) => ClientDocument.safeParse(body).data,
@@ -135,7 +135,7 @@ export function createClients({ documents, secrets, places }: ClientsDependencie
         async (tx) => {
           await assertPrecondition(tx, 'client', id, ifMatch);
           const next = nextSecrets(body, await secretsIn(tx, id));
-          await tx.put('client', id, withoutSecrets(body));
+          await tx.put('client', id, removeSecrets(body));
           await tx.put('client-secrets', id, { client_id: id, secrets: next } satisfies ClientSecrets);
         },
         { by },
@@ -182,7 +182,7 @@ const keptOf = (kept: Secrets, target: Target): Secrets[string] | undefined =>
 
 /** Limits a key with prefixes to its own indices, by name. @throws Refusal FORBIDDEN_ID */
 function assertOwn({ entitlements }: ClientBody): void {
-  const reach = currentReach();
+  const reach = findCurrentReach();
   if (reach === undefined) return;
   for (const { indices } of entitlements)
     for (const id of indices ?? ['*']) if (!isWithin(reach, id)) throw outside(reach, 'index', id);

@@ -43,7 +43,7 @@ export interface DeliveryCounts {
   /** Number of files to be attempted again in the next round. */
   readonly waiting: number;
   readonly failed: number;
-  /** Why one of the others was not delivered. */
+  /** Reason why another file was not delivered. */
   readonly reason: string | null;
 }
 
@@ -98,7 +98,11 @@ export function createDeliverFiles(dependencies: DeliverDependencies): DeliverFi
     };
   }
 
-  /** One attempt of a target. @returns whether another one may help @throws what is no fault of the target */
+  /**
+   * Performs one attempt for a target.
+   * @returns true if another attempt may help
+   * @throws errors that the target did not cause
+   */
   async function attempt(terms: DeliveryTerms, files: readonly OutgoingFile[]): Promise<boolean> {
     const { client, target, record, schedule, date, signal, timestamp } = terms;
     let mayHelp = false;

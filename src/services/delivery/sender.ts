@@ -14,7 +14,7 @@ export interface OutgoingFile {
   content(): Promise<Uint8Array>;
 }
 
-/** Files for one target, and what became of them. */
+/** Files for one target, and their outcomes. */
 export interface SendJob<T> {
   readonly target: T;
   readonly secret: string | undefined;
@@ -69,7 +69,7 @@ export const REPLACED = 'Delivered in place of another version.';
 export const PRESENT = 'The same file was there already.';
 
 /** Delivers each file in turn. An error of one does not stop the others. */
-export async function eachFile<T>(
+export async function sendEachFile<T>(
   { files, signal, delivered, failed }: SendJob<T>,
   send: (file: OutgoingFile) => Promise<string>,
 ): Promise<void> {

@@ -9,7 +9,7 @@ import type { AnnouncedDividends } from './futures-dividends.js';
  * Returns future dividends of an index whose level excludes them, from its latest run.
  * @param terms of the view of dividend points
  */
-export function announcedDividends(
+export function listAnnouncedDividends(
   views: Pick<RunViews, 'show'>,
   terms: RunViewTerms,
 ): (indexId: string) => Promise<AnnouncedDividends> {
@@ -20,7 +20,7 @@ export function announcedDividends(
     );
     const { variant, withholding_tax, as_of, announced } = JSON.parse(
       new TextDecoder().decode(bytes),
-    ) as DividendPointsView; // As the view wrote it.
+    ) as DividendPointsView; // The view wrote it.
     const isNet = variant === 'net' && withholding_tax !== 0;
     if (variant !== 'price' && !isNet)
       throw refuseWithFindings('request', [

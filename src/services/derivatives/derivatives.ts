@@ -12,8 +12,8 @@ import type { Calendars } from '#domain/calendars/calendar.js';
 import { dayFrom, formatDay, type Day } from '#domain/time/days.js';
 import {
   annualisedRoll,
-  impliedDividendYield,
-  impliedRate,
+  solveImpliedDividendYield,
+  solveImpliedRate,
   priceForward,
   type Forward,
   type PointDividend,
@@ -24,9 +24,9 @@ import { resetDates, valueSwap } from '#domain/derivatives/total-return-swap.js'
 import type { Finding } from '#domain/refusals/findings.js';
 import { nonFiniteFindings } from '#domain/schema/finite.js';
 import { Refusal, refuseWithFindings } from '#domain/refusals/refusal.js';
-import { lastAtMost } from '#domain/numbers/search.js';
+import { findLastAtMost } from '#domain/numbers/search.js';
 import {
-  announcedUntil,
+  selectAnnouncedUntil,
   curveTerms,
   dividendsGiven,
   isAnnounced,
@@ -84,7 +84,7 @@ export function createDerivatives({ levelsOf, announcedDividends, calendars }: D
   /** Discrete dividends up to the last expiry. */
   async function dividendsOf(terms: DividendTerms, life: Life): Promise<readonly PointDividend[]> {
     const given = dividendsGiven(terms, life);
-    return isAnnounced(terms) ? announcedUntil(await announcedDividends(terms.index_id), life) : given;
+    return isAnnounced(terms) ? selectAnnouncedUntil(await announcedDividends(terms.index_id), life) : given;
   }
 
   return {
@@ -110,8 +110,8 @@ export function createDerivatives({ levelsOf, announcedDividends, calendars }: D
         rho: forward.rho,
         dividend_sensitivity: forward.dividendSensitivity,
         mispricing: market === null ? null : market - forward.fairValue,
-        implied_rate: market === null ? null : impliedRate(terms, market),
-        implied_dividend_yield: market === null ? null : impliedDividendYield(terms, market),
+        implied_rate: market === null ? null : solveImpliedRate(terms, market),
+        implied_dividend_yield: market === null ? null : solveImpliedDividendYield(terms, market),
       });
     },
 
@@ -135,7 +135,7 @@ export function createDerivatives({ levelsOf, announcedDividends, calendars }: D
       const ends = [daysTo(front, asOf, 'front_expiry'), daysTo(back, asOf, 'back_expiry')];
       const dividends = await dividendsOf(curveTerms(indexId, query), { asOf, days: ends[1]! });
       const { points } = termStructure({ spot, days: ends, rates, dividends });
-      const [near, far] = points.map(({ forward }) => forward) as [Forward, Forward]; // One of each expiry.
+      const [near, far] = points.map(({ forward }) => forward) as [Forward, Forward]; // One for each expiry.
       for (const forward of [near, far]) assertPositive(forward, spot);
       return assertFinite({
         index_id: indexId,
@@ -181,7 +181,7 @@ export function createDerivatives({ levelsOf, announcedDividends, calendars }: D
 
 /** Finds the level on a date, by default the last one. @throws Refusal NO_DATA_AT_DATE */
 function spotIn(levels: IndexLevels, indexId: string, asOf: string | null | undefined): Spot {
-  const position = asOf == null ? levels.days.length - 1 : lastAtMost(levels.days, dayFrom(asOf));
+  const position = asOf == null ? levels.days.length - 1 : findLastAtMost(levels.days, dayFrom(asOf));
   const first = levels.days[0];
   if (position < 0 || first === undefined) {
     throw new Refusal(
@@ -318,7 +318,7 @@ function assertFinite<T>(answer: T): T {
 }
 
 function levelAt({ days, levels }: IndexLevels, day: Day, indexId: string): number {
-  const position = lastAtMost(days, day);
+  const position = findLastAtMost(days, day);
   if (position >= 0) return levels[position]!;
   throw new Refusal(
     'NO_DATA_AT_DATE',

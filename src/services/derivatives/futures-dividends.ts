@@ -87,7 +87,7 @@ export function isAnnounced(request: DividendTerms): request is DividendTerms & 
  * Returns announced dividends between valuation and expiry. @throws Refusal VALIDATION_FAILED if the valuation day
  * differs from theirs
  */
-export function announcedUntil(announced: AnnouncedDividends, { asOf, days }: Life): PointDividend[] {
+export function selectAnnouncedUntil(announced: AnnouncedDividends, { asOf, days }: Life): PointDividend[] {
   if (announced.asOf !== asOf)
     throw refuseWithFindings('request', [
       {

@@ -4,7 +4,7 @@ import type { ExchangeCalendar } from '#domain/calendars/calendars.js';
 import { sessionsOnlyIn } from '#domain/calendars/correct-calendars.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
 import type { RecordedClosures } from '#domain/calendars/closures.js';
-import { dueDay } from '#domain/daily-plans/due-days.js';
+import { findDueDay } from '#domain/daily-plans/due-days.js';
 import { readIndex } from '#domain/checks/validate-index.js';
 import type { IndexDocument } from '#domain/documents/index-document.js';
 import { Refusal } from '#domain/refusals/refusal.js';
@@ -111,7 +111,7 @@ export function createClosureEffects({ documents, calendars, schedulesOn, states
       for (const date of removed)
         if ((await documents.get('schedule-day', dayId(id, date))) !== undefined) ended.push(date);
       const missing = added.filter(
-        (date) => date >= plan.starts_on && dueDay(dayFrom(date), plan, calendar).dueMs <= now(),
+        (date) => date >= plan.starts_on && findDueDay(dayFrom(date), plan, calendar).dueMs <= now(),
       );
       if (ended.length > 0 || missing.length > 0) schedules.push({ schedule_id: id, ended, missing });
     }

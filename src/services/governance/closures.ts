@@ -5,7 +5,7 @@ import {
   type SessionChange,
   type VersionedClosures,
 } from '#domain/calendars/closures.js';
-import { correctCalendars, usualHoursOn } from '#domain/calendars/correct-calendars.js';
+import { correctCalendars, findUsualHours } from '#domain/calendars/correct-calendars.js';
 import { fileNameOf, type ExchangeCalendar } from '#domain/calendars/calendars.js';
 import { dayFrom, formatDay } from '#domain/time/days.js';
 import type { Authorship } from '#domain/documents/version-document.js';
@@ -14,7 +14,7 @@ import { Refusal, refuseWithFindings } from '#domain/refusals/refusal.js';
 import { lastVersionOf } from '#store/history/history.js';
 import type { DocumentReader, DocumentStore, DocumentTransaction } from '#store/port.js';
 import { parseStored } from '#store/read-stored.js';
-import { ALL_CLOSURES, recordedClosures, type FollowingCalendars } from '../stored/recorded-closures.js';
+import { ALL_CLOSURES, readRecordedClosures, type FollowingCalendars } from '../stored/recorded-closures.js';
 import { assertPrecondition, type Precondition } from '../shared/preconditions.js';
 
 export interface StoredClosures {
@@ -100,7 +100,7 @@ export function createClosures({ documents, calendars, compare, endClosedDays }:
     const changes = all.flatMap(({ date, session, reason }) =>
       calendar.isSession(dayFrom(date)) === (session === 'open') ? [] : [{ date, session, reason }],
     );
-    const others = (await recordedClosures(reader).catch(() => undefined)) ?? {};
+    const others = (await readRecordedClosures(reader).catch(() => undefined)) ?? {};
     return { ...others, [calendar.code]: { version, changes } };
   }
 
@@ -199,7 +199,7 @@ function changeFindings(
   if (session === 'closed' && hasHours) return error('session', `A closed day has neither opens nor closes.`);
   if (session === 'open' && isSession && !hasHours)
     return error('date', `${date} is a session of ${code}; give opens or closes if its hours differ.`);
-  const usual = usualHoursOn(calendar, day);
+  const usual = findUsualHours(calendar, day);
   const [from, to] = [opens ?? usual?.open, closes ?? usual?.close];
   // A session that usually begins or ends on another date may open after it closes.
   const isWithinDay = usual === undefined || (usual.openDay === 0 && usual.open < usual.close);

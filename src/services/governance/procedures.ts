@@ -3,7 +3,7 @@ import type { Authorship } from '#domain/documents/version-document.js';
 import { lastVersionOf } from '#store/history/history.js';
 import type { DocumentStore } from '#store/port.js';
 import type { Precondition } from '../shared/preconditions.js';
-import { storedFamily, type Page, type PageQuery } from '../shared/stored-family.js';
+import { openStoredFamily, type Page, type PageQuery } from '../shared/stored-family.js';
 
 export type Procedure = ProcedureDocument & {
   readonly procedure_id: string;
@@ -35,7 +35,7 @@ export interface Procedures {
 }
 
 export function createProcedures({ documents }: { readonly documents: DocumentStore }): Procedures {
-  const family = storedFamily(documents, {
+  const family = openStoredFamily(documents, {
     kind: 'procedure',
     word: 'procedure',
     read: (body) => ProcedureDocument.safeParse(body).data,

@@ -6,7 +6,7 @@ import { ScheduleDocument } from '#domain/daily-plans/schedule-document.js';
 import { DatasetDocument } from '#domain/documents/dataset-document.js';
 import { isDerivedDocument, isOverlayDocument, type IndexDocument } from '#domain/documents/index-document.js';
 import type { PriceOverride } from '#domain/documents/price-override.js';
-import { staleSessions } from '#domain/documents/stale-sessions.js';
+import { countStaleSessions } from '#domain/documents/stale-sessions.js';
 import type { Subject } from '#domain/documents/version-document.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import { methodologyOf } from '#domain/rules/methodology.js';
@@ -176,7 +176,7 @@ const ACTIONS = ['publish', 'restate', 'amend', 'action', 'override', 'waive'] a
 function hierarchyOf(document: IndexDocument): string[] {
   if (isOverlayDocument(document)) return ['Closing levels of its underlying indices.'];
   const stale = document.pipeline?.treatment?.max_stale_sessions;
-  const sessions = stale === null ? null : staleSessions({ max_stale_sessions: stale });
+  const sessions = stale === null ? null : countStaleSessions({ max_stale_sessions: stale });
   return [
     ...(isDerivedDocument(document) ? ['Compositions of its parent index, at the decision date.'] : []),
     'Closing price of the session in the data store.',

@@ -6,7 +6,7 @@ import type { AuditEntry } from '#domain/documents/audit-document.js';
 import { auditBatches, auditHead } from '#store/audit/log.js';
 import type { DocumentStore } from '#store/port.js';
 
-/** Sends entries of the log to where they are collected, in their order, each at least once. */
+/** Sends entries of the log to a receiver, in order, each at least once. */
 export interface AuditPush {
   /** Continues where the last process ended, or with the next entry. */
   start(): void;
@@ -14,7 +14,7 @@ export interface AuditPush {
   close(): Promise<void>;
 }
 
-/** Sends a batch. Rejects where the receiver did not take it. */
+/** Sends a batch. Rejects if the receiver did not accept it. */
 export type SendAudit = (entries: readonly AuditEntry[], signal: AbortSignal) => Promise<void>;
 
 export interface AuditPushDependencies {
@@ -81,7 +81,7 @@ export function createAuditPush(dependencies: AuditPushDependencies): AuditPush 
   };
 }
 
-/** How entries are sent to an address: JSON lines by POST, or messages of syslog over TCP. @param token for the former */
+/** Sends entries to an address: JSON lines by POST, or syslog messages over TCP. @param token for POST */
 export function auditSender(url: string, token: string | undefined): SendAudit {
   return url.startsWith('syslog://') ? toSyslog(url) : toHttp(url, token);
 }

@@ -5,11 +5,11 @@ import { beginningOf, momentOf } from '#domain/time/moment.js';
 import { reverse } from '#domain/schema/assert-order.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import { mayRead, type Reach } from '#domain/documents/reach.js';
-import { currentReach } from '#store/reach/reach-context.js';
+import { findCurrentReach } from '#store/reach/reach-context.js';
 import { auditBatches, auditHead } from '#store/audit/log.js';
 import { isSealed, sealAudit } from '#store/audit/seals.js';
 import type { DocumentStore } from '#store/port.js';
-import { sumOf, type Skipped } from '../shared/skipped.js';
+import { sumSkipped, type Skipped } from '../shared/skipped.js';
 import type { SigningKeys } from '../stored/signing-keys.js';
 
 export interface AuditQuery {
@@ -76,7 +76,7 @@ export function createAudit({ documents, signingKeys, timestamp }: AuditDependen
       await seal();
       const { seq, hash } = await auditHead(documents);
       const head: AuditHead = { seq, hash };
-      const reach = currentReach();
+      const reach = findCurrentReach();
       const entries = (): AuditBatches => withLimit(auditBatches(documents, { after, head }), query, reach);
       for await (const batch of entries()) void batch; // Throws before the first byte is sent.
       const { documents: seals, ...left } = await documents.list(
@@ -89,7 +89,7 @@ export function createAudit({ documents, signingKeys, timestamp }: AuditDependen
         batches: entries(),
         seals: seals.filter(({ seq }) => seq > after && seq <= head.seq),
         keys,
-        left: sumOf(left, leftKeys),
+        left: sumSkipped(left, leftKeys),
         isWhole:
           reach === undefined &&
           after === 0 &&

@@ -1,5 +1,5 @@
 import type { DocumentVersion, VersionDifference, VersionList } from '#contract/versions.js';
-import { withoutPassword } from '#domain/documents/dataset-document.js';
+import { removePassword } from '#domain/documents/dataset-document.js';
 import { changesBetween } from '#domain/documents/document-changes.js';
 import { readConstraintSet } from '#domain/documents/constraint-set.js';
 import { readIndex } from '#domain/checks/validate-index.js';
@@ -13,7 +13,7 @@ import { forgetRuns } from '../stored/kept-runs.js';
 import { adjustmentOf } from '../stored/declared-adjustment.js';
 import { skippedBy } from '../shared/skipped.js';
 
-/** A document as a version has it. */
+/** A document in one version. */
 export interface VersionContent {
   readonly version: number;
   readonly etag: string;
@@ -158,7 +158,7 @@ const OTHER_WITH_RUNS: Partial<Record<VersionedKind, VersionedKind>> = { index: 
 /** Returns the document of a version as clients see it: places of data without the password that a URL may have. */
 function shown({ kind }: Subject, body: VersionContent['body']): VersionContent['body'] {
   const { source } = body;
-  return kind === 'store' && typeof source === 'string' ? { ...body, source: withoutPassword(source) } : body;
+  return kind === 'store' && typeof source === 'string' ? { ...body, source: removePassword(source) } : body;
 }
 
 /** Returns a body to be stored again, with explicit values for defaults that have changed since. */

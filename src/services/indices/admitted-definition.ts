@@ -14,7 +14,7 @@ const CHANGES_MAX = 200;
  * an unchanged definition.
  * @param after the definition to be written; null for a deletion
  */
-export async function requestedDefinition(
+export async function createDefinitionRequest(
   reader: Pick<DocumentReader, 'get'>,
   id: string,
   after: IndexDocument | null,

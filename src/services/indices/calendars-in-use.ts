@@ -1,7 +1,7 @@
 import type { DocumentStore } from '#store/port.js';
 import type { UsedCalendars } from '#domain/calendars/used-calendars.js';
 import { readIndex } from '#domain/checks/validate-index.js';
-import { recordedClosures } from '../stored/recorded-closures.js';
+import { readRecordedClosures } from '../stored/recorded-closures.js';
 
 /**
  * Calendars that stored indices are on, in order of their codes, with the recorded changes. Changes that cannot be read
@@ -9,6 +9,6 @@ import { recordedClosures } from '../stored/recorded-closures.js';
  */
 export async function calendarsInUse(documents: Pick<DocumentStore, 'list' | 'get'>): Promise<UsedCalendars> {
   const { documents: codes } = await documents.list('index', (body) => readIndex(body)?.calendar);
-  const closures = await recordedClosures(documents).catch(() => undefined);
+  const closures = await readRecordedClosures(documents).catch(() => undefined);
   return { codes: [...new Set(codes)].toSorted(), ...(closures && { closures }) };
 }

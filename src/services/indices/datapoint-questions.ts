@@ -2,8 +2,8 @@ import type { DatapointEvaluation, DatapointRequest } from '#contract/indices/da
 import type { Calendars } from '#domain/calendars/calendar.js';
 import { formatDay } from '#domain/time/days.js';
 import { definitionsOf } from '#domain/documents/definitions.js';
-import { placedInTexts } from '#domain/checks/document-expressions.js';
-import { calledIndices } from '#domain/documents/named-indices.js';
+import { placeInTexts } from '#domain/checks/document-expressions.js';
+import { listCalledIndices } from '#domain/documents/named-indices.js';
 import { validateIndex } from '#domain/checks/validate-index.js';
 import { referenceFindings } from '#domain/checks/validate-reference.js';
 import { hasErrors, orderFindings, type Finding } from '#domain/refusals/findings.js';
@@ -12,7 +12,7 @@ import { WEIGHTING_CLASSES } from '#domain/rules/catalogue.js';
 import { fieldFindings } from '#domain/rules/field-findings.js';
 import { checkTree, unitsOf } from '#domain/datapoints/expressions/check.js';
 import { Condition, NumberExpression } from '#domain/datapoints/expressions/expression.js';
-import { withText } from '#domain/datapoints/expressions/print.js';
+import { addText } from '#domain/datapoints/expressions/print.js';
 import { readExpression, type ReadText } from '#domain/datapoints/expressions/read-text.js';
 import { callsIn, type Definitions } from '#domain/datapoints/expressions/reads.js';
 import type { ExpressionNode } from '#domain/datapoints/expressions/tree.js';
@@ -26,9 +26,9 @@ import type { Markets } from '#market/serving/markets.js';
 import type { StoreMarkets } from '../datasets/store-markets.js';
 import type { DocumentStore } from '#store/port.js';
 import { DEFAULT_CALENDAR } from './calendars.js';
-import { filledPlugins } from './filled-plugins.js';
+import { fillStoredPlugins } from './filled-plugins.js';
 import { reachedBy } from './index-questions.js';
-import { storedIndices } from '../stored/stored-indices.js';
+import { createStoredIndices } from '../stored/stored-indices.js';
 
 /** Explains expressions. */
 export interface DatapointQuestions {
@@ -70,13 +70,13 @@ export function createDatapointQuestions({
       ...(plugins === undefined ? {} : { plugins }),
       pipeline: { weighting: WEIGHTING_CLASSES[0]!.example },
     };
-    const { document, findings } = await storedIndices(documents).answer((indexOf) =>
+    const { document, findings } = await createStoredIndices(documents).answer((indexOf) =>
       validateIndex(body, { calendars: calendars.list(), calendarOf: calendars.get, indexOf, market }),
     );
-    const filled = document === undefined ? undefined : await filledPlugins(documents, document);
+    const filled = document === undefined ? undefined : await fillStoredPlugins(documents, document);
     const read = readAsked(request, filled === undefined ? new Map() : definitionsOf(filled.document), market);
-    const called = calledIndices(read.tree, 'expression');
-    const references = await storedIndices(documents).answer((indexOf) =>
+    const called = listCalledIndices(read.tree, 'expression');
+    const references = await createStoredIndices(documents).answer((indexOf) =>
       called.flatMap(({ id }) => referenceFindings(id, TERMS, 'expression', indexOf)),
     );
     const ofParts = [...findings.filter(isOfRequest), ...(filled?.findings ?? [])];
@@ -138,8 +138,8 @@ function readAsked(
     const read = readExpression(expression, expects, units);
     const problems = read.problems.map((problem): Finding => ({ severity: 'error', path: 'expression', ...problem }));
     const found = onMarket(read.tree, { expects, definitions, market });
-    const placed = placedInTexts(found, new Map<string, ReadText>([['expression', read]]));
-    return { tree: read.tree && withText(read.tree), unit: read.unit, findings: [...problems, ...placed] };
+    const placed = placeInTexts(found, new Map<string, ReadText>([['expression', read]]));
+    return { tree: read.tree && addText(read.tree), unit: read.unit, findings: [...problems, ...placed] };
   }
   const schema = expects === 'number' ? NumberExpression : Condition;
   const { value, findings } = checkShape(schema, expression, { path: 'expression' });
@@ -152,7 +152,7 @@ function readAsked(
     message,
   }));
   return {
-    tree: withText(value),
+    tree: addText(value),
     unit: expects === 'number' ? unitText(unit) : null,
     findings: [...clashes, ...onMarket(value, { expects, definitions, market })],
   };

@@ -12,7 +12,7 @@ import { Refusal, refuseWithFindings } from '#domain/refusals/refusal.js';
 import { EVENT_KINDS, expiries, holidays, rebalanceEvents, type EventWindow } from '#domain/schedule/index-events.js';
 import type { IndexSchedule } from '#domain/schedule/index-schedule.js';
 import type { DocumentStore, Listing } from '#store/port.js';
-import { skippedBy, withUnreadable } from '../shared/skipped.js';
+import { skippedBy, addUnreadable } from '../shared/skipped.js';
 import { requireIndex } from '../stored/stored-indices.js';
 
 export interface EventsDependencies {
@@ -78,7 +78,7 @@ export function createEvents({ documents, calendars, scheduleOf, today }: Events
         covered_from: covered.length === 0 ? null : formatDay(Math.max(...covered.map(({ from }) => from))),
         covered_to: covered.length === 0 ? null : formatDay(Math.min(...covered.map(({ to }) => to))),
         events_total: wanted.length,
-        ...withUnreadable(left, 0),
+        ...addUnreadable(left, 0),
       };
     },
   };

@@ -13,7 +13,7 @@ import type { ExportFormat } from '#domain/exports/formats.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import type { RebalancePackRequest } from '#domain/rebalance-pack/pack-request.js';
 import { assertNoErrors, Refusal, refuseWithFindings } from '#domain/refusals/refusal.js';
-import { methodologyOf } from '#domain/rules/methodology.js';
+import { methodologySentences } from '#domain/rules/methodology.js';
 import type { IndexSchedule } from '#domain/schedule/index-schedule.js';
 import { checkShape } from '#domain/schema/shape.js';
 import type { Jobs } from '#jobs/job-kind.js';
@@ -23,15 +23,15 @@ import type { ArtifactStore, DocumentReader, DocumentStore } from '#store/port.j
 import type { DataVersions } from '../datasets/data-versions.js';
 import type { StoreMarkets } from '../datasets/store-markets.js';
 import { adjustmentOf } from '../stored/declared-adjustment.js';
-import { onStoreOf } from './on-store.js';
+import { runOnStoreOf } from './on-store.js';
 import type { ModelFiles } from '#jobs/tasks/indices.js';
 import { runDefinition } from '../stored/run-definition.js';
 import { modelFiles } from '../stored/used-models.js';
 import { requireRun } from '../stored/run-documents.js';
-import { reachDocuments, requireIndex, storedIndices } from '../stored/stored-indices.js';
-import { withHead } from '../stored/stamped-json.js';
-import { withStoredParts } from './stored-parts.js';
-import { namedIndices } from '#domain/documents/named-indices.js';
+import { reachDocuments, requireIndex, createStoredIndices } from '../stored/stored-indices.js';
+import { prependHead } from '../stored/stamped-json.js';
+import { addStoredParts } from './stored-parts.js';
+import { listNamedIndices } from '#domain/documents/named-indices.js';
 
 /** Definition with every document that it refers to and the stored risk models that they use. */
 interface Definition {
@@ -120,7 +120,7 @@ export function createIndexQuestions({
   scheduleOf,
 }: IndexQuestionsDependencies): IndexQuestions {
   const onStore = <T>(definition: Body | IndexDocument, work: () => Promise<T>) =>
-    onStoreOf({ documents, stores }, definition, work);
+    runOnStoreOf({ documents, stores }, definition, work);
 
   /** Returns a document with the documents that it refers to and the stored risk models that they use. */
   async function reached(document: IndexDocument) {
@@ -132,16 +132,16 @@ export function createIndexQuestions({
   async function checked(
     body: Body,
   ): Promise<{ readonly document: IndexDocument; readonly findings: readonly Finding[] }> {
-    const { document, findings } = await storedIndices(documents).answer((indexOf) =>
+    const { document, findings } = await createStoredIndices(documents).answer((indexOf) =>
       validateIndex(body, { calendars: calendars.list(), calendarOf: calendars.get, indexOf }),
     );
     if (document === undefined) throw refuseWithFindings('index document', findings);
-    return { document: await withStoredParts(documents, document), findings };
+    return { document: await addStoredParts(documents, document), findings };
   }
 
   /** Reports data of a document that the served market lacks as an error, together with its other findings. */
   async function onMarket(document: IndexDocument, market: MarketData): Promise<readonly Finding[]> {
-    const { findings, assumed } = await storedIndices(documents).answer((indexOf) => ({
+    const { findings, assumed } = await createStoredIndices(documents).answer((indexOf) => ({
       findings: marketFindings(document, market, { severity: 'error', indexOf }),
       assumed: assumptionsOf(document, market, indexOf),
     }));
@@ -236,7 +236,7 @@ export function createIndexQuestions({
       return {
         index_id: indexId,
         name: document.name,
-        sentences: methodologyOf(document, adjustment).map((text, i) => ({ number: i + 1, text })),
+        sentences: methodologySentences(document, adjustment).map((sentence, i) => ({ number: i + 1, ...sentence })),
       };
     },
   };
@@ -293,7 +293,7 @@ export function createIndexQuestions({
 
 /** Returns a response with the version of the definition to which it belongs. */
 export function versioned(version: number | null, bytes: Uint8Array): Uint8Array<ArrayBuffer> {
-  return withHead({ bytes: new TextEncoder().encode(`{"index_version":${version},`) }, bytes);
+  return prependHead({ bytes: new TextEncoder().encode(`{"index_version":${version},`) }, bytes);
 }
 
 /**
@@ -311,12 +311,12 @@ export async function reachedBy(
   } = await reachDocuments(reader, document);
   if (first !== undefined) throw refuseWithFindings('index document', [missingReference(first.at, first.next)]);
   const whole: (readonly [string, IndexDocument])[] = [];
-  for (const at of documents) whole.push([at.id, await withStoredParts(reader, at)]);
+  for (const at of documents) whole.push([at.id, await addStoredParts(reader, at)]);
   return Object.fromEntries(whole); // Makes every id a key, including __proto__.
 }
 
 function missingReference(at: IndexDocument, next: string): Finding {
   const message = `The index ${at.id} refers to ${next}, which is not stored.`;
-  const path = namedIndices(at).find(({ id }) => id === next)!.path; // It came from there.
+  const path = listNamedIndices(at).find(({ id }) => id === next)!.path; // It was read from there.
   return { severity: 'error', code: 'UNKNOWN_INDEX', path, message, value: next };
 }

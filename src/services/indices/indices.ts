@@ -2,7 +2,7 @@ import type { IndexCollection, IndexDeletion, OverlayTypes, RuleTypes } from '#c
 import type { Calendars } from '#domain/calendars/calendar.js';
 import type { IndexDocument } from '#domain/documents/index-document.js';
 import type { Authorship } from '#domain/documents/version-document.js';
-import { derivedDocument, readDerivation } from '#domain/checks/derived-document.js';
+import { createDerivedDocument, readDerivation } from '#domain/checks/derived-document.js';
 import { marketFindings } from '#domain/checks/index-on-market.js';
 import { validateIndex, type CheckedIndex } from '#domain/checks/validate-index.js';
 import { hasErrors, orderFindings, type Finding } from '#domain/refusals/findings.js';
@@ -13,17 +13,18 @@ import { ruleTypes } from '#domain/rules/catalogue.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import type { Markets } from '#market/serving/markets.js';
 import type { DocumentStore, DocumentTransaction } from '#store/port.js';
-import { forgetRuns } from '../stored/kept-runs.js';
-import { cancelJobsAbout, forgetJobsAbout, type JobsAbout } from '../shared/jobs-about.js';
+import { assertIdOfPath, takenIdFindings } from '../shared/document-ids.js';
+import type { JobsAbout } from '../shared/jobs-about.js';
 import { assertPrecondition, type Precondition } from '../shared/preconditions.js';
-import { lookAheadOf, unknownModels } from '../stored/used-models.js';
+import { lookAheadOf, findUnknownModels } from '../stored/used-models.js';
 import { createIndexList, type PageQuery } from './index-list.js';
 import type { Admission, ApprovalGate } from '../approvals/approvals.js';
 import type { StoreMarkets } from '../datasets/store-markets.js';
-import { requestedDefinition } from './admitted-definition.js';
+import { createDefinitionRequest } from './admitted-definition.js';
+import { createIndexRemoval } from './index-removal.js';
 import { marketToCheckOn } from './on-store.js';
-import { checkedParts, withoutStoredParts } from './stored-parts.js';
-import { childrenOf, findIndex, requireIndex, storedIndices, type StoredIndex } from '../stored/stored-indices.js';
+import { checkStoredParts, removeStoredParts } from './stored-parts.js';
+import { findIndex, requireIndex, createStoredIndices, type StoredIndex } from '../stored/stored-indices.js';
 
 /** A JSON object as a client sent it. */
 type Body = Readonly<Record<string, unknown>>;
@@ -107,18 +108,18 @@ export function createIndices({
   ): Promise<CheckedIndex> {
     const id = body['id'];
     const replaces = typeof id === 'string' ? await findIndex(reader, id) : undefined;
-    const { document, findings } = await storedIndices(reader).answer((indexOf) =>
+    const { document, findings } = await createStoredIndices(reader).answer((indexOf) =>
       validateIndex(body, { calendars: calendars.list(), calendarOf: calendars.get, indexOf, replaces, market }),
     );
-    const parts = document === undefined ? undefined : await checkedParts(reader, document);
+    const parts = document === undefined ? undefined : await checkStoredParts(reader, document);
     const unknown =
-      document === undefined ? [] : [...(await unknownModels(reader, document)), ...(parts?.findings ?? [])];
+      document === undefined ? [] : [...(await findUnknownModels(reader, document)), ...(parts?.findings ?? [])];
     if (unknown.length > 0) return { document: undefined, findings: orderFindings([...findings, ...unknown]) };
     const foreseen = document === undefined ? [] : await lookAheadOf(reader, document, { calendars, market });
     const lacking = await lackingInputs(parts?.filled, reader, { findings, market });
     const told = orderFindings([...findings, ...lacking, ...foreseen]);
     if (typeof id !== 'string' || (await reader.get('strategy', id)) === undefined)
-      return { document: document && withoutStoredParts(document), findings: told };
+      return { document: document && removeStoredParts(document), findings: told };
     const message = `A strategy is stored under the id ${id}; an index needs a different id.`;
     return {
       document: undefined,
@@ -138,7 +139,7 @@ export function createIndices({
       const { document, findings } = await check(body, tx, market);
       const all = orderFindings([...own, ...findings]);
       if (document === undefined || hasErrors(all)) throw refuseWithFindings('index document', all);
-      await admit(tx, await requestedDefinition(tx, document.id, document));
+      await admit(tx, await createDefinitionRequest(tx, document.id, document));
       return { saved: { index: document, findings: all }, etag: await tx.put('index', document.id, document) };
     };
     return approvals.guarded(by, ({ admit }) => documents.transaction((tx) => write(tx, admit), { by }));
@@ -148,32 +149,19 @@ export function createIndices({
     list: createIndexList(documents),
     get: (indexId) => requireIndex(documents, indexId),
     create(body, by) {
-      const isFree = async (tx: DocumentTransaction): Promise<readonly Finding[]> => {
-        const id = body['id'];
-        if (typeof id !== 'string' || (await tx.get('index', id)) === undefined) return [];
-        return [
-          {
-            severity: 'error',
-            code: 'DUPLICATE_ID',
-            path: 'id',
-            message: `An index is already stored under the id ${id}; replacing it is done with PUT.`,
-            value: id,
-          },
-        ];
-      };
-      return save(body, isFree, by);
+      return save(body, (tx) => takenIdFindings(tx, { kind: 'index', name: 'An index', id: body['id'] }), by);
     },
     async derive(parentId, body, by) {
       const { document: source } = await requireIndex(documents, parentId);
       const asked = readDerivation(body());
-      const market = await marketFor(derivedDocument(source, asked));
+      const market = await marketFor(createDerivedDocument(source, asked));
       const write = async (tx: DocumentTransaction) => {
         const { document: parent } = await requireIndex(tx, parentId);
         if ((await tx.get('index', asked.id)) !== undefined)
           throw new Refusal('INDEX_EXISTS', `An index is already stored under the id ${asked.id}.`, {
             index_id: asked.id,
           });
-        const { document, findings } = await check(derivedDocument(parent, asked), tx, market);
+        const { document, findings } = await check(createDerivedDocument(parent, asked), tx, market);
         if (document === undefined) throw refuseWithFindings('request', findings.map(asRequested));
         const told = findings.map(asRequested);
         return { saved: { index: document, findings: told }, etag: await tx.put('index', document.id, document) };
@@ -181,46 +169,14 @@ export function createIndices({
       return documents.transaction(write, { by });
     },
     replace(indexId, body, ifMatch, by) {
-      const id = body['id'];
-      if (typeof id === 'string' && id !== indexId) {
-        const message = `The id ${id} in the body is not the id ${indexId} in the path.`;
-        throw new Refusal('ID_MISMATCH', message, {
-          findings: [{ severity: 'error', code: 'ID_MISMATCH', path: 'id', message, value: id }],
-        });
-      }
+      assertIdOfPath(indexId, body);
       const isExpected = async (tx: DocumentTransaction): Promise<readonly Finding[]> => {
         await assertPrecondition(tx, 'index', indexId, ifMatch);
         return [];
       };
       return save(body, isExpected, by);
     },
-    async remove(indexId, ifMatch, by) {
-      await requireStored(documents, indexId);
-      // A refused request must not cancel anything.
-      await assertPrecondition(documents, 'index', indexId, ifMatch);
-      const cancel = async (foresee: Admission['foresee']): Promise<void> => {
-        const family = await familyOf(documents, indexId, null);
-        for (const { id } of family) await foresee(documents, await requestedDefinition(documents, id, null));
-        await cancelJobsAbout(jobs, subjectsOf(family));
-      };
-      const forget = async (tx: DocumentTransaction, admit: Admission['admit']) => {
-        await requireStored(tx, indexId);
-        await assertPrecondition(tx, 'index', indexId, ifMatch);
-        const family = await familyOf(tx, indexId, null);
-        for (const { id } of family) await admit(tx, await requestedDefinition(tx, id, null));
-        const forgotten = await forgetJobsAbout(tx, jobs, subjectsOf(family));
-        const deleted: IndexDeletion['deleted'] = [];
-        for (const member of family) {
-          const jobsForgotten = forgotten.get(member.id) ?? 0;
-          deleted.push(await removeIn(tx, member, { jobsForgotten, all: by?.purges }));
-        }
-        return { deleted };
-      };
-      return approvals.guarded(by, async ({ admit, foresee }) => {
-        await cancel(foresee);
-        return documents.transaction((tx) => forget(tx, admit), { by });
-      });
-    },
+    remove: createIndexRemoval({ documents, jobs, approvals }),
     async validate(body) {
       const { document, findings } = await check(body, documents, await marketFor(body));
       if (body['calendar'] === undefined || body['calendar'] === null)
@@ -240,7 +196,7 @@ async function lackingInputs(
 ): Promise<readonly Finding[]> {
   if (filled?.plugins === undefined || market === undefined) return [];
   const known = new Set(findings.map(({ path, message }) => `${path} ${message}`));
-  const all = await storedIndices(reader).answer((indexOf) =>
+  const all = await createStoredIndices(reader).answer((indexOf) =>
     marketFindings(filled, market, { severity: 'warning', indexOf }),
   );
   return all.filter(({ path, message }) => !known.has(`${path} ${message}`));
@@ -249,51 +205,4 @@ async function lackingInputs(
 /** Returns a finding about the derivation of a document, at the field of the request that caused it. */
 function asRequested(finding: Finding): Finding {
   return { ...finding, path: finding.path.replace(/^derivation\./, '') };
-}
-
-async function requireStored(reader: Pick<DocumentStore | DocumentTransaction, 'get'>, indexId: string): Promise<void> {
-  if ((await reader.get('index', indexId)) === undefined)
-    throw new Refusal('INDEX_NOT_FOUND', `No index is stored under the id ${indexId}.`, { index_id: indexId });
-}
-
-interface Member {
-  readonly id: string;
-  readonly derivedFrom: string | null;
-}
-
-const subjectsOf = (family: readonly Member[]) => ({ of: 'index', ids: family.map(({ id }) => id) }) as const;
-
-/** Returns an index and all indices derived from it, depth first in the order of ids. */
-async function familyOf(
-  reader: DocumentStore | DocumentTransaction,
-  id: string,
-  derivedFrom: string | null,
-): Promise<Member[]> {
-  const family = new Map<string, Member>();
-  const join = async (member: Member): Promise<void> => {
-    if (family.has(member.id)) return; // A blend may have several of them as parents.
-    family.set(member.id, member);
-    for (const child of await childrenOf(reader, member.id)) await join({ id: child, derivedFrom: member.id });
-  };
-  await join({ id, derivedFrom });
-  return [...family.values()];
-}
-
-/**
- * Removes one index: its definition and its runs, including published ones only if requested. Their artifacts are
- * removed with the last document that refers to them.
- */
-async function removeIn(
-  tx: DocumentTransaction,
-  { id, derivedFrom }: Member,
-  { jobsForgotten, all }: { readonly jobsForgotten: number; readonly all: boolean | undefined },
-): Promise<IndexDeletion['deleted'][number]> {
-  await tx.delete('index', id);
-  const runsForgotten = await forgetRuns(tx, id, { all });
-  return {
-    index_id: id,
-    backtest_record_deleted: runsForgotten > 0,
-    backtest_results_deleted: runsForgotten + jobsForgotten,
-    derived_from: derivedFrom,
-  };
 }

@@ -118,10 +118,11 @@ export function createMethodologyTemplates({ read, calendars, markets, jobs }: D
 
   function summaryOf(known: Known) {
     const lack = lackOf(known);
-    const { id, title, style, source, meanings } = known.template;
+    const { id, title, kind, style, source, meanings } = known.template;
     return {
       id,
       title,
+      kind,
       style,
       source,
       needs: known.needs.map(({ kind, name }) => ({

@@ -31,7 +31,7 @@ type Body = Readonly<Record<string, unknown>>;
  * Runs work on the store of a definition: the one that it, an index that it refers to, or the request names.
  * @throws Refusal VALIDATION_FAILED if they name several, and as `StoreMarkets.of`
  */
-export async function onStoreOf<T>(
+export async function runOnStoreOf<T>(
   { documents, stores }: StoreToRunOn,
   definition: Body | IndexDocument,
   work: () => Promise<T>,

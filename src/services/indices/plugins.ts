@@ -1,5 +1,5 @@
 import type { Plugin, PluginCollection, PluginUpsert } from '#contract/plugins.js';
-import { pluginFindings, sourceFinding, statedPlugin } from '#domain/checks/validate-plugin.js';
+import { pluginFindings, sourceFinding, addPluginDefaults } from '#domain/checks/validate-plugin.js';
 import { pluginCode } from '#domain/documents/plugin-code.js';
 import { PluginDocument, programOf } from '#domain/documents/plugin-document.js';
 import type { Authorship } from '#domain/documents/version-document.js';
@@ -7,7 +7,7 @@ import { refuseWithFindings } from '#domain/refusals/refusal.js';
 import type { Jobs } from '#jobs/job-kind.js';
 import type { DocumentStore } from '#store/port.js';
 import type { Precondition } from '../shared/preconditions.js';
-import { storedFamily, type PageQuery } from '../shared/stored-family.js';
+import { openStoredFamily, type PageQuery } from '../shared/stored-family.js';
 
 export interface PluginsDependencies {
   readonly documents: DocumentStore;
@@ -31,7 +31,7 @@ export interface Plugins {
 
 /** Rules and datapoints that clients write as programs. */
 export function createPlugins({ documents, jobs }: PluginsDependencies): Plugins {
-  const family = storedFamily(documents, {
+  const family = openStoredFamily(documents, {
     kind: 'plugin',
     word: 'plug-in',
     read: (body) => PluginDocument.safeParse(body).data,
@@ -49,7 +49,7 @@ export function createPlugins({ documents, jobs }: PluginsDependencies): Plugins
       return { plugins, ...skipped };
     },
     async put(id, body, ifMatch, by) {
-      const document = statedPlugin(body);
+      const document = addPluginDefaults(body);
       const findings = pluginFindings(document);
       if (findings.length > 0) throw refuseWithFindings('plug-in', findings);
       const { fault } = await jobs.query('check-plugin', { program: programOf(pluginCode(document, {}, '')) });

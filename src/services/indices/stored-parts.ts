@@ -1,10 +1,10 @@
-import { withoutComputedParts } from '#domain/checks/fill-plugins.js';
+import { removeComputedParts } from '#domain/checks/fill-plugins.js';
 import type { IndexDocument } from '#domain/documents/index-document.js';
 import { refuseWithFindings } from '#domain/refusals/refusal.js';
 import type { DocumentReader } from '#store/port.js';
-import { recordedClosures } from '../stored/recorded-closures.js';
-import { filledPlugins } from './filled-plugins.js';
-import { unknownWatchlists, withoutWatchlist, withWatchlist } from './watchlist-universes.js';
+import { readRecordedClosures } from '../stored/recorded-closures.js';
+import { fillStoredPlugins } from './filled-plugins.js';
+import { findUnknownWatchlists, removeWatchlist, resolveWatchlist } from './watchlist-universes.js';
 
 type Reader = Pick<DocumentReader, 'get'>;
 
@@ -13,20 +13,20 @@ type Reader = Pick<DocumentReader, 'get'>;
  * changes of calendars, so that a change of any of them makes a run stale.
  * @throws Refusal VALIDATION_FAILED if one of them was deleted or is unreadable
  */
-export async function withStoredParts(reader: Reader, document: IndexDocument): Promise<IndexDocument> {
-  const { document: filled, findings } = await filledPlugins(reader, document);
+export async function addStoredParts(reader: Reader, document: IndexDocument): Promise<IndexDocument> {
+  const { document: filled, findings } = await fillStoredPlugins(reader, document);
   if (findings.length > 0) throw refuseWithFindings('index document', findings);
-  const { closures: _, ...whole } = await withWatchlist(reader, filled);
-  const closures = await recordedClosures(reader);
+  const { closures: _, ...whole } = await resolveWatchlist(reader, filled);
+  const closures = await readRecordedClosures(reader);
   return closures === undefined ? whole : { ...whole, closures };
 }
 
 /** A definition without what was filled in. */
-export const withoutStoredParts = (document: IndexDocument): IndexDocument =>
-  withoutComputedParts(withoutWatchlist(document));
+export const removeStoredParts = (document: IndexDocument): IndexDocument =>
+  removeComputedParts(removeWatchlist(document));
 
 /** A definition with the code of its plug-ins, and errors about its watchlists and plug-ins. */
-export async function checkedParts(reader: Reader, document: IndexDocument) {
-  const { document: filled, findings } = await filledPlugins(reader, document);
-  return { filled, findings: [...(await unknownWatchlists(reader, document)), ...findings] };
+export async function checkStoredParts(reader: Reader, document: IndexDocument) {
+  const { document: filled, findings } = await fillStoredPlugins(reader, document);
+  return { filled, findings: [...(await findUnknownWatchlists(reader, document)), ...findings] };
 }

@@ -11,6 +11,7 @@ import type { Markets } from '#market/serving/markets.js';
 import type { DocumentStore, DocumentTransaction } from '#store/port.js';
 import { forgetRuns } from '../stored/kept-runs.js';
 import { cancelJobsAbout, forgetJobsAbout, type JobsAbout } from '../shared/jobs-about.js';
+import { assertIdOfPath } from '../shared/document-ids.js';
 import { assertPrecondition, type Precondition } from '../shared/preconditions.js';
 import { findIndex } from '../stored/stored-indices.js';
 import { findConstraintSet, requireStrategy } from '../stored/stored-strategies.js';
@@ -123,13 +124,7 @@ export function createStrategies({ documents, jobs, markets }: StrategiesDepende
       return save(body, isFree, by);
     },
     async replace(strategyId, body, ifMatch, by) {
-      const id = body['id'];
-      if (typeof id === 'string' && id !== strategyId) {
-        const message = `The id ${id} in the body is not the id ${strategyId} in the path.`;
-        throw new Refusal('ID_MISMATCH', message, {
-          findings: [{ severity: 'error', code: 'ID_MISMATCH', path: 'id', message, value: id }],
-        });
-      }
+      assertIdOfPath(strategyId, body);
       return save(body, (tx) => assertPrecondition(tx, 'strategy', strategyId, ofDocument(ifMatch)), by);
     },
     async remove(strategyId, ifMatch, by) {

@@ -12,18 +12,19 @@ type Reader = Pick<DocumentReader, 'get'>;
  * watchlist makes a run stale, as a changed definition does.
  * @throws Refusal VALIDATION_FAILED if the watchlist was deleted or is unreadable
  */
-export async function withWatchlist(reader: Reader, document: IndexDocument): Promise<IndexDocument> {
+export async function resolveWatchlist(reader: Reader, document: IndexDocument): Promise<IndexDocument> {
   const { universe } = document;
   if (watchlistsIn(universe).length === 0) return document;
-  const { filled, findings } = await filledIn(reader, universe!, 'universe'); // One that names a watchlist.
+  const { filled, findings } = await filledIn(reader, universe!, 'universe'); // A universe that names a watchlist.
   if (findings.length > 0) throw refuseWithFindings('index document', findings);
   return { ...document, universe: filled };
 }
 
 /** Returns a definition as stored: securities that a client sends back with a watchlist are not part of it. */
-export function withoutWatchlist(document: IndexDocument): IndexDocument {
+export function removeWatchlist(document: IndexDocument): IndexDocument {
   const { universe } = document;
-  return watchlistsIn(universe).length === 0 ? document : { ...document, universe: empty(universe!) }; // As above.
+  // A universe that names a watchlist.
+  return watchlistsIn(universe).length === 0 ? document : { ...document, universe: empty(universe!) };
 }
 
 function empty(universe: UniverseSpec): UniverseSpec {
@@ -32,8 +33,9 @@ function empty(universe: UniverseSpec): UniverseSpec {
 }
 
 /** Errors about the watchlists of a definition that is to be stored. */
-export async function unknownWatchlists(reader: Reader, { universe }: IndexDocument): Promise<readonly Finding[]> {
-  return watchlistsIn(universe).length === 0 ? [] : (await filledIn(reader, universe!, 'universe')).findings; // As above.
+export async function findUnknownWatchlists(reader: Reader, { universe }: IndexDocument): Promise<readonly Finding[]> {
+  // A universe that names a watchlist.
+  return watchlistsIn(universe).length === 0 ? [] : (await filledIn(reader, universe!, 'universe')).findings;
 }
 
 interface Filled {

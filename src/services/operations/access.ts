@@ -3,13 +3,13 @@ import type { Reach } from '#domain/documents/reach.js';
 import { isWithin } from '#domain/documents/reach.js';
 import type { Authorship, Subject } from '#domain/documents/version-document.js';
 import { Refusal } from '#domain/refusals/refusal.js';
-import { runUnrestricted, currentReach } from '#store/reach/reach-context.js';
-import { outside } from '#store/reach/guarded-store.js';
+import { runUnrestricted, findCurrentReach } from '#store/reach/reach-context.js';
+import { refuseOutside } from '#store/reach/guarded-store.js';
 import { firstAuthorOf } from '#store/history/history.js';
 import type { DocumentStore } from '#store/port.js';
 
-export { currentReach, withinReach } from '#store/reach/reach-context.js';
-export { outside };
+export { findCurrentReach as currentReach, runWithinReach as withinReach } from '#store/reach/reach-context.js';
+export { refuseOutside as outside };
 
 /** A client, by the names that documents are shared with. */
 export interface Client {
@@ -57,12 +57,12 @@ export function createAccess({ documents, isHidden }: AccessDependencies): Acces
 
   async function assertStored({ kind, id }: Subject): Promise<void> {
     const result = kind === 'store' ? await storeWithin(id) : await documents.get(kind, id);
-    if (result === undefined) throw outside({ prefixes: [], shared: new Set(), isHidden: true }, kind, id);
+    if (result === undefined) throw refuseOutside({ prefixes: [], shared: new Set(), isHidden: true }, kind, id);
   }
 
   /** Every client may read stores by id; only clients that may read the document of a store see its owner. */
   async function storeWithin(id: string) {
-    const reach = currentReach();
+    const reach = findCurrentReach();
     return reach === undefined || isWithin(reach, id) || reach.shared.has(`store/${id}`)
       ? documents.get('store', id)
       : undefined;
@@ -90,8 +90,8 @@ export function createAccess({ documents, isHidden }: AccessDependencies): Acces
     read,
     async share(subject, sharedWith, by) {
       await assertStored(subject);
-      const reach = currentReach();
-      if (reach !== undefined && !isWithin(reach, subject.id)) throw outside(reach, subject.kind, subject.id);
+      const reach = findCurrentReach();
+      if (reach !== undefined && !isWithin(reach, subject.id)) throw refuseOutside(reach, subject.kind, subject.id);
       const name = `${subject.kind}/${subject.id}`;
       const names = [...new Set(sharedWith)];
       await documents.transaction(
@@ -113,15 +113,15 @@ function namesIn(body: unknown): string[] {
 
 /** Refuses a name that the client of the present request may not give. @throws Refusal FORBIDDEN_ID */
 export function assertOwnName(id: string): void {
-  const reach = currentReach();
-  if (reach !== undefined && !isWithin(reach, id)) throw outside({ ...reach, isHidden: false }, '', id);
+  const reach = findCurrentReach();
+  if (reach !== undefined && !isWithin(reach, id)) throw refuseOutside({ ...reach, isHidden: false }, '', id);
 }
 
 /** Returns a generated id for the client of the present request: it begins with a prefix of the client. */
-export const ownName = (made: string): string => `${currentReach()?.prefixes[0] ?? ''}${made}`;
+export const prefixName = (made: string): string => `${findCurrentReach()?.prefixes[0] ?? ''}${made}`;
 
 /** Refuses a client that is limited to prefixes on a route that does not support them. */
-export const notForPrefixes = (prefixes: readonly string[]): Refusal =>
+export const refusePrefixes = (prefixes: readonly string[]): Refusal =>
   new Refusal('FORBIDDEN_ID', 'The key is limited to ids of its prefixes; this route concerns all of the service.', {
     prefixes,
   });

@@ -12,7 +12,7 @@ export interface CallbackPlaceOptions {
 
 /** Permitted destinations of messages. */
 export interface CallbackPlaces {
-  /** Why none may go to an address; undefined if it may. */
+  /** Returns the reason why callbacks may not go to an address; undefined if they may. */
   problemOf(url: string): Problem | undefined;
   /** Tests that connections to an IP address are allowed. */
   isAddressAllowed(address: string): boolean;
@@ -80,7 +80,7 @@ function rangesOf(lists: readonly string[]): BlockList {
   return ranges;
 }
 
-/** Returns an address of IPv4 written as one of IPv6 is found in the ranges of IPv4, too. */
+/** Matches an IPv4 address that is written as IPv6 in the IPv4 ranges as well. */
 const isIn = (ranges: BlockList, address: string): boolean => ranges.check(address, familyOf(address));
 
 function familyOf(address: string): 'ipv4' | 'ipv6' {

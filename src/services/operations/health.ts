@@ -112,7 +112,7 @@ export function createHealth(dependencies: HealthDependencies): HealthService {
   };
 }
 
-/** Reads what health needs of documents and jobs: as it was last, while they cannot be read. */
+/** Reads documents and jobs for the health report; while they cannot be read, returns the previous values. */
 function createReader({ store, jobs, isReachable }: HealthDependencies): () => Promise<Read> {
   const last = { ...NOTHING_READ };
   async function readStore(): Promise<void> {
@@ -136,7 +136,7 @@ function createReader({ store, jobs, isReachable }: HealthDependencies): () => P
   };
 }
 
-/** Why a service is degraded; null if it is not. */
+/** Returns the reason why a service is degraded; null if it is not. */
 function reasonOf(active: string | null, checks: readonly HealthCheck[]): string | null {
   const failed = checks.filter(({ ok }) => !ok).map(({ name }) => name);
   if (failed.length > 0) return `Checks that fail: ${failed.join(', ')}.`;

@@ -13,7 +13,7 @@ export interface JobEvent {
 export type AnyJobEvent = JobEvent | null;
 
 export interface FollowAll {
-  /** How long changes are streamed after the unfinished jobs were listed; 0 ends the stream after the list. */
+  /** Seconds for which changes are streamed after the list of unfinished jobs; 0 ends the stream after the list. */
   readonly seconds: number;
   /** Aborted when the service stops. */
   readonly stopping: AbortSignal;

@@ -10,7 +10,7 @@ import type { JobKindName } from '#domain/jobs/job-kinds.js';
 import type { JobStatus } from '#jobs/status.js';
 import type { ArtifactRef, ArtifactStore } from '#store/port.js';
 import { retryJobs, type RetryOrder } from './retry-jobs.js';
-import { reachableJobs } from './reachable-jobs.js';
+import { limitJobs } from './reachable-jobs.js';
 import { followAll, followJob, type AnyJobEvent, type JobEvent } from './job-events.js';
 
 /** A job as it is answered. */
@@ -28,7 +28,7 @@ export interface ResultBytes {
   open(): Promise<ReadableStream<Uint8Array>>;
 }
 
-/** How the results of a kind are written. */
+/** Writes the results of a kind. */
 export interface ResultSource {
   /** Returns the result from the value or reference stored with the job; null if the referenced data was deleted. */
   written(kept: unknown): Promise<ResultBytes | null>;
@@ -78,9 +78,9 @@ export function createJobsService({
   results = {},
 }: JobsServiceDependencies): JobsService {
   const admitFollower = createFollowers();
-  setMaxListeners(0, stopping); // One for each client that waits.
+  setMaxListeners(0, stopping); // One for each waiting client.
 
-  async function require(jobId: string, jobs = reachableJobs(system)): Promise<FoundJob> {
+  async function require(jobId: string, jobs = limitJobs(system)): Promise<FoundJob> {
     const match = await jobs.find(jobId);
     if (match === undefined) throw new Refusal('JOB_NOT_FOUND', `No job is stored under ${jobId}.`, { job_id: jobId });
     return match;
@@ -100,11 +100,11 @@ export function createJobsService({
 
   return {
     async list(query) {
-      const { jobs, skipped, skipped_causes } = await reachableJobs(system).list(query);
+      const { jobs, skipped, skipped_causes } = await limitJobs(system).list(query);
       return { jobs: [...jobs], skipped, skipped_causes: { ...skipped_causes } };
     },
     async read(jobId, { waitSeconds, signal }) {
-      const jobs = reachableJobs(system);
+      const jobs = limitJobs(system);
       const result = await require(jobId, jobs);
       const { status } = result.status;
       if (waitSeconds === 0 || isTerminal(status)) return view(result);
@@ -116,21 +116,21 @@ export function createJobsService({
       });
       return view(await require(jobId, jobs));
     },
-    retry: (order) => retryJobs(reachableJobs(system), order),
+    retry: (order) => retryJobs(limitJobs(system), order),
     async cancel(jobId, by) {
-      const jobs = reachableJobs(system);
+      const jobs = limitJobs(system);
       const { status } = await require(jobId, jobs);
       await jobs.cancel(jobId);
       if (!isTerminal(status.status)) await onCancelled(jobId, by);
       return view(await require(jobId, jobs));
     },
     async follow(jobId, seen, client) {
-      const jobs = reachableJobs(system);
+      const jobs = limitJobs(system);
       await require(jobId, jobs);
       return followJob(jobs, { jobId, seen, stopping, onEnd: admitFollower(client) });
     },
     followAll: async (seconds, client) =>
-      followAll(reachableJobs(system), { seconds, stopping, onEnd: admitFollower(client) }),
+      followAll(limitJobs(system), { seconds, stopping, onEnd: admitFollower(client) }),
   };
 }
 

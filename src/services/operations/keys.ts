@@ -33,7 +33,7 @@ export interface NewKey {
   readonly sources?: readonly string[];
 }
 
-/** Who holds a key. */
+/** Holder of a key. */
 export interface KeyHolder {
   readonly keyId: string;
   readonly name: string;
@@ -88,7 +88,7 @@ export interface KeysDependencies {
   readonly now: () => number;
 }
 
-/** How often the last use of a key is written. */
+/** Minimum interval between writes of the last use of a key. */
 const USE_WRITTEN_MS = 60_000;
 
 /** Compared if no key has the id, so that an unknown key takes as long as a wrong one. */
@@ -261,7 +261,7 @@ function successorExpiry({ created, expires }: KeyRecord, nowMs: number): string
   return formatTimestamp(nowMs + (Date.parse(expires) - Date.parse(created)));
 }
 
-/** The last use of each key, which is written now and then. */
+/** Records the last use of each key, which is written at intervals. */
 async function createKeyUses(documents: DocumentStore, now: () => number) {
   const { documents: stored } = await documents.list('key-use', (body, id) => {
     const at = Date.parse((body as { readonly at?: string } | null)?.at ?? '');

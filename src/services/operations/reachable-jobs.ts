@@ -3,12 +3,12 @@ import { isWithin, mayRead, type Reach } from '#domain/documents/reach.js';
 import type { JobSystem } from '#jobs/job-system.js';
 import type { FoundJob } from '#jobs/queue.js';
 import type { JobStatus } from '#jobs/status.js';
-import { currentReach } from '#store/reach/reach-context.js';
+import { findCurrentReach } from '#store/reach/reach-context.js';
 import { outside } from './access.js';
 
 type FollowedJobs = Pick<JobSystem, 'find' | 'list' | 'cancel' | 'retry' | 'watch' | 'watchAll' | 'liveIds'>;
 
-/** Kinds whose jobs clients name. */
+/** Kinds whose jobs are named by clients. */
 const NAMED: ReadonlySet<string> = new Set(['sweep', 'rerun', 'study']);
 /** Kinds whose jobs are named by a risk model. */
 const OF_MODELS: ReadonlySet<string> = new Set(['risk', 'validate']);
@@ -17,8 +17,8 @@ const OF_MODELS: ReadonlySet<string> = new Set(['risk', 'validate']);
  * Returns the jobs that the client of the current request may see: those about documents within its prefixes or shared
  * with it.
  */
-export function reachableJobs(system: FollowedJobs): FollowedJobs {
-  const reach = currentReach();
+export function limitJobs(system: FollowedJobs): FollowedJobs {
+  const reach = findCurrentReach();
   if (reach === undefined) return system;
   const find = async (jobId: string): Promise<FoundJob | undefined> => {
     const match = await system.find(jobId);
@@ -33,7 +33,7 @@ export function reachableJobs(system: FollowedJobs): FollowedJobs {
   return {
     find,
     watch: (jobId, listener) => system.watch(jobId, listener),
-    watchAll: (listener) => system.watchAll(listener), // whoever hears of a job looks for it
+    watchAll: (listener) => system.watchAll(listener), // A client that is notified of a job looks it up.
     liveIds: () => system.liveIds(),
     async list({ limit, before, ...query }) {
       const seen: JobStatus[] = [];

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { heldBytes } from '#base/memory/kept-memory.js';
+import { countHeldBytes } from '#base/memory/kept-memory.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
 import { assertDecides } from '#domain/checks/validate-overlay.js';
 import { marketFindings } from '#domain/checks/index-on-market.js';
@@ -7,9 +7,9 @@ import { checkConstraintSet, readConstraintSet, type ConstraintSet } from '#doma
 import type { IndexDocument } from '#domain/documents/index-document.js';
 import type { OptimisationRequest } from '#domain/documents/optimisation-request.js';
 import type { OptimisationSpec } from '#domain/documents/optimisation-spec.js';
-import { plannedModel, storedModelOf, type PlannedModels } from '#domain/documents/used-models.js';
+import { toPlannedModel, storedModelOf, type PlannedModels } from '#domain/documents/used-models.js';
 import type { MarketData } from '#domain/market/market-data.js';
-import { firstAtLeast } from '#domain/numbers/search.js';
+import { findFirstAtLeast } from '#domain/numbers/search.js';
 import { constraintFieldFindings, specFieldFindings } from '#domain/optimisation/field-uses.js';
 import { assertNoErrors, Refusal } from '#domain/refusals/refusal.js';
 import { assertHeld, assertOrder } from '#domain/schema/assert-order.js';
@@ -19,7 +19,7 @@ import type { DocumentReader, StoredDocument } from '#store/port.js';
 import { readStored } from '#store/read-stored.js';
 import { reachedBy } from '../indices/index-questions.js';
 import { requireIndex, type StoredIndex } from '../stored/stored-indices.js';
-import { plannedModels, requireModel } from '../stored/used-models.js';
+import { planModels, requireModel } from '../stored/used-models.js';
 
 type Reader = Pick<DocumentReader, 'get'>;
 type ComputedRequest = Pick<OptimisationRequest, 'as_of' | 'start' | 'end'> & OptimisationSpec;
@@ -83,7 +83,7 @@ export function createOptimisationPlans({
     if (asOf === null) return;
     const calendar = calendars.get(document.calendar);
     const from = Math.max(dayFrom(document.base_date), market.dates[0] ?? 0);
-    const first = calendar?.sessions[firstAtLeast(calendar.sessions, from)];
+    const first = calendar?.sessions[findFirstAtLeast(calendar.sessions, from)];
     if (first !== undefined && first <= dayFrom(asOf)) return;
     throw new Refusal('NO_DATA_AT_DATE', `The index ${document.id} has no rebalance on or before ${asOf}.`, {
       as_of: asOf,
@@ -110,11 +110,11 @@ export function createOptimisationPlans({
       ]);
     },
     async modelsOf(requests, reached) {
-      const used = await plannedModels(documents, reached);
+      const used = await planModels(documents, reached);
       const named = new Set(requests.flatMap((request) => storedModelOf(request) ?? []));
       if (named.size === 0) return used;
       const own = await Promise.all(
-        [...named].map(async (id) => [id, plannedModel((await requireModel(documents, id)).document)] as const),
+        [...named].map(async (id) => [id, toPlannedModel((await requireModel(documents, id)).document)] as const),
       );
       return { models: { ...used.models, ...Object.fromEntries(own) } };
     },
@@ -148,13 +148,13 @@ export function setNotFound(setId: string): Refusal {
 }
 
 /** `{yyyymmddThhmmss}-{8 hex}`, UTC. */
-export function newOptimisationId(now: number): string {
+export function createOptimisationId(now: number): string {
   const stamp = new Date(now).toISOString().slice(0, 19).replaceAll(/[-:]/g, '');
   return `${stamp}-${randomBytes(4).toString('hex')}`;
 }
 
 /** Growth factors and their reading, and a few matrices of the names of a large index. */
-export function estimatedBytes({ dates, identifiers }: MarketData): number {
+export function estimateOptimisationBytes({ dates, identifiers }: MarketData): number {
   const names = Math.min(identifiers.length, 3000);
-  return 128 * 2 ** 20 + 2 * heldBytes(8 * dates.length * identifiers.length) + 8 * 4 * names * names;
+  return 128 * 2 ** 20 + 2 * countHeldBytes(8 * dates.length * identifiers.length) + 8 * 4 * names * names;
 }

@@ -9,7 +9,7 @@ import type { PortableTaskName } from '#jobs/tasks.js';
 import type { OptimiseOutput } from '#jobs/tasks/indices.js';
 import type { Markets } from '#market/serving/markets.js';
 import type { ArtifactStore, DocumentStore } from '#store/port.js';
-import { optimisedModels, requireModel } from '../stored/used-models.js';
+import { listOptimisedModels, requireModel } from '../stored/used-models.js';
 
 export interface OptimisationJobDependencies {
   readonly documents: Pick<DocumentStore, 'get'>;
@@ -43,7 +43,7 @@ export async function optimiseOnce(
     market: identity,
     runId: run_id,
     documents,
-    ...(await optimisedModels(stored, artifacts, models)),
+    ...(await listOptimisedModels(stored, artifacts, models)),
     constraints,
     request,
     measuredBy: await measuringModel(stored, request),

@@ -1,65 +1,42 @@
-import type { ConstraintSetCollection } from '#contract/constraint-sets.js';
 import type { ConstraintTypes, ObjectiveTypes } from '#contract/optimise.js';
 import { returnsSpecs } from '#domain/expected-returns/catalogue.js';
 import { objectiveSpecs } from '#domain/objectives/catalogue.js';
 import { constraintSpecs } from '#domain/constraints/catalogue.js';
-import { checkConstraintSet, readConstraintSet, type ConstraintSet } from '#domain/documents/constraint-set.js';
+import type { ConstraintSet } from '#domain/documents/constraint-set.js';
 import {
   readOptimisationPreview,
   readOptimisationRequest,
   type OptimisationRequest,
 } from '#domain/documents/optimisation-request.js';
 import { OptimisationDocument } from '#domain/documents/optimisation-document.js';
-import type { Authorship } from '#domain/documents/version-document.js';
-import { compareText, hasErrors, orderFindings, type Finding } from '#domain/refusals/findings.js';
 import { constraintFieldFindings } from '#domain/optimisation/field-uses.js';
-import { unknownRowNames } from '#domain/checks/names-on-market.js';
-import { assertNoErrors, Refusal, refuseWithFindings } from '#domain/refusals/refusal.js';
+import { assertNoErrors, Refusal } from '#domain/refusals/refusal.js';
 import type { JobKind, Jobs } from '#jobs/job-kind.js';
 import type { Origin } from '#jobs/origin.js';
 import type { JobStatus } from '#jobs/status.js';
 import { versionWith } from '#store/history/history.js';
-import type { ArtifactStore, DocumentStore, DocumentTransaction } from '#store/port.js';
+import type { ArtifactStore, DocumentStore } from '#store/port.js';
 import { parseStored } from '#store/read-stored.js';
 import type { StoreMarkets } from '../datasets/store-markets.js';
 import { versioned } from '../indices/index-questions.js';
-import { onStoreOf } from '../indices/on-store.js';
+import { runOnStoreOf } from '../indices/on-store.js';
 import { storedModelOf } from '#domain/documents/used-models.js';
 import type { OptimisationPayload } from '#domain/jobs/payloads.js';
-import { assertPrecondition, type Precondition } from '../shared/preconditions.js';
 import type { StoredIndex } from '../stored/stored-indices.js';
-import { modelFiles, namedModelFile } from '../stored/used-models.js';
+import { modelFiles, findModelFile } from '../stored/used-models.js';
+import { createConstraintSets, type ConstraintSets } from './constraint-sets.js';
 import {
   createOptimisationPlans,
-  estimatedBytes,
-  newOptimisationId,
+  estimateOptimisationBytes,
+  createOptimisationId,
   requireSet,
   requireTarget,
-  setNotFound,
   type OptimisationPlansDependencies,
 } from './optimisation-plans.js';
 
 type Body = Readonly<Record<string, unknown>>;
 
-export interface SavedSet {
-  readonly saved: { readonly constraint_set: ConstraintSet; readonly findings: readonly Finding[] };
-  readonly etag: string;
-}
-
-export interface Optimise {
-  listSets(query: {
-    readonly limit?: number | undefined;
-    readonly after?: string | undefined;
-  }): Promise<ConstraintSetCollection>;
-  /** @throws Refusal CONSTRAINT_SET_NOT_FOUND, DOCUMENT_UNREADABLE */
-  getSet(setId: string): Promise<{ readonly set: ConstraintSet; readonly etag: string }>;
-  /** @throws Refusal VALIDATION_FAILED */
-  createSet(body: Body, by?: Authorship): Promise<SavedSet>;
-  /** @throws Refusal ID_MISMATCH, VALIDATION_FAILED, PRECONDITION_FAILED */
-  replaceSet(setId: string, body: Body, ifMatch: Precondition | undefined, by?: Authorship): Promise<SavedSet>;
-  /** @throws Refusal CONSTRAINT_SET_NOT_FOUND, PRECONDITION_FAILED */
-  removeSet(setId: string, ifMatch: Precondition | undefined, by?: Authorship): Promise<void>;
-  validateSet(body: Body): { readonly valid: boolean; readonly findings: readonly Finding[] };
+export interface Optimise extends ConstraintSets {
   types(): ConstraintTypes;
   objectiveTypes(): ObjectiveTypes;
   /**
@@ -101,96 +78,20 @@ export function createOptimise(dependencies: OptimiseDependencies): Optimise {
     expected_returns: returnsSpecs as ObjectiveTypes['expected_returns'],
   };
 
-  async function save(
-    body: Body,
-    allow: (tx: DocumentTransaction) => Promise<readonly Finding[]>,
-    by: Authorship | undefined,
-  ): Promise<SavedSet> {
-    const write = async (tx: DocumentTransaction): Promise<SavedSet> => {
-      const own = await allow(tx);
-      const { set, findings } = checkConstraintSet(body);
-      const all = orderFindings([...own, ...findings, ...marketWarnings(set)]);
-      if (set === undefined || hasErrors(all)) throw refuseWithFindings('constraint set', all);
-      return { saved: { constraint_set: set, findings: all }, etag: await tx.put('constraint-set', set.id, set) };
-    };
-    return documents.transaction(write, { by });
-  }
-
-  /** Data that the served market lacks gives a warning when a set is saved, because another store may have it. */
-  function marketWarnings(set: ConstraintSet | undefined): Finding[] {
-    const market = markets.current()?.market;
-    return set === undefined || market === undefined
-      ? []
-      : [
-          ...constraintFieldFindings(set.constraints, market, { path: 'constraints', severity: 'warning' }),
-          ...unknownRowNames(set.constraints, market, 'constraints'),
-        ];
-  }
-
   return {
-    getSet: (setId) => requireSet(documents, setId),
-    async listSets({ limit, after }) {
-      const { documents: sets, skipped, skipped_causes } = await documents.list('constraint-set', readConstraintSet);
-      const wanted = sets.filter(({ id }) => after === undefined || compareText(id, after) > 0);
-      return {
-        constraint_sets: wanted.slice(0, limit ?? wanted.length),
-        skipped,
-        skipped_causes: { ...skipped_causes },
-      };
-    },
-    createSet(body, by) {
-      const isFree = async (tx: DocumentTransaction): Promise<readonly Finding[]> => {
-        const id = body['id'];
-        if (typeof id !== 'string' || (await tx.get('constraint-set', id)) === undefined) return [];
-        return [
-          {
-            severity: 'error',
-            code: 'DUPLICATE_ID',
-            path: 'id',
-            message: `A constraint set is already stored under the id ${id}; replacing it is done with PUT.`,
-            value: id,
-          },
-        ];
-      };
-      return save(body, isFree, by);
-    },
-    replaceSet(setId, body, ifMatch, by) {
-      const id = body['id'];
-      if (typeof id === 'string' && id !== setId) {
-        const message = `The id ${id} in the body is not the id ${setId} in the path.`;
-        throw new Refusal('ID_MISMATCH', message, {
-          findings: [{ severity: 'error', code: 'ID_MISMATCH', path: 'id', message, value: id }],
-        });
-      }
-      const isExpected = async (tx: DocumentTransaction): Promise<readonly Finding[]> => {
-        await assertPrecondition(tx, 'constraint-set', setId, ifMatch);
-        return [];
-      };
-      return save(body, isExpected, by);
-    },
-    async removeSet(setId, ifMatch, by) {
-      const forget = async (tx: DocumentTransaction): Promise<void> => {
-        await assertPrecondition(tx, 'constraint-set', setId, ifMatch);
-        if (!(await tx.delete('constraint-set', setId))) throw setNotFound(setId);
-      };
-      await documents.transaction(forget, { by });
-    },
-    validateSet(body) {
-      const { set, findings } = checkConstraintSet(body);
-      return { valid: set !== undefined, findings: orderFindings([...findings, ...marketWarnings(set)]) };
-    },
+    ...createConstraintSets({ documents, markets }),
     types: () => catalogue,
     objectiveTypes: () => objectives,
     async start(body, origin) {
       const request = readOptimisationRequest(body);
       const target = await requireTarget(documents, request.index_id);
       const { set } = await requireSet(documents, request.constraint_set_id);
-      return onStoreOf({ documents, stores }, target.document, () => startOn(target, { set, request }, origin));
+      return runOnStoreOf({ documents, stores }, target.document, () => startOn(target, { set, request }, origin));
     },
     async preview(body, signal) {
       const request = readOptimisationPreview(body);
       const target = await requireTarget(documents, request.index_id);
-      return onStoreOf({ documents, stores }, target.document, () => previewOn(target, request, signal));
+      return runOnStoreOf({ documents, stores }, target.document, () => previewOn(target, request, signal));
     },
     result: (runId) => resultOf({ documents, artifacts }, runId),
   };
@@ -203,12 +104,12 @@ export function createOptimise(dependencies: OptimiseDependencies): Optimise {
     const { market, reached } = await plans.prepare(target, request);
     plans.assertRows(set, market);
     const models = await plans.modelsOf([request], reached);
-    const runId = newOptimisationId(now());
+    const runId = createOptimisationId(now());
     return jobs.submit({
       kind,
       payload: { run_id: runId, documents: reached, ...models, constraints: set.constraints, request },
       request,
-      estimatedBytes: estimatedBytes(market),
+      estimatedBytes: estimateOptimisationBytes(market),
       message: 'waiting for a worker',
       origin,
     });
@@ -224,7 +125,7 @@ export function createOptimise(dependencies: OptimiseDependencies): Optimise {
     assertNoErrors('request', lacking);
     const used = await modelFiles(documents, artifacts, reached);
     const own = storedModelOf(request);
-    const named = own === undefined ? {} : await namedModelFile(documents, artifacts, own);
+    const named = own === undefined ? {} : await findModelFile(documents, artifacts, own);
     const question = {
       market: handle,
       documents: reached,

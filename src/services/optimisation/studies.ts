@@ -10,14 +10,14 @@ import { marketOfCall } from '#market/serving/call-market.js';
 import type { ArtifactStore, DocumentStore } from '#store/port.js';
 import type { StoreMarkets } from '../datasets/store-markets.js';
 import { storeNamed } from '../indices/on-store.js';
-import { assertOwnName, ownName } from '../operations/access.js';
-import { reachableJobs } from '../operations/reachable-jobs.js';
+import { assertOwnName, prefixName } from '../operations/access.js';
+import { limitJobs } from '../operations/reachable-jobs.js';
 import { readRows } from '../runs/result-rows.js';
 import type { StoredIndex } from '../stored/stored-indices.js';
 import {
   createOptimisationPlans,
-  estimatedBytes,
-  newOptimisationId,
+  estimateOptimisationBytes,
+  createOptimisationId,
   requireSet,
   requireTarget,
   type OptimisationPlansDependencies,
@@ -71,7 +71,7 @@ export function createStudies(dependencies: StudiesDependencies): Studies {
       sets[id] = set.constraints;
     }
     const { models = {} } = await plans.modelsOf(requests, reached);
-    const studyId = asked ?? ownName(newOptimisationId(now()));
+    const studyId = asked ?? prefixName(createOptimisationId(now()));
     const shown = { indices: targets.map(({ document }) => document.id), constraint_sets: Object.keys(sets) };
     return jobs.submit({
       kind,
@@ -85,14 +85,14 @@ export function createStudies(dependencies: StudiesDependencies): Studies {
         engine_version: engineVersion,
       },
       request: { study_id: studyId, runs: requests.length, ...shown },
-      estimatedBytes: workers * estimatedBytes(market),
+      estimatedBytes: workers * estimateOptimisationBytes(market),
       message: 'waiting for a worker',
       origin,
     });
   }
 
   return {
-    rows: (ident, block) => readRows({ kind: 'study', ident, block }, reachableJobs(jobs), artifacts),
+    rows: (ident, block) => readRows({ kind: 'study', ident, block }, limitJobs(jobs), artifacts),
     async start(body, origin) {
       const terms = readStudyRequest(body);
       if (terms.studyId !== null) assertOwnName(terms.studyId);

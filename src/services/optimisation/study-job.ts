@@ -1,7 +1,7 @@
 import { referencesOf } from '#domain/checks/validate-reference.js';
 import type { IndexDocument } from '#domain/documents/index-document.js';
 import type { OptimisationDocument } from '#domain/documents/optimisation-document.js';
-import { storedModelOf, usedModels } from '#domain/documents/used-models.js';
+import { storedModelOf, listUsedModels } from '#domain/documents/used-models.js';
 import type { StudyPayload } from '#domain/jobs/payloads.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import { jobKind, type JobKind } from '#jobs/job-kind.js';
@@ -39,7 +39,7 @@ export function createStudyJob(dependencies: StudyJobDependencies): JobKind<Stud
     if (markets.require().identity.contentHash !== payload.content_hash) throw changedData(payload.study_id);
     try {
       const documents = reachedFrom(payload.documents, index_id);
-      const used = new Set([...usedModels(Object.values(documents)).keys(), storedModelOf(request)]);
+      const used = new Set([...listUsedModels(Object.values(documents)).keys(), storedModelOf(request)]);
       const { document, figures } = await optimiseOnce(dependencies, attempt, {
         run_id: `${payload.study_id}-${position + 1}`,
         documents,

@@ -1,4 +1,4 @@
-import { plannedModel } from '#domain/documents/used-models.js';
+import { toPlannedModel } from '#domain/documents/used-models.js';
 import type { AccountBacktestPayload } from '#domain/jobs/payloads.js';
 import type { AccountBacktestRequest } from '#domain/personal/backtest-request.js';
 import { jobKind, type JobKind, type Jobs } from '#jobs/job-kind.js';
@@ -6,10 +6,10 @@ import type { Origin } from '#jobs/origin.js';
 import type { JobStatus } from '#jobs/status.js';
 import type { DocumentStore } from '#store/port.js';
 import { reachedBy } from '../indices/index-questions.js';
-import { onStoreOf } from '../indices/on-store.js';
-import { assertOwnName, ownName } from '../operations/access.js';
+import { runOnStoreOf } from '../indices/on-store.js';
+import { assertOwnName, prefixName } from '../operations/access.js';
 import { requireIndex } from '../stored/stored-indices.js';
-import { optimisedModels, plannedModels, requireModel } from '../stored/used-models.js';
+import { listOptimisedModels, planModels, requireModel } from '../stored/used-models.js';
 import type { BatchJobDependencies } from './batch-job.js';
 import { newBatchId, type BatchesDependencies } from './batches.js';
 
@@ -26,7 +26,7 @@ export function createAccountBacktestJob({
     const { view } = await attempt.compute('account-backtest', {
       market: served.identity,
       documents: payload.documents,
-      ...(await optimisedModels(stored, artifacts, payload.models)),
+      ...(await listOptimisedModels(stored, artifacts, payload.models)),
       indexId: payload.index_id,
       backtestId: payload.backtest_id,
       request: payload.request,
@@ -61,19 +61,19 @@ export function createAccountBacktests(dependencies: AccountBacktestsDependencie
       const { document } = await requireIndex(documents, indexId);
       const { document: model } = await requireModel(documents, request.risk_model);
       const reached = await reachedBy(documents, document);
-      const used = (await plannedModels(documents, reached)).models ?? {};
+      const used = (await planModels(documents, reached)).models ?? {};
       if (asked !== null) assertOwnName(asked);
-      const backtestId = asked ?? ownName(newBatchId(now()));
+      const backtestId = asked ?? prefixName(newBatchId(now()));
       const payload = {
         backtest_id: backtestId,
         index_id: indexId,
         request,
         documents: reached,
-        models: { ...used, [request.risk_model]: plannedModel(model) },
+        models: { ...used, [request.risk_model]: toPlannedModel(model) },
         engine_version: engineVersion,
       };
       const { account, start, end } = request;
-      return onStoreOf({ documents, stores }, document, async () => {
+      return runOnStoreOf({ documents, stores }, document, async () => {
         markets.require();
         return jobs.submit({
           kind,

@@ -10,10 +10,10 @@ import type { ArtifactStore } from '#store/port.js';
 /** Space that must be free before accounts of unknown length are written. */
 const CLAIMED_BYTES = 2 ** 28;
 const END = Buffer.from('\n');
-/** Bytes that are written at once. */
+/** Number of bytes in one write. */
 const PIECE_BYTES = 2 ** 18;
 
-/** Accounts as they come. */
+/** Accounts as they arrive. */
 export interface SentLines {
   /** Lines of JSON, an account each; blank ones are no accounts. */
   readonly lines: AsyncIterable<Uint8Array>;

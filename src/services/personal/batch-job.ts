@@ -9,11 +9,11 @@ import {
 } from '#domain/personal/batch-parts.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import { jobKind, type JobKind } from '#jobs/job-kind.js';
-import type { BatchPartOrder } from '#jobs/tasks/references.js';
+import type { TaskInput } from '#jobs/tasks.js';
 import type { Markets } from '#market/serving/markets.js';
 import type { ArtifactStore, DocumentStore } from '#store/port.js';
 import type { DataVersions } from '../datasets/data-versions.js';
-import { optimisedModels } from '../stored/used-models.js';
+import { listOptimisedModels } from '../stored/used-models.js';
 
 export interface BatchJobDependencies {
   readonly documents: Pick<DocumentStore, 'get'>;
@@ -38,7 +38,7 @@ export function createBatchJob(dependencies: BatchJobDependencies): JobKind<Batc
       market: served.identity,
       documents: reached,
       terms,
-      ...(await optimisedModels(documents, artifacts, models)),
+      ...(await listOptimisedModels(documents, artifacts, models)),
     };
   }
 
@@ -79,7 +79,7 @@ export function createBatchJob(dependencies: BatchJobDependencies): JobKind<Batc
         share: 1 - SUMMING,
         async here(part, share) {
           const lines = await partOrder(payload, [part]);
-          const order: BatchPartOrder = { ...common, lines, outputs: attempt.outputs(['outcomes']) };
+          const order: TaskInput<'batch-part'> = { ...common, lines, outputs: attempt.outputs(['outcomes']) };
           return (await attempt.compute('batch-part', order, share)).outcomes;
         },
       });

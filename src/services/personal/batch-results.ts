@@ -11,7 +11,7 @@ import type { StoredResult } from '#jobs/life-cycle.js';
 import type { RowsInBlocks } from '#jobs/rows-in-blocks.js';
 import type { ArtifactStore, DocumentStore } from '#store/port.js';
 import { rowTableFile } from '#views/exports/row-table.js';
-import { reachableJobs } from '../operations/reachable-jobs.js';
+import { limitJobs } from '../operations/reachable-jobs.js';
 import { readBlock } from '../runs/result-rows.js';
 
 export interface BatchResultsDependencies {
@@ -46,7 +46,7 @@ type Volumes = readonly RowsInBlocks[];
 
 export function createBatchResults({ documents, jobs, artifacts, kind }: BatchResultsDependencies): BatchResults {
   async function findBatch(batchId: string) {
-    const found = await reachableJobs(jobs).find(`batch:${batchId}`);
+    const found = await limitJobs(jobs).find(`batch:${batchId}`);
     return { status: found?.status.status, volumes: volumesIn(found?.stored ?? null) };
   }
 

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { BatchPayload } from '#domain/jobs/payloads.js';
 import { BatchTerms, type BatchRequest } from '#domain/personal/account-request.js';
-import { plannedModel } from '#domain/documents/used-models.js';
+import { toPlannedModel } from '#domain/documents/used-models.js';
 import { linesOf, parseLine } from '#domain/personal/account-lines.js';
 import { expectation, VOLUME_ACCOUNTS, type AccountsFile } from '#domain/personal/batch-parts.js';
 import { accountsOfLots, tableOfText } from '#domain/personal/lot-table.js';
@@ -15,10 +15,10 @@ import type { Markets } from '#market/serving/markets.js';
 import type { ArtifactStore, DocumentStore } from '#store/port.js';
 import type { StoreMarkets } from '../datasets/store-markets.js';
 import { reachedBy } from '../indices/index-questions.js';
-import { onStoreOf } from '../indices/on-store.js';
-import { assertOwnName, ownName } from '../operations/access.js';
+import { runOnStoreOf } from '../indices/on-store.js';
+import { assertOwnName, prefixName } from '../operations/access.js';
 import { requireIndex } from '../stored/stored-indices.js';
-import { plannedModels, requireModel } from '../stored/used-models.js';
+import { planModels, requireModel } from '../stored/used-models.js';
 import { readArrow } from './arrow-accounts.js';
 import { readParquet } from './parquet-accounts.js';
 import { storeAccounts, type SentLines } from './account-files.js';
@@ -66,10 +66,10 @@ export function createBatches(dependencies: BatchesDependencies): Batches {
     const { document } = await requireIndex(documents, terms.parent);
     const { document: model } = await requireModel(documents, terms.risk_model);
     const reached = await reachedBy(documents, document);
-    const used = (await plannedModels(documents, reached)).models ?? {};
+    const used = (await planModels(documents, reached)).models ?? {};
     if (asked !== null) assertOwnName(asked);
-    const batchId = asked ?? ownName(newBatchId(now()));
-    return onStoreOf({ documents, stores }, document, async () => {
+    const batchId = asked ?? prefixName(newBatchId(now()));
+    return runOnStoreOf({ documents, stores }, document, async () => {
       markets.require();
       const written = await storeAccounts(sent, artifacts);
       const accounts = (await sameAccounts(batchId, written)) ?? written;
@@ -83,7 +83,7 @@ export function createBatches(dependencies: BatchesDependencies): Batches {
             batch_id: batchId,
             terms,
             documents: reached,
-            models: { ...used, [terms.risk_model]: plannedModel(model) },
+            models: { ...used, [terms.risk_model]: toPlannedModel(model) },
             accounts,
             engine_version: engineVersion,
           },

@@ -1,7 +1,7 @@
 import type { RunDocument } from '#domain/documents/run-document.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import type { DocumentReader } from '#store/port.js';
-import { earlierRuns } from '../stored/kept-runs.js';
+import { listEarlierRuns } from '../stored/kept-runs.js';
 import { requireRun } from '../stored/run-documents.js';
 import { runIdOf } from '#store/run-id.js';
 import type { RunStates } from '../runs/run-states.js';
@@ -15,11 +15,11 @@ interface CurrentRunTerms {
  * Returns the latest run of an index that is not stale and was not made on an earlier content.
  * @throws Refusal RUN_NOT_FOUND, DOCUMENT_UNREADABLE, NO_CURRENT_RUN
  */
-export async function currentRun({ documents, states }: CurrentRunTerms, indexId: string): Promise<RunDocument> {
+export async function findCurrentRun({ documents, states }: CurrentRunTerms, indexId: string): Promise<RunDocument> {
   const newest = await requireRun(documents, indexId);
   const reasons = await reasonsAgainst(states, newest);
   if (reasons.length === 0) return newest;
-  for await (const earlier of earlierRuns(documents, indexId))
+  for await (const earlier of listEarlierRuns(documents, indexId))
     if ((await reasonsAgainst(states, earlier)).length === 0) return earlier;
   const message = `The newest run ${runIdOf(newest)} of ${indexId} is not current: ${reasons.join(' ')} Run it again, or name the run by run_id.`;
   throw new Refusal('NO_CURRENT_RUN', message, { index_id: indexId, run_id: runIdOf(newest), reasons });

@@ -38,7 +38,7 @@ export interface LevelChange {
   readonly change_bps: number;
 }
 
-/** How large disagreements are. */
+/** Sizes of disagreements. */
 export interface DisagreementSizes {
   /** Dates on which any level differs; on other dates only the divisor or the composition differs. */
   readonly levels_changed: number;
@@ -106,7 +106,7 @@ const closeAt = ({ price, total, net }: Closes, position: number): Levels => ({
   net: net[position]!,
 });
 
-/** Of levels that both have. */
+/** Compares the levels that both have. */
 function levelChanges(date: string, entry: Levels | undefined, close: Levels | undefined): readonly LevelChange[] {
   return LEVELS.flatMap((variant) => {
     const [published, run] = [entry?.[variant] ?? null, close?.[variant] ?? null];

@@ -80,7 +80,7 @@ interface RegisterTerms {
 }
 
 /** Returns the entry of the register for a publication; null if the run agrees with what is published. */
-export function newError({ found, treatment, request, ...pair }: Treated, terms: RegisterTerms): NewError | null {
+export function createError({ found, treatment, request, ...pair }: Treated, terms: RegisterTerms): NewError | null {
   if (found.length === 0) return null;
   const differing = { ...pair, disagreements: found };
   const { indexId, runId, restated, at, by } = terms;
@@ -175,7 +175,7 @@ export async function registerError(tx: DocumentTransaction, error: NewError): P
 }
 
 /** Returns the register of an index, newest first. */
-export async function registeredErrors(
+export async function listRegisteredErrors(
   reader: Pick<DocumentReader, 'get' | 'lastNumber'>,
   indexId: string,
   limit: number,

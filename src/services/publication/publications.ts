@@ -14,7 +14,7 @@ import type { PublishedError } from '#domain/documents/published-error.js';
 import type { RunDocument } from '#domain/documents/run-document.js';
 import type { Authorship } from '#domain/documents/version-document.js';
 import { Refusal, refuseWithFindings } from '#domain/refusals/refusal.js';
-import { lastAtMost } from '#domain/numbers/search.js';
+import { findLastAtMost } from '#domain/numbers/search.js';
 import type { Jobs } from '#jobs/job-kind.js';
 import { appendEntries, assertReadable, logBatches, logHead } from '#store/publication/log.js';
 import { hashSigner } from '#store/publication/signing.js';
@@ -24,25 +24,25 @@ import { requireIndex } from '../stored/stored-indices.js';
 import { markPublished } from '../stored/kept-runs.js';
 import { requireRun } from '../stored/run-documents.js';
 import { runIdOf } from '#store/run-id.js';
-import { latestTime } from '#store/timestamp.js';
+import { findLatestTime } from '#store/timestamp.js';
 import { stateOf, type RunStates } from '../runs/run-states.js';
-import { currentRun } from './current-run.js';
+import { findCurrentRun } from './current-run.js';
 import type { ViewMaker } from '../runs/view-maker.js';
 import type { Admission, ApprovalGate, Requested } from '../approvals/approvals.js';
 import {
   correctionOf,
-  newError,
-  registeredErrors,
+  createError,
+  listRegisteredErrors,
   registerError,
   treatErrors,
   treatedRequest,
   type NewError,
 } from './errors.js';
-import { requestedCloses } from './requested-closes.js';
+import { createPublicationRequest } from './requested-closes.js';
 import { assertAllowed } from './allowed.js';
 import { disagreementsOf, type Closes } from './disagreements.js';
 import { assertWhole, partialCloses } from './partial-closes.js';
-import { lastDate, statementsOf, type Log, type PublishableCloses, type Statement } from './statements.js';
+import { findLastDate, statementsOf, type Log, type PublishableCloses, type Statement } from './statements.js';
 import type { SigningKeys } from '../stored/signing-keys.js';
 
 /** Dates of published entries, both ends included. */
@@ -93,20 +93,6 @@ const SIGNED_PER_TURN = 64;
 export function createPublications(dependencies: PublicationsDependencies): Publications {
   const { documents, jobs, maker, signingKeys, states, calendars, approvals, timestamp } = dependencies;
 
-  /** Returns the end of a log and the entry in force for each date. */
-  async function readLog(indexId: string): Promise<Log> {
-    const head = await logHead(documents, indexId);
-    const standing = new Map<string, PublicationEntry>();
-    let lastAt: string | undefined;
-    if (head === undefined) return { head, standing, lastAt };
-    for await (const batch of logBatches(documents, indexId, head)) {
-      for (const entry of batch) standing.set(entry.date, entry);
-      lastAt = batch.at(-1)!.at; // Its shape has one at least.
-      await setImmediate(); // Others have their turn.
-    }
-    return { head, standing, lastAt };
-  }
-
   async function closesOf(run: RunDocument, { through, calendar, signal }: ClosesTerms): Promise<PublishableCloses> {
     const { bytes } = await jobs.query('view-run', { view: 'closes', columns: await maker.columnsOf(run) }, signal);
     const closes = JSON.parse(new TextDecoder().decode(bytes)) as Closes; // Made by this engine.
@@ -124,25 +110,6 @@ export function createPublications(dependencies: PublicationsDependencies): Publ
       without_bar: cut(closes.without_bar),
       partial: partialCloses(closes),
     };
-  }
-
-  /** Chains and signs new entries, after the last entry. */
-  async function withSign(
-    statements: readonly Statement[],
-    { head }: Log,
-    key: SigningKey,
-  ): Promise<PublicationEntry[]> {
-    const entries: PublicationEntry[] = [];
-    const signHash = hashSigner(key);
-    let { seq, hash } = head ?? { seq: 0, hash: NO_HASH };
-    for (const statement of statements) {
-      const stated = { ...statement, seq: seq + 1, previous: hash, key_id: key.key_id };
-      ({ seq } = stated);
-      hash = hashOf(stated);
-      entries.push({ ...stated, hash, signature: await signHash(hash) });
-      if (entries.length % SIGNED_PER_TURN === 0) await setImmediate();
-    }
-    return entries;
   }
 
   /** @returns false if another publication or key was written first */
@@ -178,15 +145,15 @@ export function createPublications(dependencies: PublicationsDependencies): Publ
       const { run_id: id } = asked;
       const run =
         id === undefined
-          ? await currentRun({ documents, states }, indexId)
+          ? await findCurrentRun({ documents, states }, indexId)
           : await requireRun(documents, { subject: indexId, id });
       const calendar = calendars.get(document.calendar);
       const isClosed = (date: string): boolean => hasClosure(calendar, date);
-      // One that was not named is current.
+      // A run that was not named is current.
       const stale = id === undefined ? null : (await stateOf(states, run)).stale;
       const closes = await closesOf(run, { through: asked.through, calendar, signal });
       for (let attempt = 1; attempt <= ATTEMPTS_MAX; attempt++) {
-        const log = await readLog(indexId);
+        const log = await readLog(documents, indexId);
         const { standing, head } = log;
         const found = disagreementsOf(closes, standing);
         const treatment =
@@ -196,10 +163,10 @@ export function createPublications(dependencies: PublicationsDependencies): Publ
         assertAllowed(disagreements, request, { closes, standing });
         const key = await signingKeys.current(by);
         // Entries are never dated before the key was created or before the last entry, regardless of the clock.
-        const at = latestTime(timestamp(), key.valid_from, log.lastAt);
+        const at = findLatestTime(timestamp(), key.valid_from, log.lastAt);
         const terms = { indexId, runId: runIdOf(run) };
         const restated = disagreements.length;
-        const error = newError({ closes, standing, found, treatment, request }, { ...terms, restated, at, by });
+        const error = createError({ closes, standing, found, treatment, request }, { ...terms, restated, at, by });
         const correction = await correctionOf(documents, error);
         const statements = statementsOf(closes, { run, log, disagreements, request, correction, by, at });
         assertWhole(statements, closes.partial, request);
@@ -208,13 +175,19 @@ export function createPublications(dependencies: PublicationsDependencies): Publ
         const answer = { published, restated, run_id: terms.runId, stale, error };
         if (statements.length === 0) {
           if (error !== null) await documents.transaction((tx) => registerError(tx, error), { by: noted });
-          return { ...answer, through: lastDate(log), head: head?.hash ?? NO_HASH };
+          return { ...answer, through: findLastDate(log), head: head?.hash ?? NO_HASH };
         }
         const entries = await withSign(statements, log, key);
-        const requested = requestedCloses(statements, approvals, { ...terms, head, standing, disagreements, closes });
+        const requested = createPublicationRequest(statements, approvals, {
+          ...terms,
+          head,
+          standing,
+          disagreements,
+          closes,
+        });
         const appended = { log, entries, requested, error };
         if (!(await approvals.guarded(noted, ({ admit }) => isAppended(run, appended, { by: noted, admit })))) continue;
-        return { ...answer, through: lastDate(log, entries), head: entries.at(-1)!.hash };
+        return { ...answer, through: findLastDate(log, entries), head: entries.at(-1)!.hash };
       }
       throw new Refusal('OVERLOADED', `Other publications of ${indexId} came first ${ATTEMPTS_MAX} times.`);
     },
@@ -226,7 +199,7 @@ export function createPublications(dependencies: PublicationsDependencies): Publ
       return applyFilter(logBatches(documents, indexId, head), window);
     },
     async errors(indexId, limit) {
-      return registeredErrors(documents, indexId, limit);
+      return listRegisteredErrors(documents, indexId, limit);
     },
     async keys(indexId) {
       await requireLog(indexId);
@@ -240,6 +213,35 @@ export function createPublications(dependencies: PublicationsDependencies): Publ
     if (head !== undefined) return head;
     throw new Refusal('NOTHING_PUBLISHED', `No close of ${indexId} was ever published.`, { index_id: indexId });
   }
+}
+
+/** Returns the end of a log and the entry in force for each date. */
+async function readLog(documents: DocumentStore, indexId: string): Promise<Log> {
+  const head = await logHead(documents, indexId);
+  const standing = new Map<string, PublicationEntry>();
+  let lastAt: string | undefined;
+  if (head === undefined) return { head, standing, lastAt };
+  for await (const batch of logBatches(documents, indexId, head)) {
+    for (const entry of batch) standing.set(entry.date, entry);
+    lastAt = batch.at(-1)!.at; // Its shape has one at least.
+    await setImmediate(); // Others have their turn.
+  }
+  return { head, standing, lastAt };
+}
+
+/** Chains and signs new entries, after the last entry. */
+async function withSign(statements: readonly Statement[], { head }: Log, key: SigningKey): Promise<PublicationEntry[]> {
+  const entries: PublicationEntry[] = [];
+  const signHash = hashSigner(key);
+  let { seq, hash } = head ?? { seq: 0, hash: NO_HASH };
+  for (const statement of statements) {
+    const stated = { ...statement, seq: seq + 1, previous: hash, key_id: key.key_id };
+    ({ seq } = stated);
+    hash = hashOf(stated);
+    entries.push({ ...stated, hash, signature: await signHash(hash) });
+    if (entries.length % SIGNED_PER_TURN === 0) await setImmediate();
+  }
+  return entries;
 }
 
 /** Entries, the log that they are appended to, and the request of their publication. */
@@ -266,7 +268,7 @@ function assertReached(dates: readonly string[], through: string, calendar: Cale
   if (through < first)
     throw new Refusal('NO_DATA_IN_RANGE', `through ${through} is before the first close of the run, ${first}.`, detail);
   const { sessions } = calendar ?? {};
-  const next = sessions?.[lastAtMost(sessions, dayFrom(last)) + 1];
+  const next = sessions?.[findLastAtMost(sessions, dayFrom(last)) + 1];
   // Closed days after the last session have no close that could be missing.
   if (through <= last || (next !== undefined && next > dayFrom(through))) return;
   const message = `through ${through} is after the last close of the run, ${last}: run the index up to it first, or publish through ${last}.`;

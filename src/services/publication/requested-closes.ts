@@ -21,7 +21,7 @@ interface ClosesTerms {
  * Returns the request of a publication. The approval applies to figures after the current end of the log, regardless of
  * the run that gives them.
  */
-export function requestedCloses(
+export function createPublicationRequest(
   statements: readonly Stated[],
   gate: Pick<ApprovalGate, 'ruleOf'>,
   { indexId, runId, head, standing, disagreements, closes }: ClosesTerms,

@@ -35,7 +35,7 @@ interface StatementTerms {
 /** Returns restatements of published closes, then the closes after the last published date. */
 export function statementsOf(closes: PublishableCloses, terms: StatementTerms): Statement[] {
   const { run, log, disagreements, request, correction, by, at } = terms;
-  const last = lastDate(log);
+  const last = findLastDate(log);
   const firstFresh = closes.dates.findIndex((date) => last === null || date > last);
   const reasonOf = (i: number, kind: Statement['kind']): string | null => {
     const partial = closes.partial.get(closes.dates[i]!);
@@ -65,7 +65,7 @@ export function statementsOf(closes: PublishableCloses, terms: StatementTerms): 
 }
 
 /** Returns the latest published date; null if there is none. */
-export function lastDate(
+export function findLastDate(
   { standing }: Pick<Log, 'standing'>,
   entries: readonly PublicationEntry[] = [],
 ): string | null {

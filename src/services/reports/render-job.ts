@@ -17,7 +17,7 @@ import { versionOf } from '#store/history/history.js';
 import type { ArtifactStore, DocumentStore } from '#store/port.js';
 import { findIndex } from '../stored/stored-indices.js';
 import { assertUndamaged } from '../stored/damaged-runs.js';
-import { columnsOf, hashedReference, requireRun, type AskedRun } from '../stored/run-documents.js';
+import { columnsOf, toHashedReference, requireRun, type AskedRun } from '../stored/run-documents.js';
 import type { RunStates } from '../runs/run-states.js';
 
 export interface RenderJobDependencies {
@@ -84,13 +84,13 @@ export function createRenderJob({
     const { overview, plan } = run.artifacts;
     const files = {
       // A run without a stored overview has its plan.
-      overview: overview ? { stored: hashedReference(overview) } : { plan: hashedReference(plan!) },
+      overview: overview ? { stored: toHashedReference(overview) } : { plan: toHashedReference(plan!) },
       columns: columnsOf(run),
     };
     return { indexId: run.run_id, terms: termsOf(run, await definitionOf(run)), ...files, ...state };
   }
 
-  /** Returns the index that a run is of, as it was then; of a strategy's run as it is. */
+  /** Returns the index of a run as it was then; for a strategy's run, as it is now. */
   async function definitionOf({ run_id: id, index_id: indexId, index_version: number }: RunDocument) {
     const version =
       id === indexId && typeof number === 'number'

@@ -1,27 +1,22 @@
 import { randomBytes } from 'node:crypto';
-import type {
-  RenderCollection,
-  RenderRequest,
-  ReportTemplateCollection,
-  SavedReportTemplate,
-} from '#contract/reports.js';
+import type { RenderCollection, RenderRequest } from '#contract/reports.js';
 import type { Authorship } from '#domain/documents/version-document.js';
 import { RenderDocument } from '#domain/documents/render-document.js';
 import { Refusal, refuseWithFindings } from '#domain/refusals/refusal.js';
 import { bindTemplate, takesAsked } from '#domain/reports/bind-template.js';
 import { boundIndices } from '#domain/reports/block-kinds.js';
-import { BUILT_IN_IDS, builtInTemplate, isBuiltIn } from '#domain/reports/built-in.js';
+import { isBuiltIn } from '#domain/reports/built-in.js';
 import type { ReportTemplateDocument } from '#domain/reports/template-document.js';
-import { readTemplate, validateTemplate } from '#domain/reports/validate-template.js';
 import type { JobKind, Jobs } from '#jobs/job-kind.js';
 import type { Origin } from '#jobs/origin.js';
 import type { JobStatus } from '#jobs/status.js';
 import type { ArtifactStore, DocumentStore, DocumentTransaction } from '#store/port.js';
 import { readStored } from '#store/read-stored.js';
-import { assertPrecondition, type Precondition } from '../shared/preconditions.js';
-import { withUnreadable } from '../shared/skipped.js';
+import type { Precondition } from '../shared/preconditions.js';
+import { addUnreadable } from '../shared/skipped.js';
 import type { RenderPayload } from '#domain/jobs/payloads.js';
-import { earlierFiles, requireRun } from '../stored/run-documents.js';
+import { listEarlierFiles, requireRun } from '../stored/run-documents.js';
+import { createReportTemplates, type ReportTemplates } from './report-templates.js';
 
 export interface ReportsDependencies {
   readonly documents: DocumentStore;
@@ -40,11 +35,6 @@ export interface RenderedPdf {
   open(): Promise<ReadableStream<Uint8Array>>;
 }
 
-export interface StoredTemplate {
-  readonly template: ReportTemplateDocument;
-  readonly etag: string | undefined;
-}
-
 export interface RenderQuery {
   readonly index_id?: string | undefined;
   readonly template_id?: string | undefined;
@@ -54,7 +44,7 @@ export interface RenderQuery {
 }
 
 /** Report templates and rendered reports. */
-export interface Reports {
+export interface Reports extends ReportTemplates {
   /**
    * Queues a rendering after every check that needs no drawing.
    * @throws Refusal TEMPLATE_NOT_FOUND, DOCUMENT_UNREADABLE, TEMPLATE_EMPTY, INDEX_REQUIRED, INDEX_NOT_FOUND,
@@ -67,24 +57,6 @@ export interface Reports {
   getRender(renderId: string): Promise<RenderedPdf>;
   /** @throws Refusal RENDER_NOT_FOUND, PRECONDITION_FAILED */
   removeRender(renderId: string, ifMatch: Precondition | undefined, by?: Authorship): Promise<void>;
-  listTemplates(query: {
-    readonly limit?: number | undefined;
-    readonly after?: string | undefined;
-  }): Promise<ReportTemplateCollection>;
-  /**
-   * A built-in has no etag: it changes with the engine only.
-   * @throws Refusal TEMPLATE_NOT_FOUND, DOCUMENT_UNREADABLE
-   */
-  getTemplate(templateId: string): Promise<StoredTemplate>;
-  /** @throws Refusal TEMPLATE_BUILT_IN, ID_MISMATCH, VALIDATION_FAILED, PRECONDITION_FAILED */
-  putTemplate(
-    templateId: string,
-    body: Readonly<Record<string, unknown>>,
-    ifMatch: Precondition | undefined,
-    by?: Authorship,
-  ): Promise<{ readonly saved: SavedReportTemplate; readonly etag: string }>;
-  /** @throws Refusal TEMPLATE_BUILT_IN, TEMPLATE_NOT_FOUND, PRECONDITION_FAILED */
-  removeTemplate(templateId: string, ifMatch: Precondition | undefined, by?: Authorship): Promise<void>;
 }
 
 /** @throws Refusal VALIDATION_FAILED where a run is named of an index that the report does not show */
@@ -103,23 +75,12 @@ interface BoundTemplate {
 }
 
 export function createReports({ documents, artifacts, jobs, kind, now }: ReportsDependencies): Reports {
-  async function requireTemplate(templateId: string): Promise<StoredTemplate> {
-    if (isBuiltIn(templateId)) return { template: builtInTemplate(templateId), etag: undefined };
-    const stored = await documents.get('template', templateId);
-    if (stored === undefined) throw templateNotFound(templateId);
-    const template = readStored(stored, readTemplate);
-    if (template === undefined || 'unreadable' in stored)
-      throw new Refusal(
-        'DOCUMENT_UNREADABLE',
-        `The report template ${templateId} cannot be read; it can still be deleted.`,
-      );
-    return { template, etag: stored.etag };
-  }
+  const templates = createReportTemplates(documents);
 
   /** Returns the template of a request with an index for every block that needs one, and the index used. */
   async function boundTemplate(request: RenderRequest): Promise<BoundTemplate> {
     const { template_id: templateId } = request;
-    const { template } = await requireTemplate(templateId);
+    const { template } = await templates.getTemplate(templateId);
     if (template.blocks.length === 0)
       throw new Refusal('TEMPLATE_EMPTY', `The report template ${templateId} has no blocks.`, {
         template_id: templateId,
@@ -161,7 +122,7 @@ export function createReports({ documents, artifacts, jobs, kind, now }: Reports
         estimatedBytes:
           DRAWING_BYTES +
           runs
-            .flatMap((run) => [run.artifacts.columns, ...earlierFiles(run)])
+            .flatMap((run) => [run.artifacts.columns, ...listEarlierFiles(run)])
             .reduce((sum, { bytes }) => sum + bytes, 0),
         message: 'waiting to be drawn',
         origin,
@@ -184,7 +145,7 @@ export function createReports({ documents, artifacts, jobs, kind, now }: Reports
         .map(({ ref, at }) => ({ ref, madeAt: Date.parse(at) }));
       const damaged = await artifacts.damaged(looked);
       const renders = page.filter(({ render_id: id }) => !damaged.has(files.get(id)!.ref.name));
-      const counts = withUnreadable({ skipped, skipped_causes }, page.length - renders.length);
+      const counts = addUnreadable({ skipped, skipped_causes }, page.length - renders.length);
       return { renders, total: matching.length, ...counts };
     },
 
@@ -220,60 +181,12 @@ export function createReports({ documents, artifacts, jobs, kind, now }: Reports
       await documents.transaction(forget, { by });
     },
 
-    async listTemplates({ limit, after }) {
-      const { documents: all, skipped, skipped_causes } = await documents.list('template', readTemplate);
-      const wanted = after === undefined ? all : all.filter(({ template_id }) => template_id > after);
-      return {
-        templates: wanted.slice(0, limit ?? wanted.length),
-        built_in: [...BUILT_IN_IDS],
-        skipped,
-        skipped_causes: { ...skipped_causes },
-      };
-    },
-
-    getTemplate: requireTemplate,
-
-    async putTemplate(templateId, body, ifMatch, by) {
-      assertEditable(templateId);
-      const { template_id: id } = body;
-      if (typeof id === 'string' && id !== templateId) {
-        const message = `The template_id ${id} in the body is not the id ${templateId} in the path.`;
-        throw new Refusal('ID_MISMATCH', message, {
-          findings: [{ severity: 'error', code: 'ID_MISMATCH', path: 'template_id', message, value: id }],
-        });
-      }
-      const { document, findings } = validateTemplate(body);
-      if (document === undefined) throw refuseWithFindings('report template', findings);
-      const write = async (tx: DocumentTransaction): Promise<string> => {
-        await assertPrecondition(tx, 'template', templateId, ifMatch);
-        return tx.put('template', templateId, document);
-      };
-      const etag = await documents.transaction(write, { by });
-      // Findings are read-only lists in one type and mutable in the other.
-      return { saved: (findings.length === 0 ? document : { ...document, findings }) as SavedReportTemplate, etag };
-    },
-
-    async removeTemplate(templateId, ifMatch, by) {
-      assertEditable(templateId);
-      const forget = async (tx: DocumentTransaction): Promise<void> => {
-        if ((await tx.get('template', templateId)) === undefined) throw templateNotFound(templateId);
-        await assertPrecondition(tx, 'template', templateId, ifMatch);
-        await tx.delete('template', templateId);
-      };
-      await documents.transaction(forget, { by });
-    },
+    ...templates,
   };
 }
 
 /** Memory of a rendering in addition to the runs that it reads: fonts, pages, the library. */
 const DRAWING_BYTES = 128 << 20;
-
-function assertEditable(templateId: string): void {
-  if (isBuiltIn(templateId))
-    throw new Refusal('TEMPLATE_BUILT_IN', `The template ${templateId} is built in: it can be rendered, not changed.`, {
-      template_id: templateId,
-    });
-}
 
 function readRender(body: unknown): RenderDocument | undefined {
   const parsed = RenderDocument.safeParse(body);
@@ -282,12 +195,6 @@ function readRender(body: unknown): RenderDocument | undefined {
 
 function toResult({ artifact: _artifact, ...result }: RenderDocument): RenderCollection['renders'][number] {
   return result;
-}
-
-function templateNotFound(templateId: string): Refusal {
-  return new Refusal('TEMPLATE_NOT_FOUND', `No report template is stored under the id ${templateId}.`, {
-    template_id: templateId,
-  });
 }
 
 function renderNotFound(renderId: string): Refusal {

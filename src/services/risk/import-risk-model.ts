@@ -141,10 +141,10 @@ function resultOf({ model_id, asset_ids, imported, findings, factor_model: told,
     model_id,
     assets: asset_ids.length,
     factors: told?.factors.map(({ factor }) => factor) ?? [],
-    imported: imported!, // Of an import.
+    imported: imported!, // Members of an import.
     content_hash,
     findings: [...findings!],
-  } as RiskModelImportResult; // Findings are those of the domain, which the wire shows as they are.
+  } as RiskModelImportResult; // Findings of the domain are returned unchanged.
 }
 
 /** Securities that a finding lists. */

@@ -1,5 +1,5 @@
 import type { RiskModelCollection, RiskModelView } from '#contract/risk-models.js';
-import { unreadFindings } from '#domain/documents/idle-settings.js';
+import { reportUnreadFields } from '#domain/documents/idle-settings.js';
 import { canonicalJson } from '#domain/json/canonical-json.js';
 import { orderFindings, type Finding } from '#domain/refusals/findings.js';
 import { LIMITS } from '#domain/refusals/limits.js';
@@ -20,7 +20,7 @@ export interface ServedModel {
 }
 
 /** Models of a document by date, ascending: one of an estimate. */
-export function servedModels({
+export function listServedModels({
   asset_ids: assetIds,
   observed_end: date,
   imported,
@@ -34,9 +34,9 @@ export function servedModels({
 }
 
 /** Returns the model in force on a date, the newest by default. @throws Refusal NO_DATA_AT_DATE, VALIDATION_FAILED */
-export function servedOn(document: RiskModelDocument, date?: string): ServedModel {
+export function findServedModel(document: RiskModelDocument, date?: string): ServedModel {
   const { model_id: modelId, imported } = document;
-  const models = servedModels(document);
+  const models = listServedModels(document);
   const newest = models.at(-1)!; // A model has a date.
   if (date === undefined) return newest;
   if (imported === undefined) {
@@ -87,7 +87,7 @@ type Streamed = 'asset_ids' | 'correlation' | 'covariance' | 'volatilities';
 type Served<T> = Omit<T, 'findings'> & { readonly findings: readonly Finding[] };
 
 /** Returns the other members of the view. */
-export function smallFields(
+export function selectSmallFields(
   {
     model_id,
     diagnostics,
@@ -103,7 +103,7 @@ export function smallFields(
   }: RiskModelDocument,
   { date }: ServedModel,
 ): Served<Omit<RiskModelView, Streamed>> {
-  const unread = request === undefined ? [] : unreadFindings(request);
+  const unread = request === undefined ? [] : reportUnreadFields(request);
   return {
     model_id,
     diagnostics,
@@ -141,7 +141,7 @@ export async function* piecesOf(
   }
   yield encoder.encode(',"volatilities":');
   yield await write({ part: 'volatilities', assetIds });
-  const { model_id: _, ...rest } = smallFields(document, served);
+  const { model_id: _, ...rest } = selectSmallFields(document, served);
   yield encoder.encode(`,${canonicalJson(rest).slice(1)}`);
   return undefined;
 }

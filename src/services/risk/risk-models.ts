@@ -1,6 +1,7 @@
 import type { RiskModelCollection } from '#contract/risk-models.js';
 import { assertOrder, assertHeld } from '#domain/schema/assert-order.js';
 import { referencesOf } from '#domain/checks/validate-reference.js';
+import { assertFewSecurities } from '#domain/risk/model-parts.js';
 import { RiskModelRequest, type RiskModelDocument } from '#domain/risk/risk-model-document.js';
 import type { RiskValidationRequest } from '#domain/risk/validation/risk-validation-request.js';
 import { canonicalJson } from '#domain/json/canonical-json.js';
@@ -22,15 +23,16 @@ import { versionOf, type DataVersions } from '../datasets/data-versions.js';
 import { requireRun } from '../stored/run-documents.js';
 import type { StoreMarkets } from '../datasets/store-markets.js';
 import type { RunStates } from '../runs/run-states.js';
-import { recordedClosures } from '../stored/recorded-closures.js';
+import { readRecordedClosures } from '../stored/recorded-closures.js';
 import { findIndex } from '../stored/stored-indices.js';
-import { withUnreadable } from '../shared/skipped.js';
+import { addUnreadable } from '../shared/skipped.js';
+import { memoryOfEstimate, memoryOfMatrix } from './model-memory.js';
 import {
   exportTerms,
   piecesOf,
-  servedModels,
-  servedOn,
-  smallFields,
+  listServedModels,
+  findServedModel,
+  selectSmallFields,
   streamOf,
   summaryOf,
   type ServedModel,
@@ -46,6 +48,8 @@ export interface RiskModelsDependencies {
   readonly dataVersions: Pick<DataVersions, 'at'>;
   readonly stores: Pick<StoreMarkets, 'within'>;
   readonly states: Pick<RunStates, 'requireMarket' | 'storeOf'>;
+  /** Threads of the pool. */
+  readonly workers: number;
 }
 
 /** A stored model as a response. */
@@ -102,6 +106,7 @@ export function createRiskModels({
   dataVersions,
   stores,
   states,
+  workers,
 }: RiskModelsDependencies): RiskModels {
   const load = (modelId: string) => requireModel(documents, modelId);
 
@@ -125,7 +130,7 @@ export function createRiskModels({
     const { factors, factor_model: told } = document;
     const encoder = new TextEncoder();
     yield encoder.encode(`${canonicalJson(exportTerms(document)).slice(0, -1)},"models":[`);
-    for (const [k, served] of servedModels(document).entries()) {
+    for (const [k, served] of listServedModels(document).entries()) {
       const own =
         factors === undefined || told === undefined
           ? null
@@ -160,6 +165,7 @@ export function createRiskModels({
     const runId = indexOf(request);
     if (runId === null) {
       const identifiers = [...new Set(request.identifiers)].toSorted(compareText);
+      assertFewSecurities(identifiers.length, 'identifiers');
       assertKnown(market, request.identifiers);
       return { model_id: modelId, request, identifiers, run: null };
     }
@@ -169,7 +175,7 @@ export function createRiskModels({
   async function termsOf(runId: string) {
     const document = await indexOfRun(runId);
     const { calendar, currency } = document;
-    const closures = await recordedClosures(documents);
+    const closures = await readRecordedClosures(documents);
     return { calendar, ...(closures && { closures }), currency, treatment: await treatmentOf(document) };
   }
 
@@ -206,11 +212,11 @@ export function createRiskModels({
       const readable: RiskModelDocument[] = [];
       for (const model of page) if (await hasNumbers(artifacts, model)) readable.push(model);
       const lost = page.length - readable.length;
-      return { risk_models: readable.map(summaryOf), ...withUnreadable({ skipped, skipped_causes }, lost) };
+      return { risk_models: readable.map(summaryOf), ...addUnreadable({ skipped, skipped_causes }, lost) };
     },
     async get(modelId, date) {
       const { document, etag } = await load(modelId);
-      const served = servedOn(document, date);
+      const served = findServedModel(document, date);
       await assertNumbers(artifacts, document); // Before the first byte is out.
       return {
         etag,
@@ -218,7 +224,11 @@ export function createRiskModels({
         arrow: async (signal) =>
           jobs.query(
             'risk-model-arrow',
-            { ...(await matrixOf(document, served)), assetIds: served.assetIds, body: smallFields(document, served) },
+            {
+              ...(await matrixOf(document, served)),
+              assetIds: served.assetIds,
+              body: selectSmallFields(document, served),
+            },
             signal,
           ),
       };
@@ -253,7 +263,7 @@ export function createRiskModels({
             ...versionOf(settings, known),
           },
           request,
-          estimatedBytes: estimatedBytes(known.served.market, document.asset_ids.length),
+          estimatedBytes: memoryOfMatrix(known.served.market, document.asset_ids.length),
           origin,
         });
       });
@@ -269,7 +279,7 @@ export function createRiskModels({
       const document = readModel(value);
       if (document === undefined) throw new Refusal('DOCUMENT_UNREADABLE', 'The result of the job cannot be read.');
       await assertNumbers(artifacts, document);
-      return json(document, servedOn(document));
+      return json(document, findServedModel(document));
     },
   };
 
@@ -298,7 +308,7 @@ export function createRiskModels({
       kind,
       payload: { ...payload, ...versionOf(request, known) },
       request: asked,
-      estimatedBytes: estimatedBytes(market, payload.identifiers?.length ?? market.identifiers.length),
+      estimatedBytes: memoryOfEstimate(payload, market, workers),
       origin,
     });
   }
@@ -334,9 +344,4 @@ function assertKnown(market: MarketData, identifiers: readonly string[]): void {
     ];
   });
   if (findings.length > 0) throw refuseWithFindings('request', findings);
-}
-
-/** Panel and its reading, matrix, its packed copy and the workspace of its eigenvalues. */
-function estimatedBytes({ dates }: MarketData, names: number): number {
-  return 64 * 2 ** 20 + 8 * (4 * dates.length * names + 1.75 * names * names);
 }

@@ -22,7 +22,7 @@ export function actionEffects(
     const question = { terms, name: indexId, query, format: 'json', body: () => undefined } as const;
     try {
       const { bytes } = await views.show(question, signal);
-      const { actions } = JSON.parse(new TextDecoder().decode(bytes)) as ActionsView; // Made by this engine.
+      const { actions } = JSON.parse(new TextDecoder().decode(bytes)) as ActionsView; // This engine wrote it.
       return actions
         .filter((action) => action.identifier === identifier)
         .map((action): DeskActionEffect => ({

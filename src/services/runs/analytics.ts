@@ -10,7 +10,7 @@ import type { Markets } from '#market/serving/markets.js';
 import type { RunDocument } from '#domain/documents/run-document.js';
 import type { ArtifactRef, ArtifactStore, DocumentStore, DocumentTransaction } from '#store/port.js';
 import type { BacktestPayload } from '#domain/jobs/payloads.js';
-import { createBacktestPlans, estimatedBytes } from './backtest-plans.js';
+import { createBacktestPlans, estimateBacktestBytes } from './backtest-plans.js';
 import type { Precondition } from '../shared/preconditions.js';
 import { forgetRuns } from '../stored/kept-runs.js';
 import { createRunList, type RunList } from './run-list.js';
@@ -20,10 +20,10 @@ import type { CheckedBytes, RunRecordReader, StoredBytes } from '../stored/store
 import { assertRecordNamed, recordEtag, type RunTexts } from './run-texts.js';
 import { stateOf, type RunStates } from './run-states.js';
 import { backtestPayload, type RunnableRuns } from './runnable-runs.js';
-import { withHeadStored } from '../stored/stamped-json.js';
+import { prependHeadToStored } from '../stored/stamped-json.js';
 import type { AskedBacktest } from './versioned-plan.js';
 import type { ViewMaker } from './view-maker.js';
-import { assertComparable, comparedRun, contentFindings } from './compared-runs.js';
+import { assertComparable, findComparedRun, contentFindings } from './compared-runs.js';
 import { comparedOf } from './need.js';
 
 export interface AnalyticsDependencies {
@@ -104,7 +104,7 @@ export function createAnalytics(dependencies: AnalyticsDependencies): Analytics 
         kind,
         payload: backtestPayload(asking, runnable, engineVersion),
         request: { ...runnable.plan.request, ...knownOn },
-        estimatedBytes: estimatedBytes(runnable.market),
+        estimatedBytes: estimateBacktestBytes(runnable.market),
         message: 'waiting for a worker',
         origin,
       });
@@ -121,7 +121,7 @@ export function createAnalytics(dependencies: AnalyticsDependencies): Analytics 
       const head = await headOf(run);
       return {
         etag: head.etagOf(recordEtag(run)),
-        read: async () => withHeadStored(head, await texts.read(run, 'record')),
+        read: async () => prependHeadToStored(head, await texts.read(run, 'record')),
       };
     },
     async overview(name, signal) {
@@ -145,7 +145,7 @@ export function createAnalytics(dependencies: AnalyticsDependencies): Analytics 
     async compare(names, { benchmark = null, start = null, end = null, format }, signal) {
       assertOrder({ start, end });
       assertComparable(names, benchmark);
-      const runs = await Promise.all(names.map((name) => requireRun(documents, comparedRun(name))));
+      const runs = await Promise.all(names.map((name) => requireRun(documents, findComparedRun(name))));
       const of = await Promise.all(
         runs.map(async (run) => ({ run_id: runIdOf(run), ...(await stateOf(states, run)) })),
       );
@@ -161,7 +161,7 @@ export function createAnalytics(dependencies: AnalyticsDependencies): Analytics 
         signal,
       );
     },
-    estimatedBytes: () => estimatedBytes(markets.require().market),
+    estimatedBytes: () => estimateBacktestBytes(markets.require().market),
     async levelsOf(runId) {
       return jobs.query('run-levels', { columns: await columnsOf(await requireRun(documents, runId)) });
     },

@@ -59,7 +59,7 @@ export function createBacktestBatches(
   };
 }
 
-/** A job of a backtest is one of its kind; the engine knows it as a job of any. */
+/** A job of a backtest is typed by its kind; the engine accepts jobs of any kind. */
 const enqueue = (indexId: string, job: JobStatus): Entry => ({
   index_id: indexId,
   outcome: 'queued',

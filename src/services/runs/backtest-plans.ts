@@ -4,9 +4,9 @@ import { assertForeign, resolvedRequest } from '#domain/backtest/resolved-reques
 import type { BacktestPlan, StrategyTerms } from '#domain/documents/backtest-plan.js';
 import { benchmarkNamed, type BenchmarkRef } from '#domain/documents/benchmark-ref.js';
 import type { IndexDocument } from '#domain/documents/index-document.js';
-import { storeOfDocuments, withoutStores } from '#domain/documents/store-of-documents.js';
+import { storeOfDocuments, removeStores } from '#domain/documents/store-of-documents.js';
 import type { StrategyDocument } from '#domain/documents/strategy-document.js';
-import { heldBytes } from '#base/memory/kept-memory.js';
+import { countHeldBytes } from '#base/memory/kept-memory.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { Refusal, refuseWithFindings } from '#domain/refusals/refusal.js';
 import type { ComparedWith } from '#jobs/tasks/views.js';
@@ -14,7 +14,7 @@ import type { DocumentStore } from '#store/port.js';
 import { reachedBy } from '../indices/index-questions.js';
 import { findIndex, requireIndex } from '../stored/stored-indices.js';
 import { findConstraintSet, requireStrategy } from '../stored/stored-strategies.js';
-import { plannedModels } from '../stored/used-models.js';
+import { planModels } from '../stored/used-models.js';
 
 /** A plan with the store that its documents or its request name; null for the active one. */
 export interface PlannedRun {
@@ -63,8 +63,8 @@ export function createBacktestPlans(documents: Pick<DocumentStore, 'get'>): Back
       runId,
       name: (strategy ?? document).name,
       indexId: document.id,
-      documents: withoutStores(reached),
-      ...(await plannedModels(documents, reached)),
+      documents: removeStores(reached),
+      ...(await planModels(documents, reached)),
       request,
       ...(strategy === undefined ? {} : { strategy: await termsOf(strategy) }),
     };
@@ -142,6 +142,6 @@ export function createBacktestPlans(documents: Pick<DocumentStore, 'get'>): Back
 const PANELS_PER_RUN = 10;
 
 /** Largest memory a backtest on a market needs. */
-export function estimatedBytes({ dates, identifiers }: MarketData): number {
-  return 64 * 2 ** 20 + PANELS_PER_RUN * heldBytes(8 * dates.length * identifiers.length);
+export function estimateBacktestBytes({ dates, identifiers }: MarketData): number {
+  return 64 * 2 ** 20 + PANELS_PER_RUN * countHeldBytes(8 * dates.length * identifiers.length);
 }

@@ -12,7 +12,7 @@ export function assertComparable(runIds: readonly string[], benchmark: string | 
 }
 
 /** Returns the run that an id names: the newest, or one by ID@RUN. */
-export function comparedRun(name: string): AskedRun {
+export function findComparedRun(name: string): AskedRun {
   const [subject = '', id] = name.split('@');
   return { subject, id };
 }

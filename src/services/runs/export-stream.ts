@@ -16,7 +16,7 @@ const BYTES_COLLECTED_MAX = 4 * 2 ** 20;
 /** Memory that parts are written to: 2 MiB of zeros a request is what a small table costs most. */
 export interface Rooms {
   take(): SharedArrayBuffer;
-  /** Keeps rooms that no thread writes to any more. */
+  /** Returns buffers that no thread writes to any more. */
   give(rooms: Iterable<SharedArrayBuffer>): void;
 }
 
@@ -91,7 +91,7 @@ export function streamOf(first: MadePart, { part, rooms, whole, close }: PartSou
     autoAllocateChunkSize: CHUNK_BYTES,
     async pull(controller) {
       try {
-        const request = controller.byobRequest!; // Memory is allocated for those who bring none.
+        const request = controller.byobRequest!; // Memory is allocated for readers without a buffer.
         if (await advance()) {
           const { buffer, byteOffset, byteLength } = request.view!;
           request.respond(fill(new Uint8Array(buffer, byteOffset, byteLength)));

@@ -20,13 +20,13 @@ import type { DataVersions } from '../datasets/data-versions.js';
 import type { StoreMarkets } from '../datasets/store-markets.js';
 import { requireRunOn } from './runs-as-known.js';
 import { assertUndamaged } from '../stored/damaged-runs.js';
-import { earlierFiles, requireRun, type RunName } from '../stored/run-documents.js';
-import { knownFilesBefore } from '../datasets/known-files.js';
+import { listEarlierFiles, requireRun, type RunName } from '../stored/run-documents.js';
+import { listKnownFilesBefore } from '../datasets/known-files.js';
 import { runDefinition } from '../stored/run-definition.js';
 import { runIdOf } from '#store/run-id.js';
 import { stateOf, type RunStates } from './run-states.js';
 import { bytesOf as bytesOfPart, createRooms, streamOf, type MadePart } from './export-stream.js';
-import { stateHead, streamWithHead, withHead, type StateHead } from '../stored/stamped-json.js';
+import { stateHead, streamWithHead, prependHead, type StateHead } from '../stored/stamped-json.js';
 import type { ViewCache } from './view-cache.js';
 
 export interface ExportRequest {
@@ -124,7 +124,10 @@ export function createExports({
     return known ?? (await states.findMarket(run)) ?? null;
   }
 
-  /** An export without the state of its run. What its bytes depend on names it, so that they may be held. */
+  /**
+   * Returns an export without the state of its run. Its key contains everything on which its bytes depend, so that they
+   * can be cached.
+   */
   async function bodyOf(name: RunName, { asked, etag }: NamedExport, signal: AbortSignal): Promise<ExportBody> {
     const question = { export: etag };
     const held = views.find(question);
@@ -199,7 +202,7 @@ export function createExports({
   };
 }
 
-/** Opens the files of a run, or of the one that took its place meanwhile. */
+/** Opens the files of a run, or of the run that replaced it meanwhile. */
 async function openRun(
   { documents, artifacts }: Pick<ExportsDependencies, 'documents' | 'artifacts'>,
   name: RunName,
@@ -232,7 +235,7 @@ interface NamedExport {
 function bodyWithHead(head: StateHead, body: ExportBody): ExportBody {
   return body.bytes === undefined
     ? { stream: streamWithHead(head, body.stream) }
-    : { bytes: withHead(head, body.bytes) };
+    : { bytes: prependHead(head, body.bytes) };
 }
 
 /** @throws Refusal VALIDATION_FAILED for a table without groups, and for a column that the market does not have */
@@ -264,14 +267,14 @@ async function definitionOf(
   if (exportTable(table).readsDefinition !== true) return undefined;
   const { definition, request } = await runDefinition(artifacts, run);
   if (request.as_known === undefined) return definition;
-  return { ...definition, known: await knownFilesBefore({ artifacts, dataVersions }, run.store_version ?? null) };
+  return { ...definition, known: await listKnownFilesBefore({ artifacts, dataVersions }, run.store_version ?? null) };
 }
 
 /** Returns an etag over everything on which the bytes depend. */
 function etagOf(run: RunDocument, { market, ...asked }: Asked): string {
   const { columns, plan } = run.artifacts;
   const decidedBy = exportTable(asked.table).readsDefinition === true && plan !== undefined ? [plan] : [];
-  const files = [columns, ...earlierFiles(run), ...decidedBy].map(({ sha256 }) => sha256);
+  const files = [columns, ...listEarlierFiles(run), ...decidedBy].map(({ sha256 }) => sha256);
   return createHash('sha256')
     .update(JSON.stringify([EXPORT_VERSION, files, asked, market && marketKey(market)]))
     .digest('hex');
@@ -311,7 +314,7 @@ async function openFiles(run: RunDocument, artifacts: Pick<ArtifactStore, 'file'
     const path = await artifacts.file(run.artifacts.columns);
     const columns = await descriptorOf(path);
     const earlier: Record<string, number> = {};
-    for (const ref of earlierFiles(run))
+    for (const ref of listEarlierFiles(run))
       earlier[nameInHeader(run.artifacts.columns.name, ref.name)] = await descriptorOf(await artifacts.file(ref));
     return { path, descriptors: { columns, earlier }, close };
   } catch (failure) {

@@ -3,7 +3,7 @@ import type { LimitRuleName } from '#domain/compliance/rules.js';
 import type { ConstraintRow } from '#domain/constraints/constraint-row.js';
 import { validateConstraints } from '#domain/constraints/validate.js';
 import { readRows } from '#domain/documents/constraint-set.js';
-import { statedRows } from '#domain/documents/row-settings.js';
+import { stateRowDefaults } from '#domain/documents/row-settings.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { OWN_GROUPS } from '#domain/market/market-groups.js';
 import { constraintFieldFindings } from '#domain/optimisation/field-uses.js';
@@ -41,10 +41,10 @@ function issuersBy(
 }
 
 /** @throws Refusal VALIDATION_FAILED; STORE_MISMATCH, NO_DATA_SOURCE where a row reads a datapoint */
-export async function watchedRows({ states }: NeedRooms, { run, body }: Asked): Promise<NeededLimits> {
+export async function resolveWatchedRows({ states }: NeedRooms, { run, body }: Asked): Promise<NeededLimits> {
   const { rows: sent } = body() as LimitsRequest;
   const { rows: read, findings } = readRows(sent, 'rows');
-  const rows: readonly ConstraintRow[] = statedRows(read as typeof sent, 'today'); // Of the same shape, but for their expressions.
+  const rows: readonly ConstraintRow[] = stateRowDefaults(read as typeof sent, 'today'); // Of the same shape, but for their expressions.
   assertNoErrors('body', [...findings, ...validateConstraints(rows, { path: 'rows', areWatched: true })]);
   const served = rows.some(({ params }) => 'field' in params) ? await states.requireMarket(run) : null;
   if (served !== null)

@@ -24,7 +24,7 @@ export function backtestResults(
 ): ResultSource {
   return {
     async written(reference) {
-      const { run_id: subject, which_run: id } = reference as ResultReference; // As the job of the backtest wrote it.
+      const { run_id: subject, which_run: id } = reference as ResultReference; // The job of the backtest wrote it.
       try {
         return await texts.read(await requireRun(documents, { subject, id }), 'result');
       } catch (thrown) {
@@ -33,7 +33,7 @@ export function backtestResults(
         throw thrown;
       }
     },
-    stored: (artifact) => texts.stored(artifact as StoredResultFile), // With its inset, where it has one.
+    stored: (artifact) => texts.stored(artifact as StoredResultFile), // With its inset, if it has one.
   };
 }
 

@@ -9,7 +9,7 @@ import {
 } from '#domain/documents/index-document.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { Refusal } from '#domain/refusals/refusal.js';
-import { firstAtLeast } from '#domain/numbers/search.js';
+import { findFirstAtLeast } from '#domain/numbers/search.js';
 import type { KnownReferences } from '#jobs/tasks/references.js';
 
 export interface DecidedSpan {
@@ -57,7 +57,7 @@ function firstSession(document: IndexDocument, market: MarketData, calendars: Ca
   const calendar = calendars.get(document.calendar);
   const closes = market.fields.get('CLOSE');
   if (calendar === undefined || closes === undefined) return undefined;
-  let row = firstAtLeast(dates, dayFrom(document.base_date));
+  let row = findFirstAtLeast(dates, dayFrom(document.base_date));
   while (row < dates.length && !calendar.isSession(dates[row]!)) row++;
   const day = dates[row];
   if (day === undefined) return undefined;

@@ -12,13 +12,13 @@ import type { PortableTaskName } from '#jobs/tasks.js';
 import type { Markets } from '#market/serving/markets.js';
 import type { ArtifactRef, ArtifactStore, DocumentStore } from '#store/port.js';
 import { readStored } from '#store/read-stored.js';
-import { columnsOf, earlierFiles, hashedReference, readRun } from '../stored/run-documents.js';
+import { columnsOf, listEarlierFiles, toHashedReference, readRun } from '../stored/run-documents.js';
 import { createRunFiles, type Continuable } from './run-files.js';
-import { modelReferences, plannedFiles } from '../stored/used-models.js';
+import { modelReferences, findPlannedFiles } from '../stored/used-models.js';
 import type { DataVersions } from '../datasets/data-versions.js';
 import type { StoreMarkets } from '../datasets/store-markets.js';
 import { planWithDefaults } from '#domain/checks/plan-defaults.js';
-import { storedPlan } from '../stored/stored-plans.js';
+import { readStoredPlan } from '../stored/stored-plans.js';
 
 export interface RunMakerDependencies {
   readonly documents: DocumentStore;
@@ -86,13 +86,13 @@ export function createRunMaker({
     if (run === undefined || !columns || !checkpoint) return 'no_checkpoint';
     const reason = await planReasonOf(run, payload, market);
     if (reason !== null) return reason;
-    const files = [...earlierFiles(run), columns];
+    const files = [...listEarlierFiles(run), columns];
     return {
       columns: files,
       run: {
         columns: columnsOf(run),
-        checkpoint: hashedReference(checkpoint),
-        checked: files.map(hashedReference), // An extended run has no damage of the stored one.
+        checkpoint: toHashedReference(checkpoint),
+        checked: files.map(toHashedReference), // An extended run has no damage of the stored one.
         fileNames: files.map(() => artifacts.newName()),
       },
     };
@@ -121,7 +121,7 @@ export function createRunMaker({
   /** Returns the plan of a stored run, undefined if it cannot be read. */
   async function readPlan(run: RunDocument): Promise<BacktestPlan | undefined> {
     try {
-      return planWithDefaults(await storedPlan(artifacts, run));
+      return planWithDefaults(await readStoredPlan(artifacts, run));
     } catch (refusal) {
       if (refusal instanceof Refusal) return undefined;
       throw refusal;
@@ -137,7 +137,7 @@ export function createRunMaker({
     const { plan, asked, engine_version: engineVersion } = payload;
     const known = await dataVersions.at(payload.data_version);
     const { identity } = known.served;
-    const matrices = await plannedFiles(documents, artifacts, plan.models);
+    const matrices = await findPlannedFiles(documents, artifacts, plan.models);
     const task = {
       market: identity,
       plan,

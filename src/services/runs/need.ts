@@ -1,4 +1,4 @@
-import { storeOfDocuments, withoutStores } from '#domain/documents/store-of-documents.js';
+import { storeOfDocuments, removeStores } from '#domain/documents/store-of-documents.js';
 import type { RunDocument } from '#domain/documents/run-document.js';
 import type { Jobs } from '#jobs/job-kind.js';
 import type { ComparedWith } from '#jobs/tasks/views.js';
@@ -54,10 +54,10 @@ export async function comparedOf(
   });
   // Both are computed on the market of the run.
   storeOfDocuments(compared.documents, run.store_id);
-  return withModels({ documents, artifacts }, { ...compared, documents: withoutStores(compared.documents) });
+  return addModels({ documents, artifacts }, { ...compared, documents: removeStores(compared.documents) });
 }
 
-export async function withModels(
+export async function addModels(
   { documents, artifacts }: Pick<NeedRooms, 'documents' | 'artifacts'>,
   compared: ComparedWith,
 ): Promise<ComparedWith> {

@@ -1,6 +1,6 @@
 import type { MarketData } from '#domain/market/market-data.js';
 import { refuseWithFindings } from '#domain/refusals/refusal.js';
-import { unknownField } from '#domain/refusals/unknown-field.js';
+import { describeUnknownField } from '#domain/refusals/unknown-field.js';
 
 /** @throws Refusal VALIDATION_FAILED for a column that the reference data do not have */
 export function assertReferenceColumn(market: MarketData, column: string): void {
@@ -8,6 +8,6 @@ export function assertReferenceColumn(market: MarketData, column: string): void 
   if (accepted.includes(column)) return;
   const sentence = `The served store has no reference column ${column}; it has ${accepted.join(', ') || 'none'}.`;
   throw refuseWithFindings('query', [
-    { severity: 'error', path: 'by', ...unknownField(sentence, { name: column, accepted }) },
+    { severity: 'error', path: 'by', ...describeUnknownField(sentence, { name: column, accepted }) },
   ]);
 }

@@ -1,5 +1,5 @@
 import type { RunsDifference } from '#contract/analytics/run-differences.js';
-import { onCommonGrid } from '#domain/backtest/common-grid.js';
+import { roundToCommonGrid } from '#domain/backtest/common-grid.js';
 import { hasOtherBits } from '#domain/backtest/engine-bits.js';
 import type { BacktestPlan } from '#domain/documents/backtest-plan.js';
 import type { DocumentChange } from '#domain/documents/document-changes.js';
@@ -73,11 +73,11 @@ export async function effectsOf(
   const path = [first, start, afterDefinition, afterRequest, afterData, end, last];
   const unknown = path.find((each) => typeof each === 'object');
   if (unknown !== undefined) {
-    const [low, high] = onCommonGrid([first, last]);
+    const [low, high] = roundToCommonGrid([first, last]);
     return { effects: null, effects_reason: unknown.reason, total_return: high! - low! };
   }
   const known = path.filter((each) => typeof each === 'number');
-  const [a, b, c, d, e, f, g] = onCommonGrid(known) as [number, number, number, number, number, number, number];
+  const [a, b, c, d, e, f, g] = roundToCommonGrid(known) as [number, number, number, number, number, number, number];
   return {
     effects: [
       { cause: 'definition', total_return: c - b },

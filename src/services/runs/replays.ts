@@ -12,7 +12,7 @@ import type { RunDocument } from '#domain/documents/run-document.js';
 import type { StoreMarkets } from '../datasets/store-markets.js';
 import type { RunStates } from './run-states.js';
 import { planWithDefaults } from '#domain/checks/plan-defaults.js';
-import { storedPlan } from '../stored/stored-plans.js';
+import { readStoredPlan } from '../stored/stored-plans.js';
 
 export interface ReplayJobDependencies {
   readonly documents: DocumentStore;
@@ -42,7 +42,7 @@ export function createReplayJob({
     const { identity } = markets.require();
     await assertNotDeleted(documents, runId, 'replay');
     const run = await requireRun(documents, { subject: runId, id });
-    const plan = planWithDefaults(await storedPlan(artifacts, run));
+    const plan = planWithDefaults(await readStoredPlan(artifacts, run));
     const { models = {} } = run.artifacts;
     const isAsKnown = plan.request.as_known !== undefined;
     const known = isAsKnown ? { known: await dataVersions.before((await dataVersions.at(undefined)).version) } : {};

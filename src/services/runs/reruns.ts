@@ -9,8 +9,8 @@ import type { JobSystem } from '#jobs/job-system.js';
 import type { Origin } from '#jobs/origin.js';
 import type { JobStatus } from '#jobs/status.js';
 import type { ArtifactStore, DocumentStore } from '#store/port.js';
-import { assertOwnName, currentReach, ownName } from '../operations/access.js';
-import { reachableJobs } from '../operations/reachable-jobs.js';
+import { assertOwnName, currentReach, prefixName } from '../operations/access.js';
+import { limitJobs } from '../operations/reachable-jobs.js';
 import { readRows } from './result-rows.js';
 
 export interface RerunsDependencies {
@@ -60,7 +60,7 @@ export function createReruns(dependencies: RerunsDependencies): Reruns {
   }
 
   return {
-    rows: (ident, block) => readRows({ kind: 'rerun', ident, block }, reachableJobs(jobs), artifacts),
+    rows: (ident, block) => readRows({ kind: 'rerun', ident, block }, limitJobs(jobs), artifacts),
     async start(request, origin) {
       const ids = await idsOf(request.ids);
       if (request.rerun_id !== null) assertOwnName(request.rerun_id);
@@ -68,7 +68,7 @@ export function createReruns(dependencies: RerunsDependencies): Reruns {
       return jobs.submit({
         kind,
         payload: {
-          rerun_id: request.rerun_id ?? ownName(newRerunId(now())),
+          rerun_id: request.rerun_id ?? prefixName(newRerunId(now())),
           ids,
           reach: reach === undefined ? null : { prefixes: [...reach.prefixes], shared: [...reach.shared] },
           engine_version: engineVersion,

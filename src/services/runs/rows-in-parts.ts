@@ -1,4 +1,4 @@
-import { evenParts, partPlaces } from '#domain/numbers/even-parts.js';
+import { divideEvenly, partPlaces } from '#domain/numbers/even-parts.js';
 import type { Attempt } from '#jobs/job-kind.js';
 import type { PartOutput, WrittenParts } from '#jobs/offered-parts.js';
 import type { RowsInBlocks } from '#jobs/rows-in-blocks.js';
@@ -53,7 +53,7 @@ const SUMMING = 0.02;
 export function createRowsInParts({ artifacts, markets, workers }: RowsInPartsDependencies): RowsInParts {
   const outputOf: RowsInParts['outputOf'] = async (order, parts, { attempt, share }) => {
     await markets.settled();
-    const { positions } = evenParts(order.count);
+    const { positions } = divideEvenly(order.count);
     const count = parts.reduce((sum, part) => sum + positions(part).length, 0);
     const own = asOneOf(attempt, share / count);
     const output = [];
@@ -66,7 +66,7 @@ export function createRowsInParts({ artifacts, markets, workers }: RowsInPartsDe
     return { artifact, files: output.flat().flatMap((entry) => order.filesOf(entry)) };
   };
 
-  /** Entries of each part once; the files of all others are dropped. */
+  /** Returns the entries of each part once; the files of all others are dropped. */
   async function entriesOf<E extends RowEntry>(
     { filesOf }: RowsOrder<E>,
     written: readonly WrittenParts[],
@@ -86,7 +86,7 @@ export function createRowsInParts({ artifacts, markets, workers }: RowsInPartsDe
     outputOf,
     async run(order, summary, attempt) {
       const written = await attempt.inParts({
-        count: evenParts(order.count).count,
+        count: divideEvenly(order.count).count,
         atOnce: 2 * workers,
         share: 1 - SUMMING,
         here: (part, share) => outputOf(order, [part], { attempt, share }),

@@ -15,7 +15,7 @@ import type { Markets } from '#market/serving/markets.js';
 import type { ArtifactStore, DocumentStore } from '#store/port.js';
 import { runIdOf } from '#store/run-id.js';
 import type { DataVersions } from '../datasets/data-versions.js';
-import { knownFilesBefore } from '../datasets/known-files.js';
+import { listKnownFilesBefore } from '../datasets/known-files.js';
 import { assertNotDeleted } from '../shared/jobs-about.js';
 import { assertHasRuns } from '../stored/kept-runs.js';
 import { effectsOf, type Causes, type Inputs, type Side, type Unknown } from './replayed-effects.js';
@@ -25,7 +25,7 @@ import type { StoreMarkets } from '../datasets/store-markets.js';
 import type { RunStates } from './run-states.js';
 import { contentOf } from '../stored/used-models.js';
 import { planWithDefaults } from '#domain/checks/plan-defaults.js';
-import { storedPlan } from '../stored/stored-plans.js';
+import { readStoredPlan } from '../stored/stored-plans.js';
 
 export interface RunDifferenceJobDependencies {
   readonly documents: DocumentStore;
@@ -46,7 +46,7 @@ export function createRunDifferenceJob({
 }: RunDifferenceJobDependencies): JobKind<RunDifferencePayload> {
   async function sideOf(subject: string, id: string): Promise<Side> {
     const run = await requireRun(documents, { subject, id });
-    const plan = planWithDefaults(await storedPlan(artifacts, run));
+    const plan = planWithDefaults(await readStoredPlan(artifacts, run));
     const version = await dataVersions.versionOf(run.store_id ?? '', run.store_content_hash);
     return { run, plan, version, market: await marketOf(run, version) };
   }
@@ -107,11 +107,11 @@ export function createRunDifferenceJob({
         const known =
           plan.request.as_known === undefined
             ? {}
-            : { known: await knownFilesBefore({ artifacts, dataVersions }, version) };
+            : { known: await listKnownFilesBefore({ artifacts, dataVersions }, version) };
         const input = { market, plan, ...(await modelsOf(plan, [from, to])), ...known };
         return (await attempt.compute('total-return', input, 0.2)).totalReturn;
       } catch (refusal) {
-        // One run's definition need not fit the other's data.
+        // The definition of one run may not fit the data of the other.
         if (refusal instanceof Refusal) return { reason: `A replay was refused: ${refusal.message}` };
         throw refusal;
       }
@@ -144,7 +144,7 @@ export function createRunDifferenceJob({
     }
     const versions = { from: from.version!, to: to.version!, limit: CELLS_MAX, appended: false }; // As above.
     const bytes = await dataVersions.difference(stores.from, versions, signal);
-    const found = JSON.parse(new TextDecoder().decode(bytes)) as DataDifferenceView; // As the task has written it.
+    const found = JSON.parse(new TextDecoder().decode(bytes)) as DataDifferenceView; // The task has written it.
     const { cells, changes, appended, rows_added, rows_changed, rows_removed } = found;
     const rows = { rows_added, rows_changed, rows_removed };
     return { cells, first: changes, rows, appended, stores, reason: null };

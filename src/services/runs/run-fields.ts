@@ -1,4 +1,4 @@
-import { placedInTexts } from '#domain/checks/document-expressions.js';
+import { placeInTexts } from '#domain/checks/document-expressions.js';
 import { isName } from '#domain/datapoints/expressions/field-text.js';
 import { printExpression } from '#domain/datapoints/expressions/print.js';
 import { readExpression, type ReadText } from '#domain/datapoints/expressions/read-text.js';
@@ -37,7 +37,7 @@ function readField(text: string, market: MarketData, path: string): ReadField {
   const problems = read.problems.map((problem): Finding => ({ severity: 'error', path, ...problem }));
   if (read.tree === undefined) return { text, findings: problems };
   const result = fieldFindings([{ use: numeric(read.tree), path, rowId: null }], market, 'error');
-  const placed = placedInTexts(result, new Map<string, ReadText>([[path, read]]));
+  const placed = placeInTexts(result, new Map<string, ReadText>([[path, read]]));
   return { text: printExpression(read.tree), findings: [...placed, ...ofDecisions(read.tree, path)] };
 }
 

@@ -7,7 +7,7 @@ import { RUN_FILES } from '#jobs/tasks/runs.js';
 import type { StoredRunReferences } from '#jobs/tasks/references.js';
 import type { ArtifactRef, ArtifactStore, DocumentStore } from '#store/port.js';
 import { findRun } from '../stored/run-documents.js';
-import { createStoredPrices, storedFilesOf, storedOnce, unlessGone } from './stored-once.js';
+import { createStoredPrices, storedFilesOf, storeOnce, ignoreRemoved } from './stored-once.js';
 
 /** A stored run that can be extended. */
 export interface Continuable {
@@ -56,7 +56,7 @@ export function createRunFiles({
         const newest = await findRun(documents, plan.runId);
         const own = { columns, plan: output.plan, ...(checkpoint ? { checkpoint } : {}) };
         const { unwritten } = output;
-        const once = await storedOnce(attempt, artifacts, {
+        const once = await storeOnce(attempt, artifacts, {
           own,
           unwritten,
           prices: output.prices,
@@ -106,12 +106,12 @@ async function resume(
   { stored, task }: Pick<ComputeInput, 'task'> & { readonly stored: Continuable },
 ): Promise<Computed> {
   const outputs = attempt.outputs(RUN_FILES);
-  const output = await unlessGone(attempt.compute('backtest', { ...task, outputs, stored: stored.run }));
+  const output = await ignoreRemoved(attempt.compute('backtest', { ...task, outputs, stored: stored.run }));
   attempt.computed();
   if (output?.extendedFrom === null) return { output, earlier: [] };
   const earlier =
     output &&
-    (await unlessGone(
+    (await ignoreRemoved(
       attempt.share(
         stored.columns.slice(0, output.earlierFiles).map((ref, i) => ({ ref, name: stored.run.fileNames[i]! })),
       ),

@@ -2,8 +2,8 @@ import { setImmediate } from 'node:timers/promises';
 import type { BacktestRecordCollection } from '#contract/analytics/record.js';
 import type { RunDocument } from '#domain/documents/run-document.js';
 import type { ArtifactStore, DocumentStore } from '#store/port.js';
-import { withUnreadable } from '../shared/skipped.js';
-import { damagedRuns } from '../stored/damaged-runs.js';
+import { addUnreadable } from '../shared/skipped.js';
+import { findDamagedRuns } from '../stored/damaged-runs.js';
 import { readRun } from '../stored/run-documents.js';
 import { stateOf, type RunStates } from './run-states.js';
 
@@ -40,8 +40,8 @@ export function createRunList({ documents, artifacts, states }: RunListDependenc
     const listing = await documents.list('run', readRun);
     const runs = listing.documents;
     const request = runs.filter(({ run_id }) => after === undefined || run_id > after).slice(0, limit ?? runs.length);
-    const damaged = await damagedRuns(artifacts, request);
+    const damaged = await findDamagedRuns(artifacts, request);
     const backtests = await rowsOf(request.filter((run) => !damaged.has(run)));
-    return { backtests, ...withUnreadable(listing, damaged.size) };
+    return { backtests, ...addUnreadable(listing, damaged.size) };
   };
 }

@@ -10,7 +10,7 @@ import { readStored } from '#store/read-stored.js';
 import type { Precondition } from '../shared/preconditions.js';
 import type { StoredBytes } from '../stored/stored-bytes.js';
 import { assertUndamaged } from '../stored/damaged-runs.js';
-import { earlierFiles, provenanceOf, readRun } from '../stored/run-documents.js';
+import { listEarlierFiles, provenanceOf, readRun } from '../stored/run-documents.js';
 import { unmarked } from '../stored/stamped-json.js';
 
 export interface RunTextsDependencies {
@@ -63,7 +63,7 @@ export function createRunTexts({ artifacts, jobs }: RunTextsDependencies): RunTe
     if (old !== undefined) return { text, stored: await storedText(old) };
     const source = {
       columns: await artifacts.file(columns),
-      files: await Promise.all([columns, ...earlierFiles(run)].map(fileOf)),
+      files: await Promise.all([columns, ...listEarlierFiles(run)].map(fileOf)),
       stamp: { ...provenanceOf(run), runAt: run.run_at ?? '', indexVersion: run.index_version ?? null },
     };
     // A run without a stored result has its plan.
@@ -86,7 +86,7 @@ export function createRunTexts({ artifacts, jobs }: RunTextsDependencies): RunTe
     const removed: string[] = [];
     for (const [etag, file] of cached) {
       if (cached.size <= CACHED_TEXTS_MAX && total() <= CACHED_BYTES_MAX) break;
-      if (!sizes.has(etag)) continue; // Not written yet.
+      if (!sizes.has(etag)) continue; // It has not been written yet.
       cached.delete(etag);
       sizes.delete(etag);
       removed.push((await file).name);
@@ -140,8 +140,9 @@ export function createRunTexts({ artifacts, jobs }: RunTextsDependencies): RunTe
 
   return {
     async read(run, text) {
-      const files = [run.artifacts.columns, ...earlierFiles(run)];
-      await assertUndamaged(artifacts, run); // Also where a file of the text is served: a listing leaves the run out.
+      const files = [run.artifacts.columns, ...listEarlierFiles(run)];
+      // This also applies if a file of the text is served: a listing omits the run.
+      await assertUndamaged(artifacts, run);
       return bytesOf({
         etag: text === 'record' ? recordEtag(run) : resultEtag(run),
         bytes: files.reduce((sum, { bytes }) => sum + bytes, 0),
@@ -172,7 +173,7 @@ const hashOf = (value: unknown): string => createHash('sha256').update(JSON.stri
 export function recordEtag(run: RunDocument): string {
   const { record, columns } = run.artifacts;
   if (record) return hashOf([RECORD_FORMAT, RECORD_SHAPE, record.sha256]);
-  const earlier = earlierFiles(run).map(({ sha256 }) => sha256);
+  const earlier = listEarlierFiles(run).map(({ sha256 }) => sha256);
   return hashOf([
     RECORD_FORMAT,
     RECORD_SHAPE,

@@ -5,7 +5,7 @@ import type { ExportFormat } from '#domain/exports/formats.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import type { RunViewTerms } from '#domain/run-views/terms.js';
 import type { RunViewInput } from '#jobs/tasks/views.js';
-import { withUnreadable } from '../shared/skipped.js';
+import { addUnreadable } from '../shared/skipped.js';
 import { columnsFile, readRun, requireRun, type RunName } from '../stored/run-documents.js';
 import type { CheckedBytes } from '../stored/stored-bytes.js';
 import { createBacktestPlans } from './backtest-plans.js';
@@ -83,7 +83,7 @@ export function createRunViews(dependencies: RunViewsDependencies): RunViews {
         damaged += rows.length - readable.length;
         await setImmediate();
       }
-      return { summaries, ...withUnreadable({ skipped, skipped_causes: causes }, damaged) };
+      return { summaries, ...addUnreadable({ skipped, skipped_causes: causes }, damaged) };
     },
     async show({ terms, name, query, format, body }, signal) {
       const run = await requireRun(documents, name);

@@ -11,7 +11,7 @@ import { isAnyDamaged } from '../stored/damaged-runs.js';
 import { assertSubject, findRun } from '../stored/run-documents.js';
 import { createBacktestPlans } from './backtest-plans.js';
 import { assertFirstKnown } from './known-decisions.js';
-import { onTermsOf, type RunStates } from './run-states.js';
+import { applyStoredTerms, type RunStates } from './run-states.js';
 import { versionedPlan, type AskedBacktest, type RunnablePlan, type VersionedPlan } from './versioned-plan.js';
 
 export interface RunnableRunsDependencies {
@@ -49,7 +49,7 @@ export interface RunnableRuns {
   planOf(runId: string, asked: AskedBacktest): Promise<RunnablePlan>;
   /** Returns a request with the terms of the stored run as defaults. */
   onStoredTerms(runId: string, request: BacktestRequest): Promise<BacktestRequest>;
-  /** Returns the stored run where a run of the request would give it again. @throws Refusal as `planOf` */
+  /** Returns the stored run if a new run of the request would be equal. @throws Refusal as `planOf` */
   currentRun(runId: string, asked: AskedBacktest): Promise<RunDocument | undefined>;
 }
 
@@ -82,13 +82,13 @@ export function createRunnableRuns(dependencies: RunnableRunsDependencies): Runn
 
   return {
     planOf,
-    onStoredTerms: async (runId, given) => onTermsOf(await findRun(documents, runId), given),
+    onStoredTerms: async (runId, given) => applyStoredTerms(await findRun(documents, runId), given),
     async currentRun(runId, asked) {
       const { plan, dataVersion } = await planOf(runId, asked);
       const run = await findRun(documents, runId);
       // Results of earlier versions, with an unknown store, may lack fields of today's results.
       if (run?.store_id === undefined || run.as_known_on !== dataVersion.data_version) return undefined;
-      if ((await states.staleOf(run, { isOfThen: true })) !== null) return undefined; // Of the version that is asked for.
+      if ((await states.staleOf(run, { isOfThen: true })) !== null) return undefined; // The requested version.
       const { result } = run.artifacts;
       if ((result && !result.inset) || canonicalJson(await states.planNow(run)) !== canonicalJson(plan))
         return undefined;

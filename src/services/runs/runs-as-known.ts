@@ -2,7 +2,7 @@ import type { RunDocument } from '#domain/documents/run-document.js';
 import { Refusal, refuseWithFindings } from '#domain/refusals/refusal.js';
 import type { DocumentStore } from '#store/port.js';
 import type { KnownMarket } from '../datasets/data-versions.js';
-import { earlierRuns } from '../stored/kept-runs.js';
+import { listEarlierRuns } from '../stored/kept-runs.js';
 import { requireRun, type RunName } from '../stored/run-documents.js';
 import { runIdOf } from '#store/run-id.js';
 
@@ -19,7 +19,7 @@ export async function requireRunOn(
   const run = await requireRun(reader, name);
   if (wasMadeOn(run, known)) return run;
   if (id !== undefined) throw otherContent(run, known);
-  for await (const earlier of earlierRuns(reader, subject)) if (wasMadeOn(earlier, known)) return earlier;
+  for await (const earlier of listEarlierRuns(reader, subject)) if (wasMadeOn(earlier, known)) return earlier;
   throw new Refusal(
     'RUN_NOT_FOUND',
     `${subject} has no stored run on version ${known.version} of the data. A backtest with \`as_known_on\` creates one.`,

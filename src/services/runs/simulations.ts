@@ -1,7 +1,7 @@
 import { formatDay, dayFrom } from '#domain/time/days.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
 import { Refusal } from '#domain/refusals/refusal.js';
-import { firstAtLeast } from '#domain/numbers/search.js';
+import { findFirstAtLeast } from '#domain/numbers/search.js';
 import { simulationCuts, type SimulationRequest } from '#domain/simulation/simulation.js';
 import type { SimulationPayload } from '#domain/jobs/payloads.js';
 import { jobKind, type JobKind, type Jobs } from '#jobs/job-kind.js';
@@ -102,7 +102,7 @@ export function createSimulations({ documents, jobs, states, calendars, kind }: 
         `The index ${run.index_id} of the run is not stored; its calendar is needed for the sessions ahead.`,
         { index_id: run.index_id },
       );
-    const from = firstAtLeast(calendar.sessions, dayFrom(run.end) + 1);
+    const from = findFirstAtLeast(calendar.sessions, dayFrom(run.end) + 1);
     const ahead = calendar.sessions.subarray(from, from + horizon);
     if (ahead.length < horizon) {
       throw new Refusal(

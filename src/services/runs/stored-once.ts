@@ -5,7 +5,7 @@ import type { Attempt } from '#jobs/job-kind.js';
 import type { PortableTaskName, TaskOutput } from '#jobs/tasks.js';
 import type { RunFileName } from '#jobs/tasks/runs.js';
 import type { ArtifactLink, ArtifactRef, ArtifactStore } from '#store/port.js';
-import { earlierFiles } from '../stored/run-documents.js';
+import { listEarlierFiles } from '../stored/run-documents.js';
 
 /** Maximum number of price files that a service remembers, in addition to those of the run to repeat. */
 const REMEMBERED_MAX = 64;
@@ -21,7 +21,7 @@ export function createStoredPrices(): StoredPrices {
   const latest = new Map<string, ArtifactRef>();
   return {
     with: (stored) =>
-      new Map([...latest, ...(stored ? earlierFiles(stored).map((ref) => [ref.sha256, ref] as const) : [])]),
+      new Map([...latest, ...(stored ? listEarlierFiles(stored).map((ref) => [ref.sha256, ref] as const) : [])]),
     remember(prices) {
       latest.delete(prices.sha256);
       latest.set(prices.sha256, prices);
@@ -55,7 +55,7 @@ interface OnceStored<F> {
  * Returns the files of a run. A file with the same bytes in the stored run becomes another name of that file; prices
  * may belong to another run. Undefined if a file that was not written is no longer stored.
  */
-export async function storedOnce<F extends Readonly<Record<string, ArtifactRef> & { readonly columns: ArtifactRef }>>(
+export async function storeOnce<F extends Readonly<Record<string, ArtifactRef> & { readonly columns: ArtifactRef }>>(
   attempt: Sharing,
   artifacts: Pick<ArtifactStore, 'newName' | 'destination' | 'isIntact'>,
   { own, unwritten, prices, newest, stored }: MadeFiles<F>,
@@ -76,7 +76,7 @@ export async function storedOnce<F extends Readonly<Record<string, ArtifactRef> 
   if (prices !== null && source === undefined) return undefined;
   const beside = source && { ref: source, name: pricesFileOf(names['columns'] ?? own.columns.name) };
   if (same.length === 0 && !beside) return { files: own, prices: null };
-  const linked = await unlessGone(attempt.share([...same.map(({ link }) => link), ...(beside ? [beside] : [])]));
+  const linked = await ignoreRemoved(attempt.share([...same.map(({ link }) => link), ...(beside ? [beside] : [])]));
   if (linked !== undefined) {
     const twice = same.filter(({ part }) => !unwritten.includes(part)).map(({ part }) => own[part]!.name);
     await attempt.drop([...twice, ...(written ? [written.name] : [])]);
@@ -89,7 +89,7 @@ export async function storedOnce<F extends Readonly<Record<string, ArtifactRef> 
   if (written === undefined) return undefined;
   const [again] = await attempt.share([{ ref: written, name: pricesFileOf(own.columns.name) }]);
   await attempt.drop([written.name]);
-  return { files: own, prices: again! }; // As many as were asked for.
+  return { files: own, prices: again! }; // As requested: one link per file.
 }
 
 /** Copying an object takes as much space as writing it. */
@@ -117,7 +117,7 @@ export function storedFilesOf({
 }
 
 /** Returns undefined if a stored file was removed. */
-export async function unlessGone<T>(work: Promise<T>): Promise<T | undefined> {
+export async function ignoreRemoved<T>(work: Promise<T>): Promise<T | undefined> {
   try {
     return await work;
   } catch (refusal) {

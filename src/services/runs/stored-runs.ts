@@ -5,9 +5,9 @@ import { Refusal } from '#domain/refusals/refusal.js';
 import type { ArtifactStore, DocumentStore, UnreadableCause } from '#store/port.js';
 import { causeOf } from '#store/read-stored.js';
 import { skippedBy } from '../shared/skipped.js';
-import { damagedRuns } from '../stored/damaged-runs.js';
+import { findDamagedRuns } from '../stored/damaged-runs.js';
 import { assertHasRuns, runListOf } from '../stored/kept-runs.js';
-import { findRun, keptRunId, readRun, requireRun, type AskedRun } from '../stored/run-documents.js';
+import { findRun, createKeptRunId, readRun, requireRun, type AskedRun } from '../stored/run-documents.js';
 import { runIdOf } from '#store/run-id.js';
 import type { ViewMaker } from './view-maker.js';
 
@@ -39,10 +39,10 @@ export function createStoredRuns({ documents, artifacts, maker }: StoredRunsDepe
   async function runOf(asked: AskedRun): Promise<RunDocument | UnreadableCause | undefined> {
     try {
       const run = await requireRun(documents, asked);
-      return (await damagedRuns(artifacts, [run])).size > 0 ? 'unreadable' : run;
+      return (await findDamagedRuns(artifacts, [run])).size > 0 ? 'unreadable' : run;
     } catch (thrown) {
       if (!(thrown instanceof Refusal) || !UNREADABLE.has(thrown.code)) throw thrown;
-      return causeOf(await documents.get('kept-run', keptRunId(asked.subject, asked.id!)), readRun);
+      return causeOf(await documents.get('kept-run', createKeptRunId(asked.subject, asked.id!)), readRun);
     }
   }
 
@@ -105,7 +105,7 @@ async function unlisted(documents: Pick<DocumentStore, 'get' | 'ids'>, subject: 
   const newest = causeOf(await documents.get('run', subject), readRun);
   const list = causeOf(await documents.get('run-list', subject), (body) => RunListDocument.safeParse(body).data);
   if (list === undefined) return newest === undefined ? [] : [newest];
-  const earlier = (await documents.ids('kept-run')).filter((id) => id.startsWith(keptRunId(subject, '')));
+  const earlier = (await documents.ids('kept-run')).filter((id) => id.startsWith(createKeptRunId(subject, '')));
   return [...(newest === undefined ? [] : [newest]), ...earlier.map(() => list)];
 }
 

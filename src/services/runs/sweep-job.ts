@@ -2,11 +2,11 @@ import type { SweepPayload } from '#domain/jobs/payloads.js';
 import { sweepParts, type SweepParts } from '#domain/sweeps/part-order.js';
 import { patchAt, type Patch, type Variation } from '#domain/sweeps/variants.js';
 import { jobKind, type JobKind } from '#jobs/job-kind.js';
-import type { SweepPartOrder } from '#jobs/tasks/references.js';
+import type { TaskInput } from '#jobs/tasks.js';
 import type { Markets } from '#market/serving/markets.js';
 import type { ArtifactStore, DocumentStore } from '#store/port.js';
 import type { DataVersions } from '../datasets/data-versions.js';
-import { modelReferences, plannedFiles } from '../stored/used-models.js';
+import { modelReferences, findPlannedFiles } from '../stored/used-models.js';
 import { assertNotDeleted } from '../shared/jobs-about.js';
 
 export interface SweepJobDependencies {
@@ -35,12 +35,12 @@ export function createSweepJob({
   const partsOf = createPartsOf();
 
   /** Returns the input of a task that runs some variants. */
-  async function orderOf(payload: SweepPayload): Promise<Omit<SweepPartOrder, 'patches' | 'outputs'>> {
+  async function orderOf(payload: SweepPayload): Promise<Omit<TaskInput<'sweep-part'>, 'patches' | 'outputs'>> {
     const { base, documents: reached, models, data_version } = payload;
     await markets.settled();
     const content = await dataVersions.at(data_version);
     const known = isAsKnown(payload) ? { known: await dataVersions.before(content.version) } : {};
-    const references = modelReferences(models, await plannedFiles(documents, artifacts, models));
+    const references = modelReferences(models, await findPlannedFiles(documents, artifacts, models));
     const { identity: market } = content.served;
     return { market, base, documents: reached, ...references, ...known, areChecked: !payload.is_unchecked };
   }

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { BacktestPlan } from '#domain/documents/backtest-plan.js';
-import { assertOwnName, ownName } from '../operations/access.js';
-import { reachableJobs } from '../operations/reachable-jobs.js';
+import { assertOwnName, prefixName } from '../operations/access.js';
+import { limitJobs } from '../operations/reachable-jobs.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
 import type { IndexDocument } from '#domain/documents/index-document.js';
 import { validateIndex } from '#domain/checks/validate-index.js';
@@ -10,10 +10,10 @@ import type { Finding } from '#domain/refusals/findings.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { assertNoErrors, Refusal, refuseWithFindings } from '#domain/refusals/refusal.js';
 import { LIMITS } from '#domain/refusals/limits.js';
-import { firstAtLeast } from '#domain/numbers/search.js';
-import { refusedVariants } from '#domain/sweeps/refused-variants.js';
+import { findFirstAtLeast } from '#domain/numbers/search.js';
+import { createRefusedVariants } from '#domain/sweeps/refused-variants.js';
 import { trialFigureBytes } from '#domain/sweeps/trial-figures.js';
-import { checkedFirst, lackedByVariant } from '#domain/sweeps/variant-needs.js';
+import { selectCheckedFirst, lackedByVariant } from '#domain/sweeps/variant-needs.js';
 import { storeOfDocuments } from '#domain/documents/store-of-documents.js';
 import { dayFrom } from '#domain/time/days.js';
 import type { SweepRequest } from '#domain/sweeps/sweep-request.js';
@@ -36,10 +36,10 @@ import { reachedBy } from '../indices/index-questions.js';
 import { versionOf, type DataVersions } from '../datasets/data-versions.js';
 import type { StoreMarkets } from '../datasets/store-markets.js';
 import { assertAnyKnown } from './known-decisions.js';
-import { withStoredParts } from '../indices/stored-parts.js';
-import { requireIndex, storedIndices, type IndexLookup } from '../stored/stored-indices.js';
+import { addStoredParts } from '../indices/stored-parts.js';
+import { requireIndex, createStoredIndices, type IndexLookup } from '../stored/stored-indices.js';
 import type { SweepPayload } from '#domain/jobs/payloads.js';
-import { plannedModels } from '../stored/used-models.js';
+import { planModels } from '../stored/used-models.js';
 import { readRows } from './result-rows.js';
 
 export interface SweepsDependencies {
@@ -60,7 +60,8 @@ export interface SweepsDependencies {
 
 export interface Sweeps {
   /**
-   * Queues a sweep after its variants were checked as if each had been sent by itself; of a large sweep, some of them.
+   * Queues a sweep after its variants were checked as if each had been sent separately; for a large sweep, some of
+   * them.
    * @throws Refusal INDEX_NOT_FOUND, DOCUMENT_UNREADABLE, VALIDATION_FAILED, NO_DATA_SOURCE, JOB_RUNNING, OVERLOADED
    */
   start(request: SweepRequest, origin: Origin | null): Promise<JobStatus>;
@@ -95,11 +96,11 @@ export function createSweeps({
   async function baseOf({ index_id: indexId, document: body, request, strategy }: SweepRequest): Promise<SweepBase> {
     if (indexId !== null) {
       const { document: stored } = await requireIndex(documents, indexId);
-      return { document: await withStoredParts(documents, stored), request, strategy };
+      return { document: await addStoredParts(documents, stored), request, strategy };
     }
-    const { document, findings } = await storedIndices(documents).answer((indexOf) => checkWith(indexOf)(body!));
+    const { document, findings } = await createStoredIndices(documents).answer((indexOf) => checkWith(indexOf)(body!));
     if (document === undefined) throw refuseWithFindings('body', findings.map(belowDocument));
-    return { document: await withStoredParts(documents, document), request, strategy };
+    return { document: await addStoredParts(documents, document), request, strategy };
   }
 
   /**
@@ -113,8 +114,8 @@ export function createSweeps({
   ): Promise<Pick<BacktestPlan, 'documents' | 'models'>> {
     const reached = new Map<string, IndexDocument>();
     const models = new Map<string, PlannedModel>();
-    const refused = refusedVariants(variation);
-    const indices = storedIndices(documents);
+    const refused = createRefusedVariants(variation);
+    const indices = createStoredIndices(documents);
     let since = performance.now();
     for (const i of variants) {
       const { variant, findings } = await indices.answer((indexOf) =>
@@ -143,7 +144,7 @@ export function createSweeps({
   }
 
   return {
-    rows: (ident, block) => readRows({ kind: 'sweep', ident, block }, reachableJobs(jobs), artifacts),
+    rows: (ident, block) => readRows({ kind: 'sweep', ident, block }, limitJobs(jobs), artifacts),
     async start(request, origin) {
       const base = await baseOf(request);
       assertNoErrors('sweep', [...sizeFindings(request), ...storePointers(request)]);
@@ -162,11 +163,11 @@ export function createSweeps({
         end: request.request.end,
         documents: { base: base.document },
       });
-    const variants = checkedFirst(request);
+    const variants = selectCheckedFirst(request);
     const reached = await checkVariants(base, request, { market, variants });
     const count = variantCount(request);
     if (request.sweep_id != null) assertOwnName(request.sweep_id);
-    const sweepId = request.sweep_id ?? ownName(newSweepId(now()));
+    const sweepId = request.sweep_id ?? prefixName(newSweepId(now()));
     return jobs.submit({
       kind,
       payload: {
@@ -207,7 +208,7 @@ async function needsOf(
   const reached = await reachedBy(documents, document);
   storeOfDocuments(reached, market.datasetId);
   const findings = lackedByVariant(document, reached, { market, calendars });
-  return { reached, findings, models: (await plannedModels(documents, reached)).models ?? {} };
+  return { reached, findings, models: (await planModels(documents, reached)).models ?? {} };
 }
 
 /** Variants run on one data store: a pointer to it is refused. */
@@ -238,8 +239,8 @@ function bytesOfSum(request: SweepRequest, { dates }: MarketData): number {
 /** Sessions of the market from the first that the base may have. */
 function sessionsOf({ dates }: MarketData, { document, request }: SweepBase): number {
   const start = request.start !== null && request.start > document.base_date ? request.start : document.base_date;
-  const end = request.end === null ? dates.length : firstAtLeast(dates, dayFrom(request.end) + 1);
-  return Math.max(0, end - firstAtLeast(dates, dayFrom(start)));
+  const end = request.end === null ? dates.length : findFirstAtLeast(dates, dayFrom(request.end) + 1);
+  return Math.max(0, end - findFirstAtLeast(dates, dayFrom(start)));
 }
 
 /** Returns the findings of a refusal about the document of a variant. @throws any other error */

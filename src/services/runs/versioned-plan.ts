@@ -30,7 +30,7 @@ export interface VersionedPlanInput {
   readonly given: BacktestRequest;
 }
 
-/** Returns a plan with the version that its index or strategy had while all of it was read. */
+/** Returns a plan with the version of its index or strategy, which did not change while it was read. */
 export async function versionedPlan({ documents, plans, runId, given }: VersionedPlanInput): Promise<VersionedPlan> {
   for (;;) {
     const version = await subjectVersion(documents, runId);
@@ -39,7 +39,7 @@ export async function versionedPlan({ documents, plans, runId, given }: Versione
   }
 }
 
-/** Version of what is stored under the id of a run; an index and a strategy never share one. */
+/** Returns the version of the document under the id of a run; an index and a strategy never share an id. */
 async function subjectVersion(documents: DocumentStore, id: string): Promise<number | null> {
   const kind = (await documents.get('strategy', id)) === undefined ? 'index' : 'strategy';
   return (await headOf(documents, { kind, id }))?.latest ?? null;

@@ -31,7 +31,7 @@ export function createViewCache(limitBytes = CACHE_BYTES_MAX): ViewCache {
 
   function hold(key: string, view: AnswerBytes): void {
     drop(key);
-    if (view.bytes.length > limitBytes / 8) return; // One large view is not worth eight others.
+    if (view.bytes.length > limitBytes / 8) return; // One large view must not displace eight others.
     held.set(key, view);
     bytes += view.bytes.length;
     for (const oldest of held.keys()) {

@@ -8,7 +8,7 @@ import { assertUndamaged } from '../stored/damaged-runs.js';
 import { columnsFile } from '../stored/run-documents.js';
 import { stateOf } from './run-states.js';
 import type { RunStates } from './run-states.js';
-import { stateHead, withHead, type StateHead } from '../stored/stamped-json.js';
+import { stateHead, prependHead, type StateHead } from '../stored/stamped-json.js';
 import type { CheckedBytes } from '../stored/stored-bytes.js';
 import type { ViewCache } from './view-cache.js';
 
@@ -45,11 +45,11 @@ export function createViewMaker({ artifacts, jobs, views, states }: ViewMakerDep
     make,
     held: (input, signal) => views.get(questionOf(input), () => make(input, signal)),
     async stamped(run, view) {
-      const head = headOf(run); // Of a database both are asked for at once.
+      const head = headOf(run); // From a database both are requested concurrently.
       head.catch(() => {}); // Reported below, unless the view is refused.
       const { bytes, sha256 } = await view;
       const { etagOf } = await head;
-      return { bytes: withHead(await head, bytes), etag: etagOf(sha256) };
+      return { bytes: prependHead(await head, bytes), etag: etagOf(sha256) };
     },
   };
 }

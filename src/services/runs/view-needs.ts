@@ -4,12 +4,12 @@ import type { RunViewNeed } from '#domain/run-views/terms.js';
 import { assertOrder } from '#domain/schema/assert-order.js';
 import { newHashCells } from '#jobs/hash-cells.js';
 import type { ComparedWith } from '#jobs/tasks/views.js';
-import { namedFiles } from '../stored/run-documents.js';
+import { listNamedFiles } from '../stored/run-documents.js';
 import { runDefinition } from '../stored/run-definition.js';
 import { riskMeasure, type AskedMeasure } from '../stored/used-models.js';
-import { comparedOf, withModels, type Asked, type LookUp, type NeedRooms } from './need.js';
+import { comparedOf, addModels, type Asked, type LookUp, type NeedRooms } from './need.js';
 import { factorMeasure } from './factor-measure.js';
-import { issuers, scenarios, watchedRows } from './holding-needs.js';
+import { issuers, scenarios, resolveWatchedRows } from './holding-needs.js';
 import { exposures } from './exposure-needs.js';
 import { assertReferenceColumn } from './reference-column.js';
 import { rollingMemory } from './rolling-needs.js';
@@ -46,7 +46,7 @@ export const NEEDS: Readonly<Record<RunViewNeed, LookUp>> = {
     const isIndex = benchmark?.kind === 'index' && (await documents.get('index', benchmark.id)) !== undefined;
     if (!isIndex) return { benchmark: null };
     const compared = { indexId: benchmark.id, documents: await plans.benchmarkDocuments(benchmark.id) };
-    return { benchmark: await withModels({ documents, artifacts }, compared) };
+    return { benchmark: await addModels({ documents, artifacts }, compared) };
   },
   async 'group-column'({ states }, { run, query }) {
     assertReferenceColumn((await states.requireMarket(run)).market, query.by as string);
@@ -67,11 +67,11 @@ export const NEEDS: Readonly<Record<RunViewNeed, LookUp>> = {
   }),
   exposures,
   issuers,
-  'watched-rows': watchedRows,
+  'watched-rows': resolveWatchedRows,
   scenarios,
   memory: rollingMemory,
   async files({ artifacts, jobs }, { run, afterwards }) {
-    const files = await namedFiles(artifacts, run);
+    const files = await listNamedFiles(artifacts, run);
     const cells = newHashCells(files.length);
     // Hashes take as long as everything else together, so another thread may compute some.
     afterwards(() => jobs.help('hash-files', { paths: files.map(({ path }) => path), cells }));

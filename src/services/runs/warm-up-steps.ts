@@ -3,7 +3,7 @@ import { type IndexDocument, isRuleDocument } from '#domain/documents/index-docu
 import type { RunDocument } from '#domain/documents/run-document.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { OWN_GROUPS } from '#domain/market/market-groups.js';
-import { latest } from '#domain/datapoints/field-request.js';
+import { requestLatest } from '#domain/datapoints/field-request.js';
 import { resolve } from '#domain/datapoints/resolution.js';
 import type { Lane, ComputePool } from '#jobs/compute-pool.js';
 import { newHashCells } from '#jobs/hash-cells.js';
@@ -129,7 +129,7 @@ export function createWarmUpSteps({ documents, artifacts, pool, isAlone, answers
    */
   async function* exposuresOn({ handle, market }: ServedMarket): AsyncGenerator<Step> {
     const by = groupColumnOf(market);
-    const fields = READY_FIELDS.filter((name) => !('missing' in resolve(market, latest(name))));
+    const fields = READY_FIELDS.filter((name) => !('missing' in resolve(market, requestLatest(name))));
     for (const run of await readLatestRuns()) {
       if (run.store_id !== handle.datasetId) continue;
       const { name } = run.artifacts.columns;
@@ -213,7 +213,7 @@ export function createWarmUpSteps({ documents, artifacts, pool, isAlone, answers
     }));
     if (by !== undefined)
       yield view('groups', () => ({ view: 'groups', columns, ...window, by, benchmark: null, market: handle }));
-    // By date, all its figures stay in the thread; uses a datapoint that every market has.
+    // Prepared by date, all its figures stay in the thread; uses a datapoint that every market has.
     const exposures = { ...EXPOSURES, columns, by: groupColumnOf(market), market: handle } as const;
     const whole = { ...exposures, fields: ['DIVIDEND_YIELD'] };
     yield query('exposures', 'view-run', () => whole);
@@ -336,7 +336,7 @@ const EXPOSURES = {
   benchmarkColumns: null,
 } as const;
 
-/** Returns the column that names are grouped by, where a market has one. */
+/** Returns the column by which securities are grouped, if a market has one. */
 function groupColumnOf({ reference: { columns } }: MarketData): string {
   return columns.find((column) => column === 'SECTOR') ?? columns[0] ?? OWN_GROUPS;
 }

@@ -15,7 +15,7 @@ const NOTHING = new Uint8Array(0);
  * Returns the bytes of a stream between a head and a tail. They are written into the reader's buffer, without garbage.
  * @param inner a byte stream, as of files and blobs
  */
-export function framedStream(
+export function frameStream(
   inner: ReadableStream<Uint8Array>,
   { before, skipped = 0, after = NOTHING }: Frame,
 ): ReadableStream<Uint8Array> {
@@ -39,7 +39,7 @@ export function framedStream(
     type: 'bytes',
     autoAllocateChunkSize: CHUNK_BYTES,
     async pull(controller) {
-      const request = controller.byobRequest!; // Room is allocated for those who bring none.
+      const request = controller.byobRequest!; // Memory is allocated for readers without a buffer.
       const { buffer, byteOffset, byteLength } = request.view! as Uint8Array<ArrayBuffer>;
       const room = new Uint8Array(buffer, byteOffset, byteLength);
       if (sent < before.length) {

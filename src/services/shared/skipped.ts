@@ -7,7 +7,7 @@ export interface Skipped {
 }
 
 /** Adds documents with unreadable files to those that the store skipped. */
-export function withUnreadable(
+export function addUnreadable(
   { skipped, skipped_causes: causes }: Pick<Listing<unknown>, 'skipped' | 'skipped_causes'>,
   unreadable: number,
 ): Skipped {
@@ -24,7 +24,7 @@ export function skippedBy(causes: readonly UnreadableCause[]): Skipped {
 }
 
 /** Sums the skipped documents of several listings. */
-export function sumOf(...all: readonly Pick<Listing<unknown>, 'skipped' | 'skipped_causes'>[]): Skipped {
+export function sumSkipped(...all: readonly Pick<Listing<unknown>, 'skipped' | 'skipped_causes'>[]): Skipped {
   const sum = skippedBy([]);
   for (const { skipped, skipped_causes: causes } of all) {
     sum.skipped += skipped;

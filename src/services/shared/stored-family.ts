@@ -41,7 +41,7 @@ interface Family<D> {
   read(body: unknown): D | undefined;
 }
 
-export function storedFamily<D extends object>(
+export function openStoredFamily<D extends object>(
   documents: DocumentStore,
   { kind, word, read }: Family<D>,
 ): StoredFamily<D> {

@@ -66,7 +66,7 @@ function streamOf(file: FileHandle): ReadableStream<Uint8Array> {
     type: 'bytes',
     autoAllocateChunkSize: CHUNK_BYTES,
     async pull(controller) {
-      const request = controller.byobRequest!; // Memory is allocated for those who bring none.
+      const request = controller.byobRequest!; // Memory is allocated for readers without a buffer.
       const { buffer, byteOffset, byteLength } = request.view!;
       const { bytesRead } = await file.read(new Uint8Array(buffer, byteOffset, byteLength), 0, byteLength);
       if (bytesRead > 0) return request.respond(bytesRead);

@@ -2,7 +2,7 @@ import type { RunDocument } from '#domain/documents/run-document.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import type { DatedArtifact } from '#store/artifact-terms.js';
 import type { ArtifactStore, DocumentStore } from '#store/port.js';
-import { earlierFiles, requireRun } from './run-documents.js';
+import { listEarlierFiles, requireRun } from './run-documents.js';
 
 type Looked = Pick<ArtifactStore, 'damaged'>;
 
@@ -10,7 +10,10 @@ type Looked = Pick<ArtifactStore, 'damaged'>;
  * Returns runs whose record is unreadable because a file with their columns is missing or damaged.
  * @cost a check of two files of each run and more of an extended one, see `ArtifactStore.damaged`
  */
-export async function damagedRuns(artifacts: Looked, runs: readonly RunDocument[]): Promise<ReadonlySet<RunDocument>> {
+export async function findDamagedRuns(
+  artifacts: Looked,
+  runs: readonly RunDocument[],
+): Promise<ReadonlySet<RunDocument>> {
   const files = new Map(runs.map((run) => [run, filesOf(run)]));
   const damaged = await artifacts.damaged([...files.values()].flat());
   if (damaged.size === 0) return new Set();
@@ -22,7 +25,7 @@ export async function damagedRuns(artifacts: Looked, runs: readonly RunDocument[
  *   numbers
  */
 export async function assertUndamaged(artifacts: Looked, run: RunDocument): Promise<void> {
-  if ((await damagedRuns(artifacts, [run])).size > 0)
+  if ((await findDamagedRuns(artifacts, [run])).size > 0)
     throw new Refusal('DOCUMENT_UNREADABLE', 'The stored run cannot be read: its file is missing or damaged.');
 }
 
@@ -49,7 +52,7 @@ export async function isAnyDamaged(artifacts: Looked, run: RunDocument): Promise
 /** Files that the record of a run is written from. */
 function filesOf(run: RunDocument): readonly DatedArtifact[] {
   const { columns, record } = run.artifacts;
-  return dated(run, [columns, ...earlierFiles(run), ...(record ? [record] : [])]);
+  return dated(run, [columns, ...listEarlierFiles(run), ...(record ? [record] : [])]);
 }
 
 /** Files of a run are written after it was stamped. */

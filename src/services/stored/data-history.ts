@@ -27,7 +27,7 @@ export interface PreparedVersion {
   readonly knownAt: string;
 }
 
-/** A content that is not in the files of its store any more. */
+/** A content that is no longer in the files of its store. */
 export interface PreservedContent {
   readonly datasetId: string;
   readonly contentHash: string;
@@ -109,7 +109,8 @@ export async function forgetDataVersions(tx: DocumentTransaction, datasetId: str
 export async function forgetLeft(tx: DocumentTransaction, datasetId: string, last: number): Promise<number> {
   let left = Math.min(last, await forgottenOf(tx, datasetId));
   for (let count = 0; count < FORGOTTEN_AT_ONCE; count++, left--)
-    if (left === 0 || !(await tx.delete('data-version', numberedId(datasetId, left)))) return 0; // Without a gap.
+    // Consecutive, without a gap.
+    if (left === 0 || !(await tx.delete('data-version', numberedId(datasetId, left)))) return 0;
   return left;
 }
 

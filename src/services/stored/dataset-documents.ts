@@ -1,5 +1,5 @@
 import type { DataStore } from '#contract/stores/store.js';
-import { DatasetDocument, withoutPassword } from '#domain/documents/dataset-document.js';
+import { DatasetDocument, removePassword } from '#domain/documents/dataset-document.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import { GENERATOR } from '#market/synthetic/spec.js';
 import type { DocumentStore, DocumentTransaction, StoredDocument } from '#store/port.js';
@@ -38,7 +38,7 @@ export function readDataset(body: unknown): DatasetDocument | undefined {
 }
 
 /** Returns all readable data stores. */
-export async function allDatasets(
+export async function listDatasets(
   reader: Pick<DocumentStore | DocumentTransaction, 'get' | 'ids'>,
 ): Promise<DatasetDocument[]> {
   const documents: DatasetDocument[] = [];
@@ -83,8 +83,8 @@ export function toDataStore(
     versions_kept: document.versions_kept ?? null,
     active: state.isServed,
     status: writing ? 'writing' : (state.activity ?? (error === null ? 'ready' : 'error')),
-    location: location === null ? null : withoutPassword(location),
-    source: source === null ? null : withoutPassword(source),
+    location: location === null ? null : removePassword(location),
+    source: source === null ? null : removePassword(source),
     refreshable: isRefreshable(document),
     // This engine wrote both; the document stores their codes as text.
     error: error as DataStore['error'],

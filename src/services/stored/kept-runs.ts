@@ -4,7 +4,7 @@ import { RunListDocument } from '#domain/documents/run-list-document.js';
 import type { DocumentReader, DocumentTransaction } from '#store/port.js';
 import { parseStored, readStored } from '#store/read-stored.js';
 import { contentsOf } from './data-history.js';
-import { assertSubject, hasSubject, keptRunId, readRun, requireRun } from './run-documents.js';
+import { assertSubject, hasSubject, createKeptRunId, readRun, requireRun } from './run-documents.js';
 import { runIdOf } from '#store/run-id.js';
 
 const NO_RUNS: RunListDocument = { earlier: [], published: [] };
@@ -24,7 +24,7 @@ export async function assertHasRuns(reader: Pick<DocumentReader, 'get'>, subject
 }
 
 /** Returns the stored runs of a subject before the newest, the latest first. @throws Refusal DOCUMENT_UNREADABLE */
-export async function* earlierRuns(
+export async function* listEarlierRuns(
   reader: Pick<DocumentReader, 'get'>,
   subject: string,
 ): AsyncGenerator<RunDocument, void> {
@@ -64,7 +64,7 @@ export async function putRunAfter(
   if (newest === undefined) return false;
   const before = await runListOf(tx, subject);
   const list = { ...before, earlier: [runIdOf(run), ...before.earlier] };
-  await tx.put('kept-run', keptRunId(subject, runIdOf(run)), run);
+  await tx.put('kept-run', createKeptRunId(subject, runIdOf(run)), run);
   await keepOnly(tx, subject, { list, stays: isKept(list, runsKept) });
   return false;
 }
@@ -110,7 +110,7 @@ export async function assertNothingPublished(
     for await (const { store_id: id, store_content_hash: hash } of publishedRuns(reader, subject)) {
       if (id !== datasetId) continue;
       if (contents === undefined) contents = await contentsOf(reader, datasetId);
-      if (contents !== null && !contents.has(hash)) continue; // Where versions are not known any run may be.
+      if (contents !== null && !contents.has(hash)) continue; // If versions are unknown, any run may be.
       indices.push(subject);
       break;
     }
@@ -126,7 +126,7 @@ export async function assertNothingPublished(
 /** Returns the readable runs of a subject with published closes. */
 async function* publishedRuns(reader: Pick<DocumentReader, 'get'>, subject: string): AsyncGenerator<RunDocument, void> {
   for (const id of (await runListOf(reader, subject)).published) {
-    const kept = (await reader.get('kept-run', keptRunId(subject, id))) ?? (await reader.get('run', subject));
+    const kept = (await reader.get('kept-run', createKeptRunId(subject, id))) ?? (await reader.get('run', subject));
     const run = readStored(kept, readRun);
     if (run !== undefined) yield run;
   }
@@ -148,7 +148,7 @@ async function withNewest(tx: DocumentTransaction, subject: string, list: RunLis
   const run = readStored(stored, readRun);
   if (run === undefined) return list;
   const id = runIdOf(run);
-  await tx.put('kept-run', keptRunId(subject, id), run);
+  await tx.put('kept-run', createKeptRunId(subject, id), run);
   return { ...list, earlier: [id, ...list.earlier] };
 }
 
@@ -160,7 +160,7 @@ interface Keeping {
 /** @returns how many runs went */
 async function keepOnly(tx: DocumentTransaction, subject: string, { list, stays }: Keeping): Promise<number> {
   const earlier = list.earlier.filter(stays);
-  for (const id of list.earlier) if (!stays(id)) await tx.delete('kept-run', keptRunId(subject, id));
+  for (const id of list.earlier) if (!stays(id)) await tx.delete('kept-run', createKeptRunId(subject, id));
   const next: RunListDocument = { earlier, published: list.published.filter(stays) };
   if (next.earlier.length + next.published.length === 0) await tx.delete('run-list', subject);
   else await tx.put('run-list', subject, next);

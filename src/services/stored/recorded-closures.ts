@@ -15,7 +15,7 @@ export const ALL_CLOSURES = 'all';
  * Returns the changed sessions of calendars, without their hours, as plans carry them; undefined if there are none.
  * @throws Refusal DOCUMENT_UNREADABLE
  */
-export async function recordedClosures(reader: Pick<DocumentReader, 'get'>): Promise<RecordedClosures | undefined> {
+export async function readRecordedClosures(reader: Pick<DocumentReader, 'get'>): Promise<RecordedClosures | undefined> {
   const stored = await reader.get('recorded-closures', ALL_CLOSURES);
   if (stored === undefined) return undefined;
   const closures = parseStored(stored, RecordedClosures);

@@ -3,7 +3,7 @@ import type { RunDocument } from '#domain/documents/run-document.js';
 import type { IndexQuestion } from '#jobs/tasks/indices.js';
 import type { ArtifactStore } from '#store/port.js';
 import { planWithDefaults } from '#domain/checks/plan-defaults.js';
-import { storedPlan } from './stored-plans.js';
+import { readStoredPlan } from './stored-plans.js';
 import { runModelFiles } from './used-models.js';
 
 /** Definition from which a run was made, with all documents and risk models that it refers to. */
@@ -17,7 +17,7 @@ export async function runDefinition(
   artifacts: Pick<ArtifactStore, 'read' | 'file'>,
   run: RunDocument,
 ): Promise<RunDefinition> {
-  const { indexId, documents, models, request } = planWithDefaults(await storedPlan(artifacts, run));
+  const { indexId, documents, models, request } = planWithDefaults(await readStoredPlan(artifacts, run));
   const files = await runModelFiles(artifacts, models, run.artifacts.models);
   return { definition: { indexId, documents, ...files }, request };
 }

@@ -25,7 +25,8 @@ export async function findRun(reader: Reader, runId: string): Promise<RunDocumen
 
 /** Returns true if a run is the latest of its index over the whole history, which is the range of a benchmark. */
 export function isWholeHistory({ run_id, index_id, request }: RunDocument): boolean {
-  const { start = null, end = null, as_known: asKnown } = request as Partial<ResolvedRequest>; // As it was filled in.
+  // With defaults filled in.
+  const { start = null, end = null, as_known: asKnown } = request as Partial<ResolvedRequest>;
   return run_id === index_id && start === null && end === null && asKnown === undefined;
 }
 
@@ -35,7 +36,7 @@ export interface AskedRun {
   readonly id: string | undefined;
 }
 
-/** How the payload of a job names a run. */
+/** Returns the payload of a job that names a run. */
 export const payloadOf = ({ subject, id }: AskedRun): { readonly run_id: string; readonly which_run?: string } => ({
   run_id: subject,
   ...(id === undefined ? {} : { which_run: id }),
@@ -53,7 +54,7 @@ export async function requireRun(reader: Reader, name: RunName): Promise<RunDocu
   const newest = await reader.get('run', subject);
   const run = readStored(newest, readRun);
   if (run !== undefined && (id === undefined || runIdOf(run) === id)) return run;
-  const stored = id === undefined ? newest : await reader.get('kept-run', keptRunId(subject, id));
+  const stored = id === undefined ? newest : await reader.get('kept-run', createKeptRunId(subject, id));
   if (stored === undefined) {
     await assertSubject(reader, subject);
     throw runNotFound({ subject, id }, await reader.get('run-list', subject));
@@ -79,10 +80,10 @@ function runNotFound({ subject, id }: AskedRun, list: FoundDocument): Refusal {
 }
 
 /** Key of a run before the newest. */
-export const keptRunId = (subject: string, id: string): string => `${subject}/${id}`;
+export const createKeptRunId = (subject: string, id: string): string => `${subject}/${id}`;
 
 /** Returns the files that the columns of a run begin in, in order. */
-export function earlierFiles({ artifacts: { begun: earlier, base } }: RunDocument): readonly ArtifactRef[] {
+export function listEarlierFiles({ artifacts: { begun: earlier, base } }: RunDocument): readonly ArtifactRef[] {
   return earlier ?? (base ? [base] : []);
 }
 
@@ -112,21 +113,21 @@ export async function assertSubject(reader: Reader, runId: string): Promise<void
 export const referenceTo = ({ name }: Pick<ArtifactRef, 'name'>): ArtifactReference => ({ artifact: name });
 
 /** Returns a reference to an artifact by its name with its expected hash. */
-export const hashedReference = ({ name, sha256 }: Pick<ArtifactRef, 'name' | 'sha256'>): HashedReference => ({
+export const toHashedReference = ({ name, sha256 }: Pick<ArtifactRef, 'name' | 'sha256'>): HashedReference => ({
   ...referenceTo({ name }),
   sha256,
 });
 
 /** Returns a reference to the columns of a run, for a task. */
 export function columnsOf(run: RunDocument): ArtifactReference {
-  const beside = earlierFiles(run).map(({ name }) => name);
+  const beside = listEarlierFiles(run).map(({ name }) => name);
   return { ...referenceTo(run.artifacts.columns), ...(beside.length === 0 ? {} : { beside }) };
 }
 
 /** Returns the path of the file with the columns of a run. Files that it refers to are in the same folder. */
 export async function columnsFile(artifacts: Pick<ArtifactStore, 'file'>, run: RunDocument): Promise<string> {
-  const [columns] = await Promise.all([run.artifacts.columns, ...earlierFiles(run)].map(artifacts.file));
-  return columns!; // One of one file at least.
+  const [columns] = await Promise.all([run.artifacts.columns, ...listEarlierFiles(run)].map(artifacts.file));
+  return columns!; // Every run has at least one file.
 }
 
 /** Returns the artifacts of a new run. */
@@ -143,7 +144,7 @@ export interface NamedFile {
 }
 
 /** Returns all files of a run. */
-export async function namedFiles(artifacts: Pick<ArtifactStore, 'file'>, run: RunDocument): Promise<NamedFile[]> {
+export async function listNamedFiles(artifacts: Pick<ArtifactStore, 'file'>, run: RunDocument): Promise<NamedFile[]> {
   const { begun: earlier = [], models = {}, ...others } = run.artifacts;
   const prices = pricesFileOf(others.columns.name);
   const named = [

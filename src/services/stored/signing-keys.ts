@@ -1,15 +1,15 @@
 import type { PublicKeys } from '#contract/publication.js';
 import { SigningKey, type PublicKey } from '#domain/documents/publication-document.js';
 import type { Authorship } from '#domain/documents/version-document.js';
-import { lastSealedAt, sealAudit } from '#store/audit/seals.js';
-import { withoutPrivateKey } from '#store/history/superseded-secrets.js';
+import { findLastSealTime, sealAudit } from '#store/audit/seals.js';
+import { removePrivateKey } from '#store/history/superseded-secrets.js';
 import { timeAfterLogs } from '#store/publication/log.js';
-import { newSigningKey } from '#store/publication/signing.js';
+import { createSigningKey } from '#store/publication/signing.js';
 import type { DocumentReader, DocumentStore, DocumentTransaction } from '#store/port.js';
 import { readStored } from '#store/read-stored.js';
 import type { SecretBox } from '#store/secrets/secret-box.js';
-import { latestTime } from '#store/timestamp.js';
-import { withUnreadable } from '../shared/skipped.js';
+import { findLatestTime } from '#store/timestamp.js';
+import { addUnreadable } from '../shared/skipped.js';
 
 /** Keys that sign publications: one is in use, and earlier ones remain known for their signatures. */
 export interface SigningKeys {
@@ -30,7 +30,7 @@ export function createSigningKeys({
 }: {
   readonly documents: DocumentStore;
   readonly timestamp: () => string;
-  /** How private keys are stored. */
+  /** Encrypts and decrypts private keys. */
   readonly secrets: Pick<SecretBox, 'seal' | 'open'>;
 }): SigningKeys {
   async function inUse(tx: Pick<DocumentTransaction, 'get' | 'ids'>): Promise<SigningKey | undefined> {
@@ -46,12 +46,12 @@ export function createSigningKeys({
 
   async function replace(tx: DocumentTransaction, now: string): Promise<SigningKey> {
     const before = await inUse(tx);
-    const at = latestTime(await timeAfterLogs(tx, now), before?.valid_from, await lastSealedAt(tx));
+    const at = findLatestTime(await timeAfterLogs(tx, now), before?.valid_from, await findLastSealTime(tx));
     if (before !== undefined) {
       await sealAudit(tx, before, at); // The previous key signs the entries up to now.
-      await tx.put('signing-key', before.key_id, withoutPrivateKey({ ...before, valid_until: at }));
+      await tx.put('signing-key', before.key_id, removePrivateKey({ ...before, valid_until: at }));
     }
-    const key = newSigningKey(at);
+    const key = createSigningKey(at);
     await tx.put('signing-key', key.key_id, load(key));
     return key;
   }
@@ -66,7 +66,7 @@ export function createSigningKeys({
     },
     async list() {
       const { documents: keys, ...left } = await documents.list('signing-key', readKey);
-      return { keys: keys.map(publicPart).toSorted(byAge), ...withUnreadable(left, 0) };
+      return { keys: keys.map(publicPart).toSorted(byAge), ...addUnreadable(left, 0) };
     },
     rotate: async (by) => publicPart(await documents.transaction((tx) => replace(tx, timestamp()), { by })),
   };

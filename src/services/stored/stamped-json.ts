@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { RunState } from '#domain/backtest/stale.js';
-import { framedStream } from '../shared/framed-stream.js';
+import { frameStream } from '../shared/framed-stream.js';
 import type { StoredBytes } from './stored-bytes.js';
 
 /**
@@ -29,7 +29,7 @@ export function unmarked(etag: string): string {
 }
 
 /** Replaces the first brace of a non-empty JSON object by a head. */
-export function withHead({ bytes: head }: Pick<StateHead, 'bytes'>, object: Uint8Array): Uint8Array<ArrayBuffer> {
+export function prependHead({ bytes: head }: Pick<StateHead, 'bytes'>, object: Uint8Array): Uint8Array<ArrayBuffer> {
   const whole = new Uint8Array(head.length + object.length - 1);
   whole.set(head);
   whole.set(object.subarray(1), head.length);
@@ -43,10 +43,10 @@ export function withHead({ bytes: head }: Pick<StateHead, 'bytes'>, object: Uint
 export const streamWithHead = (
   { bytes: before }: StateHead,
   object: ReadableStream<Uint8Array>,
-): ReadableStream<Uint8Array> => framedStream(object, { before, skipped: 1 });
+): ReadableStream<Uint8Array> => frameStream(object, { before, skipped: 1 });
 
 /** Stored JSON with the state of its run before it. */
-export function withHeadStored(head: StateHead, { length, etag, open }: StoredBytes): StoredBytes {
+export function prependHeadToStored(head: StateHead, { length, etag, open }: StoredBytes): StoredBytes {
   return {
     length: head.bytes.length + length - 1,
     etag: head.etagOf(etag),

@@ -84,7 +84,7 @@ export interface StoredIndices {
 }
 
 /** Reads each definition once, within one request or transaction. */
-export function storedIndices(reader: Pick<Reader, 'get'>): StoredIndices {
+export function createStoredIndices(reader: Pick<Reader, 'get'>): StoredIndices {
   const known = new Map<string, IndexDocument | undefined>();
   return {
     async answer(ask) {

@@ -7,7 +7,7 @@ import type { ArtifactStore } from '#store/port.js';
  * Returns the plan of a run, byte for byte.
  * @throws Refusal RUN_NOT_FOUND for a run stored without it, DOCUMENT_UNREADABLE
  */
-export async function storedPlan(
+export async function readStoredPlan(
   artifacts: Pick<ArtifactStore, 'read'>,
   { run_id: runId, artifacts: { plan } }: RunDocument,
 ): Promise<BacktestPlan> {

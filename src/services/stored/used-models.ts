@@ -2,8 +2,8 @@ import { RiskModelDocument, type Estimator } from '#domain/risk/risk-model-docum
 import type { IndexDocument } from '#domain/documents/index-document.js';
 import {
   knownFrom,
-  plannedModel,
-  usedModels,
+  toPlannedModel,
+  listUsedModels,
   type UsedBy,
   type PlannedModel,
   type PlannedModels,
@@ -71,13 +71,13 @@ export function readModel(body: unknown): RiskModelDocument | undefined {
  * Returns the stored models that documents use, as a plan has them. @throws Refusal VALIDATION_FAILED where one is not
  * stored
  */
-export async function plannedModels(
+export async function planModels(
   reader: Reader,
   documents: Readonly<Record<string, IndexDocument>>,
 ): Promise<{ readonly models?: PlannedModels }> {
   const models = await modelsOf(reader, documents);
   if (models.size === 0) return {};
-  return { models: Object.fromEntries([...models].map(([id, document]) => [id, plannedModel(document)])) };
+  return { models: Object.fromEntries([...models].map(([id, document]) => [id, toPlannedModel(document)])) };
 }
 
 /** Returns the planned models with their files, for a synchronous request. @throws Refusal VALIDATION_FAILED */
@@ -109,13 +109,13 @@ export async function runModelFiles(
  * Returns a stored model that a request names, for a synchronous request. @throws Refusal RISK_MODEL_NOT_FOUND,
  * DOCUMENT_UNREADABLE
  */
-export async function namedModelFile(reader: Reader, artifacts: ModelArtifacts, modelId: string): Promise<ModelFiles> {
+export async function findModelFile(reader: Reader, artifacts: ModelArtifacts, modelId: string): Promise<ModelFiles> {
   return { [modelId]: await modelFile(artifacts, (await requireModel(reader, modelId)).document) };
 }
 
 async function modelFile(artifacts: ModelArtifacts, document: RiskModelDocument): Promise<ModelFiles[string]> {
   await assertNumbers(artifacts, document);
-  return { path: await artifacts.file(document.covariance), ...contentOf(plannedModel(document)) };
+  return { path: await artifacts.file(document.covariance), ...contentOf(toPlannedModel(document)) };
 }
 
 /** Risk measure requested for a view. */
@@ -149,7 +149,7 @@ export async function riskMeasure(
  * Returns the matrices of planned models that are still stored as they were planned.
  * @throws Refusal RISK_MODEL_CHANGED, DOCUMENT_UNREADABLE
  */
-export async function plannedFiles(
+export async function findPlannedFiles(
   reader: Reader,
   artifacts: Pick<ArtifactStore, 'damaged'>,
   planned?: PlannedModels,
@@ -163,7 +163,7 @@ export async function plannedFiles(
  * Returns planned models with references to their matrices and factors, for the order of an optimisation.
  * @throws Refusal RISK_MODEL_CHANGED, DOCUMENT_UNREADABLE
  */
-export async function optimisedModels(
+export async function listOptimisedModels(
   reader: Reader,
   artifacts: Pick<ArtifactStore, 'damaged'>,
   planned: PlannedModels | undefined,
@@ -175,7 +175,7 @@ export async function optimisedModels(
     id,
     {
       artifact: document.covariance.name,
-      ...contentOf(plannedModel(document)),
+      ...contentOf(toPlannedModel(document)),
       ...factorsOf(document),
     },
   ]);
@@ -195,7 +195,7 @@ async function plannedDocuments(
   for (const [id, model] of Object.entries(planned)) {
     const stored = await reader.get('risk-model', id);
     const document = readStored(stored, readModel);
-    if (document === undefined || canonicalJson(plannedModel(document)) !== canonicalJson(model))
+    if (document === undefined || canonicalJson(toPlannedModel(document)) !== canonicalJson(model))
       throw new Refusal(
         'RISK_MODEL_CHANGED',
         `The risk model ${id} is not stored any more as it was when the job was accepted; ask again.`,
@@ -230,7 +230,7 @@ async function modelsOf(
   documents: Readonly<Record<string, IndexDocument>>,
 ): Promise<ReadonlyMap<string, RiskModelDocument>> {
   const models = new Map<string, RiskModelDocument>();
-  for (const [modelId, by] of usedModels(Object.values(documents))) {
+  for (const [modelId, by] of listUsedModels(Object.values(documents))) {
     const stored = await reader.get('risk-model', modelId);
     const document = readStored(stored, readModel);
     if (document === undefined) throw refuseWithFindings('index document', [notStored(modelId, by)]);
@@ -240,21 +240,21 @@ async function modelsOf(
 }
 
 /** Returns a finding where the risk model of a definition is not stored. */
-export async function unknownModels(reader: Reader, document: IndexDocument): Promise<Finding[]> {
+export async function findUnknownModels(reader: Reader, document: IndexDocument): Promise<Finding[]> {
   const findings: Finding[] = [];
-  for (const [modelId, by] of usedModels([document]))
+  for (const [modelId, by] of listUsedModels([document]))
     if ((await reader.get('risk-model', modelId)) === undefined) findings.push(notStored(modelId, by));
   return findings;
 }
 
-/** Returns a warning where the stored model of a definition knows returns after its first decision. */
+/** Returns a warning if the stored model of a definition contains returns after its first decision. */
 export async function lookAheadOf(
   reader: Reader,
   document: IndexDocument,
   { calendars, market }: { readonly calendars: Calendars; readonly market: MarketData | undefined },
 ): Promise<Finding[]> {
   const calendar = calendars.get(document.calendar);
-  const [used] = usedModels([document]).keys();
+  const [used] = listUsedModels([document]).keys();
   if (used === undefined || calendar === undefined) return [];
   const stored = await reader.get('risk-model', used);
   const model = readStored(stored, readModel);
@@ -262,7 +262,7 @@ export async function lookAheadOf(
   return lookAheadFindings(document, {
     calendar,
     firstDay,
-    observedEndOf: () => model && knownFrom(plannedModel(model)),
+    observedEndOf: () => model && knownFrom(toPlannedModel(model)),
   });
 }
 

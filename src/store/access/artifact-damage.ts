@@ -1,7 +1,7 @@
 import { Refusal } from '#domain/refusals/refusal.js';
 
 /** Returns the refusal for a damaged artifact. Its message names no file; its cause does, for the log. */
-export const damagedArtifact = (name: string, cause?: unknown): Refusal =>
+export const refuseDamagedArtifact = (name: string, cause?: unknown): Refusal =>
   new Refusal('DOCUMENT_UNREADABLE', 'The stored bytes are missing or damaged.', null, {
     cause: new Error(`artifact ${name}`, cause === undefined ? {} : { cause }),
   });

@@ -9,7 +9,7 @@ import { Refusal } from '#domain/refusals/refusal.js';
 export type FolderCall = <T>(work: () => Promise<T>, limitMs?: number, onLate?: (late: T) => void) => Promise<T>;
 
 /** Makes calls to a local folder, which always end. */
-export const ownCall: FolderCall = (work) => work();
+export const callDirectly: FolderCall = (work) => work();
 
 /** Time limit for opening and reading a file: longer than a healthy mount needs, shorter than a request waits. */
 const READ_MS = 4000;
@@ -26,7 +26,7 @@ const opened = new Map<string, FolderCall>();
 
 /** Returns the calls to a folder that other machines share. */
 export function callsTo(folder: string): FolderCall {
-  const result = opened.get(folder) ?? boundedCalls(folder);
+  const result = opened.get(folder) ?? createBoundedCalls(folder);
   opened.set(folder, result);
   return result;
 }
@@ -36,7 +36,7 @@ interface Waiting {
   readonly refuse: (reason: Refusal) => void;
 }
 
-export function boundedCalls(folder: string, { atOnce = AT_ONCE, readMs = READ_MS } = {}): FolderCall {
+export function createBoundedCalls(folder: string, { atOnce = AT_ONCE, readMs = READ_MS } = {}): FolderCall {
   const queue: Waiting[] = [];
   let running = 0;
   /** Number of abandoned calls that have not ended. */

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Refusal } from '#domain/refusals/refusal.js';
-import { callsTo, ownCall, type FolderCall } from './folder-calls.js';
+import { callsTo, callDirectly, type FolderCall } from './folder-calls.js';
 import { codeOf, isAway } from './place-fault.js';
 import { MARKER, storeIdIn } from './store-id.js';
 
@@ -20,7 +20,7 @@ export interface FolderGuard {
 }
 
 /** A local folder. */
-export const ownFolder: FolderGuard = { work: (work) => work(false), call: ownCall };
+export const ownFolder: FolderGuard = { work: (work) => work(false), call: callDirectly };
 
 /** Maximum wait for an unavailable folder, the same as for an object store. */
 const PATIENCE_MS = 45_000;

@@ -16,7 +16,7 @@ export interface GivenKeys extends Keys {
   readonly kind: 'given';
 }
 
-/** Sources whose keys may change while a process runs. */
+/** Sources that are queried for keys, which may change while a process runs. */
 export type AskedKeySource =
   | {
       readonly kind: 'profile';

@@ -21,7 +21,7 @@ export function isAway(thrown: unknown): boolean {
 }
 
 /** Ignores an absent file. @returns undefined @throws every other failure */
-export function unlessAbsent(thrown: unknown): undefined {
+export function ignoreAbsentFile(thrown: unknown): undefined {
   if (codeOf(thrown) !== 'ENOENT') throw thrown;
 }
 

@@ -3,7 +3,7 @@ import { NO_HASH, type SigningKey } from '#domain/documents/publication-document
 import type { DocumentReader, DocumentTransaction } from '../port.js';
 import { signHash } from '../publication/signing.js';
 import { hashOf } from '../publication/statement-hash.js';
-import { latestTime } from '../timestamp.js';
+import { findLatestTime } from '../timestamp.js';
 import { auditHead, entryId, putAuditHead } from './log.js';
 import { parseStored } from '../read-stored.js';
 
@@ -20,7 +20,7 @@ export async function sealAudit(tx: DocumentTransaction, key: SigningKey, now: s
   const before = await lastSeal(tx);
   const count = before === null ? 0 : (seals ?? (await tx.ids('audit-seal')).length);
   const previous = before === null ? NO_HASH : (head.seal_hash ?? before?.hash);
-  const at = latestTime(now, key.valid_from, before?.at);
+  const at = findLatestTime(now, key.valid_from, before?.at);
   const stated = { seq, entry_hash, ...(previous === undefined ? {} : { previous }), at, key_id: key.key_id };
   const hash = hashOf(stated);
   await tx.put('audit-seal', entryId(seq), { ...stated, hash, signature: signHash(key, hash) } satisfies AuditSeal);
@@ -28,7 +28,7 @@ export async function sealAudit(tx: DocumentTransaction, key: SigningKey, now: s
 }
 
 /** Returns the time of the last signature of the log; undefined if none is readable. */
-export async function lastSealedAt(reader: Pick<DocumentReader, 'get' | 'ids'>): Promise<string | undefined> {
+export async function findLastSealTime(reader: Pick<DocumentReader, 'get' | 'ids'>): Promise<string | undefined> {
   return (await lastSeal(reader))?.at;
 }
 

@@ -5,7 +5,7 @@ import { randomBytes } from 'node:crypto';
  * Creates the file name of an artifact: 128 random bits make it unique for ever, and its shape occurs in no other text
  * of a document, so owners of artifacts are found without schemas of documents.
  */
-export function newArtifactName(): string {
+export function createArtifactName(): string {
   return `${randomBytes(16).toString('hex')}.art`;
 }
 

@@ -4,8 +4,8 @@ import { access, link, mkdir, rename, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { Refusal } from '#domain/refusals/refusal.js';
-import { damagedArtifact } from '../access/artifact-damage.js';
-import { newArtifactName } from './artifact-owners.js';
+import { refuseDamagedArtifact } from '../access/artifact-damage.js';
+import { createArtifactName } from './artifact-owners.js';
 import type { ArtifactLink, ArtifactRef, ArtifactStore } from '../port.js';
 import { createDamageLook } from './damaged-files.js';
 import { copyFlushed, digestFile, type FileDigest } from './file-digest.js';
@@ -14,10 +14,10 @@ import { guardFolder, ownFolder, type FolderGuard } from '../access/folder-guard
 import { closeBy, flushFolder, openBy as openHandle, writeFlushed } from './flush-folder.js';
 import { readRange, streamFrom, verifyFile } from './file-stream.js';
 import { draftOf, removeFiles } from './folder-writer.js';
-import { folderTrash, noTrash } from './folder-trash.js';
+import { folderTrash, createNoTrash } from './folder-trash.js';
 import { sweepFolder } from './sweep-folder.js';
 import { watchFreeSpace, type FreeSpace } from './free-space.js';
-import { ownHash, type HashApart, type PassingHash } from './passing-hash.js';
+import { createOwnHash, type HashApart, type PassingHash } from './passing-hash.js';
 
 const openFile = promisify(openCallback);
 const fstat = promisify(fstatCallback);
@@ -38,7 +38,7 @@ export async function openArtifacts(
   if (storeId === undefined) await mkdir(folder, { recursive: true });
   const { call } = guard;
   const path = (name: string): string => join(folder, name);
-  const hashOf = ({ bytes }: ArtifactRef): PassingHash => hashApart?.(bytes) ?? ownHash();
+  const hashOf = ({ bytes }: ArtifactRef): PassingHash => hashApart?.(bytes) ?? createOwnHash();
   /** Files of a shared folder that a worker of this process writes itself. */
   const claimed = new Set<string>();
 
@@ -60,7 +60,7 @@ export async function openArtifacts(
     await removeFiles(folder, names, call);
   }
 
-  const trash = storeId === undefined ? noTrash(folder, remove) : folderTrash(folder, { call, remove });
+  const trash = storeId === undefined ? createNoTrash(folder, remove) : folderTrash(folder, { call, remove });
 
   /** Opens a file; synchronously in a local folder. */
   const opened = (ref: ArtifactRef): number | Promise<number> =>
@@ -94,7 +94,7 @@ export async function openArtifacts(
     write: (bytes, sha256) =>
       guard.work(async () => {
         await freeSpace.admit(bytes.length);
-        const name = newArtifactName();
+        const name = createArtifactName();
         const draft = draftOf(path(name));
         await writeFlushed(draft, bytes, call);
         await call(() => rename(draft, path(name)), WRITE_MS);
@@ -105,7 +105,7 @@ export async function openArtifacts(
       const { size } = await stat(file);
       return guard.work(() => copyIn({ folder, call, freeSpace }, file, size));
     },
-    newName: newArtifactName,
+    newName: createArtifactName,
     link: (files) => guard.work((isAgain) => linkAll(files, isAgain)),
     settle: () => guard.work(() => flushFolder(folder, call)),
     async stream(ref, range) {
@@ -140,7 +140,7 @@ export async function openArtifacts(
     },
     async claim(bytes) {
       await freeSpace.admit(bytes);
-      const name = newArtifactName();
+      const name = createArtifactName();
       if (storeId !== undefined) claimed.add(name);
       return name;
     },
@@ -159,7 +159,7 @@ interface Target {
 
 /** Adds a copy of a file to a folder: a hard link to a file of the same folder. */
 async function copyIn({ folder, call, freeSpace }: Target, file: string, size: number): Promise<ArtifactRef> {
-  const name = newArtifactName();
+  const name = createArtifactName();
   const target = join(folder, name);
   try {
     const linked = dirname(file) === folder ? await linkDurably(file, target, call) : undefined;
@@ -203,7 +203,7 @@ async function assertThere(path: string, name: string, call: FolderCall): Promis
     await call(() => access(path));
   } catch (cause) {
     if (cause instanceof Refusal) throw cause;
-    throw damagedArtifact(name, cause);
+    throw refuseDamagedArtifact(name, cause);
   }
 }
 
@@ -237,7 +237,7 @@ async function openBy(call: FolderCall, path: string, ref: ArtifactRef): Promise
   throw unreadable(ref);
 }
 
-const unreadable = ({ name }: ArtifactRef, cause?: unknown): Refusal => damagedArtifact(name, cause);
+const unreadable = ({ name }: ArtifactRef, cause?: unknown): Refusal => refuseDamagedArtifact(name, cause);
 
 function isAbsent(thrown: unknown): boolean {
   return thrown instanceof Error && 'code' in thrown && thrown.code === 'ENOENT';

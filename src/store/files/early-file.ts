@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import { writeSync } from 'node:fs';
 import { rename, unlink } from 'node:fs/promises';
 import { LARGE_BYTES_MIN } from '#base/memory/page-memory.js';
-import { ownCall } from '../access/folder-calls.js';
+import { callDirectly } from '../access/folder-calls.js';
 import type { EarlyArtifact } from '../early-artifact.js';
 import { openBy } from './flush-folder.js';
 
@@ -17,7 +17,7 @@ interface EarlyPaths {
  * ends, so the bytes are copied at once, and one flush takes them to disk meanwhile.
  */
 export async function openEarly({ draft, path }: EarlyPaths): Promise<EarlyArtifact> {
-  const handle = await openBy(ownCall, draft, 'wx');
+  const handle = await openBy(callDirectly, draft, 'wx');
   let pending: { readonly bytes: number; readonly sha256: string; readonly flushing: Promise<void> } | undefined;
 
   async function drop(): Promise<void> {

@@ -2,7 +2,7 @@ import { Buffer } from 'node:buffer';
 import { createHash, webcrypto } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { readFile, stat } from 'node:fs/promises';
-import { ownCall, WRITE_MS } from '../access/folder-calls.js';
+import { callDirectly, WRITE_MS } from '../access/folder-calls.js';
 import { closeBy, openBy, writePart } from './flush-folder.js';
 
 export interface FileDigest {
@@ -41,7 +41,7 @@ export async function sha256OfFile(path: string): Promise<string> {
  * @param call wraps each call to the new file
  * @cost one read and one write of it
  */
-export async function copyFlushed(from: string, to: string, call = ownCall): Promise<FileDigest> {
+export async function copyFlushed(from: string, to: string, call = callDirectly): Promise<FileDigest> {
   const hash = createHash('sha256');
   let bytes = 0;
   const target = await openBy(call, to, 'wx');

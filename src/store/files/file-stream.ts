@@ -1,7 +1,7 @@
 import { closeSync, read as readCallback } from 'node:fs';
 import { promisify } from 'node:util';
 import { crc32 } from 'node:zlib';
-import { damagedArtifact } from '../access/artifact-damage.js';
+import { refuseDamagedArtifact } from '../access/artifact-damage.js';
 import type { FolderCall } from '../access/folder-calls.js';
 import type { ArtifactRef } from '../port.js';
 import type { PassingHash } from './passing-hash.js';
@@ -45,7 +45,7 @@ export function streamFrom(ranges: readonly FileRange[], call: FolderCall): Read
   async function take({ file, end, passed, ends }: FileRange, part: Uint8Array): Promise<void> {
     await fill(file, part, at, call);
     if (passed) passed.crc32 = crc32(part, passed.crc32);
-    if (ends && at + part.length === end && passed!.crc32 !== ends.crc32) throw damagedArtifact(ends.ref.name);
+    if (ends && at + part.length === end && passed!.crc32 !== ends.crc32) throw refuseDamagedArtifact(ends.ref.name);
   }
 
   return new ReadableStream({
@@ -124,6 +124,6 @@ export async function verifyFile({ file, ref, hash }: Verification, call: Folder
     crc = crc32(part, crc); // while another thread hashes them
     await hashed;
   }
-  if ((await hash.hex()) !== ref.sha256) throw damagedArtifact(ref.name);
+  if ((await hash.hex()) !== ref.sha256) throw refuseDamagedArtifact(ref.name);
   return crc;
 }

@@ -1,8 +1,8 @@
 import { open, type FileHandle } from 'node:fs/promises';
-import { ownCall, WRITE_MS, type FolderCall } from '../access/folder-calls.js';
+import { callDirectly, WRITE_MS, type FolderCall } from '../access/folder-calls.js';
 
 /** Flushes the names in a folder: a new file survives a power failure only once its folder is flushed too. */
-export async function flushFolder(folder: string, call = ownCall): Promise<void> {
+export async function flushFolder(folder: string, call = callDirectly): Promise<void> {
   const handle = await openBy(call, folder, 'r');
   try {
     await call(() => handle.sync(), WRITE_MS);
@@ -12,7 +12,7 @@ export async function flushFolder(folder: string, call = ownCall): Promise<void>
 }
 
 /** Writes a new file, on disk when it resolves. */
-export async function writeFlushed(file: string, bytes: Uint8Array, call = ownCall): Promise<void> {
+export async function writeFlushed(file: string, bytes: Uint8Array, call = callDirectly): Promise<void> {
   const handle = await openBy(call, file, 'wx');
   try {
     for (let at = 0; at < bytes.length; at += PART_BYTES)

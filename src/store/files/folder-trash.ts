@@ -2,9 +2,9 @@ import { access, mkdir, readdir, rename, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { FolderCall } from '../access/folder-calls.js';
 import { WRITE_MS } from '../access/folder-calls.js';
-import { unlessAbsent } from '../access/place-fault.js';
+import { ignoreAbsentFile } from '../access/place-fault.js';
 import { TRASH } from './artifact-owners.js';
-import { removeFiles, withoutDraft } from './folder-writer.js';
+import { removeFiles, removeDraftSuffix } from './folder-writer.js';
 
 /** Orphaned results until their deletion. */
 export interface FolderTrash {
@@ -27,16 +27,16 @@ export function folderTrash(folder: string, { call, remove }: TrashOptions): Fol
 
   async function takeOne(name: string): Promise<void> {
     // A draft has no value and is deleted. The file without the suffix may be complete, and in use.
-    if (withoutDraft(name) !== name) return remove([name]);
-    await call(() => rename(join(folder, name), join(trash, name)), WRITE_MS).catch(unlessAbsent);
+    if (removeDraftSuffix(name) !== name) return remove([name]);
+    await call(() => rename(join(folder, name), join(trash, name)), WRITE_MS).catch(ignoreAbsentFile);
   }
 
   async function restoreOne(name: string): Promise<string | undefined> {
-    const isThere = await call(() => access(join(folder, name))).then(() => true, unlessAbsent);
+    const isThere = await call(() => access(join(folder, name))).then(() => true, ignoreAbsentFile);
     if (isThere === true) return undefined;
     const isBack = await call(() => rename(join(trash, name), join(folder, name)), WRITE_MS).then(
       () => true,
-      unlessAbsent,
+      ignoreAbsentFile,
     );
     return isBack === true ? undefined : name;
   }
@@ -56,18 +56,20 @@ export function folderTrash(folder: string, { call, remove }: TrashOptions): Fol
       return missing;
     },
     async empty(olderThanMs) {
-      const old = await namesIn(trash, olderThanMs, call).catch(unlessAbsent);
+      const old = await namesIn(trash, olderThanMs, call).catch(ignoreAbsentFile);
       if (old !== undefined) await removeFiles(trash, old, call);
     },
   };
 }
 
 /** Deletes at once in a local folder, whose backups keep deleted files. */
-export function noTrash(folder: string, remove: TrashOptions['remove']): FolderTrash {
+export function createNoTrash(folder: string, remove: TrashOptions['remove']): FolderTrash {
   return {
     take: remove,
     async restore(names) {
-      const result = await Promise.all(names.map((name) => access(join(folder, name)).then(() => true, unlessAbsent)));
+      const result = await Promise.all(
+        names.map((name) => access(join(folder, name)).then(() => true, ignoreAbsentFile)),
+      );
       return names.filter((_, i) => result[i] !== true);
     },
     empty: async () => {},

@@ -5,7 +5,7 @@ import { LARGE_BYTES_MIN } from '#base/memory/page-memory.js';
 import type { EarlyArtifact } from '../early-artifact.js';
 import type { ArtifactContent, ArtifactRef, ArtifactWriter, WriteOptions } from '../port.js';
 import { ownFolder, type FolderGuard } from '../access/folder-guard.js';
-import { ownCall, WRITE_MS } from '../access/folder-calls.js';
+import { callDirectly, WRITE_MS } from '../access/folder-calls.js';
 import { openEarly } from './early-file.js';
 import { closeBy, flushFolder, openBy, PART_BYTES, writePart } from './flush-folder.js';
 import type { FreeSpace } from './free-space.js';
@@ -18,7 +18,7 @@ const DRAFT = '.new';
 export const draftOf = (path: string): string => `${path}${DRAFT}`;
 
 /** Returns the final path of a file or of a draft. */
-export const withoutDraft = (path: string): string => (path.endsWith(DRAFT) ? path.slice(0, -DRAFT.length) : path);
+export const removeDraftSuffix = (path: string): string => (path.endsWith(DRAFT) ? path.slice(0, -DRAFT.length) : path);
 
 /** Writes artifacts as files of a folder. A file appears under its name only when it is complete on disk. */
 export function createFolderWriter(
@@ -129,7 +129,7 @@ function flushBehind(flush: () => Promise<void>) {
 }
 
 /** Removes complete or incomplete files of a folder; ignores absent ones. */
-export async function removeFiles(folder: string, names: readonly string[], call = ownCall): Promise<void> {
+export async function removeFiles(folder: string, names: readonly string[], call = callDirectly): Promise<void> {
   await Promise.all(
     names.map(async (name) => {
       const path = join(folder, name);

@@ -12,7 +12,7 @@ export interface PassingHash {
 export type HashApart = (bytes: number) => PassingHash | undefined;
 
 /** Creates a hash on this thread. */
-export function ownHash(): PassingHash {
+export function createOwnHash(): PassingHash {
   const hash = createHash('sha256');
   return { add: (bytes) => void hash.update(bytes), hex: () => hash.digest('hex') };
 }

@@ -4,7 +4,7 @@ import { SWEEP_PAGE } from '../artifact-terms.js';
 import type { ArtifactStore } from '../port.js';
 import { isArtifactName } from './artifact-owners.js';
 import { namesIn, type FolderTrash } from './folder-trash.js';
-import { withoutDraft } from './folder-writer.js';
+import { removeDraftSuffix } from './folder-writer.js';
 
 interface SweptFolder {
   readonly folder: string;
@@ -18,7 +18,7 @@ export async function sweepFolder(
   referenced: Parameters<ArtifactStore['sweep']>[0],
   { olderThanMs, trashMs = 0, pauseMs = 0, isWanted = () => true }: Parameters<ArtifactStore['sweep']>[1] = {},
 ): Promise<number> {
-  const names = (await namesIn(folder, olderThanMs, call)).filter((name) => isArtifactName(withoutDraft(name)));
+  const names = (await namesIn(folder, olderThanMs, call)).filter((name) => isArtifactName(removeDraftSuffix(name)));
   let count = 0;
   for (let from = 0; from < names.length; from += SWEEP_PAGE) {
     const page = names.slice(from, from + SWEEP_PAGE);

@@ -1,5 +1,5 @@
 import { canonicalJson } from '#domain/json/canonical-json.js';
-import { withoutPassword } from '#domain/documents/dataset-document.js';
+import { removePassword } from '#domain/documents/dataset-document.js';
 import { SigningKey } from '#domain/documents/publication-document.js';
 import type { Subject, VersionDocument } from '#domain/documents/version-document.js';
 import { Refusal } from '#domain/refusals/refusal.js';
@@ -8,7 +8,7 @@ import { etagOfCanonical, headOf, versionId, versionOf } from './history.js';
 import { packContent } from './version-content.js';
 
 /** Removes the private half of a replaced signing key; the public half verifies its signatures. */
-export const withoutPrivateKey = (key: SigningKey): SigningKey => ({ ...key, private_key: '' });
+export const removePrivateKey = (key: SigningKey): SigningKey => ({ ...key, private_key: '' });
 
 /**
  * Erases secrets that earlier releases left behind: passwords of sources in versions of data stores, and the private
@@ -29,7 +29,7 @@ async function eraseReplacedKeys(documents: DocumentStore): Promise<void> {
   const left = keys.filter((key) => key.valid_until !== null && key.private_key !== '');
   if (left.length === 0) return;
   await documents.transaction(async (tx) => {
-    for (const key of left) await tx.put('signing-key', key.key_id, withoutPrivateKey(key));
+    for (const key of left) await tx.put('signing-key', key.key_id, removePrivateKey(key));
   });
 }
 
@@ -48,8 +48,8 @@ async function erasePassword(documents: DocumentStore, subject: Subject, number:
   if (typeof version !== 'object' || version.content === null) return; // a deletion, or damaged
   const declared = JSON.parse(version.content) as Readonly<Record<string, unknown>>; // the stored declaration of a store
   const { source } = declared;
-  if (typeof source !== 'string' || withoutPassword(source) === source) return;
-  const content = canonicalJson({ ...declared, source: withoutPassword(source) });
+  if (typeof source !== 'string' || removePassword(source) === source) return;
+  const content = canonicalJson({ ...declared, source: removePassword(source) });
   const body: VersionDocument = { ...version, content: await packContent(content), etag: etagOfCanonical(content) };
   await documents.transaction((tx) => tx.put('version', versionId(subject, number), body));
 }

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { link, readFile, stat, unlink, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
-import { isAlive, ownIdentity, type ProcessIdentity } from './process-identity.js';
+import { isAlive, readOwnIdentity, type ProcessIdentity } from './process-identity.js';
 import { EXIT_TEMPORARY, StartRefusal } from '../start-refusal.js';
 
 export interface HomeLock {
@@ -48,7 +48,7 @@ export async function holderOf(
 /** Creates the lock with its content atomically. */
 async function create(path: string): Promise<boolean> {
   const draft = `${path}.${process.pid}.${randomBytes(6).toString('hex')}`;
-  await writeFile(draft, JSON.stringify(ownIdentity()), { mode: 0o600 });
+  await writeFile(draft, JSON.stringify(readOwnIdentity()), { mode: 0o600 });
   try {
     await link(draft, path);
     return true;
@@ -98,7 +98,7 @@ function hold(path: string): HomeLock {
     async release() {
       clearInterval(touch);
       const holder = await readHolder(path);
-      if (holder !== undefined && isSame(holder, ownIdentity())) await unlinkIfThere(path);
+      if (holder !== undefined && isSame(holder, readOwnIdentity())) await unlinkIfThere(path);
     },
   };
 }

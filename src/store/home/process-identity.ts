@@ -9,7 +9,7 @@ export interface ProcessIdentity {
   readonly world: string | null;
 }
 
-export function ownIdentity(): ProcessIdentity {
+export function readOwnIdentity(): ProcessIdentity {
   return { pid: process.pid, started: startOf(process.pid), world: ownWorld() };
 }
 

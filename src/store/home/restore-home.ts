@@ -77,7 +77,7 @@ export async function assertIntact(
       `The backup is of a home of format ${manifest.home_format}; this engine reads formats up to ${HOME_FORMAT}.`,
     );
   }
-  const damaged = await damagedFiles(backup, manifest.files, onProgress);
+  const damaged = await findDamagedFiles(backup, manifest.files, onProgress);
   if (damaged.length > 0)
     throw new StartRefusal(
       EXIT_CONFIGURATION,
@@ -86,7 +86,7 @@ export async function assertIntact(
 }
 
 /** Lists the files of a backup whose bytes differ from its manifest. */
-export async function damagedFiles(
+export async function findDamagedFiles(
   backup: string,
   files: readonly BackupFile[],
   onProgress: (fraction: number, file: string) => void = () => {},

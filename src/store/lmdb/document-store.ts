@@ -25,7 +25,7 @@ import type {
 import { flushFolder } from '../files/flush-folder.js';
 import { closeToOthers } from '../files/own-files.js';
 import { watchFreeSpace, type FreeSpace } from '../files/free-space.js';
-import { closedDocuments, probeDocuments } from './probe-documents.js';
+import { recordClosedDocuments, probeDocuments } from './probe-documents.js';
 import { SCHEMA_VERSION } from '../schema-version.js';
 import { openDocument, sealDocument } from './sealed-document.js';
 import { readStored } from '../read-stored.js';
@@ -151,7 +151,7 @@ export async function openDocumentStore(options: LmdbOptions): Promise<DocumentE
       await queue.close();
       isClosed = true;
       await database.close();
-      await closedDocuments(folder);
+      await recordClosedDocuments(folder);
     },
   };
 }

@@ -32,7 +32,7 @@ export async function probeDocuments(folder: string, backups?: string): Promise<
 }
 
 /** Records the files of a folder after this process closed its documents. */
-export async function closedDocuments(folder: string): Promise<void> {
+export async function recordClosedDocuments(folder: string): Promise<void> {
   const file = join(folder, 'data.mdb');
   remember(file, (await stateOf(file))?.state);
 }

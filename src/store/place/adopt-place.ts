@@ -4,7 +4,7 @@ import { sayPlace, type ArtifactPlace } from './artifact-place.js';
 import type { DocumentStore } from '../port.js';
 import { EXIT_TEMPORARY, StartRefusal } from '../start-refusal.js';
 import { openMarker } from './marker.js';
-import { misfit, recordedStore, recordStore } from './recorded-store.js';
+import { misfit, readRecordedStore, recordStore } from './recorded-store.js';
 import type { DatabaseIdentity, PlaceMark } from '../access/store-id.js';
 
 export interface AdoptOptions {
@@ -30,7 +30,7 @@ export async function takePlaceOver(
 ): Promise<string> {
   const marker = await openMarker(place, PATIENCE);
   const before = await marker.read();
-  const recorded = await recordedStore(documents);
+  const recorded = await readRecordedStore(documents);
   if (before === undefined || recorded === undefined || before.storeId !== recorded.store_id)
     throw misfit(
       `${sayPlace(place)} ${before === undefined ? 'has no marker' : `is the store ${before.storeId}`}; the database names ${recorded === undefined ? 'no store' : `the store ${recorded.store_id}`}.`,
@@ -53,7 +53,7 @@ export async function takePlaceOver(
 }
 
 /** Returns the id of the store that a database gets in a new place; the same id after an interrupted adoption. */
-export function newStoreId(from: string, identity: DatabaseIdentity, place: string): string {
+export function createStoreId(from: string, identity: DatabaseIdentity, place: string): string {
   const source = JSON.stringify([from, identity.system, identity.database, place]);
   return createHash('sha256').update(source).digest('hex').slice(0, 32);
 }

@@ -1,5 +1,5 @@
 import { fileURLToPath } from 'node:url';
-import { withoutTrailingSlashes } from '#base/text/trailing-slashes.js';
+import { trimTrailingSlashes } from '#base/text/trailing-slashes.js';
 import { awsOrigin, chooseKeys, type AwsSettings } from '../s3/keys/choose-source.js';
 import type { S3Access } from '../access/s3-access.js';
 import { EXIT_CONFIGURATION, StartRefusal } from '../start-refusal.js';
@@ -30,7 +30,7 @@ export function artifactPlace({ url, cache, aws }: ArtifactSettings): ArtifactPl
       'The place of results (--artifacts, DIVISOR_ARTIFACTS) must be a URL like file:///mnt/shared or s3://bucket/prefix, with a bucket name of 3 to 63 lower-case letters, digits, dots and dashes.',
     );
   const { region, keys } = chooseKeys(aws);
-  const endpoint = withoutTrailingSlashes(aws.endpoint ?? awsOrigin('s3', region));
+  const endpoint = trimTrailingSlashes(aws.endpoint ?? awsOrigin('s3', region));
   if (!/^https?:\/\/[^?#@\s]+$/.test(endpoint) || !URL.canParse(endpoint))
     throw refuse('AWS_ENDPOINT_URL_S3 must be a URL like https://objects.example:9000.');
   const folders = (prefix ?? '').split('/').filter((part) => part !== '');

@@ -5,7 +5,7 @@ import type { DocumentEngine, DocumentReader } from '../port.js';
 import { EXIT_CONFIGURATION, EXIT_TEMPORARY, StartRefusal } from '../start-refusal.js';
 import { openMarker, type PlaceMarker } from './marker.js';
 import { codeOf, PlaceFault } from '../access/place-fault.js';
-import { misfit, recordedStore, recordStore, type RecordedStore } from './recorded-store.js';
+import { misfit, readRecordedStore, recordStore, type RecordedStore } from './recorded-store.js';
 import { MARKER } from '../access/store-id.js';
 
 /** A place that a database has just claimed. */
@@ -48,7 +48,7 @@ export function claimPlace(
  */
 export function assertPlace(documents: Pick<DocumentReader, 'get'>, place: ArtifactPlace): Promise<string | undefined> {
   return refusing(place, async () => {
-    const recorded = await recordedStore(documents);
+    const recorded = await readRecordedStore(documents);
     if (recorded?.is_marked === true)
       assertSame(place, recorded.store_id, (await (await openMarker(place, PATIENCE)).read())?.storeId);
     return recorded?.store_id;
@@ -70,7 +70,7 @@ async function claimRecorded(
   place: ArtifactPlace,
   { marker, onClaim }: Claiming,
 ): Promise<string> {
-  const recorded = (await recordedStore(documents)) ?? (await recordPlace(documents, place, marker));
+  const recorded = (await readRecordedStore(documents)) ?? (await recordPlace(documents, place, marker));
   const { store_id: storeId } = recorded;
   const result = (await marker.read())?.storeId;
   // The process that recorded it may have ended before it wrote the marker.
@@ -79,7 +79,7 @@ async function claimRecorded(
   if (!recorded.is_marked)
     await documents.transaction(async (tx) => {
       // Another process may have claimed it meanwhile, and own it now.
-      await recordStore(tx, { ...((await recordedStore(tx)) ?? recorded), is_marked: true });
+      await recordStore(tx, { ...((await readRecordedStore(tx)) ?? recorded), is_marked: true });
     });
   return storeId;
 }
@@ -93,7 +93,7 @@ async function recordPlace(
   const result = (await marker.read())?.storeId;
   if (result === undefined) await assertHolds(documents, place, marker);
   return documents.transaction(async (tx) => {
-    const recorded = await recordedStore(tx);
+    const recorded = await readRecordedStore(tx);
     if (recorded !== undefined) return recorded;
     if (result !== undefined)
       throw misfit(

@@ -4,13 +4,13 @@ import { readFile, rename, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import type { ArtifactPlace } from './artifact-place.js';
-import { newArtifactName } from '../files/artifact-owners.js';
+import { createArtifactName } from '../files/artifact-owners.js';
 import { flushFolder, writeFlushed } from '../files/flush-folder.js';
 import { makeFolder } from '../files/make-folder.js';
 import { removeFiles } from '../files/folder-writer.js';
 import type { S3Patience } from '../s3/s3-client.js';
 import { callsTo } from '../access/folder-calls.js';
-import { PlaceFault, unlessAbsent } from '../access/place-fault.js';
+import { PlaceFault, ignoreAbsentFile } from '../access/place-fault.js';
 import { MARKER, markerText, markIn, type PlaceMark } from '../access/store-id.js';
 
 /** Identity and basic operations of a place of artifacts, as a start needs them. */
@@ -54,7 +54,7 @@ function folderMarker(folder: string): PlaceMarker {
   const path = (name: string): string => join(folder, name);
   const call = callsTo(folder);
   const read = (name: string): Promise<string | undefined> =>
-    call(() => readFile(path(name), 'utf8')).catch(unlessAbsent);
+    call(() => readFile(path(name), 'utf8')).catch(ignoreAbsentFile);
   return {
     async read() {
       const text = await read(MARKER);
@@ -68,7 +68,7 @@ function folderMarker(folder: string): PlaceMarker {
       await flushFolder(folder, call);
       return isNew;
     },
-    has: async (name) => (await call(() => stat(path(name))).catch(unlessAbsent)) !== undefined,
+    has: async (name) => (await call(() => stat(path(name))).catch(ignoreAbsentFile)) !== undefined,
     probe: () =>
       probeWith({
         put: (name, text) => writeFlushed(path(name), Buffer.from(text), call),
@@ -86,7 +86,7 @@ interface ProbedPlace {
 }
 
 async function probeWith({ put, read, remove }: ProbedPlace): Promise<void> {
-  const name = newArtifactName(); // garbage collection removes one that is left behind
+  const name = createArtifactName(); // garbage collection removes one that is left behind
   const text = randomBytes(512).toString('hex');
   await put(name, text);
   const result = await read(name);

@@ -4,7 +4,13 @@ import { sayPlace, type ArtifactPlace } from './artifact-place.js';
 import type { DocumentEngine } from '../port.js';
 import { StartRefusal } from '../start-refusal.js';
 import { openMarker, type PlaceMarker } from './marker.js';
-import { misfit, recordedStore, recordStore, type RecordedOwnership, type RecordedStore } from './recorded-store.js';
+import {
+  misfit,
+  readRecordedStore,
+  recordStore,
+  type RecordedOwnership,
+  type RecordedStore,
+} from './recorded-store.js';
 import type { DatabaseIdentity, PlaceMark, PlaceOwner } from '../access/store-id.js';
 
 /**
@@ -138,7 +144,7 @@ async function agreedState(lease: Lease): Promise<RecordedStore | undefined> {
   const { documents, marker, times } = lease;
   for (let isAgain = false; ; isAgain = true) {
     const mark = await marker.read();
-    const recorded = await recordedStore(documents); // after the marker, whose token is therefore never newer than this
+    const recorded = await readRecordedStore(documents); // after the marker, whose token is therefore never newer than this
     if (mark === undefined || recorded === undefined || mark.storeId !== recorded.store_id) return undefined;
     const fault = ownerFault(lease, mark.owner, recorded.ownership);
     if (fault === undefined) {
@@ -185,7 +191,7 @@ async function bringBack({ marker, identity }: Lease, mark: PlaceMark, { ownersh
  */
 async function renew({ documents, marker, identity, self }: Lease, seen: RecordedStore): Promise<string | undefined> {
   const next = await documents.transaction(async (tx) => {
-    const store = await recordedStore(tx);
+    const store = await readRecordedStore(tx);
     if (store === undefined || store.ownership?.token !== seen.ownership?.token) return undefined;
     if (store.ownership?.next != null) return store.ownership.next; // an interrupted renewal is completed
     const { token = null, earlier = [] } = store.ownership ?? {};
@@ -196,7 +202,7 @@ async function renew({ documents, marker, identity, self }: Lease, seen: Recorde
   if (next === undefined) return undefined;
   await marker.write({ storeId: seen.store_id, owner: { ...identity, token: next } });
   await documents.transaction(async (tx) => {
-    const store = await recordedStore(tx);
+    const store = await readRecordedStore(tx);
     if (store?.ownership?.next !== next) return;
     const { token, earlier } = store.ownership;
     const known = [...(token === null ? [] : [token]), ...earlier].slice(0, EARLIER_MAX);

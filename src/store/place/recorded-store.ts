@@ -26,7 +26,7 @@ const KIND = 'artifact-store';
 const ID = 'shared';
 
 /** @throws StartRefusal 78 if the record is unreadable */
-export async function recordedStore(documents: Pick<DocumentReader, 'get'>): Promise<RecordedStore | undefined> {
+export async function readRecordedStore(documents: Pick<DocumentReader, 'get'>): Promise<RecordedStore | undefined> {
   const stored = await documents.get(KIND, ID);
   if (stored === undefined) return undefined;
   const { store_id, is_marked, ownership } = ('unreadable' in stored ? {} : stored.body) as Partial<RecordedStore>; // written only below

@@ -1,5 +1,5 @@
 import { Refusal } from '#domain/refusals/refusal.js';
-import { damagedArtifact } from '../access/artifact-damage.js';
+import { refuseDamagedArtifact } from '../access/artifact-damage.js';
 import type { ArtifactStore } from '../port.js';
 import type { ArtifactHealth } from '../access/artifact-health.js';
 import { isAway } from '../access/place-fault.js';
@@ -9,7 +9,7 @@ import { isAway } from '../access/place-fault.js';
  * While the place is unavailable, writes are refused at once, reads use the local cache, and removals are left to the
  * sweep of orphaned files.
  */
-export function watchedArtifacts(artifacts: ArtifactStore, health: ArtifactHealth): ArtifactStore {
+export function watchArtifacts(artifacts: ArtifactStore, health: ArtifactHealth): ArtifactStore {
   function assertWell(): void {
     const fault = health.fault();
     if (fault !== undefined) throw new Refusal('STORE_UNAVAILABLE', fault);
@@ -30,7 +30,7 @@ export function watchedArtifacts(artifacts: ArtifactStore, health: ArtifactHealt
 
   return {
     health,
-    ...(artifacts.forRequests && { forRequests: watchedArtifacts(artifacts.forRequests, health) }),
+    ...(artifacts.forRequests && { forRequests: watchArtifacts(artifacts.forRequests, health) }),
     destination: artifacts.destination,
     newName: artifacts.newName,
     write: (bytes, sha256) => writeText(() => artifacts.write(bytes, sha256)),
@@ -43,7 +43,7 @@ export function watchedArtifacts(artifacts: ArtifactStore, health: ArtifactHealt
     claim: (bytes) => writeText(() => artifacts.claim(bytes)),
     async isIntact(ref) {
       if (await artifacts.isIntact(ref)) return true;
-      const missing = damagedArtifact(ref.name);
+      const missing = refuseDamagedArtifact(ref.name);
       const cause = await health.explain(missing);
       if (cause === missing) return false;
       throw cause;
@@ -55,7 +55,7 @@ export function watchedArtifacts(artifacts: ArtifactStore, health: ArtifactHealt
         const [first] = result;
         if (first === undefined) return result;
         // Files that are missing from a place that has just become unavailable are not damaged.
-        const missing = damagedArtifact(first);
+        const missing = refuseDamagedArtifact(first);
         return (await health.explain(missing)) === missing ? result : new Set();
       } catch (thrown) {
         if (isAway(thrown)) return new Set();

@@ -1,4 +1,4 @@
-import { nearestName } from '#base/text/nearest-name.js';
+import { findNearestName } from '#base/text/nearest-name.js';
 
 /** Values of `sslmode`, with the encryption and the verification of the server's certificate that they mean. */
 export const SSL_MODES = {
@@ -32,7 +32,7 @@ export function databaseUrlFault(text: string): string | undefined {
   if (names.includes('password')) return 'has the password after ?: write user:password@host, or set PGPASSWORD';
   const unknown = names.find((name) => !PARAMETERS.includes(name));
   if (unknown !== undefined) {
-    const meant = nearestName(unknown, PARAMETERS);
+    const meant = findNearestName(unknown, PARAMETERS);
     return `has an unknown parameter${meant ? ` (did you mean ${meant}?)` : ''}; the parameters are ${PARAMETERS.join(', ')}`;
   }
   const mode = url.searchParams.get('sslmode');

@@ -5,7 +5,7 @@ import { createLine } from './line.js';
 
 /** The right to use a database, exclusively or shared. */
 export interface DatabaseUse {
-  /** Sends a text to every process that shares the database, at once. @throws the error of `pg` */
+  /** Sends a text to every process that shares the database without delay. @throws the error of `pg` */
   publish(text: string): Promise<void>;
   /** Listens to the texts of all processes; those sent during an interruption are lost. */
   subscribe(listener: (text: string) => void): void;

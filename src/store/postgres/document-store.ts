@@ -109,7 +109,7 @@ interface Parts {
   readonly publish: (events: readonly CommitEvent[]) => void;
 }
 
-/** Maximum number of tries of a transaction whose documents others keep changing. */
+/** Maximum number of attempts of a transaction whose documents others keep changing. */
 const TRIES_MAX = 100;
 /** Maximum random delay in ms before a retry after a conflict, multiplied by the earlier tries. */
 const BACKOFF_MS = 2;

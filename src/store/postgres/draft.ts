@@ -33,7 +33,7 @@ export interface Draft {
   readonly isWritten: boolean;
   /** Number of reads that must be consistent. */
   readonly readCount: number;
-  /** One of the written kinds whose changes are counted. */
+  /** Kind of the written document, whose changes are counted. */
   readonly kindWritten: DocumentKind | undefined;
   /** True if it writes at most two documents and has read only the first of them, so that fewer locks are needed. */
   readonly isNarrow: boolean;

@@ -76,7 +76,7 @@ ${moveFunction(schema, stripes, { name: 'move_job_1', terms: '', reservedUntil: 
 `;
 
 /** SQL function that moves a job with a delay: nodes of earlier versions pass it over like a reserved one. */
-export const delayedMoves = (schema: string, stripes: number): string =>
+export const writeDelayedMoves = (schema: string, stripes: number): string =>
   moveFunction(schema, stripes, {
     name: 'move_job_2',
     terms: ', delay_ms double precision',

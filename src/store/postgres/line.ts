@@ -1,7 +1,7 @@
 /** Runs one piece of work at a time, in the order of arrival. */
 export interface Line {
   take<T>(work: () => Promise<T>): Promise<T>;
-  /** Resolves when all queued work is over, successful or not. */
+  /** Resolves when all queued work has ended, successfully or not. */
   idle(): Promise<void>;
 }
 

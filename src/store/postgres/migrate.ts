@@ -1,7 +1,7 @@
 import type { ClientBase } from 'pg';
 import { EXIT_CONFIGURATION, StartRefusal } from '../start-refusal.js';
 import { stateOf } from './database.js';
-import { ownNames, PROTOCOL, stepsOf } from './schema.js';
+import { listOwnNames, PROTOCOL, stepsOf } from './schema.js';
 import { sealRows } from './seal-rows.js';
 
 /** Schema of the tables of a cluster; tests use others. */
@@ -127,7 +127,7 @@ export async function assertGranted(client: ClientBase, schema: string = SCHEMA)
         UNION ALL SELECT 'EXECUTE', proname::text FROM pg_proc
           WHERE pronamespace = $1::regnamespace AND proname = ANY($2) AND NOT has_function_privilege(pg_proc.oid, 'EXECUTE')
       ) AS each GROUP BY privilege ORDER BY privilege`,
-    [client.escapeIdentifier(schema), ownNames()],
+    [client.escapeIdentifier(schema), listOwnNames()],
   );
   if (rows.length > 0) throw await notGranted(client, schema, rows.map(({ lacking }) => lacking).join('; '));
 }

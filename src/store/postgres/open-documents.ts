@@ -56,7 +56,7 @@ const MEASURED_MS = 30_000;
  */
 export async function openDatabaseDocuments({ place, ...options }: DatabaseEngineOptions): Promise<DatabaseDocuments> {
   const { url, schema = SCHEMA } = place;
-  const identity = await withClient(url, async (client) => {
+  const identity = await runWithClient(url, async (client) => {
     if (place.migrate === true) await migrate(client, schema);
     else await assertMigrated(client, schema);
     await assertGranted(client, schema);
@@ -128,11 +128,11 @@ async function identityOf(client: Client): Promise<DatabaseIdentity> {
 
 /** Creates or migrates the tables of a database. @throws StartRefusal 75, 78 */
 export function migrateDatabase({ url, schema = SCHEMA }: DatabasePlace): Promise<Migration> {
-  return withClient(url, (client) => migrate(client, schema));
+  return runWithClient(url, (client) => migrate(client, schema));
 }
 
 /** Runs work on a separate connection. @throws StartRefusal 75, 78 if it cannot connect */
-export async function withClient<T>(url: string, work: (client: Client) => Promise<T>): Promise<T> {
+export async function runWithClient<T>(url: string, work: (client: Client) => Promise<T>): Promise<T> {
   const client = await connect(url);
   try {
     return await work(client);

@@ -1,8 +1,8 @@
 import { commitFunction as secondCommitFunction } from './commit-function.js';
-import { delayedMoves, jobCommits } from './job-commit.js';
+import { writeDelayedMoves, jobCommits } from './job-commit.js';
 import { prepareFunction, prepareJobsFunction } from './preparation.js';
 import { pulseFunction } from './pulse-function.js';
-import { keptKinds, sealedDocuments } from './sealed-commit.js';
+import { writeKeptKinds, sealedDocuments } from './sealed-commit.js';
 
 /** Number of the last step below: the schema of this program. */
 export const PROTOCOL = 8;
@@ -20,8 +20,8 @@ export function stepsOf(schema: string): readonly string[] {
   const first = parts.map((part) => part(schema)).join('');
   const fifth = [sealedDocuments(schema, STRIPES), pulseFunction(schema), prepareFunction(schema)].join('');
   const sixth = [starts(schema), jobCommits(schema, STRIPES), prepareJobsFunction(schema)].join('');
-  const seventh = delayedMoves(schema, STRIPES);
-  const eighth = keptKinds(schema, STRIPES);
+  const seventh = writeDelayedMoves(schema, STRIPES);
+  const eighth = writeKeptKinds(schema, STRIPES);
   const second = secondCommitFunction(schema, STRIPES);
   return [first, nodeTables(schema), partTable(schema), second, fifth, sixth, seventh, eighth];
 }
@@ -30,7 +30,7 @@ export function stepsOf(schema: string): readonly string[] {
  * Names of the tables, sequences and functions that the steps create: a schema may contain others, which belong to the
  * operator.
  */
-export function ownNames(): readonly string[] {
+export function listOwnNames(): readonly string[] {
   const createdNames = stepsOf('own')
     .join('')
     .matchAll(/CREATE (?:UNLOGGED )?(?:TABLE|SEQUENCE|FUNCTION) own\.(\w+)/g);

@@ -24,7 +24,7 @@ export const sealedDocuments = (schema: string, stripes: number): string => `
  * sequence). Programs of earlier steps write the kind as they know it with every change, so that a job that they may
  * not claim would become one of theirs.
  */
-export const keptKinds = (schema: string, stripes: number): string =>
+export const writeKeptKinds = (schema: string, stripes: number): string =>
   commitFunction(schema, stripes, {
     create: 'CREATE OR REPLACE',
     kind: 'CASE WHEN j.sequence = job.sequence OR job.attempt > 1 THEN j.kind ELSE job.kind END',

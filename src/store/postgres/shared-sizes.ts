@@ -16,7 +16,7 @@ const NAME = '"name":"([0-9a-f]{32}\\.art)"';
 const REFERENCES = [`"bytes":(\\d{1,15}),${NAME}`, `"bytes":(\\d{1,15}),"inset":\\{[^{}]*\\},${NAME}`];
 
 /** @param schema quoted identifier. @cost reads every document that names a result: seconds for a large database */
-export async function sharedSizes(query: Query, schema: string): Promise<SharedSizes> {
+export async function measureSharedSizes(query: Query, schema: string): Promise<SharedSizes> {
   const named = `${schema}.documents WHERE artifacts <> '{}'`;
   const results = REFERENCES.map(
     (reference) =>

@@ -8,7 +8,7 @@ import {
 import { Refusal } from '#domain/refusals/refusal.js';
 import { numberedId } from '../document-id.js';
 import type { DocumentReader, DocumentTransaction } from '../port.js';
-import { latestTime } from '../timestamp.js';
+import { findLatestTime } from '../timestamp.js';
 import { parseStored } from '../read-stored.js';
 
 /**
@@ -71,7 +71,7 @@ export async function timeAfterLogs(reader: Pick<DocumentReader, 'get' | 'ids'>,
     const stored = await reader.get('publication-head', indexId);
     const head = parseStored(stored, PublicationHead);
     const last = head === undefined ? undefined : await batchOf(reader, indexId, head.batches);
-    latest = latestTime(latest, last?.entries.at(-1)?.at);
+    latest = findLatestTime(latest, last?.entries.at(-1)?.at);
   }
   return latest;
 }

@@ -3,7 +3,7 @@ import { Buffer } from 'node:buffer';
 import type { PublicationEntry, PublicKey, SigningKey } from '#domain/documents/publication-document.js';
 
 /** Creates an Ed25519 key. @param at time of its creation, ISO-8601 UTC */
-export function newSigningKey(at: string): SigningKey {
+export function createSigningKey(at: string): SigningKey {
   const { publicKey, privateKey } = generateKeyPairSync('ed25519');
   const raw = Buffer.from(publicKey.export({ format: 'jwk' }).x!, 'base64url');
   return {

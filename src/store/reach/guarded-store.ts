@@ -2,7 +2,7 @@ import { MISSING_CODES } from '#domain/documents/named-documents.js';
 import { isWithin, mayRead, type Reach } from '#domain/documents/reach.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import type { BodyReader, DocumentKind, DocumentReader, DocumentStore, DocumentTransaction } from '../port.js';
-import { currentReach } from './reach-context.js';
+import { findCurrentReach } from './reach-context.js';
 
 /** Rule that maps a document to the subject of an access check. */
 interface Guarded {
@@ -89,13 +89,13 @@ export function guardDocuments(documents: DocumentStore): DocumentStore {
 
   return {
     ...documents,
-    ...guardedReader(documents, currentReach),
+    ...guardedReader(documents, findCurrentReach),
     async revision(kind) {
-      const reach = currentReach();
+      const reach = findCurrentReach();
       return (await documents.revision(kind)) * ORDINALS + (reach === undefined ? 0 : ordinalOf(reach));
     },
     async list<T>(kind: DocumentKind, read: BodyReader<T>) {
-      const [reach, guarded] = [currentReach(), GUARDED[kind]];
+      const [reach, guarded] = [findCurrentReach(), GUARDED[kind]];
       if (reach === undefined || guarded === undefined) return documents.list(kind, read);
       const listing = await documents.list(kind, (body, id) => {
         if (!isVisible(reach, guarded, id, body)) return HIDDEN;
@@ -104,7 +104,7 @@ export function guardDocuments(documents: DocumentStore): DocumentStore {
       return { ...listing, documents: listing.documents.filter((found): found is T => found !== HIDDEN) };
     },
     transaction(change, options) {
-      const reach = currentReach();
+      const reach = findCurrentReach();
       return reach === undefined
         ? documents.transaction(change, options)
         : documents.transaction((tx) => change(guardedTransaction(tx, reach)), options);
@@ -146,7 +146,7 @@ function guardedTransaction(tx: DocumentTransaction, reach: Reach): DocumentTran
     const owner = guarded.subject(id, undefined);
     if (owner !== undefined && isWithin(reach, owner)) return;
     // Paths were checked before: the id is that of a new document, and is refused whether a document has it or not.
-    throw outside({ ...reach, isHidden: false }, guarded.of, owner ?? id);
+    throw refuseOutside({ ...reach, isHidden: false }, guarded.of, owner ?? id);
   }
   return {
     ...tx,
@@ -163,7 +163,7 @@ function guardedTransaction(tx: DocumentTransaction, reach: Reach): DocumentTran
 }
 
 /** Creates the refusal of an id that a client may not name. */
-export function outside({ isHidden, prefixes }: Reach, kind: string, id: string): Refusal {
+export function refuseOutside({ isHidden, prefixes }: Reach, kind: string, id: string): Refusal {
   const missing = isHidden ? MISSING_CODES.get(kind) : undefined;
   if (missing !== undefined) return new Refusal(missing, `No ${kind.replaceAll('-', ' ')} is stored under ${id}.`);
   return new Refusal('FORBIDDEN_ID', `The key may name ids that begin with ${prefixes.join(', ')}; ${id} does not.`, {

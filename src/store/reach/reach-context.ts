@@ -11,7 +11,7 @@ interface Context {
 const contexts = new AsyncLocalStorage<Context | undefined>();
 
 /** Runs the handler of a request whose client has limited access: other documents are absent for it. */
-export async function withinReach<T>(reach: Reach, handle: () => T | Promise<T>): Promise<T> {
+export async function runWithinReach<T>(reach: Reach, handle: () => T | Promise<T>): Promise<T> {
   const context: Context = { reach, isOpen: true };
   try {
     return await contexts.run(context, handle);
@@ -21,7 +21,7 @@ export async function withinReach<T>(reach: Reach, handle: () => T | Promise<T>)
 }
 
 /** Returns the access of the current request; undefined if it is unlimited. */
-export function currentReach(): Reach | undefined {
+export function findCurrentReach(): Reach | undefined {
   const context = contexts.getStore();
   return context?.isOpen === true ? context.reach : undefined;
 }

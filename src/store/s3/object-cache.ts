@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { link, open, readdir, readFile, rename, rm, stat, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { damagedArtifact } from '../access/artifact-damage.js';
+import { refuseDamagedArtifact } from '../access/artifact-damage.js';
 import { sha256OfFile } from '../files/file-digest.js';
 import { makeFolder } from '../files/make-folder.js';
 import type { OpenObject } from './s3-client.js';
@@ -65,7 +65,7 @@ export async function openObjectCache({ folder, bytesMax, now = Date.now }: Obje
       const sum = await readFile(path(`${name}${SUM}`), 'utf8');
       return (await sha256OfFile(path(name))) === sum;
     } catch {
-      return false; // an unreadable file is fetched again, whatever the reason
+      return false; // An unreadable file is fetched again, whatever the reason.
     }
   }
 
@@ -130,7 +130,7 @@ export async function openObjectCache({ folder, bytesMax, now = Date.now }: Obje
           await file.close();
         }
         const digest = hash.digest('hex');
-        if (length !== bytes || digest !== sha256) throw damagedArtifact(name);
+        if (length !== bytes || digest !== sha256) throw refuseDamagedArtifact(name);
         await keep(name, draft, digest, length);
       } finally {
         await rm(draft, { force: true });

@@ -1,5 +1,5 @@
 import { Refusal } from '#domain/refusals/refusal.js';
-import { damagedArtifact } from '../access/artifact-damage.js';
+import { refuseDamagedArtifact } from '../access/artifact-damage.js';
 import type { FreeSpace } from '../files/free-space.js';
 import type { DatedArtifact } from '../artifact-terms.js';
 import type { ArtifactRef } from '../port.js';
@@ -46,7 +46,7 @@ export function createObjectReads({ reader, cached, freeSpace, claimed }: Object
       await cached.fill(name, object);
       return true;
     });
-    if (isThere === undefined) throw damagedArtifact(name);
+    if (isThere === undefined) throw refuseDamagedArtifact(name);
   }
 
   async function ensure(name: string): Promise<void> {

@@ -1,7 +1,7 @@
 import { open, rm, type FileHandle } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { damagedArtifact } from '../access/artifact-damage.js';
-import { isArtifactName, newArtifactName, TRASH } from '../files/artifact-owners.js';
+import { refuseDamagedArtifact } from '../access/artifact-damage.js';
+import { isArtifactName, createArtifactName, TRASH } from '../files/artifact-owners.js';
 import { openArtifacts } from '../files/artifact-store.js';
 import type { HashApart } from '../files/passing-hash.js';
 import { digestFile } from '../files/file-digest.js';
@@ -71,7 +71,7 @@ function objectArtifacts(
       from.map(async ({ ref, name }) => isObjectOf(ref, await client.look(ref.name)) && client.copy(ref.name, name)),
     );
     const missing = from.find((_, i) => !copied[i]);
-    if (missing !== undefined) throw damagedArtifact(missing.ref.name);
+    if (missing !== undefined) throw refuseDamagedArtifact(missing.ref.name);
     return from.map(({ ref, name }) => ({ ...ref, name }));
   }
 
@@ -84,14 +84,14 @@ function objectArtifacts(
   return {
     destination: { kind: 's3', access, cache: { folder: cache.folder, bytesMax: cache.bytesMax } },
     async write(bytes, sha256) {
-      const name = newArtifactName();
+      const name = createArtifactName();
       await client.put(name, bytes, sha256);
       await cached.put(name, bytes, sha256);
       return { name, bytes: bytes.length, sha256 };
     },
     async writeFile(path) {
       const digest = await digestFile(path);
-      const name = newArtifactName();
+      const name = createArtifactName();
       const file = await open(path);
       try {
         await client.put(
@@ -104,7 +104,7 @@ function objectArtifacts(
       }
       return { name, ...digest };
     },
-    newName: newArtifactName,
+    newName: createArtifactName,
     async link(links) {
       try {
         const copied = await copyAll(links);

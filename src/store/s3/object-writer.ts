@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { ArtifactDestination, ArtifactWriter } from '../port.js';
-import { wholeOf } from '#base/memory/made-bytes.js';
+import { joinBytes } from '#base/memory/made-bytes.js';
 import { openObjectCache } from './object-cache.js';
 import { createS3Client } from './s3-client.js';
 
@@ -16,7 +16,7 @@ export async function openObjectWriter(
     async write(contents) {
       const outcomes = await Promise.allSettled(
         contents.map(async ({ name, bytes: content }) => {
-          const bytes = content instanceof Uint8Array ? content : wholeOf(content); // the signature before the request covers its hash
+          const bytes = content instanceof Uint8Array ? content : joinBytes(content); // the signature before the request covers its hash
           const sha256 = createHash('sha256').update(bytes).digest('hex');
           await client.put(name, bytes, sha256);
           await cache.put(name, bytes, sha256);

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { AwsClient } from 'aws4fetch';
 import { Refusal } from '#domain/refusals/refusal.js';
 import { PlaceFault } from '../access/place-fault.js';
-import { currentKeys } from './keys/current-keys.js';
+import { createCurrentKeys } from './keys/current-keys.js';
 import type { Keys } from '../access/key-source.js';
 import { timedRequest } from '#base/tracing/object-requests.js';
 import { distrustOf, isWithoutTls, reasonOf } from './request-failure.js';
@@ -134,7 +134,7 @@ export function createS3Client(
   { patienceMs = PATIENCE_MS, answerMs = ANSWER_MS }: S3Patience = {},
 ): S3Client {
   const { endpoint, bucket, prefix } = access;
-  const keys = currentKeys(access.keys);
+  const keys = createCurrentKeys(access.keys);
   let signer: Signer | undefined;
   const root = `${endpoint}/${bucket}`;
   const urlOf = (name: string): string => `${root}/${encodeURI(prefix)}${name}`;

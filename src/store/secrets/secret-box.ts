@@ -119,7 +119,7 @@ const unreadable = (reason: string) =>
   );
 
 /** Replaces the password of a connection URL, to encrypt or decrypt it. */
-export function withPassword(url: string, change: (password: string) => string): string {
+export function changePassword(url: string, change: (password: string) => string): string {
   if (!URL.canParse(url)) return url;
   const parsed = new URL(url);
   if (parsed.password === '') return url;

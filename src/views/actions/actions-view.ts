@@ -1,7 +1,12 @@
-import { withheldIn } from '#domain/index-mathematics/withholding.js';
+import { createWithholding } from '#domain/index-mathematics/withholding.js';
 import { priceSessions } from '#domain/documents/stale-sessions.js';
 import type { ActionsView } from '#contract/analytics/actions.js';
-import { datedRunTreatment, runGrowthTerms, runSettingsOn, runTreatment } from '#domain/backtest/run-file/settings.js';
+import {
+  toDatedRunTreatment,
+  runGrowthTerms,
+  runSettingsOn,
+  runTreatment,
+} from '#domain/backtest/run-file/settings.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import {
   offerChoices,
@@ -16,13 +21,13 @@ import { sharesToCome } from '#domain/corporate-actions/share-basis.js';
 import { formatDay, type Day } from '#domain/time/days.js';
 import { compareText } from '#domain/refusals/findings.js';
 import { ACTION_KINDS, type CorporateAction } from '#domain/market/market-data.js';
-import { firstAtLeast } from '#domain/numbers/search.js';
+import { findFirstAtLeast } from '#domain/numbers/search.js';
 import { csvTable } from '../csv-table.js';
 import { divisors, isDivisorFixed } from '../exports/tables/events.js';
 import type { ActionRow, ActionsInput } from './actions-input.js';
 import { silentExits, spinOffExits } from './exit-rows.js';
-import { heldOn, marketValues } from './held-on.js';
-import { takenOutcome } from './taken-outcome.js';
+import { readHeldOn, marketValues } from './held-on.js';
+import { findTakenOutcome } from './taken-outcome.js';
 
 /** Maximum number of listed actions, the latest ones. */
 const LISTED_MAX = 10_000;
@@ -66,14 +71,17 @@ function rowMaker(columns: RunColumns, days: Int32Array, { sm, rates, offers, ou
   const sharesBy = sharesToCome(sm, sm.sessionAt(last), treatment.splits);
   const places = new Map(names.map((name, place) => [name, place]));
   const divisor = hasOwn || runId === indexId ? divisors(columns, days) : null;
-  const { weightAt, sharesAt } = heldOn(columns, days, { sm, rates });
+  const { weightAt, sharesAt } = readHeldOn(columns, days, { sm, rates });
   const level = marketValues(columns, days);
   const isFixed = isDivisorFixed(columns);
   const isTotal = sm.market.adjustment === 'total';
   const growth = runGrowthTerms(columns.header, variant);
   const withheldOf = (identifier: string, day: Day): number =>
-    withheldIn(sm.market, runTreatment(runSettingsOn(columns.header, day).treatment).withholding_tax)(identifier, day);
-  const terms = { sm, rates, treatment: datedRunTreatment(columns.header), growth, outside: outside?.mergers };
+    createWithholding(sm.market, runTreatment(runSettingsOn(columns.header, day).treatment).withholding_tax)(
+      identifier,
+      day,
+    );
+  const terms = { sm, rates, treatment: toDatedRunTreatment(columns.header), growth, outside: outside?.mergers };
   /** Returns the value of a share of one security in shares of another, on the share basis of the ex-date. */
   const worthIn =
     ({ identifier: own, exDay }: CorporateAction, t: number): WorthOf =>
@@ -89,7 +97,7 @@ function rowMaker(columns: RunColumns, days: Int32Array, { sm, rates, offers, ou
   return (action: CorporateAction): ActionRow | null => {
     const place = places.get(action.identifier);
     const column = sm.columnOf(action.identifier);
-    const at = firstAtLeast(days, action.exDay);
+    const at = findFirstAtLeast(days, action.exDay);
     const isComing = at === days.length;
     const before = at - 1;
     const weight = place === undefined || column < 0 ? 0 : weightAt(before, place);
@@ -114,7 +122,7 @@ function rowMaker(columns: RunColumns, days: Int32Array, { sm, rates, offers, ou
           weight: weightAt(at, place!),
           shares: sharesAt(at, column, weightAt(at, place!)),
           divisor: divisor?.[at] ?? null,
-          ...takenOutcome(terms, action, { session: sm.sessionAt(days[at]!), column, shares, level: level[at]! }),
+          ...findTakenOutcome(terms, action, { session: sm.sessionAt(days[at]!), column, shares, level: level[at]! }),
         };
     const offer = offers.get(action);
     const choices = offer === undefined ? ownChoices(action, held) : offerChoices(offer, held, worth);
@@ -183,7 +191,7 @@ const FIGURES = [
 interface Held {
   /** Index shares. */
   readonly shares: number;
-  /** Shares that one of them has become by then. */
+  /** Number of shares that one of them has become by then. */
   readonly split: number;
 }
 

@@ -1,12 +1,12 @@
-import { datedRunTreatment, runGrowthTerms } from '#domain/backtest/run-file/settings.js';
+import { toDatedRunTreatment, runGrowthTerms } from '#domain/backtest/run-file/settings.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { treatmentOn } from '#domain/documents/treatment.js';
-import { firstAtLeast } from '#domain/numbers/search.js';
+import { findFirstAtLeast } from '#domain/numbers/search.js';
 import { formatDay } from '#domain/time/days.js';
-import { divisors, freeTrades } from '../exports/tables/events.js';
+import { divisors, listFreeTrades } from '../exports/tables/events.js';
 import type { ActionRow, ActionsInput } from './actions-input.js';
-import { heldOn, marketValues } from './held-on.js';
-import { takenOutcome } from './taken-outcome.js';
+import { readHeldOn, marketValues } from './held-on.js';
+import { findTakenOutcome } from './taken-outcome.js';
 
 /** Actions that end a security. */
 const ENDINGS: ReadonlySet<string> = new Set(['MERGER', 'ACQUISITION', 'DELISTING', 'TICKER_CHANGE']);
@@ -18,13 +18,13 @@ const ENDINGS: ReadonlySet<string> = new Set(['MERGER', 'ACQUISITION', 'DELISTIN
 export function silentExits(columns: RunColumns, days: Int32Array, { sm, rates, from, to }: ActionsInput): ActionRow[] {
   const { names, has_index_weights: hasOwn, run_id: runId, index_id: indexId } = columns.header;
   const divisor = hasOwn || runId === indexId ? divisors(columns, days) : null;
-  const { weightAt, sharesAt } = heldOn(columns, days, { sm, rates });
+  const { weightAt, sharesAt } = readHeldOn(columns, days, { sm, rates });
   const ended = new Set(
     sm.actions.all
       .filter(({ action }) => ENDINGS.has(action.type))
       .map(({ session, column }) => `${session} ${column}`),
   );
-  return freeTrades(columns).flatMap(({ at, name, notional }): ActionRow[] => {
+  return listFreeTrades(columns).flatMap(({ at, name, notional }): ActionRow[] => {
     const day = days[at]!;
     const column = sm.columnOf(names[name]!);
     if (at === 0 || column < 0 || (from !== null && day < from) || (to !== null && day > to)) return [];
@@ -60,12 +60,12 @@ export function silentExits(columns: RunColumns, days: Int32Array, { sm, rates, 
 export function spinOffExits(columns: RunColumns, days: Int32Array, input: ActionsInput): ActionRow[] {
   const { sm, rates, from, to } = input;
   const { names, has_index_weights: hasOwn, run_id: runId, index_id: indexId, variant } = columns.header;
-  const treatment = datedRunTreatment(columns.header);
+  const treatment = toDatedRunTreatment(columns.header);
   const terms = { sm, rates, treatment, growth: runGrowthTerms(columns.header, variant) };
   const divisor = hasOwn || runId === indexId ? divisors(columns, days) : null;
-  const { weightAt, sharesAt } = heldOn(columns, days, { sm, rates });
+  const { weightAt, sharesAt } = readHeldOn(columns, days, { sm, rates });
   const level = marketValues(columns, days);
-  return freeTrades(columns).flatMap(({ at, name }): ActionRow[] => {
+  return listFreeTrades(columns).flatMap(({ at, name }): ActionRow[] => {
     const day = days[at]!;
     const column = sm.columnOf(names[name]!);
     if (at === 0 || column < 0 || (from !== null && day < from) || (to !== null && day > to)) return [];
@@ -77,10 +77,10 @@ export function spinOffExits(columns: RunColumns, days: Int32Array, input: Actio
     );
     const place = spun === undefined ? -1 : names.indexOf(spun.action.identifier);
     if (spun === undefined || place < 0) return [];
-    const before = firstAtLeast(days, spun.action.exDay) - 1;
+    const before = findFirstAtLeast(days, spun.action.exDay) - 1;
     const parent = sharesAt(before, spun.column, weightAt(before, place));
     const held = { session: spun.session, column: spun.column, shares: parent, level: level[before + 1]! };
-    const { received } = takenOutcome(terms, spun.action, held);
+    const { received } = findTakenOutcome(terms, spun.action, held);
     if (received === null) return [];
     const close = sm.carriedClose(sm.sessionAt(day), column);
     return [

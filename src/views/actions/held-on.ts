@@ -5,11 +5,11 @@ import type { ActionsInput } from './actions-input.js';
 import type { HeldIndex, HeldName } from './pro-forma-rows.js';
 
 /** Returns the holdings of the index of a run at its last close. @cost reads [H] weights */
-export function heldAtEnd(columns: RunColumns, { sm, rates }: Pick<ActionsInput, 'sm' | 'rates'>): HeldIndex {
+export function readHeldAtEnd(columns: RunColumns, { sm, rates }: Pick<ActionsInput, 'sm' | 'rates'>): HeldIndex {
   const { names } = columns.header;
   const days = columns.i32('days');
   const last = days.length - 1;
-  const { weightAt, sharesAt } = heldOn(columns, days, { sm, rates });
+  const { weightAt, sharesAt } = readHeldOn(columns, days, { sm, rates });
   const held = names.flatMap((identifier, place): HeldName[] => {
     const weight = weightAt(last, place);
     const column = sm.columnOf(identifier);
@@ -19,7 +19,7 @@ export function heldAtEnd(columns: RunColumns, { sm, rates }: Pick<ActionsInput,
 }
 
 /** Weights and index shares of a run by session. */
-export function heldOn(columns: RunColumns, days: Int32Array, { sm, rates }: Pick<ActionsInput, 'sm' | 'rates'>) {
+export function readHeldOn(columns: RunColumns, days: Int32Array, { sm, rates }: Pick<ActionsInput, 'sm' | 'rates'>) {
   const { names, has_index_weights: hasOwn } = columns.header;
   const block = hasOwn ? 'indexWeights' : 'weights';
   const level = marketValues(columns, days);

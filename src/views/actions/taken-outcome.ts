@@ -28,7 +28,7 @@ export interface Outcome {
 const NOTHING: Outcome = { proceeds: null, received: null };
 
 /** Returns the outcome that a run used for a security ended by an action: of an offer only the chosen side is shown. */
-export function takenOutcome(terms: EventTerms, action: CorporateAction, held: HeldBefore): Outcome {
+export function findTakenOutcome(terms: EventTerms, action: CorporateAction, held: HeldBefore): Outcome {
   const { sm, rates } = terms;
   const { session, column, shares, level } = held;
   const events = eventsOn(terms, session);
@@ -48,7 +48,7 @@ export function takenOutcome(terms: EventTerms, action: CorporateAction, held: H
   };
 }
 
-/** Shares of a spun-off name, worth something where it has a price by the close of the day. */
+/** Returns the shares of a spun-off security, which have a value if it has a price by the close of the day. */
 function childTaken(
   { sm, rates, treatment, growth }: EventTerms,
   { related }: CorporateAction,

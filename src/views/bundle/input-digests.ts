@@ -68,7 +68,7 @@ const hexOf = (hashes: ReadonlyMap<string, Hash>): Record<string, string> =>
   );
 
 /** Returns keys whose digests differ, ascending, including keys that only one side has. */
-export function differingKeys(
+export function findDifferingKeys(
   stated: Readonly<Record<string, string>>,
   found: Readonly<Record<string, string>>,
 ): readonly string[] {

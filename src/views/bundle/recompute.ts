@@ -58,7 +58,10 @@ export interface DifferingClose {
 /**
  * Returns published closes that differ from those of a run in any bit, by date. @param entries of a log, in its order
  */
-export function differingCloses(entries: Iterable<PublicationEntry>, closes: ClosesView): readonly DifferingClose[] {
+export function findDifferingCloses(
+  entries: Iterable<PublicationEntry>,
+  closes: ClosesView,
+): readonly DifferingClose[] {
   const at = new Map(closes.dates.map((date, i) => [date, i]));
   const standing = new Map<string, PublicationEntry>();
   for (const entry of entries) standing.set(entry.date, entry);

@@ -6,13 +6,13 @@ import { reinvestedOf } from '#domain/corporate-actions/pro-forma.js';
 import type { DividendFraction } from '#domain/dividends/dividend-fractions.js';
 import { TreatmentSpec } from '#domain/documents/index-document.js';
 import { compareText } from '#domain/refusals/findings.js';
-import { firstAtLeast, lastAtMost } from '#domain/numbers/search.js';
+import { findFirstAtLeast, findLastAtMost } from '#domain/numbers/search.js';
 import { panelRows } from '../panel-rows.js';
 import { datesWithin, type AskedWindow } from '../run-window.js';
 
 export interface DividendPointsInput {
   readonly window: AskedWindow;
-  /** By session. */
+  /** Fractions by session. */
   readonly paid: readonly DividendFraction[];
   /** Dividends with an ex-date after the last date of the run, as known on it. */
   readonly toCome: readonly DividendFraction[];
@@ -101,7 +101,7 @@ function isOfIndex({ header: { has_index_weights: hasOwn, run_id: runId, index_i
 /** Returns a series of the index on the dates of the run. */
 function ofIndex(columns: RunColumns, block: Parameters<RunColumns['f64']>[0]): Float64Array {
   const days = columns.i32('days');
-  const first = lastAtMost(columns.i32('indexDays'), days[0]!);
+  const first = findLastAtMost(columns.i32('indexDays'), days[0]!);
   return columns.f64(block, first, first + days.length);
 }
 
@@ -121,7 +121,7 @@ function pointsOn(columns: RunColumns, level: Float64Array, paid: readonly Divid
   const weights = panelRows(columns, hasOwn ? 'indexWeights' : 'weights', { from: 0, to: days.length - 1 });
   const points = new Map<number, Points>();
   for (const { identifier, day, fraction, withheld } of paid) {
-    const at = firstAtLeast(days, day);
+    const at = findFirstAtLeast(days, day);
     const place = places.get(identifier);
     if (at === 0 || at === days.length || days[at] !== day || place === undefined) continue;
     const weight = weights.at(at - 1)[place]!;

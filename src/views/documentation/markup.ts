@@ -1,4 +1,4 @@
-/** HTML as text that is already escaped: plain strings are escaped where they are put in, markup is not. */
+/** Escaped HTML text: plain strings are escaped when they are inserted, markup is not. */
 export interface Markup {
   readonly html: string;
 }
@@ -47,7 +47,7 @@ export function prose(text: string): Markup {
   );
 }
 
-/** One paragraph of prose without its frame. */
+/** Renders one paragraph of prose without its element. */
 export function phrase(text: string): Markup {
   return joinParts(
     text

@@ -22,7 +22,7 @@ function rowsOf(schema: JsonSchema, prefix: string, depth: number): Markup[] {
   });
 }
 
-/** An object a field holds without naming it, by itself or as the element of a list. */
+/** Returns an unnamed object inside a field, directly or as the element of a list. */
 function innerObject(field: JsonSchema): { readonly schema: JsonSchema; readonly mark: string } | undefined {
   const [one = field, ...others] = alternatives(field).filter(({ type }) => type !== 'null');
   if (others.length > 0) return undefined;
@@ -31,7 +31,7 @@ function innerObject(field: JsonSchema): { readonly schema: JsonSchema; readonly
   return items?.['properties'] === undefined ? undefined : { schema: items, mark: '[]' };
 }
 
-/** One row of a table of fields or parameters. */
+/** Renders one row of a table of fields or parameters. */
 export function fieldRow(
   name: string,
   schema: JsonSchema,

@@ -1,14 +1,14 @@
-import { announcedIndex, type NotAnnounced } from '#domain/books/announced-composition.js';
+import { findAnnouncedIndex, type NotAnnounced } from '#domain/books/announced-composition.js';
 import type { Composer } from '#domain/books/compositions.js';
 import { indexBook } from '#domain/books/index-run.js';
 import { indexSharesIn } from '#domain/books/index-shares.js';
 import { announcementOf } from '#domain/books/next-rebalance.js';
-import { datedRounding, roundingOn } from '#domain/documents/dated-rounding.js';
+import { createDatedRounding, roundingOn } from '#domain/documents/dated-rounding.js';
 import { isOverlayDocument, sourcesOf } from '#domain/documents/index-document.js';
 import { exchangeRates } from '#domain/market/exchange-rates.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import { formatDay, type Day } from '#domain/time/days.js';
-import { wholeShares, type IndexFile } from './index-file.js';
+import { roundToWholeShares, type IndexFile } from './index-file.js';
 
 /** The announced composition of an index at a close, in index shares scaled to the market value of the index. */
 export interface AnnouncedFile extends IndexFile {
@@ -21,18 +21,18 @@ export interface AnnouncedFile extends IndexFile {
  * @throws Refusal NO_DATA_AT_DATE if nothing is announced
  * @cost of deciding and simulating the index up to the session
  */
-export function announcedFile(composer: Composer, { indexId, day }: IndexOnDay): AnnouncedFile {
+export function createAnnouncedFile(composer: Composer, { indexId, day }: IndexOnDay): AnnouncedFile {
   const document = composer.document(indexId);
   if (isOverlayDocument(document)) throw ofOverlay(indexId, sourcesOf(document));
   const sm = composer.market(indexId);
   const session = sm.sessionAt(day);
-  const announced = announcedIndex(composer, { indexId, session });
+  const announced = findAnnouncedIndex(composer, { indexId, session });
   if (announced.effective === null) throw notAnnounced(indexId, day, announced);
   const { effective, compositions } = announced;
   const composition = compositions.list.at(-1)!;
   const book = indexBook({ compositions, to: session });
   const { shares } = indexSharesIn(book, document.currency)(composition);
-  const { shares: decimals } = roundingOn(datedRounding(document, sm.calendar), day + 1);
+  const { shares: decimals } = roundingOn(createDatedRounding(document, sm.calendar), day + 1);
   const rates = exchangeRates(sm, document.currency);
   const { columns } = composition;
   const order = [...columns.keys()].toSorted((a, b) => (nameOf(a) < nameOf(b) ? -1 : 1));
@@ -45,7 +45,7 @@ export function announcedFile(composer: Composer, { indexId, day }: IndexOnDay):
     effective,
     divisor: book.divisor[session - book.from]!,
     names: order.map(nameOf),
-    shares: of((k) => wholeShares(shares![k]!, decimals)), // An index that is no overlay has index shares.
+    shares: of((k) => roundToWholeShares(shares![k]!, decimals)), // An index that is no overlay has index shares.
     price: of((k) => sm.carriedClose(session, columns[k]!)),
     fx: of((k) => (rates.isNative(columns[k]!) ? 1 : rates.rateAt(session, columns[k]!))),
   };

@@ -63,7 +63,7 @@ export type Producer<T extends ExportTableName> = (source: ExportSource, from: n
 export const BATCH_ROWS = 8192;
 
 /** Yields the rows of a complete table in batches. */
-export function* inBatches<T extends ExportTableName>(
+export function* yieldBatches<T extends ExportTableName>(
   { count, columns }: Omit<Batch<T>, 'end'>,
   from: number,
 ): Iterable<Batch<T>> {

@@ -1,9 +1,9 @@
 import { runSettingsOn, runShareTerms } from '#domain/backtest/run-file/settings.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { VARIANT_BLOCKS } from '#domain/backtest/run-file/schema.js';
-import { adjustedClose, openingFactor, shareFactor } from '#domain/index-mathematics/adjusted-close.js';
+import { adjustClose, openingFactor, shareFactor } from '#domain/index-mathematics/adjusted-close.js';
 import type { MarketData } from '#domain/market/market-data.js';
-import { lastAtMost } from '#domain/numbers/search.js';
+import { findLastAtMost } from '#domain/numbers/search.js';
 import { roundHalfAway } from '#domain/numbers/round-half-away.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import { dayFrom, formatDay, type Day } from '#domain/time/days.js';
@@ -30,7 +30,7 @@ export interface IndexFile {
  * @param market source of spun-off securities; null if it is not served
  * @throws Refusal NO_DATA_AT_DATE
  */
-export function closingFile(columns: RunColumns, asOf: string | null, market: MarketData | null): IndexFile {
+export function createClosingFile(columns: RunColumns, asOf: string | null, market: MarketData | null): IndexFile {
   const run = readRun(columns);
   const at = positionOf(run, asOf);
   const close = { ...onDay(run, at), price: pricesAt(run, at), fx: ratesAt(run, at) };
@@ -39,7 +39,10 @@ export function closingFile(columns: RunColumns, asOf: string | null, market: Ma
   return { ...close, shares, divisor, price: valuedAt(run, at, { ...close, shares, divisor }) };
 }
 
-/** Day of a file: the last session at or before a date, of all where it is null. @throws Refusal NO_DATA_AT_DATE */
+/**
+ * Returns the day of a file: the last session at or before a date; for null, the last session.
+ * @throws Refusal NO_DATA_AT_DATE
+ */
 export function fileDay(columns: RunColumns, asOf: string | null): Day {
   const run = readRun(columns);
   return run.days[positionOf(run, asOf)]!;
@@ -61,7 +64,7 @@ export function openingFile(columns: RunColumns, asOf: string | null, market: Ma
 interface ReadRun {
   readonly columns: RunColumns;
   readonly days: Int32Array;
-  /** Level, divisor and divisor before its rounding over that after it, of each session, [T]. */
+  /** Level, divisor, and divisor before its rounding divided by that after it, for each session, [T]. */
   readonly level: Float64Array;
   readonly divisor: Float64Array;
   readonly exact: Float64Array | null;
@@ -74,7 +77,7 @@ interface ReadRun {
 
 function readRun(columns: RunColumns): ReadRun {
   const days = columns.i32('days');
-  const first = lastAtMost(columns.i32('indexDays'), days[0]!);
+  const first = findLastAtMost(columns.i32('indexDays'), days[0]!);
   const ofIndex = (block: Parameters<RunColumns['f64']>[0]): Float64Array =>
     columns.f64(block, first, first + days.length);
   const sharesAreKept = columns.has('dividendPoints');
@@ -94,7 +97,7 @@ function readRun(columns: RunColumns): ReadRun {
 const onDay = ({ days, columns }: ReadRun, at: number) => ({ day: days[at]!, names: columns.header.names });
 
 function positionOf({ days }: ReadRun, asOf: string | null): number {
-  const at = asOf === null ? days.length - 1 : lastAtMost(days, dayFrom(asOf));
+  const at = asOf === null ? days.length - 1 : findLastAtMost(days, dayFrom(asOf));
   if (at >= 0) return at;
   const message = `${asOf} is before the first session of the run, ${formatDay(days[0]!)}.`;
   throw new Refusal('NO_DATA_AT_DATE', message);
@@ -110,7 +113,7 @@ function sharesAfter(run: ReadRun, at: number): Float64Array {
   const { shares: decimals } = runSettingsOn(header, run.days[at]! + 1).rounding;
   return weights.map((weight, i) => {
     const shares = weight === 0 ? 0 : (weight * money) / (price[i]! * fx[i]!);
-    return wholeShares(shares, decimals);
+    return roundToWholeShares(shares, decimals);
   });
 }
 
@@ -123,7 +126,7 @@ function areWhole(shares: number, decimals: number | undefined): boolean {
 }
 
 /** Returns index shares without the rounding error of weights, if the index rounds them. */
-export function wholeShares(shares: number, decimals: number | undefined): number {
+export function roundToWholeShares(shares: number, decimals: number | undefined): number {
   if (decimals === undefined || shares === 0) return shares;
   const whole = roundHalfAway(shares, decimals);
   return Math.abs(whole / shares - 1) < SHARE_NOISE ? whole : shares; // See `areWhole`.
@@ -154,8 +157,8 @@ function openedAt(run: ReadRun, at: number, market: MarketData | null): IndexFil
     after += shares[name]! * close * fx[name]! * (openingFactor(effect, close, terms) - 1);
     const kept = shares[name]! * shareFactor(effect, close, terms);
     shares[name] = areWhole(shares[name]!, rounding.shares) ? roundValue(kept, rounding.shares) : kept;
-    after += (shares[name]! - kept) * adjustedClose(effect, close) * fx[name]!;
-    price[name] = adjustedClose(effect, close);
+    after += (shares[name]! - kept) * adjustClose(effect, close) * fx[name]!;
+    price[name] = adjustClose(effect, close);
   }
   for (const [name, held] of children) {
     shares[name] = held;
@@ -256,7 +259,7 @@ function pricesAt({ columns, effects }: ReadRun, at: number): Float64Array {
     }
   }
   for (const { name, at: t, effect } of effects)
-    if (t <= at && seenAt[name]! >= 0 && t > seenAt[name]!) price[name] = adjustedClose(effect, price[name]!);
+    if (t <= at && seenAt[name]! >= 0 && t > seenAt[name]!) price[name] = adjustClose(effect, price[name]!);
   return price;
 }
 

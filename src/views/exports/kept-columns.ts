@@ -6,7 +6,7 @@ import type { ExportSource } from './batch.js';
  * Returns numeric columns of a table from a cached export of the same window in another format.
  * @param width number of columns
  */
-export function keptColumns(
+export function findKeptColumns(
   { window, keep }: Pick<ExportSource, 'window' | 'keep'>,
   { table, width }: { readonly table: ExportTableName; readonly width: number },
   make: () => readonly Float64Array[],

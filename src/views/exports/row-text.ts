@@ -5,7 +5,7 @@ import { Refusal } from '#domain/refusals/refusal.js';
 import { NONE, type NamedColumn, type TextValues } from './batch.js';
 import type { ByteSink } from './part.js';
 
-/** How a format writes what is not a number. */
+/** Syntax of a format for cells that are not numbers. */
 export interface RowSyntax {
   readonly rowStart: string;
   /** Start of the first row. Default: the start of every row. */
@@ -79,7 +79,7 @@ interface Chunks {
 /** Rows by their columns: numbers as they are, texts by their places. */
 function createChunks({ table }: NumberText, tokens: Tokens): Chunks {
   let marks: RowMarks | undefined;
-  /** Positions of the texts of lists, by code; 0 for a text that has none yet. */
+  /** Positions of the texts of lists, by code; 0 for a text without a position. */
   const places = new Map<readonly string[], Int32Array>();
   let drops = -1;
 
@@ -140,7 +140,7 @@ function createChunks({ table }: NumberText, tokens: Tokens): Chunks {
       const isFilled = () => columns.every((column, slot) => fill(column, slot, { from, to }));
       // Preparing earlier rows may leave no space for these.
       const fits = (drops === table.drops && isFilled()) || (begin(), isFilled());
-      return fits && table.write(columns.map(kindOf), marks!, to - from); // set where the drops are those of now
+      return fits && table.write(columns.map(kindOf), marks!, to - from); // It is set while the drops are current.
     },
   };
 }

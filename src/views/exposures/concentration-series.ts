@@ -1,4 +1,4 @@
-import { effectiveAssets, grossEffectiveAssets } from '#domain/analytics/concentration.js';
+import { computeEffectiveAssets, computeGrossEffectiveAssets } from '#domain/analytics/concentration.js';
 import type { DatedFigures, FiguresMaker } from './dated-figures.js';
 import type { Side } from './sides.js';
 
@@ -6,7 +6,7 @@ import type { Side } from './sides.js';
 export const CONCENTRATION = { herfindahl: 0, largest: 1, effective: 2, grossLargest: 3, grossEffective: 4 } as const;
 export const CONCENTRATION_WIDTH = 5;
 
-/** Concentration of what a run holds. */
+/** Computes the concentration of the holdings of a run. */
 export function concentrationMaker(figures: DatedFigures): FiguresMaker {
   const { values, known } = figures;
   return {
@@ -26,15 +26,15 @@ export function concentrationMaker(figures: DatedFigures): FiguresMaker {
       const set = (figure: number, value: number): void => void (values[figure * known.length + at] = value);
       set(CONCENTRATION.herfindahl, squares);
       set(CONCENTRATION.largest, largest);
-      set(CONCENTRATION.effective, effectiveAssets(squares));
+      set(CONCENTRATION.effective, computeEffectiveAssets(squares));
       set(CONCENTRATION.grossLargest, Math.max(largest, -least));
-      set(CONCENTRATION.grossEffective, grossEffectiveAssets(gross, squares));
+      set(CONCENTRATION.grossEffective, computeGrossEffectiveAssets(gross, squares));
     },
   };
 }
 
 /** Half the sum of the differences between the weights of two sides, over the names of both. */
-export function activeShareMaker(figures: DatedFigures, own: Side, benchmark: Side): FiguresMaker {
+export function createActiveShareMaker(figures: DatedFigures, own: Side, benchmark: Side): FiguresMaker {
   const places = new Map(own.names.map((name, place) => [name, place]));
   const placeOf = Int32Array.from(benchmark.names, (name) => places.get(name) ?? -1);
   const active = new Float64Array(own.names.length);

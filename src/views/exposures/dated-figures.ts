@@ -1,5 +1,5 @@
 import type { Day } from '#domain/time/days.js';
-import { withText, type FigureTexts } from './figure-texts.js';
+import { cacheText, type FigureTexts } from './figure-texts.js';
 import type { Side } from './sides.js';
 
 /** Figures of the dates of a run, which depend on no window. Each date is computed when it is first requested. */
@@ -60,7 +60,7 @@ export interface Shown {
  * @param onDate called before a date is computed; if it throws, earlier figures are kept
  * @cost one pass over the weights of the dates that lack a figure
  */
-export function complete(
+export function completeFigures(
   makers: readonly FiguresMaker[],
   { own, benchmark }: { readonly own: Side; readonly benchmark: Side | null },
   { positions, days }: Shown,
@@ -84,12 +84,12 @@ const NOTHING = new Float64Array(0);
 const nothing = (): Float64Array => NOTHING;
 
 /** Returns a figure on the shown dates, in place if they are contiguous. */
-export function shownFigure(figures: DatedFigures, figure: number, { positions }: Shown): Float64Array {
+export function selectShownFigure(figures: DatedFigures, figure: number, { positions }: Shown): Float64Array {
   const { values, known } = figures;
   const offset = figure * known.length;
   const [first, last] = [positions[0]!, positions.at(-1)!];
   if (last - first === positions.length - 1)
-    return withFigureText(values.subarray(offset + first, offset + last + 1), figures, figure, positions);
+    return addFigureText(values.subarray(offset + first, offset + last + 1), figures, figure, positions);
   const picked = new Float64Array(positions.length);
   for (let k = 0; k < picked.length; k++) picked[k] = values[offset + positions[k]!]!;
   return picked;
@@ -99,7 +99,7 @@ export function shownFigure(figures: DatedFigures, figure: number, { positions }
  * Returns values of a figure on dates, with its text if that is cached and the dates are contiguous.
  * @param positions of the dates in the run
  */
-export function withFigureText(
+export function addFigureText(
   values: Float64Array,
   { texts }: DatedFigures,
   figure: number,
@@ -107,5 +107,5 @@ export function withFigureText(
 ): Float64Array {
   const [first, last] = [positions[0]!, positions.at(-1)!];
   if (texts === null || last - first !== positions.length - 1) return values;
-  return withText(values, { texts, figure, first });
+  return cacheText(values, { texts, figure, first });
 }

@@ -1,5 +1,5 @@
 import type { ExposuresView } from '#contract/analytics/exposures.js';
-import { jsonObject, textMember, valueMember, writtenMember, type Member } from '../json-object.js';
+import { jsonObject, textMember, valueMember, createWrittenMember, type Member } from '../json-object.js';
 import type { JsonWriter } from '../json-writer.js';
 import { daysToken } from '../series-json.js';
 import type { Exposures } from './exposures-view.js';
@@ -9,7 +9,7 @@ import type { GroupWeights } from './weights-by-group.js';
 
 /** Numbers, null if one is missing. */
 function knownMember<V, S>(of: (source: S) => Float64Array): Member<V, S> {
-  return writtenMember((json, source) => writeFigure(json, of(source)));
+  return createWrittenMember((json, source) => writeFigure(json, of(source)));
 }
 
 function writeItems<S>(json: JsonWriter, items: readonly S[], write: (json: JsonWriter, item: S) => void): void {
@@ -33,7 +33,7 @@ const writeFigureOrNull = orNull(writeFigure);
 const GROUP = jsonObject<ExposuresView['groups'][number], GroupWeights>({
   group: textMember(({ group }) => group),
   weights: knownMember(({ weights }) => weights),
-  benchmark_weights: writtenMember((json, { benchmark }) => writeFigureOrNull(json, benchmark)),
+  benchmark_weights: createWrittenMember((json, { benchmark }) => writeFigureOrNull(json, benchmark)),
 });
 
 type FieldBody = Omit<ExposuresView['fields'][number], 'field' | 'benchmark'>;
@@ -49,7 +49,7 @@ const PERCENTILES = jsonObject<FieldBody['percentiles'], FieldSeries['percentile
 const FIELD_BODY = {
   mean: knownMember<FieldBody['mean'], FieldSeries>(({ mean }) => mean),
   coverage: knownMember<FieldBody['coverage'], FieldSeries>(({ coverage }) => coverage),
-  percentiles: writtenMember<FieldBody['percentiles'], FieldSeries>((json, { percentiles }) =>
+  percentiles: createWrittenMember<FieldBody['percentiles'], FieldSeries>((json, { percentiles }) =>
     PERCENTILES.write(json, percentiles),
   ),
 };
@@ -59,8 +59,8 @@ const FIELD = jsonObject<ExposuresView['fields'][number], Exposures['fields'][nu
   field: textMember(({ field }) => field),
   mean: knownMember(({ own }) => own.mean),
   coverage: knownMember(({ own }) => own.coverage),
-  percentiles: writtenMember((json, { own }) => PERCENTILES.write(json, own.percentiles)),
-  benchmark: writtenMember((json, { benchmark }) => orNull(BENCHMARK_FIELD.write)(json, benchmark)),
+  percentiles: createWrittenMember((json, { own }) => PERCENTILES.write(json, own.percentiles)),
+  benchmark: createWrittenMember((json, { benchmark }) => orNull(BENCHMARK_FIELD.write)(json, benchmark)),
 });
 
 const CONCENTRATION = jsonObject<ExposuresView['concentration'], Exposures>({
@@ -75,15 +75,15 @@ const EXPOSURES = jsonObject<ExposuresView, Exposures>({
   index_id: textMember(({ indexId }) => indexId),
   by: textMember(({ by }) => by),
   benchmark: valueMember(({ benchmark }) => benchmark),
-  dates: writtenMember((json, { days }) => {
+  dates: createWrittenMember((json, { days }) => {
     json.raw('[');
     json.token(daysToken(days));
     json.raw(']');
   }),
-  groups: writtenMember((json, { groups }) => writeItems(json, groups, GROUP.write)),
-  fields: writtenMember((json, { fields }) => writeItems(json, fields, FIELD.write)),
-  concentration: writtenMember(CONCENTRATION.write),
-  active_share: writtenMember((json, { activeShare }) => writeFigureOrNull(json, activeShare)),
+  groups: createWrittenMember((json, { groups }) => writeItems(json, groups, GROUP.write)),
+  fields: createWrittenMember((json, { fields }) => writeItems(json, fields, FIELD.write)),
+  concentration: createWrittenMember(CONCENTRATION.write),
+  active_share: createWrittenMember((json, { activeShare }) => writeFigureOrNull(json, activeShare)),
   turnover: knownMember(({ turnover }) => turnover),
 });
 

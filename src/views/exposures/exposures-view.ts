@@ -4,10 +4,15 @@ import { civilOf, type Day } from '#domain/time/days.js';
 import type { GroupOfDay } from '#domain/market/groups-by-day.js';
 import type { Engine } from '#kernels/engines/engine.js';
 import { datesWithin, type AskedWindow, type Span } from '../run-window.js';
-import { activeShareMaker, CONCENTRATION, CONCENTRATION_WIDTH, concentrationMaker } from './concentration-series.js';
 import {
-  complete,
-  shownFigure,
+  createActiveShareMaker,
+  CONCENTRATION,
+  CONCENTRATION_WIDTH,
+  concentrationMaker,
+} from './concentration-series.js';
+import {
+  completeFigures,
+  selectShownFigure,
   type DatedFigures,
   type FiguresMaker,
   type KeepFigures,
@@ -20,12 +25,12 @@ import {
   type FieldSeries,
   type FieldsOfDay,
   type SideName,
-  weightedField,
+  computeWeightedField,
 } from './field-series.js';
 import { runSide, type Holdings, type Side } from './sides.js';
 import {
   groupsMaker,
-  keptGroups,
+  findKeptGroups,
   sideGroups,
   summedGroups,
   weightsByGroup,
@@ -49,7 +54,7 @@ export interface ExposuresInput {
     /** Cache of the benchmark's run, if its dates and terms match; otherwise null. */
     readonly keep: KeepFigures | null;
   } | null;
-  /** Datapoints that are averaged, for the names of the run and of the benchmark. */
+  /** Averaged datapoints, for the securities of the run and of the benchmark. */
   readonly fields: FieldReader;
   /** Cache of figures. */
   readonly keep: KeepFigures;
@@ -101,10 +106,10 @@ export function exposuresOf(columns: RunColumns, input: ExposuresInput): Exposur
   const concentration = input.keep(['concentration'], size(of, CONCENTRATION_WIDTH));
   const active = benchmark && input.keep(['active share', input.benchmark!.key], size(of, 1));
   const makers = [concentrationMaker(concentration)];
-  if (active) makers.push(activeShareMaker(active, own, benchmark));
+  if (active) makers.push(createActiveShareMaker(active, own, benchmark));
   const groups = { own: groupsOf(of, 'own', makers)!, benchmark: groupsOf(of, 'benchmark', makers) };
   const fields = fieldsOf(of, makers);
-  complete(makers, { own, benchmark }, shown, input.onDate);
+  completeFigures(makers, { own, benchmark }, shown, input.onDate);
   return {
     indexId: header.run_id,
     by: input.by,
@@ -112,12 +117,12 @@ export function exposuresOf(columns: RunColumns, input: ExposuresInput): Exposur
     days: shown.days,
     groups: weightsByGroup(groups.own, groups.benchmark, { dates: positions.length, groups: input.groups }),
     fields: fields(),
-    herfindahl: shownFigure(concentration, CONCENTRATION.herfindahl, shown),
-    effective: shownFigure(concentration, CONCENTRATION.effective, shown),
-    largest: shownFigure(concentration, CONCENTRATION.largest, shown),
-    grossEffective: shownFigure(concentration, CONCENTRATION.grossEffective, shown),
-    grossLargest: shownFigure(concentration, CONCENTRATION.grossLargest, shown),
-    activeShare: active && shownFigure(active, 0, shown),
+    herfindahl: selectShownFigure(concentration, CONCENTRATION.herfindahl, shown),
+    effective: selectShownFigure(concentration, CONCENTRATION.effective, shown),
+    largest: selectShownFigure(concentration, CONCENTRATION.largest, shown),
+    grossEffective: selectShownFigure(concentration, CONCENTRATION.grossEffective, shown),
+    grossLargest: selectShownFigure(concentration, CONCENTRATION.grossLargest, shown),
+    activeShare: active && selectShownFigure(active, 0, shown),
     turnover: turnoverOf(tradedOn(columns, input.keep(['turnover'], size(of, 1))), shown, span.from),
   };
 }
@@ -148,7 +153,7 @@ function groupsOf(of: Asked, name: SideName, makers: FiguresMaker[]): GroupSums 
   if (groups.length > KEPT_GROUPS_MAX) return summedGroups(grouped, side, shown.days);
   const figures = keptOf(of, name, { what: ['groups', input.by], width: groups.length, standsAlone: true });
   makers.push(groupsMaker(figures, grouped, name));
-  return keptGroups(groups, figures, shown.positions);
+  return findKeptGroups(groups, figures, shown.positions);
 }
 
 interface SideFigures {
@@ -176,7 +181,7 @@ function fieldsOf(of: Asked, makers: FiguresMaker[]): () => Exposures['fields'] 
   const readOn = onceADay(reader);
   const names = Math.max(sides.own.names.length, sides.benchmark?.names.length ?? 0);
   const results = reader.fields.map((field, f) => {
-    const weighted = weightedField(input.engine, readOn, { field: f, names });
+    const weighted = computeWeightedField(input.engine, readOn, { field: f, names });
     const figuresOf = (name: SideName): DatedFigures => {
       const standsAlone = reader.standsAlone(f);
       const figures = keptOf(of, name, { what: ['field', field], width: FIELD_WIDTH, standsAlone });
@@ -219,7 +224,10 @@ function spanOf(day: Day, interval: 'weekly' | 'monthly'): number {
   return 12 * year + month;
 }
 
-/** One-way turnover of the portfolio's trades on each date; its first purchase is none. @cost reads the events once */
+/**
+ * Returns the one-way turnover of the portfolio's trades on each date, without its first purchase.
+ * @cost reads the events once
+ */
 function tradedOn(columns: RunColumns, figures: DatedFigures): DatedFigures {
   const { values, known } = figures;
   if (known[0] === 1) return figures;
@@ -238,7 +246,7 @@ function tradedOn(columns: RunColumns, figures: DatedFigures): DatedFigures {
 /** Sums since the date before. @param from first date of the window */
 function turnoverOf(traded: DatedFigures, shown: Shown, from: number): Float64Array {
   const { positions } = shown;
-  if (positions.length === positions.at(-1)! - from + 1) return shownFigure(traded, 0, shown);
+  if (positions.length === positions.at(-1)! - from + 1) return selectShownFigure(traded, 0, shown);
   const sums = new Float64Array(positions.length);
   let at = from;
   for (let k = 0; k < sums.length; k++) for (; at <= positions[k]!; at++) sums[k]! += traded.values[at]!;

@@ -1,7 +1,7 @@
 import type { Day } from '#domain/time/days.js';
 import type { Engine } from '#kernels/engines/engine.js';
 import { AVERAGES } from '#kernels/sums/weighted-percentiles.js';
-import { shownFigure, type DatedFigures, type FiguresMaker, type Shown } from './dated-figures.js';
+import { selectShownFigure, type DatedFigures, type FiguresMaker, type Shown } from './dated-figures.js';
 
 /** Holdings by which a datapoint is weighted: those of the run, or those of the benchmark. */
 export type SideName = 'own' | 'benchmark';
@@ -67,7 +67,7 @@ interface FieldOfNames {
 }
 
 /** @param engine provides memory while figures are computed */
-export function weightedField(engine: Engine, readOn: ReadOn, { field, names }: FieldOfNames): WeightedField {
+export function computeWeightedField(engine: Engine, readOn: ReadOn, { field, names }: FieldOfNames): WeightedField {
   const shares = engine.room(PERCENTILES.length);
   shares.set(PERCENTILES);
   const values = engine.room(names);
@@ -94,7 +94,7 @@ export function weightedField(engine: Engine, readOn: ReadOn, { field, names }: 
 }
 
 export function fieldSeries(figures: DatedFigures, shown: Shown): FieldSeries {
-  const of = (figure: number): Float64Array => shownFigure(figures, figure, shown);
+  const of = (figure: number): Float64Array => selectShownFigure(figures, figure, shown);
   return {
     mean: of(0),
     coverage: of(1),

@@ -27,7 +27,7 @@ interface Place {
 const places = new WeakMap<Float64Array, Place>();
 
 /** @returns the values, whose text is cached when they are written */
-export function withText(values: Float64Array, place: Place): Float64Array {
+export function cacheText(values: Float64Array, place: Place): Float64Array {
   places.set(values, place);
   return values;
 }

@@ -2,7 +2,7 @@ import type { Book } from '#domain/books/book.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { formatDay } from '#domain/time/days.js';
 import { Refusal } from '#domain/refusals/refusal.js';
-import { lastAtMost } from '#domain/numbers/search.js';
+import { findLastAtMost } from '#domain/numbers/search.js';
 import { panelRows } from '../panel-rows.js';
 
 /** The holdings on the reported dates. */
@@ -38,7 +38,7 @@ export function runSide(columns: RunColumns, shown: ArrayLike<number>): Side {
  * Returns a benchmark from its stored run, over its whole history.
  * @param order positions of the run's securities in the order of the benchmark
  */
-export function storedHoldings(columns: RunColumns, order: Int32Array): Holdings {
+export function openStoredHoldings(columns: RunColumns, order: Int32Array): Holdings {
   const names = Array.from(order, (place) => columns.header.names[place]!);
   const isOrdered = order.every((place, i) => place === i);
   return {
@@ -82,7 +82,7 @@ function positionsOn(
   sessions: Int32Array,
   { from, length }: { readonly from: number; readonly length: number },
 ): Int32Array {
-  const positions = days.map((day) => lastAtMost(sessions, day) - from);
+  const positions = days.map((day) => findLastAtMost(sessions, day) - from);
   const missing = positions.findIndex((position) => position < 0 || position >= length);
   if (missing < 0) return positions;
   const covered = `${formatDay(sessions[from]!)} to ${formatDay(sessions[from + length - 1]!)}`;

@@ -1,6 +1,6 @@
 import type { Day } from '#domain/time/days.js';
 import { groupNumbers, type GroupOfDay } from '#domain/market/groups-by-day.js';
-import { withFigureText, type DatedFigures, type FiguresMaker } from './dated-figures.js';
+import { addFigureText, type DatedFigures, type FiguresMaker } from './dated-figures.js';
 import type { SideName } from './field-series.js';
 import type { Side } from './sides.js';
 
@@ -101,7 +101,7 @@ export function groupsMaker(figures: DatedFigures, { groups, summing }: SideGrou
 }
 
 /** Returns the sums as `summedGroups` does, from existing figures. @param positions of the dates in those of the run */
-export function keptGroups(groups: readonly string[], figures: DatedFigures, positions: Int32Array): GroupSums {
+export function findKeptGroups(groups: readonly string[], figures: DatedFigures, positions: Int32Array): GroupSums {
   const columnOf = (group: number): Float64Array =>
     figures.values.subarray(group * figures.known.length, (group + 1) * figures.known.length);
   return {
@@ -110,7 +110,7 @@ export function keptGroups(groups: readonly string[], figures: DatedFigures, pos
     addTo(sums, placeOf) {
       groups.forEach((_, g) => addAt(columnOf(g), positions, sums[placeOf[g]!]));
     },
-    written: (sums, group) => withFigureText(sums, figures, group, positions),
+    written: (sums, group) => addFigureText(sums, figures, group, positions),
   };
 }
 

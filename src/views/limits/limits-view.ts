@@ -6,8 +6,8 @@ import { formatDay } from '#domain/time/days.js';
 import type { Finding } from '#domain/refusals/findings.js';
 import { datesWithin, type AskedWindow } from '../run-window.js';
 import type { KeepFigures } from '../exposures/dated-figures.js';
-import { measuredRules } from './rule-figures.js';
-import { watchedDates, type Watched } from './watched-dates.js';
+import { measureRules } from './rule-figures.js';
+import { yieldWatchedDates, type Watched } from './watched-dates.js';
 
 export interface LimitsInput extends Pick<Watched, 'issuersOn'> {
   readonly window: AskedWindow;
@@ -75,9 +75,10 @@ function watched(
   { from, to }: { readonly from: number; readonly to: number },
 ): Watch {
   const options = { from, withDistances: true };
-  if ('rowsOn' in limits) return watchLimits(watchedDates(columns, to, { issuersOn, rowsOn: limits.rowsOn }), options);
-  const [dates] = measuredRules(columns, [rule!], { issuersOn, by, to, keep, onDate, ...options });
-  return watchMeasured(dates!, options); // Without rows of the client there is a rule, and one.
+  if ('rowsOn' in limits)
+    return watchLimits(yieldWatchedDates(columns, to, { issuersOn, rowsOn: limits.rowsOn }), options);
+  const [dates] = measureRules(columns, [rule!], { issuersOn, by, to, keep, onDate, ...options });
+  return watchMeasured(dates!, options); // Without rows of the client there is exactly one rule.
 }
 
 function breachBody({ row, begin, end, cause, worst }: Breach, dateOf: (at: number) => string) {

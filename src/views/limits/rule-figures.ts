@@ -1,8 +1,8 @@
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
-import { isWithin, measuredOn, type BreachCause, type MeasuredDate } from '#domain/compliance/monitor.js';
+import { isWithin, measureDate, type BreachCause, type MeasuredDate } from '#domain/compliance/monitor.js';
 import { LIMIT_RULES, type LimitRuleName } from '#domain/compliance/rules.js';
 import { unkept, type DatedFigures, type KeepFigures } from '../exposures/dated-figures.js';
-import { watchedDates, type Watched } from './watched-dates.js';
+import { yieldWatchedDates, type Watched } from './watched-dates.js';
 
 /** Figures of a rule on the dates of a run. */
 interface RuleFigures {
@@ -36,7 +36,7 @@ const NO_NAME = -1;
  * Measures published rules on the dates of a run. The figures of a date depend on no window.
  * @cost one pass over the weights for all rules, none if all figures are cached
  */
-export function measuredRules(
+export function measureRules(
   columns: RunColumns,
   rules: readonly LimitRuleName[],
   span: RuleSpan,
@@ -65,13 +65,13 @@ function isLacking({ values, distances }: RuleFigures, { from, to, withDistances
 /** Works out what is lacking. */
 function complete(columns: RunColumns, all: readonly RuleFigures[], span: RuleSpan): void {
   const { issuersOn, from, to, withDistances, onDate = () => {} } = span;
-  for (const date of watchedDates(columns, to, { issuersOn, rowsOn: () => [] })) {
+  for (const date of yieldWatchedDates(columns, to, { issuersOn, rowsOn: () => [] })) {
     const { at } = date;
     onDate();
     for (const { rule, values, distances } of all) {
       const lacksDistance = withDistances && at >= from && distances.known[at] === 0;
       if (values.known[at] === 1 && !lacksDistance) continue;
-      const measured = measuredOn({ ...date, rows: LIMIT_RULES[rule].rows });
+      const measured = measureDate({ ...date, rows: LIMIT_RULES[rule].rows });
       const isBreached = fillValues(values, measured);
       if (lacksDistance) fillDistance(distances, at, isBreached ? null : measured.distance());
     }

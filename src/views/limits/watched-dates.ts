@@ -17,7 +17,7 @@ export interface Watched {
 }
 
 /** Yields the closes of a run up to a position. The holdings of one are valid until the next is requested. */
-export function* watchedDates(columns: RunColumns, to: number, input: Watched): Iterable<WatchedDate> {
+export function* yieldWatchedDates(columns: RunColumns, to: number, input: Watched): Iterable<WatchedDate> {
   const { header } = columns;
   const days = columns.i32('days');
   const block = header.has_index_weights ? 'indexWeights' : 'weights';

@@ -7,8 +7,8 @@ import type { MarketData } from '#domain/market/market-data.js';
 import { groupsByDay } from '#domain/market/groups-by-day.js';
 import { issuerSpells } from '#domain/market/market-groups.js';
 import type { KeepFigures } from '../exposures/dated-figures.js';
-import { measuredRules } from './rule-figures.js';
-import { watchedDates } from './watched-dates.js';
+import { measureRules } from './rule-figures.js';
+import { yieldWatchedDates } from './watched-dates.js';
 
 export interface WatchedRule extends Watch {
   readonly rule: LimitRuleName;
@@ -26,8 +26,8 @@ export interface WatchedBreaches {
   }[];
 }
 
-/** Breaches of the rule that calls for rebalances of a run's index, as `watchedRules`; null if none does. */
-export function watchedBreaches(columns: RunColumns, market: MarketData | null): WatchedBreaches | null {
+/** Breaches of the rule that calls for rebalances of a run's index, like `watchRules`; null if none does. */
+export function watchBreaches(columns: RunColumns, market: MarketData | null): WatchedBreaches | null {
   const { breach_rule: rule } = columns.header.treatment;
   if (rule === undefined) return null;
   const days = columns.i32('days');
@@ -35,7 +35,7 @@ export function watchedBreaches(columns: RunColumns, market: MarketData | null):
   const issuers = market?.reference.columns.includes(ISSUER) === true ? issuerSpells(market, ISSUER) : null;
   const issuersOn = issuers && groupsByDay(columns.header.names, issuers);
   const { rows } = LIMIT_RULES[rule];
-  const { breaches } = watchLimits(watchedDates(columns, days.length - 1, { issuersOn, rowsOn: () => rows }), {
+  const { breaches } = watchLimits(yieldWatchedDates(columns, days.length - 1, { issuersOn, rowsOn: () => rows }), {
     from: 0,
   });
   return {
@@ -71,7 +71,7 @@ export const OWN_ISSUERS = 'IDENTIFIER';
  * Measures all published rules on the dates of a run, in order.
  * @cost reads [n x H] weights once, and not at all if the figures are cached
  */
-export function watchedRules(
+export function watchRules(
   columns: RunColumns,
   { market, by = ISSUER, from, to, withDistances = false, keep }: WatchedSpan,
 ): WatchedRule[] {
@@ -79,7 +79,7 @@ export function watchedRules(
   const issuersOn = issuers && groupsByDay(columns.header.names, issuers);
   const named = issuers === null ? { by: OWN_ISSUERS, keep: keep?.(null) } : { by, keep: keep?.(market) };
   const span = { issuersOn, ...named, from, to, withDistances };
-  return measuredRules(columns, LIMIT_RULE_NAMES, span).map((dates, k) => ({
+  return measureRules(columns, LIMIT_RULE_NAMES, span).map((dates, k) => ({
     rule: LIMIT_RULE_NAMES[k]!,
     ...watchMeasured(dates, { from, withDistances }),
   }));

@@ -1,6 +1,6 @@
 import { periodsPerYear } from '#domain/calendars/periods-per-year.js';
 import {
-  annualReturns,
+  computeAnnualReturns,
   backtestMetrics,
   drawdownOf,
   returnsOf,
@@ -8,7 +8,7 @@ import {
 } from '#domain/analytics/series.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import type { RunRecord } from '#domain/backtest/record/schema.js';
-import { firstAtLeast } from '#domain/numbers/search.js';
+import { findFirstAtLeast } from '#domain/numbers/search.js';
 import { check, furthest, type Check } from './check.js';
 
 /** Checks levels, returns and the metrics computed from them. */
@@ -17,7 +17,7 @@ export function levelChecks(columns: RunColumns, { metrics }: RunRecord): Check[
   const value = columns.f64('value');
   const total = level.at(-1)! / level[0]! - 1;
   const compounded = returnsOf(level).reduce((product, r) => product * (1 + r), 1) - 1;
-  const byYear = annualReturns(columns.i32('days'), level).reduce((product, [, r]) => product * (1 + r), 1) - 1;
+  const byYear = computeAnnualReturns(columns.i32('days'), level).reduce((product, [, r]) => product * (1 + r), 1) - 1;
   const gross = columns.f64('gross');
   const costs = columns.f64('costs');
   const netOfCosts =
@@ -92,7 +92,7 @@ function metricChecks(measured: BacktestMetrics, reported: BacktestMetrics): Che
 /** Returns the tracked index on the dates of the run. */
 function indexOn(columns: RunColumns): Float64Array {
   const days = columns.i32('days');
-  const begin = firstAtLeast(columns.i32('indexDays'), days[0]!);
+  const begin = findFirstAtLeast(columns.i32('indexDays'), days[0]!);
   return columns.f64('indexLevel', begin, begin + days.length);
 }
 

@@ -11,7 +11,7 @@ import { rebalanceChecks } from './rebalance-checks.js';
 import { riskChecks, type MeasuredRisk } from './risk-checks.js';
 import { weightPass } from './weight-checks.js';
 
-/** A stored file of a run as it was written and as it is now. */
+/** Recorded and present state of a stored file of a run. */
 export interface StoredFile {
   readonly name: string;
   readonly recorded: string;

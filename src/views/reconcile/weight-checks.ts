@@ -5,7 +5,7 @@ import { runSettingsOn, runShareTerms } from '#domain/backtest/run-file/settings
 import { growthStep, openingFactor } from '#domain/index-mathematics/adjusted-close.js';
 import { panelRows } from '../panel-rows.js';
 import { runEffects, type RunEffect } from '../run-effects.js';
-import { heldWeights } from '../weights-view.js';
+import { readHeldWeights } from '../weights-view.js';
 import { check, furthest, type Check, type Furthest, type RowPass } from './check.js';
 
 /**
@@ -189,7 +189,7 @@ function effectsBySession(columns: RunColumns): Map<number, RunEffect[]> {
 
 /** Checks of the weights view on the last date. A portfolio in cash may move into it: then the moves do not cancel. */
 function driftChecks(columns: RunColumns): Check[] {
-  const { held, target } = heldWeights(columns, null);
+  const { held, target } = readHeldWeights(columns, null);
   const moved = held.reduce((sum, weight, i) => sum + weight - target[i]!, 0);
   const figures = drift(held, target);
   const sum = (values: Float64Array): number => values.reduce((total, value) => total + value, 0);

@@ -6,7 +6,7 @@ import type { AttributionView } from '#contract/analytics/attribution.js';
 import type { OverviewView } from '#contract/analytics/overview.js';
 import { exposureOf, type ExposurePayload } from '#domain/analytics/exposure.js';
 import { monthlyReturns, rollingVolatility, type MonthReturn } from '#domain/analytics/rolling.js';
-import { annualReturns, drawdownOf, rebase, returnsOf } from '#domain/analytics/series.js';
+import { computeAnnualReturns, drawdownOf, rebase, returnsOf } from '#domain/analytics/series.js';
 import { ISSUER } from '#domain/compliance/breach-watch.js';
 import type { LimitRuleName } from '#domain/compliance/rules.js';
 import type { RunLabels } from '#domain/backtest/run-file/labels.js';
@@ -15,7 +15,7 @@ import type { StaleState } from '#domain/backtest/stale.js';
 import { compareText } from '#domain/refusals/findings.js';
 import { once } from '#base/once.js';
 import type { RunTerms } from '#domain/reports/run-terms.js';
-import { lastAtMost } from '#domain/numbers/search.js';
+import { findLastAtMost } from '#domain/numbers/search.js';
 import { attributionView } from '../attribution-view.js';
 import type { Scenario } from '#domain/scenarios/scenario-request.js';
 import {
@@ -28,10 +28,10 @@ import {
 import type { Missing } from './missing.js';
 import { rebalanceFigures, weightsAround, type RebalanceFigures } from '../rebalance-figures.js';
 import type { SessionMarket } from '#domain/market/session-market.js';
-import { watchedBreaches, watchedRules, type WatchedBreaches, type WatchedRule } from '../limits/watched-rules.js';
-import { storedLabels } from '../stored-labels.js';
+import { watchBreaches, watchRules, type WatchedBreaches, type WatchedRule } from '../limits/watched-rules.js';
+import { readStoredLabels } from '../stored-labels.js';
 import { sectorWeights, yearEndSectors, type YearEndSectors } from '../year-end-sectors.js';
-import { heldWeights, weightsView, type HeldRisk } from '../weights-view.js';
+import { readHeldWeights, weightsView, type HeldRisk } from '../weights-view.js';
 
 /** Series on its own days. */
 export interface DatedLine {
@@ -63,7 +63,7 @@ export interface RiskFigures {
  * first requested.
  */
 export interface RunFigures {
-  /** How the run differs from what it would be now; null while it does not. */
+  /** Reasons why the run is stale; null if it is not. */
   readonly stale: StaleState | null;
   readonly terms: RunTerms;
   readonly overview: OverviewView;
@@ -147,12 +147,12 @@ export function createRunFigures({
   const overview = JSON.parse(new TextDecoder().decode(stored)) as OverviewView; // written by this engine
   const days = columns.i32('days');
   const level: DatedLine = { days, values: columns.f64('level') };
-  const labels = once(() => storedLabels(columns));
+  const labels = once(() => readStoredLabels(columns));
   const weights = once(() =>
     weightsView({
       runId: header.run_id,
       requestedAsOf: null,
-      weights: { ...heldWeights(columns, null), round: (weight) => weight }, // Tables and charts round when they print.
+      weights: { ...readHeldWeights(columns, null), round: (weight) => weight }, // Tables and charts round when they print.
       benchmark: null,
       sharesOf: () => null,
       risk: null,
@@ -178,7 +178,7 @@ export function createRunFigures({
     drawdown: once(() => ({ days, values: drawdownOf(level.values) })),
     volatility: once(() => volatilityOf(level)),
     concentration: () => weights().concentration,
-    annualReturns: once(() => annualReturns(days, level.values)),
+    annualReturns: once(() => computeAnnualReturns(days, level.values)),
     monthlyReturns: once(() => monthlyReturns(days, level.values)),
     constituents,
     sectors: once(() => sectorsOf(constituents())),
@@ -190,11 +190,11 @@ export function createRunFigures({
     ),
     yearEndSectors: (years) => yearEndSectors(columns, years),
     limits: once(() =>
-      watchedRules(columns, { market: 'missing' in market ? null : market.market, from: 0, to: days.length - 1 }),
+      watchRules(columns, { market: 'missing' in market ? null : market.market, from: 0, to: days.length - 1 }),
     ),
     watchedRule: header.treatment.breach_rule ?? null,
     hasIssuers: !('missing' in market) && market.market.reference.columns.includes(ISSUER),
-    breaches: once(() => watchedBreaches(columns, 'missing' in market ? null : market.market)),
+    breaches: once(() => watchBreaches(columns, 'missing' in market ? null : market.market)),
     dividendPoints: once(() => ('missing' in market ? market : runDividends(columns, market))),
     pack: (aum) => ('missing' in market ? market : rebalanceOrders(columns, market, aum)),
     scenarios: (asked) => ('missing' in market ? market : runScenarios(columns, market, asked)),
@@ -208,7 +208,7 @@ export function createRunFigures({
 /** Returns the tracked index on the dates of the run, rebased to 100. */
 function indexOver(columns: RunColumns, days: Int32Array): Float64Array {
   const all = columns.i32('indexDays');
-  const from = lastAtMost(all, days[0]!);
+  const from = findLastAtMost(all, days[0]!);
   return rebase(columns.f64('indexLevel', from, from + days.length), 100);
 }
 

@@ -7,7 +7,7 @@ import { dividendsPaid, dividendsToCome } from '#domain/dividends/dividend-fract
 import type { Finding } from '#domain/refusals/findings.js';
 import { exchangeRates } from '#domain/market/exchange-rates.js';
 import type { SessionMarket } from '#domain/market/session-market.js';
-import { knownName } from '#domain/rebalance-pack/known-name.js';
+import { readKnownName } from '#domain/rebalance-pack/known-name.js';
 import { packOf, type KnownName, type Pack, type PackAccount } from '#domain/rebalance-pack/pack.js';
 import { RebalancePackRequest } from '#domain/rebalance-pack/pack-request.js';
 import { dividendPointsView, type DividendPointsInput } from '../dividends/dividend-points-view.js';
@@ -15,7 +15,7 @@ import { Refusal } from '#domain/refusals/refusal.js';
 import type { FoundScenario } from '#domain/scenarios/holdings.js';
 import { scenarioMarket, scenarioOf } from '#domain/scenarios/scenario-market.js';
 import type { Scenario } from '#domain/scenarios/scenario-request.js';
-import { heldWeights } from '../weights-view.js';
+import { readHeldWeights } from '../weights-view.js';
 import type { Missing } from './missing.js';
 
 /** Ordinary dividends of a run in points of its level. */
@@ -64,7 +64,7 @@ export function rebalanceOrders(columns: RunColumns, sm: SessionMarket, aum: num
   const names = header.names.flatMap((identifier, i): (KnownName & { readonly held: number })[] => {
     const column = sm.columnOf(identifier);
     if (column < 0 || (before[i] === 0 && target[i] === 0)) return [];
-    const name = knownName({ sm, rates, session, sessions: request.adv_sessions }, column, target[i]!);
+    const name = readKnownName({ sm, rates, session, sessions: request.adv_sessions }, column, target[i]!);
     return Number.isFinite(name.price) ? [{ ...name, held: Math.floor((before[i]! * aum) / name.price) }] : [];
   });
   const cash = names.reduce((rest, { held, price }) => rest - held * price, aum);
@@ -95,7 +95,7 @@ const PROXIES = 'SECTOR';
 /** Applies scenarios to the holdings of a run on its last date. */
 export function runScenarios(columns: RunColumns, sm: SessionMarket, asked: readonly Scenario[]): ScenarioFound[] {
   const { header } = columns;
-  const market = scenarioMarket(sm, { header, weights: heldWeights(columns, null), by: PROXIES });
+  const market = scenarioMarket(sm, { header, weights: readHeldWeights(columns, null), by: PROXIES });
   return asked.map((scenario): ScenarioFound => {
     const { name } = scenario;
     try {
@@ -109,6 +109,6 @@ export function runScenarios(columns: RunColumns, sm: SessionMarket, asked: read
 
 /** Returns the findings of a refusal, or its message when it lists none. */
 function reasonOf({ message, detail }: Refusal): string {
-  const findings = (detail?.['findings'] ?? []) as readonly Finding[]; // Of every refusal that has them.
+  const findings = (detail?.['findings'] ?? []) as readonly Finding[]; // Detail of every refusal that has one.
   return findings.length === 0 ? message : findings.map((finding) => finding.message).join(' ');
 }

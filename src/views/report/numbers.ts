@@ -2,8 +2,8 @@ import { roundHalfAway } from '#domain/numbers/round-half-away.js';
 import { raiseToPower } from '#kernels/power.js';
 
 /**
- * How a report prints the numbers of the service: always with two decimals, thousands with a comma, an ASCII hyphen for
- * minus, and never a minus before nothing.
+ * Formats the numbers of the service for reports: always two decimals, thousands with a comma, an ASCII hyphen as minus
+ * sign, and no minus sign before zero.
  */
 
 /** Printed for null. */
@@ -42,7 +42,7 @@ export function countText(count: number | null): string {
 }
 
 /** Formats numbers of unknown meaning from a template: integers as counts, others as ratios. */
-export function plainTexts(values: readonly number[]): string[] {
+export function formatPlainTexts(values: readonly number[]): string[] {
   return values.map(values.every(Number.isInteger) ? countText : ratioText);
 }
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { didYouMean, nearestName } from '#base/text/nearest-name.js';
+import { didYouMean, findNearestName } from '#base/text/nearest-name.js';
 
 const COLUMNS = ['identifier', 'date', 'OPEN', 'HIGH', 'LOW', 'CLOSE', 'VOLUME', 'SHARES_OUTSTANDING'];
 
@@ -13,12 +13,12 @@ test.each([
   ['indentifer', 'identifier'],
   ['LOE', 'LOW'],
 ])('%s is near %s', (written, meant) => {
-  expect(nearestName(written, COLUMNS)).toBe(meant);
+  expect(findNearestName(written, COLUMNS)).toBe(meant);
   expect(didYouMean(written, COLUMNS)).toBe(` Did you mean ${meant}?`);
 });
 
 test.each(['', 'PE', 'price', 'SECTOR', 'LAST_TRADE', 'x'.repeat(100)])('%s is near nothing', (written) => {
-  expect(nearestName(written, COLUMNS)).toBeUndefined();
+  expect(findNearestName(written, COLUMNS)).toBeUndefined();
   expect(didYouMean(written, COLUMNS)).toBe('');
 });
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { smallValue } from '#domain/refusals/findings.js';
-import { withoutUrlPasswords } from '#base/text/url-passwords.js';
+import { keepSmallValue } from '#domain/refusals/findings.js';
+import { maskUrlPasswords } from '#base/text/url-passwords.js';
 
 test.each([
   ['postgresql://u:secret@host:5432/db', 'postgresql://u:***@host:5432/db'],
@@ -10,10 +10,10 @@ test.each([
   ['postgresql://u@host:5432/db', 'postgresql://u@host:5432/db'],
   ['http://127.0.0.1:8080/a@b', 'http://127.0.0.1:8080/a@b'],
 ])('of %s is left %s', (text, expected) => {
-  expect(withoutUrlPasswords(text)).toBe(expected);
+  expect(maskUrlPasswords(text)).toBe(expected);
 });
 
 test('a refused value that holds a password is not repeated', () => {
-  expect(smallValue(['postgresql://u:secret@host/db'])).toEqual({});
-  expect(smallValue(['postgresql://u@host/db'])).toEqual({ value: ['postgresql://u@host/db'] });
+  expect(keepSmallValue(['postgresql://u:secret@host/db'])).toEqual({});
+  expect(keepSmallValue(['postgresql://u@host/db'])).toEqual({ value: ['postgresql://u@host/db'] });
 });

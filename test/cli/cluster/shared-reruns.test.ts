@@ -15,7 +15,7 @@ if (!IS_SOAK)
 
 const LEASE_S = IS_SOAK ? 5 : 60;
 /** Ids of indices, enough for more than one part per node. */
-const IDS = Array.from({ length: IS_SOAK ? 80 : 40 }, (_, i) => `I${String(i).padStart(2, '0')}`);
+const IDS = Array.from({ length: IS_SOAK ? 80 : 32 }, (_, i) => `I${String(i).padStart(2, '0')}`);
 
 describe.skipIf(!hasPostgresql)('a rerun of stale indices on several workers', () => {
   let cluster: RunningCluster;

@@ -13,7 +13,8 @@ if (!IS_SOAK)
 
 /** Lease of a worker. Only a killed worker must be noticed soon. */
 const LEASE_S = IS_SOAK ? 5 : 60;
-const VARIANTS = 240;
+/** In parts of eight: several for each worker. */
+const VARIANTS = IS_SOAK ? 240 : 64;
 
 /** Variants with different definitions, none with the index of another, in parts for all workers. */
 const SWEEP = {
@@ -189,4 +190,25 @@ describe.skipIf(!hasPostgresql)('a sweep on several workers', () => {
       expect(await cluster.query('SELECT FROM divisor.parts')).toHaveLength(0);
     },
   );
+
+  test.runIf(IS_SOAK)('a study begins again when its own worker is killed, and stores each result once', async () => {
+    workers.push(await cluster.startWorker());
+    await allServed();
+    const { jobId, own } = await heldJob(() => startStudy(cluster.front));
+    await kill(workerAt(own));
+    cluster.s3.isHeld = false;
+    expect(await studyOf(cluster.front, jobId)).toEqual(expectedStudy);
+    expect(await cluster.row(jobId)).toMatchObject({ attempt: 2, crashes: 0, losses: 1 });
+    expect(await cluster.query('SELECT FROM divisor.parts')).toHaveLength(0);
+  });
+
+  test.runIf(IS_SOAK)('and continues without a killed helper', async () => {
+    workers.push(await cluster.startWorker());
+    await allServed();
+    const { jobId, other } = await heldJob(() => startStudy(cluster.front));
+    await kill(workerAt(other));
+    cluster.s3.isHeld = false;
+    expect(await studyOf(cluster.front, jobId)).toEqual(expectedStudy);
+    expect(await cluster.row(jobId)).toMatchObject({ attempt: 1, crashes: 0, losses: 0 });
+  });
 });

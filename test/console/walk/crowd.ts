@@ -91,7 +91,7 @@ export function describeCrowd(desk: () => Desk): void {
     const tabs = await Promise.all(Array.from({ length: TABS }, () => context.newPage()));
     const opened = async (tab: Page) => {
       await tab.goto(`${service.url()}/console/health`);
-      await tab.locator('dl', { hasText: 'Follows jobs' }).getByText('yes', { exact: true }).waitFor();
+      await tab.locator('dl', { hasText: 'Updates' }).getByText('as jobs change', { exact: true }).waitFor();
       await follow(tab, '/console/jobs');
       await tab.getByRole('grid', { name: 'jobs' }).waitFor();
     };

@@ -216,6 +216,14 @@ export function describeData(desk: () => Desk): void {
     await page.getByRole('link', { name: 'Warnings', exact: true }).click();
     const { doubts } = (await service.ask<DataAudit>('GET', '/data/stores/desk-prices/audit')).body;
     const { message } = doubts.find(({ kind }) => kind === 'missed_split')!;
+    // One cause is listed at a time.
+    await page.getByRole('list', { name: 'Causes' }).getByText('Missing split').waitFor();
+    const rows = () => page.getByRole('grid', { name: 'doubts' }).getAttribute('aria-rowcount');
+    expect(await rows()).toBe(String(doubts.length + 1));
+    const split = page.getByRole('listitem').filter({ hasText: 'Missing split' });
+    await split.getByRole('button', { name: /^Show \d+ warning/ }).click();
+    await eventually(rows).toBe(String(doubts.filter(({ kind }) => kind === 'missed_split').length + 1));
+    await split.getByRole('button', { name: 'Show all causes' }).click();
     // Details that do not fit in a row are shown below the table.
     await page.getByRole('row', { name: /BBB .* Missing split/ }).focus();
     await page.getByLabel('Details of a row of doubts').getByText(message, { exact: true }).waitFor();

@@ -49,6 +49,7 @@ export function describeDocuments(desk: () => Desk): void {
       .first()
       .waitFor();
     await page.getByLabel('Exposure').fill('0.98');
+    await page.getByText(/follows .* 98% invested/).waitFor();
     await page.getByLabel('Own dates').selectOption('true');
     await page.getByLabel('Frequency').selectOption('annual');
     await page.getByRole('button', { name: 'Save', exact: true }).click();
@@ -75,8 +76,13 @@ export function describeDocuments(desk: () => Desk): void {
     await form.getByRole('button', { name: 'Add to Parts' }).click();
     await form.getByRole('group', { name: 'Parts, row 2' }).getByLabel('Index').fill('CORE-OPT');
     const rebalance = form.getByRole('group', { name: 'Rebalance' });
-    await rebalance.getByText('Rebalance', { exact: true }).click();
-    await rebalance.getByLabel('Frequency').selectOption('monthly');
+    const frequency = rebalance.getByLabel('Frequency');
+    // A finding about the group may open it before the click, which would close it.
+    await eventually(async () => {
+      if (!(await frequency.isVisible())) await rebalance.getByText('Rebalance', { exact: true }).click();
+      return frequency.isVisible();
+    }).toBe(true);
+    await frequency.selectOption('monthly');
     await form.getByRole('combobox', { name: 'Overlay' }).selectOption('fee');
     await form.getByLabel('Percent').fill('0.5');
     await form.getByLabel('Basis').selectOption('360');
@@ -109,6 +115,7 @@ export function describeDocuments(desk: () => Desk): void {
     await page.getByRole('button', { name: 'Save', exact: true }).click();
     await page.getByText('Not in the served store: A B Equity.').waitFor();
     await page.getByRole('grid', { name: 'names' }).getByText(known, { exact: true }).waitFor();
+    await page.getByRole('img', { name: `Last year of ${known}` }).waitFor();
     const stored = await service.ask<Watchlist>('GET', '/data/watchlists/desk');
     expect(stored.body).toMatchObject({ name: 'Desk', identifiers: [known, 'A B Equity'], unknown: ['A B Equity'] });
     expect(complaints).toEqual([]);
@@ -134,14 +141,20 @@ export function describeDocuments(desk: () => Desk): void {
     await factor.getByLabel('Name *').fill('factor');
     await factor.getByLabel('Default *').fill('2');
     await factor.getByLabel('Maximum').fill('5');
-    await page.getByLabel('Source').fill('function compute({ close }) { return close.map((v) => ; }');
+    const write = async (text: string) => {
+      await page.getByLabel('Source').press('Control+a');
+      await page.keyboard.press('Delete'); // A browser would keep the styles of a selection that it replaces.
+      await page.keyboard.insertText(text);
+    };
+    await write('function compute({ close }) {\n  return close.map((v) => ;\n}');
     await page.getByRole('button', { name: 'Save', exact: true }).click();
     await page
       .getByText(/The source threw SyntaxError/)
       .first()
       .waitFor();
+    expect(await page.locator('.cm-lintRange-error').textContent()).toBe('  return close.map((v) => ;');
     const source = 'function compute({ close }, { factor }) { return close.map((v) => v * factor); }';
-    await page.getByLabel('Source').fill(source);
+    await write(source);
     await page.getByRole('button', { name: 'Save', exact: true }).click();
     await page.getByRole('heading', { name: 'doubled' }).waitFor();
     const { body } = await service.ask<Plugin>('GET', '/plugins/doubled');

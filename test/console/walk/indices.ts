@@ -262,7 +262,7 @@ export function describeIndices(desk: () => Desk): void {
       .getByRole('row')
       .nth(3)
       .getByRole('gridcell')
-      .first()
+      .nth(1) // next to its checkbox
       .click();
     await page.getByText('is shown, not the newest').waitFor();
     // The report is requested for that run only.

@@ -56,6 +56,8 @@ export function describeOperations(desk: () => Desk): void {
   test('a chart is taken away as a picture, and its values as rows', async () => {
     const { page, service, complaints } = desk();
     await follow(page, '/console/indices/CORE');
+    // The chart moves until the figures above it are known.
+    await page.getByLabel(/^Figures from/).waitFor();
     const menu = page.getByLabel('Save or copy: Level of CORE');
     await menu.click();
     await page.getByRole('button', { name: 'Copy values' }).click();
@@ -132,6 +134,9 @@ export function describeOperations(desk: () => Desk): void {
   test('health shows every check, and computes again whether each run adds up', async () => {
     const { page, complaints } = desk();
     await page.getByRole('link', { name: 'Health' }).click();
+    // The days of jobs are those of the service, and large sizes are in GiB.
+    await page.getByRole('grid', { name: 'jobs by day' }).getByRole('row').nth(1).waitFor();
+    expect(await page.getByRole('list', { name: 'Checks' }).textContent()).not.toMatch(/\d{5} MiB/);
     await page.getByRole('button', { name: /^Check all/ }).click();
     await page.getByRole('row', { name: /^CORE [^-].*all \d+ identities hold/ }).waitFor();
     await page.getByRole('row', { name: /^CORE-OPT .*all \d+ identities hold/ }).waitFor();

@@ -49,6 +49,8 @@ export function describeStudies(desk: () => Desk): void {
     });
     await page.getByRole('link', { name: 'Edit' }).click();
     await eventually(() => page.getByRole('combobox', { name: 'Objective' }).inputValue()).toBe('max_utility');
+    await page.getByLabel('Figures of the preview').getByText('Tracking error', { exact: true }).waitFor();
+    await page.getByRole('heading', { name: 'Largest differences from CORE' }).waitFor();
     expect(complaints).toEqual([]);
   });
 
@@ -92,7 +94,13 @@ export function describeStudies(desk: () => Desk): void {
     const { complaints, page, service } = desk();
     await page.getByRole('link', { name: 'Optimise' }).first().click();
     await page.getByRole('link', { name: 'Risk models' }).click();
+    await page.getByRole('button', { name: 'Estimate a model' }).click();
     await page.getByLabel('Id *').fill('daily');
+    // A form has only the settings of its estimator.
+    await page.getByLabel('Estimator').selectOption('gerber');
+    await page.getByLabel('Threshold').waitFor();
+    await page.getByLabel('Estimator').selectOption('shrinkage');
+    await page.getByLabel('Threshold').waitFor({ state: 'detached' });
     await page.getByLabel('Constituents of index').fill('CORE');
     await page.getByRole('button', { name: 'Estimate', exact: true }).click();
     const figures = page.getByLabel('Figures of the model');
@@ -129,6 +137,7 @@ export function describeStudies(desk: () => Desk): void {
     const file = (name: string, text: string) => ({ name, mimeType: 'text/plain', buffer: Buffer.from(text) });
     await page.getByRole('link', { name: 'Optimise' }).first().click();
     await page.getByRole('link', { name: 'Risk models' }).click();
+    await page.getByRole('button', { name: 'Import a model' }).click();
     await page.getByLabel('Id of the import *').fill('vendor');
     const files = page.getByRole('form', { name: 'Import a model' }).locator('input[type=file]');
     await files.setInputFiles(file('broken.csv', 'date,identifier,AAA\n2024-01-31,AAA,x\n'));

@@ -5,8 +5,8 @@ import type { Page } from 'playwright-core';
  * group.
  */
 const marking = (part: string) => `(() => {
-  const acts = 'a[href], button:not(:disabled), input:not(:disabled), select:not(:disabled), textarea, summary, iframe, [tabindex="0"]';
-  const isSeen = (one) => one.checkVisibility({ visibilityProperty: true }) && (one.type !== 'radio' || one.checked) && one.tabIndex >= 0;
+  const acts = 'a[href], button:not(:disabled), input:not(:disabled), select:not(:disabled), textarea, summary, iframe, .code-editor, [tabindex="0"]';
+  const isSeen = (one) => one.checkVisibility({ visibilityProperty: true }) && (one.type !== 'radio' || one.checked) && (one.tabIndex >= 0 || one.shadowRoot !== null);
   const all = [...document.querySelector('${part}').querySelectorAll(acts)].filter(isSeen);
   return all.map((one, k) => (one.dataset.stop = k)).length;
 })()`;

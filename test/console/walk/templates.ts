@@ -16,6 +16,9 @@ export function describeTemplates(desk: () => Desk): void {
     expect(await rated.getByText('ESG_RATING').isVisible()).toBe(false);
     await rated.getByText('Details').click();
     await rated.getByText('ESG_RATING').waitFor();
+    await page.getByLabel('Kind of template').selectOption('overlay');
+    await calm.waitFor({ state: 'detached' });
+    await page.getByLabel('Kind of template').selectOption('factor');
     await page.getByLabel('Search templates').fill('volatility S&P low');
     await rated.waitFor({ state: 'detached' });
     await calm.getByRole('link', { name: 'Use' }).click();

@@ -9,7 +9,9 @@ import { needsMapping } from '#console/pages/data/mapping.js';
 import { findingsAt, parseValues, pointerLabel, refusedIn, withUnit } from '#console/pages/sweeps/values.js';
 import { duration, isDate, monthsBefore, zoneText } from '#console/words/dates.js';
 import { pathOfPointer, pathWords } from '#console/words/labels.js';
-import { bytes, change, figure, percent, signClass } from '#console/words/numbers.js';
+import { compact } from '#console/words/amounts.js';
+import { plainSentence } from '#console/words/methodology.js';
+import { bytes, change, figure, inLargeUnits, percent, signClass } from '#console/words/numbers.js';
 import { differences, withValue } from '#console/words/paths.js';
 import { fileOf, placeOf } from '#console/words/places.js';
 import { riskWindow } from '#console/words/risk-window.js';
@@ -312,4 +314,37 @@ describe('files that are to be imported', () => {
       'prices.csv has 300.0 MB; a file may have up to 209.7 MB. Connect its folder instead.',
     );
   });
+});
+
+test('sizes and large numbers are written in the largest unit', () => {
+  expect(inLargeUnits('70121 MiB are free; 256 MiB are needed for writes.')).toBe(
+    '68.5 GiB are free; 256 MiB are needed for writes.',
+  );
+  expect([1_234_000_000, 1_200_000_000, 51.5638, 50, -4_850_000_000, null].map(compact)).toEqual([
+    '1.23B',
+    '1.20B',
+    '51.6',
+    '50',
+    '−4.85B',
+    '–',
+  ]);
+});
+
+test('a sentence of a methodology has words instead of codes, and the rule that it describes', () => {
+  const plain = (text: string) => {
+    const { parts, rule } = plainSentence(
+      text,
+      new Set(['MARKET_CAP']),
+      new Map([['XNYS', 'New York Stock Exchange']]),
+    );
+    return [parts.map(({ text: own }) => own).join(''), rule];
+  };
+  expect(plain('Rule top: Keep the 40 securities with the largest MARKET_CAP.')).toEqual([
+    'Keep the 40 securities with the largest market cap.',
+    'top',
+  ]);
+  expect(plain('CORE is an index in USD on the calendar XNYS.')).toEqual([
+    'CORE is an index in USD on the calendar New York Stock Exchange.',
+    null,
+  ]);
 });

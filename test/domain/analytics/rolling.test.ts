@@ -1,7 +1,7 @@
 import { fc } from '../../fast-check.js';
 import { describe, expect, test } from 'vitest';
 import { monthlyReturns, rollingVolatility } from '#domain/analytics/rolling.js';
-import { annualReturns } from '#domain/analytics/series.js';
+import { computeAnnualReturns } from '#domain/analytics/series.js';
 import { civilOf, dayFrom } from '#domain/time/days.js';
 
 const returns = fc
@@ -41,7 +41,7 @@ describe('returns by month', () => {
       fc.property(levels, fc.integer({ min: 1, max: 45 }), (level, step) => {
         const days = daysOf(level.length, step);
         const months = monthlyReturns(days, level);
-        for (const [year, value] of annualReturns(days, level)) {
+        for (const [year, value] of computeAnnualReturns(days, level)) {
           const product = months
             .filter((month) => month.year === year)
             .reduce((growth, month) => growth * (1 + month.value), 1);

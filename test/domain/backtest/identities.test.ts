@@ -1,4 +1,4 @@
-import { annualReturns, drawdownOf, returnsOf } from '#domain/analytics/series.js';
+import { computeAnnualReturns, drawdownOf, returnsOf } from '#domain/analytics/series.js';
 import { fc } from '../../fast-check.js';
 import { describe, expect, test } from 'vitest';
 import { linkContributions } from '#domain/analytics/attribution.js';
@@ -13,7 +13,7 @@ import { growthTerms } from '#domain/index-mathematics/growth-terms.js';
 import { attributionView } from '#views/attribution-view.js';
 import { reconcileView } from '#views/reconcile/reconcile-view.js';
 import { recordJson } from '#views/record-json.js';
-import { heldWeights, weightsView } from '#views/weights-view.js';
+import { readHeldWeights, weightsView } from '#views/weights-view.js';
 import { CONSTITUENT } from './event-case.js';
 import { randomMarket } from './random-market.js';
 import { randomDecider, randomDocument, randomRequest, tryRun } from './random-run.js';
@@ -69,7 +69,7 @@ describe('on random markets with every kind of corporate action', () => {
   test('returns compound to the level, annual returns to the total, and the drawdown recomputes', () => {
     onRuns(({ level, metrics, days }) => {
       const [returns, drawdown] = [returnsOf(level), drawdownOf(level)];
-      const byYear = annualReturns(days, level);
+      const byYear = computeAnnualReturns(days, level);
       // After a total loss there are no returns.
       returns.forEach((r, t) => expect(Number.isNaN(r)).toBe(level[t] === 0));
       near(returns.reduce((product, r, t) => (level[t] === 0 ? 0 : product * (1 + r)), 1) - 1, metrics.total_return);
@@ -155,7 +155,7 @@ describe('on random markets with every kind of corporate action', () => {
     onRuns((found, pick) => {
       const columns = columnsOf(found);
       const day = found.days[pick % found.days.length]!;
-      const weights = heldWeights(columns, formatDay(day));
+      const weights = readHeldWeights(columns, formatDay(day));
       const view = weightsView({
         runId: 'X',
         requestedAsOf: null,

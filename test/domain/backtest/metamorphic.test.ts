@@ -11,7 +11,7 @@ import type { CorporateAction, MarketData } from '#domain/market/market-data.js'
 import { createRunMemory } from '#workers/output/run-memory.js';
 import { contentOf, cut as rowsUpTo, opened } from './extend/extended.js';
 import { randomMarket } from './random-market.js';
-import { wholeOf } from '#base/memory/made-bytes.js';
+import { joinBytes } from '#base/memory/made-bytes.js';
 import { randomDecider, randomDocument, randomRequest, tryRun } from './random-run.js';
 import { runRecordJson, runResultJson } from './run-texts.js';
 
@@ -180,7 +180,7 @@ describe('on random markets', () => {
         const options = { contentHash: 's', inPlace: true, apartBytesMin: is ? 0 : Infinity };
         const { columns, prices } = runToFiles(around, options);
         if (columns.buffer === around.portfolio.weights.buffer) placed++;
-        if (prices) expect(contentOf(opened(columns, [wholeOf(prices)]))).toEqual(contentOf(opened(expected)));
+        if (prices) expect(contentOf(opened(columns, [joinBytes(prices)]))).toEqual(contentOf(opened(expected)));
         else expect(blocksOf(columns)).toEqual(blocksOf(expected));
         memory.giveBack();
       }),

@@ -3,12 +3,12 @@ import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { runBacktest } from '#domain/backtest/run-backtest.js';
 import { runToFiles } from '#domain/backtest/run-file/write.js';
-import { heldBytes } from '#base/memory/kept-memory.js';
+import { countHeldBytes } from '#base/memory/kept-memory.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
 import { canPage, limitMemory, memoryLimit } from '#kernels/memory/paged-memory.js';
 import { openCalendars } from '#market/serving/calendar-files.js';
 import { zeroPanel } from '#market/panels/panels.js';
-import { wholeOf } from '#base/memory/made-bytes.js';
+import { joinBytes } from '#base/memory/made-bytes.js';
 import { temporaryFolders } from '../../store/temporary-folder.js';
 import { market } from '../../workers/bits-market.js';
 import { plainDecider } from './test-deciders.js';
@@ -43,7 +43,7 @@ function files(): readonly [columns: Uint8Array, prices: Uint8Array] {
     },
   });
   const { columns, prices } = runToFiles(run, { contentHash: 'bits', apartBytesMin: 0 });
-  return [columns, wholeOf(prices!)];
+  return [columns, joinBytes(prices!)];
 }
 
 test('a run on paged panels has the bits of one in memory', async ({ skip }) => {
@@ -53,7 +53,7 @@ test('a run on paged panels has the bits of one in memory', async ({ skip }) => 
     limitMemory({ panelBytes: 100_000, folder: await folderFor() });
     if (!canPage()) skip('memory is paged on Linux with the optional package koffi');
     const paged = files();
-    expect([heldBytes(1000), heldBytes(3_200_000)]).toEqual([1000, 100_000]);
+    expect([countHeldBytes(1000), countHeldBytes(3_200_000)]).toEqual([1000, 100_000]);
     expect(readFileSync('/proc/self/maps', 'utf8')).toContain(memoryLimit().folder);
     expect(paged.map((bytes, i) => Buffer.compare(bytes, inMemory[i]!))).toEqual([0, 0]);
   } finally {

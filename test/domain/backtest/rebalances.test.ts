@@ -7,7 +7,7 @@ import { attributionView } from '#views/attribution-view.js';
 import { scheduleAround } from '#domain/schedule/schedule-view.js';
 import { rebalancesView, rebalanceView } from '#views/rebalances-view.js';
 import { summaryView } from '#views/summary-view.js';
-import { heldWeights, weightsView } from '#views/weights-view.js';
+import { readHeldWeights, weightsView } from '#views/weights-view.js';
 import { portfolioTransactionsOf } from './transactions.js';
 import { buildMarket, weekdayCalendars } from './market-builder.js';
 import { runOn } from './random-run.js';
@@ -71,7 +71,7 @@ describe('the schedule', () => {
     };
     const columns = columnsOf(simulate(sketch));
     const namedOn = (asOf: string) => {
-      const weights = heldWeights(columns, asOf);
+      const weights = readHeldWeights(columns, asOf);
       const view = weightsView({ ...EMPTY, requestedAsOf: asOf, weights });
       return [view.rebalance_date, view.drift === null, rebalanceView(columns, asOf).traded_on];
     };

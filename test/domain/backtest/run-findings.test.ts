@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { indexDecider } from '#domain/backtest/index-decider.js';
-import { reportedFindings } from '#domain/backtest/run-findings.js';
+import { selectReportedFindings } from '#domain/backtest/run-findings.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
 import { formatDay } from '#domain/time/days.js';
 import type { Finding } from '#domain/refusals/findings.js';
@@ -52,7 +52,7 @@ describe('findings of a run', () => {
     last_date: date,
   });
   const report = (decisions: readonly Finding[]) =>
-    reportedFindings(
+    selectReportedFindings(
       { decisions, solves: [], indexExits: [], portfolioExits: [], rights: [] },
       { assumptions: [], since: '2024-02-01' },
     );

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { checkpointOf } from '#domain/backtest/extend/checkpoint.js';
-import { firstDifference } from '#domain/backtest/run-file/compare.js';
+import { findFirstDifference } from '#domain/backtest/run-file/compare.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { runToColumns } from '#domain/backtest/run-file/write.js';
 import type { Run } from '#domain/backtest/run.js';
@@ -97,7 +97,7 @@ describe.each([
       if (typeof gone === 'string') throw new Error(gone);
       const files = filesAfter([stored], gone);
       const extended = opened(files.at(-1)!, files);
-      expect(firstDifference(extended, columns)).toBeNull();
+      expect(findFirstDifference(extended, columns)).toBeNull();
       expect(extended.has('shortCash')).toBe(columns.has('shortCash'));
       if (columns.has('shortCash')) expect(extended.f64('shortCash')).toEqual(columns.f64('shortCash'));
     }

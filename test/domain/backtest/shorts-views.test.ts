@@ -3,7 +3,7 @@ import type { Run } from '#domain/backtest/run.js';
 import { assetView } from '#views/asset-view.js';
 import { attributionView } from '#views/attribution-view.js';
 import { groupsView } from '#views/groups-view.js';
-import { heldWeights, weightsView } from '#views/weights-view.js';
+import { readHeldWeights, weightsView } from '#views/weights-view.js';
 import { simulateSigned, WEEK } from './signed-case.js';
 import { heldOn, columnsOf, flat } from './shorts-case.js';
 import { runOverviewJson } from './run-texts.js';
@@ -41,7 +41,7 @@ describe('views of a run with a short position', () => {
     const view = weightsView({
       runId: 'X',
       requestedAsOf: null,
-      weights: heldWeights(columns, null),
+      weights: readHeldWeights(columns, null),
       benchmark: new Map([['C', 0.1]]),
       sharesOf: () => null,
       risk: null,

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { cutWindow } from '#domain/backtest/cut-window.js';
-import { requestedRange } from '#domain/books/window.js';
+import { warnOfCutWindow } from '#domain/backtest/cut-window.js';
+import { checkRequestedRange } from '#domain/books/window.js';
 import { dayFrom, formatDay } from '#domain/time/days.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import { CALENDARS } from '../rules/rule-market.js';
@@ -10,7 +10,7 @@ const dates = calendar.sessions.filter((day) => day >= dayFrom('2020-01-01') && 
 
 function messageOf(base_date: string, request: { readonly start?: string; readonly end?: string }): string {
   try {
-    const { start, end } = requestedRange({
+    const { start, end } = checkRequestedRange({
       document: { id: 'X', base_date },
       calendar,
       dates,
@@ -86,7 +86,7 @@ describe('a range of fewer than two sessions is too short, whatever prices there
 
 describe('what a calendar covers of a range', () => {
   const coverage = (base_date: string, end: string | null) =>
-    requestedRange({ document: { id: 'X', base_date }, calendar, dates, request: { start: null, end } }).coverage;
+    checkRequestedRange({ document: { id: 'X', base_date }, calendar, dates, request: { start: null, end } }).coverage;
   const { from, to } = calendar.coverage;
 
   test('is cut where the range goes beyond it, though the prices end before', () => {
@@ -113,7 +113,7 @@ describe('a run reports which part of the requested range it omits', () => {
   const friday = dayFrom('2020-10-30');
   const first = dayFrom('2020-06-01');
   const told = (start: string | null, end: string | null, base_date = '2020-06-01') =>
-    cutWindow({ request: { start, end }, document: { base_date }, calendar, first, last: friday }).map(
+    warnOfCutWindow({ request: { start, end }, document: { base_date }, calendar, first, last: friday }).map(
       ({ code, message }) => `${code}: ${message}`,
     );
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { coveragePayload, coveredRange } from '#domain/calendars/covered-range.js';
+import { coveragePayload, requireCoveredRange } from '#domain/calendars/covered-range.js';
 import { dayFrom, formatDay } from '#domain/time/days.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 
@@ -10,7 +10,7 @@ const calendar = {
   tz: 'Asia/Tel_Aviv',
   coverage: { from: dayFrom('2019-01-01'), publishedTo: dayFrom('2026-12-31'), to: dayFrom('2026-12-31') },
 };
-const range = (start: string, end: string) => coveredRange(calendar, dayFrom(start), dayFrom(end));
+const range = (start: string, end: string) => requireCoveredRange(calendar, dayFrom(start), dayFrom(end));
 
 describe('a range on a calendar', () => {
   test('is whole inside the coverage and says nothing then', () => {

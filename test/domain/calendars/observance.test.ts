@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest';
-import { observedDays, parseObservance } from '#domain/calendars/observance.js';
+import { listObservedDays, parseObservance } from '#domain/calendars/observance.js';
 import { dayFrom, formatDay, weekdayOf } from '#domain/time/days.js';
 
 const isWeekday = (day: number) => weekdayOf(day) < 5;
 const observed = (...holidays: [string, string?][]) =>
   [
-    ...observedDays(
+    ...listObservedDays(
       holidays.map(([name, observance]) => ({ day: dayFrom(name), name, observance: parseObservance(observance) })),
       isWeekday,
     ).keys(),

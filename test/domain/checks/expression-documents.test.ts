@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { validateIndex } from '#domain/checks/validate-index.js';
 import { checkConstraintSet } from '#domain/documents/constraint-set.js';
 import type { IndexDocument } from '#domain/documents/index-document.js';
-import { namedIndices } from '#domain/documents/named-indices.js';
+import { listNamedIndices } from '#domain/documents/named-indices.js';
 import { CALENDARS, generatedMarket } from '../rules/rule-market.js';
 
 const market = generatedMarket({ names: 10, sessions: 30, seed: 1 });
@@ -134,7 +134,7 @@ describe('findings', () => {
     stored.set('INNER', inner);
     const outer = validateIndex(body('OUTER', 'SCORE * weight_in("INNER")'), context).document!;
     stored.set('OUTER', outer);
-    expect(namedIndices(outer).map(({ id }) => id)).toEqual(['INNER']);
+    expect(listNamedIndices(outer).map(({ id }) => id)).toEqual(['INNER']);
     expect(told(body('INNER', 'SCORE * member_of("OUTER")'))[0]![0]).toBe('CIRCULAR_REFERENCE');
   });
 

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { assetsNamed } from '#domain/catalogue/assets-named.js';
 import { CONSTRAINT_CLASSES } from '#domain/constraints/catalogue.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
-import { unknownNames, unknownRowNames } from '#domain/checks/names-on-market.js';
+import { findUnknownNames, findUnknownRowNames } from '#domain/checks/names-on-market.js';
 import { RETURNS_CLASSES } from '#domain/expected-returns/catalogue.js';
 import { SELECTION_CLASSES, WEIGHTING_CLASSES } from '#domain/rules/catalogue.js';
 import { buildMarket } from '../backtest/market-builder.js';
@@ -36,9 +36,9 @@ test('every class that lists assets says by its schema which parameter does', ()
 
 test('a misspelt identifier is reported with its path and the similar identifier, in every list of a document', () => {
   const findings = [
-    ...unknownNames(rules({ universe: { kind: 'list', identifiers: ['AAPL', 'MSTF'] } }), MARKET),
-    ...unknownNames(rules({ events: { replacement: 'reserve', reserve: ['AAPL', 'MFST'] } }), MARKET),
-    ...unknownNames(
+    ...findUnknownNames(rules({ universe: { kind: 'list', identifiers: ['AAPL', 'MSTF'] } }), MARKET),
+    ...findUnknownNames(rules({ events: { replacement: 'reserve', reserve: ['AAPL', 'MFST'] } }), MARKET),
+    ...findUnknownNames(
       rules({
         pipeline: {
           selection: [
@@ -50,7 +50,7 @@ test('a misspelt identifier is reported with its path and the similar identifier
       }),
       MARKET,
     ),
-    ...unknownNames(
+    ...findUnknownNames(
       IndexDocument.parse({
         ...base,
         derivation: {
@@ -83,7 +83,7 @@ test('a misspelt identifier is reported with its path and the similar identifier
 test('names beyond twenty are counted by their list', () => {
   const names = (count: number): string[] => Array.from({ length: count }, (_, i) => `UNKNOWN-NAME-${i}`);
   const row = (count: number) => ({ id: '', type: 'Exclude', params: { identifiers: names(count) } });
-  const findings = unknownRowNames([row(19), row(4), row(1)], MARKET, 'constraints');
+  const findings = findUnknownRowNames([row(19), row(4), row(1)], MARKET, 'constraints');
   expect(findings).toHaveLength(22);
   expect(findings.slice(20).map(({ path, message }) => [path, message])).toEqual([
     ['constraints[1].params.identifiers', '3 further identifiers are not in the store.'],
@@ -94,7 +94,7 @@ test('names beyond twenty are counted by their list', () => {
 test('a series is reported as one', () => {
   const rate = { identifier: 'RATE', name: null, currency: null, days: Int32Array.of(1), closes: Float64Array.of(1) };
   const row = { id: '', type: 'Exclude', params: { identifiers: ['RATE'] } };
-  expect(unknownRowNames([row], { ...MARKET, series: new Map([['RATE', rate]]) }, 'c')).toMatchObject([
+  expect(findUnknownRowNames([row], { ...MARKET, series: new Map([['RATE', rate]]) }, 'c')).toMatchObject([
     { code: 'UNKNOWN_IDENTIFIER', message: 'RATE is a series of the store, which is never a constituent.' },
   ]);
 });
@@ -113,7 +113,7 @@ test('a group of a row that no security of the store ever had is reported with t
   const row = (type: string, groups: readonly string[]) => ({ id: 'g', type, params: { field: 'SECTOR', groups } });
   const rows = [row('GroupBounds', ['Technology', 'Tech']), row('GroupCardinality', ['Enregy', ''])];
   expect(
-    unknownRowNames(rows, market, 'constraints').map(({ path, row_id, message }) => [path, row_id, message]),
+    findUnknownRowNames(rows, market, 'constraints').map(({ path, row_id, message }) => [path, row_id, message]),
   ).toEqual([
     [
       'constraints[0].params.groups[0]',

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { dueDays, nextDay } from '#domain/daily-plans/due-days.js';
+import { listDueDays, findNextDay } from '#domain/daily-plans/due-days.js';
 import { ScheduleDocument } from '#domain/daily-plans/schedule-document.js';
 import { openCalendars } from '#market/serving/calendar-files.js';
 
@@ -16,7 +16,7 @@ const planOf = (change: object) =>
   });
 const dueOf = (change: object, after: string | null, now: string) => {
   const plan = planOf(change);
-  return dueDays(plan, calendars.get(plan.calendar)!, { after, nowMs: Date.parse(now) }).map(({ date }) => date);
+  return listDueDays(plan, calendars.get(plan.calendar)!, { after, nowMs: Date.parse(now) }).map(({ date }) => date);
 };
 
 test('the days of sessions are due at their time, holidays and weekends have none', () => {
@@ -44,8 +44,8 @@ test('a Friday session with an offset is due on Saturday', () => {
 
 test('the next day is the first that is not due, with its deadline', () => {
   const plan = planOf({ deadline_minutes: 90 });
-  const next = nextDay(plan, calendars.get('XNYS')!, Date.parse('2026-11-25T23:30:00Z'))!;
+  const next = findNextDay(plan, calendars.get('XNYS')!, Date.parse('2026-11-25T23:30:00Z'))!;
   expect(next.date).toBe('2026-11-27');
   expect(new Date(next.deadlineMs!).toISOString()).toBe('2026-11-28T01:00:00.000Z');
-  expect(nextDay(plan, calendars.get('XNYS')!, Date.parse('2026-01-05T00:00:00Z'))!.date).toBe('2026-11-23');
+  expect(findNextDay(plan, calendars.get('XNYS')!, Date.parse('2026-01-05T00:00:00Z'))!.date).toBe('2026-11-23');
 });

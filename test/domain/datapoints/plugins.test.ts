@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import { loadPluginSandbox } from '#domain/datapoints/plugin-sandbox.js';
 import { parseExpression } from '#domain/datapoints/expressions/parse.js';
-import { overTimeFault } from '#domain/datapoints/expressions/over-time-faults.js';
+import { findOverTimeFault } from '#domain/datapoints/expressions/over-time-faults.js';
 import { TreatmentSpec } from '#domain/documents/index-document.js';
 import { definitionsOf } from '#domain/documents/definitions.js';
 import { pluginCode } from '#domain/documents/plugin-code.js';
@@ -151,7 +151,7 @@ describe('datapoints that are known at decisions only', () => {
     },
     plugins: { OWN: { plugin: 'own', parameters: {} } },
   });
-  const faultOf = (text: string) => overTimeFault(parseExpression(text).tree, definitions);
+  const faultOf = (text: string) => findOverTimeFault(parseExpression(text).tree, definitions);
 
   test.each([
     ['mean(RANKED, window=5)', 'RANKED', 'rank'],

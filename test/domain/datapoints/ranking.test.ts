@@ -1,6 +1,6 @@
 import { fc } from '../../fast-check.js';
 import { expect, test } from 'vitest';
-import { ranked } from '#domain/datapoints/ranking.js';
+import { rankPositions } from '#domain/datapoints/ranking.js';
 
 /** Few and many values: few are merge-sorted, many are radix-sorted by their bits. */
 const COUNTS = [0, 1, 40, 1499, 1500, 1501, 3000];
@@ -33,7 +33,7 @@ test.each(COUNTS)(
               return a.number < b.number === ascending ? -1 : 1;
             })
             .map(({ i }) => i);
-          expect([...ranked(values, positions, ascending)]).toEqual(expected);
+          expect([...rankPositions(values, positions, ascending)]).toEqual(expected);
         },
       ),
       { numRuns: 20 },
@@ -44,6 +44,6 @@ test.each(COUNTS)(
 test('positions that are a part of the values are ranked alone', () => {
   const values = Float64Array.from({ length: 4000 }, (_, i) => (i * 7919) % 4001);
   const odd = Int32Array.from({ length: 2000 }, (_, i) => 2 * i + 1);
-  const order = ranked(values, odd, false);
+  const order = rankPositions(values, odd, false);
   expect([...order]).toEqual([...odd].toSorted((a, b) => values[b]! - values[a]!));
 });

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { idleSettings } from '#domain/documents/idle-settings.js';
+import { reportIdleSettings } from '#domain/documents/idle-settings.js';
 import { ESTIMATORS, RiskModelRequest } from '#domain/risk/risk-model-document.js';
 
 const SET = {
@@ -18,17 +18,17 @@ test.each([
   ['gerber', ['factors', 'eigenvalue_simulations', 'lags', 'target', 'intensity', 'intensity_method', 'half_life']],
   ['styles', ['factors', 'threshold', 'lags', 'target', 'intensity', 'intensity_method']],
 ] as const)('a setting that the estimator does not read is reported: %s', (estimator, idle) => {
-  const findings = idleSettings(RiskModelRequest.parse({ ...SET, estimator }), 'risk_model.');
+  const findings = reportIdleSettings(RiskModelRequest.parse({ ...SET, estimator }), 'risk_model.');
   expect(findings.map(({ path }) => path)).toEqual(idle.map((name) => `risk_model.${name}`));
   for (const finding of findings) expect(finding).toMatchObject({ severity: 'warning', code: 'NO_EFFECT' });
 });
 
 test('defaults are not reported', () => {
-  for (const estimator of ESTIMATORS) expect(idleSettings(RiskModelRequest.parse({ estimator }), '')).toEqual([]);
+  for (const estimator of ESTIMATORS) expect(reportIdleSettings(RiskModelRequest.parse({ estimator }), '')).toEqual([]);
 });
 
 test('it says which estimators read it', () => {
-  const [finding] = idleSettings(RiskModelRequest.parse({ estimator: 'gerber', half_life: 60 }), '');
+  const [finding] = reportIdleSettings(RiskModelRequest.parse({ estimator: 'gerber', half_life: 60 }), '');
   expect(finding).toMatchObject({
     value: 60,
     message: 'half_life has no effect: gerber does not read it; shrinkage, newey_west, industries, styles do.',

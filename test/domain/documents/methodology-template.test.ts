@@ -4,6 +4,7 @@ import { documentsOfTemplate, MethodologyTemplate } from '#domain/documents/meth
 const template = {
   id: 'two-parts',
   title: 'Two parts',
+  kind: 'overlay',
   style: 'In the style of nothing.',
   source: { title: 'A document', publisher: 'Somebody', date: '2020-01' },
   choices: [],

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { indexDecider } from '#domain/backtest/index-decider.js';
 import { createComposer } from '#domain/books/create-composer.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
-import { lastAtMost } from '#domain/numbers/search.js';
+import { findLastAtMost } from '#domain/numbers/search.js';
 import { dayFrom } from '#domain/time/days.js';
 import { buildMarket } from '../backtest/market-builder.js';
 import { CALENDARS, weekdays } from './index-case.js';
@@ -59,7 +59,7 @@ function composerOf({ delisted, rebalance, both, selection = [] }: ParentCase) {
 function knownOn(session: number, input: ParentCase) {
   const composer = composerOf(input);
   const sm = composer.market('P');
-  const { columns, weights } = composer.decidedOn('P', lastAtMost(sm.sessions, dayFrom(DAYS[session]!)))!;
+  const { columns, weights } = composer.decidedOn('P', findLastAtMost(sm.sessions, dayFrom(DAYS[session]!)))!;
   return Object.fromEntries(Array.from(columns, (column, k) => [sm.identifiers[column], weights[k]]));
 }
 

@@ -10,10 +10,10 @@ import { IndexDocument } from '#domain/documents/index-document.js';
 import { indexDecider } from '#domain/backtest/index-decider.js';
 import { closesView } from '#views/closes-view.js';
 import { levels as exportedLevels } from '#views/exports/tables/levels.js';
-import { shownLevels } from '#views/levels-view.js';
+import { roundLevels } from '#views/levels-view.js';
 import { weightText } from '#views/report/numbers.js';
 import { summaryView } from '#views/summary-view.js';
-import { heldWeights, weightsView } from '#views/weights-view.js';
+import { readHeldWeights, weightsView } from '#views/weights-view.js';
 import { buildMarket } from '../backtest/market-builder.js';
 import { runOn } from '../backtest/random-run.js';
 import { CALENDARS, expectNear, levelsIn, runIndexCase, weekdays } from './index-case.js';
@@ -178,7 +178,7 @@ describe('levels and weights of a document with decimals', () => {
 
   test('are shown to them by every view and export', () => {
     expect(closesView(columns).price).toEqual(levels);
-    expect([...shownLevels(columns, { variant: 'price', start: null, end: null }).levels]).toEqual(levels);
+    expect([...roundLevels(columns, { variant: 'price', start: null, end: null }).levels]).toEqual(levels);
     expect(summaryView(columns).level).toBe(levels[2]);
     const window = { start: null, end: null };
     const [exported] = [...exportedLevels({ columns, window, market: null }, 0)];
@@ -186,7 +186,7 @@ describe('levels and weights of a document with decimals', () => {
     const view = weightsView({
       runId: 'X',
       requestedAsOf: null,
-      weights: heldWeights(columns, null),
+      weights: readHeldWeights(columns, null),
       benchmark: null,
       sharesOf: () => null,
       risk: null,
@@ -206,7 +206,7 @@ test('an amendment changes the decimals of the levels after its first review, no
   const { market, document } = amendable();
   const columns = columnsOf(runOn(CALENDARS, market, document, { createDecider: indexDecider }));
   const exact = columns.f64('levelPrice');
-  const shown = [...shownLevels(columns, { variant: 'price', start: null, end: null }).levels];
+  const shown = [...roundLevels(columns, { variant: 'price', start: null, end: null }).levels];
   // Reviews are on Fridays; up to the review of 8 March, inclusive, the level has the earlier number of decimals.
   expect(shown).toEqual([...exact].map((level, t) => within(t <= 4 ? 1 : 3, level)));
   expect(closesView(columns).price).toEqual(shown);

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import type { Run } from '#domain/backtest/run.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
 import type { MarketData, ReferenceValue } from '#domain/market/market-data.js';
-import { missingRates, namesWithoutCurrency } from '#domain/checks/rates-needed.js';
+import { findMissingRates, namesWithoutCurrency } from '#domain/checks/rates-needed.js';
 import { digestContent } from '#market/content/content.js';
 import { prefixDiffers, prefixOf } from '#market/content/prefix.js';
 import { buildMarket } from '../backtest/market-builder.js';
@@ -68,11 +68,14 @@ describe('the currency that a store declares', () => {
   });
 
   test('is needed in the currency of the index, in either direction', () => {
-    expect(missingRates(marketOf('EUR'), indexOf())).toEqual([]);
-    expect(missingRates(marketOf('USD'), indexOf('EUR'))).toEqual([]);
-    expect(missingRates(marketOf('JPY'), indexOf())).toEqual(['JPYUSD']);
+    expect(findMissingRates(marketOf('EUR'), indexOf())).toEqual([]);
+    expect(findMissingRates(marketOf('USD'), indexOf('EUR'))).toEqual([]);
+    expect(findMissingRates(marketOf('JPY'), indexOf())).toEqual(['JPYUSD']);
     expect(
-      missingRates(marketOf('JPY', { A: { CURRENCY: 'USD' } }), indexOf('USD', { kind: 'list', identifiers: ['A'] })),
+      findMissingRates(
+        marketOf('JPY', { A: { CURRENCY: 'USD' } }),
+        indexOf('USD', { kind: 'list', identifiers: ['A'] }),
+      ),
     ).toEqual([]);
     expect(() => run(marketOf('JPY'), indexOf())).toThrow(expect.objectContaining({ code: 'FX_MISSING' }));
   });

@@ -2,7 +2,7 @@ import { fc } from '../../fast-check.js';
 import { expect, test } from 'vitest';
 import { IndexDocument } from '#domain/documents/index-document.js';
 import type { MarketData, ReferenceRow } from '#domain/market/market-data.js';
-import { missingRates } from '#domain/checks/rates-needed.js';
+import { findMissingRates } from '#domain/checks/rates-needed.js';
 import { referenceSpells, spellAt } from '#domain/market/reference-spells.js';
 
 function marketOf(
@@ -82,7 +82,7 @@ test('the rates that are missing are those of the currencies that the names aske
             .filter((code) => !isDirect(code, to) && !isCrossed(code, to))
             .map((code) => `${String(code)}${to}`);
           for (const _ of ['first', 'again'])
-            expect(missingRates(market, document)).toEqual([...new Set(pairs)].sort());
+            expect(findMissingRates(market, document)).toEqual([...new Set(pairs)].sort());
         }
       },
     ),

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { median, quantile, upperMedian } from '#domain/numbers/order-statistics.js';
+import { median, quantile, findUpperMedian } from '#domain/numbers/order-statistics.js';
 
 test('quantiles lie between the order statistics around them, as those of type 7', () => {
   const sorted = [1, 2, 4, 8];
@@ -14,8 +14,8 @@ test('quantiles lie between the order statistics around them, as those of type 7
 
 test('of an even number the median is the mean of the two in the middle, the upper one the larger', () => {
   const sample = [8, 1, 4, 2];
-  expect([median(sample), upperMedian(sample)]).toEqual([3, 4]);
-  expect([median([10, -3, 9]), upperMedian([10, -3, 9])]).toEqual([9, 9]);
-  expect([median([]), upperMedian([])]).toEqual([NaN, NaN]);
+  expect([median(sample), findUpperMedian(sample)]).toEqual([3, 4]);
+  expect([median([10, -3, 9]), findUpperMedian([10, -3, 9])]).toEqual([9, 9]);
+  expect([median([]), findUpperMedian([])]).toEqual([NaN, NaN]);
   expect(sample).toEqual([8, 1, 4, 2]);
 });

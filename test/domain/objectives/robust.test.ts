@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { createFactorMetric, metricDiagonal, metricMatrix, type Metric } from '#kernels/optimisation/program/metric.js';
 import { checkKkt } from '#kernels/optimisation/program/kkt.js';
 import type { Robustness } from '#domain/objectives/robustness.js';
-import { worstVariance } from '#domain/objectives/robustness.js';
+import { computeWorstVariance } from '#domain/objectives/robustness.js';
 import { goalValue } from '#domain/optimisation/goals/goal-value.js';
 import type { Problem } from '#domain/optimisation/problem.js';
 import { solveConvex } from '#domain/optimisation/solve-convex.js';
@@ -157,7 +157,7 @@ test('the worst variance is that of a covariance of the set, and no other of it 
   };
   for (let draw = 0; draw < 20; draw++) {
     const weights = Float64Array.from({ length: NAMES }, () => random() - 0.4);
-    const worst = worstVariance(metric, { returns: null, spread }, weights);
+    const worst = computeWorstVariance(metric, { returns: null, spread }, weights);
     expect(varianceAt(weights, (i, j) => Math.sign(weights[i]! * weights[j]!)) / worst).toBeCloseTo(1, 12);
     const signs = Float64Array.from({ length: NAMES * NAMES }, () => 2 * random() - 1);
     const any = varianceAt(weights, (i, j) => signs[Math.min(i, j) * NAMES + Math.max(i, j)]!);

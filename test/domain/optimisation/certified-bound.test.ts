@@ -93,10 +93,12 @@ test.each(['a number', 'a number in each group', 'a number and a minimum holding
     const { prove } = certifiedBound(solvers, choice)!;
     // If a worse choice is known, the bound still must not exceed the optimum.
     const known = value + 0.2 * Math.abs(value);
-    expect(prove({ value: known, improve: () => known })).toBeLessThanOrEqual(value + 1e-9 * Math.abs(value));
+    expect(prove({ value: known, improve: () => ({ value: known, isExact: false }) })).toBeLessThanOrEqual(
+      value + 1e-9 * Math.abs(value),
+    );
     // The bound of a choice ignores minimum holdings, and is not exact if counts share securities.
     const least = words === 'a number' ? value - 1e-6 * Math.abs(value) : 0.95 * value;
-    const proven = prove({ value, improve: () => value });
+    const proven = prove({ value, improve: () => ({ value, isExact: false }) });
     expect(proven).toBeLessThanOrEqual(value);
     expect(proven).toBeGreaterThanOrEqual(least);
   },
@@ -110,8 +112,22 @@ test('a choice found during the proof is the answer', () => {
   const tried: Uint8Array[] = [];
   certifiedBound(solvers, choice)!.prove({
     value: 2 * value,
-    improve: (held) => (tried.push(held), 2 * value),
+    improve: (held) => (tried.push(held), { value: 2 * value, isExact: false }),
   });
   const best = weights.map((weight) => (weight > 1e-9 ? 1 : 0));
   expect(tried.some((held) => held.every((isHeld, i) => isHeld === best[i]))).toBe(true);
+});
+
+test('a brief proof among few securities bounds the optimum that a quick one proves', () => {
+  const rows = [{ type: 'Cardinality', params: { maximum: 15 } }];
+  const problem = smallProblem({ names: 30, seed: 1, rows, objective: { type: 'min_variance' } });
+  const [brief, quick] = (['brief', 'quick'] as const).map((proof) => {
+    const outcome = solveProblem(solvers, problem, { proof });
+    if (outcome.kind !== 'solved') throw new Error('no answer');
+    return outcome.solution;
+  });
+  expect([quick!.isHeuristic, quick!.bound]).toEqual([false, quick!.objective]);
+  expect(brief!.bound).toBeLessThanOrEqual(quick!.objective);
+  expect(brief!.objective).toBeGreaterThanOrEqual(quick!.objective);
+  expect(1 - brief!.bound / brief!.objective).toBeLessThan(0.01);
 });

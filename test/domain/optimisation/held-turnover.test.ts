@@ -3,7 +3,7 @@ import { indexDecider } from '#domain/backtest/index-decider.js';
 import type { Run } from '#domain/backtest/run.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
 import { formatDay } from '#domain/time/days.js';
-import { acceptedIndex, readIndex } from '#domain/checks/validate-index.js';
+import { parseAcceptedIndex, readIndex } from '#domain/checks/validate-index.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { rebalanceFigures, weightsAround } from '#views/rebalance-figures.js';
 import { buildMarket } from '../backtest/market-builder.js';
@@ -154,8 +154,8 @@ describe('the reference of a turnover row that states none', () => {
     document?.derivation?.constraints[0]?.params['reference'];
 
   test('is held in a derived index that is accepted, and the index in one that an earlier version stored', () => {
-    expect(referenceOf(acceptedIndex(body))).toBe('held');
+    expect(referenceOf(parseAcceptedIndex(body))).toBe('held');
     expect(referenceOf(readIndex(body))).toBe('index');
-    expect(referenceOf(readIndex(acceptedIndex(body)))).toBe('held');
+    expect(referenceOf(readIndex(parseAcceptedIndex(body)))).toBe('held');
   });
 });

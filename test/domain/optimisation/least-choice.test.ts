@@ -102,3 +102,65 @@ describe('an effective number with a number of securities', () => {
     expect(outcomeOf(allowed - 1, [row]).kind).toBe('solved');
   });
 });
+
+describe('trades too small for a choice of names', () => {
+  /** Returns true if a choice is feasible: held weights reach the threshold, dropped ones can be sold. */
+  function isFeasible(from: Float64Array, { size, threshold = 0, maximum = from.length }: Trades): boolean {
+    for (let choice = 1; choice < 2 ** from.length; choice++) {
+      const held = Array.from(from, (_, i) => (choice >> i) % 2 === 1);
+      if (held.filter(Boolean).length > maximum) continue;
+      const least = from.map((weight, i) => (held[i] ? Math.max(threshold, weight - size) : 0));
+      const most = from.map((weight, i) => (held[i] ? weight + size : 0));
+      const isReached = from.every((weight, i) => (held[i] ? least[i]! <= most[i]! : weight <= size));
+      const total = (weights: Float64Array) => weights.reduce((sum, weight) => sum + weight, 0);
+      if (isReached && total(least) <= 1 && total(most) >= 1) return true;
+    }
+    return false;
+  }
+
+  interface Trades {
+    readonly size: number;
+    readonly threshold?: number;
+    readonly maximum?: number;
+  }
+
+  /** Returns the nearest value to `from` at which a test holds, which it does at `end`. */
+  function nearest(from: number, end: number, holds: (value: number) => boolean): number {
+    let [near, far] = [from, end];
+    for (let step = 0; step < 60; step++) {
+      const middle = (near + far) / 2;
+      if (holds(middle)) far = middle;
+      else near = middle;
+    }
+    return far;
+  }
+
+  test.each([1, 2, 3])('are reported with the least threshold, size and number, seed %i', (seed) => {
+    const [names, size] = [8, 0.01];
+    const { weights: from } = smallProblem({ names, seed, rows: [], hasPrevious: true }).previous!;
+    const threshold = [...from].toSorted((a, b) => a - b)[3]! + 0.02;
+    const trade = { type: 'TradeSize', params: { upper: size, reference: 'previous' } };
+    const movedBy = (...others: readonly object[]) => {
+      const problem = smallProblem({ names, seed, rows: [trade, ...others], hasPrevious: true });
+      expect(solveProblem(solvers, problem).kind).toBe('no-choice');
+      const { relaxations } = explainChoice(solvers, problem, true);
+      return Object.fromEntries(relaxations.map(({ type, parameter, to }) => [`${type} ${parameter}`, to]));
+    };
+    const held = movedBy({ type: 'MinimumHolding', params: { threshold } });
+    const least = nearest(threshold, 0, (value) => isFeasible(from, { size, threshold: value }));
+    expect(held['MinimumHolding threshold']).toBeCloseTo(least, 7);
+    expect(held['TradeSize upper']).toBeCloseTo(
+      nearest(size, 1, (value) => isFeasible(from, { size: value, threshold })),
+      7,
+    );
+    const counted = movedBy({ type: 'Cardinality', params: { maximum: 4 } });
+    const fewest = Array.from({ length: names }, (_, k) => k + 1).find((maximum) =>
+      isFeasible(from, { size, maximum }),
+    );
+    expect(counted['Cardinality maximum']).toBe(fewest);
+    expect(counted['TradeSize upper']).toBeCloseTo(
+      nearest(size, 1, (value) => isFeasible(from, { size: value, maximum: 4 })),
+      7,
+    );
+  });
+});

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { checkpointOf } from '#domain/backtest/extend/checkpoint.js';
 import { runToColumns } from '#domain/backtest/run-file/write.js';
-import { firstDifference } from '#domain/backtest/run-file/compare.js';
+import { findFirstDifference } from '#domain/backtest/run-file/compare.js';
 import type { Run } from '#domain/backtest/run.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
 import { RebalanceSpec } from '#domain/schedule/rebalance-spec.js';
@@ -57,7 +57,7 @@ function extendedAs(rows: number, runOn: (rows: number) => { readonly market: Ma
     const [columns, expected] = [opened(extended.columns, files), opened(runToColumns(whole, { contentHash: 's' }))];
     expectSameReads(columns, expected);
     expect(contentOf(columns)).toEqual(contentOf(expected));
-    expect(firstDifference(columns, expected)).toBeNull();
+    expect(findFirstDifference(columns, expected)).toBeNull();
     const span = { start: null, end: null };
     expect(attributionView(columns, span)).toEqual(attributionView(expected, span));
     expect(Buffer.from(resultOf(columns, whole.plan, STAMP)).toString()).toBe(

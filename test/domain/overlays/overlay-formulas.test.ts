@@ -2,7 +2,7 @@ import { beforeAll, expect, test } from 'vitest';
 import { dayFrom, formatDay } from '#domain/time/days.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
 import type { CorporateAction, MarketData } from '#domain/market/market-data.js';
-import { carriedCloses } from '#domain/market/series.js';
+import { carryCloses } from '#domain/market/series.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import { checkShape } from '#domain/schema/shape.js';
 import { methodologyOf } from '#domain/rules/methodology.js';
@@ -52,7 +52,7 @@ beforeAll(() => {
 const levelOf = (overlay: Readonly<Record<string, unknown>>, rest = {}): Float64Array =>
   run(market, overlayOn(overlay, rest), { documents: { X: source } }).index.book.value;
 const rateOf = (id: string): Float64Array =>
-  carriedCloses(market.series!.get(id)!, Int32Array.from(days)).map((percent) => percent / 100);
+  carryCloses(market.series!.get(id)!, Int32Array.from(days)).map((percent) => percent / 100);
 
 const actionOf = (identifier: string, t: number, value: number): CorporateAction => ({
   identifier,
@@ -156,7 +156,7 @@ test('risk control annualises by the sessions of a year that the overlay names',
 
 test('a hedged index is that of the published formula, month by month', () => {
   const [domestic, foreign] = [rateOf('DOMESTIC'), rateOf('FOREIGN')];
-  const spot = carriedCloses(market.series!.get('GBPUSD')!, Int32Array.from(days)).map((rate) => 1 / rate);
+  const spot = carryCloses(market.series!.get('GBPUSD')!, Int32Array.from(days)).map((rate) => 1 / rate);
   const ends = ['2023-12-29', '2024-01-31', '2024-02-29', '2024-03-29'].map(dayFrom);
   const forward = (t: number, tenor: number): number =>
     (spot[t]! * (1 + (domestic[t]! * tenor) / 360)) / (1 + (foreign[t]! * tenor) / 360);

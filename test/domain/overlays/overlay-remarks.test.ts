@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { dayFrom } from '#domain/time/days.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
 import { marketFindings } from '#domain/checks/index-on-market.js';
-import { lateRates } from '#domain/checks/late-rates.js';
+import { findLateRates } from '#domain/checks/late-rates.js';
 import { validateIndex } from '#domain/checks/validate-index.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import type { PriceSeries } from '#domain/market/series.js';
@@ -243,7 +243,11 @@ describe('a rate that begins too late', () => {
     const document = overlayOn(overlay, rest);
     for (const first of [0, 1, 4]) {
       const on = beginning(id, first);
-      const findings = lateRates('O', { documents: { ...documents, O: document }, market: on, calendars: CALENDARS });
+      const findings = findLateRates('O', {
+        documents: { ...documents, O: document },
+        market: on,
+        calendars: CALENDARS,
+      });
       const runs = () => levelOf(overlay, rest, on);
       if (on.series!.get(id)!.days[0]! <= market.dates[0]!) expect(runs()).toHaveLength(dates.length);
       else expect(runs).toThrow(Refusal);
@@ -258,7 +262,7 @@ describe('a rate that begins too late', () => {
     const listing = { ...documents, X: indexOn('X', { universe: { kind: 'list', identifiers: ['B'] } }) };
     const overlay = { type: 'excess_return', cash: 'DOMESTIC' };
     const O = overlayOn(overlay);
-    expect(lateRates('O', { documents: { ...listing, O }, market: on, calendars: CALENDARS })).toEqual([]);
+    expect(findLateRates('O', { documents: { ...listing, O }, market: on, calendars: CALENDARS })).toEqual([]);
     expect(run(on, O, { documents: listing }).days[0]).toBe(dayFrom(dates[4]!));
   });
 });

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import { exchangeRates } from '#domain/market/exchange-rates.js';
 import { alignMarket } from '#domain/market/session-market.js';
-import { placedHoldings } from '#domain/rebalance-pack/holdings.js';
-import { knownName } from '#domain/rebalance-pack/known-name.js';
+import { placeHoldings } from '#domain/rebalance-pack/holdings.js';
+import { readKnownName } from '#domain/rebalance-pack/known-name.js';
 import { RebalancePackRequest } from '#domain/rebalance-pack/pack-request.js';
 import { buildMarket, weekdayCalendars } from '../backtest/market-builder.js';
 
@@ -25,7 +25,7 @@ test('the mean volume is in shares of the day: volumes before a split count as m
   const calendars = weekdayCalendars({ MAIN: { from: dates[0]!, to: '2024-01-31' } });
   const sm = alignMarket({ market, calendar: calendars.get('MAIN')!, calendars });
   const advOn = (session: number, sessions: number) =>
-    [0, 1].map((column) => knownName({ sm, rates: exchangeRates(sm, 'USD'), session, sessions }, column, 0.5).adv);
+    [0, 1].map((column) => readKnownName({ sm, rates: exchangeRates(sm, 'USD'), session, sessions }, column, 0.5).adv);
   expect(advOn(1, 4)).toEqual([1150, 600]);
   expect(advOn(2, 2)).toEqual([(2 * 1300 + 2000) / 2, (70 + 60) / 2]);
   const [a, b] = advOn(3, 4);
@@ -49,7 +49,7 @@ test('what cannot be traded is left out with what became of it, and a lot of no 
   const sm = alignMarket({ market, calendar: calendars.get('MAIN')!, calendars });
   const holdings = ['A', 'GONE', 'OLD', 'OFFER', 'SHUT', 'LATE'].map((identifier) => ({ identifier, shares: 10 }));
   const on = { sm, session: 3, maxStaleSessions: 2, weights: new Map([[sm.columnOf('LATE'), 1]]) };
-  const { accounts, columns, findings } = placedHoldings(on, request({ accounts: [{ name: 'F', cash: 1, holdings }] }));
+  const { accounts, columns, findings } = placeHoldings(on, request({ accounts: [{ name: 'F', cash: 1, holdings }] }));
   // Purchases of the index itself at its last close are traded like other purchases.
   expect(accounts[0]!.holdings.map(({ identifier }) => identifier)).toEqual(['A', 'LATE']);
   expect([...columns].map((column) => sm.identifiers[column])).toEqual(['A', 'LATE']);
@@ -65,7 +65,7 @@ test('what cannot be traded is left out with what became of it, and a lot of no 
     'It has ended (MERGER of 2024-01-04): a share became 0.5 of A.',
     'It has ended (DELISTING of 2024-01-04): the data does not contain the payment.',
   ]);
-  expect(() => placedHoldings(on, request({ aum: 1, lot_sizes: { a: 100 } }))).toThrow(refusedAt('lot_sizes.a'));
+  expect(() => placeHoldings(on, request({ aum: 1, lot_sizes: { a: 100 } }))).toThrow(refusedAt('lot_sizes.a'));
 });
 
 test('a name is held once by an account, and may be by each', () => {

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { packOf, type KnownName } from '#domain/rebalance-pack/pack.js';
 import { RebalancePackRequest } from '#domain/rebalance-pack/pack-request.js';
-import { knownBefore, knownName } from '#domain/rebalance-pack/known-name.js';
+import { readKnownBefore, readKnownName } from '#domain/rebalance-pack/known-name.js';
 import { reconcile } from '#domain/rebalance-pack/reconciliation.js';
 import { exchangeRates } from '#domain/market/exchange-rates.js';
 import { alignMarket } from '#domain/market/session-market.js';
@@ -191,8 +191,8 @@ test('on the effective day the orders of the announcement are shown next to thos
   const calendars = weekdayCalendars({ MAIN: { from: dates[0]!, to: '2024-01-31' } });
   const sm = alignMarket({ market, calendar: calendars.get('MAIN')!, calendars });
   const known = { sm, rates: exchangeRates(sm, 'USD'), sessions: 1 };
-  const now = [0, 1].map((column) => knownName({ ...known, session: 2 }, column, 0.5));
-  const then = now.map((one) => knownBefore({ ...known, session: 0 }, one, 2));
+  const now = [0, 1].map((column) => readKnownName({ ...known, session: 2 }, column, 0.5));
+  const then = now.map((one) => readKnownBefore({ ...known, session: 0 }, one, 2));
   expect(then.map(({ price, adv }) => [price, adv])).toEqual([
     [20, 2000],
     [10, 500],

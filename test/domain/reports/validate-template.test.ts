@@ -7,7 +7,7 @@ import {
   runUseOf,
   type BlockKindName,
 } from '#domain/reports/block-kinds.js';
-import { BUILT_IN_IDS, builtInTemplate } from '#domain/reports/built-in.js';
+import { BUILT_IN_IDS, createBuiltInTemplate } from '#domain/reports/built-in.js';
 import { ReportTemplateDocument } from '#domain/reports/template-document.js';
 import { readTemplate, validateTemplate } from '#domain/reports/validate-template.js';
 
@@ -138,7 +138,7 @@ describe('findings', () => {
 
 describe('built-in templates', () => {
   test.each(BUILT_IN_IDS)('%s is a template like any other, with no index bound', (id) => {
-    const document = builtInTemplate(id);
+    const document = createBuiltInTemplate(id);
     expect(validateTemplate(document)).toEqual({ document, findings: [] });
     expect(readTemplate(JSON.parse(JSON.stringify(document)))).toEqual(document);
     expect(document.blocks.every(({ index_id }) => index_id === null)).toBe(true);
@@ -146,7 +146,7 @@ describe('built-in templates', () => {
   });
 
   test.each(BUILT_IN_IDS)('%s binds every block that shows a run', (id) => {
-    const document = builtInTemplate(id, 'CORE');
+    const document = createBuiltInTemplate(id, 'CORE');
     expect(document.blocks.filter((block) => runUseOf(block) === 'always' && block.index_id !== 'CORE')).toEqual([]);
     expect(boundIndices(document)).toEqual(['CORE']);
     expect(document.page.size).toBe(id.endsWith('LETTER') ? 'LETTER' : 'A4');

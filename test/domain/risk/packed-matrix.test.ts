@@ -1,13 +1,13 @@
 import { fc } from '../../fast-check.js';
 import { describe, expect, test } from 'vitest';
-import { correlationRow, packedMatrix, packUpper, unpackRow, volatilitiesOf } from '#domain/risk/packed-matrix.js';
+import { correlationRow, openPackedMatrix, packUpper, unpackRow, volatilitiesOf } from '#domain/risk/packed-matrix.js';
 import { positiveDefinite } from '../../kernels/arbitraries.js';
 
 describe('a packed matrix', () => {
   test('gives every row back', () => {
     fc.assert(
       fc.property(positiveDefinite, ({ order, a }) => {
-        const packed = packedMatrix(packUpper(a, order), order);
+        const packed = openPackedMatrix(packUpper(a, order), order);
         expect(packed.upper).toHaveLength((order * (order + 1)) / 2);
         const row = new Float64Array(order);
         for (let i = 0; i < order; i++) {
@@ -24,7 +24,7 @@ describe('a packed matrix', () => {
   test('has correlations with an exact unit diagonal, symmetric and never beyond 1', () => {
     fc.assert(
       fc.property(positiveDefinite, ({ order, a }) => {
-        const packed = packedMatrix(packUpper(a, order), order);
+        const packed = openPackedMatrix(packUpper(a, order), order);
         const volatilities = volatilitiesOf(packed);
         const rows = Array.from({ length: order }, (_, i) => {
           const row = new Float64Array(order);
@@ -43,20 +43,20 @@ describe('a packed matrix', () => {
   });
 
   test.each([1, -1])('brings a correlation that rounding takes beyond %d back to it', (sign) => {
-    const packed = packedMatrix(Float64Array.of(4, sign * 6 * (1 + Number.EPSILON), 9), 2);
+    const packed = openPackedMatrix(Float64Array.of(4, sign * 6 * (1 + Number.EPSILON), 9), 2);
     const row = new Float64Array(2);
     correlationRow(packed, volatilitiesOf(packed), 0, row);
     expect([...row]).toEqual([1, sign]);
   });
 
   test('correlates a name without variance with nothing but itself', () => {
-    const packed = packedMatrix(Float64Array.of(4, 0, 0), 2);
+    const packed = openPackedMatrix(Float64Array.of(4, 0, 0), 2);
     const row = new Float64Array(2);
     correlationRow(packed, volatilitiesOf(packed), 1, row);
     expect([...row]).toEqual([0, 1]);
   });
 
   test('is refused when its length is that of another order', () => {
-    expect(() => packedMatrix(new Float64Array(5), 3)).toThrow(/5 entries for a matrix of order 3/);
+    expect(() => openPackedMatrix(new Float64Array(5), 3)).toThrow(/5 entries for a matrix of order 3/);
   });
 });

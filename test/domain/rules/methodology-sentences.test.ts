@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import { idleEvents } from '#domain/checks/events-findings.js';
+import { checkIdleEvents } from '#domain/checks/events-findings.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
-import { methodologyOf } from '#domain/rules/methodology.js';
+import { METHODOLOGY_SECTIONS, methodologyOf, methodologySentences } from '#domain/rules/methodology.js';
 
 const documentOf = (members: object): IndexDocument =>
   IndexDocument.parse({
@@ -30,6 +30,21 @@ test('decimals and the first market value are sentences of the methodology', () 
   ]);
 });
 
+test('sentences are in the order of the sections, each in the section of its subject', () => {
+  const document = documentOf({ rounding: { level: 2 } });
+  const sentences = methodologySentences(document);
+  const places = sentences.map(({ section }) => METHODOLOGY_SECTIONS.indexOf(section));
+  expect(places).toEqual(places.toSorted((a, b) => a - b));
+  const sectionOf = (phrase: string) => sentences.find(({ text }) => text.includes(phrase))?.section;
+  expect(['The universe is', 'Weight every', 'It is rebalanced', 'Splits', 'Published values'].map(sectionOf)).toEqual([
+    'universe',
+    'weighting',
+    'rebalancing',
+    'corporate_actions',
+    'rounding',
+  ]);
+});
+
 test('an announcement some sessions before the effective date is a sentence without a preposition', () => {
   const announcement = { rule: 'sessions_before', sessions: 1 };
   expect(sentencesOf({ rebalance: { effective_lag: 3, announcement } })).toContain(
@@ -43,7 +58,8 @@ test('the methodology separates the schedule of exits from that of the reviews',
 });
 
 test('a threshold has no effect while changes of counts wait for the review', () => {
-  const pathsOf = (events: object): string[] => idleEvents(documentOf({ events }), undefined).map(({ path }) => path);
+  const pathsOf = (events: object): string[] =>
+    checkIdleEvents(documentOf({ events }), undefined).map(({ path }) => path);
   expect(pathsOf({ threshold: 0.1 })).toEqual(['events.threshold']);
   expect(pathsOf({ threshold: 0.05 })).toEqual([]);
 });

@@ -1,9 +1,9 @@
 import { z } from 'zod';
-import { latest } from '#domain/datapoints/field-request.js';
+import { requestLatest } from '#domain/datapoints/field-request.js';
 import { numeric } from '#domain/datapoints/field-use.js';
 import * as parameters from '#domain/rules/parameters.js';
 import { selectionClass } from '#domain/rules/selection-class.js';
-import { keepWithin, missingText, valuesOf } from '#domain/rules/verdicts.js';
+import { keepWithin, describeMissingPolicy, valuesOf } from '#domain/rules/verdicts.js';
 
 export const nearHighFilter = selectionClass({
   type: 'NearHighFilter',
@@ -21,11 +21,11 @@ export const nearHighFilter = selectionClass({
   example: { id: 'near-high', type: 'NearHighFilter', params: { minimum: 0.8, window: 252 } },
   behaviour({ minimum, window, missing }) {
     const close = numeric('CLOSE');
-    const highest = numeric(latest('CLOSE', { aggregate: 'max', window }));
+    const highest = numeric(requestLatest('CLOSE', { aggregate: 'max', window }));
     return {
       reads: [close, highest],
       remembers: false,
-      sentence: `Keep securities whose close is at least ${minimum} of the highest over ${window} sessions; ${missingText(missing)}.`,
+      sentence: `Keep securities whose close is at least ${minimum} of the highest over ${window} sessions; ${describeMissingPolicy(missing)}.`,
       select(scope) {
         const high = valuesOf(scope, highest);
         const values = valuesOf(scope, close).map((price, i) => price / high[i]!);

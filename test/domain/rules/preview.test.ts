@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { asDecided } from '#domain/books/compositions.js';
+import { restoreDecided } from '#domain/books/compositions.js';
 import { createComposer } from '#domain/books/create-composer.js';
 import { indexDecider } from '#domain/backtest/index-decider.js';
 import { dayFrom } from '#domain/time/days.js';
@@ -96,7 +96,7 @@ describe('a preview of a decision date is the decision of the run', () => {
     expect(list.length).toBeGreaterThan(8);
     for (const composition of list) {
       const { decision, session } = composition;
-      const { columns, weights } = asDecided(composition);
+      const { columns, weights } = restoreDecided(composition);
       if (decision !== session && decision < sm.sessionAt(dayFrom(document.base_date))) continue;
       const day = sm.sessions[decision]!;
       const { resolved } = previewRules(composerOn(market, documents, day), document.id, day);

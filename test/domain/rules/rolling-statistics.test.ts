@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { dayFrom, formatDay } from '#domain/time/days.js';
 import { TreatmentSpec } from '#domain/documents/index-document.js';
 import { alignMarket, type SessionMarket } from '#domain/market/session-market.js';
-import { latest } from '#domain/datapoints/field-request.js';
+import { requestLatest } from '#domain/datapoints/field-request.js';
 import { crossSectionsOf } from '#domain/rules/decide.js';
 import { generateMarket } from '#market/synthetic/generate-market.js';
 import { aligned, CALENDARS, marketOf, WEEKDAYS } from './rule-market.js';
@@ -46,7 +46,9 @@ const held = [0, 1, 2].map((k) => EVERY_NAME.filter((i) => i % 3 !== k));
 const alone = EVERY_NAME.subarray(4, 5);
 const heldOn = (session: number): Int32Array => held[Math.floor(session / 17) % held.length]!;
 const universeOn = (session: number): Int32Array => (session % 40 < 8 ? alone : heldOn(session));
-const FIELDS = ['BETA', 'VOLATILITY', 'MOMENTUM'].flatMap((name) => [5, 21].map((window) => latest(name, { window })));
+const FIELDS = ['BETA', 'VOLATILITY', 'MOMENTUM'].flatMap((name) =>
+  [5, 21].map((window) => requestLatest(name, { window })),
+);
 
 interface Asked {
   readonly market?: SessionMarket;
@@ -116,7 +118,7 @@ test('latest values read session by session are those of each session by itself,
       const columns = heldOn(session);
       const out = new Float64Array(columns.length);
       read(session, columns, out);
-      expect([...out]).toEqual([...crossSectionsOf(terms).at(session, columns).numbers(latest(field), columns)]);
+      expect([...out]).toEqual([...crossSectionsOf(terms).at(session, columns).numbers(requestLatest(field), columns)]);
     }
   }
 });

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { createComposer } from '#domain/books/create-composer.js';
 import { indexDecider } from '#domain/backtest/index-decider.js';
 import { formatDay } from '#domain/time/days.js';
-import { latest } from '#domain/datapoints/field-request.js';
+import { requestLatest } from '#domain/datapoints/field-request.js';
 import { crossSectionsOf } from '#domain/rules/decide.js';
 import { explainName } from '#domain/rules/explain.js';
 import { aligned, CALENDARS, documentOf, marketOf } from './rule-market.js';
@@ -70,7 +70,7 @@ describe('a history that is too short for a datapoint', () => {
   ] as const)('ends for %s %o on the reported session, and not before', (name, request) => {
     const { pipeline, currency } = documentOf(RANKED);
     const sections = crossSectionsOf({ market: aligned(market), treatment: pipeline.treatment, currency });
-    const [field, columns] = [latest(name, request), Int32Array.of(0, 1, 2)];
+    const [field, columns] = [requestLatest(name, request), Int32Array.of(0, 1, 2)];
     const report = sections.at(0, columns).read(field, 0).knownFrom;
     const at = market.dates.findIndex((day) => formatDay(day) === report);
     const valueAt = (session: number) => sections.at(session, columns).numbers(field, columns)[0];

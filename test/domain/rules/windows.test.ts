@@ -5,8 +5,8 @@ import { glanceAt } from '#domain/datapoints/glance.js';
 import type { Series } from '#domain/datapoints/series.js';
 import { createTally } from '#domain/datapoints/tally.js';
 import { createTrail } from '#domain/datapoints/trail.js';
-import { countOver, overWindow } from '#domain/datapoints/windows.js';
-import { ranked } from '#domain/datapoints/ranking.js';
+import { countOver, computeOverWindow } from '#domain/datapoints/windows.js';
+import { rankPositions } from '#domain/datapoints/ranking.js';
 import { IS_SOAK } from '../../soak.js';
 
 const SESSIONS = 90;
@@ -118,8 +118,8 @@ describe('a statistic over trailing sessions', () => {
             const trail = createTrail(series, NAMES, cellsMax);
             for (const { end, length, observationsMin, columns } of asked) {
               const at = [{ end, length, observationsMin }, Int32Array.from(columns)] as const;
-              const result = overWindow(trail, fast, ...at);
-              expect(overWindow(glanceAt(series, cellsMax), fast, ...at)).toEqual(result);
+              const result = computeOverWindow(trail, fast, ...at);
+              expect(computeOverWindow(glanceAt(series, cellsMax), fast, ...at)).toEqual(result);
               columns.forEach((column, k) => {
                 const values = valuesIn(cells, { column, end, length, absent });
                 const expected = values.length < Math.max(1, observationsMin) ? NaN : slow(values);
@@ -143,8 +143,8 @@ describe('a statistic over trailing sessions', () => {
         for (const { end, length, observationsMin, columns } of asked) {
           const at = [{ end, length, observationsMin }, Int32Array.from(columns)] as const;
           for (const { fast } of Object.values(DEFINITIONS)) {
-            const result = overWindow(trail, fast, ...at);
-            for (const other of others) expect(overWindow(other, fast, ...at)).toEqual(result);
+            const result = computeOverWindow(trail, fast, ...at);
+            for (const other of others) expect(computeOverWindow(other, fast, ...at)).toEqual(result);
           }
         }
       }),
@@ -173,7 +173,7 @@ test('a window that ends before the first session has no values', () => {
     { inPanel: true, absent: -1 },
   );
   expect([
-    ...overWindow(
+    ...computeOverWindow(
       createTrail(series, NAMES),
       STATISTICS.mean,
       { end: -1, length: 5, observationsMin: 1 },
@@ -225,7 +225,7 @@ test('a ranking is the stable sort by value, securities without a value last', (
           if (x === y) return 0;
           return x < y === ascending ? -1 : 1;
         });
-        expect([...ranked(Float64Array.from(values), Int32Array.from(positions), ascending)]).toEqual(expected);
+        expect([...rankPositions(Float64Array.from(values), Int32Array.from(positions), ascending)]).toEqual(expected);
       },
     ),
     { numRuns: IS_SOAK ? 500 : 150 },

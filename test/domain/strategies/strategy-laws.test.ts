@@ -1,6 +1,6 @@
 import { fc } from '../../fast-check.js';
 import { describe, expect, test } from 'vitest';
-import { annualReturns, drawdownOf, returnsOf } from '#domain/analytics/series.js';
+import { computeAnnualReturns, drawdownOf, returnsOf } from '#domain/analytics/series.js';
 import type { StrategyTerms } from '#domain/documents/backtest-plan.js';
 import type { Run } from '#domain/backtest/run.js';
 import { openColumns } from '#domain/backtest/run-file/read.js';
@@ -55,7 +55,7 @@ describe('a strategy on random markets', () => {
       near([...returnsOf(level)].reduce((product, r) => product * (1 + r), 1) - 1, metrics.total_return);
       near(level.at(-1)! / 100 - 1, metrics.total_return);
       near(
-        annualReturns(days, level).reduce((product, [, r]) => product * (1 + r), 1) - 1,
+        computeAnnualReturns(days, level).reduce((product, [, r]) => product * (1 + r), 1) - 1,
         metrics.total_return,
         1,
         1e-12,

@@ -6,7 +6,7 @@ import { runToColumns } from '#domain/backtest/run-file/write.js';
 import { formatDay } from '#domain/time/days.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
 import { RebalanceSpec } from '#domain/schedule/rebalance-spec.js';
-import { heldWeights, weightsView } from '#views/weights-view.js';
+import { readHeldWeights, weightsView } from '#views/weights-view.js';
 import { buildMarket, weekdayCalendars, type MarketSketch } from '../backtest/market-builder.js';
 import { runOn } from '../backtest/random-run.js';
 
@@ -112,7 +112,7 @@ describe('exposure', () => {
   test('views hold what is held against the fraction that was asked for', () => {
     const result = runCase({ close: TWO, index: 'none', terms: { exposure: 0.5 }, capital: 1000 });
     const bytes = runToColumns(result, { contentHash: 's' });
-    const weights = heldWeights(
+    const weights = readHeldWeights(
       openColumns((start, end) => bytes.slice(start, end)),
       '2024-01-02',
     );

@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { chooseByFolds, type ChoiceByFolds } from '#domain/sweeps/choose-by-folds.js';
 import { binomial, SweepFolds } from '#domain/sweeps/fold-terms.js';
 import { splitsOf } from '#domain/sweeps/splits.js';
-import { emptyStretch, join, metricOf, stretchOf } from '#domain/sweeps/stretch.js';
+import { createEmptyStretch, join, metricOf, stretchOf } from '#domain/sweeps/stretch.js';
 
 interface Golden {
   readonly returns: number[][];
@@ -125,7 +125,7 @@ test('figures of stretches join to those of the whole', () => {
       (values, cut) => {
         const returns = Float64Array.from(values);
         const at = Math.min(cut, returns.length);
-        const joined = emptyStretch();
+        const joined = createEmptyStretch();
         join(joined, stretchOf(returns, { from: 0, to: at, mean: 0.01 }));
         join(joined, stretchOf(returns, { from: at, to: returns.length, mean: 0.01 }));
         const whole = stretchOf(returns, { from: 0, to: returns.length, mean: 0.01 });

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { sweepParts } from '#domain/sweeps/part-order.js';
 import { patchAt, patchesOf, type Variation } from '#domain/sweeps/variants.js';
-import { checkedFirst } from '#domain/sweeps/variant-needs.js';
+import { selectCheckedFirst } from '#domain/sweeps/variant-needs.js';
 
 const range = (count: number): number[] => Array.from({ length: count }, (_, i) => i);
 const GRID = { '/request/a': [0, 1, 2], '/document/b': ['x', 'y'], '/request/c': range(5), '/document/d': range(4) };
@@ -42,12 +42,12 @@ test('the largest sweep has 5,000 parts', () => {
 });
 
 test('of a large grid each value is checked first once, of a small one every variant', () => {
-  expect(checkedFirst({ grid: GRID, patches: null })).toEqual(range(120));
+  expect(selectCheckedFirst({ grid: GRID, patches: null })).toEqual(range(120));
   const large = { grid: { '/request/a': range(50), '/document/b': range(100) }, patches: null };
-  const patches = checkedFirst(large).map((variant) => patchAt(large, variant));
+  const patches = selectCheckedFirst(large).map((variant) => patchAt(large, variant));
   expect(patches).toHaveLength(149);
   expect(new Set(patches.map((patch) => patch['/request/a'])).size).toBe(50);
   expect(new Set(patches.map((patch) => patch['/document/b'])).size).toBe(100);
   const long = { grid: { '/request/a': range(90_000) }, patches: null };
-  expect(checkedFirst(long).length).toBeLessThanOrEqual(2000);
+  expect(selectCheckedFirst(long).length).toBeLessThanOrEqual(2000);
 });

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import type { Finding } from '#domain/refusals/findings.js';
 import { Refusal } from '#domain/refusals/refusal.js';
-import { refusedVariants, variantName } from '#domain/sweeps/refused-variants.js';
+import { createRefusedVariants, variantName } from '#domain/sweeps/refused-variants.js';
 
 const finding = (path: string, message: string): Finding => ({
   severity: 'error',
@@ -15,7 +15,7 @@ const factors = [0, 2, 20].flatMap((factor) =>
 
 const GRID = { '/document/overlay/factor': [0, 2, 20], '/document/overlay/basis': [360, 366] };
 
-function refusalOf(refused: ReturnType<typeof refusedVariants>): Refusal {
+function refusalOf(refused: ReturnType<typeof createRefusedVariants>): Refusal {
   try {
     refused.assertNone();
   } catch (thrown) {
@@ -26,7 +26,7 @@ function refusalOf(refused: ReturnType<typeof refusedVariants>): Refusal {
 }
 
 test('every variant that is refused is named, and a value that several have once with their places', () => {
-  const refusal = refusedVariants({ grid: GRID, patches: null });
+  const refusal = createRefusedVariants({ grid: GRID, patches: null });
   refusal.assertNone();
   factors.forEach((patch, variant) => {
     const factor = patch['/document/overlay/factor'];
@@ -56,7 +56,7 @@ test('every variant that is refused is named, and a value that several have once
 
 test('a refusal by one value alone has no places, and long values are cut in the name', () => {
   const patches = [{}, { '/document/name': 'x'.repeat(100) }];
-  const refusal = refusedVariants({ grid: null, patches });
+  const refusal = createRefusedVariants({ grid: null, patches });
   refusal.add(0, [finding('/request.start', 'The start is after the end.')]);
   const { message, detail } = refusalOf(refusal);
   expect(message).toBe('1 error in the sweep: variant 0 of 2 is refused.');
@@ -68,7 +68,7 @@ test('a refusal by one value alone has no places, and long values are cut in the
 
 test('of thousands of refused variants all numbers are reported, and different findings up to a hundred', () => {
   const patches = Array.from({ length: 2000 }, (_, k) => ({ '/document/base_value': -k }));
-  const refusal = refusedVariants({ grid: null, patches });
+  const refusal = createRefusedVariants({ grid: null, patches });
   patches.forEach((_, k) => refusal.add(k, [finding('/document.base_value', `It is -${k}.`)]));
   const { message, detail } = refusalOf(refusal);
   expect(message).toBe(

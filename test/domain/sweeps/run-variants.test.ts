@@ -9,7 +9,7 @@ import { indexDecider, indexDeciders } from '#domain/backtest/index-decider.js';
 import { createSparseRoom } from '#domain/books/sparse-room.js';
 import { assertReturns } from '#domain/backtest/run-summary.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
-import { sharedDecisions } from '#domain/rules/shared-decisions.js';
+import { createSharedDecisions } from '#domain/rules/shared-decisions.js';
 import { runVariants, type VariantOutcome } from '#domain/sweeps/run-variants.js';
 import { outcomesInMemory } from '#domain/sweeps/outcome-source.js';
 import { sweepTable } from '#domain/sweeps/sweep-table.js';
@@ -125,7 +125,7 @@ test('definitions that share the data of a session equal those with separate rea
       }));
       const outcomes = (createDecider: DeciderFactory) =>
         runVariants({ market, calendars: CALENDARS, variants, documents: {}, createDecider, report: () => {} });
-      const sharing = sharedDecisions(namesMax);
+      const sharing = createSharedDecisions(namesMax);
       const shared = indexDeciders(referenceEngine, sharing);
       const own = outcomes(indexDecider);
       expect(outcomes(shared)).toEqual(own);

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { fc } from '../../fast-check.js';
 import { describe, expect, test } from 'vitest';
-import { expectedMaximumSharpe, probabilisticSharpe, sharpeSample } from '#domain/sweeps/deflated-sharpe.js';
+import { computeExpectedMaximumSharpe, probabilisticSharpe, sharpeSample } from '#domain/sweeps/deflated-sharpe.js';
 import { overfitting } from '#domain/sweeps/overfitting.js';
 
 const golden = JSON.parse(readFileSync('test/golden/overfitting/cscv.json', 'utf8')) as {
@@ -31,18 +31,18 @@ describe('the deflated Sharpe ratio', () => {
   const variance = 1 / 2 / 250;
 
   test('is 0.9004 in the worked example with 100 trials, whose threshold is 0.1132', () => {
-    const threshold = expectedMaximumSharpe({ trials: 100, variance });
+    const threshold = computeExpectedMaximumSharpe({ trials: 100, variance });
     near(threshold, 0.1132, 5e-5);
     near(probabilisticSharpe(paper, threshold)!, 0.9004, 5e-5);
   });
 
   test('is 0.9505 there with 46 trials', () => {
-    near(probabilisticSharpe(paper, expectedMaximumSharpe({ trials: 46, variance }))!, 0.9505, 5e-5);
+    near(probabilisticSharpe(paper, computeExpectedMaximumSharpe({ trials: 46, variance }))!, 0.9505, 5e-5);
   });
 
   test('falls as trials are added', () => {
     const values = [1, 2, 10, 100, 1000].map((trials) =>
-      probabilisticSharpe(paper, expectedMaximumSharpe({ trials, variance }))!,
+      probabilisticSharpe(paper, computeExpectedMaximumSharpe({ trials, variance }))!,
     );
     expect(values).toEqual(values.toSorted((a, b) => b - a));
   });

@@ -67,7 +67,7 @@ describe('variants of equal levels', () => {
       [1, 4],
     ]);
     expect(twice.rows.map(({ rank }) => rank)).toEqual([1, 2, 3, 4, 5, 6]);
-    expect(verdictOf(twice)[0]).toBe('Variants with identical levels count as one trial: 0 = 2 = 5, 1 = 4.');
+    expect(verdictOf(twice)[0]).toBe('Variants with identical levels count as one trial each: 0, 2 and 5; 1 and 4.');
     expect(once.identical).toEqual([]);
   });
 

@@ -3,7 +3,7 @@ import { openCalendars } from '#market/serving/calendar-files.js';
 import { IS_SOAK } from '../../soak.js';
 import { seeded } from '../../seeded.js';
 
-export const SESSION_COUNT = Number(process.env['SOAK_SESSIONS'] ?? (IS_SOAK ? 252 : 21));
+export const SESSION_COUNT = Number(process.env['SOAK_SESSIONS'] ?? (IS_SOAK ? 252 : 13));
 const RULES = IS_SOAK ? 40 : 2;
 const OVERLAYS = IS_SOAK ? 10 : 1;
 export const SEED = Number(process.env['SOAK_SEED'] ?? 20_261_125);
@@ -14,21 +14,21 @@ const random = seeded(SEED);
 export const drawnSecurity = (): string => SECURITIES[Math.floor(random() * SECURITIES.length)]!;
 
 export type Fault = 'late' | 'wrong' | 'repeated' | 'closed' | 'target' | 'kill';
-/** Faults of the month by session. The year has a fault on every third session, each kind equally often. */
-const MONTH: Readonly<Record<number, Fault>> = {
-  2: 'late',
-  4: 'wrong',
-  6: 'repeated',
-  8: 'kill',
-  11: 'target',
-  14: 'closed',
-  17: 'kill',
+/** Faults of the weeks by session. The year has a fault on every third session, each kind equally often. */
+const WEEKS: Readonly<Record<number, Fault>> = {
+  1: 'late',
+  2: 'wrong',
+  3: 'repeated',
+  4: 'kill',
+  8: 'target',
+  9: 'closed',
+  11: 'kill',
 };
 const KINDS: readonly Fault[] = ['late', 'wrong', 'repeated', 'closed', 'target', 'kill'];
 /** Kinds that have not occurred in the current cycle of faults. */
 let left: readonly Fault[] = [];
 export function faultOf(k: number): Fault | undefined {
-  if (!IS_SOAK) return MONTH[k];
+  if (!IS_SOAK) return WEEKS[k];
   if (k % 3 !== 2) return undefined;
   if (left.length === 0) left = KINDS;
   const fault = left[Math.floor(random() * left.length)]!;
@@ -36,8 +36,9 @@ export function faultOf(k: number): Fault | undefined {
   return fault;
 }
 
+/** Sessions with the end of a month among them. */
 export const SESSIONS = [...openCalendars().get('XNYS')!.sessions]
-  .filter((day) => day >= dayFrom('2023-06-01'))
+  .filter((day) => day >= dayFrom('2023-06-14'))
   .slice(0, HISTORY + SESSION_COUNT)
   .map(formatDay);
 

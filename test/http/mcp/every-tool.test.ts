@@ -68,10 +68,12 @@ test('every tool was called, and each describes its units and limits', async () 
   const tools = await toolsOf(agent);
   expect(tools.map(({ name }) => name).filter((name) => !called.has(name))).toEqual(['waitForJob']);
   for (const { name, description, inputSchema, annotations } of tools) {
-    expect(description, name).toMatch(/Units: .*\n?.*Limits: .*scope (?:open|read|write|run|data|publish|admin)/s);
+    expect(description, name).toMatch(
+      /Units: .*\n?.*Limits: .*scope (?:open|read|write|run|data|publish|audit|admin)/s,
+    );
     expect(inputSchema.type, name).toBe('object');
     const scope = ROUTES[name]?.scope ?? 'read';
-    expect(annotations?.readOnlyHint, name).toBe(scope === 'read' || scope === 'open');
+    expect(annotations?.readOnlyHint, name).toBe(['open', 'read', 'audit'].includes(scope));
   }
 });
 

@@ -1,10 +1,10 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { claimNode, type NodeClaim } from '#jobs/postgres/claim-node.js';
 import { listNodes } from '#jobs/postgres/list-nodes.js';
-import { ownIdentity, type ProcessIdentity } from '#store/home/process-identity.js';
+import { readOwnIdentity, type ProcessIdentity } from '#store/home/process-identity.js';
 import { hasPostgresql, openTestSchema, type TestSchema } from '../../postgresql/shared-postgresql.js';
 
-const HERE = ownIdentity();
+const HERE = readOwnIdentity();
 /** A process of another machine: this one cannot determine whether it has ended. */
 const FAR: ProcessIdentity = { ...HERE, world: 'another boot' };
 const FARTHER: ProcessIdentity = { ...HERE, world: 'a third boot' };

@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest';
 import type { Engine } from '#kernels/engines/engine.js';
 import { referenceEngine as plain } from '#kernels/engines/reference.js';
-import { createCounterRandom } from '#kernels/random/counter-random.js';
 import { expectEqual } from '../../equal.js';
 import { IS_SOAK } from '../../soak.js';
 import { expectClose, expectCovariance } from '../closeness.js';
@@ -238,16 +237,5 @@ export function testAgreement(engine: Engine, orders: readonly number[] = ORDERS
       each.rankOneUpdate(out, randomPanel(n, 1), { decay: 0.9, factor: -2 });
     });
     expectEqual(actual, expected);
-  });
-
-  test.each(PORTFOLIOS)('follows the value of a portfolio over %i sessions of %i names', (sessions, assets) => {
-    const prices = randomPanel(sessions, assets, 11).map((value) => 5 + Math.abs(value));
-    const rebalances = Int32Array.from({ length: Math.ceil(sessions / 13) }, (_, r) => r * 13);
-    const random = createCounterRandom({ seed: 4, stream: 0 });
-    const weights = Float64Array.from({ length: rebalances.length * assets }, () => random.uniform() / assets); // part stays in cash
-    const [actual, expected] = outOf(sessions, (each, out) =>
-      each.navPath({ prices, assets, rebalances, weights }, out),
-    );
-    expectClose(actual, expected, 1e-12);
   });
 }

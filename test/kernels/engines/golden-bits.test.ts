@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import type { Engine } from '#kernels/engines/engine.js';
+import { findExtremeEigenvalues } from '#kernels/algebra/extreme-eigenvalues.js';
 import { nativeSets, openNativeKernels } from '#kernels/engines/native-kernels.js';
 import { openNativeEngine } from '#kernels/engines/native.js';
 import { openWasmEngine } from '#kernels/engines/wasm.js';
@@ -9,7 +10,7 @@ import { createSolver } from '#kernels/optimisation/solve-program.js';
 import { golden } from '../golden.js';
 import type { CovarianceCase } from '../moments/sample-covariance.test.js';
 import { programOf, trackingCases } from '../optimisation/tracking-cases.js';
-import { randomPanel, randomSymmetric } from './random-matrices.js';
+import { randomDefinite, randomPanel, randomSymmetric } from './random-matrices.js';
 
 /** Panels of the golden covariances, and one whose products are large enough for every native kernel. */
 const PANELS = [
@@ -62,6 +63,12 @@ function pairsBy(engine: Engine, n: number): string {
   return hashOf(values, vectors);
 }
 
+/** The ends of the eigenvalues of a definite matrix. */
+function endsBy(engine: Engine, n: number): string {
+  const { smallest, largest } = findExtremeEigenvalues(engine, randomDefinite(n), n)!;
+  return hashOf(smallest, largest);
+}
+
 function setsHere() {
   try {
     return nativeSets();
@@ -75,12 +82,18 @@ const sets = setsHere();
 
 describe.skipIf(sets.length === 0)('golden results by native kernels', () => {
   const plain = openWasmEngine();
-  const expected = { models: modelsBy(plain), optimisations: optimisationsBy(plain), pairs: pairsBy(plain, 130) };
+  const expected = {
+    models: modelsBy(plain),
+    optimisations: optimisationsBy(plain),
+    pairs: pairsBy(plain, 130),
+    ends: endsBy(plain, 203),
+  };
 
   test.each(sets)('of %s have the bits of WebAssembly', (set) => {
     const engine = openNativeEngine({ native: openNativeKernels(set) });
     expect(modelsBy(engine)).toEqual(expected.models);
     expect(optimisationsBy(engine)).toEqual(expected.optimisations);
     expect(pairsBy(engine, 130)).toBe(expected.pairs);
+    expect(endsBy(engine, 203)).toBe(expected.ends);
   });
 });

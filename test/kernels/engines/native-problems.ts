@@ -4,7 +4,7 @@ import { randomDefinite, randomPanel } from './random-matrices.js';
 
 /** A problem for kernels: its operands, the last of which becomes the result. */
 export interface Problem {
-  readonly kernel: 'rank-k' | 'product' | 'cholesky' | 'solve' | 'solve-transposed';
+  readonly kernel: 'rank-k' | 'product' | 'cholesky' | 'solve' | 'solve-transposed' | 'symmetric-product';
   /** Sizes; for a product, additional flags (1 or 0): A transposed, B transposed, subtracted, upper triangle only. */
   readonly sizes: readonly number[];
   readonly operands: readonly Float64Array[];
@@ -22,6 +22,11 @@ export function problems(): Problem[] {
     product(97, 30, 701),
     ...[1, 2, 4, 7, 8, 13, 31, 65, 127, 128, 129, 131, 200, 258, 515].map(factor),
     ...[2, 9, 63, 64, 66, 130, 193].flatMap((n) => [2, 8, 25, 66].flatMap((columns) => solves(n, columns))),
+    ...[1, 4, 6, 11, 13, 22, 31, 133].flatMap((n) => [
+      symmetricProduct(n, 0, n),
+      symmetricProduct(n, 0, (n >> 1) & ~3),
+      symmetricProduct(n, (n >> 1) & ~3, n),
+    ]),
   ];
 }
 
@@ -44,6 +49,12 @@ function factor(n: number): Problem {
 function solves(n: number, columns: number): Problem[] {
   const operands = [randomDefinite(n), randomPanel(n, columns, 9)];
   return (['solve', 'solve-transposed'] as const).map((kernel) => ({ kernel, sizes: [n, columns], operands }));
+}
+
+/** By the rows from one to another. */
+function symmetricProduct(n: number, first: number, last: number): Problem {
+  const operands = [randomPanel(n, n, 3), randomPanel(1, n, 4), randomPanel(1, n, 5)];
+  return { kernel: 'symmetric-product', sizes: [n, first, last], operands };
 }
 
 /** Solves a problem with kernels. @returns the bits of its result */
@@ -96,6 +107,8 @@ const RUN: Readonly<Record<Problem['kernel'], Run>> = {
     );
   },
   cholesky: (kernels, arena, [n], [a]) => void kernels.cholesky(a!, n!, arena.reserve(kernels.choleskyScratch(n!))),
+  'symmetric-product': (kernels, _, [n, first, last], [a, x, out]) =>
+    kernels.symvRows(a!, n!, n! * BYTES, x!, out!, first!, last!),
   solve: solveBy('solveLower'),
   'solve-transposed': solveBy('solveLowerTransposed'),
 };

@@ -7,7 +7,7 @@ import {
   ALONE_BYTES,
   canPage,
   clearMemory,
-  handedMemory,
+  allocateHandedMemory,
   isPaged,
   isWritten,
   limitMemory,
@@ -82,10 +82,10 @@ test('a panel for another process is a file in memory where there is a folder fo
 }) => {
   unlessPaged(skip);
   limitMemory({ panelBytes: 2 * ALONE_BYTES, folder: null });
-  expect(findPagedFile(handedMemory(ALONE_BYTES, ALONE_BYTES))).toBeUndefined();
+  expect(findPagedFile(allocateHandedMemory(ALONE_BYTES, ALONE_BYTES))).toBeUndefined();
   limitMemory({ panelBytes: 2 * ALONE_BYTES, folder: null, sharedFolder: folder });
-  expect(findPagedFile(handedMemory(MIB, MIB))).toBeUndefined();
-  const result = handedMemory(ALONE_BYTES, ALONE_BYTES);
+  expect(findPagedFile(allocateHandedMemory(MIB, MIB))).toBeUndefined();
+  const result = allocateHandedMemory(ALONE_BYTES, ALONE_BYTES);
   writeInto(result, 0, new Uint8Array(ALONE_BYTES).fill(7));
   const opened = openPagedFile(findPagedFile(result)!, ALONE_BYTES + MIB)!;
   expect(readdirSync(folder)).toEqual([]);

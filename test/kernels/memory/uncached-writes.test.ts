@@ -3,7 +3,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import {
   ALONE_BYTES,
   canPage,
-  handedMemory,
+  allocateHandedMemory,
   limitMemory,
   memoryLimit,
   panelMemory,
@@ -75,7 +75,7 @@ test('bytes that lie otherwise than those of the file are written all the same, 
 test('memory outside a disk has none', ({ skip }) => {
   const memory = writtenMemory(skip);
   limitMemory({ ...memoryLimit(), panelBytes: 2 ** 40, sharedFolder: memoryLimit().folder! });
-  const shared = handedMemory(ALONE_BYTES, ALONE_BYTES);
+  const shared = allocateHandedMemory(ALONE_BYTES, ALONE_BYTES);
   expect(openUncachedWrites([memory, shared])).toBeUndefined();
   expect(openUncachedWrites([new SharedArrayBuffer(8)])).toBeUndefined();
 });

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { KernelFault } from '#kernels/assert.js';
 import { openWasmEngine } from '#kernels/engines/wasm.js';
-import { weightedPercentiles } from '#kernels/sums/weighted-percentiles.js';
+import { computeWeightedPercentiles } from '#kernels/sums/weighted-percentiles.js';
 
 const SHARES = Float64Array.of(0.1, 0.5, 0.9);
 
@@ -14,7 +14,7 @@ function byDefinition(values: readonly number[], weights: readonly number[], sha
 }
 
 const MADE_BY = [
-  ['the definition', weightedPercentiles],
+  ['the definition', computeWeightedPercentiles],
   ['WebAssembly', openWasmEngine().weightedPercentiles],
 ] as const;
 

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { createCounterRandom } from '#kernels/random/counter-random.js';
 import type { Adjustment } from '#domain/market/market-data.js';
 import { auditMarket } from '#market/audit/audit-market.js';
-import { emptyPanel } from '#market/panels/panels.js';
+import { allocateEmptyPanel } from '#market/panels/panels.js';
 
 const SESSIONS = 300;
 const EX_ROW = 150;
@@ -11,7 +11,7 @@ const FIRST = 19_000;
 /** Returns the warnings for one quiet security that pays a tenth of its price without an effect on its price. */
 function doubtsOf(adjustment: Adjustment): string[] {
   const random = createCounterRandom({ seed: 5, stream: 0 });
-  const close = emptyPanel(SESSIONS);
+  const close = allocateEmptyPanel(SESSIONS);
   let price = 100;
   close.forEach((_, t) => (close[t] = price *= 1 + 0.01 * (random.uniform() - 0.5)));
   const action = {

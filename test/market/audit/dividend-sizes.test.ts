@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { createCounterRandom } from '#kernels/random/counter-random.js';
 import type { CorporateAction } from '#domain/market/market-data.js';
 import { auditMarket } from '#market/audit/audit-market.js';
-import { emptyPanel } from '#market/panels/panels.js';
+import { allocateEmptyPanel } from '#market/panels/panels.js';
 
 const FIRST = 19_000;
 const QUARTER = 63;
@@ -37,7 +37,7 @@ function doubtsOf({ price, noise, stated, paid = stated, every = QUARTER, consol
   const random = createCounterRandom({ seed: 11, stream: 3 });
   const sessions = (stated.length + 1) * every;
   const half = every * Math.floor(stated.length / 2) + Math.floor(every / 2);
-  const close = emptyPanel(sessions);
+  const close = allocateEmptyPanel(sessions);
   let last = price;
   for (let t = 0; t < sessions; t++) {
     const payment = t > 0 && t % every === 0 ? paid[t / every - 1]! : 0;

@@ -6,7 +6,7 @@ import { applyRepairs, changesContent } from '#market/audit/apply-repairs.js';
 import { auditMarket } from '#market/audit/audit-market.js';
 import type { Doubt, Repair } from '#market/audit/doubt.js';
 import type { MarketContent } from '#market/content/market-content.js';
-import { emptyPanel } from '#market/panels/panels.js';
+import { allocateEmptyPanel } from '#market/panels/panels.js';
 
 const SESSIONS = 200;
 const FIRST = 19_000;
@@ -29,7 +29,7 @@ interface Story {
 function marketOf({ names = 1, growth, volume, market = 1, actions = [] }: Story): MarketContent {
   const random = createCounterRandom({ seed: 3, stream: 0 });
   const identifiers = Array.from({ length: names }, (_, n) => String.fromCharCode(65 + n));
-  const [close, shares] = [emptyPanel(SESSIONS * names), emptyPanel(SESSIONS * names)];
+  const [close, shares] = [allocateEmptyPanel(SESSIONS * names), allocateEmptyPanel(SESSIONS * names)];
   const price = identifiers.map(() => 100);
   for (let t = 0; t < SESSIONS; t++) {
     for (let n = 0; n < names; n++) {

@@ -4,7 +4,7 @@ import { inflateRawSync } from 'node:zlib';
 import { dayFrom, type Day } from '#domain/time/days.js';
 import type { Adjustment } from '#domain/market/market-data.js';
 import type { MarketContent } from '#market/content/market-content.js';
-import { emptyPanel } from '#market/panels/panels.js';
+import { allocateEmptyPanel } from '#market/panels/panels.js';
 import { COUNTED_NAMES_MAX, REAL_SETS, wideTable } from '../real-sets.js';
 
 /** Prices of one real set, as published. */
@@ -80,7 +80,10 @@ function contentOf(bars: readonly Bar[]): MarketContent {
   const identifiers = [...new Set(priced.map(({ identifier }) => identifier))].sort();
   const days = [...new Set(priced.map(({ day }) => day))].sort((a, b) => a - b);
   const [column, row] = [new Map(identifiers.map((name, i) => [name, i])), new Map(days.map((day, t) => [day, t]))];
-  const [close, volume] = [emptyPanel(days.length * identifiers.length), emptyPanel(days.length * identifiers.length)];
+  const [close, volume] = [
+    allocateEmptyPanel(days.length * identifiers.length),
+    allocateEmptyPanel(days.length * identifiers.length),
+  ];
   for (const bar of priced) {
     const cell = row.get(bar.day)! * identifiers.length + column.get(bar.identifier)!;
     close[cell] = bar.close;

@@ -3,13 +3,13 @@ import { expect, test } from 'vitest';
 import { openMarket, openMarketGently, shareMarket } from '#domain/market/handle.js';
 import { contentHash, digestContent } from '#market/content/content.js';
 import type { MarketContent } from '#market/content/market-content.js';
-import { emptyPanel } from '#market/panels/panels.js';
+import { allocateEmptyPanel } from '#market/panels/panels.js';
 
 const IDENTIFIERS = ['A', 'B\n"', 'C'];
 
 /** Returns a content of a number of days with a distinct close in every cell, and equally many actions. */
 function contentOf(days: number): MarketContent {
-  const close = emptyPanel(days * IDENTIFIERS.length);
+  const close = allocateEmptyPanel(days * IDENTIFIERS.length);
   for (let cell = 0; cell < close.length; cell++) close[cell] = cell % 7 === 3 ? Number.NaN : cell + 1;
   const volume = close.map((value) => 2 * value);
   const day = (i: number) => 10_000 + i;

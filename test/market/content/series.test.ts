@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { canonicalJson } from '#domain/json/canonical-json.js';
 import { dayFrom } from '#domain/time/days.js';
 import { openMarket, shareMarket } from '#domain/market/handle.js';
-import { carriedCloses, closeOn } from '#domain/market/series.js';
+import { carryCloses, closeOn } from '#domain/market/series.js';
 import { canonicalTables } from '#market/content/canonical-tables.js';
 import { contentHash, digestContent } from '#market/content/content.js';
 import type { MarketContent } from '#market/content/market-content.js';
@@ -245,5 +245,5 @@ test('a value is that of the day itself, or the latest one carried forward', () 
     closes: Float64Array.of(20, 50),
   };
   expect([1, 2, 3, 5, 6].map((on) => closeOn(series, on))).toEqual([Number.NaN, 20, Number.NaN, 50, Number.NaN]);
-  expect([...carriedCloses(series, Int32Array.of(1, 2, 3, 5, 6))]).toEqual([Number.NaN, 20, 20, 50, 50]);
+  expect([...carryCloses(series, Int32Array.of(1, 2, 3, 5, 6))]).toEqual([Number.NaN, 20, 20, 50, 50]);
 });

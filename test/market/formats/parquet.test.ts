@@ -7,7 +7,7 @@ import { describe, expect, test } from 'vitest';
 import { formatDay } from '#domain/time/days.js';
 import { contentHash } from '#market/content/content.js';
 import type { MarketContent } from '#market/content/market-content.js';
-import { emptyPanel } from '#market/panels/panels.js';
+import { allocateEmptyPanel } from '#market/panels/panels.js';
 import { writeMarket } from '#market/content/write-market.js';
 import { temporaryFolders } from '../../store/temporary-folder.js';
 import { contentOf, hashOf, places, readFolder, writeFiles } from '../store-folder.js';
@@ -169,13 +169,13 @@ const contents: fc.Arbitrary<MarketContent> = fc
   .map(({ names, days, cells, texts }) => {
     const identifiers = names.toSorted((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b)));
     const dates = Int32Array.from(days).sort();
-    const close = emptyPanel(dates.length * identifiers.length);
+    const close = allocateEmptyPanel(dates.length * identifiers.length);
     close.forEach((_, i) => (close[i] = cells[i % cells.length]!));
     // Every day and every security has a value; otherwise it would not be on its axis.
     for (let t = 0; t < dates.length; t++)
       for (let n = 0; n < identifiers.length; n++)
         if (t === 0 || n === 0) close[t * identifiers.length + n] = 1 + t + n;
-    const volume = emptyPanel(close.length);
+    const volume = allocateEmptyPanel(close.length);
     close.forEach((value, i) => (volume[i] = i % 3 === 0 ? Number.NaN : Math.round(value % 1e6)));
     return {
       identifiers,
@@ -243,8 +243,8 @@ describe('Parquet of our own', () => {
     const folder = join(await folderFor(), 'store');
     const identifiers = ['A', 'B', 'C'];
     const dates = Int32Array.from({ length: 5000 }, (_, t) => 10_000 + t);
-    const close = emptyPanel(15_000);
-    const shares = emptyPanel(15_000);
+    const close = allocateEmptyPanel(15_000);
+    const shares = allocateEmptyPanel(15_000);
     close.forEach((_, i) => (close[i] = i % 7 === 0 ? Number.NaN : 1 + i / 3));
     // Few values in long runs: written as a dictionary.
     shares.forEach((_, i) => (shares[i] = 1000 * (1 + Math.floor(i / 3000))));

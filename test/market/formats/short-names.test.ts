@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { chunksOf, openDuckDb, sqlText, textsOf } from '#market/formats/duckdb.js';
-import { shortNames } from '#market/formats/short-names.js';
+import { createShortNames } from '#market/formats/short-names.js';
 
 /**
  * Identifiers of one byte, twelve bytes, two characters of two bytes each, and with surrounding spaces, which are
@@ -21,7 +21,7 @@ test('names are found by the bytes that DuckDB keeps them in, whatever their ord
   const rows = ROWS.flatMap((text, i) => (i % 50 === 49 ? [text, 'ABCDEFGHIJK', 'ABCDEFGHIJKLM'] : [text]));
   const duck = await openDuckDb({});
   try {
-    const positionsOf = shortNames(POSITIONS)!();
+    const positionsOf = createShortNames(POSITIONS)!();
     const found: number[] = [];
     const list = `SELECT unnest([${rows.map(sqlText).join(', ')}])`;
     for await (const chunk of chunksOf(duck.connection, list, ['text']))
@@ -33,6 +33,6 @@ test('names are found by the bytes that DuckDB keeps them in, whatever their ord
 });
 
 test('names of more than twelve bytes are left to a join', () => {
-  expect(shortNames(new Map([['ABCDEFGHIJKLM', 0]]))).toBeUndefined();
-  expect(shortNames(new Map([['ÄÖÜÄÖÜÄ', 0]]))).toBeUndefined();
+  expect(createShortNames(new Map([['ABCDEFGHIJKLM', 0]]))).toBeUndefined();
+  expect(createShortNames(new Map([['ÄÖÜÄÖÜÄ', 0]]))).toBeUndefined();
 });

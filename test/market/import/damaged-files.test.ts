@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
 import { createCounterRandom } from '#kernels/random/counter-random.js';
-import { emptyPanel } from '#market/panels/panels.js';
+import { allocateEmptyPanel } from '#market/panels/panels.js';
 import { importTemplate } from '#market/import/import-template.js';
 import { createProblems } from '#market/tables/problems.js';
 import { readImport } from '#market/import/read-import.js';
@@ -20,7 +20,7 @@ async function marketFile(): Promise<Buffer> {
   const random = createCounterRandom({ seed: 1, stream: 0 });
   const identifiers = Array.from({ length: 20 }, (_, n) => `N${String(n).padStart(2, '0')}`);
   const dates = Int32Array.from({ length: 100 }, (_, t) => 19_000 + t);
-  const close = emptyPanel(2000);
+  const close = allocateEmptyPanel(2000);
   close.forEach((_, i) => (close[i] = 1 + 100 * random.uniform()));
   await writeMarket(
     folder,

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { Mapping } from '#domain/documents/mapping.js';
 import { createProblems } from '#market/tables/problems.js';
-import { asUtf8 } from '#market/formats/text-encoding.js';
+import { convertToUtf8 } from '#market/formats/text-encoding.js';
 import { inspect } from '#market/inspect/inspect.js';
 import type { Answers } from '#market/inspect/question.js';
 import { folderFiles } from '#market/sources/folder.js';
@@ -66,7 +66,7 @@ test.each([
       Uint8Array.from(bytes.slice(i * size, (i + 1) * size)),
     );
     const decoded: Uint8Array[] = [];
-    for await (const piece of asUtf8(pieces, encoding)) decoded.push(piece);
+    for await (const piece of convertToUtf8(pieces, encoding)) decoded.push(piece);
     expect(Buffer.concat(decoded).toString()).toBe(text);
   }
 });

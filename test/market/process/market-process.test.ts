@@ -9,7 +9,7 @@ import { createIncomingMarket } from '#market/process/incoming-market.js';
 import { createLocations } from '#market/sources/locations.js';
 import { runMarketTask } from '#market/process/market-process.js';
 import { createOutgoingMarket } from '#market/process/outgoing-market.js';
-import { emptyPanel } from '#market/panels/panels.js';
+import { allocateEmptyPanel } from '#market/panels/panels.js';
 import { createProblems } from '#market/tables/problems.js';
 import { temporaryFolders } from '../../store/temporary-folder.js';
 import { handedOver, stepsOf } from './handed-over.js';
@@ -195,7 +195,7 @@ test('a market is handed over through the available space of the first folder, a
     const content = {
       identifiers,
       dates: Int32Array.from({ length: days }, (_, t) => t),
-      fields: new Map([['CLOSE', emptyPanel(days * assets).map((_, cell) => cell + 0.5)]]),
+      fields: new Map([['CLOSE', allocateEmptyPanel(days * assets).map((_, cell) => cell + 0.5)]]),
       reference: { columns: [], rows: new Map() },
       actions: [],
       universes: [],
@@ -222,7 +222,7 @@ test('panels that are begun with another shape make void what came of those befo
   const contentOf = (days: number, value: number) => ({
     identifiers: ['A', 'B'],
     dates: Int32Array.from({ length: days }, (_, t) => t),
-    fields: new Map([['CLOSE', emptyPanel(2 * days).fill(value)]]),
+    fields: new Map([['CLOSE', allocateEmptyPanel(2 * days).fill(value)]]),
     reference: { columns: [], rows: new Map() },
     actions: [],
     universes: [],

@@ -9,7 +9,7 @@ import { ACTION_KINDS, type Adjustment, type CorporateAction, type MarketData } 
 import { alignMarket } from '#domain/market/session-market.js';
 import { compareActions } from '#market/content/action-rows.js';
 import { openCalendars } from '#market/serving/calendar-files.js';
-import { emptyPanel } from '#market/panels/panels.js';
+import { allocateEmptyPanel } from '#market/panels/panels.js';
 import { priceSeries } from '#market/serving/price-series.js';
 import { generateMarket } from '#market/synthetic/generate-market.js';
 
@@ -151,7 +151,7 @@ describe('adjusted closes grow as a holding does, to 1e-12 from bar to bar and f
         fc.constantFrom<Adjustment>('none', 'splits', 'total'),
         fc.constantFrom('splits', 'total' as const),
         (prices, happenings, adjustment, adjust) => {
-          const close = emptyPanel(28);
+          const close = allocateEmptyPanel(28);
           prices.forEach((value, cell) => (close[cell] = value ?? Number.NaN));
           close[0] = 100;
           close[27] = 50;

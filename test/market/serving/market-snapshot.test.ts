@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { openMarket, shareMarket } from '#domain/market/handle.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { encodeSnapshot, readSnapshot } from '#market/serving/market-snapshot.js';
-import { servedMarket } from '#market/serving/served-markets.js';
+import { prepareServedMarket } from '#market/serving/served-markets.js';
 import { temporaryFolder } from '../../store/temporary-folder.js';
 
 const MARKET: MarketData = {
@@ -32,7 +32,9 @@ test('a market is read as it was written, bit for bit, without the room behind i
   });
   const digests = { blocks: Uint8Array.of(1, 255), tables: Uint8Array.of(2), history: Uint8Array.of() };
   const file = { dataset: 'market', label: 'a.csv' } as never;
-  const served = await servedMarket({ ...handle, fields: roomy, digests }, '2026-01-02T00:00:00.000000+00:00', [file]);
+  const served = await prepareServedMarket({ ...handle, fields: roomy, digests }, '2026-01-02T00:00:00.000000+00:00', [
+    file,
+  ]);
   const path = join(await temporaryFolder(), 'snapshot');
   await writeFile(path, await encodeSnapshot(served));
   const read = await readSnapshot(path);

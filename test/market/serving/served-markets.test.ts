@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { shareMarket } from '#domain/market/handle.js';
-import { createServedMarkets, servedMarket } from '#market/serving/served-markets.js';
+import { createServedMarkets, prepareServedMarket } from '#market/serving/served-markets.js';
 import { market } from '../../workers/bits-market.js';
 
 const AT = '2024-01-02T00:00:00.000Z';
@@ -8,7 +8,7 @@ const AT = '2024-01-02T00:00:00.000Z';
 test('the memory of a market is found by its identity, or by an equal one, and not copied', async () => {
   const markets = createServedMarkets();
   const handle = shareMarket(market(3, 4));
-  const served = await servedMarket(handle, AT);
+  const served = await prepareServedMarket(handle, AT);
   markets.serve(served);
   expect(markets.handleOf(served.identity)).toBe(handle);
   expect(markets.handleOf({ ...served.identity })).toBe(handle);
@@ -16,9 +16,9 @@ test('the memory of a market is found by its identity, or by an equal one, and n
 
 test('who holds an identity computes on that market though another is served', async () => {
   const markets = createServedMarkets();
-  const before = await servedMarket(shareMarket(market(3, 4)), AT);
+  const before = await prepareServedMarket(shareMarket(market(3, 4)), AT);
   markets.serve(before);
-  const after = await servedMarket(shareMarket({ ...market(3, 5), contentHash: 'later' }), AT);
+  const after = await prepareServedMarket(shareMarket({ ...market(3, 5), contentHash: 'later' }), AT);
   markets.serve(after);
   expect(markets.handleOf(before.identity).contentHash).toBe('bits');
   expect(markets.handleOf(after.identity).contentHash).toBe('later');

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { civilOf, dayFrom, formatDay } from '#domain/time/days.js';
 import { ACTION_KINDS, type ReferenceValue } from '#domain/market/market-data.js';
 import { alignMarket } from '#domain/market/session-market.js';
-import { firstAtLeast, lastAtMost } from '#domain/numbers/search.js';
+import { findFirstAtLeast, findLastAtMost } from '#domain/numbers/search.js';
 import { openCalendars } from '#market/serving/calendar-files.js';
 import type { MarketContent } from '#market/content/market-content.js';
 import { generateMarket } from '#market/synthetic/generate-market.js';
@@ -12,8 +12,8 @@ import { deciderOf } from '../../domain/rules/rule-market.js';
 const calendars = openCalendars();
 const calendar = calendars.get('XNYS')!;
 const SESSIONS = calendar.sessions.slice(
-  firstAtLeast(calendar.sessions, dayFrom('2008-01-01')),
-  lastAtMost(calendar.sessions, dayFrom('2017-12-31')) + 1,
+  findFirstAtLeast(calendar.sessions, dayFrom('2008-01-01')),
+  findLastAtMost(calendar.sessions, dayFrom('2017-12-31')) + 1,
 );
 
 const SPEC: SyntheticSpec = {
@@ -175,7 +175,7 @@ describe('the accounts of a synthetic market', () => {
       reports.slice(1).forEach(({ periodEnd, book, earnings, dividends }, i) => {
         const before = reports[i]!;
         if (before.periodEnd < listedOf.get(identifier)!) return;
-        const [from, to] = [firstAtLeast(SESSIONS, before.periodEnd + 1), lastAtMost(SESSIONS, periodEnd)];
+        const [from, to] = [findFirstAtLeast(SESSIONS, before.periodEnd + 1), findLastAtMost(SESSIONS, periodEnd)];
         let issued = 0;
         let rounding = 2000; // Four amounts in whole thousands.
         for (let t = from; t <= to; t++) {
@@ -223,7 +223,7 @@ describe('the accounts of a synthetic market', () => {
         true,
       );
       if (periodEnd < listedOf.get(identifier)!) continue;
-      const cell = lastAtMost(SESSIONS, periodEnd) * NAMES + market.identifiers.indexOf(identifier);
+      const cell = findLastAtMost(SESSIONS, periodEnd) * NAMES + market.identifiers.indexOf(identifier);
       const worth = close[cell]! * shares[cell]!;
       // A close is rounded by half a cent.
       expect(Math.abs(earningsYield - earnings / worth)).toBeLessThanOrEqual(
@@ -280,7 +280,7 @@ describe('the accounts of a synthetic market', () => {
  * its splits.
  */
 function sharesAtOpen(n: number, day: number): number {
-  const t = lastAtMost(SESSIONS, day);
+  const t = findLastAtMost(SESSIONS, day);
   const held = shares[(t - 1) * NAMES + n]!;
   if (!(held > 0)) return shares[t * NAMES + n]!;
   return Math.round(held * (ratios.get(`${market.identifiers[n]} ${day}`) ?? 1));

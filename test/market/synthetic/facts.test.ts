@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { dayFrom } from '#domain/time/days.js';
-import { firstAtLeast, lastAtMost } from '#domain/numbers/search.js';
+import { findFirstAtLeast, findLastAtMost } from '#domain/numbers/search.js';
 import { symmetricEigenvalues } from '#kernels/algebra/symmetric-eigen.js';
 import { openCalendars } from '#market/serving/calendar-files.js';
 import { generateMarket } from '#market/synthetic/generate-market.js';
@@ -13,7 +13,10 @@ import type { SyntheticSpec } from '#market/synthetic/spec.js';
  * @source Cont (2001), Quantitative Finance 1, 223-236: the stylised facts.
  */
 const { sessions: all } = openCalendars().get('XNYS')!;
-const SESSIONS = all.slice(firstAtLeast(all, dayFrom('2005-01-01')), lastAtMost(all, dayFrom('2014-12-31')) + 1);
+const SESSIONS = all.slice(
+  findFirstAtLeast(all, dayFrom('2005-01-01')),
+  findLastAtMost(all, dayFrom('2014-12-31')) + 1,
+);
 const T = SESSIONS.length - 1;
 const SPEC: SyntheticSpec = {
   seed: 42,
@@ -216,7 +219,7 @@ describe('the names of a synthetic market', () => {
     let [paid, held] = [0, 0];
     for (let cell = 0; cell < close.length; cell++) if (close[cell]! > 0) held += close[cell]! * shares[cell]!;
     for (const { identifier, type, value, exDay } of lively.actions) {
-      const cell = lastAtMost(SESSIONS, exDay) * names + lively.identifiers.indexOf(identifier);
+      const cell = findLastAtMost(SESSIONS, exDay) * names + lively.identifiers.indexOf(identifier);
       if (type === 'DIVIDEND' && close[cell]! > 0) paid += value * shares[cell]!;
     }
     // Sizes are so uneven that a few large securities dominate: the tolerance is half of the mean yield.

@@ -8,11 +8,14 @@ import { createProblems } from '#market/tables/problems.js';
 import { generateMarket } from '#market/synthetic/generate-market.js';
 import { ticker, TICKERS_MAX } from '#market/synthetic/names.js';
 import type { SyntheticSpec } from '#market/synthetic/spec.js';
-import { lastAtMost, firstAtLeast } from '#domain/numbers/search.js';
+import { findLastAtMost, findFirstAtLeast } from '#domain/numbers/search.js';
 import { dayFrom } from '#domain/time/days.js';
 
 const { sessions: all } = openCalendars().get('XNYS')!;
-const SESSIONS = all.slice(firstAtLeast(all, dayFrom('2005-01-01')), lastAtMost(all, dayFrom('2014-12-31')) + 1);
+const SESSIONS = all.slice(
+  findFirstAtLeast(all, dayFrom('2005-01-01')),
+  findLastAtMost(all, dayFrom('2014-12-31')) + 1,
+);
 
 const SPEC: SyntheticSpec = {
   seed: 42,

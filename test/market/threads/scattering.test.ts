@@ -122,8 +122,9 @@ test.runIf(areThere).each([
     const expected = await expectedBars();
     const close = panels.fields.get('CLOSE')!;
     const volume = panels.fields.get('VOLUME')!;
+    const columnOf = new Map(panels.identifiers.map((name, column) => [name, column]));
     for (const [t, name, price, size] of expected) {
-      const cell = Number(t) * NAMES + panels.identifiers.indexOf(String(name));
+      const cell = Number(t) * NAMES + columnOf.get(String(name))!;
       if (!Object.is(close[cell], price ?? Number.NaN) || !Object.is(volume[cell], size ?? Number.NaN))
         expect.fail(
           `${String(name)} on day ${String(t)}: ${close[cell]}, ${volume[cell]} for ${String(price)}, ${String(size)}`,

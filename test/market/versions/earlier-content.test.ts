@@ -7,7 +7,7 @@ import { changeCounts } from '#market/versions/change-counts.js';
 import { decodeChange, encodeChange } from '#market/versions/change-file.js';
 import { contentChange } from '#market/versions/content-change.js';
 import { decodeContent } from '#market/versions/content-copy.js';
-import { earlierContent } from '#market/versions/earlier-content.js';
+import { restoreContent } from '#market/versions/earlier-content.js';
 import { seeded } from '../../seeded.js';
 import { copyOf } from './copy-of.js';
 
@@ -107,7 +107,7 @@ test('every earlier content of random edits comes back with its hash, through th
   const changes = contents.slice(1).map((after, i) => decodeChange(encodeChange(contentChange(contents[i]!, after))));
   const last = contents.at(-1)!;
   for (const [i, content] of contents.entries()) {
-    const again = earlierContent(last, changes.slice(i).toReversed());
+    const again = restoreContent(last, changes.slice(i).toReversed());
     expect(await contentHash(again), `content ${i}`).toBe(await contentHash(content));
     expect(again.actions).toEqual(content.actions);
   }
@@ -122,21 +122,21 @@ test('a copy has the content that it was made of, and with the changes since eac
   expect(copied).toEqual(contents[0]);
   const changes = contents.slice(1).map((after, i) => decodeChange(encodeChange(contentChange(after, contents[i]!))));
   for (const [i, content] of contents.entries())
-    expect(await contentHash(earlierContent(copied, changes.slice(0, i))), `content ${i}`).toBe(
+    expect(await contentHash(restoreContent(copied, changes.slice(0, i))), `content ${i}`).toBe(
       await contentHash(content),
     );
 });
 
 test('a day that was appended is taken off again without a copy; a correction copies its own column alone', () => {
   const [before, after] = [contentOf(FIRST), contentOf({ ...FIRST, days: [100, 101, 102, 103] })];
-  const appended = earlierContent(after, [contentChange(before, after)]);
+  const appended = restoreContent(after, [contentChange(before, after)]);
   expect(appended.fields.get('CLOSE')!.buffer).toBe(after.fields.get('CLOSE')!.buffer);
   expect(appended.fields.get('CLOSE')).toHaveLength(9);
   const volume = new Map([['VOLUME', new Map([[key(100, 'A'), 5]])]]);
   const both = contentOf({ ...FIRST, fields: new Map([...FIRST.fields, ...volume]) });
   const closes = new Map([...FIRST.fields.get('CLOSE')!, [key(101, 'B'), 7]]);
   const corrected = contentOf({ ...FIRST, fields: new Map([['CLOSE', closes], ...volume]) });
-  const undone = earlierContent(corrected, [contentChange(both, corrected)]);
+  const undone = restoreContent(corrected, [contentChange(both, corrected)]);
   expect(undone.fields.get('CLOSE')![4]).toBe(101);
   expect(undone.fields.get('VOLUME')!.buffer).toBe(corrected.fields.get('VOLUME')!.buffer);
 });

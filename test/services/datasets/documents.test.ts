@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { withoutPassword } from '#domain/documents/dataset-document.js';
+import { removePassword } from '#domain/documents/dataset-document.js';
 
 test.each([
   ['postgresql://u:secret@host:5432/db', 'postgresql://u:***@host:5432/db'],
@@ -10,5 +10,5 @@ test.each([
   ['sqlite:///data/a%20b.db', 'sqlite:///data/a%20b.db'],
   ['/data/a:b@c', '/data/a:b@c'],
 ])('a place %s is shown as %s', (location, expected) => {
-  expect(withoutPassword(location)).toBe(expected);
+  expect(removePassword(location)).toBe(expected);
 });

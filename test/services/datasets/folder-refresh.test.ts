@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { Mapping } from '#domain/documents/mapping.js';
 import { folderFiles } from '#market/sources/folder.js';
-import { knownFiles, unreadFiles } from '#market/sources/known-files.js';
+import { toKnownFiles, selectUnreadFiles } from '#market/sources/known-files.js';
 import { createLocations } from '#market/sources/locations.js';
 import { createProblems } from '#market/tables/problems.js';
 import { childrenOf, readersOf } from '../../market/process/reading-processes.js';
@@ -123,14 +123,14 @@ test('only files that have come or changed are read again, and tables of which n
     });
     const files = await listed();
     const digests = labels(files).map((label) => ({ label, bytes: 1, sha256: '' }));
-    const known = knownFiles(files, digests, Date.parse(AT));
-    expect(unreadFiles(files, known)).toMatchObject({
+    const known = toKnownFiles(files, digests, Date.parse(AT));
+    expect(selectUnreadFiles(files, known)).toMatchObject({
       unchangedTables: ['reference', 'corporate_actions', 'universes', 'series'],
       files: { market: [], reference: [], corporate_actions: [], universes: [] },
     });
 
     await write({ ...bars('2024-01-03', ['A,2024-01-03,10']), 'reference/2.csv': 'identifier\nC\n' });
-    const later = unreadFiles(await listed(), known);
+    const later = selectUnreadFiles(await listed(), known);
     expect([labels(later.files), later.unchangedTables]).toEqual([
       ['market/2024-01-03.csv', 'reference/1.csv', 'reference/2.csv'],
       ['corporate_actions', 'universes', 'series'],
@@ -138,12 +138,12 @@ test('only files that have come or changed are read again, and tables of which n
 
     // A file written just before it was read may have been written again in the same tick of the clock.
     const { changedAt } = files.market[0]!;
-    expect(unreadFiles(files, knownFiles(files, digests, changedAt + 1000))).toMatchObject({
+    expect(selectUnreadFiles(files, toKnownFiles(files, digests, changedAt + 1000))).toMatchObject({
       files,
       unchanged: [],
       unchangedTables: ['universes', 'series'],
     });
-    expect(unreadFiles(files, knownFiles(files, digests, changedAt + 60_000)).unchanged).toHaveLength(4);
+    expect(selectUnreadFiles(files, toKnownFiles(files, digests, changedAt + 60_000)).unchanged).toHaveLength(4);
   }));
 
 describe('a folder that changes while it is read', () => {

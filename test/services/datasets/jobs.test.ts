@@ -7,8 +7,8 @@ import { shareMarket, type MarketHandle } from '#domain/market/handle.js';
 import type { Attempt, Completion } from '#jobs/job-kind.js';
 import { openCalendars } from '#market/serving/calendar-files.js';
 import { createManagedFolders } from '#market/content/managed-folder.js';
-import { emptyPanel } from '#market/panels/panels.js';
-import { createServedMarkets, servedMarket, type ServedMarkets } from '#market/serving/served-markets.js';
+import { allocateEmptyPanel } from '#market/panels/panels.js';
+import { createServedMarkets, prepareServedMarket, type ServedMarkets } from '#market/serving/served-markets.js';
 import { createLocalActivations } from '#services/datasets/activations.js';
 import { followDatasetEvents } from '#services/datasets/events.js';
 import { createStoreMarkets } from '#services/datasets/store-markets.js';
@@ -32,7 +32,7 @@ function handleOf(datasetId: string, price: number): MarketHandle {
   };
   return shareMarket({
     ...content,
-    fields: new Map([['CLOSE', emptyPanel(1).fill(price)]]),
+    fields: new Map([['CLOSE', allocateEmptyPanel(1).fill(price)]]),
     reference: { columns: [], rows: new Map() },
     actions: [],
     universes: [],
@@ -44,7 +44,7 @@ const storesOf = ({ documents }: Pick<Store, 'documents'>, markets: ServedMarket
   createStoreMarkets({
     documents,
     markets,
-    load: async ({ store_id }) => servedMarket(handleOf(store_id, 1), LOADED_AT),
+    load: async ({ store_id }) => prepareServedMarket(handleOf(store_id, 1), LOADED_AT),
     keptBytesMax: 2 ** 30,
   });
 
@@ -75,7 +75,7 @@ async function withJobs(
   const loading: DatasetLoading = {
     unchanged: async () => undefined,
     async read({ store_id }) {
-      return { kind: 'loaded', summary, served: await servedMarket(handleOf(store_id, 2), LOADED_AT) };
+      return { kind: 'loaded', summary, served: await prepareServedMarket(handleOf(store_id, 2), LOADED_AT) };
     },
     async readAddition({ store_id }) {
       return { kind: 'added', summary, handle: handleOf(store_id, 2), isWhole: true, unchangedTables: [], files: [] };
@@ -103,7 +103,7 @@ async function withJobs(
     await tx.put('store', 'old', datasetDocument('old', { active: true }));
     await tx.put('store', 'new', datasetDocument('new', { active: false }));
   });
-  markets.serve(await servedMarket(handleOf('old', 1), LOADED_AT));
+  markets.serve(await prepareServedMarket(handleOf('old', 1), LOADED_AT));
   try {
     await work({ store, markets, jobs, folder });
   } finally {

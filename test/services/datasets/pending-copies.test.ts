@@ -3,7 +3,7 @@ import { shareMarket } from '#domain/market/handle.js';
 import type { Jobs } from '#jobs/job-kind.js';
 import { digestContent } from '#market/content/content.js';
 import type { ServedMarket } from '#market/serving/markets.js';
-import { createServedMarkets, servedMarket } from '#market/serving/served-markets.js';
+import { createServedMarkets, prepareServedMarket } from '#market/serving/served-markets.js';
 import { recordDataVersion } from '#services/stored/data-history.js';
 import { createDataVersions, type DataVersions } from '#services/datasets/data-versions.js';
 import { openArtifacts } from '#store/files/artifact-store.js';
@@ -32,7 +32,7 @@ async function marketOf(...closes: readonly number[]): Promise<ServedMarket> {
   };
   const { hash, digests } = await digestContent(content);
   const market = { ...content, datasetId: 'f', adjustment: 'none' as const, currency: null, contentHash: hash };
-  return servedMarket({ ...shareMarket(market), digests }, AT);
+  return prepareServedMarket({ ...shareMarket(market), digests }, AT);
 }
 
 interface Desk {

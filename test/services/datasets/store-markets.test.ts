@@ -3,7 +3,7 @@ import type { DatasetDocument } from '#domain/documents/dataset-document.js';
 import { shareMarket } from '#domain/market/handle.js';
 import { marketOfCall } from '#market/serving/call-market.js';
 import type { ServedMarket } from '#market/serving/markets.js';
-import { createServedMarkets, servedMarket } from '#market/serving/served-markets.js';
+import { createServedMarkets, prepareServedMarket } from '#market/serving/served-markets.js';
 import { withinReach } from '#services/operations/access.js';
 import { createStoreMarkets } from '#services/datasets/store-markets.js';
 import type { DocumentStore } from '#store/port.js';
@@ -28,7 +28,7 @@ function marketOf(datasetId: string, version: number): Promise<ServedMarket> {
     actions: [],
     universes: [],
   };
-  return servedMarket(shareMarket(market), '2026-01-01T00:00:00+00:00');
+  return prepareServedMarket(shareMarket(market), '2026-01-01T00:00:00+00:00');
 }
 
 /** Stores of which `desk` is active; their contents have versions. */

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { FuturesPriceRequest, RollQuery, TermStructureQuery } from '#contract/derivatives.js';
 import { dayFrom } from '#domain/time/days.js';
-import { announcedDividends } from '#services/derivatives/announced-dividends.js';
+import { listAnnouncedDividends } from '#services/derivatives/announced-dividends.js';
 import { createDerivatives } from '#services/derivatives/derivatives.js';
 
 const asOf = dayFrom('2024-12-31');
@@ -93,11 +93,11 @@ test('an index that reinvests its dividends loses none of them, one that does so
         ),
       }),
   });
-  await expect(announcedDividends(view('total'), TERMS)('X')).rejects.toMatchObject({ code: 'VALIDATION_FAILED' });
-  await expect(announcedDividends(view('net'), TERMS)('X')).rejects.toMatchObject({ code: 'VALIDATION_FAILED' });
+  await expect(listAnnouncedDividends(view('total'), TERMS)('X')).rejects.toMatchObject({ code: 'VALIDATION_FAILED' });
+  await expect(listAnnouncedDividends(view('net'), TERMS)('X')).rejects.toMatchObject({ code: 'VALIDATION_FAILED' });
   const lost = (points: number) => ({ asOf, dividends: [{ exDay: dayFrom('2025-01-15'), points }] });
-  expect(await announcedDividends(view('price', 0.25), TERMS)('X')).toEqual(lost(2));
-  expect(await announcedDividends(view('net', 0.25), TERMS)('X')).toEqual(lost(0.5));
+  expect(await listAnnouncedDividends(view('price', 0.25), TERMS)('X')).toEqual(lost(2));
+  expect(await listAnnouncedDividends(view('net', 0.25), TERMS)('X')).toEqual(lost(0.5));
 });
 
 test('an expiry of a term structure that is named twice is refused where it stands again', () => {

@@ -16,7 +16,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { BatchView } from '#contract/batches.js';
 import { Account } from '#domain/personal/account-request.js';
-import { commonFrom, verifyResult } from '#domain/personal/verify-result.js';
+import { readCommon, verifyResult } from '#domain/personal/verify-result.js';
 import type { JobStatus } from '#jobs/status.js';
 import { temporaryFolder } from '../../store/temporary-folder.js';
 import { openBatches, type BatchWorld } from './batch-world.js';
@@ -38,7 +38,7 @@ describe('a batch of accounts', () => {
     const view = await world.batch('twelve', accounts, { whole_shares: true });
     expect(view.accounts).toBe(12);
     expect((view.by_status['optimal'] ?? 0) + (view.by_status['feasible'] ?? 0)).toBe(12);
-    const data = commonFrom(world.common);
+    const data = readCommon(world.common);
     for (const [at, result] of (await world.resultsOf('twelve')).entries()) {
       const terms = { ...data.terms, whole_shares: true };
       const account = Account.parse(accounts[at]);

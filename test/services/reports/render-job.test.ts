@@ -1,13 +1,13 @@
 import { expect, test } from 'vitest';
 import { Refusal } from '#domain/refusals/refusal.js';
-import { builtInTemplate } from '#domain/reports/built-in.js';
+import { createBuiltInTemplate } from '#domain/reports/built-in.js';
 import type { Attempt } from '#jobs/job-kind.js';
 import type { RenderOrder } from '#jobs/tasks/references.js';
 import type { RenderPayload } from '#domain/jobs/payloads.js';
 import { createRenderJob } from '#services/reports/render-job.js';
 import type { DocumentStore } from '#store/port.js';
 
-const template = builtInTemplate('FACTSHEET-A4', 'CORE');
+const template = createBuiltInTemplate('FACTSHEET-A4', 'CORE');
 const payload: RenderPayload = { render_id: 'r', template, index_id: 'CORE' };
 const artifact = (name: string) => ({ name, bytes: 1, sha256: 'x' });
 

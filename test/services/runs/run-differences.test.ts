@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { RunsDifference } from '#contract/analytics/run-differences.js';
 import type { StoredRuns } from '#contract/analytics/runs.js';
 import { levelsDifference } from '#domain/backtest/compare-levels.js';
-import { onCommonGrid } from '#domain/backtest/common-grid.js';
+import { roundToCommonGrid } from '#domain/backtest/common-grid.js';
 import { seeded } from '../../seeded.js';
 import { runService, type RunningService } from '../running-service.js';
 
@@ -194,7 +194,7 @@ test('differences on the common grid sum exactly in any order, and lose at most 
   const random = seeded(9);
   for (let i = 0; i < 300; i++) {
     const values = Array.from({ length: 6 }, () => (random() - 0.5) * 10 ** Math.floor(6 * random() - 3));
-    const placed = onCommonGrid(values);
+    const placed = roundToCommonGrid(values);
     const steps = placed.slice(1).map((value, k) => value - placed[k]!);
     for (const order of [steps, steps.toReversed()])
       expect(order.reduce((sum, step) => sum + step, 0)).toBe(placed.at(-1)! - placed[0]!);

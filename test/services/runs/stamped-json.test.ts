@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { RunState, StaleState } from '#domain/backtest/stale.js';
-import { stateHead, streamWithHead, unmarked, withHead } from '#services/stored/stamped-json.js';
+import { stateHead, streamWithHead, unmarked, prependHead } from '#services/stored/stamped-json.js';
 
 const STALE: StaleState = {
   definition: false,
@@ -44,7 +44,7 @@ async function readInto(stream: ReadableStream<Uint8Array>, room: number): Promi
 describe('a view with the state of its run', () => {
   test('is what it was with the state of its run before the other members', () => {
     for (const stale of [null, STALE])
-      expect(JSON.parse(new TextDecoder().decode(withHead(stateHead(stateIs(stale)), BYTES)))).toEqual({
+      expect(JSON.parse(new TextDecoder().decode(prependHead(stateHead(stateIs(stale)), BYTES)))).toEqual({
         index_version: 3,
         stale,
         ...OBJECT,
@@ -58,7 +58,7 @@ describe('a view with the state of its run', () => {
     [65_536, 65_536],
     [64, 262_144],
   ])('streams the same bytes, in pieces of %i read into room for %i', async (piece, room) => {
-    const whole = Buffer.from(withHead(stateHead(stateIs(STALE)), BYTES)).toString('utf8');
+    const whole = Buffer.from(prependHead(stateHead(stateIs(STALE)), BYTES)).toString('utf8');
     expect(await readInto(streamWithHead(stateHead(stateIs(STALE)), byteStream(BYTES, piece)), room)).toBe(whole);
     expect(await new Response(streamWithHead(stateHead(stateIs(STALE)), byteStream(BYTES, piece))).text()).toBe(whole);
   });

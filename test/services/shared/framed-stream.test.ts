@@ -1,6 +1,6 @@
 import { Buffer } from 'node:buffer';
 import { expect, test } from 'vitest';
-import { framedStream } from '#services/shared/framed-stream.js';
+import { frameStream } from '#services/shared/framed-stream.js';
 
 const BYTES = Uint8Array.from({ length: 1000 }, (_, i) => i % 251);
 const FRAME = { before: Buffer.from('before'), after: Buffer.from('behind') };
@@ -42,17 +42,17 @@ test.each([
   [5000, 262_144],
 ])('bytes of pieces of %i are within those of a frame, read into a buffer of %i', async (piece, room) => {
   const whole = Buffer.concat([FRAME.before, BYTES, FRAME.after]);
-  expect(await readInto(framedStream(byteStream(BYTES, piece), FRAME), room)).toEqual(whole);
-  const read = await new Response(framedStream(byteStream(BYTES, piece, 10), FRAME)).arrayBuffer();
+  expect(await readInto(frameStream(byteStream(BYTES, piece), FRAME), room)).toEqual(whole);
+  const read = await new Response(frameStream(byteStream(BYTES, piece, 10), FRAME)).arrayBuffer();
   expect(Buffer.from(read)).toEqual(whole);
 });
 
 test('some bytes at the beginning are left out, and a stream may hold none', async () => {
-  const skipping = framedStream(byteStream(BYTES, 2), { before: FRAME.before, skipped: 5 });
+  const skipping = frameStream(byteStream(BYTES, 2), { before: FRAME.before, skipped: 5 });
   expect(await readInto(skipping, 100)).toEqual(Buffer.concat([FRAME.before, BYTES.subarray(5)]));
-  const framed = framedStream(byteStream(new Uint8Array(0), 1), { ...FRAME, skipped: 3 });
+  const framed = frameStream(byteStream(new Uint8Array(0), 1), { ...FRAME, skipped: 3 });
   expect((await readInto(framed, 4)).toString('utf8')).toBe('beforebehind');
-  expect(await readInto(framedStream(byteStream(new Uint8Array(0), 1), { before: new Uint8Array(0) }), 4)).toHaveLength(
+  expect(await readInto(frameStream(byteStream(new Uint8Array(0), 1), { before: new Uint8Array(0) }), 4)).toHaveLength(
     0,
   );
 });
@@ -67,5 +67,5 @@ test('what fails within fails as a whole, before the bytes behind it', async () 
       controller.enqueue(new Uint8Array(3));
     },
   }) as ReadableStream<Uint8Array>;
-  await expect(readInto(framedStream(broken, FRAME), 100)).rejects.toThrow('the disk is gone');
+  await expect(readInto(frameStream(broken, FRAME), 100)).rejects.toThrow('the disk is gone');
 });

@@ -1,8 +1,8 @@
 import { Buffer } from 'node:buffer';
 import { describe, expect, test } from 'vitest';
-import { namesIn, newArtifactName } from '#store/files/artifact-owners.js';
+import { namesIn, createArtifactName } from '#store/files/artifact-owners.js';
 
-const [first, second] = [newArtifactName(), newArtifactName()];
+const [first, second] = [createArtifactName(), createArtifactName()];
 
 describe('names of artifacts in a stored value', () => {
   test('are found once each wherever they stand, in text within text too', () => {

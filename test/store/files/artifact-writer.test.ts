@@ -3,10 +3,10 @@ import { constants, cpSync, readFileSync } from 'node:fs';
 import { mkdir, open, readdir, unlink, writeFile, type FileHandle } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { wholeOf, type MadeBytes } from '#base/memory/made-bytes.js';
+import { joinBytes, type MadeBytes } from '#base/memory/made-bytes.js';
 import { pageMemory } from '#base/memory/page-memory.js';
 import { openArtifactWriter } from '#store/artifact-writer.js';
-import { newArtifactName } from '#store/files/artifact-owners.js';
+import { createArtifactName } from '#store/files/artifact-owners.js';
 import { openArtifacts } from '#store/files/artifact-store.js';
 import { watchFreeSpace } from '#store/files/free-space.js';
 import type { ArtifactContent, ArtifactDestination } from '#store/port.js';
@@ -60,7 +60,7 @@ test('bytes that are made in parts are written as a whole of them is', async () 
     .fill(3, PART + 4);
   expect(ref).toEqual({ name, bytes: bytes.length, sha256: sha256(bytes) });
   expect(Buffer.compare(await artifacts.read(ref!), bytes)).toBe(0);
-  expect(Buffer.compare(wholeOf(result), bytes)).toBe(0);
+  expect(Buffer.compare(joinBytes(result), bytes)).toBe(0);
 });
 
 test('a large file is flushed while it is written and again at the end, and none exists if any flush fails', async () => {
@@ -198,7 +198,7 @@ test('at whichever call the process ends, a start removes what was written and n
   const copies = await newFolder();
   let count = 0;
   watchCalls(folder, () => cpSync(folder, join(copies, String(count++)), { recursive: true }));
-  await openArtifactWriter(destinationOf(folder)).write(small([newArtifactName(), newArtifactName()]));
+  await openArtifactWriter(destinationOf(folder)).write(small([createArtifactName(), createArtifactName()]));
   watchCalls(folder, undefined);
   cpSync(folder, join(copies, String(count)), { recursive: true });
   const seen = new Set<number>();

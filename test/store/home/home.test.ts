@@ -8,7 +8,7 @@ import { afterEach, expect, test } from 'vitest';
 import { lockHome } from '#store/home/home-lock.js';
 import { openHome } from '#store/home/home.js';
 import { openStore } from '#store/open-store.js';
-import { isAlive, ownIdentity, type ProcessIdentity } from '#store/home/process-identity.js';
+import { isAlive, readOwnIdentity, type ProcessIdentity } from '#store/home/process-identity.js';
 import { temporaryFolders } from '../temporary-folder.js';
 
 const newFolder = temporaryFolders();
@@ -107,7 +107,7 @@ test.runIf(existsSync('/proc/self/stat'))(
 
 test('a process that has the number of a dead holder does not keep its home', async () => {
   const path = await newFolder();
-  await leaveLock(path, { ...ownIdentity(), started: '1' });
+  await leaveLock(path, { ...readOwnIdentity(), started: '1' });
   await (await openHome(path)).close();
 });
 
@@ -133,7 +133,7 @@ test('a lock that holds nothing readable is taken over once nobody touches it', 
 
 test('of many processes that find a stale lock exactly one gets the home', async () => {
   const path = await newFolder();
-  await leaveLock(path, { ...ownIdentity(), started: '1' });
+  await leaveLock(path, { ...readOwnIdentity(), started: '1' });
   const outcomes = await Promise.allSettled(Array.from({ length: 8 }, () => holdOnce(path)));
   const winners = outcomes.filter((outcome) => outcome.status === 'fulfilled' && outcome.value === 'held');
   expect(winners).toHaveLength(1);

@@ -6,13 +6,13 @@ import { createVersionedStore } from '#store/history/versioned-store.js';
 import type { HomeFolders } from '#store/home/home.js';
 import { verifyHome } from '#store/home/verify-home.js';
 import type { DocumentsReader, DocumentStore, StoredEntry } from '#store/port.js';
-import { newSigningKey } from '#store/publication/signing.js';
+import { createSigningKey } from '#store/publication/signing.js';
 import { runIdOf } from '#store/run-id.js';
 import { createMemoryEngine } from '../memory-engine.js';
 
 const by: Authorship = { author: 'anna', note: null, requestId: 'r' };
 const AT = '2026-01-02T00:00:00.000000+00:00';
-const KEY = newSigningKey(AT);
+const KEY = createSigningKey(AT);
 const NEWEST = { run_id: 'EQ', artifacts: { columns: { name: 'newest' } } };
 
 const served = (documents: DocumentStore, datasetId: string, contentHash: string): Promise<void> =>

@@ -3,12 +3,12 @@ import { join } from 'node:path';
 import { createHash } from 'node:crypto';
 import { afterEach, expect, test } from 'vitest';
 import { openArtifactWriter } from '#store/artifact-writer.js';
-import { newArtifactName } from '#store/files/artifact-owners.js';
+import { createArtifactName } from '#store/files/artifact-owners.js';
 import { openArtifacts } from '#store/files/artifact-store.js';
 import { watchFreeSpace } from '#store/files/free-space.js';
 import { assertPlace, claimPlace } from '#store/place/claim-place.js';
 import { watchPlace, type PlaceWatch } from '#store/place/watch-place.js';
-import { watchedArtifacts } from '#store/place/watched-artifacts.js';
+import { watchArtifacts } from '#store/place/watched-artifacts.js';
 import type { DocumentEngine } from '#store/port.js';
 import { createMemoryEngine } from '../memory-engine.js';
 import { temporaryFolders } from '../temporary-folder.js';
@@ -36,7 +36,7 @@ async function taken() {
   const storeId = await claimPlace(createMemoryEngine().open(), at(folder));
   const reports: (string | undefined)[] = [];
   watch = await watchPlace(at(folder), { storeId, onChange: (fault) => reports.push(fault) });
-  const artifacts = watchedArtifacts(await openArtifacts(folder, watchFreeSpace(folder), { storeId }), watch);
+  const artifacts = watchArtifacts(await openArtifacts(folder, watchFreeSpace(folder), { storeId }), watch);
   return { folder, artifacts, watch, told: reports };
 }
 
@@ -82,7 +82,7 @@ test('processes that start at once take one place, and a start continues a claim
 
 test('a database of before there were markers adopts a place that has its results, and no other', async () => {
   const documents = createMemoryEngine().open();
-  const artifact = { name: newArtifactName(), bytes: 7, sha256: SHA256 };
+  const artifact = { name: createArtifactName(), bytes: 7, sha256: SHA256 };
   await documents.transaction(async (tx) => void (await tx.put('run', 'r', { artifact })));
   const [empty, own] = [await newFolder(), await newFolder()];
   await writeFile(join(own, artifact.name), CONTENT);

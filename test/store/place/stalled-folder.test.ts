@@ -7,9 +7,9 @@ import { afterEach, expect, test } from 'vitest';
 import { openArtifacts } from '#store/files/artifact-store.js';
 import { gaugeBy, watchFreeSpace } from '#store/files/free-space.js';
 import { claimPlace } from '#store/place/claim-place.js';
-import { boundedCalls } from '#store/access/folder-calls.js';
+import { createBoundedCalls } from '#store/access/folder-calls.js';
 import { guardFolder } from '#store/access/folder-guard.js';
-import { watchedArtifacts } from '#store/place/watched-artifacts.js';
+import { watchArtifacts } from '#store/place/watched-artifacts.js';
 import { watchPlace, type PlaceWatch } from '#store/place/watch-place.js';
 import { createMemoryEngine } from '../memory-engine.js';
 import { temporaryFolders } from '../temporary-folder.js';
@@ -29,11 +29,11 @@ async function shared() {
   const folder = join(await newFolder(), 'mount');
   const place = { kind: 'folder', folder } as const;
   const storeId = await claimPlace(createMemoryEngine().open(), place);
-  const call = boundedCalls(folder, { readMs: LIMIT_MS, atOnce: 2 });
+  const call = createBoundedCalls(folder, { readMs: LIMIT_MS, atOnce: 2 });
   const guard = guardFolder(folder, storeId, { patienceMs: 0, call });
   watch = await watchPlace(place, { storeId });
   const files = await openArtifacts(folder, watchFreeSpace(folder, {}, gaugeBy(call)), { storeId, guard });
-  return { folder, artifacts: watchedArtifacts(files, watch), health: watch };
+  return { folder, artifacts: watchArtifacts(files, watch), health: watch };
 }
 
 /**
@@ -76,7 +76,7 @@ test('a folder that does not answer is an outage: each call ends in its time, an
 });
 
 test('no more calls are under way than a stall may hold, in the order in which they came', async () => {
-  const call = boundedCalls('/mnt/shared', { readMs: 1000, atOnce: 2 });
+  const call = createBoundedCalls('/mnt/shared', { readMs: 1000, atOnce: 2 });
   const ends: (() => void)[] = [];
   const begun: number[] = [];
   const doing = [0, 1, 2, 3].map((i) =>
@@ -96,7 +96,7 @@ test('no more calls are under way than a stall may hold, in the order in which t
 });
 
 test('the late result of an aborted call is passed to the cleanup, and the folder is available again', async () => {
-  const call = boundedCalls('/mnt/shared', { readMs: 1 });
+  const call = createBoundedCalls('/mnt/shared', { readMs: 1 });
   let end: (value: string) => void;
   const late: string[] = [];
   const doing = call(

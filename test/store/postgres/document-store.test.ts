@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import type { DocumentEngine, DocumentStore } from '#store/port.js';
 import { openPostgresDocuments } from '#store/postgres/document-store.js';
 import { openPostgresReader } from '#store/postgres/documents-reader.js';
-import { sharedSizes, watchSharedSizes } from '#store/postgres/shared-sizes.js';
+import { measureSharedSizes, watchSharedSizes } from '#store/postgres/shared-sizes.js';
 import { hasPostgresql, openTestSchema, type TestSchema } from '../../postgresql/shared-postgresql.js';
 import { describeDocumentStore } from '../document-store-contract.js';
 import { bodyOf } from '../document-store-world.js';
@@ -122,7 +122,7 @@ describe.skipIf(!hasPostgresql)('the sizes of a cluster', () => {
         await tx.put('index', 'none', { bytes: 50_000, name: 'a name' });
         await tx.put('index', 'large', { file: ref('e', 6e9) });
       });
-      const sizes = await sharedSizes(query, '$schema');
+      const sizes = await measureSharedSizes(query, '$schema');
       // A result that a note mentions is not referenced by it.
       expect(sizes).toEqual({ databaseBytes: expect.any(Number), results: 4, resultBytes: 1 + 20 + 300 + 6e9 });
       const [row] = await query('SELECT pg_database_size(current_database())::float8 AS bytes');

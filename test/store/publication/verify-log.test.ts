@@ -2,13 +2,13 @@ import { createHash } from 'node:crypto';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { NO_HASH, type PublicationEntry, type PublicKey } from '#domain/documents/publication-document.js';
 import { createLogsCheck } from '#store/publication/check-logs.js';
-import { newSigningKey, hashSigner } from '#store/publication/signing.js';
+import { createSigningKey, hashSigner } from '#store/publication/signing.js';
 import { hashOf } from '#store/publication/statement-hash.js';
 import { verifyLog } from '#store/publication/verify-log.js';
 import { fc } from '../../fast-check.js';
 
-const key = newSigningKey('2024-01-01T00:00:00.000000+00:00');
-const other = newSigningKey('2024-01-01T00:00:00.000000+00:00');
+const key = createSigningKey('2024-01-01T00:00:00.000000+00:00');
+const other = createSigningKey('2024-01-01T00:00:00.000000+00:00');
 const keys: ReadonlyMap<string, PublicKey> = new Map([key, other].map((one) => [one.key_id, one]));
 
 /** Returns a log of a number of closes, signed with one key. */
@@ -123,7 +123,7 @@ describe('verification names the first entry that is not as it was written', () 
   test('after a forgery that is chained as it should be, but signed with another key', async () => {
     const { hash: _hash, signature: _signature, ...last } = { ...log.at(-1)!, price: 1 };
     const hash = hashOf(last);
-    for (const signer of [other, newSigningKey('2024-01-01T00:00:00.000000+00:00')]) {
+    for (const signer of [other, createSigningKey('2024-01-01T00:00:00.000000+00:00')]) {
       const forged = { ...last, hash, signature: await hashSigner(signer)(hash) };
       expect(seqOfFault([...log.slice(0, -1), forged])).toBe(9);
     }

@@ -9,7 +9,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { openArtifactWriter } from '#store/artifact-writer.js';
 import { watchFreeSpace } from '#store/files/free-space.js';
 import type { ArtifactDestination, ArtifactStore } from '#store/port.js';
-import { newArtifactName } from '#store/files/artifact-owners.js';
+import { createArtifactName } from '#store/files/artifact-owners.js';
 import { claimPlace } from '#store/place/claim-place.js';
 import type { GivenKeys } from '#store/access/key-source.js';
 import type { S3Access } from '#store/access/s3-access.js';
@@ -138,7 +138,7 @@ test('a body that arrives damaged is refused and sent again, in whole and in par
   if (!service.isStrict) return console.log('skipped: s3rver compares no hash; Ceph in npm run soak does');
   const client = createS3Client(service.access);
   for (const size of [9, 17 * MIB]) {
-    const [name, bytes] = [newArtifactName(), bytesOf(size)];
+    const [name, bytes] = [createArtifactName(), bytesOf(size)];
     service.bodiesToDamage = 1;
     await client.put(name, bytes, sha256(bytes));
     expect(service.bodiesToDamage).toBe(0);
@@ -146,7 +146,7 @@ test('a body that arrives damaged is refused and sent again, in whole and in par
   }
   const impatient = createS3Client(service.access, { patienceMs: 0 });
   service.bodiesToDamage = 1;
-  const name = newArtifactName();
+  const name = createArtifactName();
   await expect(impatient.put(name, CONTENT, sha256(CONTENT))).rejects.toMatchObject({
     code: 'STORE_UNAVAILABLE',
     message: expect.stringMatching(/it answers 400 XAmzContentSHA256Mismatch/),
@@ -187,7 +187,7 @@ test('an object whose bytes cease to come is read from its beginning again, whil
   const cache = { folder: await newFolder(), bytesMax: 64 * MIB };
   const access = { ...service.access, endpoint };
   const artifacts = await openObjectArtifacts({ access, cache, freeSpace: watchFreeSpace(cache.folder) });
-  const path = await artifacts.file({ name: newArtifactName() });
+  const path = await artifacts.file({ name: createArtifactName() });
   expect([Buffer.compare(await readFile(path), CONTENT), reads]).toEqual([0, 3]);
   expect((await readdir(cache.folder)).filter((name) => name.endsWith('.part'))).toEqual([]);
   broken = 1;
@@ -276,8 +276,8 @@ test('a missing object is damage, and a missing bucket a wrong setting; a place 
   const { access } = service;
   const cache = { folder: await newFolder(), bytesMax: MIB };
   const elsewhere = { ...access, bucket: 'another' };
-  expect(await createS3Client(access).get(newArtifactName(), isThere)).toBeUndefined();
-  await expect(createS3Client(elsewhere).get(newArtifactName(), isThere)).rejects.toMatchObject({
+  expect(await createS3Client(access).get(createArtifactName(), isThere)).toBeUndefined();
+  await expect(createS3Client(elsewhere).get(createArtifactName(), isThere)).rejects.toMatchObject({
     code: 'STORE_UNAVAILABLE',
     message: `The object store ${access.endpoint} has no bucket another.`,
   });
@@ -313,7 +313,7 @@ test('garbage is old and unreferenced; second names are separate objects', async
     await artifacts.write(CONTENT, sha256(CONTENT)),
   ];
   const [second] = await artifacts.link([{ ref: kept, name: artifacts.newName() }]);
-  const foreign = ['report.pdf', `${newArtifactName()}.bak`, `another/${newArtifactName()}`];
+  const foreign = ['report.pdf', `${createArtifactName()}.bak`, `another/${createArtifactName()}`];
   for (const name of foreign) await putUnchecked(name, bytesOf(3), sha256(bytesOf(3)));
   const owned = async () => new Set([second!.name]);
   expect(await artifacts.sweep(owned, { olderThanMs: 60_000 })).toBe(0);
@@ -331,7 +331,7 @@ if (!IS_SOAK) console.log('skipped: a listing of a thousand objects; npm run soa
 
 test.runIf(IS_SOAK)('a listing has every object once, also when it takes several answers', async () => {
   const client = createS3Client({ ...service.access, prefix: `${service.access.prefix}many/` });
-  const names = Array.from({ length: 1010 }, newArtifactName);
+  const names = Array.from({ length: 1010 }, createArtifactName);
   for (let i = 0; i < names.length; i += 20)
     await Promise.all(names.slice(i, i + 20).map((name) => client.put(name, bytesOf(1), sha256(bytesOf(1)))));
   service.seen.length = 0;

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
-import { createSecretBox, secretKeysIn, withPassword } from '#store/secrets/secret-box.js';
+import { createSecretBox, secretKeysIn, changePassword } from '#store/secrets/secret-box.js';
 
 const key = randomBytes(32);
 const box = createSecretBox(key);
@@ -54,9 +54,9 @@ test('earlier keys stand behind the one that encrypts, or behind none', () => {
 
 test('the password of a URL is changed, and nothing else of it', () => {
   const url = 'postgresql://user:p%40ss@host:5432/db?sslmode=require';
-  const sealed = withPassword(url, box.seal);
+  const sealed = changePassword(url, box.seal);
   expect(sealed).toMatch(/^postgresql:\/\/user:enc\.v1\.[\w-]+@host:5432\/db\?sslmode=require$/);
-  expect(withPassword(sealed, box.open)).toBe(url);
+  expect(changePassword(sealed, box.open)).toBe(url);
   for (const none of ['postgresql://user@host/db', 'sqlite:///a:b@c', '/folder', 'not a url'])
-    expect(withPassword(none, box.seal)).toBe(none);
+    expect(changePassword(none, box.seal)).toBe(none);
 });

@@ -4,7 +4,7 @@ import { marketOn } from '#domain/books/market-on.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
 import { exchangeRates } from '#domain/market/exchange-rates.js';
 import { actionsView } from '#views/actions/actions-view.js';
-import { heldAtEnd } from '#views/actions/held-on.js';
+import { readHeldAtEnd } from '#views/actions/held-on.js';
 import { indexLevels } from '#views/levels-view.js';
 import { proFormaRows } from '#views/actions/pro-forma-rows.js';
 import { eventsOf } from '../../domain/backtest/exported-events.js';
@@ -84,7 +84,7 @@ function wholeIndexUntil(
   const sm = marketOn({ market, calendars, code: 'MAIN' });
   const terms = { sm, rates: exchangeRates(sm, 'USD') };
   const { actions: shown } = actionsView(columns, { ...terms, from: null, to: null });
-  const index = heldAtEnd(columns, terms);
+  const index = readHeldAtEnd(columns, terms);
   return { shown, index, held: index.held };
 }
 
@@ -237,7 +237,7 @@ test('the whole index behind an offer of cash or shares, by what is elected: by 
     [true, 2],
   ]);
   // Both halves of the offer have both choices: each choice of the three securities appears once.
-  const rows = proFormaRows(view.actions, heldAtEnd(columns, terms));
+  const rows = proFormaRows(view.actions, readHeldAtEnd(columns, terms));
   expect(rows).toHaveLength(6);
   const of = (choice: string) =>
     Object.fromEntries(rows.filter((row) => row.choice === choice).map((row) => [row.constituent, row]));

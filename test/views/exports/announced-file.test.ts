@@ -5,7 +5,7 @@ import { runToColumns } from '#domain/backtest/run-file/write.js';
 import type { Run } from '#domain/backtest/run.js';
 import { createComposer } from '#domain/books/create-composer.js';
 import { dayFrom, formatDay } from '#domain/time/days.js';
-import { announcedFile, type AnnouncedFile } from '#views/exports/announced-file.js';
+import { createAnnouncedFile, type AnnouncedFile } from '#views/exports/announced-file.js';
 import { openingFile, type IndexFile } from '#views/exports/index-file.js';
 import { proforma } from '#views/exports/tables/index-files.js';
 import { fc } from '../../fast-check.js';
@@ -25,7 +25,7 @@ function announcedOn(run: Run, date: string): AnnouncedFile {
     until: day,
     createDecider: indexDecider,
   });
-  return announcedFile(composer, { indexId: 'X', day });
+  return createAnnouncedFile(composer, { indexId: 'X', day });
 }
 
 const columnsOf = (run: Run) => {

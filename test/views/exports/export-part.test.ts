@@ -6,7 +6,7 @@ import { EXPORT_NAMES, exportColumns, exportTable, type ExportTableName } from '
 import { FORMAT_NAMES, type ExportPosition, type RowFormat } from '#domain/exports/formats.js';
 import { csvText } from '#views/exports/csv.js';
 import { exportPart } from '#views/exports/export-part.js';
-import { closingFile } from '#views/exports/index-file.js';
+import { createClosingFile } from '#views/exports/index-file.js';
 import { workbookStream } from '#views/exports/workbook.js';
 import { sampleRun } from '../report/sample-run.js';
 import { readWorkbook } from './read-workbook.js';
@@ -23,7 +23,7 @@ const sample = sampleRun({
 const columns = openColumns((from, to) => sample.columns.subarray(from, to));
 
 /** Treats the holdings as announced. */
-const held = closingFile(columns, null, null);
+const held = createClosingFile(columns, null, null);
 const announced = { ...held, effective: held.day };
 
 /** Returns an export in parts of `bytes` bytes. */

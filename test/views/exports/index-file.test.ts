@@ -3,7 +3,7 @@ import { openColumns } from '#domain/backtest/run-file/read.js';
 import { runToColumns } from '#domain/backtest/run-file/write.js';
 import type { Run } from '#domain/backtest/run.js';
 import { formatDay } from '#domain/time/days.js';
-import { closingFile, openingFile, type IndexFile } from '#views/exports/index-file.js';
+import { createClosingFile, openingFile, type IndexFile } from '#views/exports/index-file.js';
 import { closing } from '#views/exports/tables/index-files.js';
 import { fc } from '../../fast-check.js';
 import type { ActionSketch } from '../../domain/backtest/market-builder.js';
@@ -43,7 +43,7 @@ function filesOf(run: Run): { closing: Read; opening: Read | null }[] {
   const { names } = columns.header;
   const { market } = run.index.book.sm;
   return [...columns.i32('days')].map((day, t) => ({
-    closing: read(names, closingFile(columns, formatDay(day), market)),
+    closing: read(names, createClosingFile(columns, formatDay(day), market)),
     opening: t === 0 ? null : read(names, openingFile(columns, formatDay(day), market)),
   }));
 }
@@ -85,7 +85,7 @@ test('a security that leaves is at its proceeds while the portfolio waits for th
   const columns = columnsOf(run);
   expect(columns.header.has_index_weights).toBe(true);
   const { names } = columns.header;
-  const { price, shares } = closingFile(columns, DAYS[12]!, run.index.book.sm.market);
+  const { price, shares } = createClosingFile(columns, DAYS[12]!, run.index.book.sm.market);
   expect(shares[names.indexOf('C')]).toBeGreaterThan(0);
   expectNear(price[names.indexOf('C')]!, 60);
   const levels = levelsIn(run, 'price');
@@ -138,7 +138,7 @@ describe('the export', () => {
   });
 
   test('before the first session is refused', () => {
-    expect(() => closingFile(columnsOf(run), '2020-01-01', null)).toThrow(/before the first session/);
+    expect(() => createClosingFile(columnsOf(run), '2020-01-01', null)).toThrow(/before the first session/);
     expect(() => openingFile(columnsOf(run), DAYS[0]!, null)).toThrow(/no opening on that day/);
   });
 });

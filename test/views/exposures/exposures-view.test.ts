@@ -5,7 +5,7 @@ import { referenceEngine } from '#kernels/engines/reference.js';
 import { createFigures, type DatedFigures, type KeepFigures } from '#views/exposures/dated-figures.js';
 import { writeExposures } from '#views/exposures/exposures-json.js';
 import { exposuresOf, type ExposuresInput } from '#views/exposures/exposures-view.js';
-import { runSide, storedHoldings } from '#views/exposures/sides.js';
+import { runSide, openStoredHoldings } from '#views/exposures/sides.js';
 import { createJsonWriter } from '#views/json-writer.js';
 import { sampleRun } from '../report/sample-run.js';
 
@@ -117,7 +117,10 @@ test('cached figures are computed once: a window within another reads no datapoi
 });
 
 test('figures that the run of a benchmark has are not computed again for another run', () => {
-  const { holdings, key } = { holdings: storedHoldings(open(), Int32Array.from(open().header.names.keys())), key: 'B' };
+  const { holdings, key } = {
+    holdings: openStoredHoldings(open(), Int32Array.from(open().header.names.keys())),
+    key: 'B',
+  };
   const { keep: ofBenchmark } = keeping();
   shown(asked, ofBenchmark);
   const fields: ExposuresInput['fields'] = {
@@ -211,7 +214,7 @@ test('a stored run as a benchmark has its names in another order, and the weight
   const days = columns.i32('days');
   const positions = Int32Array.of(3, 4, 90, 200);
   const order = Int32Array.from(columns.header.names.keys()).reverse();
-  const { names, on } = storedHoldings(columns, order);
+  const { names, on } = openStoredHoldings(columns, order);
   expect(names).toEqual(columns.header.names.toReversed());
   const [stored, own] = [on(positions.map((at) => days[at]!)), runSide(columns, positions)].map((side) => side.pass());
   for (const k of positions.keys()) expect([...stored!(k)]).toEqual([...own!(k)].toReversed());

@@ -4,7 +4,7 @@ import { runToColumns } from '#domain/backtest/run-file/write.js';
 import { runBacktest } from '#domain/backtest/run-backtest.js';
 import { marketOn } from '#domain/books/market-on.js';
 import { formatDay, dayFrom } from '#domain/time/days.js';
-import { builtInTemplate } from '#domain/reports/built-in.js';
+import { createBuiltInTemplate } from '#domain/reports/built-in.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
 import { termsOf } from '#domain/reports/run-terms.js';
 import { methodologyOf } from '#domain/rules/methodology.js';
@@ -218,7 +218,7 @@ test('the headroom drawn is that of the rule named, else of the index, else of t
   expect(drawn(figures, fallback)).toBe('UCITS 20/35');
   expect(drawn(unwatched, fallback)).toBe('UCITS 5/10/40');
   expect(drawn(unwatched, {})).toBeUndefined();
-  const { blocks } = builtInTemplate('REBALANCE-A4', 'SAMPLE');
+  const { blocks } = createBuiltInTemplate('REBALANCE-A4', 'SAMPLE');
   const chart = blocks.find(({ kind }) => kind === 'chart')!;
   expect(drawn(figures, chart)).toBe('UCITS 20/35');
 });

@@ -1,6 +1,6 @@
 import { fc } from '../../fast-check.js';
 import { expect, test } from 'vitest';
-import { countText, percentText, plainTexts, ratioText, tickText } from '#views/report/numbers.js';
+import { countText, percentText, formatPlainTexts, ratioText, tickText } from '#views/report/numbers.js';
 
 test('fractions are percent with two decimals', () => {
   expect([0.0523, 0, 1, 12.345678, -0.05, 0.00004, -0.00004, -1234.5].map(percentText)).toEqual([
@@ -36,8 +36,8 @@ test('every printed number reads back to the number rounded, with an ASCII hyphe
 });
 
 test('numbers of a template are counts when all of them are whole', () => {
-  expect(plainTexts([1, 2000])).toEqual(['1', '2,000']);
-  expect(plainTexts([1, 2.5])).toEqual(['1.00', '2.50']);
+  expect(formatPlainTexts([1, 2000])).toEqual(['1', '2,000']);
+  expect(formatPlainTexts([1, 2.5])).toEqual(['1.00', '2.50']);
 });
 
 test('ticks have the decimals of their step', () => {

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { inflateSync } from 'node:zlib';
 import { ReportTemplateDocument } from '#domain/reports/template-document.js';
-import { BUILT_IN_IDS, builtInTemplate } from '#domain/reports/built-in.js';
+import { BUILT_IN_IDS, createBuiltInTemplate } from '#domain/reports/built-in.js';
 import { openColumns } from '#domain/backtest/run-file/read.js';
 import { createRunFigures } from '#views/report/figures.js';
 import { percentText } from '#views/report/numbers.js';
@@ -75,7 +75,7 @@ describe('the head', () => {
       tracking_error: 0,
     };
     const figures = { ...sample.figures, overview: { ...sample.figures.overview, parent } };
-    const pdf = readPdf(render({ template: builtInTemplate('FACTSHEET-A4', 'SAMPLE'), figures }).bytes);
+    const pdf = readPdf(render({ template: createBuiltInTemplate('FACTSHEET-A4', 'SAMPLE'), figures }).bytes);
     assertSound(pdf, 48);
     expect(pdf.text).toMatch(/Derived from P+…/);
     expect(pdf.text).toContain('Tracking error to parent');
@@ -94,7 +94,7 @@ describeLayout();
 
 describe('bytes', () => {
   test('are the same for the same run, template and time, by fonts just opened as by those of other documents', () => {
-    const rendering = { template: builtInTemplate('FACTSHEET-A4', 'SAMPLE'), figures: sample.figures };
+    const rendering = { template: createBuiltInTemplate('FACTSHEET-A4', 'SAMPLE'), figures: sample.figures };
     const again = createRunFigures({
       columns: openColumns((from, to) => sample.columns.subarray(from, to)),
       overview: sample.overview,
@@ -109,7 +109,7 @@ describe('bytes', () => {
   });
 
   test('differ by the time of the rendering alone', () => {
-    const rendering = { template: builtInTemplate('FACTSHEET-A4', 'SAMPLE'), figures: sample.figures };
+    const rendering = { template: createBuiltInTemplate('FACTSHEET-A4', 'SAMPLE'), figures: sample.figures };
     const [first, second] = [
       render(rendering),
       render({ ...rendering, renderedAt: '2027-01-31T13:59:01.000000+00:00' }),
@@ -166,7 +166,10 @@ describe('other programs', () => {
   const file = join(folder, 'report.pdf');
   afterAll(() => rmSync(folder, { recursive: true, force: true }));
   beforeAll(() =>
-    writeFileSync(file, render({ template: builtInTemplate('TEARSHEET-A4', 'SAMPLE'), figures: sample.figures }).bytes),
+    writeFileSync(
+      file,
+      render({ template: createBuiltInTemplate('TEARSHEET-A4', 'SAMPLE'), figures: sample.figures }).bytes,
+    ),
   );
 
   test.skipIf(!hasTool('qpdf', '--version'))('qpdf finds nothing wrong', () => {

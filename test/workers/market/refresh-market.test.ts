@@ -5,7 +5,7 @@ import { openMarket, type MarketHandle } from '#domain/market/handle.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { digestContent } from '#market/content/content.js';
 import type { MarketContent } from '#market/content/market-content.js';
-import { emptyPanel, withoutEmptyLines } from '#market/panels/panels.js';
+import { allocateEmptyPanel, removeEmptyLines } from '#market/panels/panels.js';
 import { handedOver } from '../../market/process/handed-over.js';
 import { refreshMarket } from '#workers/market/refresh-market.js';
 import { temporaryFolders } from '../../store/temporary-folder.js';
@@ -21,8 +21,8 @@ function contentOf(
   options: { readonly dividends: readonly number[]; readonly dueDay?: number },
 ): MarketContent {
   const names = NAMES.filter((_, n) => firstDay(n, options.dueDay) < to);
-  const close = emptyPanel((to - from) * names.length);
-  const volume = emptyPanel((to - from) * names.length);
+  const close = allocateEmptyPanel((to - from) * names.length);
+  const volume = allocateEmptyPanel((to - from) * names.length);
   for (let t = from; t < to; t++) {
     for (let n = 0; n < names.length; n++) {
       const cell = (t - from) * names.length + n;
@@ -32,7 +32,7 @@ function contentOf(
     }
   }
   // A source has no security without a bar: its reader omits them.
-  const panels = withoutEmptyLines({
+  const panels = removeEmptyLines({
     identifiers: names,
     dates: Int32Array.from({ length: to - from }, (_, i) => 10_000 + from + i),
     fields: new Map([

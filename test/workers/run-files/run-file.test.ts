@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import { Refusal } from '#domain/refusals/refusal.js';
 import { LARGE_BYTES_MIN } from '#base/memory/page-memory.js';
-import { hashFile, hashOnce, isContentOf, readBytes, withRunFile } from '#workers/run-files/run-file.js';
+import { hashFile, hashOnce, isContentOf, readBytes, useRunFile } from '#workers/run-files/run-file.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'run-file-'));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -24,7 +24,7 @@ function refusalOf(work: () => unknown): Refusal {
 describe('a file of a stored run', () => {
   test('that is not there is refused as such', () => {
     const missing = join(folder, 'gone');
-    for (const work of [() => withRunFile(missing, () => 0), () => readBytes(missing, 0, new Uint8Array(1))]) {
+    for (const work of [() => useRunFile(missing, () => 0), () => readBytes(missing, 0, new Uint8Array(1))]) {
       expect(refusalOf(work)).toMatchObject({
         code: 'DOCUMENT_UNREADABLE',
         message: 'The stored run cannot be read: its file is missing.',
@@ -35,7 +35,7 @@ describe('a file of a stored run', () => {
 
   test('that the system does not read is refused with the name it gives to the reason', () => {
     // A folder can be opened but not read, like a file on a bad sector.
-    for (const work of [() => withRunFile(folder, () => 0), () => readBytes(folder, 0, new Uint8Array(1))]) {
+    for (const work of [() => useRunFile(folder, () => 0), () => readBytes(folder, 0, new Uint8Array(1))]) {
       expect(refusalOf(work)).toMatchObject({
         code: 'DOCUMENT_UNREADABLE',
         message: 'The stored run cannot be read: its file cannot be read (EISDIR).',

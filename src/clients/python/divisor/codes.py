@@ -360,7 +360,7 @@ class ModelLacksNames(DivisorError):
 
 
 class QueryLimit(DivisorError):
-    """A SQL query exceeds its limit of time, of memory, of the number of runs, or of the size of its result."""
+    """A SQL query exceeds its limit of time, of memory, of the number of runs, or of the size of its result; or an immediate computation, such as a preview, takes longer than MAX_QUERY_SECONDS."""
 
 
 class NumericFailure(DivisorError):

@@ -10,11 +10,11 @@ import type { DrawnChart } from './chart-file.js';
 
 interface ChartMenuProps {
   readonly label: string;
-  /** The chart as it is drawn now; null before that. */
+  /** Returns the currently drawn chart; null before it is drawn. */
   drawn(): DrawnChart | null;
 }
 
-/** Takes a chart away: as a picture, its values in the range, or to the dashboard. */
+/** Exports a chart: as a picture, as its values in the range, or to the dashboard. */
 export function ChartMenu({ label, drawn }: ChartMenuProps) {
   const save = (format: 'png' | 'svg') =>
     attempt(async () => {

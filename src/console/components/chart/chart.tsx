@@ -182,7 +182,7 @@ function useOverlays({ subject, bands = NO_BANDS }: ChartProps) {
 
 const NO_NOTES: readonly Note[] = [];
 
-/** Notes on a day, and on periods that it is in. */
+/** Returns notes on a day, and notes on periods that contain it. */
 const notesAt = (notes: readonly Note[], date: string): readonly Note[] =>
   notes.filter(({ from, to }) => (to === null ? from === date : from <= date && date <= to));
 

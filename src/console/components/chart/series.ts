@@ -28,7 +28,7 @@ export interface Mark {
 
 export const COLOURS = 12;
 
-/** Returns the colour of the nth thing, as the styles name it. */
+/** Returns the style name of the nth colour. */
 export const colourOf = (n: number): string => `var(--series-${((n - 1) % COLOURS) + 1})`;
 
 const SECONDS_PER_DAY = 86_400;
@@ -37,7 +37,7 @@ export const secondsOf = (date: string): number => dayNumber(date) * SECONDS_PER
 
 export const dateOf = (seconds: number): string => new Date(seconds * 1000).toISOString().slice(0, 10);
 
-/** Stacks lines: each has the sum of those before it. */
+/** Stacks lines: each line is added to the sum of the previous ones. */
 export function stack(lines: readonly Line[]): readonly Line[] {
   const sums: number[] = [];
   return lines.map((line) => ({

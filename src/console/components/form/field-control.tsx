@@ -284,7 +284,7 @@ function parseList(text: string): Parsed {
 
 /** Parses integers; other text is sent as typed. */
 function parseIntegers(text: string): Parsed {
-  const items = parseList(text)?.value as readonly string[] | undefined; // It reads texts.
+  const items = parseList(text)?.value as readonly string[] | undefined; // The field reads texts.
   return { value: items?.map((item) => (/^-?\d+$/.test(item) ? Number(item) : item)) };
 }
 
@@ -294,7 +294,7 @@ const scalarsText = (value: Json | undefined): string =>
   Array.isArray(value) ? (value as readonly Json[]).map(scalarText).join(', ') : scalarText(value);
 
 function parseScalars(text: string): Parsed {
-  const items = parseList(text)?.value as readonly string[] | undefined; // It reads texts.
+  const items = parseList(text)?.value as readonly string[] | undefined; // The field reads texts.
   return { value: items?.map(scalarOf) };
 }
 

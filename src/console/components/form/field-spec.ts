@@ -96,7 +96,9 @@ export function isRead({ when }: MemberSpec, others: readonly MemberSpec[], valu
   );
 }
 
-/** Returns an object without members that do not apply given its others, such as those of another kind of a union. */
+/**
+ * Returns an object without members that its other members make irrelevant, such as those of another kind of a union.
+ */
 export function withoutUnread(members: readonly MemberSpec[], value: Json): Json {
   const unread = isObject(value)
     ? members.filter(({ name }) => name in value).filter((m) => !isRead(m, members, value))

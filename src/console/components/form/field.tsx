@@ -92,7 +92,7 @@ interface SaidProps extends Pick<FieldProps, 'spec' | 'findings' | 'onChange'> {
   readonly notes: readonly string[];
 }
 
-/** Findings about a field, names to put in place of an unknown one, and notes. */
+/** Renders findings about a field, suggestions for an unknown name, and notes. */
 function Said({ id, spec: { name: member, label, kind }, findings, notes, onChange }: SaidProps) {
   const names = findings.flatMap(suggestedFor);
   return (

@@ -95,7 +95,7 @@ export function KindList(props: KindListProps) {
 
 const spaced = (kind: string): string => kind.replaceAll('_', ' ');
 
-/** Kinds of rows with the schema of each, as the contract has them. */
+/** Returns the kinds of rows in the contract with the schema of each. */
 function kindsIn(schemas: Schemas, schema: Schema, member: string): ReadonlyMap<string, string> {
   return new Map(
     (schema.oneOf ?? []).map((own) => [

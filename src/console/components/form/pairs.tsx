@@ -29,7 +29,7 @@ export function Pairs({ id, label, value, isNumeric, unit, isInvalid, describedB
     setPairs(next);
     onChange(objectOf(next));
   };
-  /** Rows of a table, as a spreadsheet copies them, in place of the line that they are put into. */
+  /** Replaces a line by the rows of a table that a spreadsheet copied. */
   const paste = (at: number) => (event: ClipboardEvent) => {
     const rows = pastedPairs(event.clipboardData?.getData('text/plain') ?? '');
     if (rows.length === 0) return;

@@ -89,7 +89,7 @@ export function RowList({ what, rows, types, path, findings, datapoints, onChang
 
 const keyOf = ({ id }: JsonObject, at: number): string => String(id ?? at);
 
-/** `top-n`, `top-n-2`: what no other row is called. */
+/** Returns an unused id: `top-n`, `top-n-2`. */
 function freshId(type: string, rows: readonly JsonObject[]): string {
   const base = type
     .replaceAll(/([a-z0-9])([A-Z])/g, '$1-$2')

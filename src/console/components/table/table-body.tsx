@@ -165,7 +165,7 @@ function onKey<R>(event: JSX.TargetedKeyboardEvent<HTMLDivElement>, { props, sto
   const entry = entries[stop];
   const next = nextRow(event.key, { at: stop, last: entries.length - 1, page });
   if (next !== undefined) {
-    pick(next, entries[next]!.key); // It is within the rows.
+    pick(next, entries[next]!.key); // It is one of the rows.
     showRow(event.currentTarget, next, isGrid);
   } else if (event.key === ' ' && entry?.kind === 'row' && props.selection !== undefined) {
     const { keys, onChange } = props.selection;

@@ -23,8 +23,8 @@ interface TableHeadProps<R> {
 const WIDTH_STEP = 16;
 
 /**
- * Titles that sort. The tab key stops at one of them, and the arrows lead to the others; with Alt they move the column, with Shift they
- * change its width. A drag does both too.
+ * Titles that sort. The tab key stops at one of them, and the arrow keys lead to the others; with Alt they move the
+ * column, with Shift they change its width. Dragging does both as well.
  */
 export function TableHead<R>(props: TableHeadProps<R>) {
   const { label, columns, all, template, pinned, layout, order, onSort, onLayout, filters, onFilter } = props;

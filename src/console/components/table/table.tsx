@@ -95,7 +95,7 @@ function filtersText(filters: Readonly<Record<string, string>>): string {
   return given.length === 0 ? '' : JSON.stringify(Object.fromEntries(given));
 }
 
-/** Keeps a text in the address under a name, or else until the table is removed. */
+/** Keeps a text in the address under a name; without a name, until the table is removed. */
 function useKept(name: string | undefined, first: string): [string, (text: string) => void] {
   const [own, setOwn] = useState(first);
   if (name === undefined || name === '') return [own, setOwn];

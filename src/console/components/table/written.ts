@@ -10,7 +10,7 @@ export function isPercentColumn<R>(column: Column<R>, rows: readonly R[]): boole
   return row !== undefined && textOf(column.show?.(row)).trim().endsWith('%');
 }
 
-/** Returns the text of what is shown in a cell. */
+/** Returns the text shown in a cell. */
 export function textOf(shown: ComponentChildren): string {
   if (typeof shown === 'string' || typeof shown === 'number') return String(shown);
   if (Array.isArray(shown)) return shown.map(textOf).join('');

@@ -112,7 +112,7 @@ interface RestoreProps extends Pick<DifferenceProps, 'of' | 'newest' | 'onRestor
   readonly version: number;
 }
 
-/** Writes a version again over the newest that the page knows, and over no other. */
+/** Restores a version, only if the newest version is the one that the page shows. */
 function Restore({ of, version, newest, onRestored }: RestoreProps) {
   const [note, setNote] = useState('');
   const [isBusy, setBusy] = useState(false);

@@ -11,7 +11,7 @@ import { Difference } from './difference.js';
 import { listVersions, type Versioned, type VersionsProps } from './families.js';
 import './versions.css';
 
-/** Who wrote a document, when and why; what each version changed; an earlier one written again. */
+/** Renders author, date and reason of each version, its changes, and the restoration of an earlier version. */
 export function Versions({ kind, id, onRestored }: VersionsProps) {
   const of = { kind, id };
   const list = useResource(`versions ${of.kind} ${of.id}`, (signal) => listVersions(of, signal));

@@ -1,7 +1,9 @@
 import type { DeskAction } from '#clients/typescript/divisor.js';
+import { useEffect, useState } from 'preact/hooks';
 import { Badge } from '../../components/badge.js';
 import { Button } from '../../components/button.js';
 import { Choice } from '../../components/choice.js';
+import { DecideMany } from '../../components/decide-many.js';
 import { EmptyState } from '../../components/empty-state.js';
 import { GuideLink } from '../../components/guide-link.js';
 import { Metrics } from '../../components/metrics.js';
@@ -12,6 +14,7 @@ import type { Column } from '../../components/table/columns.js';
 import { Answered } from '../../components/wait.js';
 import { health } from '../../state/live.js';
 import { parameter, setParameters } from '../../state/place.js';
+import { may } from '../../state/principal.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { actionValue } from '../../words/actions.js';
@@ -29,13 +32,20 @@ const LISTED_MAX = 1000;
 export function ActionsPage() {
   const chosen = parameter('state') ?? 'all';
   const open = parameter('action');
-  const from = parameter('from');
+  const asked = parameter('from');
+  const [earlier, setEarlier] = useState<string | null>(null);
+  const from = asked ?? earlier;
   const listed = useResource(
     `actions ${from}`,
     (signal) => service.value.call('listActions', { query: { ...(from && { from }), limit: LISTED_MAX }, signal }),
     { keeps: true },
   );
   const last = health.value?.store?.end ?? null;
+  const isQuiet = from === null && listed.data?.actions.length === 0;
+  // Without any action in the usual weeks, the last year is shown.
+  useEffect(() => {
+    if (isQuiet && last !== null) setEarlier(daysBefore(last, YEAR_DAYS));
+  }, [isQuiet, last]);
   return (
     <Page title="Corporate actions" subtitle={<GuideLink page="desk">How the desk confirms actions</GuideLink>}>
       <Answered resource={listed} what="the corporate actions">
@@ -60,6 +70,9 @@ export function ActionsPage() {
                 />
               </label>
             </div>
+            {asked === null && earlier !== null && actions.length > 0 && (
+              <p class="quiet">No action in the weeks around {last}: those of the last year are shown.</p>
+            )}
             <Listed actions={actions} chosen={chosen} open={open} last={last} />
             {total > actions.length && (
               <p class="quiet">
@@ -118,6 +131,7 @@ interface ListedProps extends CountsProps {
 }
 
 function Listed({ actions, chosen, open, last }: ListedProps) {
+  const [selected, setSelected] = useState<readonly string[]>([]);
   const rows = actions.filter(
     ({ state, flags }) => chosen === 'all' || (chosen === 'flagged' ? flags.length > 0 : state === chosen),
   );
@@ -137,21 +151,41 @@ function Listed({ actions, chosen, open, last }: ListedProps) {
         confirmed or rejected before it takes effect.
       </EmptyState>
     );
+  const keys = selected.filter((key) => rows.some(({ action_id: id }) => id === key));
   return (
-    <Table
-      label="corporate actions"
-      name="actions"
-      columns={COLUMNS}
-      rows={rows}
-      keyOf={({ action_id: id }) => id}
-      searchIn={({ identifier, type }) => `${identifier} ${typeWords(type)}`}
-      sort={{ column: 'date', direction: 'desc' }}
-      onOpen={({ action_id: id }) => setParameters({ action: id })}
-      openKey={open}
-      height={620}
-    />
+    <>
+      <Table
+        label="corporate actions"
+        name="actions"
+        columns={COLUMNS}
+        rows={rows}
+        keyOf={({ action_id: id }) => id}
+        searchIn={({ identifier, type }) => `${identifier} ${typeWords(type)}`}
+        sort={{ column: 'date', direction: 'desc' }}
+        onOpen={({ action_id: id }) => setParameters({ action: id })}
+        openKey={open}
+        height={620}
+        {...(may('data') ? { selection: { keys, onChange: setSelected } } : {})}
+      />
+      {keys.length > 0 && (
+        <DecideMany
+          keys={keys}
+          noun="action"
+          decisions={DECISIONS}
+          decide={(key, decision, comment) =>
+            service.value.call('decideAction', { params: { action_id: key }, body: { decision, comment } })
+          }
+          onDone={setSelected}
+        />
+      )}
+    </>
   );
 }
+
+const DECISIONS = [
+  { decision: 'confirmed', text: 'Confirm', done: 'confirmed', kind: 'main' },
+  { decision: 'rejected', text: 'Reject', done: 'rejected', kind: 'danger' },
+] as const;
 
 const COLUMNS: readonly Column<DeskAction>[] = [
   { id: 'date', title: 'Ex-date', width: 104, value: (row) => row.ex_date },

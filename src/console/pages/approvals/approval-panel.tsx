@@ -71,7 +71,7 @@ function Described({ approval }: { readonly approval: Approval }) {
 
 /** Renders what would change: fields of a definition before and after, or the figures of the request. */
 function Requested({ approval: { action, detail } }: { readonly approval: Approval }) {
-  const changes = action === 'amend' ? (detail['changes'] as readonly DocumentChange[]) : []; // As the service wrote them.
+  const changes = action === 'amend' ? (detail['changes'] as readonly DocumentChange[]) : []; // The service wrote them.
   const facts = [...closeFacts(detail), ...(action === 'amend' ? [] : figureFacts(detail))];
   if (changes.length === 0 && facts.length === 0) return null;
   return (

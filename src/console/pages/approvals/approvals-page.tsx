@@ -1,6 +1,8 @@
 import type { Approval, ApprovalCollection } from '#clients/typescript/divisor.js';
+import { useState } from 'preact/hooks';
 import { Badge } from '../../components/badge.js';
 import { Choice } from '../../components/choice.js';
+import { DecideMany } from '../../components/decide-many.js';
 import { EmptyState } from '../../components/empty-state.js';
 import { Entries } from '../../components/entries.js';
 import { GuideLink } from '../../components/guide-link.js';
@@ -10,6 +12,7 @@ import { Table } from '../../components/table/table.js';
 import type { Column } from '../../components/table/columns.js';
 import { Answered } from '../../components/wait.js';
 import { parameter, setParameters } from '../../state/place.js';
+import { may, principal } from '../../state/principal.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { moment } from '../../words/dates.js';
@@ -76,7 +79,11 @@ interface ListedProps {
 }
 
 function Listed({ approvals, chosen, open }: ListedProps) {
+  const [selected, setSelected] = useState<readonly string[]>([]);
   const rows = chosen === 'all' ? approvals : approvals.filter(({ state }) => state === chosen);
+  const own = principal.value?.key_id;
+  const decidable = rows.filter(({ state, history }) => state === 'pending' && history[0]?.key_id !== own);
+  const keys = selected.filter((key) => decidable.some(({ approval_id: id }) => String(id) === key));
   return (
     <>
       <Choice
@@ -101,11 +108,28 @@ function Listed({ approvals, chosen, open }: ListedProps) {
           onOpen={({ approval_id: id }) => setParameters({ approval: String(id) })}
           openKey={open}
           height={620}
+          {...(may('publish') && decidable.length > 0 ? { selection: { keys, onChange: setSelected } } : {})}
+        />
+      )}
+      {keys.length > 0 && (
+        <DecideMany
+          keys={keys}
+          noun="request"
+          decisions={DECISIONS}
+          decide={(key, decision, comment) =>
+            service.value.call('decideApproval', { params: { approval_id: Number(key) }, body: { decision, comment } })
+          }
+          onDone={setSelected}
         />
       )}
     </>
   );
 }
+
+const DECISIONS = [
+  { decision: 'approve', text: 'Approve', done: 'approved', kind: 'main' },
+  { decision: 'reject', text: 'Reject', done: 'rejected', kind: 'danger', needsComment: true },
+] as const;
 
 type Rule = ApprovalCollection['rules'][number];
 

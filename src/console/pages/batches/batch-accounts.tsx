@@ -75,6 +75,17 @@ function AccountTable({ accounts }: { readonly accounts: readonly Account[] }) {
   );
 }
 
+const STATUS_KINDS: Readonly<Record<BatchAccount['status'], 'good' | 'warning' | 'bad'>> = {
+  optimal: 'good',
+  feasible: 'warning',
+  stalled: 'warning',
+  infeasible: 'bad',
+  refused: 'bad',
+};
+
+/** Returns true if the trades of an account satisfy its limits. */
+const hasSolution = ({ status }: Account): boolean => status !== 'infeasible' && status !== 'refused';
+
 const ACCOUNTS: readonly Column<Account>[] = [
   { id: 'account', title: 'Account', width: 120, grow: 1, value: ({ account_id }) => account_id },
   {
@@ -82,13 +93,13 @@ const ACCOUNTS: readonly Column<Account>[] = [
     title: 'Status',
     width: 96,
     value: ({ status }) => status,
-    show: ({ status }) => <Badge kind={status === 'optimal' ? 'good' : 'bad'}>{status}</Badge>,
+    show: ({ status }) => <Badge kind={STATUS_KINDS[status]}>{status}</Badge>,
   },
   numeric({
     id: 'tracking',
     title: 'Tracking error',
     width: 110,
-    of: (account: Account) => account.tracking_error ?? null,
+    of: (account: Account) => (hasSolution(account) ? (account.tracking_error ?? null) : null),
     write: (value) => percent(value, 3),
   }),
   numeric({
@@ -105,7 +116,7 @@ const ACCOUNTS: readonly Column<Account>[] = [
     title: 'Tax',
     width: 90,
     adds: true,
-    of: (account: Account) => account.tax ?? null,
+    of: (account: Account) => (hasSolution(account) ? (account.tax ?? null) : null),
     write: decimal,
   }),
   numeric({
@@ -113,7 +124,7 @@ const ACCOUNTS: readonly Column<Account>[] = [
     title: 'Tax saved',
     width: 90,
     adds: true,
-    of: (account: Account) => account.tax_saved ?? null,
+    of: (account: Account) => (hasSolution(account) ? (account.tax_saved ?? null) : null),
     write: decimal,
   }),
   numeric({
@@ -121,7 +132,7 @@ const ACCOUNTS: readonly Column<Account>[] = [
     title: 'Trades',
     width: 70,
     priority: 2,
-    of: (account: Account) => account.trades?.length ?? null,
+    of: (account: Account) => (hasSolution(account) ? (account.trades?.length ?? null) : null),
     write: count,
   }),
 ];
@@ -130,7 +141,7 @@ const ACCOUNTS: readonly Column<Account>[] = [
 const PRICE_MIN = 1e-6;
 
 function AccountPanel({ account }: { readonly account: Account }) {
-  const { account_id: id, findings, conflicts = [], trades = [], shadow_prices: prices, deviations } = account;
+  const { account_id: id, findings, conflicts = [] } = account;
   return (
     <SidePanel title={`Account ${id}`} onClose={() => setParameters({ account: null })}>
       {findings.length > 0 && (
@@ -140,7 +151,24 @@ function AccountPanel({ account }: { readonly account: Account }) {
           ))}
         </Banner>
       )}
-      {conflicts.length > 0 && <Banner kind="bad" title={`Conflicting limits: ${conflicts.map(labelOf).join(', ')}`} />}
+      {account.status === 'infeasible' && (
+        <Banner kind="bad" title="No trades satisfy all limits of this account.">
+          <p>
+            {conflicts.length > 0 && `Conflicting limits: ${conflicts.map(labelOf).join(', ')}. `}
+            Relax one of them and submit the account again. There is nothing to trade.
+          </p>
+        </Banner>
+      )}
+      {hasSolution(account) && <Solution account={account} />}
+    </SidePanel>
+  );
+}
+
+/** Renders the figures and the trades of an account whose limits are satisfied. */
+function Solution({ account }: { readonly account: Account }) {
+  const { trades = [], shadow_prices: prices, deviations } = account;
+  return (
+    <>
       <Facts
         facts={[
           ['Status', account.status],
@@ -153,7 +181,7 @@ function AccountPanel({ account }: { readonly account: Account }) {
           ['A basis point of the limit costs', decimal(prices?.tracking_error_bp)],
           ...Object.entries(prices?.rows ?? {})
             .filter(([, price]) => Math.abs(price) > PRICE_MIN)
-            .map(([row, price]): [string, string] => [`Price of ${labelOf(row).toLowerCase()}`, figure(price)]),
+            .map(([row, price]): [string, string] => [`Price of ${labelOf(row).toLowerCase()}`, decimal(price)]),
           ...Object.entries(deviations?.variance_by_reason ?? {}).map(([reason, share]): [string, string] => [
             `Deviation by ${reason.replaceAll('_', ' ')}`,
             percent(share),
@@ -167,7 +195,7 @@ function AccountPanel({ account }: { readonly account: Account }) {
         sort={{ column: 'side', direction: 'desc' }}
         keyOf={(trade) => `${trade.side} ${trade.identifier} ${trade.lot ?? ''} ${trade.gain ?? ''}`}
       />
-    </SidePanel>
+    </>
   );
 }
 

@@ -12,7 +12,7 @@ import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { indexAddress } from '../../words/addresses.js';
 import { labelOf } from '../../words/labels.js';
-import { count, decimal, percent } from '../../words/numbers.js';
+import { bps, count, decimal, NONE, percent } from '../../words/numbers.js';
 import { BatchAccounts } from './batch-accounts.js';
 
 /** One batch: its figures, the distribution of the tracking error, conflicts by row, and its accounts. */
@@ -137,10 +137,15 @@ function Figures({ view }: { readonly view: BatchView }) {
         { term: 'Avoided wash sales', value: count(view.avoided_wash_sales) },
         {
           term: 'Largest gap',
-          value: view.largest_gap === null ? '–' : view.largest_gap.toExponential(1),
-          help: 'Largest difference between an objective and its proven bound, in shares of the value',
+          value: gapText(view.largest_gap),
+          help: 'Largest difference between the tax and costs of an account and the proven minimum, in basis points of its value',
         },
       ]}
     />
   );
 }
+
+/** Smallest gap that is written, in shares of the value: a hundredth of a basis point. */
+const GAP_MIN = 1e-6;
+
+const gapText = (gap: number | null): string => (gap === null ? NONE : gap < GAP_MIN ? 'below 0.01 bps' : bps(gap));

@@ -86,7 +86,10 @@ export function CalendarPage() {
   );
 }
 
-/** First date of the events: the requested one, or the first of the displayed month if that is not in the year after it. */
+/**
+ * Returns the first date of the events: the requested one, or the first of the displayed month if the requested one is
+ * not in the following year.
+ */
 function firstOf(from: string | null, month: string | null): string {
   if (month === null) return from ?? today();
   const [start, shown] = [from ?? `${today().slice(0, 7)}-01`, `${month}-01`];

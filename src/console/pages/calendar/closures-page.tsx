@@ -21,6 +21,7 @@ import { isDate, weekday } from '../../words/dates.js';
 import { countValues } from '../../words/numbers.js';
 import type { JsonObject } from '../../words/paths.js';
 import { Effect } from './closure-effect.js';
+import { Holidays } from './holidays.js';
 import '../../components/form/row-list.css';
 import '../data/data.css';
 
@@ -115,6 +116,7 @@ function Closures({ code, opened, onReload }: ClosuresProps) {
               )}
             </Section>
           )}
+          <Holidays code={code} />
         </>
       )}
     </Editor>
@@ -123,7 +125,7 @@ function Closures({ code, opened, onReload }: ClosuresProps) {
 
 type ClosuresBody = Operations['putClosures']['request']['body'];
 
-/** The service says what is wrong with it. */
+/** The service reports errors in it. */
 const bodyOf = (document: JsonObject): ClosuresBody => document as unknown as ClosuresBody;
 
 async function load(code: string, signal?: AbortSignal): Promise<Opened> {

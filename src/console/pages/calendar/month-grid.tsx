@@ -17,7 +17,7 @@ interface MonthGridProps {
   readonly to: string;
 }
 
-/** Returns the current day in UTC, as the service has it. */
+/** Returns the current day in UTC, as the service does. */
 export const today = (): string => new Date().toISOString().slice(0, 10);
 
 const WEEKDAYS = ['Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat', 'Sun'] as const;

@@ -29,11 +29,7 @@ export function DashboardPage() {
       actions={all.length < PINS_MAX && <AddPart />}
     >
       {all.length === 0 ? (
-        <EmptyState title="Nothing is pinned yet">
-          Add a chart or table of an index above, or open any page, choose <strong>Views</strong> (the star) in the bar
-          above, and pin one of its charts, tables or figures. It is shown here with its range and choices, and stays up
-          to date.
-        </EmptyState>
+        <Empty />
       ) : (
         <ul class="dashboard">
           {all.map((one, k) => (
@@ -80,10 +76,47 @@ const PARTS = [
   { text: 'Rebalances', tab: 'rebalances', part: (id: string) => `rebalances of ${id}`, width: 2 },
 ] as const;
 
+/** Parts of a starter set, by their places. */
+const STARTERS = [0, 2, 3, 1] as const;
+
+const useRuns = () => useResource('backtests', (signal) => service.value.call('listBacktests', { signal }));
+
+function addPart(id: string, at: number): void {
+  const { tab, part, width } = PARTS[at]!; // One of its places.
+  const address = addressOf(indexAddress(id), { tab: tab === 'performance' ? null : tab });
+  addPin({ address, part: part(id), page: id, width });
+}
+
+/** Explains the page, and offers a starter set of an index. */
+function Empty() {
+  const ids = (useRuns().data?.backtests ?? []).map(({ index_id: id }) => id);
+  return (
+    <EmptyState
+      title="Nothing is pinned yet"
+      action={
+        ids.length > 0 && (
+          <AddSelect
+            label="Start with an index"
+            prompt="Start with an index"
+            options={ids.map((id) => ({ value: id, text: id }))}
+            onAdd={(id) => STARTERS.forEach((at) => addPart(id, at))}
+          />
+        )
+      }
+    >
+      {ids.length > 0
+        ? 'Start with level, figures, constituents and drawdown of an index, add single parts above, or'
+        : 'Run an index first: its level, figures and constituents are then added here with one choice. Or'}{' '}
+      open any page, choose <strong>Views</strong> (the star) in the bar above, and pin one of its charts, tables or
+      figures. Each part keeps its range and choices and stays up to date; parts are moved by their heads and widened by
+      their buttons.
+    </EmptyState>
+  );
+}
+
 /** Adds a part of an index with a run. */
 function AddPart() {
-  const runs = useResource('backtests', (signal) => service.value.call('listBacktests', { signal }));
-  const options = (runs.data?.backtests ?? []).flatMap(({ index_id: id }) =>
+  const options = (useRuns().data?.backtests ?? []).flatMap(({ index_id: id }) =>
     PARTS.map(({ text }, k) => ({ value: `${k} ${id}`, text: `${id}: ${text}` })),
   );
   if (options.length === 0) return null;
@@ -94,9 +127,7 @@ function AddPart() {
       options={options}
       onAdd={(value) => {
         const [k = '', id = ''] = value.split(' ');
-        const { tab, part, width } = PARTS[Number(k)]!; // An option.
-        const address = addressOf(indexAddress(id), { tab: tab === 'performance' ? null : tab });
-        addPin({ address, part: part(id), page: id, width });
+        addPart(id, Number(k));
       }}
     />
   );

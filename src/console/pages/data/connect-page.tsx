@@ -118,7 +118,7 @@ export function ConnectPage() {
     setReading(true);
     setTrouble(null);
     try {
-      const body = wanted as unknown as DataStoreCreate; // The service says what is wrong with it.
+      const body = wanted as unknown as DataStoreCreate; // The service reports errors in it.
       const store = await service.value.call('createStore', { body });
       notifyChange();
       go(storeAddress(store.store_id));

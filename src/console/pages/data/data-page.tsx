@@ -74,11 +74,12 @@ function Figures({ stores }: { readonly stores: readonly DataStore[] }) {
   const served = stores.find((store) => store.active);
   const size = stores.reduce((sum, store) => sum + (store.size_bytes ?? 0), 0);
   const failed = stores.filter(({ status }) => status === 'error').length;
-  // A listing has no findings.
-  const whole = useResource(served === undefined ? null : `store ${served.store_id}`, (signal) =>
-    service.value.call('getStore', { params: { store_id: served!.store_id }, signal }),
+  const audit = useResource(
+    served === undefined ? null : `audit ${served.store_id} ${served.content_hash}`,
+    (signal) => service.value.call('auditStore', { params: { store_id: served!.store_id }, signal }),
+    { follows: false },
   );
-  const warnings = whole.data?.findings?.length ?? null;
+  const warnings = audit.data?.total ?? null;
   return (
     <Metrics
       label="Data of the service"
@@ -89,9 +90,10 @@ function Figures({ stores }: { readonly stores: readonly DataStore[] }) {
         { term: 'Last session', value: served?.end ?? NONE, note: served?.start ? `since ${served.start}` : '' },
         {
           term: 'Warnings',
-          value: warnings === null ? NONE : count(warnings),
+          value:
+            warnings === null ? NONE : <a href={`${storeAddress(served!.store_id)}?tab=doubts`}>{count(warnings)}</a>,
           kind: warnings !== null && warnings > 0 ? 'down' : '',
-          note: 'when it was read',
+          note: 'found by its audit',
         },
         { term: 'Size', value: bytes(size), note: 'of all stores' },
       ]}

@@ -166,7 +166,7 @@ function repaired(
   if (repair === null || (repair.kind !== 'scale' && repair.kind !== 'remove_values')) return null;
   if (!repair.columns.includes('CLOSE')) return null;
   return values.map((value, t) => {
-    const isIn = dates[t]! >= repair.from && dates[t]! <= repair.to; // Both are as long.
+    const isIn = dates[t]! >= repair.from && dates[t]! <= repair.to; // Both have the same length.
     if (!isIn || value === null) return value;
     return repair.kind === 'scale' ? value * repair.factor : null;
   });

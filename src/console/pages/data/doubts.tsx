@@ -2,9 +2,7 @@ import type { DataDoubt, DataStore } from '#clients/typescript/divisor.js';
 import { useState } from 'preact/hooks';
 import { ActionButton } from '../../components/action-button.js';
 import { Badge } from '../../components/badge.js';
-import { Button } from '../../components/button.js';
 import { EmptyState } from '../../components/empty-state.js';
-import { Section } from '../../components/page.js';
 import { SidePanel } from '../../components/side-panel.js';
 import { Table } from '../../components/table/table.js';
 import { numeric, type Column } from '../../components/table/columns.js';
@@ -15,9 +13,10 @@ import { may } from '../../state/principal.js';
 import { notifyChange, useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { say } from '../../state/toasts.js';
-import { storeAddress } from '../../words/addresses.js';
+import { nameAddress, storeAddress } from '../../words/addresses.js';
 import { count, countValues, percent } from '../../words/numbers.js';
-import { DoubtChart, DoubtDetail, repairText } from './doubt-detail.js';
+import { CAUSES, DoubtCauses } from './doubt-causes.js';
+import { DoubtDetail, repairText } from './doubt-detail.js';
 
 /** Probable errors in a store, each with its evidence; selected repairs are written into a new store. */
 export function Doubts({ store }: { readonly store: DataStore }) {
@@ -49,18 +48,15 @@ interface DoubtListProps {
 }
 
 function DoubtList({ store, doubts, total }: DoubtListProps) {
-  const picked = parameter('repairs');
-  const chosen: ReadonlySet<string> = new Set(picked === null ? [] : picked.split(','));
+  const chosen: ReadonlySet<string> = new Set(parameter('repairs')?.split(','));
   const open = parameter('doubt');
   const shown = doubts.find(({ id }) => id === open);
+  const cause = doubts.find(({ kind }) => kind === parameter('cause'))?.kind ?? null;
   const repairable = doubts.filter(({ repair }) => repair !== null);
   const choose = (ids: readonly string[], isIn: boolean) => {
-    const next = new Set(chosen);
-    for (const id of ids) {
-      if (isIn) next.add(id);
-      else next.delete(id);
-    }
-    setParameters({ repairs: next.size === 0 ? null : [...next].join() });
+    const others = [...chosen].filter((id) => !ids.includes(id));
+    const next = isIn ? [...others, ...ids] : others;
+    setParameters({ repairs: next.length === 0 ? null : next.join() });
   };
   return (
     <div class="data-part">
@@ -70,8 +66,8 @@ function DoubtList({ store, doubts, total }: DoubtListProps) {
           {total > doubts.length && `; the ${count(doubts.length)} with the highest confidence are shown`}
         </p>
         <p class="quiet">
-          The overview lists every close that moves by more than half. A warning here also considers the market, the
-          volume and corporate actions nearby.
+          The audit compares each price with the market, its volume and the corporate actions nearby. Warnings do not
+          block anything.
         </p>
         {may('data') && repairable.length > 0 && (
           <div class="form-actions">
@@ -93,12 +89,12 @@ function DoubtList({ store, doubts, total }: DoubtListProps) {
           </div>
         )}
       </div>
-      {shown === undefined && <Foremost doubt={foremostOf(doubts)} store={store} />}
+      <DoubtCauses doubts={doubts} chosen={cause} />
       <Table
         label="doubts"
         name="doubts"
-        columns={columnsOf(chosen, choose)}
-        rows={doubts}
+        columns={columnsOf(chosen, choose, store.active)}
+        rows={cause === null ? doubts : doubts.filter(({ kind }) => kind === cause)}
         keyOf={({ id }) => id}
         onOpen={({ id }) => setParameters({ doubt: id })}
         openKey={open}
@@ -117,29 +113,6 @@ function DoubtList({ store, doubts, total }: DoubtListProps) {
         </SidePanel>
       )}
     </div>
-  );
-}
-
-/** Returns the warning with the highest confidence. */
-const foremostOf = (doubts: readonly DataDoubt[]): DataDoubt =>
-  doubts.reduce((first, doubt) => (doubt.confidence > first.confidence ? doubt : first));
-
-/** Renders the prices around the warning with the highest confidence; the others open in their rows. */
-function Foremost({ doubt, store }: { readonly doubt: DataDoubt; readonly store: DataStore }) {
-  const { identifier, date, kind, message, confidence, id } = doubt;
-  return (
-    <Section
-      title={`${KINDS[kind]}: ${identifier} on ${date}`}
-      aside={
-        <>
-          confidence {percent(confidence, 0)}
-          <Button onClick={() => setParameters({ doubt: id })}>Evidence</Button>
-        </>
-      }
-    >
-      <p>{message}</p>
-      <DoubtChart doubt={doubt} store={store} />
-    </Section>
   );
 }
 
@@ -174,24 +147,10 @@ function Repair({ store, chosen }: { readonly store: DataStore; readonly chosen:
   );
 }
 
-const KINDS: Readonly<Record<DataDoubt['kind'], string>> = {
-  unexplained_jump: 'Unexplained jump',
-  missed_split: 'Missing split',
-  currency_flip: 'Wrong unit',
-  duplicate_bar: 'Repeated bars',
-  stale_tail: 'Stale prices at the end',
-  volume_without_trade: 'Volume without price',
-  exchange_rate: 'Exchange rate of 0 or less',
-  unknown_currency: 'Unknown currency',
-  action_terms: 'Terms of a corporate action',
-  dividend_size: 'Size of a dividend',
-  dividend_duplicate: 'Duplicate dividend',
-  dividend_not_adjusted: 'Dividend not reflected in prices',
-};
-
 function columnsOf(
   chosen: ReadonlySet<string>,
   choose: (ids: readonly string[], isIn: boolean) => void,
+  isServed: boolean,
 ): readonly Column<DataDoubt>[] {
   return [
     {
@@ -211,15 +170,21 @@ function columnsOf(
           />
         ),
     },
-    { id: 'name', title: 'Security', width: 96, value: ({ identifier }) => identifier },
+    {
+      id: 'name',
+      title: 'Security',
+      width: 96,
+      value: ({ identifier }) => identifier,
+      show: ({ identifier }) => (isServed ? <a href={nameAddress(identifier)}>{identifier}</a> : identifier),
+    },
     { id: 'date', title: 'Date', width: 96, value: ({ date }) => date },
     {
       id: 'kind',
       title: 'Warning',
       width: 176,
       priority: 2,
-      value: ({ kind }) => KINDS[kind],
-      show: ({ kind }) => <Badge kind="warning">{KINDS[kind]}</Badge>,
+      value: ({ kind }) => CAUSES[kind].title,
+      show: ({ kind }) => <Badge kind="warning">{CAUSES[kind].title}</Badge>,
     },
     numeric({
       id: 'confidence',

@@ -9,7 +9,7 @@ export async function droppedFiles(transfer: DataTransfer | null): Promise<reado
   if (!entries.some((entry) => entry.isDirectory)) return [...(transfer?.files ?? [])];
   const files: File[] = [];
   for (const waiting = [...entries]; waiting.length > 0 && files.length < FILES_MAX;) {
-    const entry = waiting.shift()!; // There is one.
+    const entry = waiting.shift()!; // There is at least one.
     if (entry.isDirectory) waiting.push(...(await entriesOf(entry as FileSystemDirectoryEntry)));
     else files.push(await fileOf(entry as FileSystemFileEntry));
   }

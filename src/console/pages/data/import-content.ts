@@ -6,7 +6,7 @@ import { archiveOf, pack, type Packed } from './zip.js';
 
 export interface ImportContent {
   readonly format: 'xlsx' | 'csv' | 'parquet';
-  /** In base64. */
+  /** Content in base64. */
   readonly content: string;
 }
 
@@ -27,8 +27,8 @@ export interface Sample {
 }
 
 /**
- * Returns as many files as the service inspects, and for a single CSV file its first rows; null for a larger workbook
- * or Parquet file.
+ * Returns at most the number of files that the service inspects, and for a single CSV file its first rows; null for a
+ * larger workbook or Parquet file.
  */
 export async function sampleOf(files: readonly ImportFile[]): Promise<Sample | null> {
   const market = files.find((one) => isParquet(one) && one.table === 'market');

@@ -53,7 +53,7 @@ function place(files: readonly ImportFile[], from: number): readonly ImportFile[
   });
 }
 
-/** Why the files cannot be imported together; null if they can. */
+/** Returns the reason why the files cannot be imported together; null if they can. */
 export function troubleOfFiles(files: readonly ImportFile[]): string | null {
   const odd = files.find((one) => !OF_A_TABLE.has(endingOf(one.file)) && !isWorkbook(one));
   if (odd !== undefined)
@@ -86,7 +86,7 @@ export function nameFrom(paths: readonly string[], today: string): string {
   const folder = first.slice(0, Math.max(0, first.indexOf('/')));
   if (folder !== '' && paths.every((path) => path.startsWith(`${folder}/`))) return spaced(folder);
   const names = paths.map((path) => path.replace(/^.*\//, '').replace(/\.[^.]*$/, ''));
-  if (names.length === 1) return spaced(names[0]!); // There is one.
+  if (names.length === 1) return spaced(names[0]!); // There is at least one.
   const shared = names.reduce((start, name) => {
     let length = 0;
     while (length < start.length && start[length] === name[length]) length++;

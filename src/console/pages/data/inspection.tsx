@@ -28,7 +28,7 @@ interface InspectionProps {
   /** The default of each member of a mapping; null until it is known. */
   readonly usual: JsonObject | null;
   readonly isLooking: boolean;
-  /** How the market is read; null as the tables are. */
+  /** Mapping of the market; null if its columns have their standard names. */
   readonly mapping: JsonObject | null;
   /** The result of a mapping other than the proposed one. */
   readonly checked: Latest<InspectResult>;

@@ -24,7 +24,7 @@ import type { JsonObject } from '../../words/paths.js';
 
 type Override = PriceOverrides['overrides'][number];
 
-/** Prices that people gave in place of those of the source of a store, and a form for another one. */
+/** Renders prices that override those of the source of a store, and a form for another one. */
 export function Overrides({ store }: { readonly store: DataStore }) {
   const { store_id: id, managed } = store;
   const listed = useResource(`overrides ${id}`, (signal) =>

@@ -48,7 +48,8 @@ async function sentParts(wanted: Wanted): Promise<Outcome> {
       const added = first === undefined ? {} : { store_id: first.store.store_id, on_exists: 'append' };
       const activate = isLast && wanted.header['activate'] === true;
       const body = { ...wanted.header, ...added, activate, mapping: wanted.mapping, ...content };
-      accepted.results.push(await service.value.call('importStore', { body: body as unknown as ImportRequest })); // The service says what is wrong with it.
+      // The service reports errors in it.
+      accepted.results.push(await service.value.call('importStore', { body: body as unknown as ImportRequest }));
       accepted.files = sent;
       if (!isLast) wanted.onSent(sent);
     }
@@ -83,7 +84,7 @@ async function sentTables({ files, header, mapping }: Wanted): Promise<Outcome> 
     const [made] = done;
     const first = { ...header, ...(mapping === null ? {} : { mapping: JSON.stringify(mapping) }) };
     const added = { name: header['name'], store_id: made?.store.store_id, on_exists: 'append', dataset: one.table };
-    const query = (made === undefined ? first : added) as ImportQuery; // The service says what is wrong with it.
+    const query = (made === undefined ? first : added) as ImportQuery; // The service reports errors in it.
     try {
       done.push(await service.value.upload('importStore', PARQUET, await blobOf(one), { query }));
     } catch (thrown) {

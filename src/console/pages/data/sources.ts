@@ -7,7 +7,7 @@ export interface Chosen {
   readonly sources: readonly Source[];
   /** Names of files in archives and folders that hold no table. */
   readonly ignored: readonly string[];
-  /** Why an archive cannot be read; null if all can. */
+  /** Reason why an archive is unreadable; null if all are readable. */
   readonly trouble: string | null;
 }
 

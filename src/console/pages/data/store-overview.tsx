@@ -37,7 +37,7 @@ export function StoreOverview({ store }: { readonly store: DataStore }) {
         ]}
       />
       {findings.length > 0 && (
-        <Section title="Data warnings" aside={`reported when it was read, ${moment(store.last_loaded_at)}`}>
+        <Section title="Remarks of the last read" aside={`${count(findings.length)}, ${moment(store.last_loaded_at)}`}>
           <FindingTable label="Findings about the data" findings={findings} />
         </Section>
       )}
@@ -126,7 +126,7 @@ function Settings({ store }: { readonly store: DataStore }) {
   );
   const save = async () => {
     try {
-      const body = changes as DataStoreUpdate; // The service says what is wrong with it.
+      const body = changes as DataStoreUpdate; // The service reports errors in it.
       await service.value.call('updateStore', { params: { store_id: store.store_id }, body });
       setTrouble(null);
       say('good', 'The store was saved.');

@@ -72,6 +72,7 @@ async function lookAt(files: readonly ImportFile[], signal: AbortSignal): Promis
 /** Returns the inspected files, read with a mapping. */
 function readWith(sample: Sample | null, mapping: JsonObject | null): Promise<InspectResult> {
   if (sample === null) throw new Error('nothing was inspected');
-  const body = { ...sample.content, mapping: mapping as unknown as InspectResult['mapping'] }; // The service says what is wrong with it.
+  // The service reports errors in it.
+  const body = { ...sample.content, mapping: mapping as unknown as InspectResult['mapping'] };
   return service.value.call('inspectData', { body });
 }

@@ -4,7 +4,7 @@ export interface Member {
   readonly bytes: Uint8Array<ArrayBuffer>;
 }
 
-/** A file as an archive has it. */
+/** A file in an archive. */
 export interface Packed {
   readonly name: string;
   /** Bytes before compression. */

@@ -35,7 +35,8 @@ export function Beneath({ documents }: { readonly documents: readonly JsonObject
   const what = absent.length === 1 ? 'the index' : countValues(absent.length, 'index', 'indices');
   const store = async () => {
     for (const document of absent)
-      await service.value.call('createIndex', { body: document as unknown as IndexDocumentBody }); // As the service wrote it.
+      // The service wrote it.
+      await service.value.call('createIndex', { body: document as unknown as IndexDocumentBody });
     say('good', `${ids} stored.`);
     notifyChange();
   };

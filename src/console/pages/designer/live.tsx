@@ -171,8 +171,12 @@ function Preview({ preview, shown }: PreviewProps) {
         label="Figures of the preview"
         metrics={[
           { term: 'Constituents', value: count(held.length), note: date === null ? 'no data' : `decided on ${date}` },
-          { term: 'Weight', value: percent(total) },
-          { term: 'Moved by caps', value: percent(moved), help: 'Weight moved away from capped constituents' },
+          ...(solve === null
+            ? [
+                { term: 'Weight', value: percent(total) },
+                { term: 'Moved by caps', value: percent(moved), help: 'Weight moved away from capped constituents' },
+              ]
+            : solvedFigures(solve, assets.length)),
           ...headroomOf(limits),
         ]}
       />
@@ -180,7 +184,8 @@ function Preview({ preview, shown }: PreviewProps) {
       {steps !== null && <Funnel steps={steps} assets={assets} />}
       {solve !== null && (
         <p class="quiet">
-          Optimised from {solve.source_index_id}; binding: {solve.binding.map(rowWords).join('; ') || 'nothing'}.
+          Optimised from {solve.source_index_id} on {solve.rebalance_date}. Binding:{' '}
+          {bindingWords(solve.binding) || 'nothing'}.
         </p>
       )}
       {solve !== null && <RiskWindow model={draft.at(['derivation', 'risk_model'])} />}
@@ -193,6 +198,57 @@ function Preview({ preview, shown }: PreviewProps) {
         }))}
         isPlain
         format={(value) => percent(value)}
+      />
+      {solve !== null && <Moves from={solve.source_index_id} assets={assets} />}
+    </>
+  );
+}
+
+type Solve = NonNullable<PreviewResponse['solve']>;
+
+/** Figures of an optimisation, with those of the parent where they differ. */
+const solvedFigures = ({ before, after }: Solve, candidates: number) => [
+  { term: 'Candidates', value: count(candidates) },
+  { term: 'Tracking error', value: percent(after.tracking_error), help: 'Expected, annualised, against the parent' },
+  { term: 'Volatility', value: percent(after.volatility), note: `parent ${percent(before.volatility)}` },
+  { term: 'Distance', value: percent(after.turnover), help: 'Half the sum of absolute differences from the parent' },
+];
+
+/** Names binding constraints; those of several securities have their number. */
+function bindingWords(labels: readonly string[]): string {
+  const groups = new Map<string, string[]>();
+  for (const label of labels) {
+    const [, row = label, name] = /^(.*?:(?:upper|lower|eq))(?::(.*))?$/.exec(label) ?? [];
+    groups.set(row, [...(groups.get(row) ?? []), ...(name === undefined ? [] : [name])]);
+  }
+  return [...groups]
+    .map(([row, names]) => {
+      if (names.length === 0) return rowWords(row);
+      return `${rowWords(row)} (${names.length > NAMED_MAX ? `${names.length} securities` : names.join(', ')})`;
+    })
+    .join('; ');
+}
+
+/** Securities that are named in a sentence. */
+const NAMED_MAX = 3;
+
+/** Renders the largest differences from the weights of the parent. */
+function Moves({ from, assets }: { readonly from: string; readonly assets: PreviewResponse['assets'] }) {
+  const moved = assets
+    .filter(({ weight_delta: by }) => by !== null && by !== 0)
+    .toSorted((a, b) => Math.abs(b.weight_delta!) - Math.abs(a.weight_delta!)) // Filtered.
+    .slice(0, SHOWN);
+  if (moved.length === 0) return null;
+  return (
+    <>
+      <h3>Largest differences from {from}</h3>
+      <Bars
+        label={`Largest differences from ${from}`}
+        bars={moved.map(({ identifier, weight, weight_delta: by }) => ({
+          label: weight === null ? `${identifier} (not held)` : identifier,
+          value: by!, // Filtered.
+        }))}
+        format={(value) => change(value)}
       />
     </>
   );

@@ -90,7 +90,7 @@ const endings = (type: string): { readonly id: string; readonly name: string } =
     ? { id: '-NET', name: ', net of a fee' }
     : { id: `-${type.toUpperCase().replaceAll('_', '-')}`, name: `, ${type.replaceAll('_', ' ')}` };
 
-/** Replaces the proposed id and name after a change of the overlay type; edited ones stay. */
+/** Replaces the proposed id and name after a change of the overlay type; edited ones are kept. */
 function rename(document: JsonObject, { from, to }: { readonly from: string; readonly to: string }): JsonObject {
   const [before, after] = [endings(from), endings(to)];
   const named = (['id', 'name'] as const).flatMap((member) => {

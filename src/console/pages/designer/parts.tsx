@@ -80,7 +80,8 @@ export function Fields({ fields, within, fixed = [] }: FieldsProps) {
     }
   };
   const put = (name: string, next: Json | undefined) => {
-    const written = withValue(isObject(value) ? { ...left.current, ...value } : value, [name], next) as JsonObject; // Of an object.
+    // Entries of an object.
+    const written = withValue(isObject(value) ? { ...left.current, ...value } : value, [name], next) as JsonObject;
     const kept = withoutUnread(fields, written) as JsonObject; // Members of the same object.
     left.current = Object.fromEntries(Object.entries(written).filter(([own]) => !(own in kept)));
     draft.set(within, kept);

@@ -17,7 +17,8 @@ import { principal } from '../../state/principal.js';
 import { useSchemas } from '../../state/schemas.js';
 import { duration, moment } from '../../words/dates.js';
 import { labelOf } from '../../words/labels.js';
-import { limitText } from '../../words/numbers.js';
+import { inLargeUnits, limitText } from '../../words/numbers.js';
+import { JobDays } from './job-days.js';
 import { RunChecks } from './run-checks.js';
 
 /** Interval of checks while the page is open. */
@@ -56,26 +57,31 @@ function State({ state }: { readonly state: Health }) {
       <Metrics
         label="The service"
         metrics={[
-          { term: 'State', value: status, kind: status === 'ok' ? 'up' : 'down' },
+          { term: 'State', value: status === 'ok' ? 'OK' : status, kind: status === 'ok' ? 'up' : 'down' },
           { term: 'Up for', value: duration(uptime), note: `since ${moment(started)}` },
           { term: 'Jobs running', value: jobs.running },
           { term: 'Jobs waiting', value: isFollowing.value ? waiting : jobs.pending },
-          { term: 'Store served', value: store.active ?? 'none', note: store.end ?? store.status ?? '' },
+          {
+            term: 'Store served',
+            value: store.active ?? 'none',
+            note: store.end === null || store.end === undefined ? (store.status ?? '') : `up to ${store.end}`,
+          },
           { term: 'Version', value: version },
         ]}
       />
       <Section title="Checks">
         <Entries label="Checks" entries={checks.map(checkEntry)} />
       </Section>
-      <RunChecks />
+      <JobDays />
       <Changes />
+      <RunChecks />
       <Limits limits={limits} />
       <Section title="This key">
         <Facts
           facts={[
             ['Key', principal.value?.key_id ?? 'the service does not use keys'],
             ['Scopes', principal.value?.scopes.join(', ') ?? '–'],
-            ['Follows jobs', isFollowing.value ? 'yes' : 'no, polls'],
+            ['Updates', isFollowing.value ? 'as jobs change' : 'every few seconds'],
           ]}
         />
       </Section>
@@ -86,7 +92,7 @@ function State({ state }: { readonly state: Health }) {
 /** Earlier states: changes, failing checks and restarts that this browser saw. */
 function Changes() {
   return (
-    <Section title="History" aside="as this browser saw it">
+    <Section title="States of the service" aside="seen by this browser">
       <Table
         label="changes of state"
         columns={CHANGES}
@@ -152,7 +158,7 @@ const checkEntry = ({ name, ok, message }: Check): Entry => ({
   key: name,
   title: labelOf(name),
   badge: ok ? <Badge kind="good">passes</Badge> : <Badge kind="bad">fails</Badge>,
-  text: message ?? <span class="quiet">no remarks</span>,
+  text: message === null || message === undefined ? <span class="quiet">no remarks</span> : inLargeUnits(message),
 });
 
 interface Limit {

@@ -18,7 +18,7 @@ interface Outcome {
 }
 type Outcomes = ReadonlyMap<string, Outcome>;
 
-/** Renders all stored runs, and whether their identities hold when they are computed again. */
+/** Renders all stored runs, and the results of recomputing their identities. */
 export function RunChecks() {
   const runs = useResource('backtests', (signal) => service.value.call('listBacktests', { signal }));
   return (
@@ -49,7 +49,7 @@ function Checks({ runs }: { readonly runs: readonly Run[] }) {
   };
   return (
     <Section
-      title="Identities of every run"
+      title="Reconciliation of every run"
       aside={
         done === null ? (
           <Button onClick={() => void check()}>Check all {runs.length}</Button>

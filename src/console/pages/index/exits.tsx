@@ -54,7 +54,7 @@ async function exitsOf(id: string, signal: AbortSignal): Promise<readonly Exit[]
     signal,
   });
   const at = (row: readonly unknown[], name: string) => row[columns.indexOf(name)];
-  const number = (row: readonly unknown[], name: string) => at(row, name) as number | null; // As the table has it.
+  const number = (row: readonly unknown[], name: string) => at(row, name) as number | null; // The table contains it.
   return data
     .filter((row) => at(row, 'type') === 'exit')
     .map((row) => ({

@@ -48,7 +48,7 @@ export function FactorAttribution({ id }: { readonly id: string }) {
   );
 }
 
-/** A factor, or what none of them has; its place is that in the model. */
+/** A factor, or the part that no factor explains; in the order of the model. */
 interface Row {
   readonly name: string;
   readonly exposure: number | null;

@@ -76,7 +76,7 @@ export function figuresOf(view: PerformanceView): readonly Figure[] {
 
 const capital = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
 
-/** How the daily returns of the range are distributed. */
+/** Distribution of the daily returns of the range. */
 export function statisticsOf({ statistics }: PerformanceView): readonly Figure[] {
   return [
     {

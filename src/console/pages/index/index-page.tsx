@@ -267,7 +267,7 @@ function Part({ tab, id, run, tracked }: PartProps) {
 
 function NeverRun({ id }: { readonly id: string }) {
   const hasFailed = useFailedRuns().has(id);
-  if (hasFailed) return null; // Why stands above, with a way to run it again.
+  if (hasFailed) return null; // The reason is shown above, with a button that repeats the run.
   return (
     <EmptyState
       title="Not run yet"

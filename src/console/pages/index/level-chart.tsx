@@ -24,7 +24,7 @@ interface LevelChartProps {
   /** The index that the run tracks. */
   readonly tracked: string;
   readonly run: OverviewView;
-  /** Null before it is known. The chart has no benchmark then. */
+  /** Null before it is loaded. The chart has no benchmark then. */
   readonly performance: PerformanceView | null;
 }
 

@@ -1,12 +1,16 @@
-import type { IndexDocument, StoredStrategy } from '#clients/typescript/divisor.js';
+import type { IndexDocument, Methodology as View, StoredStrategy } from '#clients/typescript/divisor.js';
+import { Button } from '../../components/button.js';
 import { JsonDocument } from '../../components/json-document.js';
 import { Section } from '../../components/page.js';
 import { Answered } from '../../components/wait.js';
+import { useExchanges } from '../../state/exchanges.js';
+import { useFields } from '../../state/fields.js';
 import { parameter } from '../../state/place.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
+import { plainSentence, SECTION_TITLES } from '../../words/methodology.js';
 
-/** Renders the definition in words, and as it is stored. */
+/** Renders the definition in words, with a table of contents, and as it is stored. */
 export function Methodology({ index }: { readonly index: IndexDocument }) {
   const { id } = index;
   const words = useResource(`methodology ${id}`, (signal) =>
@@ -16,15 +20,7 @@ export function Methodology({ index }: { readonly index: IndexDocument }) {
     <div class="index-part">
       {parameter('run_id') !== null && <p class="quiet">The current definition, independent of the selected run.</p>}
       <Answered resource={words} what="the methodology">
-        {({ sentences }) => (
-          <ol class="methodology">
-            {sentences.map(({ number, text }) => (
-              <li key={number} value={number}>
-                {text}
-              </li>
-            ))}
-          </ol>
-        )}
+        {({ sentences }) => <Text sentences={sentences} store={index.store_id ?? null} />}
       </Answered>
       <details class="designer-part">
         <summary>
@@ -33,6 +29,80 @@ export function Methodology({ index }: { readonly index: IndexDocument }) {
         <JsonDocument label="Definition as JSON" value={index} />
       </details>
     </div>
+  );
+}
+
+type Sentences = View['sentences'];
+type Titled = keyof typeof SECTION_TITLES;
+
+function Text({ sentences, store }: { readonly sentences: Sentences; readonly store: string | null }) {
+  const used = (Object.keys(SECTION_TITLES) as Titled[]).filter((name) =>
+    sentences.some(({ section }) => section === name),
+  );
+  return (
+    <div class="methodology-page">
+      <nav class="methodology-contents" aria-label="Contents">
+        <ol>
+          {used.map((name) => (
+            <li key={name}>
+              <Button kind="bare" onClick={() => show(name)}>
+                {SECTION_TITLES[name]}
+              </Button>
+            </li>
+          ))}
+        </ol>
+        <Button onClick={() => print()}>Print</Button>
+      </nav>
+      <div>
+        {used.map((name) => (
+          <Part key={name} name={name} sentences={sentences.filter(({ section }) => section === name)} store={store} />
+        ))}
+      </div>
+    </div>
+  );
+}
+
+/** Scrolls to a section and moves the focus to its heading. */
+function show(name: Titled): void {
+  const heading = document.getElementById(`methodology-${name}`);
+  heading?.scrollIntoView({ block: 'start' });
+  heading?.focus({ preventScroll: true });
+}
+
+interface PartProps {
+  readonly name: Titled;
+  readonly sentences: Sentences;
+  readonly store: string | null;
+}
+
+function Part({ name, sentences, store }: PartProps) {
+  const exchanges = useExchanges();
+  const listed = useFields(store).data;
+  const fields = new Set(listed?.fields.map((field) => field.name));
+  return (
+    <section class="methodology-part">
+      <h2 id={`methodology-${name}`} tabIndex={-1}>
+        {SECTION_TITLES[name]}
+      </h2>
+      <ol class="methodology" start={sentences[0]?.number}>
+        {sentences.map(({ number, text }) => {
+          const { parts, rule } = plainSentence(text, fields, exchanges);
+          return (
+            <li key={number} value={number} title={rule === null ? undefined : `Rule ${rule}`}>
+              {parts.map(({ text: own, code }, k) =>
+                code === undefined ? (
+                  own
+                ) : (
+                  <span key={k} title={code}>
+                    {own}
+                  </span>
+                ),
+              )}
+            </li>
+          );
+        })}
+      </ol>
+    </section>
   );
 }
 

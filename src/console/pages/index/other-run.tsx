@@ -11,7 +11,7 @@ import { termsText } from './run-terms.js';
 
 interface OtherRunProps {
   readonly id: string;
-  /** Why the run cannot be shown; null if it is. */
+  /** Reason why the run cannot be shown; null if it is shown. */
   readonly trouble: Trouble | null;
 }
 

@@ -111,7 +111,7 @@ function useReference(id: string): Reference {
   };
 }
 
-/** Renders the names that make most of the volatility. */
+/** Renders the securities with the largest contributions to volatility. */
 function Contributions({ id }: { readonly id: string }) {
   const models = useResource('risk models', (signal) => service.value.call('listRiskModels', { signal }));
   const stored = models.data?.risk_models.map(({ model_id: model }) => model) ?? [];
@@ -168,7 +168,7 @@ function Rolling({ view }: { readonly view: RollingRiskView }) {
   };
   const lines = useMemo(() => {
     const { benchmark_id: reference } = view;
-    // Without a reference the run would be compared with the index that it follows: the difference is its costs.
+    // Without a reference the run would be compared with the index that it follows: the difference would be its costs.
     if (reference === null) return line('volatility', 'Volatility', 1);
     return [
       ...line('volatility', 'Volatility', 1),

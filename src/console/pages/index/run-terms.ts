@@ -12,7 +12,7 @@ export const EXCEPT = ['if_stale'];
 export const newestRun = async (id: string, signal?: AbortSignal): Promise<StoredRun | null> =>
   (await service.value.call('listRuns', { params: { index_id: id }, query: { limit: 1 }, signal })).runs[0] ?? null;
 
-/** Returns the request of a run as a form has it, without what is null. */
+/** Returns the request of a run as form values, without null members. */
 export function termsOf({ request }: StoredRun): JsonObject {
   const all = request as Json;
   if (!isObject(all)) return {};

@@ -29,7 +29,7 @@ export function Runs({ id }: { readonly id: string }) {
       <Answered resource={list} what="the runs">
         {({ runs }) => (
           <>
-            <Section title="Runs" aside="select a row to open the index at that run">
+            <Section title="Runs" aside="a row opens the index at that run; two selected runs are compared below">
               <Table
                 label={`runs of ${id}`}
                 name="runs"
@@ -44,6 +44,7 @@ export function Runs({ id }: { readonly id: string }) {
                 openKey={parameter('run_id') ?? runs[0]?.run_id ?? null}
                 sort={{ column: 'at', direction: 'desc' }}
                 height={420}
+                {...(runs.length > 1 ? { selection: { keys: comparedKeys(runs), onChange: compare(runs) } } : {})}
               />
             </Section>
             <Open run={runs.find(({ run_id: run }) => run === parameter('run_id')) ?? runs[0]} schemas={schemas.data} />
@@ -58,6 +59,20 @@ export function Runs({ id }: { readonly id: string }) {
     </div>
   );
 }
+
+/** Returns the runs that the address names for the comparison. */
+const comparedKeys = (runs: readonly StoredRun[]): readonly string[] =>
+  ['run_from', 'run_to'].map(parameter).filter((key): key is string => runs.some(({ run_id: run }) => run === key));
+
+/** Compares the two runs that were selected last, the earlier one with the later one. */
+const compare =
+  (runs: readonly StoredRun[]) =>
+  (keys: readonly string[]): void => {
+    const [first = null, second = null] = keys.slice(-2);
+    const place = (key: string | null) => runs.findIndex(({ run_id: run }) => run === key);
+    const isLatestFirst = second !== null && place(first) < place(second);
+    setParameters(isLatestFirst ? { run_from: second, run_to: first } : { run_from: first, run_to: second });
+  };
 
 interface OpenProps {
   readonly run: StoredRun | undefined;

@@ -138,7 +138,7 @@ interface AddingProps {
   /** Date of the holdings. */
   readonly on: string;
   readonly asked: readonly JsonObject[];
-  /** Adds a scenario, whose form is opened. */
+  /** Adds a scenario and opens its form. */
   onAdd(scenario: JsonObject): void;
   onClear(): void;
   /** Choice of the library. */
@@ -185,7 +185,7 @@ interface ChosenProps {
   onRemove(at: number): void;
 }
 
-/** Scenarios by name, each of which opens to its form. */
+/** Renders scenarios by name, each with a form that can be opened. */
 function Chosen({ asked, edited, onEdit, onRemove }: ChosenProps) {
   return (
     <ul class="scenario-chips" aria-label="Scenarios">

@@ -61,11 +61,11 @@ function Job({ job }: { readonly job: JobStatus }) {
       <Facts
         facts={[
           ['State', <Badge kind={STATUS_KINDS[status]}>{status}</Badge>],
-          ['Message', status === 'failed' ? null : job.message || null],
-          ['Asked for', moment(created)],
-          ['Begun', started && moment(started)],
+          ['Description', status === 'failed' ? null : job.message || null],
+          ['Submitted', moment(created)],
+          ['Started', started && moment(started)],
           ['Ended', finished && moment(finished)],
-          ['Took', started && duration(secondsBetween(started, finished))],
+          ['Duration', started && duration(secondsBetween(started, finished))],
           ['Attempt', String(job.attempt)],
           ['Id', <code>{job.job_id}</code>],
           ['Request id', job.request_id && <code>{job.request_id}</code>],

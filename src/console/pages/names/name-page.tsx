@@ -22,7 +22,7 @@ import { monthsBefore } from '../../words/dates.js';
 import { decimal, figure, inMoney, percent } from '../../words/numbers.js';
 import './names.css';
 
-/** One name of the market: its prices, what happened to it, and what is known of it. */
+/** Page of one security: its prices, its corporate actions, and its reference data. */
 export function NamePage({ params }: PageProps) {
   const identifier = params['name']!; // The address has it.
   const reference = useResource(`reference ${identifier}`, (signal) =>

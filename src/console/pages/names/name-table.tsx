@@ -5,7 +5,8 @@ import { Answered } from '../../components/wait.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { nameAddress } from '../../words/addresses.js';
-import { decimal, inMoney, NONE } from '../../words/numbers.js';
+import { compact } from '../../words/amounts.js';
+import { decimal, inMoney } from '../../words/numbers.js';
 
 type Row = IdentifierSearch['identifiers'][number];
 
@@ -13,13 +14,8 @@ type Row = IdentifierSearch['identifiers'][number];
 const AT_ONCE = 1000;
 const PAGES_MAX = 10;
 
-interface NameTableProps {
-  /** Securities in their order. Default: all. */
-  readonly only?: readonly string[];
-}
-
-/** Renders securities of the served store. */
-export function NameTable({ only }: NameTableProps) {
+/** Renders the securities of the served store. */
+export function NameTable() {
   const names = useResource('names of the store', allNames);
   return (
     <Answered resource={names} what="the names">
@@ -28,26 +24,22 @@ export function NameTable({ only }: NameTableProps) {
           label="names"
           name="names"
           columns={COLUMNS}
-          rows={only === undefined ? rows : chosen(rows, only)}
+          rows={rows}
           keyOf={({ identifier }) => identifier}
           addressOf={({ identifier }) => nameAddress(identifier)}
           searchIn={({ identifier, name, sector }) => `${identifier} ${name ?? ''} ${sector ?? ''}`}
-          {...(only === undefined ? { sort: orderOf(rows) } : {})}
-          height={only === undefined ? 640 : 420}
+          sort={orderOf(rows)}
+          height={640}
         />
       )}
     </Answered>
   );
 }
 
-const chosen = (rows: readonly Row[], only: readonly string[]): readonly Row[] => {
-  const known = new Map(rows.map((row) => [row.identifier, row]));
-  return only.flatMap((identifier) => known.get(identifier) ?? []);
-};
-
 const orderOf = (rows: readonly Row[]) => (rows.some(({ market_cap: cap }) => cap !== null) ? LARGEST : FIRST);
 
-async function allNames(signal: AbortSignal): Promise<readonly Row[]> {
+/** Reads the securities of the served store. */
+export async function allNames(signal: AbortSignal): Promise<readonly Row[]> {
   const rows: Row[] = [];
   let after: string | undefined;
   for (let page = 0; page < PAGES_MAX; page++) {
@@ -64,11 +56,6 @@ async function allNames(signal: AbortSignal): Promise<readonly Row[]> {
 
 const LARGEST = { column: 'cap', direction: 'desc' } as const;
 const FIRST = { column: 'identifier', direction: 'asc' } as const;
-
-const COMPACT = new Intl.NumberFormat('en-GB', { notation: 'compact', maximumSignificantDigits: 3 });
-
-/** A large amount with three digits and its unit: `12.3bn`. */
-const compact = (value: number | null): string => (value === null ? NONE : COMPACT.format(value));
 
 const COLUMNS: readonly Column<Row>[] = [
   {

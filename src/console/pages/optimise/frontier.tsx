@@ -123,7 +123,7 @@ function marksOf(run: FrontierPayload['portfolio'], index: FrontierPayload['inde
   ];
 }
 
-/** A tracking error that is none. */
+/** A tracking error below this counts as zero. */
 const SAME = 1e-6;
 
 interface DotProps {

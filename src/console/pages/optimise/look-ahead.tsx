@@ -65,5 +65,5 @@ async function requestUpTo(model: string, end: string, indexId: string): Promise
   const job = await service.value.call('getJob', { params: { job_id: `risk:${model}` } }).catch(() => null);
   const request = job?.request as Json | undefined;
   const known = isObject(request) ? request : { index_id: indexId };
-  return { ...known, end } as unknown as RiskModelRequest; // The service says what is wrong with it.
+  return { ...known, end } as unknown as RiskModelRequest; // The service reports errors in it.
 }

@@ -23,7 +23,7 @@ type SentTerms = Pick<
   'objective' | 'expected_returns' | 'uncertainty' | 'costs' | 'risk_model' | 'candidates'
 >;
 
-/** Terms as they are sent: the service checks them too. */
+/** Returns the sent terms, which the service also checks. */
 export const asTerms = (terms: Terms): SentTerms => terms as unknown as SentTerms;
 
 /** Parses the terms of an address; empty if they are invalid. */

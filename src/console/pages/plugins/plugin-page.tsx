@@ -5,6 +5,7 @@ import type { FieldSpec } from '../../components/form/field-spec.js';
 import { NamedRows } from '../../components/form/named-rows.js';
 import { SchemaForm } from '../../components/form/schema-form.js';
 import { GuideLink } from '../../components/guide-link.js';
+import { lazy } from '../../components/lazy.js';
 import { Answered } from '../../components/wait.js';
 import { may } from '../../state/principal.js';
 import type { PageProps } from '../../state/page-props.js';
@@ -15,7 +16,7 @@ import { pluginAddress } from '../../words/addresses.js';
 import type { JsonObject } from '../../words/paths.js';
 import './plugins.css';
 
-/** One plug-in: what it reads, its parameters and its source. */
+/** Page of one plug-in: its inputs, its parameters and its source. */
 export function PluginPage({ params }: PageProps) {
   const id = params['id'] ?? null;
   const opened = useResource(`plug-in ${id}`, (signal) => pluginOf(id, signal), { follows: false });
@@ -77,7 +78,7 @@ type PluginBody = Operations['putPlugin']['request']['body'];
 function put({ id, ...document }: JsonObject, write: Write) {
   return service.value.callWithEtag('putPlugin', {
     params: { plugin_id: String(id) },
-    body: document as unknown as PluginBody, // The service says what is wrong with it.
+    body: document as unknown as PluginBody, // The service reports errors in it.
     ...write,
   });
 }
@@ -120,15 +121,24 @@ function Form({ edited, isStored }: { readonly edited: Edited; readonly isStored
         />
         {fields(['name', 'kind'])}
       </div>
+      <div class="plugin-parts">
+        <Source edited={edited} isFixed={isFixed} />
+        <div>
+          <NamedRows
+            label="Inputs"
+            help="Columns that compute gets by these names."
+            fields={INPUT}
+            {...own('inputs')}
+          />
+          <NamedRows
+            label="Parameters"
+            help="A definition sets their values, within the bounds."
+            fields={PARAMETER}
+            {...own('parameters')}
+          />
+        </div>
+      </div>
       {fields(['description'])}
-      <NamedRows label="Inputs" help="Columns that compute gets by these names." fields={INPUT} {...own('inputs')} />
-      <NamedRows
-        label="Parameters"
-        help="A definition sets their values, within the bounds."
-        fields={PARAMETER}
-        {...own('parameters')}
-      />
-      <Source edited={edited} isFixed={isFixed} />
       <p>
         <GuideLink page="plugins">Plug-ins in the guide</GuideLink>
       </p>
@@ -136,25 +146,30 @@ function Form({ edited, isStored }: { readonly edited: Edited; readonly isStored
   );
 }
 
+const ScriptEditor = lazy(
+  'the editor',
+  async () => (await import('../../components/code/script-editor.js')).ScriptEditor,
+);
+
+/** Renders the source in an editor, with the errors of the sandbox at their lines. */
 function Source({ edited, isFixed }: { readonly edited: Edited; readonly isFixed: boolean }) {
   const { document, findings, set } = edited;
   const wrong = findings.filter(({ path }) => path === 'source');
   return (
     <div class="field is-wide">
-      <label for="plugin-source">Source</label>
-      <textarea
-        id="plugin-source"
-        class="control plugin-source"
-        spellcheck={false}
-        rows={18}
-        readOnly={isFixed}
-        aria-invalid={wrong.length > 0}
-        aria-describedby={wrong.length > 0 ? 'plugin-source-said' : undefined}
+      <span class="plugin-source-label">
+        Source <span class="quiet">JavaScript; the function compute returns a value for each security</span>
+      </span>
+      <ScriptEditor
+        label="Source"
+        lines={20}
+        isReadOnly={isFixed}
         value={String(document['source'] ?? '')}
-        onInput={(event) => set({ ...document, source: event.currentTarget.value })}
+        marks={wrong.map(({ message }) => ({ line: lineIn(message), message }))}
+        onChange={(source) => set({ ...document, source })}
       />
       {wrong.length > 0 && (
-        <ul id="plugin-source-said" class="field-findings">
+        <ul class="field-findings">
           {wrong.map(({ code, message }) => (
             <li key={code} class="down">
               {message}
@@ -165,3 +180,6 @@ function Source({ edited, isFixed }: { readonly edited: Edited; readonly isFixed
     </div>
   );
 }
+
+/** Returns the line that the message of an error names; the first one if it names none. */
+const lineIn = (message: string): number => Number(/\(line (\d+)\)/.exec(message)?.[1] ?? 1);

@@ -14,7 +14,7 @@ interface AccountProps {
   onChange(account: JsonObject | null): void;
 }
 
-/** How holdings are given. */
+/** Form in which holdings are entered. */
 type Held = 'shares' | 'value';
 
 const HELD: Readonly<Record<Held, string>> = { shares: 'the shares', value: 'the value at the close' };

@@ -32,7 +32,7 @@ const FIRST: JsonObject = { aum: 1_000_000, accounts: [] };
 
 export interface OrdersProps {
   readonly id: string;
-  /** Of money. */
+  /** Currency of amounts. */
   readonly currency: string;
   /** Default session whose closes price the orders; another one may be chosen. */
   readonly asOf: string;
@@ -61,7 +61,7 @@ export function Orders({ isChanged, ...pack }: OrdersProps) {
 function Pack({ id, asOf: first, least, most, currency }: Omit<OrdersProps, 'isChanged'>) {
   const [asked, setAsked] = useAddressedObject('orders', FIRST);
   const asOf = parameter('priced') ?? first;
-  const body = { ...asked, as_of: asOf } as unknown as RebalancePackRequest; // The service says what is wrong with it.
+  const body = { ...asked, as_of: asOf } as unknown as RebalancePackRequest; // The service reports errors in it.
   const isEmpty = accountsIn(asked).length === 0 && asked['aum'] === undefined;
   const pack = useOneAtATime(isEmpty ? null : `${id} ${JSON.stringify(body)}`, () =>
     service.value.call('packRebalance', { params: { index_id: id }, body }),

@@ -3,7 +3,6 @@ import { useRef, useState } from 'preact/hooks';
 import { Button } from '../../components/button.js';
 import { Field } from '../../components/form/field.js';
 import { SchemaForm } from '../../components/form/schema-form.js';
-import { Section } from '../../components/page.js';
 import { Problem } from '../../components/problem.js';
 import { Findings } from '../../components/findings.js';
 import { useAddressedObject } from '../../state/addressed.js';
@@ -19,8 +18,13 @@ const MEDIA: Readonly<Record<string, string>> = {
   arrow: 'application/vnd.apache.arrow.stream',
 };
 
+const CHANGES = {
+  units: { words: { annual: 'per year', daily: 'per session' }, help: 'Period of the variances in the file.' },
+  annualisation: { label: 'Sessions of a year', help: 'Factor from values per session to values per year.' },
+};
+
 /** Renders a file with a risk model from outside. */
-export function ImportModel() {
+export function ImportModel({ onCancel }: { readonly onCancel: () => void }) {
   const input = useRef<HTMLInputElement>(null);
   const id = parameter('import') ?? '';
   const [terms, setTerms] = useAddressedObject('terms', { units: 'annual' });
@@ -28,69 +32,69 @@ export function ImportModel() {
   const send = async (file: File) => {
     setTrouble(null);
     try {
-      await sendModel(id, file, terms as ImportQuery); // The service says what is wrong with it.
+      await sendModel(id, file, terms as ImportQuery); // The service reports errors in it.
       go(riskModelAddress(id));
     } catch (thrown) {
       setTrouble(troubleOf(thrown));
     }
   };
   return (
-    <Section title="Import a model">
-      <form class="designer-part" aria-label="Import a model" onSubmit={(event) => event.preventDefault()}>
-        <p class="quiet">
-          Covariances or a factor model, as JSON, CSV or Arrow. The terms below are those of CSV and Arrow; JSON has its
-          own.
-        </p>
-        <div class="field-grid is-joined">
-          <Field
-            spec={{
-              name: 'imported_id',
-              label: 'Id of the import',
-              kind: 'text',
-              isRequired: true,
-              help: 'Replaces an existing model with this id.',
-            }}
-            value={id}
-            findings={[]}
-            onChange={(value) => setParameters({ import: typeof value === 'string' && value !== '' ? value : null })}
-          />
-          <Field
-            spec={{ name: 'date', label: 'Date', kind: 'date', help: 'Of a file without a column date.' }}
-            value={terms['date']}
-            findings={[]}
-            onChange={(value) => {
-              const { date: _, ...others } = terms;
-              setTerms(value === undefined ? others : { ...terms, date: value });
-            }}
-          />
-          <SchemaForm
-            schema="RiskModelImport"
-            names={['units', 'annualisation', 'repair']}
-            value={terms}
-            findings={trouble?.findings ?? []}
-            onChange={setTerms}
-          />
-        </div>
-        {trouble !== null &&
-          (trouble.findings.length === 0 ? <Problem trouble={trouble} /> : <Findings findings={trouble.findings} />)}
-        <input
-          ref={input}
-          hidden
-          type="file"
-          accept=".json,.csv,.arrow"
-          onChange={(event) => {
-            const [file] = event.currentTarget.files ?? [];
-            event.currentTarget.value = '';
-            if (file !== undefined) void send(file);
+    <form aria-label="Import a model" onSubmit={(event) => event.preventDefault()}>
+      <p class="quiet">
+        Covariances or a factor model, as JSON, CSV or Arrow. Units, sessions and repair apply to CSV and Arrow; a JSON
+        file contains them.
+      </p>
+      <div class="field-grid is-joined">
+        <Field
+          spec={{
+            name: 'imported_id',
+            label: 'Id of the import',
+            kind: 'text',
+            isRequired: true,
+            help: 'Replaces an existing model with this id.',
+          }}
+          value={id}
+          findings={[]}
+          onChange={(value) => setParameters({ import: typeof value === 'string' && value !== '' ? value : null })}
+        />
+        <Field
+          spec={{ name: 'date', label: 'Date', kind: 'date', help: 'Of a file without a column date.' }}
+          value={terms['date']}
+          findings={[]}
+          onChange={(value) => {
+            const { date: _, ...others } = terms;
+            setTerms(value === undefined ? others : { ...terms, date: value });
           }}
         />
-        <div class="form-actions">
-          <Button kind="main" disabled={id === ''} onClick={() => input.current?.click()}>
-            Choose a file
-          </Button>
-        </div>
-      </form>
-    </Section>
+        <SchemaForm
+          schema="RiskModelImport"
+          names={['units', 'annualisation', 'repair']}
+          changes={CHANGES}
+          value={terms}
+          findings={trouble?.findings ?? []}
+          onChange={setTerms}
+        />
+      </div>
+      {trouble !== null &&
+        (trouble.findings.length === 0 ? <Problem trouble={trouble} /> : <Findings findings={trouble.findings} />)}
+      <input
+        ref={input}
+        hidden
+        type="file"
+        accept=".json,.csv,.arrow"
+        onChange={(event) => {
+          const [file] = event.currentTarget.files ?? [];
+          event.currentTarget.value = '';
+          if (file !== undefined) void send(file);
+        }}
+      />
+      <div class="dialog-actions">
+        <Button onClick={onCancel}>Cancel</Button>
+        <Button kind="main" disabled={id === ''} onClick={() => input.current?.click()}>
+          Choose a file
+        </Button>
+      </div>
+    </form>
   );
 }
 
@@ -98,7 +102,7 @@ async function sendModel(modelId: string, file: File, query: ImportQuery): Promi
   const params = { model_id: modelId };
   const media = MEDIA[file.name.split('.').at(-1)!.toLowerCase()]; // A split text has a last part.
   if (media === undefined) {
-    const body = JSON.parse(await file.text()) as RiskModelImportInput; // The service says what is wrong with it.
+    const body = JSON.parse(await file.text()) as RiskModelImportInput; // The service reports errors in it.
     await service.value.call('importRiskModel', { params, body });
   } else await service.value.upload('importRiskModel', media, file, { params, query });
 }

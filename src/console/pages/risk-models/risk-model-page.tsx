@@ -23,6 +23,7 @@ import { may } from '../../state/principal.js';
 import { notifyChange, useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { nameAddress } from '../../words/addresses.js';
+import { compact } from '../../words/amounts.js';
 import { count, decimal, figure, percent } from '../../words/numbers.js';
 
 /**
@@ -167,14 +168,14 @@ function Figures({ view }: { readonly view: RiskModelView }) {
           { term: 'Mean correlation', value: decimal(diagnostics.average_correlation) },
           {
             term: 'Condition number',
-            value: figure(diagnostics.condition_number),
-            help: 'Largest over smallest eigenvalue; 1e300 where the matrix has no inverse',
+            value: conditionText(diagnostics.condition_number),
+            help: 'Largest over smallest eigenvalue: how much errors of the estimate are amplified',
           },
           {
             term: 'Shrinkage',
             value: diagnostics.intensity === null ? '–' : percent(diagnostics.intensity),
             help: 'Weight on the target; 0 is the sample covariance',
-            note: diagnostics.target?.replaceAll('_', ' '),
+            note: diagnostics.target === null ? undefined : `towards ${diagnostics.target.replaceAll('_', ' ')}`,
           },
         ]}
       />
@@ -189,13 +190,18 @@ function Figures({ view }: { readonly view: RiskModelView }) {
               {diagnostics.repaired && 'repaired; '}smallest eigenvalue {figure(diagnostics.smallest_eigenvalue)}
             </>,
           ],
-          ['Left out', left.length === 0 ? null : left.map(([name, reason]) => `${name}: ${reason}`).join('; ')],
+          ['Excluded', left.length === 0 ? null : left.map(([name, reason]) => `${name}: ${reason}`).join('; ')],
           ['Content', <code title={view.content_hash}>{view.content_hash.slice(0, 16)}…</code>],
         ]}
       />
     </>
   );
 }
+
+/** From this value on the matrix has no inverse. */
+const NO_INVERSE = 1e300;
+
+const conditionText = (value: number): string => (value >= NO_INVERSE ? 'no inverse' : compact(value));
 
 /** Renders the securities most and least correlated with one security. */
 function Partners({

@@ -114,7 +114,7 @@ function Summary({ rows, next }: SummaryProps) {
   );
 }
 
-/** The plan in short: when it begins, of what, and its steps. */
+/** Renders a summary of the plan: its start, its indices, and its steps. */
 function Plan({ schedule }: { readonly schedule: Schedule }) {
   const { at, calendar, day_offset: offset, time_zone: zone, indices, steps } = schedule;
   const days = offset === 0 ? '' : offset === 1 ? ', the day after' : `, ${offset} days after`;

@@ -79,7 +79,7 @@ type ScheduleBody = Operations['putSchedule']['request']['body'];
 function put({ schedule_id: id, ...document }: JsonObject, write: Write) {
   return service.value.callWithEtag('putSchedule', {
     params: { schedule_id: String(id) },
-    body: document as unknown as ScheduleBody, // The service says what is wrong with it.
+    body: document as unknown as ScheduleBody, // The service reports errors in it.
     ...write,
   });
 }

@@ -1,23 +1,39 @@
 import type { SqlResult } from '#clients/typescript/divisor.js';
-import { useMemo } from 'preact/hooks';
+import { useMemo, useState } from 'preact/hooks';
 import { Chart } from '../../components/chart/chart.js';
 import type { Line } from '../../components/chart/series.js';
+import { Facts } from '../../components/facts.js';
+import { Menu } from '../../components/menu.js';
 import { Section } from '../../components/page.js';
-import type { Column } from '../../components/table/columns.js';
+import { SidePanel } from '../../components/side-panel.js';
 import { Table } from '../../components/table/table.js';
-import { count, countValues, figure, NONE } from '../../words/numbers.js';
+import { attempt } from '../../state/actions.js';
+import { saveFile } from '../../state/files.js';
+import { service } from '../../state/service.js';
+import { duration } from '../../words/dates.js';
+import { count, countValues, NONE } from '../../words/numbers.js';
+import { resultColumns, type Row } from './columns.js';
+import type { Answered } from './sql-page.js';
 
-type Row = { readonly no: number; readonly values: SqlResult['data'][number] };
-
-/** Renders the rows of a result, and its numbers by date as a chart. */
-export function Answer({ result }: { readonly result: SqlResult }) {
+/** Renders the rows of a result, and its numbers by date as a chart. A row opens to its values in full. */
+export function Answer({ query, result, seconds }: Answered) {
   const { columns, data, rows, truncated } = result;
   const listed = useMemo(() => data.map((values, no): Row => ({ no, values })), [result]);
-  const shown = useMemo(() => columnsOf(result), [result]);
+  const shown = useMemo(() => resultColumns(result), [result]);
+  const [open, setOpen] = useState<Row | null>(null);
+  const row = open !== null && listed.includes(open) ? open : null;
   return (
     <Section
       title="Result"
-      aside={`${countValues(rows, 'row')} of ${countValues(columns.length, 'column')}${truncated ? ', cut' : ''}`}
+      aside={
+        <>
+          <span>
+            {countValues(rows, 'row')} of {countValues(columns.length, 'column')} in {duration(seconds)}
+            {truncated && `; only the first ${count(data.length)} are shown`}
+          </span>
+          <Save query={query} />
+        </>
+      }
     >
       <Drawn result={result} />
       <Table
@@ -26,31 +42,51 @@ export function Answer({ result }: { readonly result: SqlResult }) {
         rows={listed}
         keyOf={({ no }) => String(no)}
         searchIn={({ values }) => values.join(' ')}
+        onOpen={(one) => setOpen(one)}
+        openKey={row && String(row.no)}
         height={560}
         empty="The query returns no rows."
       />
+      {row !== null && (
+        <SidePanel title={`Row ${count(row.no + 1)}`} onClose={() => setOpen(null)}>
+          <Facts facts={columns.map(({ name }, k) => [name, wholeText(row.values[k] ?? null)])} />
+        </SidePanel>
+      )}
     </Section>
   );
 }
 
-const isNumber = (type: SqlResult['columns'][number]['type']): boolean => type === 'number' || type === 'count';
+/** Returns a value in full, as the service sent it. */
+const wholeText = (value: string | number | null): string => (value === null ? NONE : String(value));
 
-const columnsOf = ({ columns }: SqlResult): readonly Column<Row>[] =>
-  columns.map(({ name, type }, k) => ({
-    id: `c${k}`,
-    title: name,
-    width: type === 'text' ? 120 : 104,
-    grow: 1,
-    priority: Math.min(9, 1 + Math.floor(k / 3)),
-    ...(isNumber(type) ? { align: 'right' as const } : {}),
-    value: ({ values }) => values[k] ?? null,
-    show: ({ values }) => {
-      const value = values[k] ?? null;
-      if (value === null) return NONE;
-      if (typeof value === 'string') return <span title={value}>{value}</span>;
-      return type === 'count' ? count(value) : figure(value);
-    },
-  }));
+/** Formats of the whole result as a file. */
+const FILES = [
+  { name: 'CSV', ending: 'csv', media: 'text/csv' },
+  { name: 'Parquet', ending: 'parquet', media: 'application/vnd.apache.parquet' },
+  { name: 'Arrow', ending: 'arrow', media: 'application/vnd.apache.arrow.stream' },
+] as const;
+
+/** Renders a menu that runs the query again and saves all of its rows. */
+function Save({ query }: { readonly query: string }) {
+  return (
+    <Menu label="Export the result" title="Export">
+      {FILES.map(({ name, ending, media }) => (
+        <li key={ending}>
+          <button
+            type="button"
+            onClick={() =>
+              void attempt(async () =>
+                saveFile(`result.${ending}`, await service.value.download('runSql', media, { body: { query } })),
+              )
+            }
+          >
+            {name}
+          </button>
+        </li>
+      ))}
+    </Menu>
+  );
+}
 
 /** Numeric columns that are drawn. */
 const LINES_MAX = 6;

@@ -1,39 +1,46 @@
 import type { SqlResult } from '#clients/typescript/divisor.js';
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { AddSelect } from '../../components/add-select.js';
 import { Button } from '../../components/button.js';
-import { EmptyState } from '../../components/empty-state.js';
+import { lazy } from '../../components/lazy.js';
 import { GuideLink } from '../../components/guide-link.js';
 import { Page, Section } from '../../components/page.js';
 import { Problem } from '../../components/problem.js';
 import { Wait } from '../../components/wait.js';
-import { attempt } from '../../state/actions.js';
-import { saveFile } from '../../state/files.js';
 import { parameter, setParameters } from '../../state/place.js';
-import { service, type Trouble } from '../../state/service.js';
+import { useResource } from '../../state/resource.js';
+import { service, troubleOf, type Trouble } from '../../state/service.js';
 import { Answer } from './answer.js';
 import { EXAMPLES } from './examples.js';
-import { Views } from './views.js';
-import '../../components/control.css';
+import { noteQuery } from './history.js';
+import { PastQueries } from './past-queries.js';
+import { tablesOf, Views } from './views.js';
 import './sql.css';
+
+const SqlEditor = lazy('the editor', async () => (await import('../../components/code/sql-editor.js')).SqlEditor);
+
+/** The views with their columns; none of them until they are read. */
+const NONE = {};
 
 /** A query over runs, prices and reference data, with its views and its result. */
 export function SqlPage() {
   const asked = parameter('q');
   const [query, setQuery] = useState(asked ?? EXAMPLES[0]!.query); // There are examples.
-  const { result, trouble, isRunning, run } = useQuery();
-  const editor = useRef<HTMLTextAreaElement>(null);
+  const views = useResource('sql views', tablesOf);
+  const { result, trouble, isRunning, run, stop } = useQuery();
   useEffect(() => {
     if (asked !== null) void run(asked);
   }, []);
-  useEffect(() => {
-    const place = trouble?.findings[0]?.position;
-    if (place !== undefined && place !== null) editor.current?.setSelectionRange(place.start, place.end);
-  }, [trouble]);
-  const send = () => {
-    setParameters({ q: query });
-    void run(query);
+  const send = (text = query) => {
+    if (text.trim() === '') return;
+    setParameters({ q: text });
+    void run(text);
   };
+  const choose = (text: string) => {
+    setQuery(text);
+    send(text);
+  };
+  const marks = useMemo(() => (trouble === null ? [] : marksOf(trouble)), [trouble]);
   return (
     <Page
       title="SQL"
@@ -41,92 +48,90 @@ export function SqlPage() {
       subtitle={<GuideLink page="sql">Views, formats and limits</GuideLink>}
     >
       <div class="sql">
-        <form
-          class="sql-editor"
-          aria-label="Query"
-          onSubmit={(event) => {
-            event.preventDefault();
-            send();
-          }}
-        >
-          <textarea
-            ref={editor}
-            class="control"
-            aria-label="Query"
-            spellcheck={false}
-            rows={12}
+        <div class="sql-editor" role="group" aria-label="Query">
+          <SqlEditor
+            label="Query"
             value={query}
-            onInput={(event) => setQuery(event.currentTarget.value)}
-            onKeyDown={(event) => {
-              if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) send();
-            }}
+            lines={13}
+            tables={views.data ?? NONE}
+            marks={marks}
+            onChange={setQuery}
+            onRun={send}
           />
           <div class="sql-acts">
-            <Button kind="main" type="submit" disabled={isRunning || query.trim() === ''} title="Ctrl Enter">
-              Run
-            </Button>
-            <Save query={query} />
+            {isRunning ? (
+              <Button kind="main" onClick={stop}>
+                Stop
+              </Button>
+            ) : (
+              <Button kind="main" disabled={query.trim() === ''} title="Ctrl Enter" onClick={() => send()}>
+                Run
+              </Button>
+            )}
             <AddSelect
               label="Examples"
               prompt="Examples"
               options={EXAMPLES.map(({ title }) => ({ value: title, text: title }))}
-              onAdd={(title) => setQuery(EXAMPLES.find((example) => example.title === title)?.query ?? query)}
+              onAdd={(title) => choose(EXAMPLES.find((example) => example.title === title)?.query ?? query)}
             />
-            <span class="quiet">One SELECT statement; Ctrl Enter runs it.</span>
+            <PastQueries onChoose={choose} />
+            <span class="quiet">Ctrl Enter runs the query; Ctrl Space completes names.</span>
           </div>
-        </form>
+        </div>
         <Section title="Views">
-          <Views onChoose={(view) => setQuery(`SELECT *\nFROM ${view}\nLIMIT 100`)} />
+          <Views views={views} onChoose={(view) => choose(`SELECT *\nFROM ${view}\nLIMIT 100`)} />
         </Section>
       </div>
-      {trouble !== null && <Problem trouble={trouble} />}
+      {trouble !== null && <Problem trouble={withSentence(trouble)} />}
       {isRunning && <Wait what="the result" />}
-      {result !== null && <Answer result={result} />}
-      {result === null && trouble === null && !isRunning && (
-        <EmptyState title="No result yet">
-          Runs, prices and reference data answer in a separate process that changes nothing. Conditions on index_id
-          select the runs that are read.
-        </EmptyState>
-      )}
+      {result !== null && <Answer {...result} />}
     </Page>
   );
 }
 
-function useQuery() {
-  const [result, setResult] = useState<SqlResult | null>(null);
-  const [trouble, setTrouble] = useState<Trouble | null>(null);
-  const [isRunning, setRunning] = useState(false);
-  const run = async (query: string) => {
-    setRunning(true);
-    setTrouble(null);
-    const answer = await attempt(() => service.value.call('runSql', { body: { query } }), setTrouble);
-    setResult(answer ?? null);
-    setRunning(false);
-  };
-  return { result, trouble, isRunning, run };
+/** Returns the error with the sentence of its only finding. */
+const withSentence = (trouble: Trouble): Trouble =>
+  trouble.findings.length === 1 ? { ...trouble, message: trouble.findings[0]!.message } : trouble;
+
+/** Returns the places of errors in the query. */
+const marksOf = ({ findings }: Trouble) =>
+  findings.flatMap(({ position, message }) => (position ? [{ at: position.start, message }] : []));
+
+/** A result with its query and the time that it took. */
+export interface Answered {
+  readonly query: string;
+  readonly result: SqlResult;
+  readonly seconds: number;
 }
 
-/** Formats of the whole result as a file. */
-const FILES = [
-  { name: 'CSV', ending: 'csv', media: 'text/csv' },
-  { name: 'Parquet', ending: 'parquet', media: 'application/vnd.apache.parquet' },
-] as const;
-
-function Save({ query }: { readonly query: string }) {
-  return (
-    <>
-      {FILES.map(({ name, ending, media }) => (
-        <Button
-          key={ending}
-          onClick={() =>
-            void attempt(async () =>
-              saveFile(`result.${ending}`, await service.value.download('runSql', media, { body: { query } })),
-            )
-          }
-        >
-          {name}
-        </Button>
-      ))}
-    </>
-  );
+function useQuery() {
+  const [result, setResult] = useState<Answered | null>(null);
+  const [trouble, setTrouble] = useState<Trouble | null>(null);
+  const running = useRef<AbortController | null>(null);
+  const [isRunning, setRunning] = useState(false);
+  const run = async (query: string) => {
+    running.current?.abort();
+    const own = new AbortController();
+    running.current = own;
+    setRunning(true);
+    setTrouble(null);
+    const start = performance.now();
+    try {
+      const answer = await service.value.call('runSql', { body: { query }, signal: own.signal });
+      const seconds = (performance.now() - start) / 1000;
+      noteQuery({ query, at: new Date().toISOString(), rows: answer.rows, seconds });
+      if (running.current === own) setResult({ query, result: answer, seconds });
+    } catch (thrown) {
+      if (own.signal.aborted) return;
+      setTrouble(troubleOf(thrown));
+      setResult(null);
+    } finally {
+      if (running.current === own) setRunning(false);
+    }
+  };
+  const stop = () => {
+    running.current?.abort();
+    setRunning(false);
+  };
+  return { result, trouble, isRunning, run, stop };
 }

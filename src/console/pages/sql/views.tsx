@@ -1,54 +1,61 @@
-import { useState } from 'preact/hooks';
 import { Button } from '../../components/button.js';
+import type { SqlTables } from '../../components/code/sql-editor.js';
 import { Answered } from '../../components/wait.js';
-import { useResource } from '../../state/resource.js';
+import type { Resource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 
-/** Renders the views that a query can read; each opens to its columns. */
-export function Views({ onChoose }: { readonly onChoose: (view: string) => void }) {
-  const views = useResource('sql views', (signal) =>
-    service.value.call('runSql', { body: { query: 'SHOW TABLES' }, signal }),
-  );
+const COLUMNS =
+  "SELECT table_name, column_name, data_type FROM information_schema.columns WHERE table_schema = 'main' ORDER BY table_name, ordinal_position";
+
+/** Types of DuckDB in words. */
+const TYPES: Readonly<Record<string, string>> = {
+  VARCHAR: 'text',
+  DOUBLE: 'number',
+  DATE: 'date',
+  INTEGER: 'whole number',
+  BOOLEAN: 'true or false',
+};
+
+/** Reads the views with their columns. */
+export async function tablesOf(signal: AbortSignal): Promise<SqlTables> {
+  const { data } = await service.value.call('runSql', { body: { query: COLUMNS }, signal });
+  const tables: Record<string, { name: string; type: string }[]> = {};
+  for (const [table, column, type] of data)
+    (tables[String(table)] ??= []).push({ name: String(column), type: TYPES[String(type)] ?? String(type) });
+  return tables;
+}
+
+interface ViewsProps {
+  readonly views: Resource<SqlTables>;
+  readonly onChoose: (view: string) => void;
+}
+
+/** Renders the views that a query can read; each opens to its columns with their types. */
+export function Views({ views, onChoose }: ViewsProps) {
   return (
     <Answered resource={views} what="the views">
-      {({ data }) => (
+      {(tables) => (
         <ul class="sql-views">
-          {data.map(([name]) => (
-            <li key={String(name)}>
-              <View name={String(name)} onChoose={onChoose} />
+          {Object.entries(tables).map(([name, columns]) => (
+            <li key={name}>
+              <details>
+                <summary>
+                  <code>{name}</code> <span class="quiet">{columns.length}</span>
+                </summary>
+                <dl class="sql-columns">
+                  {columns.map((column) => (
+                    <div key={column.name}>
+                      <dt>{column.name}</dt>
+                      <dd>{column.type}</dd>
+                    </div>
+                  ))}
+                </dl>
+                <Button onClick={() => onChoose(name)}>Query {name}</Button>
+              </details>
             </li>
           ))}
         </ul>
       )}
     </Answered>
-  );
-}
-
-interface ViewProps {
-  readonly name: string;
-  readonly onChoose: (view: string) => void;
-}
-
-function View({ name, onChoose }: ViewProps) {
-  const [isOpen, setOpen] = useState(false);
-  const columns = useResource(isOpen ? `sql columns ${name}` : null, (signal) =>
-    service.value.call('runSql', { body: { query: `DESCRIBE ${name}` }, signal }),
-  );
-  return (
-    <details onToggle={(event) => setOpen(event.currentTarget.open)}>
-      <summary>
-        <code>{name}</code>
-      </summary>
-      {isOpen && (
-        <Answered resource={columns} what="the columns">
-          {({ data }) => (
-            <>
-              <p class="sql-columns">{data.map(([column]) => String(column)).join(', ')}</p>
-              <Button onClick={() => onChoose(name)}>Query {name}</Button>
-            </>
-          )}
-        </Answered>
-      )}
-    </details>
   );
 }

@@ -10,7 +10,9 @@ import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { indexAddress } from '../../words/addresses.js';
 import { isObject, type JsonObject } from '../../words/paths.js';
+import { StrategySummary } from './strategy-summary.js';
 import '../data/data.css';
+import './strategies.css';
 
 /** Page of a portfolio that follows an index under its own terms. */
 export function StrategyPage({ params }: PageProps) {
@@ -77,79 +79,108 @@ async function newStrategy(followed: string | null, signal: AbortSignal): Promis
   return { document, etag: null };
 }
 
-/** Members that are one value each. */
-const PLAIN = [
-  'id',
-  'name',
-  'index_id',
-  'initial_capital',
-  'transaction_cost_bps',
-  'exposure',
-  'drift_tolerance',
-  'constraint_set_id',
-  'start',
-  'end',
-  'description',
-];
+/** Kinds of benchmarks, in words. */
+const BENCHMARKS = { index: 'a stored index', identifier: 'a security or series' };
 
-/** The benchmark of a strategy is optional. Its missing members are reported once it is started. */
-const NOT_NEEDED = { kind: { isRequired: false }, id: { isRequired: false } };
+/** Fields of a benchmark, which is optional: its missing members are reported once it is started. */
+const BENCHMARK_FIELDS = {
+  kind: { label: 'Benchmark', isRequired: false, words: BENCHMARKS, help: 'Compared in addition to the index.' },
+  id: { label: 'Name', isRequired: false, help: 'Id of the index, or identifier of the security.' },
+  price_column: { help: 'Price column of a security.' },
+};
+
+const HELP = {
+  id: { help: 'Differs from the ids of all indices.' },
+  description: { help: null },
+  initial_capital: { help: 'Value at the start, in the currency of the index.' },
+  exposure: { help: 'Share that is invested at each rebalance; the rest is cash without interest.' },
+  transaction_cost_bps: { help: 'Of the value of each trade.' },
+  drift_tolerance: {
+    help: 'Smallest difference between weight and target that is traded, such as 0.005. Empty: every difference.',
+  },
+};
 
 function Form({ edited, isStored }: { readonly edited: Edited; readonly isStored: boolean }) {
   const { document, findings, set } = edited;
   const indices = useResource('indices', (signal) => service.value.call('listIndices', { signal }));
   const sets = useResource('constraint sets', (signal) => service.value.call('listConstraintSets', { signal }));
   const choices = (ids: readonly string[] | undefined) => ({ kind: 'choice' as const, choices: ids ?? [] });
-  const group = (name: string) => ({
-    value: isObject(document[name]) ? document[name] : {},
-    findings,
-    path: [name],
-    onChange: (own: JsonObject) => set({ ...document, [name]: Object.keys(own).length === 0 ? undefined : own }),
-  });
+  const index = indices.data?.indices.find(({ id }) => id === document['index_id']);
+  const fields = (names: readonly string[]) => (
+    <SchemaForm
+      schema="StrategyDocument"
+      names={names}
+      changes={{
+        ...HELP,
+        index_id: choices(indices.data?.indices.map(({ id }) => id)),
+        constraint_set_id: choices(sets.data?.constraint_sets.map(({ id }) => id)),
+      }}
+      fixed={isStored ? ['id'] : []}
+      value={document}
+      findings={findings}
+      onChange={set}
+    />
+  );
+  const benchmark = isObject(document['benchmark']) ? document['benchmark'] : {};
+  return (
+    <>
+      <StrategySummary document={document} index={index} />
+      <div class="form-card strategy-groups">
+        <Section title="Portfolio">{fields(['id', 'name', 'index_id'])}</Section>
+        <Section title="Capital and costs">{fields(['initial_capital', 'exposure', 'transaction_cost_bps'])}</Section>
+        <Section title="Trading">
+          {fields(['drift_tolerance', 'constraint_set_id'])}
+          <Dates edited={edited} />
+        </Section>
+        <Section title="Period and benchmark">
+          {fields(['start', 'end'])}
+          <SchemaForm
+            schema="BenchmarkRef"
+            names={'kind' in benchmark ? ['kind', 'id', 'price_column'] : ['kind']}
+            changes={BENCHMARK_FIELDS}
+            value={benchmark}
+            findings={findings}
+            path={['benchmark']}
+            onChange={(own) =>
+              set({ ...document, benchmark: Object.keys(own).length === 0 || !('kind' in own) ? undefined : own })
+            }
+          />
+        </Section>
+        <Section title="Notes">{fields(['description'])}</Section>
+      </div>
+    </>
+  );
+}
+
+/** Dates of rebalances: those of the index, or separate ones. */
+function Dates({ edited: { document, findings, set } }: { readonly edited: Edited }) {
   const { rebalance } = document;
   const isOwn = isObject(rebalance);
   return (
-    <div class="form-card">
-      <SchemaForm
-        schema="StrategyDocument"
-        names={PLAIN}
-        changes={{
-          index_id: choices(indices.data?.indices.map(({ id }) => id)),
-          constraint_set_id: choices(sets.data?.constraint_sets.map(({ id }) => id)),
-        }}
-        fixed={isStored ? ['id'] : []}
-        value={document}
-        findings={findings}
-        onChange={set}
-      />
-      <Section title="Benchmark" aside="in addition to the index it follows">
-        <SchemaForm schema="BenchmarkRef" changes={NOT_NEEDED} {...group('benchmark')} />
-      </Section>
-      <Section title="Rebalance">
-        <FieldGrid>
-          <Field
-            spec={{
-              name: 'rebalance',
-              label: 'Own dates',
-              kind: 'boolean',
-              otherwise: false,
-              help: 'Dates that replace those of the index.',
-            }}
-            value={isOwn ? true : undefined}
-            findings={findings.filter(({ path }) => path === 'rebalance')}
-            onChange={(value) => set({ ...document, rebalance: value === true ? {} : undefined })}
-          />
-        </FieldGrid>
-        {isOwn && (
-          <SchemaForm
-            schema="RebalanceSpec"
-            value={rebalance}
-            findings={findings}
-            path={['rebalance']}
-            onChange={(own) => set({ ...document, rebalance: own })}
-          />
-        )}
-      </Section>
-    </div>
+    <>
+      <FieldGrid>
+        <Field
+          spec={{
+            name: 'rebalance',
+            label: 'Own dates',
+            kind: 'boolean',
+            otherwise: false,
+            help: 'Rebalances on other dates than the index.',
+          }}
+          value={isOwn ? true : undefined}
+          findings={findings.filter(({ path }) => path === 'rebalance')}
+          onChange={(value) => set({ ...document, rebalance: value === true ? {} : undefined })}
+        />
+      </FieldGrid>
+      {isOwn && (
+        <SchemaForm
+          schema="RebalanceSpec"
+          value={rebalance}
+          findings={findings}
+          path={['rebalance']}
+          onChange={(own) => set({ ...document, rebalance: own })}
+        />
+      )}
+    </>
   );
 }

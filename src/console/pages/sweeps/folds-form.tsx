@@ -17,7 +17,7 @@ interface FoldsFormProps {
   onChange(folds: JsonObject | null): void;
 }
 
-/** How time is cut to test the choice among variants. */
+/** Renders the division of time that tests the choice among variants. */
 export function FoldsForm({ folds, findings, onChange }: FoldsFormProps) {
   const method = folds?.['method'];
   return (

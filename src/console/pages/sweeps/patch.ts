@@ -12,7 +12,7 @@ interface Base {
 export function patched(base: Base, patch: JsonObject): Base {
   let whole: Json = { document: base.document, request: base.request };
   for (const [pointer, value] of Object.entries(patch)) whole = withPointer(whole, stepsOf(pointer), value ?? null);
-  return whole as unknown as Base; // Only values inside of both are set.
+  return whole as unknown as Base; // Only values that exist in both are set.
 }
 
 const stepsOf = (pointer: string): readonly string[] =>

@@ -182,10 +182,10 @@ function SweepForm({ index, types, terms: first }: SweepFormProps) {
   const submit = async () => {
     const body: SweepRequest = {
       index_id: index.id,
-      request: terms as unknown as NonNullable<SweepRequest['request']>, // The service says what is wrong with it.
+      request: terms as unknown as NonNullable<SweepRequest['request']>, // The service reports errors in it.
       grid: Object.fromEntries(axes.map((axis) => [axis.pointer, valuesOf(axis)])),
       rank_by: asked['rank'] as (typeof RANKS)[number],
-      folds: asked['folds'] as unknown as SweepRequest['folds'], // The service says what is wrong with it.
+      folds: asked['folds'] as unknown as SweepRequest['folds'], // The service reports errors in it.
     };
     const job = await start(() => service.value.call('startSweep', { body }), setTrouble);
     if (job !== undefined) go(`/console/sweeps/${job.job_id.slice('sweep:'.length)}`);

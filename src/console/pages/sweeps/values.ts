@@ -71,7 +71,7 @@ export function withUnit(value: Json | undefined, unit: string | null): string {
   return typeof value === 'number' ? quantityText(value, unit) : patchText(value);
 }
 
-/** Name and unit of what a pointer leads to. */
+/** Returns name and unit of the value at a pointer. */
 export type Told = (pointer: string) => { readonly label: string; readonly unit: string | null };
 
 /** Findings about what a pointer of the grid leads to: `grid[4]/document.pipeline.selection[0].params.count`. */

@@ -71,7 +71,7 @@ function SaveAs({ row: { variant, patch }, indexId, request }: Pick<VariantPanel
       const document = await service.value.call('getIndex', { params: { index_id: indexId } });
       const made = patched({ document: document as unknown as JsonObject, request }, patch as JsonObject); // Documents of JSON.
       const body = { ...made.document, id, name: `${document.name}, variant ${variant}` };
-      await service.value.call('createIndex', { body: body as unknown as IndexDocumentBody }); // As the service wrote it.
+      await service.value.call('createIndex', { body: body as unknown as IndexDocumentBody }); // The service wrote it.
       notifyChange();
       say('good', `The index ${id} was saved.`);
       if (may('run')) await runIndex(id, made.request as Parameters<typeof runIndex>[1], onRefusal);

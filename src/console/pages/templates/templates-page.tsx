@@ -2,10 +2,11 @@ import type { MethodologyTemplateSummary } from '#clients/typescript/divisor.js'
 import { useEffect, useState } from 'preact/hooks';
 import { Badge } from '../../components/badge.js';
 import { LinkButton } from '../../components/button.js';
+import { Select, type Option } from '../../components/choice.js';
 import { Page } from '../../components/page.js';
 import { Sparkline } from '../../components/sparkline.js';
 import { Answered } from '../../components/wait.js';
-import { addressOf } from '../../state/place.js';
+import { addressOf, parameter, setParameters } from '../../state/place.js';
 import { may } from '../../state/principal.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
@@ -46,18 +47,44 @@ function Gallery({ templates, taken }: GalleryProps) {
   ];
   const [answered, setAnswered] = useState<ReadonlySet<string>>(new Set());
   const [typed, setTyped] = useState('');
-  const found = ordered.filter((template) => holdsWords(template, typed));
+  const kind = KINDS.find(({ value }) => value === parameter('kind'))?.value ?? '';
+  const isRunnable = parameter('runs') === 'yes';
+  const found = ordered.filter(
+    (template) =>
+      holdsWords(template, typed) &&
+      (kind === '' || template.kind === kind) &&
+      (!isRunnable || template.can_run === true),
+  );
   const next = found.find(({ id, can_run: canRun }) => canRun === true && !answered.has(id));
   return (
     <>
-      <input
-        type="search"
-        class="control template-search"
-        placeholder="Search"
-        aria-label="Search templates"
-        value={typed}
-        onInput={(event) => setTyped(event.currentTarget.value)}
-      />
+      <div class="template-tools">
+        <input
+          type="search"
+          class="control template-search"
+          placeholder="Search"
+          aria-label="Search templates"
+          value={typed}
+          onInput={(event) => setTyped(event.currentTarget.value)}
+        />
+        <Select
+          label="Kind of template"
+          options={KINDS}
+          value={kind}
+          onChoose={(chosen) => setParameters({ kind: chosen === '' ? null : chosen })}
+        />
+        <label class="check">
+          <input
+            type="checkbox"
+            checked={isRunnable}
+            onChange={(event) => setParameters({ runs: event.currentTarget.checked ? 'yes' : null })}
+          />
+          Only those that can run
+        </label>
+        <span class="quiet">
+          {found.length} of {templates.length}
+        </span>
+      </div>
       <ul class="templates">
         {found.map((template) => (
           <Card
@@ -73,6 +100,17 @@ function Gallery({ templates, taken }: GalleryProps) {
     </>
   );
 }
+
+type Kind = MethodologyTemplateSummary['kind'];
+
+const KINDS: readonly Option<Kind | ''>[] = [
+  { value: '', text: 'All kinds' },
+  { value: 'size', text: 'Size: market capitalisation' },
+  { value: 'factor', text: 'Factors and themes' },
+  { value: 'other_weighting', text: 'Equal, price or risk weights' },
+  { value: 'optimised', text: 'Optimised' },
+  { value: 'overlay', text: 'Overlays on other indices' },
+];
 
 /** Returns true if the title, style and source of a template have every word, in any order. */
 function holdsWords({ title, style, source }: MethodologyTemplateSummary, words: string): boolean {
@@ -110,7 +148,7 @@ function Card({ template, taken, isAsked, onAnswer }: CardProps) {
         <State template={template} problem={problem} />
       </header>
       <p>{style}</p>
-      <p class="quiet">
+      <p class="quiet template-source">
         {source.publisher}, <cite>{source.title}</cite>, {source.date}
       </p>
       <Missing template={template} />
@@ -157,12 +195,7 @@ function Missing({ template: { needs, can_run: canRun } }: Pick<CardProps, 'temp
   if (canRun !== false || missing.length === 0) return null;
   return (
     <div class="template-missing">
-      Data that the store lacks:
-      <ul>
-        {missing.map(({ name, meaning }) => (
-          <li key={name}>{meaning}</li>
-        ))}
-      </ul>
+      Data that the store lacks: {missing.map(({ meaning }) => meaning).join('; ')}.
       <details>
         <summary>Details</summary>
         {missing.map(({ name, kind }) => (

@@ -11,8 +11,9 @@ import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { watchlistAddress } from '../../words/addresses.js';
 import type { JsonObject } from '../../words/paths.js';
-import { NameTable } from '../names/name-table.js';
+import { WatchedTable } from './watched-table.js';
 import '../data/data.css';
+import '../designer/designer.css';
 
 /** The id of a list is in its address, not in its body. */
 interface OpenedList extends Opened {
@@ -48,8 +49,17 @@ export function WatchlistPage({ params }: PageProps) {
         >
           {(edited) => (
             <>
-              <Form edited={edited} isStored={id !== null} />
               <Names list={first} />
+              {id === null ? (
+                <Form edited={edited} isStored={false} />
+              ) : (
+                <details class="designer-part">
+                  <summary>
+                    <h2>Edit the list</h2>
+                  </summary>
+                  <Form edited={edited} isStored />
+                </details>
+              )}
             </>
           )}
         </Editor>
@@ -70,7 +80,7 @@ type WatchlistBody = Operations['putWatchlist']['request']['body'];
 function put({ id, ...document }: JsonObject, write: Write) {
   return service.value.callWithEtag('putWatchlist', {
     params: { watchlist_id: String(id) },
-    body: document as unknown as WatchlistBody, // The service says what is wrong with it.
+    body: document as unknown as WatchlistBody, // The service reports errors in it.
     ...write,
   });
 }
@@ -99,7 +109,7 @@ function Names({ list: { identifiers, unknown } }: { readonly list: OpenedList }
       {unknown.length > 0 && <Banner kind="warning" title={`Not in the served store: ${unknown.join(', ')}.`} />}
       {identifiers.length > unknown.length && (
         <Section title="Securities">
-          <NameTable only={identifiers} />
+          <WatchedTable identifiers={identifiers} />
         </Section>
       )}
     </>

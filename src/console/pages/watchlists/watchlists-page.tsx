@@ -15,7 +15,7 @@ import { service } from '../../state/service.js';
 import { watchlistAddress } from '../../words/addresses.js';
 import { moment } from '../../words/dates.js';
 import { count } from '../../words/numbers.js';
-import { NameTable } from '../names/name-table.js';
+import { WatchedTable } from './watched-table.js';
 
 /** Page of the watchlists. */
 export function WatchlistsPage() {
@@ -30,7 +30,9 @@ export function WatchlistsPage() {
       <Answered resource={lists} what="the watchlists">
         {({ watchlists }) =>
           watchlists.length === 0 ? (
-            <EmptyState title="No watchlist yet">A watchlist is an ordered list of securities.</EmptyState>
+            <EmptyState title="No watchlist yet">
+              A watchlist is an ordered list of securities, with their returns. It may be the universe of an index.
+            </EmptyState>
           ) : (
             <>
               <Table
@@ -42,7 +44,7 @@ export function WatchlistsPage() {
                 addressOf={({ watchlist_id: id }) => watchlistAddress(id)}
                 searchIn={({ watchlist_id: id, name }) => `${id} ${name}`}
                 sort={{ column: 'id', direction: 'asc' }}
-                height={320}
+                height={240}
               />
               <Shown lists={watchlists} />
             </>
@@ -55,7 +57,7 @@ export function WatchlistsPage() {
 
 /** Renders the securities of one of the lists with their closes: the first one by default. */
 function Shown({ lists }: { readonly lists: readonly Watchlist[] }) {
-  const list = lists.find(({ watchlist_id: id }) => id === parameter('list')) ?? lists[0]!; // There is one.
+  const list = lists.find(({ watchlist_id: id }) => id === parameter('list')) ?? lists[0]!; // There is at least one.
   const known = list.identifiers.filter((identifier) => !list.unknown.includes(identifier));
   return (
     <Section
@@ -74,7 +76,7 @@ function Shown({ lists }: { readonly lists: readonly Watchlist[] }) {
       {known.length === 0 ? (
         <p class="quiet">None of its securities is in the served store.</p>
       ) : (
-        <NameTable key={list.watchlist_id} only={known} />
+        <WatchedTable key={list.watchlist_id} identifiers={known} />
       )}
     </Section>
   );

@@ -6,14 +6,14 @@ import { treatmentOf as documentTreatment, type DatedTreatment } from '../../doc
 import { defaultStaleSessions } from '../../documents/stale-sessions.js';
 import { markMarket } from '../../index-mathematics/growth.js';
 import type { MarketMark } from '../../market/session-market.js';
-import { lastAtMost } from '../../numbers/search.js';
+import { findLastAtMost } from '../../numbers/search.js';
 import type { SeriesEnd } from '../../books/benchmark.js';
 import type { StoredFollow } from '../../books/book.js';
-import { inForce, type Composition, type Compositions } from '../../books/compositions.js';
+import { findInForce, type Composition, type Compositions } from '../../books/compositions.js';
 import type { DecisionMemory } from '../../books/decider.js';
 import { indexTerms } from '../../books/index-run.js';
-import { storedIndex, storedPortfolio, type StoredOverlay } from './overlay-state.js';
-import { storedBook, type StoredBook } from '../../books/resumed-book.js';
+import { toStoredIndex, toStoredPortfolio, type StoredOverlay } from './overlay-state.js';
+import { toStoredBook, type StoredBook } from '../../books/resumed-book.js';
 import type { Run, RunRemains } from '../run.js';
 
 /** State from which later dates of a run are computed, in addition to its stored columns. */
@@ -67,7 +67,7 @@ export function checkpointOf(run: Run): RunCheckpoint {
   const day = run.days.at(-1)!;
   const ended = reached.map((compositions): KnownIndex & Pick<Compositions, 'overlay'> => ({
     ...compositions,
-    to: lastAtMost(compositions.sm.sessions, day),
+    to: findLastAtMost(compositions.sm.sessions, day),
   }));
   const known = ended.filter(({ overlay }) => overlay === undefined);
   return {
@@ -80,10 +80,10 @@ export function checkpointOf(run: Run): RunCheckpoint {
       ended,
       indices.flatMap(({ compositions }) => simulatedOf(compositions)),
     ),
-    index: storedIndex(index.book),
-    portfolio: 'held' in portfolio.end ? storedBook(portfolio) : storedPortfolio(portfolio, 0),
-    parent: parent && storedIndex(parent.book),
-    benchmark: benchmarkIndex && storedIndex(benchmarkIndex.book),
+    index: toStoredIndex(index.book),
+    portfolio: 'held' in portfolio.end ? toStoredBook(portfolio) : toStoredPortfolio(portfolio, 0),
+    parent: parent && toStoredIndex(parent.book),
+    benchmark: benchmarkIndex && toStoredIndex(benchmarkIndex.book),
     series: benchmark?.end ?? null,
     remains: run.remains,
     latest: rebalances.at(-1)!.weights,
@@ -132,8 +132,8 @@ export function recentOf(indices: readonly KnownIndex[]): ReadonlyMap<string, Re
   const oldest = Math.min(...indices.map(({ document, sm, to }) => sm.sessions[Math.max(0, to - noticeOf(document))]!));
   return new Map(
     indices.map(({ document, sm, first, list, memory, called, to }) => {
-      const session = lastAtMost(sm.sessions, oldest);
-      const before = inForce(list, session);
+      const session = findLastAtMost(sm.sessions, oldest);
+      const before = findInForce(list, session);
       const recent = list.filter((composition) => composition.session > session && composition.session <= to);
       return [
         document.id,

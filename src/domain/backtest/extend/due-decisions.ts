@@ -11,7 +11,7 @@ import {
 import { reviewOf } from '../../documents/reviews.js';
 import type { DueRebalance } from '../../books/due-rebalances.js';
 import type { MarketData } from '../../market/market-data.js';
-import { markedMarket } from '../../market/marked-market.js';
+import { alignMarkedMarket } from '../../market/marked-market.js';
 import { BeforeMarket, markWindow, type SessionMarket } from '../../market/session-market.js';
 import { derivedLookBack } from '../../optimisation/derived-look-back.js';
 import { lookBackOf, type LookBack } from '../../rules/look-back.js';
@@ -162,7 +162,7 @@ function marketOver(
     const calendar = calendars.get(code)!; // the calendar of an aligned market
     aligned.set(
       code,
-      markedMarket({
+      alignMarkedMarket({
         market,
         calendar,
         calendars,

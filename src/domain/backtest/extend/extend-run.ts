@@ -4,8 +4,8 @@ import { relativeMetrics } from '../../analytics/relative.js';
 import type { Day } from '../../time/days.js';
 import type { CorporateAction } from '../../market/market-data.js';
 import { securitiesIn, type Book, type Gap } from '../../books/book.js';
-import { storedAfter, type StoredBook } from '../../books/resumed-book.js';
-import { staleFillsOf, staleFindings } from '../../books/stale-fills.js';
+import { extendStoredBook, type StoredBook } from '../../books/resumed-book.js';
+import { staleFillsOf, reportStaleFills } from '../../books/stale-fills.js';
 import { CHECKPOINT_FORMAT, marksOf, recentOf, sinceOf, type RunCheckpoint } from './checkpoint.js';
 import type { AddedRecord } from '../record/sources.js';
 import { exchangeRates } from '../../market/exchange-rates.js';
@@ -14,7 +14,7 @@ import { unfilledOf } from '../record/rows.js';
 import type { AddedSessions } from '../run-file/block.js';
 import { foreignRates } from '../run-file/foreign-rates.js';
 import type { RunColumns } from '../run-file/read.js';
-import { storedNumbers } from '../run-file/record.js';
+import { openStoredNumbers } from '../run-file/record.js';
 import type { BlockName } from '../run-file/schema.js';
 import { extendColumns } from './extend-columns.js';
 import { extendRecord, type ExtendedRecord } from './extend-record.js';
@@ -22,12 +22,12 @@ import { CannotResume } from '../../documents/full-run-reasons.js';
 import { remainsOf } from './remains.js';
 import { resumeRun } from './resume.js';
 import type { Continuation, IndexContinuation, ResumeRunInput } from './continuation.js';
-import { storedIndexAfter, storedPortfolio } from './overlay-state.js';
+import { extendStoredIndex, toStoredPortfolio } from './overlay-state.js';
 import { assertMeasured } from '../run-summary.js';
 import type { RunRemains } from '../run.js';
 import { gapsWithin } from '../../books/gaps.js';
 import { runAssumptions } from '../run-assumptions.js';
-import { reportedFindings, partialLastSession } from '../run-findings.js';
+import { selectReportedFindings, partialLastSession } from '../run-findings.js';
 import { tradesOf, type Trades } from '../../books/trades.js';
 
 export interface ExtendInput extends Omit<ResumeRunInput, 'levelAtStart'> {
@@ -79,10 +79,10 @@ export function extendRun(input: ExtendInput): ExtendedRun {
   const next = checkpointAfter(input, continuation, remains);
   const trades = tradesOf(portfolio);
   const metrics = backtestMetrics(series.level, series.relativeIndex, periodsPerYear(series.days));
-  const findings = reportedFindings(remains.findings, {
+  const findings = selectReportedFindings(remains.findings, {
     assumptions: [
       ...runAssumptions(input, continuation.index, series.days),
-      ...staleFindings(remains.stale),
+      ...reportStaleFills(remains.stale),
       ...partialLastSession(portfolio),
     ],
     since: stored.header.rebalances[0]!.date, // In force at the start of the run.
@@ -132,7 +132,7 @@ function recordAfter(
   { portfolio, ...additions }: RecordAdditions,
 ): ExtendedRecord {
   return extendRecord({
-    stored: storedNumbers(stored),
+    stored: openStoredNumbers(stored),
     description: stored.u8('record'),
     rebalances: stored.u8('snapshots'),
     market: continuation.index.sm.identifiers,
@@ -229,13 +229,13 @@ function checkpointAfter(
     staleSessions: checkpoint.staleSessions,
     from: checkpoint.from,
     marks: marksOf([...reached, ...shown.flatMap(overlaysOf)], shown.flatMap(simulatedOf)),
-    index: storedIndexAfter(checkpoint.index, index.book),
+    index: extendStoredIndex(checkpoint.index, index.book),
     portfolio:
       'end' in checkpoint.portfolio
-        ? storedAfter(checkpoint.portfolio, portfolio)
-        : storedPortfolio(portfolio, portfolio.from - checkpoint.from),
-    parent: parent && storedIndexAfter(checkpoint.parent!, parent.book),
-    benchmark: benchmark && storedIndexAfter(checkpoint.benchmark!, benchmark.book),
+        ? extendStoredBook(checkpoint.portfolio, portfolio)
+        : toStoredPortfolio(portfolio, portfolio.from - checkpoint.from),
+    parent: parent && extendStoredIndex(checkpoint.parent!, parent.book),
+    benchmark: benchmark && extendStoredIndex(checkpoint.benchmark!, benchmark.book),
     series: series?.end ?? null,
     remains,
     latest: rebalances.at(-1)?.weights ?? checkpoint.latest,

@@ -1,16 +1,16 @@
 import type { IndexDocument } from '../../documents/index-document.js';
 import { isInAnyText } from '../../documents/amended-texts.js';
-import { markedMarket } from '../../market/marked-market.js';
+import { alignMarkedMarket } from '../../market/marked-market.js';
 import type { SessionMarket } from '../../market/session-market.js';
-import { lastAtMost } from '../../numbers/search.js';
-import { defaultStaleSessions, onStore } from '../../documents/stale-sessions.js';
+import { findLastAtMost } from '../../numbers/search.js';
+import { defaultStaleSessions, applyStoreDefaults } from '../../documents/stale-sessions.js';
 import { treatmentOf, type IndexContext, type KnownIndex } from './checkpoint.js';
 import type { Composer } from '../../books/compositions.js';
 import type { DueRebalance } from '../../books/due-rebalances.js';
-import { dueAfterUnderTexts } from '../../books/due-under-texts.js';
+import { listDueAfterUnderTexts } from '../../books/due-under-texts.js';
 import { CannotResume } from '../../documents/full-run-reasons.js';
-import { lastPriced } from '../compute-run.js';
-import { requestedRange, type RequestedRange } from '../../books/window.js';
+import { findLastPriced } from '../compute-run.js';
+import { checkRequestedRange, type RequestedRange } from '../../books/window.js';
 import type { ResumeRunInput, IndexContinuation } from './continuation.js';
 import { type DueInput, decideDue, type Look, composingOn } from './due-decisions.js';
 
@@ -49,18 +49,18 @@ export function viewOf(input: ResumeRunInput): MarketView {
   const marked = markedMarkets(input);
   const smOf = (id: string) => marked.get(documents[id]!.calendar)!;
   const main = smOf(indexId);
-  const range = requestedRange({
+  const range = checkRequestedRange({
     document: documents[indexId]!,
     calendar: main.calendar,
     dates: market.dates,
     request,
   });
   const from = main.mark!.session;
-  const last = lastAtMost(main.sessions, range.end);
-  const to = last <= from ? from : lastPriced(main, last);
+  const last = findLastAtMost(main.sessions, range.end);
+  const to = last <= from ? from : findLastPriced(main, last);
   if (to <= from) throw new CannotResume('no_new_session');
   const day = main.sessions[to]!;
-  const spanOf = (id: string): Span => ({ from: smOf(id).mark!.session, to: lastAtMost(smOf(id).sessions, day) });
+  const spanOf = (id: string): Span => ({ from: smOf(id).mark!.session, to: findLastAtMost(smOf(id).sessions, day) });
   const resumed = new Map(
     ids.map((id) => {
       const { first, list, memory } = checkpoint.recent.get(id)!;
@@ -80,7 +80,7 @@ export function viewOf(input: ResumeRunInput): MarketView {
         : undefined;
       return {
         document,
-        treatment: onStore(treatmentOf(documents, id, input.calendars), market),
+        treatment: applyStoreDefaults(treatmentOf(documents, id, input.calendars), market),
         sm: smOf(id),
         outside,
       };
@@ -110,7 +110,7 @@ function markedMarkets({ checkpoint, calendars, market }: ResumeRunInput): Reado
     Array.from(checkpoint.marks, ([code, mark]) => {
       // Plans with an unknown calendar are not queued.
       const calendar = calendars.get(code)!;
-      return [code, markedMarket({ market, calendar, calendars, mark })];
+      return [code, alignMarkedMarket({ market, calendar, calendars, mark })];
     }),
   );
 }
@@ -127,7 +127,7 @@ function dueOf(
   { first, from, to }: Span & { readonly first: number },
 ): DueRebalance[] {
   const due =
-    to === from ? [] : dueAfterUnderTexts(document, sm, { first: Math.max(first, from), after: from, last: to });
+    to === from ? [] : listDueAfterUnderTexts(document, sm, { first: Math.max(first, from), after: from, last: to });
   if (due.some(({ session }) => session <= from)) throw new CannotResume('rebalance');
   return due;
 }

@@ -1,4 +1,4 @@
-import { breachRuleOf, breachWatch } from '../../compliance/breach-watch.js';
+import { breachRuleOf, createBreachWatch } from '../../compliance/breach-watch.js';
 import type { LimitRuleName } from '../../compliance/rules.js';
 import { textsOf } from '../../documents/amended-texts.js';
 import type { ResumeRunInput, IndexContinuation } from './continuation.js';
@@ -29,7 +29,7 @@ export function assertNoBreach(
 function isBreached({ book, composed }: IndexContinuation, rule: LimitRuleName): boolean {
   const { sm, from, length, columns, weights } = book;
   const names = Array.from(columns, (column) => sm.identifiers[column]!);
-  const watch = breachWatch({ rule, market: sm.market, names, open: new Set() });
+  const watch = createBreachWatch({ rule, market: sm.market, names, open: new Set() });
   const rebalanced = new Set(composed.map(({ session }) => session));
   for (let at = 0; at < length; at++) {
     const row = weights.subarray(at * columns.length, (at + 1) * columns.length);

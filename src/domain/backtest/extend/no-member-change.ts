@@ -1,6 +1,6 @@
 import { changesMembers, type EventsSpec } from '../../documents/events-spec.js';
 import { textsOf } from '../../documents/amended-texts.js';
-import { dueAfter } from '../../books/due-rebalances.js';
+import { listDueAfter } from '../../books/due-rebalances.js';
 import { panelRow } from '../../market/session-market.js';
 import type { ResumeRunInput, IndexContinuation } from './continuation.js';
 import { CannotResume } from '../../documents/full-run-reasons.js';
@@ -33,7 +33,7 @@ function mayChange(index: IndexContinuation, events: EventsSpec): boolean {
   if (replacement !== 'none' && hasLeft) return true;
   if (exit !== undefined) {
     const ranked = { ...document, rebalance: exit.schedule };
-    if (dueAfter(ranked, sm, { first: book.from, after: from, last: to }).length > 0) return true;
+    if (listDueAfter(ranked, sm, { first: book.from, after: from, last: to }).length > 0) return true;
   }
   return entry !== undefined && hasNewSecurity(index, from - entry.after_sessions);
 }

@@ -1,6 +1,6 @@
-import { movedOrder, type Book, type BookOverlay, type StoredFollow, type UnfilledOrder } from '../../books/book.js';
+import { moveOrder, type Book, type BookOverlay, type StoredFollow, type UnfilledOrder } from '../../books/book.js';
 import type { EarlierOrders } from '../../books/overlay-orders.js';
-import { storedAfter, storedBook, type StoredBook } from '../../books/resumed-book.js';
+import { extendStoredBook, toStoredBook, type StoredBook } from '../../books/resumed-book.js';
 
 /**
  * Stored form of an overlay. The books of its underlying indices are resumed. Its own path is computed again over all
@@ -17,7 +17,7 @@ export interface StoredOverlay {
   /** Same form as in a book; absent if its type needs none. */
   readonly shares?: BookOverlay['shares'];
   /**
-   * Orders of the underlying in weights and money of the overlay, by column, relative to its first session; absent if
+   * Orders of the underlying in weights and amounts of the overlay, by column, relative to its first session; absent if
    * there are none.
    */
   readonly orders?: readonly UnfilledOrder[];
@@ -37,24 +37,24 @@ export function isStoredOverlay(of: StoredBook | StoredOverlay): of is StoredOve
 }
 
 /** Returns the stored form of the book of an index or of an overlay. */
-export function storedIndex(book: Book): StoredBook | StoredOverlay {
-  if (book.onOwnSessions !== undefined) return storedIndex(book.onOwnSessions);
+export function toStoredIndex(book: Book): StoredBook | StoredOverlay {
+  if (book.onOwnSessions !== undefined) return toStoredIndex(book.onOwnSessions);
   const { overlay, from, value } = book;
-  if (overlay === undefined) return storedBook(book);
+  if (overlay === undefined) return toStoredBook(book);
   return {
     first: from,
     level: value.at(-1)!,
     hasCurrencyPart: overlay.hasCurrencyPart,
-    beneath: overlay.beneath.map((own) => ({ first: own.from, gross: own.gross, of: storedIndex(own) })),
+    beneath: overlay.beneath.map((own) => ({ first: own.from, gross: own.gross, of: toStoredIndex(own) })),
     ...storedShares(overlay),
     ...storedOrders(book, 0),
   };
 }
 
 /** Extends a stored index or overlay by the sessions after it. */
-export function storedIndexAfter(before: StoredBook | StoredOverlay, book: Book): StoredBook | StoredOverlay {
-  if (book.onOwnSessions !== undefined) return storedIndexAfter(before, book.onOwnSessions);
-  if (!isStoredOverlay(before)) return storedAfter(before, book);
+export function extendStoredIndex(before: StoredBook | StoredOverlay, book: Book): StoredBook | StoredOverlay {
+  if (book.onOwnSessions !== undefined) return extendStoredIndex(before, book.onOwnSessions);
+  if (!isStoredOverlay(before)) return extendStoredBook(before, book);
   const { beneath } = book.overlay!; // Only stored overlays reach this line.
   return {
     ...before,
@@ -63,8 +63,8 @@ export function storedIndexAfter(before: StoredBook | StoredOverlay, book: Book)
     ...storedOrders(book, book.from - before.first),
     beneath: before.beneath.map((layer, k) => ({
       first: layer.first,
-      gross: grossAfter(layer, beneath[k]!),
-      of: storedIndexAfter(layer.of, beneath[k]!),
+      gross: joinGross(layer, beneath[k]!),
+      of: extendStoredIndex(layer.of, beneath[k]!),
     })),
   };
 }
@@ -74,7 +74,7 @@ function storedShares({ shares }: BookOverlay): Pick<StoredOverlay, 'shares'> {
 }
 
 /** Returns the stored state of a portfolio. @param by sessions from its first to the first of the book */
-export function storedPortfolio(book: Book, by: number): StoredFollow {
+export function toStoredPortfolio(book: Book, by: number): StoredFollow {
   const { end } = book;
   if ('held' in end) throw new Error('a book with separate holdings is stored as a book');
   return { ...end, ...(end.exposure === undefined ? {} : storedOrders(book, by)) };
@@ -83,7 +83,7 @@ export function storedPortfolio(book: Book, by: number): StoredFollow {
 /** Returns the orders of an overlay by column, with their sessions shifted by `by`. */
 function storedOrders({ unfilled, columns }: Book, by: number): Pick<StoredOverlay, 'orders'> {
   if (unfilled.length === 0) return {};
-  return { orders: unfilled.map((order) => ({ ...movedOrder(order, by), slot: columns[order.slot]! })) };
+  return { orders: unfilled.map((order) => ({ ...moveOrder(order, by), slot: columns[order.slot]! })) };
 }
 
 /** Returns stored orders with sessions relative to the last session on which the overlay was held. */
@@ -91,7 +91,7 @@ export function ordersBefore(
   { orders = [], first }: Pick<StoredOverlay, 'orders' | 'first'>,
   from: number,
 ): EarlierOrders {
-  return { orders: orders.map((order) => movedOrder(order, first - from)), heldFor: from - first };
+  return { orders: orders.map((order) => moveOrder(order, first - from)), heldFor: from - first };
 }
 
 /**
@@ -108,7 +108,7 @@ export function sharesAfter(
 }
 
 /** Joins the growth of a layer over the stored and the later sessions. */
-export function grossAfter({ gross }: StoredLayer, book: Pick<Book, 'gross'>): Float64Array {
+export function joinGross({ gross }: StoredLayer, book: Pick<Book, 'gross'>): Float64Array {
   const whole = new Float64Array(gross.length + book.gross.length - 1);
   whole.set(gross);
   whole.set(book.gross.subarray(1), gross.length);

@@ -1,13 +1,13 @@
 import type { Finding } from '../../refusals/findings.js';
 import type { ReturnVariant } from '../../market/market-data.js';
-import { findingGroups, inDateOrder } from '../run-findings.js';
+import { findingGroups, sortByRebalance } from '../run-findings.js';
 import type { FindingGroups, RunRemains } from '../run.js';
 import type { Book, BriefEnd } from '../../books/book.js';
-import { storedAfter, type StoredBook } from '../../books/resumed-book.js';
+import { extendStoredBook, type StoredBook } from '../../books/resumed-book.js';
 import { countStale, type StaleFills } from '../../books/stale-fills.js';
 import type { RunCheckpoint } from './checkpoint.js';
 import type { Continuation, IndexContinuation } from './continuation.js';
-import { isStoredOverlay, storedIndexAfter } from './overlay-state.js';
+import { isStoredOverlay, extendStoredIndex } from './overlay-state.js';
 
 /** Returns the end state of a stored run and the sessions after it. */
 export function remainsOf(
@@ -30,7 +30,7 @@ export function remainsOf(
     // Object.fromEntries loses the type: every group is among the entries.
     findings: {
       ...(groups as unknown as FindingGroups),
-      decisions: inDateOrder(beneath?.flat() ?? [...findings.decisions, ...index.findings]),
+      decisions: sortByRebalance(beneath?.flat() ?? [...findings.decisions, ...index.findings]),
     },
     ...(beneath ? { decisionsBeneath: beneath } : {}),
   };
@@ -56,7 +56,7 @@ function variantsAfter(checkpoint: RunCheckpoint, variants: Continuation['varian
   const { overlays } = checkpoint.remains;
   const books = Object.entries(variants) as [ReturnVariant, Book][];
   if (overlays !== undefined) {
-    const after = books.map(([variant, book]) => [variant, storedIndexAfter(overlays[variant]!, book)] as const);
+    const after = books.map(([variant, book]) => [variant, extendStoredIndex(overlays[variant]!, book)] as const);
     return { variants: {}, overlays: Object.fromEntries(after) };
   }
   const ends = books.map(([variant, book]) => [variant, briefAfter(ownBook(checkpoint), book)] as const);
@@ -69,6 +69,6 @@ function ownBook({ index }: RunCheckpoint): StoredBook {
 }
 
 function briefAfter(before: StoredBook, book: Book): BriefEnd {
-  const { end, orders } = storedAfter(before, book);
+  const { end, orders } = extendStoredBook(before, book);
   return { end, orders };
 }

@@ -2,7 +2,7 @@ import { bookRounding } from '../../books/book-rounding.js';
 import { referenceEngine } from '#kernels/engines/reference.js';
 import type { ReturnVariant } from '../../market/market-data.js';
 import { constrainedDocument, constrainRebalances, type Constrained } from '../../strategies/constrained-rebalances.js';
-import { laterRebalances } from '../../strategies/own-rebalances.js';
+import { selectLaterRebalances } from '../../strategies/own-rebalances.js';
 import type { Book, BookInput, Targets } from '../../books/book.js';
 import type { DecisionMemory } from '../../books/decider.js';
 import type { Composition } from '../../books/compositions.js';
@@ -11,7 +11,7 @@ import { CannotResume } from '../../documents/full-run-reasons.js';
 import { indexTargets, indexTerms } from '../../books/index-run.js';
 import { resumeOf, type StoredBook } from '../../books/resumed-book.js';
 import { hasOwnRebalances } from '../strategy-targets.js';
-import { resumedOverlayPortfolio } from '../../books/overlay-portfolio.js';
+import { resumeOverlayPortfolio } from '../../books/overlay-portfolio.js';
 import { shareChangeTerms } from '../../books/share-changes.js';
 import { simulateBook } from '../../books/simulate-book.js';
 import type { ResumeRunInput, IndexContinuation } from './continuation.js';
@@ -69,7 +69,7 @@ export function rebalancesAfter(
   const { solves: memory } = checkpoint.remains;
   const { document, from, to, composed } = index;
   const dated = strategy?.rebalance
-    ? laterRebalances(index, strategy.rebalance, { first: checkpoint.from, from, to })
+    ? selectLaterRebalances(index, strategy.rebalance, { first: checkpoint.from, from, to })
     : composed;
   if (dated === undefined) throw new CannotResume('rebalance');
   const rows = strategy?.constraints;
@@ -109,7 +109,7 @@ export function resumePortfolio(
     if ('end' in portfolio) throw new Error('a portfolio that holds an overlay has no separate holdings');
     const sessions = rebalances.map(({ session }) => session);
     const { from: first } = checkpoint;
-    return resumedOverlayPortfolio(book, { plan, rebalances: sessions, stored: portfolio, first, levelAtStart });
+    return resumeOverlayPortfolio(book, { plan, rebalances: sessions, stored: portfolio, first, levelAtStart });
   }
   const exposure = strategy?.exposure ?? 1;
   const targets =

@@ -2,20 +2,20 @@ import { isOverlayDocument, sourcesOf } from '../../documents/index-document.js'
 import type { ReturnVariant } from '../../market/market-data.js';
 import { overlayTypeOf } from '../../overlays/catalogue.js';
 import type { OverlayPath } from '../../overlays/overlay-type.js';
-import { lastAtMost } from '../../numbers/search.js';
+import { findLastAtMost } from '../../numbers/search.js';
 import type { Book, BookOverlay } from '../../books/book.js';
 import { bookOnSessions, compositionOnSessions } from '../../books/book-on-sessions.js';
 import type { Composition } from '../../books/compositions.js';
 import { sharesIn } from '../../books/overlay-context.js';
 import { overlayPath } from '../../books/overlay-path.js';
 import { pathBook, valuedIn } from '../../books/overlay-book.js';
-import { heldVariant } from '../../books/index-run.js';
-import { heldCompositions } from '../../books/overlay-compositions.js';
+import { findHeldVariant } from '../../books/index-run.js';
+import { listHeldCompositions } from '../../books/overlay-compositions.js';
 import type { StoredBook } from '../../books/resumed-book.js';
 import type { IndexContinuation } from './continuation.js';
 import type { MarketView } from './market-view.js';
 import {
-  grossAfter,
+  joinGross,
   isStoredOverlay,
   ordersBefore,
   sharesAfter,
@@ -55,7 +55,7 @@ export function resumeIndexOrOverlay(
     resumeIndexOrOverlay(seen, {
       indexId: id,
       stored: stored.beneath[k]!.of,
-      variant: variant ?? heldVariant(context, seen.contextOf(id)),
+      variant: variant ?? findHeldVariant(context, seen.contextOf(id)),
       isBrief,
       above: span,
       ...(own ? { own: own.beneath![k]! } : {}), // For the same overlay.
@@ -82,7 +82,7 @@ function spanBeneath(
   { sm, from }: Pick<IndexContinuation, 'sm' | 'from'>,
   above: Pick<IndexContinuation, 'sm' | 'from' | 'to'>,
 ): Pick<IndexContinuation, 'from' | 'to'> {
-  const reached = (session: number): number => lastAtMost(sm.sessions, above.sm.sessions[session]!);
+  const reached = (session: number): number => findLastAtMost(sm.sessions, above.sm.sessions[session]!);
   if (reached(above.from) !== from) throw new CannotResume('overlay');
   return { from, to: reached(above.to) };
 }
@@ -104,7 +104,7 @@ function overlayAfter(stored: StoredOverlay, span: OverlaySpan): Book {
   const books = beneath.map(({ book, sm: of }) => (of === sm ? book : bookOnSessions(book, sm, { from, to })));
   const grown = stored.beneath.map((layer: StoredLayer, k) => ({
     from: layer.first,
-    gross: grossAfter(layer, books[k]!),
+    gross: joinGross(layer, books[k]!),
   }));
   const { currency } = beneath[0]!.document;
   const type = overlayTypeOf(document.overlay);
@@ -146,5 +146,5 @@ function compositionsAfter(book: Book, beneath: readonly IndexContinuation[]): C
   const lists = beneath.map(({ composed, sm }) =>
     sm === book.sm ? composed : composed.map(compositionOnSessions(sm, book.sm)),
   );
-  return heldCompositions(book, lists, null);
+  return listHeldCompositions(book, lists, null);
 }

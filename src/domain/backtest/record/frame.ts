@@ -25,7 +25,7 @@ export function frameOf({ sm, columns, weights, from, length }: Book): WeightsFr
 }
 
 /** Returns true if two books have the same dates, securities and weights, bit for bit. */
-export function sameFrame(a: Book, b: Book): boolean {
+export function haveSameFrame(a: Book, b: Book): boolean {
   const rows = Math.min(a.length, LIMITS.MAX_WEIGHT_DATES);
   const areDates = rows === Math.min(b.length, LIMITS.MAX_WEIGHT_DATES) && a.from + a.length === b.from + b.length;
   if (a.sm !== b.sm || !areDates || !isEqual(a.columns, b.columns)) return false;

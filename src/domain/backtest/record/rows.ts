@@ -1,9 +1,9 @@
-import { keptIntegers } from '#base/memory/kept-memory.js';
+import { allocateKeptIntegers } from '#base/memory/kept-memory.js';
 import { LIMITS } from '../../refusals/limits.js';
 import { panelRow } from '../../market/session-market.js';
 import type { Run } from '../run.js';
 import type { Book } from '../../books/book.js';
-import { latestPositions, tradePrices, type TradedRun } from '../portfolio.js';
+import { selectLatestPositions, tradePrices, type TradedRun } from '../portfolio.js';
 
 /** Order that could not be filled on its session. */
 export interface RecordedOrder {
@@ -94,7 +94,7 @@ export interface PositionRows {
 /** @param first position of the first session of the portfolio in the days of the whole one */
 export function positionRows(run: Pick<Run, 'portfolio' | 'document'>, first = 0): PositionRows {
   const { portfolio } = run;
-  const { total, session, slot, units, price, value, weight } = latestPositions(run, LIMITS.MAX_POSITION_ROWS);
+  const { total, session, slot, units, price, value, weight } = selectLatestPositions(run, LIMITS.MAX_POSITION_ROWS);
   const at = session.map((position) => position - portfolio.from + first);
   return { total, units, price, value, weight, at, columns: columnsAt(portfolio, slot) };
 }
@@ -138,7 +138,7 @@ export function transactionRows(run: TradedRun, first = 0): TransactionRows {
 }
 
 function columnsAt({ columns }: Book, slots: Int32Array): Int32Array {
-  const result = keptIntegers(slots.length);
+  const result = allocateKeptIntegers(slots.length);
   for (let i = 0; i < slots.length; i++) result[i] = columns[slots[i]!]!;
   return result;
 }

@@ -25,7 +25,7 @@ import {
 } from './rows.js';
 import {
   type ShownComposition,
-  shownWith,
+  toShownComposition,
   never,
   type WholeBook,
   type AddedBook,
@@ -34,12 +34,12 @@ import {
   both,
   type WholeRecord,
   type AddedRecord,
-  wholeIndex,
-  wholeBenchmark,
-  addedIndex,
-  addedBenchmark,
+  toWholeIndex,
+  toWholeBenchmark,
+  toAddedIndex,
+  toAddedBenchmark,
   daysAfter,
-  withoutFirst,
+  dropFirstSession,
   dayBefore,
 } from './sources.js';
 
@@ -197,7 +197,7 @@ const PORTFOLIO = group({
   positions: record.of({
     whole: ({ run }) => positionRows(run),
     added: ({ continuation: { portfolio, index }, dates }) =>
-      positionRows({ portfolio: withoutFirst(portfolio), document: index.document }, dates),
+      positionRows({ portfolio: dropFirstSession(portfolio), document: index.document }, dates),
     field: POSITIONS,
   }),
   transactions: record.of({
@@ -237,13 +237,13 @@ export const PLAIN = group({
 
 /** Fields with arrays. */
 export const REST = group({
-  benchmark: record.optional({ whole: wholeBenchmark, added: addedBenchmark, field: BOOK }),
+  benchmark: record.optional({ whole: toWholeBenchmark, added: toAddedBenchmark, field: BOOK }),
   /** Index that the portfolio tracks; for a derived index, its parent. */
   target: record.of({
-    whole: (source) => wholeIndex(source, source.run.parent ?? source.run.index),
+    whole: (source) => toWholeIndex(source, source.run.parent ?? source.run.index),
     added(added) {
       const { parent, index, range } = added.continuation;
-      return addedIndex(added, {
+      return toAddedIndex(added, {
         index: parent ?? index,
         before: added.before.target,
         coverage: parent ? null : range.coverage,
@@ -253,10 +253,10 @@ export const REST = group({
   }),
   /** The derived index. */
   optimised: record.optional({
-    whole: (source) => source.run.parent && wholeIndex(source, source.run.index),
+    whole: (source) => source.run.parent && toWholeIndex(source, source.run.index),
     added(added) {
       const { index, range } = added.continuation;
-      return addedIndex(added, { index, before: added.before.optimised, coverage: range.coverage });
+      return toAddedIndex(added, { index, before: added.before.optimised, coverage: range.coverage });
     },
     field: BOOK,
   }),
@@ -302,7 +302,7 @@ function shownAll(
   compositions: readonly Composition[],
   terms: { readonly fills: ReadonlyMap<number, StaleFills>; readonly sharesOf: SharesOf },
 ): ShownComposition[] {
-  return compositions.map((one) => shownWith(one, terms));
+  return compositions.map((one) => toShownComposition(one, terms));
 }
 
 /** Rebalances of the run, from the one in force at its start, limited to `REBALANCE_CELLS_MAX` weights. */

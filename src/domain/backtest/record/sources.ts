@@ -10,7 +10,7 @@ import { coverageOf, type CalendarCoverage } from '../../books/window.js';
 import { staleFillsOf, type StaleFills } from '../../books/stale-fills.js';
 import type { Trades } from '../../books/trades.js';
 import type { WeightsFrame } from './field.js';
-import { frameOf, sameFrame, type AddedFrame } from './frame.js';
+import { frameOf, haveSameFrame, type AddedFrame } from './frame.js';
 import type { RecordedOrder } from './rows.js';
 
 /** Composition in shares, with its trades that were priced from an earlier session. */
@@ -25,7 +25,7 @@ export interface ShownTerms {
   readonly sharesOf: SharesOf;
 }
 
-export function shownWith(one: Composition, { fills, sharesOf }: ShownTerms): ShownComposition {
+export function toShownComposition(one: Composition, { fills, sharesOf }: ShownTerms): ShownComposition {
   return { ...one, ...sharesOf(one), staleFills: fills.get(one.session) ?? null };
 }
 
@@ -64,7 +64,7 @@ export function shownOf(
   if (index === null || compositions.length === 0) return [];
   const { book, currency } = index;
   const terms = { fills: staleFillsOf(book), sharesOf: indexSharesIn(book, currency) };
-  return compositions.map((one) => shownWith(one, terms));
+  return compositions.map((one) => toShownComposition(one, terms));
 }
 
 /** Returns the compositions that took effect. */
@@ -101,18 +101,18 @@ export interface AddedRecord {
 
 type ShownIndex = Pick<Run['index'], 'book' | 'compositions' | 'days' | 'coverage'>;
 
-export function wholeIndex({ run: { portfolio }, frame }: WholeRecord, index: ShownIndex): WholeBook {
+export function toWholeIndex({ run: { portfolio }, frame }: WholeRecord, index: ShownIndex): WholeBook {
   const { days, coverage } = index;
   return {
     days,
     coverage,
     index,
     levels: index.book.value,
-    frame: sameFrame(index.book, portfolio) ? frame : frameOf(index.book),
+    frame: haveSameFrame(index.book, portfolio) ? frame : frameOf(index.book),
   };
 }
 
-export function wholeBenchmark(source: WholeRecord): WholeBook | null {
+export function toWholeBenchmark(source: WholeRecord): WholeBook | null {
   const { benchmark } = source.run;
   if (!benchmark) return null;
   const {
@@ -120,7 +120,7 @@ export function wholeBenchmark(source: WholeRecord): WholeBook | null {
     index,
   } = benchmark;
   return index
-    ? wholeIndex(source, { ...index, days })
+    ? toWholeIndex(source, { ...index, days })
     : { days, levels: values, coverage: null, index: null, frame: null };
 }
 
@@ -131,7 +131,7 @@ interface AddedIndex {
   readonly coverage: CalendarCoverage | null;
 }
 
-export function addedIndex(
+export function toAddedIndex(
   { continuation: { portfolio } }: AddedRecord,
   { index, before, coverage }: AddedIndex,
 ): AddedBook {
@@ -146,11 +146,11 @@ export function addedIndex(
   };
 }
 
-export function addedBenchmark(added: AddedRecord): AddedBook | null {
+export function toAddedBenchmark(added: AddedRecord): AddedBook | null {
   const { benchmark, series, range } = added.continuation;
   if (benchmark) {
     const { sm } = benchmark;
-    return addedIndex(added, {
+    return toAddedIndex(added, {
       index: benchmark,
       before: added.before.benchmark,
       coverage: coverageOf(sm.calendar, range),
@@ -174,7 +174,7 @@ export function daysAfter({ sm, from, length }: Book): Int32Array {
 }
 
 /** Returns a book without the session from which it was resumed. */
-export function withoutFirst(whole: Book): Book {
+export function dropFirstSession(whole: Book): Book {
   const { from, length, columns, weights, value, counts } = whole;
   return {
     ...whole,

@@ -2,7 +2,7 @@ import { formatDay } from '../../time/days.js';
 import { recordsDiffer } from '../record/read.js';
 import { REBALANCES } from '../record/schema.js';
 import type { AnyBlock, Axis, Comparison } from './block.js';
-import { HEADER, HEADER_MEMBERS, shownMember, type RunHeader } from './header.js';
+import { HEADER, HEADER_MEMBERS, formatMember, type RunHeader } from './header.js';
 import type { Numbers } from '../../numbers/number-types.js';
 import type { RunColumns } from './read.js';
 import { readRebalances, readRecord } from './record.js';
@@ -31,7 +31,7 @@ interface Pair {
  * layout. An extended run differs from the run that it continues on its first additional date.
  * @cost one pass over both
  */
-export function firstDifference(stored: RunColumns, replayed: RunColumns): RunDifference | null {
+export function findFirstDifference(stored: RunColumns, replayed: RunColumns): RunDifference | null {
   const pair = { stored, replayed };
   return (
     namesDiffer(stored.header, replayed.header) ??
@@ -166,8 +166,8 @@ const COMPARED_MEMBERS = HEADER_MEMBERS.filter((member) => HEADER[member].compar
 
 function headersDiffer(stored: RunHeader, replayed: RunHeader): RunDifference | null {
   for (const member of COMPARED_MEMBERS) {
-    const a = shownMember(stored, member);
-    const b = shownMember(replayed, member);
+    const a = formatMember(stored, member);
+    const b = formatMember(replayed, member);
     if (a !== b)
       return { part: member, date: null, name: null, stored: a.slice(0, TEXT_MAX), replayed: b.slice(0, TEXT_MAX) };
   }

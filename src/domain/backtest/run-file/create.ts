@@ -61,7 +61,7 @@ export function createColumns(
   const layout = layoutOf(sizes, start, placed);
   const hasRoom = placed === undefined || (headerBytes >= least && layout.end <= placed.values.buffer.byteLength);
   if (!hasRoom) return createColumns(header, sizes, earlier ? { earlier } : {});
-  // A placed block is in memory created by placedPanel.
+  // A placed block is in memory created by allocatePlacedPanel.
   const bytes = placed
     ? new Uint8Array(placed.values.buffer as ArrayBuffer, 0, layout.end)
     : new Uint8Array(layout.end);

@@ -4,7 +4,7 @@ import { readDescription, readingOf } from '../record/read.js';
 import { SNAPSHOT, TRANSACTIONS, type Snapshot } from '../record/schema.js';
 import type { RecordedOrder, TransactionRows } from '../record/rows.js';
 import type { RunColumns } from './read.js';
-import { storedNumbers } from './record.js';
+import { openStoredNumbers } from './record.js';
 
 /** Individual rebalances of the record of a run, read without the rest of it. */
 export interface RecordedDecisions {
@@ -25,7 +25,7 @@ export interface RecordedDecisions {
 export function readDecisions(columns: RunColumns): RecordedDecisions | undefined {
   if (!columns.has('record')) return undefined;
   const { identifiers, plain, rest } = readDescription(columns.u8('record'));
-  const reading = readingOf(storedNumbers(columns), [...identifiers]);
+  const reading = readingOf(openStoredNumbers(columns), [...identifiers]);
   const book = memberOf(rest, 'optimised') ?? memberOf(rest, 'target');
   const packed = (memberOf(book, 'snapshots') ?? []) as readonly unknown[]; // Written by packRecord or extendRecord.
   const byDay = new Map(packed.map((one) => [memberOf(one, 'date') as Day, one]));

@@ -1,7 +1,7 @@
 import { effectTable } from '../../index-mathematics/session-effects.js';
 import { indexTerms } from '../../books/index-run.js';
 import type { Block } from './block.js';
-import { addedEffects, effectsOf, rowsByName, type RowLayout } from './effects.js';
+import { listAddedEffects, effectsOf, rowsByName, type RowLayout } from './effects.js';
 import { byElement } from './parts.js';
 
 /** Numbers in a row: security, date, special dividend, ordinary dividend of a long and of a short position. */
@@ -33,5 +33,5 @@ export const distributions: Block<'f64'> = {
     const rows = effectsOf(table, LAYOUT, { names, of: sm.names, from, to: from + length });
     return rows.length === 0 ? null : rows;
   },
-  added: (source) => ({ appended: addedEffects(source, LAYOUT).filter(({ length }) => length > 0) }),
+  added: (source) => ({ appended: listAddedEffects(source, LAYOUT).filter(({ length }) => length > 0) }),
 };

@@ -1,7 +1,7 @@
 import type { Book } from '../../books/book.js';
 import type { Block } from './block.js';
 import { placeIn } from './names.js';
-import { append, byDate, byElement, readyOrNone, series } from './parts.js';
+import { append, byDate, byElement, toFillingOrNull, series } from './parts.js';
 
 /** Numbers in a row: security, date, dividends, moved weight. */
 export const TRANSFER_WIDTH = 4;
@@ -16,7 +16,7 @@ export const transfers: Block<'f64'> = {
   canBeAddedLater: true,
   meaning:
     'rows of security, date, ordinary dividends and weight that an adjusted close took from the security, as fractions of the value at the previous close; by date; absent if there are none, and up to 0.2.0',
-  whole: ({ run: { portfolio }, names }) => readyOrNone(transferRows(portfolio, { names, before: 0 })),
+  whole: ({ run: { portfolio }, names }) => toFillingOrNull(transferRows(portfolio, { names, before: 0 })),
   added({ continuation: { portfolio }, names, before }) {
     const rows = transferRows(portfolio, { names, before: before - 1 });
     return append(...(rows ? [rows] : []));

@@ -1,7 +1,7 @@
 import { effectTable, type EffectTable } from '../../index-mathematics/session-effects.js';
 import type { CorporateAction } from '../../market/market-data.js';
 import { placeActions } from '../../market/session-actions.js';
-import { keptFloats } from '#base/memory/kept-memory.js';
+import { allocateKeptFloats } from '#base/memory/kept-memory.js';
 import { isEqual } from '../../numbers/number-types.js';
 import type { Run } from '../run.js';
 import { indexTerms } from '../../books/index-run.js';
@@ -45,7 +45,7 @@ interface KeptRows extends Sessions {
 const keptRows = new WeakMap<EffectTable, KeptRows>();
 
 /** Returns the rows of a full run by security, then date. Reuses the rows of the previous run if they are equal. */
-export function wholeEffects(
+export function listWholeEffects(
   { portfolio, index }: Pick<Run, 'portfolio' | 'index'>,
   names: Int32Array,
 ): Filling<Float64Array> {
@@ -60,7 +60,7 @@ export function wholeEffects(
     writeTo(into) {
       result.writeTo(into);
       if (8 * result.length > KEPT_BYTES_MAX) return;
-      const rows = keptFloats(result.length);
+      const rows = allocateKeptFloats(result.length);
       rows.set(into);
       keptRows.set(table, { names, rows, from, to: from + length });
     },
@@ -119,7 +119,7 @@ export function sessionsBefore({
  * Returns the rows to append: first rows of joined securities on earlier sessions, by security; then all rows of the
  * new sessions, by date.
  */
-export function addedEffects(source: AddedSessions, layout: RowLayout = EFFECTS): readonly Float64Array[] {
+export function listAddedEffects(source: AddedSessions, layout: RowLayout = EFFECTS): readonly Float64Array[] {
   const {
     continuation: {
       index,

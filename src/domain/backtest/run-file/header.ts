@@ -12,7 +12,7 @@ import type { Composition } from '../../books/compositions.js';
 import { indexTerms } from '../../books/index-run.js';
 import type { AddedSessions, WholeRun } from './block.js';
 import type { BlockName } from './schema.js';
-import { type StoredTreatment, type StoredAmendment, storedTreatment, storedAmendments } from './settings.js';
+import { type StoredTreatment, type StoredAmendment, toStoredTreatment, toStoredAmendments } from './settings.js';
 
 /**
  * Formats of the header. The first is a whole file, unchanged since version 0.1.0. A file of the second referred to one
@@ -150,7 +150,7 @@ export const HEADER: { readonly [M in keyof RunFacts]: Member<RunFacts[M]> } = {
     whole({ run }) {
       const { compositions } = run.index;
       const rule = breachRuleOf(compositions.document.pipeline?.treatment);
-      return storedTreatment(compositions.treatment, { rule, ...indexTerms(compositions) });
+      return toStoredTreatment(compositions.treatment, { rule, ...indexTerms(compositions) });
     },
     extended: same,
     compared: 3,
@@ -167,8 +167,8 @@ export const HEADER: { readonly [M in keyof RunFacts]: Member<RunFacts[M]> } = {
     shown: (rounding) => rounding ?? {},
   },
   amended: {
-    whole: ({ run }) => storedAmendments({ ...run.index.compositions, last: run.days.at(-1)! }),
-    extended: (_stored, { continuation: { index }, days }) => storedAmendments({ ...index, last: days.at(-1)! }),
+    whole: ({ run }) => toStoredAmendments({ ...run.index.compositions, last: run.days.at(-1)! }),
+    extended: (_stored, { continuation: { index }, days }) => toStoredAmendments({ ...index, last: days.at(-1)! }),
     compared: 13,
     shown: (amended) => amended ?? [],
   },
@@ -198,12 +198,12 @@ export const HEADER: { readonly [M in keyof RunFacts]: Member<RunFacts[M]> } = {
   has_index_weights: { whole: ({ indexRows }) => indexRows !== null, extended: same, compared: 9 },
   rebalances: {
     whole: ({ run: { rebalances, portfolio } }) =>
-      rebalances.map((rebalance) => storedRebalance(rebalance, { sm: portfolio.sm, shift: -portfolio.from })),
+      rebalances.map((rebalance) => toStoredRebalance(rebalance, { sm: portfolio.sm, shift: -portfolio.from })),
     extended(stored, { continuation: { rebalances, portfolio }, before }) {
       return [
         ...stored,
         ...rebalances.map((rebalance) =>
-          storedRebalance(rebalance, { sm: portfolio.sm, shift: before - 1 - portfolio.from }),
+          toStoredRebalance(rebalance, { sm: portfolio.sm, shift: before - 1 - portfolio.from }),
         ),
       ];
     },
@@ -250,7 +250,7 @@ export interface RebalanceShift {
   readonly shift: number;
 }
 
-export function storedRebalance(composition: Composition, { sm, shift }: RebalanceShift): StoredRebalance {
+export function toStoredRebalance(composition: Composition, { sm, shift }: RebalanceShift): StoredRebalance {
   const {
     date,
     session,
@@ -270,7 +270,7 @@ export function storedRebalance(composition: Composition, { sm, shift }: Rebalan
 
 export const HEADER_MEMBERS = Object.keys(HEADER) as (keyof RunFacts)[]; // Object.keys returns plain strings.
 
-export function wholeHeader(source: WholeRun): RunFacts {
+export function createWholeHeader(source: WholeRun): RunFacts {
   return Object.fromEntries(
     HEADER_MEMBERS.map((member) => [member, HEADER[member].whole(source)]),
   ) as unknown as RunFacts; // Every member is in the catalogue.
@@ -282,7 +282,7 @@ export function extendedHeader(stored: RunFacts, source: AddedSessions): RunFact
 }
 
 /** Returns a member as compared. */
-export function shownMember(header: RunFacts, member: keyof RunFacts): string {
+export function formatMember(header: RunFacts, member: keyof RunFacts): string {
   const shown = <M extends keyof RunFacts>(name: M): unknown => {
     const { [name]: entry } = HEADER;
     return entry.shown ? entry.shown(header[name]) : header[name];

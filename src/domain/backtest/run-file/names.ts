@@ -1,4 +1,4 @@
-import { lastAtMost } from '../../numbers/search.js';
+import { findLastAtMost } from '../../numbers/search.js';
 
 /**
  * Returns the position, among ascending columns, of each of some other ascending columns; -1 if it is not among them.
@@ -19,6 +19,6 @@ export function scatter(row: Float64Array, slots: Int32Array, into: Float64Array
 
 /** Returns the position of a column among ascending ones; -1 if it is not among them. */
 export function placeIn(columns: Int32Array, column: number): number {
-  const place = lastAtMost(columns, column);
+  const place = findLastAtMost(columns, column);
   return columns[place] === column ? place : -1;
 }

@@ -1,6 +1,6 @@
 import type { Block } from './block.js';
 import { driftOf, type Book } from '../../books/book.js';
-import { append, byDate, byElement, ready } from './parts.js';
+import { append, byDate, byElement, toFilling } from './parts.js';
 
 /** Growth by prices only, or of an overlay: see `driftOf`. */
 export const drift: Block<'f64'> = {
@@ -10,7 +10,7 @@ export const drift: Block<'f64'> = {
     'growth by prices: the factor from the weights after a close to those before the next; absent if it equals `gross`',
   compare: byDate(21),
   upgrade: 'absent',
-  whole: ({ run: { portfolio } }) => (hasDrift(portfolio) ? ready(driftOf(portfolio)) : null),
+  whole: ({ run: { portfolio } }) => (hasDrift(portfolio) ? toFilling(driftOf(portfolio)) : null),
   added: ({ continuation: { portfolio } }) => (hasDrift(portfolio) ? append(driftOf(portfolio).subarray(1)) : null),
 };
 
@@ -28,7 +28,7 @@ export const ownParts: Block<'f64'> = {
   upgrade: 'absent',
   whole({ run: { portfolio } }) {
     const values = partRows(portfolio);
-    return values && ready(values);
+    return values && toFilling(values);
   },
   added({ continuation: { portfolio } }) {
     const values = partRows(portfolio);

@@ -39,7 +39,7 @@ export function weightRows(
 }
 
 /** Returns the weights of the sessions after the stored ones. */
-export function addedWeights(book: Book, names: Int32Array): Float64Array {
+export function listAddedWeights(book: Book, names: Int32Array): Float64Array {
   return fillWith(weightRows(book, names, { from: 1, count: book.length - 1 }));
 }
 
@@ -49,7 +49,7 @@ export function fillWith({ length, writeTo }: Filling<Float64Array>): Float64Arr
   return values;
 }
 
-export function filledMarks({ length, writeTo }: Filling<Uint8Array>): Uint8Array {
+export function fillMarks({ length, writeTo }: Filling<Uint8Array>): Uint8Array {
   const values = new Uint8Array(length);
   writeTo(values);
   return values;

@@ -11,12 +11,12 @@ export const byDate = (rank: number): Comparison => ({ by: 'date', rank });
 export const byElement = (rank: number): Comparison => ({ by: 'element', rank });
 
 /** Returns values in memory as a filling. */
-export function ready<N extends Numbers>(values: N): Filling<N> {
+export function toFilling<N extends Numbers>(values: N): Filling<N> {
   return { length: values.length, writeTo: (into) => into.set(values) };
 }
 
-export function readyOrNone<N extends Numbers>(values: N | null): Filling<N> | null {
-  return values && ready(values);
+export function toFillingOrNull<N extends Numbers>(values: N | null): Filling<N> | null {
+  return values && toFilling(values);
 }
 
 /** Appends the elements of the added sessions to the stored ones. */
@@ -36,7 +36,7 @@ export function series({ whole, added, ...of }: Series): Block<'f64'> {
     ...of,
     type: 'f64',
     upgrade: 'same',
-    whole: (source) => readyOrNone(whole(source)),
+    whole: (source) => toFillingOrNull(whole(source)),
     added(source) {
       const values = added(source);
       return values && append(values.subarray(1));

@@ -25,7 +25,7 @@ export interface Surroundings {
 }
 
 /** Allocates a panel with arbitrary contents and zeros around it, in which a file can be created in place. */
-export function placedPanel(memory: Memory, cells: number, { before, after }: Surroundings): Float64Array {
+export function allocatePlacedPanel(memory: Memory, cells: number, { before, after }: Surroundings): Float64Array {
   const offset = pad(PREAMBLE_BYTES + before);
   const end = offset + 8 * cells;
   return new Float64Array(memory(end + pad(after), { from: offset, to: end }), offset, cells);

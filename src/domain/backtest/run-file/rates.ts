@@ -4,7 +4,7 @@ import { sessionsBefore } from './effects.js';
 import type { ForeignRates } from './foreign-rates.js';
 
 /** Returns exchange rates of a whole run, [F x T]; null without foreign securities. */
-export function wholeRates(
+export function listWholeRates(
   { rows }: ForeignRates,
   { from, length }: Pick<Book, 'from' | 'length'>,
 ): Filling<Float64Array> | null {
@@ -18,9 +18,9 @@ export function wholeRates(
 }
 
 /** Returns exchange rates of an extended run, stored and added sessions, [F x T]; null without foreign securities. */
-export function addedRates(source: AddedSessions): Float64Array | null {
+export function listAddedRates(source: AddedSessions): Float64Array | null {
   const { from } = sessionsBefore(source);
-  const filling = wholeRates(source.rates, { from, length: source.days.length });
+  const filling = listWholeRates(source.rates, { from, length: source.days.length });
   if (filling === null) return null;
   const rates = new Float64Array(filling.length);
   filling.writeTo(rates);

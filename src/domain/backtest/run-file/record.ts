@@ -21,7 +21,7 @@ import { isBlockName, type BlockName } from './schema.js';
 
 /** Reads the record of a stored run. @throws Refusal DOCUMENT_UNREADABLE if the file has none */
 export function readRecord(columns: RunColumns): RunRecord {
-  return readPacked(columns.u8('record'), storedNumbers(columns));
+  return readPacked(columns.u8('record'), openStoredNumbers(columns));
 }
 
 /** Rebalances of a stored run, with the identifiers that their columns refer to. */
@@ -39,7 +39,7 @@ export function readRebalances(columns: RunColumns): StoredRebalances {
 }
 
 /** Returns the weights of the latest rebalance. */
-export function latestWeights(columns: RunColumns): Float64Array {
+export function readLatestWeights(columns: RunColumns): Float64Array {
   const packed = packedRebalances(columns) as readonly unknown[]; // Written by packRecord or extendRecord.
   return SNAPSHOT.fields.weights.read(memberOf(packed.at(-1), 'weights'), readingWithoutWeights(columns));
 }
@@ -50,7 +50,7 @@ function packedRebalances(columns: RunColumns): unknown {
 
 /** Returns a reader of everything in a record except frames. */
 function readingWithoutWeights(columns: RunColumns): Reading {
-  const stored = storedNumbers(columns);
+  const stored = openStoredNumbers(columns);
   return {
     numbers: (place) => numbersAt(stored, place),
     portfolioFrame(): never {
@@ -112,7 +112,7 @@ export function recordParts(columns: RunColumns): RecordParts {
 }
 
 /** Returns the numbers of a stored run to which its record refers. */
-export function storedNumbers(columns: RunColumns): StoredNumbers {
+export function openStoredNumbers(columns: RunColumns): StoredNumbers {
   const {
     header: { dates, names, blocks },
   } = columns;

@@ -2,7 +2,7 @@ import { LIMITS } from '../../refusals/limits.js';
 import { shareChangeTerms } from '../../books/share-changes.js';
 import type { Compositions } from '../../books/compositions.js';
 import { APART_BYTES_MIN } from './prices-apart.js';
-import { placedPanel, type Memory } from './placed.js';
+import { allocatePlacedPanel, type Memory } from './placed.js';
 
 /** Size of a header without securities and rebalances; then of each security and of each rebalance. */
 const HEADER_BYTES = 16_384;
@@ -56,5 +56,5 @@ export function roomForColumns(
     4 * NAME_BYTES * names +
     DESCRIPTION_BYTES;
   const before = HEADER_BYTES + NAME_BYTES * names + REBALANCE_BYTES * list.length;
-  return placedPanel(memory, cells, { before, after });
+  return allocatePlacedPanel(memory, cells, { before, after });
 }

@@ -1,13 +1,13 @@
 import { exactDivisor } from './rounding.js';
 import type { ReturnVariant } from '../../market/market-data.js';
 import type { AnyBlock } from './block.js';
-import { addedEffects, effectsByName, EFFECT_WIDTH, wholeEffects } from './effects.js';
+import { listAddedEffects, effectsByName, EFFECT_WIDTH, listWholeEffects } from './effects.js';
 import { labelsOf } from './labels.js';
-import { addedWeights, eventCosts, eventRows, fillWith, filledMarks, rebalanceRows, weightRows } from './panels.js';
-import { append, byDate, byElement, pool, ready, readyOrNone, series, variant } from './parts.js';
+import { listAddedWeights, eventCosts, eventRows, fillWith, fillMarks, rebalanceRows, weightRows } from './panels.js';
+import { append, byDate, byElement, pool, toFilling, toFillingOrNull, series, variant } from './parts.js';
 import { drift, ownParts } from './overlay-blocks.js';
 import { joinedPrice, price } from './prices.js';
-import { addedRates, ratesByName, wholeRates } from './rates.js';
+import { listAddedRates, ratesByName, listWholeRates } from './rates.js';
 import { dividendPoints, netDividendPoints, transfers } from './dividends.js';
 import { distributions } from './distributions.js';
 import { keptShares, shareChanges } from './share-changes.js';
@@ -25,7 +25,7 @@ export const BLOCKS = {
     meaning: 'days of the run',
     compare: { by: 'days' },
     upgrade: 'same',
-    whole: ({ run }) => ready(run.days),
+    whole: ({ run }) => toFilling(run.days),
     added: ({ days }) => ({ replaced: days }),
   },
   level: {
@@ -34,7 +34,7 @@ export const BLOCKS = {
     meaning: 'portfolio rebased to 100',
     compare: byDate(11),
     upgrade: 'same',
-    whole: ({ run }) => ready(run.level),
+    whole: ({ run }) => toFilling(run.level),
     added: ({ level, before }) => append(level.subarray(before)),
   },
   value: {
@@ -43,7 +43,7 @@ export const BLOCKS = {
     meaning: 'portfolio in money',
     compare: byDate(10),
     upgrade: 'same',
-    whole: ({ run }) => ready(run.portfolio.value),
+    whole: ({ run }) => toFilling(run.portfolio.value),
     // An extension copies all of it, because reading from one file is faster.
     added: ({ value }) => ({ replaced: value }),
   },
@@ -60,7 +60,7 @@ export const BLOCKS = {
     meaning: 'costs paid, in money',
     compare: byDate(8),
     upgrade: 'same',
-    whole: ({ run }) => ready(run.portfolio.costs),
+    whole: ({ run }) => toFilling(run.portfolio.costs),
     added: ({ costs }) => ({ replaced: costs }),
   },
   cash: series({
@@ -76,7 +76,7 @@ export const BLOCKS = {
     compare: byDate(6),
     upgrade: 'absent',
     meaning: '1 on sessions with more than growth by the close: securities entered, left or were traded',
-    whole: ({ run }) => ready(run.portfolio.begins),
+    whole: ({ run }) => toFilling(run.portfolio.begins),
     added: ({ continuation }) => append(continuation.portfolio.begins.subarray(1)),
   },
   weights: {
@@ -86,7 +86,7 @@ export const BLOCKS = {
     compare: byDate(4),
     upgrade: 'same',
     whole: ({ run: { portfolio }, names }) => weightRows(portfolio, names, { from: 0, count: portfolio.length }),
-    added: ({ continuation, names }) => append(addedWeights(continuation.portfolio, names)),
+    added: ({ continuation, names }) => append(listAddedWeights(continuation.portfolio, names)),
   },
   indexWeights: {
     type: 'f64',
@@ -97,7 +97,7 @@ export const BLOCKS = {
     whole: ({ run: { portfolio }, indexRows, names }) =>
       indexRows && weightRows(indexRows, names, { from: portfolio.from - indexRows.from, count: portfolio.length }),
     added: ({ continuation, hasIndexWeights, names }) =>
-      hasIndexWeights ? append(addedWeights(continuation.index.book, names)) : null,
+      hasIndexWeights ? append(listAddedWeights(continuation.index.book, names)) : null,
   },
   eventAt: {
     type: 'i32',
@@ -105,7 +105,7 @@ export const BLOCKS = {
     meaning: 'positions of the sessions with events other than drift',
     compare: byElement(2),
     upgrade: 'same',
-    whole: ({ run }) => ready(Int32Array.from(run.portfolio.events, ({ at }) => at)),
+    whole: ({ run }) => toFilling(Int32Array.from(run.portfolio.events, ({ at }) => at)),
     added: ({ continuation, before }) =>
       append(Int32Array.from(continuation.portfolio.events, ({ at }) => at + before - 1)),
   },
@@ -159,7 +159,7 @@ export const BLOCKS = {
     upgrade: 'same',
     whole: ({ run: { plan, rebalances }, names }) => rebalanceRows({ plan, rebalances, names }, 'capped'),
     added: ({ plan, continuation: { rebalances }, names }) =>
-      append(filledMarks(rebalanceRows({ plan, rebalances, names }, 'capped'))),
+      append(fillMarks(rebalanceRows({ plan, rebalances, names }, 'capped'))),
   },
   price,
   joinedPrice,
@@ -171,8 +171,8 @@ export const BLOCKS = {
     upgrade: effectsByName,
     meaning:
       'rows of security, date, ratio, cash, rights, subscription price, by security then date; those of an extension follow',
-    whole: ({ run, names }) => wholeEffects(run, names),
-    added: (source) => ({ appended: addedEffects(source) }),
+    whole: ({ run, names }) => listWholeEffects(run, names),
+    added: (source) => ({ appended: listAddedEffects(source) }),
   },
   shortCash,
   distributions,
@@ -188,9 +188,9 @@ export const BLOCKS = {
     upgrade: ratesByName,
     canBeAddedLater: true,
     meaning: 'exchange rates, a row for each currency',
-    whole: ({ run: { portfolio }, rates }) => wholeRates(rates, portfolio),
+    whole: ({ run: { portfolio }, rates }) => listWholeRates(rates, portfolio),
     added(source) {
-      const rates = addedRates(source);
+      const rates = listAddedRates(source);
       return rates && { replaced: rates };
     },
   },
@@ -200,7 +200,7 @@ export const BLOCKS = {
     meaning: 'days of the index book',
     compare: { by: 'days' },
     upgrade: 'same',
-    whole: ({ run }) => ready(run.index.days),
+    whole: ({ run }) => toFilling(run.index.days),
     added: ({ continuation: { index } }) => append(index.sm.sessions.slice(index.from + 1, index.to + 1)),
   },
   indexLevel: {
@@ -209,7 +209,7 @@ export const BLOCKS = {
     meaning: 'index in points',
     compare: byDate(12),
     upgrade: 'same',
-    whole: ({ run }) => ready(run.index.book.value),
+    whole: ({ run }) => toFilling(run.index.book.value),
     added: ({ indexLevel }) => ({ replaced: indexLevel }),
   },
   divisor: series({
@@ -241,7 +241,7 @@ export const BLOCKS = {
     meaning: 'days that run and benchmark share',
     compare: { by: 'other days' },
     upgrade: 'same',
-    whole: ({ run }) => readyOrNone(run.benchmark && run.benchmark.relative.days),
+    whole: ({ run }) => toFillingOrNull(run.benchmark && run.benchmark.relative.days),
     added: ({ relative }) => relative && { replaced: relative.days },
   },
   benchmarkLevel: {
@@ -250,7 +250,7 @@ export const BLOCKS = {
     meaning: 'benchmark rebased to 100 on those days',
     compare: byElement(5),
     upgrade: 'same',
-    whole: ({ run }) => readyOrNone(run.benchmark && run.benchmark.relative.level),
+    whole: ({ run }) => toFillingOrNull(run.benchmark && run.benchmark.relative.level),
     added: ({ relative }) => relative && { replaced: relative.level },
   },
   labels: {
@@ -265,7 +265,7 @@ export const BLOCKS = {
         days,
       },
       names,
-    }) => ready(labelsOf(sm, names, days.at(-1)!)),
+    }) => toFilling(labelsOf(sm, names, days.at(-1)!)),
     added: ({
       continuation: {
         index: { sm },
@@ -280,7 +280,7 @@ export const BLOCKS = {
     compare: { by: 'record' },
     upgrade: 'absent',
     meaning: 'the record as JSON that refers to its pools and to other blocks: see `record/schema.ts`',
-    whole: ({ record }) => ready(record.description),
+    whole: ({ record }) => toFilling(record.description),
     added: ({ record }) => ({ replaced: record.description }),
   },
   snapshots: {
@@ -289,7 +289,7 @@ export const BLOCKS = {
     compare: { by: 'record' },
     upgrade: 'absent',
     meaning: 'rebalances of the run as its result shows them, as JSON that refers to the pools of the record',
-    whole: ({ record }) => ready(record.rebalances),
+    whole: ({ record }) => toFilling(record.rebalances),
     added: ({ record }) => ({ replaced: record.rebalances }),
   },
   recordF64: pool('f64', 'numbers of the record'),

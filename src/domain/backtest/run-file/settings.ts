@@ -1,10 +1,10 @@
 import type { RoundingSpec } from '../../documents/rounding.js';
 import { STALE_SESSIONS } from '../../documents/stale-sessions.js';
 import { breachRuleOf } from '../../compliance/breach-watch.js';
-import { datedRounding, roundingOn } from '../../documents/dated-rounding.js';
+import { createDatedRounding, roundingOn } from '../../documents/dated-rounding.js';
 import { textFollowedOn } from '../../documents/text-spans.js';
 import { treatmentOn, type DatedTreatment } from '../../documents/treatment.js';
-import { changingTerms, growthTerms, termsOn, type GrowthTerms } from '../../index-mathematics/growth-terms.js';
+import { toChangingTerms, growthTerms, termsOn, type GrowthTerms } from '../../index-mathematics/growth-terms.js';
 import { dayFrom, formatDay, type Day } from '../../time/days.js';
 import type { ShareTerms } from '../../index-mathematics/adjusted-close.js';
 import { TreatmentSpec } from '../../documents/index-document.js';
@@ -64,7 +64,10 @@ export function runSettingsOn(
 }
 
 /** Returns the treatment of a run by date. */
-export function datedRunTreatment({ treatment, amended }: Pick<RunSettings, 'treatment' | 'amended'>): DatedTreatment {
+export function toDatedRunTreatment({
+  treatment,
+  amended,
+}: Pick<RunSettings, 'treatment' | 'amended'>): DatedTreatment {
   if (amended === undefined) return runTreatment(treatment);
   return {
     ...runTreatment(treatment),
@@ -84,7 +87,7 @@ export function runGrowthTerms(header: RunSettings & HeldCurrency, variant: Retu
   });
   const terms = termsOf(header.treatment);
   if (header.amended === undefined) return terms;
-  const amended = header.amended.map(({ after, treatment }) => changingTerms(termsOf(treatment), dayFrom(after)));
+  const amended = header.amended.map(({ after, treatment }) => toChangingTerms(termsOf(treatment), dayFrom(after)));
   return { ...terms, amended };
 }
 
@@ -107,7 +110,7 @@ type TreatmentTerms = Pick<GrowthTerms, 'rights' | 'splitShares'> & {
 };
 
 /** Returns the stored form of a treatment. */
-export function storedTreatment(
+export function toStoredTreatment(
   treatment: TreatmentSpec,
   { rule, rights, splitShares }: TreatmentTerms,
 ): StoredTreatment {
@@ -138,9 +141,9 @@ interface AmendedIndex extends Pick<Compositions, 'document' | 'treatment' | 'sm
 }
 
 /** Returns the changes that amendments made to an index up to the last day of a run; undefined if there are none. */
-export function storedAmendments(index: AmendedIndex): readonly StoredAmendment[] | undefined {
+export function toStoredAmendments(index: AmendedIndex): readonly StoredAmendment[] | undefined {
   const { document, treatment, sm, last } = index;
-  const rounding = datedRounding(document, sm.calendar);
+  const rounding = createDatedRounding(document, sm.calendar);
   const terms = indexTerms(index);
   const days = new Set([...(treatment.amended ?? []), ...(rounding?.amended ?? [])].map(({ after }) => after));
   const stored = [...days]
@@ -151,7 +154,7 @@ export function storedAmendments(index: AmendedIndex): readonly StoredAmendment[
       const rule = breachRuleOf(text.pipeline?.treatment);
       return {
         after: formatDay(after),
-        treatment: storedTreatment(treatmentOn(treatment, after + 1), { rule, ...termsOn(terms, after + 1) }),
+        treatment: toStoredTreatment(treatmentOn(treatment, after + 1), { rule, ...termsOn(terms, after + 1) }),
         rounding: roundingOn(rounding, after + 1),
       };
     });

@@ -1,7 +1,7 @@
 import type { Book } from '../../books/book.js';
-import { firstAtLeast } from '../../numbers/search.js';
+import { findFirstAtLeast } from '../../numbers/search.js';
 import type { Block } from './block.js';
-import { append, byElement, readyOrNone } from './parts.js';
+import { append, byElement, toFillingOrNull } from './parts.js';
 
 /** Numbers in a row: security, date, shares before, shares after. */
 export const SHARE_CHANGE_WIDTH = 4;
@@ -17,7 +17,7 @@ export const shareChanges: Block<'f64'> = {
   meaning:
     'rows of security, date, shares represented by the index before and after, on the share basis of the date, by date; absent if there are none, and up to 0.2.0',
   whole: ({ run: { index, portfolio }, names }) =>
-    readyOrNone(changeRows(index.book, { names, first: portfolio.from, before: 0 })),
+    toFillingOrNull(changeRows(index.book, { names, first: portfolio.from, before: 0 })),
   added({ continuation: { index, portfolio }, names, before }) {
     const rows = changeRows(index.book, { names, first: portfolio.from, before: before - 1 });
     return append(...(rows ? [rows] : []));
@@ -36,7 +36,7 @@ export const keptShares: Block<'f64'> = {
   canBeAddedLater: true,
   meaning:
     'rows of date, fraction of its weight that each security of the portfolio kept when share counts changed before the session, by date; absent if there are none, and up to 0.2.0',
-  whole: ({ run: { portfolio } }) => readyOrNone(keptRows(portfolio, 0)),
+  whole: ({ run: { portfolio } }) => toFillingOrNull(keptRows(portfolio, 0)),
   added({ continuation: { portfolio }, before }) {
     const rows = keptRows(portfolio, before - 1);
     return append(...(rows ? [rows] : []));
@@ -66,7 +66,7 @@ interface Placed {
 function changeRows({ shareChanges: changes }: Book, { names, first, before }: Placed): Float64Array | null {
   if (changes === undefined) return null;
   const { session, column, before: from, after } = changes;
-  const begin = firstAtLeast(session, first + 1);
+  const begin = findFirstAtLeast(session, first + 1);
   if (begin === session.length) return null;
   const places = placesOf(names);
   const rows = new Float64Array(SHARE_CHANGE_WIDTH * (session.length - begin));

@@ -1,10 +1,10 @@
 import { effectTable } from '../../index-mathematics/session-effects.js';
-import { shortTerms } from '../../index-mathematics/growth-terms.js';
+import { toShortTerms } from '../../index-mathematics/growth-terms.js';
 import type { Book } from '../../books/book.js';
 import { indexTerms } from '../../books/index-run.js';
 import type { Block } from './block.js';
 import { placeIn } from './names.js';
-import { append, byElement, readyOrNone } from './parts.js';
+import { append, byElement, toFillingOrNull } from './parts.js';
 
 /** Numbers in a row: security, date, cash. */
 export const SHORT_CASH_WIDTH = 3;
@@ -25,7 +25,7 @@ export const shortCash: Block<'f64'> = {
   whole({ run: { portfolio, index }, names }) {
     if (portfolio.overlay !== undefined) return null; // An overlay earns its short positions through the growth of its underlying index.
     const books = [portfolio, index.book];
-    return readyOrNone(paidByShorts({ terms: index.compositions, books, names, ...portfolio, before: 0 }));
+    return toFillingOrNull(paidByShorts({ terms: index.compositions, books, names, ...portfolio, before: 0 }));
   },
   added({ continuation: { index, portfolio }, names, before }) {
     const books = [portfolio, index.book];
@@ -46,7 +46,7 @@ interface ShortCash extends Pick<Book, 'sm' | 'from' | 'length'> {
 /** Returns null if none paid. */
 function paidByShorts({ terms, books, names, sm, from, length, before }: ShortCash): Float64Array | null {
   const own = indexTerms(terms);
-  const ofShorts = shortTerms(own);
+  const ofShorts = toShortTerms(own);
   if (ofShorts === own) return null;
   const { columns, cash: paid, starts } = effectTable(sm, ofShorts);
   const rows: number[] = [];

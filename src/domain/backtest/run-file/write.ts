@@ -7,7 +7,7 @@ import { securitiesIn, type Book } from '../../books/book.js';
 import type { AnyBlock, Filling, WholeRun } from './block.js';
 import { createColumns, type BlockInPlace, type ColumnsWriter, type EarlierFiles } from './create.js';
 import { foreignRates } from './foreign-rates.js';
-import { wholeHeader } from './header.js';
+import { createWholeHeader } from './header.js';
 import { APART_BYTES_MIN, PRICES, type PricesApart } from './prices-apart.js';
 import { price, pricesInParts } from './prices.js';
 import { BLOCK_NAMES, blockOf, type BlockName } from './schema.js';
@@ -79,7 +79,7 @@ interface Written {
 
 function writeText(source: WholeRun, { parts, inPlace, prices }: Written): Uint8Array<ArrayBuffer> {
   const placed = inPlace ? placedWeights(source) : undefined;
-  const columns = createColumns(wholeHeader(source), new Map(parts.map((part) => [part.name, part])), {
+  const columns = createColumns(createWholeHeader(source), new Map(parts.map((part) => [part.name, part])), {
     ...(placed ? { placed } : {}),
     ...(prices ? { earlier: besidePrices(prices) } : {}),
   });

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { constraintClass } from '../constraint-class.js';
 import { category, constraintParams, fraction, groups, notEmpty } from '../parameters.js';
-import { fixed, state } from '../program-row.js';
+import { fixLimit, state } from '../program-row.js';
 import { groupsInScope, indicator } from '../scope.js';
 
 const SmallGroup = z
@@ -42,7 +42,7 @@ export const activeGroupBounds = constraintClass({
         form: 'linear',
         coefficients: indicator(members, context),
         lower: state(held + lower, 'lower'),
-        upper: small !== null && held < small.below ? fixed(held * small.multiple) : state(held + upper, 'upper'),
+        upper: small !== null && held < small.below ? fixLimit(held * small.multiple) : state(held + upper, 'upper'),
         member: group,
       };
     }),

@@ -1,6 +1,6 @@
 import { constraintClass } from '../constraint-class.js';
 import { constraintParams, names } from '../parameters.js';
-import { fixed } from '../program-row.js';
+import { fixLimit } from '../program-row.js';
 import { namesInScope } from '../scope.js';
 
 export const exclude = constraintClass({
@@ -16,8 +16,8 @@ export const exclude = constraintClass({
     namesInScope(identifiers, context).map((name) => ({
       form: 'name',
       name,
-      lower: fixed(0),
-      upper: fixed(0),
+      lower: fixLimit(0),
+      upper: fixLimit(0),
       member: context.identifiers[name]!,
     })),
 });

@@ -1,6 +1,6 @@
 import { constraintClass } from '../constraint-class.js';
 import { constraintParams, names, reference } from '../parameters.js';
-import { fixed } from '../program-row.js';
+import { fixLimit } from '../program-row.js';
 import { namesInScope } from '../scope.js';
 
 export const freeze = constraintClass({
@@ -16,7 +16,7 @@ export const freeze = constraintClass({
     const from = context.reference(reference);
     if (from === null) return [];
     return namesInScope(identifiers, context).map((name) => {
-      const weight = fixed(from.weights[name]!);
+      const weight = fixLimit(from.weights[name]!);
       return { form: 'name', name, lower: weight, upper: weight, member: context.identifiers[name]! };
     });
   },

@@ -1,6 +1,6 @@
 import { constraintClass } from '../constraint-class.js';
 import { constraintParams } from '../parameters.js';
-import { fixed } from '../program-row.js';
+import { fixLimit } from '../program-row.js';
 
 export const fullInvestment = constraintClass({
   type: 'FullInvestment',
@@ -15,8 +15,8 @@ export const fullInvestment = constraintClass({
     {
       form: 'linear',
       coefficients: new Float64Array(identifiers.length).fill(1),
-      lower: fixed(1),
-      upper: fixed(1),
+      lower: fixLimit(1),
+      upper: fixLimit(1),
       member: null,
     },
   ],

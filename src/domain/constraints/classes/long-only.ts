@@ -1,6 +1,6 @@
 import { constraintClass } from '../constraint-class.js';
 import { constraintParams } from '../parameters.js';
-import { fixed } from '../program-row.js';
+import { fixLimit } from '../program-row.js';
 
 export const longOnly = constraintClass({
   type: 'LongOnly',
@@ -12,5 +12,5 @@ export const longOnly = constraintClass({
   params: constraintParams({}),
   example: { id: 'long', type: 'LongOnly', params: {} },
   toRows: (_, { identifiers }) =>
-    identifiers.map((member, name) => ({ form: 'name', name, lower: fixed(0), upper: null, member })),
+    identifiers.map((member, name) => ({ form: 'name', name, lower: fixLimit(0), upper: null, member })),
 });

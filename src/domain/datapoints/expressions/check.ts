@@ -14,7 +14,7 @@ import {
   type NodePath,
 } from './tree.js';
 import {
-  commonUnit,
+  findCommonUnit,
   isClash,
   PLAIN,
   powerUnit,
@@ -171,7 +171,7 @@ function arithmeticUnit(node: ArithmeticNode, path: NodePath, checker: Checker):
   switch (operator) {
     case '+':
     case '-':
-      return settle(commonUnit(units), { node, path }, checker);
+      return settle(findCommonUnit(units), { node, path }, checker);
     case '*':
       return units.reduce((left, right) => productUnit(left, right, 1));
     case '/':
@@ -200,7 +200,7 @@ function comparisonType(node: ComparisonNode, path: NodePath, checker: Checker):
     const to = { node: node.value, path: [...path, 'value'] };
     const right = typeOf(node.value, to.path, checker);
     if (right.kind !== 'field') expect(to, { kind: right.kind, expected: 'number', checker });
-    settle(commonUnit([left.unit, right.unit]), { node, path }, checker);
+    settle(findCommonUnit([left.unit, right.unit]), { node, path }, checker);
   } else if (left.kind === 'number' && !isNumeric(node.value)) {
     const message = `compares a number with ${JSON.stringify(node.value)}`;
     checker.problems.push({ node, path, code: 'VALUE_TYPE_MISMATCH', message });

@@ -42,7 +42,7 @@ export function createCursor(tokens: readonly Token[]): Cursor {
       return isNext;
     },
     expect(symbol, after) {
-      if (!cursor.skips(symbol)) cursor.fail(`expected ${symbol} after ${after}${found(cursor.peek())}`);
+      if (!cursor.skips(symbol)) cursor.fail(`expected ${symbol} after ${after}${describeToken(cursor.peek())}`);
     },
     fail(message, span = cursor.peek()) {
       throw new SyntaxFault(message, span);
@@ -63,5 +63,5 @@ export function createCursor(tokens: readonly Token[]): Cursor {
 }
 
 /** Describes the token found in place of the expected one. */
-export const found = ({ kind, text }: Token): string =>
+export const describeToken = ({ kind, text }: Token): string =>
   kind === 'end' ? ', found the end of the text' : `, found ${text}`;

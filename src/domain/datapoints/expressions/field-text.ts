@@ -1,5 +1,5 @@
 import type { MarketData } from '../../market/market-data.js';
-import { isRelative, latest } from '../field-request.js';
+import { isRelative, requestLatest } from '../field-request.js';
 import { parseExpression } from './parse.js';
 import { callsIn, readsOfExpression, type Definitions } from './reads.js';
 import type { DatapointExpression } from './tree.js';
@@ -11,7 +11,7 @@ type Columns = Pick<MarketData, 'fields' | 'reference'>;
  * @throws SyntaxFault
  */
 export const fieldOfText = (text: string, market: Columns | undefined): DatapointExpression =>
-  isName(text, market) ? latest(text) : parseExpression(text).tree;
+  isName(text, market) ? requestLatest(text) : parseExpression(text).tree;
 
 /** Returns true if values of a field depend on the universe, not only on the requested securities. */
 export function readsUniverse(text: string): boolean {

@@ -27,7 +27,10 @@ export interface OverTimeFault {
  * are known only at decisions: datapoints that compare securities, depend on decisions, or are plug-ins; over a window
  * also statistics over a window. Undefined if there is none.
  */
-export function overTimeFault(expression: DatapointExpression, definitions: Definitions): OverTimeFault | undefined {
+export function findOverTimeFault(
+  expression: DatapointExpression,
+  definitions: Definitions,
+): OverTimeFault | undefined {
   const visited = new Set<string>();
   const visit = (node: ExpressionNode, asked: Asked, name: string): OverTimeFault | undefined => {
     if (node.node === 'field') return visitField(node, asked, name);

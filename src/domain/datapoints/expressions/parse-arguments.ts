@@ -1,4 +1,4 @@
-import { DATASETS, isWindowed, latest, type Dataset } from '../field-request.js';
+import { DATASETS, isWindowed, requestLatest, type Dataset } from '../field-request.js';
 import { didYouMean } from '#base/text/nearest-name.js';
 import { fieldNode } from './canonical.js';
 import type { Cursor } from './cursor.js';
@@ -97,5 +97,5 @@ export function fieldWith(
         `the datapoint ${name} does not accept ${option}=; a datapoint accepts lag= and dataset=, and VOLATILITY, MOMENTUM and BETA also window=`,
         span,
       );
-  return fieldNode(latest(name, { dataset, window, lag }));
+  return fieldNode(requestLatest(name, { dataset, window, lag }));
 }

@@ -1,7 +1,7 @@
-import { latest } from '../field-request.js';
+import { requestLatest } from '../field-request.js';
 import { LIMITS } from '../../refusals/limits.js';
 import { createFunctionCall, combine, fieldNode, join, negate } from './canonical.js';
-import { createCursor, found, type Cursor } from './cursor.js';
+import { createCursor, describeToken, type Cursor } from './cursor.js';
 import { FUNCTION_NAMES } from './functions/catalogue.js';
 import { SyntaxFault, tokensOf, type Span, type Token } from './lexer.js';
 import { argumentsOf, fieldWith } from './parse-arguments.js';
@@ -33,7 +33,7 @@ export function parseExpression(text: string): Parsed {
     });
   const cursor = createCursor(tokensOf(text));
   const tree = expression(cursor);
-  if (cursor.peek().kind !== 'end') cursor.fail(`expected an operator${found(cursor.peek())}`);
+  if (cursor.peek().kind !== 'end') cursor.fail(`expected an operator${describeToken(cursor.peek())}`);
   return { tree, spans: cursor.spans };
 }
 
@@ -143,7 +143,7 @@ function primary(cursor: Cursor): ExpressionNode {
     const value = list(cursor);
     return cursor.placed({ node: 'value', value }, start);
   }
-  return cursor.fail(`expected a datapoint, a number, a function or a bracket${found(token)}`, token);
+  return cursor.fail(`expected a datapoint, a number, a function or a bracket${describeToken(token)}`, token);
 }
 
 /** Parses the entries of a list, after the opening bracket. */
@@ -163,7 +163,7 @@ function list(cursor: Cursor): Constant {
 function fieldOrCall(cursor: Cursor, token: Token): ExpressionNode {
   const { kind, text: name, start } = token;
   if (name === '' || name.length > 64) cursor.fail('a name has 1 to 64 characters', token);
-  if (!cursor.skips('(')) return cursor.placed(fieldNode(latest(name)), start);
+  if (!cursor.skips('(')) return cursor.placed(fieldNode(requestLatest(name)), start);
   const { operands, options, spans } = argumentsOf(cursor, expression);
   cursor.expect(')', `the operands of ${name}`);
   if (kind === 'quoted' || (!FUNCTION_NAMES.includes(name) && operands.length === 0 && spans.size > 0))

@@ -31,7 +31,7 @@ export function printExpression(expression: DatapointExpression): string {
 }
 
 /** Returns the tree with its text at the root, as in responses. */
-export function withText(expression: DatapointExpression): ExpressionNode {
+export function addText(expression: DatapointExpression): ExpressionNode {
   const tree = canonical(expression);
   return { ...tree, text: textOf(tree, 0) };
 }

@@ -1,5 +1,5 @@
 import type { SandboxProgram } from '#base/sandbox/sandbox.js';
-import { latest, type FieldRequest } from '../field-request.js';
+import { requestLatest, type FieldRequest } from '../field-request.js';
 
 export const COMPARISONS = ['gt', 'ge', 'lt', 'le', 'eq', 'ne', 'in', 'between'] as const;
 export type Comparison = (typeof COMPARISONS)[number];
@@ -97,7 +97,7 @@ export function asNode(expression: DatapointExpression): ExpressionNode {
 /** Returns the datapoint of a leaf, with defaults for absent members. */
 export function requestOf(field: FieldRequest | FieldLeaf): FieldRequest {
   const { name, dataset, lag, window, aggregate, transform } = field;
-  return latest(name, {
+  return requestLatest(name, {
     dataset: dataset ?? null,
     lag: lag ?? 0,
     window: window ?? null,

@@ -53,7 +53,7 @@ export const isClash = (unit: Unit | UnitClash): unit is UnitClash =>
   unit !== null && unit !== 'constant' && 'left' in unit;
 
 /** Returns the common unit of quantities: of a sum, a choice, a bound. */
-export function commonUnit(units: readonly Unit[]): Unit | UnitClash {
+export function findCommonUnit(units: readonly Unit[]): Unit | UnitClash {
   let known: Dimensions | undefined;
   for (const unit of units) {
     if (unit === null || unit === 'constant') continue;

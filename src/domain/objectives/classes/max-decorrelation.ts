@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { objectiveClass, plainMeasure } from '../objective-class.js';
+import { objectiveClass, createPlainMeasure } from '../objective-class.js';
 
 export const maxDecorrelation = objectiveClass({
   type: 'max_decorrelation',
@@ -8,7 +8,7 @@ export const maxDecorrelation = objectiveClass({
   sense: 'minimise',
   needsReturns: false,
   params: z.strictObject({}),
-  measure: plainMeasure('the weighted correlation'),
+  measure: createPlainMeasure('the weighted correlation'),
   example: { type: 'max_decorrelation' },
   sentence: () => 'the least weighted average correlation',
   toGoal: (_, { index }) => ({

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { metricDiagonal } from '#kernels/optimisation/program/metric.js';
-import { inWords, objectiveClass, plainMeasure } from '../objective-class.js';
+import { formatInWords, objectiveClass, createPlainMeasure } from '../objective-class.js';
 
 export const maxDiversification = objectiveClass({
   type: 'max_diversification',
@@ -10,8 +10,8 @@ export const maxDiversification = objectiveClass({
   needsReturns: false,
   params: z.strictObject({}),
   unattainable: (_, most) =>
-    `For all weights within the rows, costs exceed the average volatility${most === null ? '' : `, by ${inWords(-most)} at least`}.`,
-  measure: plainMeasure('the diversification ratio'),
+    `For all weights within the rows, costs exceed the average volatility${most === null ? '' : `, by ${formatInWords(-most)} at least`}.`,
+  measure: createPlainMeasure('the diversification ratio'),
   example: { type: 'max_diversification' },
   sentence: () => 'the largest ratio of average volatility to volatility',
   toGoal: (_, { metric }) => ({

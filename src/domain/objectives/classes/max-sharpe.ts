@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { inWords, objectiveClass, plainMeasure } from '../objective-class.js';
+import { formatInWords, objectiveClass, createPlainMeasure } from '../objective-class.js';
 
 export const maxSharpe = objectiveClass({
   type: 'max_sharpe',
@@ -17,8 +17,8 @@ export const maxSharpe = objectiveClass({
   }),
   cash: ({ risk_free_rate }) => risk_free_rate,
   unattainable: ({ risk_free_rate: rate }, most) =>
-    `No weights within the rows have an expected return above the risk-free rate of ${rate} after costs${most === null ? '' : `; the most that any are is ${inWords(most + rate)}`}.`,
-  measure: plainMeasure('the Sharpe ratio'),
+    `No weights within the rows have an expected return above the risk-free rate of ${rate} after costs${most === null ? '' : `; the most that any are is ${formatInWords(most + rate)}`}.`,
+  measure: createPlainMeasure('the Sharpe ratio'),
   example: { type: 'max_sharpe', risk_free_rate: 0.02 },
   sentence: ({ risk_free_rate }) =>
     `the largest ratio of expected return above a rate of ${risk_free_rate} to volatility`,

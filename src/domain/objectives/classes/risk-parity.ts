@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { category } from '../../datapoints/field-use.js';
-import { objectiveClass, plainMeasure } from '../objective-class.js';
+import { objectiveClass, createPlainMeasure } from '../objective-class.js';
 import { parityNumerator } from '../parity.js';
 import { budgetsOf } from '../risk-budgets.js';
 
@@ -36,7 +36,7 @@ export const riskParity = objectiveClass({
       .default('SECTOR')
       .meta({ label: 'Budget field', help: 'Reference column whose groups have budgets.' }),
   }),
-  measure: plainMeasure('the distance from parity'),
+  measure: createPlainMeasure('the distance from parity'),
   reads: ({ budgets, budget_field }) => (budgets === null ? [] : [category(budget_field, 'budget_field')]),
   unattainable: () =>
     'Every security with a risk budget must be held, but the rows, the number of securities or the costs allow no such weights.',

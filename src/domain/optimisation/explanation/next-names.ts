@@ -1,6 +1,6 @@
 import { computeLagrangianSlopes } from '#kernels/optimisation/program/slopes.js';
 import { compareText } from '../../refusals/findings.js';
-import { worstVariance } from '../../objectives/robustness.js';
+import { computeWorstVariance } from '../../objectives/robustness.js';
 import type { Problem } from '../problem.js';
 import type { ConvexSolution } from '../solve-convex.js';
 import { ownTerms } from './change-sentence.js';
@@ -53,5 +53,5 @@ export function nextNamesOf(problem: Problem, { assembled, answer, weights, pric
 function returnScale(problem: Problem, weights: Float64Array): number | null {
   const { objective, expectedReturns, goal, metric, robustness } = problem;
   if (!objective.entry.needsReturns || expectedReturns === null) return null;
-  return goal.form === 'ratio' ? Math.sqrt(worstVariance(metric, robustness, weights)) : 1;
+  return goal.form === 'ratio' ? Math.sqrt(computeWorstVariance(metric, robustness, weights)) : 1;
 }

@@ -1,7 +1,7 @@
 import { dot } from '../../numbers/dot.js';
 import { computeMetricSquare } from '#kernels/optimisation/program/metric.js';
 import { computeOutcomes, tailAverage, tailSize } from '../../objectives/tail.js';
-import { returnShortfall, worstVariance } from '../../objectives/robustness.js';
+import { returnShortfall, computeWorstVariance } from '../../objectives/robustness.js';
 import { evennessOf } from '../../objectives/parity.js';
 import type { Problem } from '../problem.js';
 import { correlationOf } from './correlation.js';
@@ -24,12 +24,12 @@ export function goalValue(problem: Problem, weights: Float64Array, priced = 0): 
       curvature === 0
         ? 0
         : goal.metric === 'covariance'
-          ? worstVariance(metric, robustness, offset)
+          ? computeWorstVariance(metric, robustness, offset)
           : computeMetricSquare(correlationOf(metric), offset);
     return (curvature / 2) * Math.max(0, square) + dot(linear, weights) + off;
   }
   if (goal.form === 'tail') return tailAverage(computeOutcomes(goal, weights), tailSize(goal)) + off;
-  const volatility = Math.sqrt(worstVariance(metric, robustness, weights));
+  const volatility = Math.sqrt(computeWorstVariance(metric, robustness, weights));
   if (goal.numerator.kind === 'linear') return -(dot(goal.numerator.slopes, weights) - off) / volatility;
   const { budgets, least } = goal.numerator;
   return Math.log(volatility) - Math.log(Math.max(evennessOf(budgets, weights) - off, 0)) - least;

@@ -16,7 +16,7 @@ import {
   type TradeCosts,
 } from '../../objectives/goal.js';
 import { evennessOf } from '../../objectives/parity.js';
-import { returnShortfall, worstVariance } from '../../objectives/robustness.js';
+import { returnShortfall, computeWorstVariance } from '../../objectives/robustness.js';
 import type { Problem } from '../problem.js';
 import { correlationOf } from './correlation.js';
 import { costOf, pricesOf, withLinearCost, withPricesTimes } from './prices.js';
@@ -185,7 +185,9 @@ function solveLinearRatio(
     const numerator = numeratorOf(x);
     isPositive ||=
       numerator > 0 || isAttainable(solver, { ...priced, linear: slopes.map((slope) => -slope) }, terms, numeratorOf);
-    return isPositive ? { ...result, price, variance: worstVariance(metric, robustness, x), numerator } : undefined;
+    return isPositive
+      ? { ...result, price, variance: computeWorstVariance(metric, robustness, x), numerator }
+      : undefined;
   };
   const guess = startPrice(rows, { weights: index, slopes, numerator: numeratorOf(index) });
   const isCurved = rows.norms.length > 0 || (costs !== null && costs.impact > 0);

@@ -4,7 +4,7 @@ import { RebalanceSpec } from '../../schedule/rebalance-spec.js';
 import { Id } from '../../schema/shape.js';
 import { costBps, costSentences } from '../fields.js';
 import { overlayType } from '../overlay-type.js';
-import { idle, idleMembers, type Remark } from '../remarks.js';
+import { reportIdle, reportIdleMembers, type Remark } from '../remarks.js';
 import { subtractCosts } from '../steps.js';
 import { shareText } from '../../catalogue/sentence-numbers.js';
 
@@ -55,11 +55,11 @@ export const blend = overlayType({
     const { parts, rebalance } = spec;
     if (parts.length === 1) {
       const why = 'there is only one part';
-      return idleMembers(schema, spec, { members: ['rebalance', 'cost_bps'], why });
+      return reportIdleMembers(schema, spec, { members: ['rebalance', 'cost_bps'], why });
     }
     return [
       ...(rebalance.frequency === 'none'
-        ? idleMembers(schema, spec, { members: ['cost_bps'], why: 'rebalance.frequency is none' })
+        ? reportIdleMembers(schema, spec, { members: ['cost_bps'], why: 'rebalance.frequency is none' })
         : []),
       ...untimed(rebalance),
     ];
@@ -84,9 +84,9 @@ export const blend = overlayType({
 
 /** The weights of a blend are known in advance. */
 const untimed = ({ effective_lag: lag, ...rebalance }: RebalanceSpec): Remark[] => [
-  ...(lag === 0 ? [] : [idle('rebalance.effective_lag', lag, FIXED)]),
+  ...(lag === 0 ? [] : [reportIdle('rebalance.effective_lag', lag, FIXED)]),
   ...DATED.flatMap((member) =>
-    rebalance[member] === undefined ? [] : [idle(`rebalance.${member}`, rebalance[member], FIXED)],
+    rebalance[member] === undefined ? [] : [reportIdle(`rebalance.${member}`, rebalance[member], FIXED)],
   ),
 ];
 

@@ -5,7 +5,7 @@ import { CurrencyCode } from '../../schema/shape.js';
 import { shareText } from '../../catalogue/sentence-numbers.js';
 import { basis, rateSeries } from '../fields.js';
 import { overlayType, type OverlayContext, type OverlayPath } from '../overlay-type.js';
-import { idle, idleMembers, type Beneath, type Remark } from '../remarks.js';
+import { reportIdle, reportIdleMembers, type Beneath, type Remark } from '../remarks.js';
 import { positive } from '../steps.js';
 import { exchangeGrowth } from './currency.js';
 
@@ -116,13 +116,13 @@ function unhedged(spec: Terms): Remark[] {
   const why = 'nothing is hedged at a ratio of 0';
   if (ratios.every((own) => own === 0))
     return [
-      idle(currencies === undefined ? 'rates' : 'currencies', currencies ?? rates, why),
-      ...idleMembers(schema, spec, { members, why }),
+      reportIdle(currencies === undefined ? 'rates' : 'currencies', currencies ?? rates, why),
+      ...reportIdleMembers(schema, spec, { members, why }),
     ];
   const isOverruled = currencies?.every(({ ratio: own }) => own !== undefined) === true;
   return [
-    ...ratios.flatMap((own, k) => (own === 0 ? [idle(`currencies[${k}]`, currencies![k], why)] : [])), // There are several.
-    ...(isOverruled && whole !== 1 ? [idle('ratio', whole, 'every entry of currencies has its own ratio')] : []),
+    ...ratios.flatMap((own, k) => (own === 0 ? [reportIdle(`currencies[${k}]`, currencies![k], why)] : [])), // There are several.
+    ...(isOverruled && whole !== 1 ? [reportIdle('ratio', whole, 'every entry of currencies has its own ratio')] : []),
   ];
 }
 

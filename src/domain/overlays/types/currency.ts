@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { CurrencyCode } from '../../schema/shape.js';
 import { majorUnit } from '../../market/exchange-rates.js';
 import { overlayType } from '../overlay-type.js';
-import { idle } from '../remarks.js';
+import { reportIdle } from '../remarks.js';
 
 export const currency = overlayType({
   type: 'currency',
@@ -19,7 +19,7 @@ export const currency = overlayType({
   sentences: ({ to }) => [`The underlying index is converted into ${to} at the exchange rate of each session.`],
   remarks: ({ to }, { currency: beneath }) =>
     beneath !== undefined && majorUnit(beneath) === majorUnit(to)
-      ? [idle('to', to, `the underlying index is already in ${beneath}`)]
+      ? [reportIdle('to', to, `the underlying index is already in ${beneath}`)]
       : [],
   path(_spec, context) {
     const { growth: beneath } = context.sources[0]!;

@@ -3,8 +3,8 @@ import { z } from 'zod';
 import { basis, percent } from '../fields.js';
 import { exactlyOne } from '../../schema/one-of.js';
 import { overlayType, type OverlayContext, type OverlayPath } from '../overlay-type.js';
-import { idle, idleMembers, type Remark } from '../remarks.js';
-import { heldWhole, yearFractions } from '../steps.js';
+import { reportIdle, reportIdleMembers, type Remark } from '../remarks.js';
+import { holdWhole, yearFractions } from '../steps.js';
 
 const schema = z.strictObject({
   type: z.literal('decrement'),
@@ -36,13 +36,13 @@ export const decrement = overlayType({
     if (points === null)
       return p === 0
         ? [
-            idle('percent', p, 'nothing is subtracted'),
-            ...idleMembers(schema, spec, { members: ['method', 'basis'], why: 'percent is 0' }),
+            reportIdle('percent', p, 'nothing is subtracted'),
+            ...reportIdleMembers(schema, spec, { members: ['method', 'basis'], why: 'percent is 0' }),
           ]
         : [];
     const why = 'it applies to percent, but points are given';
     return [
-      ...idleMembers(schema, spec, { members: ['method'], why }),
+      ...reportIdleMembers(schema, spec, { members: ['method'], why }),
       ...(points < baseValue ? [] : [exhausting(points, baseValue)]),
     ];
   },
@@ -53,10 +53,10 @@ export const decrement = overlayType({
         context,
         fractions.map((fraction) => points * fraction),
       );
-    const rate = p! / 100; // one of them is given
+    const rate = p! / 100; // One of them is present.
     const factor = (t: number): number =>
       method === 'geometric' ? raiseToPower(1 - rate, fractions[t]!) : 1 - rate * fractions[t]!;
-    return heldWhole(context, 'decrement', (growth, t) => growth * factor(t));
+    return holdWhole(context, 'decrement', (growth, t) => growth * factor(t));
   },
 });
 
@@ -72,7 +72,7 @@ const exhausting = (points: number, baseValue: number): Remark => ({
 /** Subtracts a number of points per session. */
 function lessPoints(context: OverlayContext, taken: Float64Array): OverlayPath {
   let level = context.baseValue;
-  return heldWhole(context, 'decrement', (growth, t) => {
+  return holdWhole(context, 'decrement', (growth, t) => {
     const after = level * growth - taken[t]!;
     const own = after / level;
     level = after;

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { basis, rateSeries } from '../fields.js';
 import { overlayType } from '../overlay-type.js';
-import { accruals, heldWhole } from '../steps.js';
+import { accruals, holdWhole } from '../steps.js';
 
 export const excessReturn = overlayType({
   type: 'excess_return',
@@ -21,6 +21,6 @@ export const excessReturn = overlayType({
   ],
   path({ cash, basis: days }, context) {
     const interest = accruals(context, cash, days);
-    return heldWhole(context, 'cash', (growth, t) => growth / (1 + interest[t]!));
+    return holdWhole(context, 'cash', (growth, t) => growth / (1 + interest[t]!));
   },
 });

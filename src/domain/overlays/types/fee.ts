@@ -2,8 +2,8 @@ import { raiseToPower } from '#kernels/power.js';
 import { z } from 'zod';
 import { basis, percent } from '../fields.js';
 import { overlayType } from '../overlay-type.js';
-import { idle } from '../remarks.js';
-import { heldWhole, yearFractions } from '../steps.js';
+import { reportIdle } from '../remarks.js';
+import { holdWhole, yearFractions } from '../steps.js';
 
 export const fee = overlayType({
   type: 'fee',
@@ -16,9 +16,9 @@ export const fee = overlayType({
   sentences: ({ percent: p, basis: days }) => [
     `A fee of ${p} % per year is subtracted every day: the level is multiplied by (1 - ${p} %) to the power of calendar days over ${days}.`,
   ],
-  remarks: ({ percent: p }) => (p === 0 ? [idle('percent', p, 'no fee is charged')] : []),
+  remarks: ({ percent: p }) => (p === 0 ? [reportIdle('percent', p, 'no fee is charged')] : []),
   path(spec, context) {
     const fractions = yearFractions(context.days, spec.basis);
-    return heldWhole(context, 'fee', (growth, t) => growth * raiseToPower(1 - spec.percent / 100, fractions[t]!));
+    return holdWhole(context, 'fee', (growth, t) => growth * raiseToPower(1 - spec.percent / 100, fractions[t]!));
   },
 });

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { shareText } from '../../catalogue/sentence-numbers.js';
 import { basis, costBps, costSentences, rateSeries } from '../fields.js';
 import { overlayType } from '../overlay-type.js';
-import { idle, idleMembers } from '../remarks.js';
+import { reportIdle, reportIdleMembers } from '../remarks.js';
 import { accruals, BASIS_POINT, subtractCosts, positive, yearFractions } from '../steps.js';
 
 const FACTOR_MAX = 10;
@@ -50,13 +50,13 @@ export const leverage = overlayType({
       const why = 'a factor of 1 borrows nothing, holds no cash and trades nothing';
       const members = ['financing', 'spread_bps', 'cost_bps', 'basis'] as const;
       return [
-        idle('factor', factor, 'the overlay is the index beneath'),
-        ...idleMembers(schema, spec, { members, why }),
+        reportIdle('factor', factor, 'the overlay is the index beneath'),
+        ...reportIdleMembers(schema, spec, { members, why }),
       ];
     }
     if (financing !== null || spread_bps > 0) return [];
     const why = 'without financing and spread_bps no interest is counted';
-    return idleMembers(schema, spec, { members: ['basis'], why });
+    return reportIdleMembers(schema, spec, { members: ['basis'], why });
   },
   path({ factor, financing, spread_bps, cost_bps, basis: days }, context) {
     const { growth: beneath } = context.sources[0]!;

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { majorUnit } from '../../market/exchange-rates.js';
 import { CurrencyCode } from '../../schema/shape.js';
 import { overlayType } from '../overlay-type.js';
-import { idle } from '../remarks.js';
+import { reportIdle } from '../remarks.js';
 
 export const quanto = overlayType({
   type: 'quanto',
@@ -22,7 +22,7 @@ export const quanto = overlayType({
   ],
   remarks: ({ to }, { currency: beneath }) =>
     beneath !== undefined && majorUnit(beneath) === majorUnit(to)
-      ? [idle('to', to, `the underlying index is already in ${beneath}`)]
+      ? [reportIdle('to', to, `the underlying index is already in ${beneath}`)]
       : [],
   path(_spec, context) {
     const growth = context.sources[0]!.growth.slice();

@@ -4,7 +4,7 @@ import { exactlyOne } from '../../schema/one-of.js';
 import { shareText } from '../../catalogue/sentence-numbers.js';
 import { annualisation, basis, costBps, costSentences, rateSeries } from '../fields.js';
 import { overlayType, type OverlaySource } from '../overlay-type.js';
-import { idle, idleMembers, type Remark } from '../remarks.js';
+import { reportIdle, reportIdleMembers, type Remark } from '../remarks.js';
 import { accruals, BASIS_POINT, subtractCosts, positive, yearFractions } from '../steps.js';
 import {
   explainExposure,
@@ -95,9 +95,9 @@ export const riskControl = overlayType({
       ...repeat(half_lives ?? []),
       ...cap(spec),
       ...reviewRemarks(spec),
-      ...(borrows ? [] : idleMembers(schema, spec, { members: ['spread_bps'], why: why.spread })),
+      ...(borrows ? [] : reportIdleMembers(schema, spec, { members: ['spread_bps'], why: why.spread })),
       ...(cash === null && !(borrows && spread_bps > 0)
-        ? idleMembers(schema, spec, { members: ['basis'], why: why.basis })
+        ? reportIdleMembers(schema, spec, { members: ['basis'], why: why.basis })
         : []),
     ];
   },
@@ -126,7 +126,7 @@ export const riskControl = overlayType({
 const repeat = (halfLives: readonly number[]): Remark[] =>
   halfLives.flatMap((halfLife, k) => {
     const first = halfLives.indexOf(halfLife);
-    return first === k ? [] : [idle(`half_lives[${k}]`, halfLife, `half_lives[${first}] is the same`)];
+    return first === k ? [] : [reportIdle(`half_lives[${k}]`, halfLife, `half_lives[${first}] is the same`)];
   });
 
 /** Reports a limit below the target, which applies at volatilities that an index never has. */
@@ -134,7 +134,7 @@ const cap = ({ target, max_leverage }: Terms): Remark[] =>
   max_leverage >= target
     ? []
     : [
-        idle(
+        reportIdle(
           'target',
           target,
           `max_leverage is ${max_leverage}, which is the exposure for every volatility below ${shareText(Number((target / max_leverage).toPrecision(4)))} per year`,

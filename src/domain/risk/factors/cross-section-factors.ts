@@ -41,7 +41,9 @@ export interface CrossSectionFactorsInput {
  * dummies and style exposures; sector returns average zero.
  * @cost of the regressions: T n (S + P), and n (S + P)^2 per span
  */
-export function crossSectionFactors(input: CrossSectionFactorsInput): FactorModel & { readonly fit: FactorFit } {
+export function estimateCrossSectionFactors(
+  input: CrossSectionFactorsInput,
+): FactorModel & { readonly fit: FactorFit } {
   const { panel, sectors, styleNames, exposures: own, weights, periods = LIMITS.PERIODS_PER_YEAR } = input;
   const scale = unbiased(weights, periods);
   const n = sectors.length;

@@ -3,16 +3,17 @@ import { factoriseSemidefinite } from '#kernels/algebra/semidefinite-factor.js';
 import type { Engine } from '#kernels/engines/engine.js';
 import { adjustEigenvalues, countEffectiveObservations } from '#kernels/moments/eigenvalue-bias.js';
 import { fillHalfLifeWeights } from '#kernels/moments/half-life-weights.js';
+import type { PanelCovariance } from '#kernels/moments/panel-covariance.js';
 import { monthOf } from '../../time/days.js';
 import { LIMITS } from '../../refusals/limits.js';
 import type { SessionMarket } from '../../market/session-market.js';
 import type { CrossSection, CrossSections } from '../../datapoints/cross-section.js';
-import { latest } from '../../datapoints/field-request.js';
+import { requestLatest } from '../../datapoints/field-request.js';
 import { resolve } from '../../datapoints/resolution.js';
 import type { FactorEstimator, FactorFit, FactorModel } from '../factor-model.js';
 import { principalFactors, principalParts } from '../principal-factors.js';
 import type { Coverage, ReturnWindow } from '../return-panel.js';
-import { crossSectionFactors, type RegressedSpan } from './cross-section-factors.js';
+import { estimateCrossSectionFactors, type RegressedSpan } from './cross-section-factors.js';
 import { sectorOf } from './sectors.js';
 import { styleExposures, stylesIn, type StyleName } from './styles.js';
 
@@ -66,7 +67,7 @@ export function estimateFactors(
   const rows = panel.subarray(from * n);
   const weights = new Float64Array(sessions.length - from).fill(1 / (sessions.length - from));
   if (halfLife !== null) fillHalfLifeWeights(halfLife, weights);
-  const { fit, ...model } = crossSectionFactors({
+  const { fit, ...model } = estimateCrossSectionFactors({
     panel: rows,
     sectors,
     styleNames: names,
@@ -113,7 +114,7 @@ function plainSpan(n: number, observations: number): StyledSpans {
 function styledSpans({ sm, datapoints, to }: ReturnWindow, columns: Int32Array, sessions: Int32Array): StyledSpans {
   if (datapoints === undefined) throw new Error('a window without datapoints has no styles');
   const order = columns.toSorted();
-  const at = (session: number): CrossSection => crossSectionAt(datapoints, session, order);
+  const at = (session: number): CrossSection => readCrossSection(datapoints, session, order);
   const held = spansOf(sm, sessions).map((span) => ({ ...span, cross: at(span.known) }));
   const known = stylesIn(at(to));
   const last = held.at(-1)!;
@@ -162,7 +163,7 @@ const KEPT_MAX = 480;
 const kept = new WeakMap<CrossSections, Map<number, CrossSection>>();
 
 /** Returns the cross-section of a session, with a cache of earlier reads. */
-export function crossSectionAt(datapoints: CrossSections, session: number, columns: Int32Array): CrossSection {
+export function readCrossSection(datapoints: CrossSections, session: number, columns: Int32Array): CrossSection {
   const known = kept.get(datapoints) ?? new Map<number, CrossSection>();
   kept.set(datapoints, known);
   const cross = known.get(session) ?? datapoints.at(session, columns);
@@ -176,7 +177,7 @@ export function crossSectionAt(datapoints: CrossSections, session: number, colum
  * ones if the datapoint is unavailable.
  */
 export function weightsAt(cross: CrossSection, columns: Int32Array): Float64Array {
-  const field = latest('MARKET_CAP');
+  const field = requestLatest('MARKET_CAP');
   if ('missing' in resolve(cross.market.market, field)) return new Float64Array(columns.length).fill(1);
   const roots = cross.numbers(field, columns).map((value) => (value > 0 ? Math.sqrt(value) : 0));
   const known = roots.filter((root) => root > 0);
@@ -218,12 +219,26 @@ export function loadingsOf({ exposures, covariance, specific }: FactorModel): Fl
 /** Returns B F B' + D, annualised. @param out [n x n], overwritten */
 export function factorCovariance(engine: Engine, model: FactorModel, out: Float64Array): void {
   const n = model.specific.length;
-  const loadings = loadingsOf(model);
-  const K = loadings.length / n;
   engine.scope(() => {
-    const rows = engine.allocate(K * n);
-    for (let i = 0; i < n; i++) for (let k = 0; k < K; k++) rows[k * n + i] = loadings[i * K + k]!;
+    const rows = engine.allocate(model.exposures.length);
+    fillFactorRows(model, rows);
     engine.symmetricRankK(rows, n, out);
   });
   for (let i = 0; i < n; i++) out[i * (n + 1)]! += model.specific[i]!;
+}
+
+/** Returns the same covariance as the panel of its loadings. */
+export function factorPanel(model: FactorModel): PanelCovariance {
+  const n = model.specific.length;
+  const panel = new Float64Array(model.exposures.length);
+  fillFactorRows(model, panel);
+  return { panel, assets: n, keep: 1, common: 0, scale: new Float64Array(n), own: model.specific };
+}
+
+/** Writes the loadings with a factor a row. @param out [K x n], overwritten */
+function fillFactorRows(model: FactorModel, out: Float64Array): void {
+  const n = model.specific.length;
+  const loadings = loadingsOf(model);
+  const K = loadings.length / n;
+  for (let i = 0; i < n; i++) for (let k = 0; k < K; k++) out[k * n + i] = loadings[i * K + k]!;
 }

@@ -5,7 +5,7 @@ import { growthRow } from '../../index-mathematics/growth.js';
 import { barHistory } from '../bar-history.js';
 import type { ReturnWindow } from '../return-panel.js';
 import { exposuresOf, factorNames, factorReturns, labelled, MARKET } from './cross-section-factors.js';
-import { crossSectionAt, weightsAt } from './estimate-factors.js';
+import { readCrossSection, weightsAt } from './estimate-factors.js';
 import { sectorOf } from './sectors.js';
 import { STYLE_NAMES, styleExposures, stylesIn } from './styles.js';
 
@@ -186,7 +186,7 @@ function regressedMonth({ window, model }: FactorAttributionInput, session: numb
     (column) => history.returns(column, known, last) === last - first + 1,
   );
   const n = columns.length;
-  const cross = crossSectionAt(datapoints, known, columns);
+  const cross = readCrossSection(datapoints, known, columns);
   const styleNames = model === 'styles' ? stylesIn(cross) : [];
   const { labels, sectorAt } = labelled(Array.from(columns, (column) => sectorOf({ sm, to: known }, column)));
   const factors = factorNames(labels, styleNames);

@@ -1,5 +1,5 @@
 import type { CrossSection } from '../../datapoints/cross-section.js';
-import { latest, type FieldRequest } from '../../datapoints/field-request.js';
+import { requestLatest, type FieldRequest } from '../../datapoints/field-request.js';
 import { resolve } from '../../datapoints/resolution.js';
 import { zScores } from '../../datapoints/transforms.js';
 
@@ -19,23 +19,23 @@ const logarithm = (value: number): number => (value > 0 ? Math.log(value) : Numb
 
 /** Styles of a factor model, in the order of its factors. */
 export const STYLES = {
-  SIZE: { fields: [latest('MARKET_CAP')], of: logarithm, meaning: 'logarithm of MARKET_CAP' },
+  SIZE: { fields: [requestLatest('MARKET_CAP')], of: logarithm, meaning: 'logarithm of MARKET_CAP' },
   VALUE: {
-    fields: [latest('BOOK_TO_PRICE'), latest('EARNINGS_YIELD')],
+    fields: [requestLatest('BOOK_TO_PRICE'), requestLatest('EARNINGS_YIELD')],
     meaning: 'mean of the scores of BOOK_TO_PRICE and EARNINGS_YIELD',
   },
   MOMENTUM: {
-    fields: [latest('MOMENTUM', { window: YEAR - MONTH, lag: MONTH })],
+    fields: [requestLatest('MOMENTUM', { window: YEAR - MONTH, lag: MONTH })],
     meaning: 'MOMENTUM over 231 sessions, 21 sessions back',
   },
-  VOLATILITY: { fields: [latest('VOLATILITY', { window: YEAR })], meaning: 'VOLATILITY over 252 sessions' },
+  VOLATILITY: { fields: [requestLatest('VOLATILITY', { window: YEAR })], meaning: 'VOLATILITY over 252 sessions' },
   LIQUIDITY: {
-    fields: [latest('VALUE_TRADED', { window: 3 * MONTH, aggregate: 'mean' })],
+    fields: [requestLatest('VALUE_TRADED', { window: 3 * MONTH, aggregate: 'mean' })],
     of: logarithm,
     meaning: 'logarithm of mean VALUE_TRADED over 63 sessions, orthogonalised to SIZE',
   },
-  QUALITY: { fields: [latest('RETURN_ON_EQUITY')], meaning: 'RETURN_ON_EQUITY' },
-  DIVIDEND: { fields: [latest('DIVIDEND_YIELD')], meaning: 'DIVIDEND_YIELD' },
+  QUALITY: { fields: [requestLatest('RETURN_ON_EQUITY')], meaning: 'RETURN_ON_EQUITY' },
+  DIVIDEND: { fields: [requestLatest('DIVIDEND_YIELD')], meaning: 'DIVIDEND_YIELD' },
 } as const satisfies Readonly<Record<string, StyleEntry>>;
 export type StyleName = keyof typeof STYLES;
 

@@ -79,7 +79,7 @@ function readFrame(frame: ImportedModelDate['covariance'], { path, open }: Opene
     cells.forEach((value, j) => {
       const place = i * columns.length + j;
       if (isNumber(value)) table.add({ row: index[i]!, column: columns[j]!, value, place });
-      else problems.error(notANumber(pathOf(place), value));
+      else problems.error(reportNotANumber(pathOf(place), value));
     });
   });
 }
@@ -96,14 +96,14 @@ function readVariances(
   names.forEach((row, place) => {
     const value = variances[row];
     if (isNumber(value)) table?.add({ row, column: '', value, place });
-    else problems.error(notANumber(pathOf(place), value));
+    else problems.error(reportNotANumber(pathOf(place), value));
   });
 }
 
 const isNumber = (value: unknown): value is number => typeof value === 'number' && Number.isFinite(value);
 
 /** Reports a cell without a finite number. */
-export function notANumber(path: string, value: unknown) {
+export function reportNotANumber(path: string, value: unknown) {
   const got = value === undefined || value === null || value === '' ? 'empty' : String(value).slice(0, 80);
   return { code: 'NOT_A_NUMBER', path, message: `The cell is ${got}; a finite number is required.`, value } as const;
 }

@@ -1,10 +1,18 @@
 import { z } from 'zod';
 import { category, numeric } from '../../datapoints/field-use.js';
 import * as parameters from '../parameters.js';
-import { wholeCeiling, wholeFloor } from '../rounding.js';
+import { ceilTolerantly, floorTolerantly } from '../rounding.js';
 import { selectionClass } from '../selection-class.js';
 import type { RankThreshold } from '../thresholds.js';
-import { best, groupsOf, keepRanked, missingText, named, valuesOf, type Chosen } from '../verdicts.js';
+import {
+  keepBest,
+  groupsOf,
+  keepRanked,
+  describeMissingPolicy,
+  nameUsedField,
+  valuesOf,
+  type Chosen,
+} from '../verdicts.js';
 
 const rank = z.int().min(1).max(100_000).nullable().default(null);
 
@@ -14,7 +22,7 @@ export const bufferedTopN = selectionClass({
   help: 'Keeps the `count` best securities; constituents stay while they rank within a buffer, which reduces turnover.',
   params: z
     .strictObject({
-      field: parameters.rankedField('MARKET_CAP'),
+      field: parameters.defaultToField('MARKET_CAP'),
       count: parameters.count,
       enter_rank: rank.meta({
         label: 'Enter rank',
@@ -59,15 +67,15 @@ export const bufferedTopN = selectionClass({
   behaviour({ field, count, enter_rank, exit_rank, ascending, group_by, missing }) {
     const value = numeric(field, 'field');
     const group = group_by === null ? null : category(group_by, 'group_by');
-    const enter = enter_rank ?? Math.max(1, wholeFloor(0.8 * count));
-    const exit = exit_rank ?? wholeCeiling(1.2 * count);
+    const enter = enter_rank ?? Math.max(1, floorTolerantly(0.8 * count));
+    const exit = exit_rank ?? ceilTolerantly(1.2 * count);
     return {
       reads: [value, ...(group === null ? [] : [group])],
       ranks: true,
       remembers: true,
       sentence:
-        `Keep ${count} securities by ${ascending ? 'smallest' : 'largest'} ${named(value)}${group_by === null ? '' : ` in each ${group_by}`}: those ranked ${enter} or better enter, constituents ranked ${exit} or better stay, ` +
-        `and the best others fill up; ${missingText(missing)}${missing === 'include' ? ' and ranked last' : ''}.`,
+        `Keep ${count} securities by ${ascending ? 'smallest' : 'largest'} ${nameUsedField(value)}${group_by === null ? '' : ` in each ${group_by}`}: those ranked ${enter} or better enter, constituents ranked ${exit} or better stay, ` +
+        `and the best others fill up; ${describeMissingPolicy(missing)}${missing === 'include' ? ' and ranked last' : ''}.`,
       select(scope) {
         const { columns, incumbents } = scope;
         return keepRanked(scope, {
@@ -75,10 +83,10 @@ export const bufferedTopN = selectionClass({
           groups: groupsOf(scope, group),
           ascending,
           missing,
-          what: named(value),
+          what: nameUsedField(value),
           choose: (order) =>
             incumbents === null
-              ? best(order, count)
+              ? keepBest(order, count)
               : buffered(order, { count, enter, exit, isConstituent: (name) => incumbents[columns[name]!] === 1 }),
         });
       },

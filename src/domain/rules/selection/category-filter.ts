@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { category } from '../../datapoints/field-use.js';
 import * as parameters from '../parameters.js';
 import { selectionClass } from '../selection-class.js';
-import { listText, missingText, reason } from '../verdicts.js';
+import { listText, describeMissingPolicy, reason } from '../verdicts.js';
 
 const categories = z.array(z.string()).min(1).max(1000).nullable().default(null);
 
@@ -41,7 +41,7 @@ export const categoryFilter = selectionClass({
     return {
       reads: [use],
       remembers: false,
-      sentence: `Keep securities whose ${field} is ${conditions}; ${missingText(missing)}.`,
+      sentence: `Keep securities whose ${field} is ${conditions}; ${describeMissingPolicy(missing)}.`,
       select({ cross, columns }) {
         const { of, names } = cross.groups(use.field, columns);
         const passes = (group: string | null): boolean =>

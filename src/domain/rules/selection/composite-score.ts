@@ -5,7 +5,7 @@ import * as parameters from '../parameters.js';
 import { allOf } from '../../datapoints/ranking.js';
 import { selectionClass } from '../selection-class.js';
 import type { RankThreshold } from '../thresholds.js';
-import { keepRanked, missingText, named, valuesOf, type Chosen } from '../verdicts.js';
+import { keepRanked, describeMissingPolicy, nameUsedField, valuesOf, type Chosen } from '../verdicts.js';
 
 const Term = z
   .strictObject({
@@ -51,7 +51,7 @@ export const compositeScore = selectionClass({
     const words = terms
       .map(
         ({ weight, direction, winsorise }, i) =>
-          `${direction} ${named(uses[i]!)} (weight ${weight}, winsorised at ${winsorise})`,
+          `${direction} ${nameUsedField(uses[i]!)} (weight ${weight}, winsorised at ${winsorise})`,
       )
       .join(', ');
     const limits = [
@@ -61,7 +61,7 @@ export const compositeScore = selectionClass({
     return {
       reads: uses,
       remembers: false,
-      sentence: `Score securities by the weighted average z-score of ${words} and keep ${limits}; ${missingText(missing)}${missing === 'include' ? ' and ranked last' : ''}.`,
+      sentence: `Score securities by the weighted average z-score of ${words} and keep ${limits}; ${describeMissingPolicy(missing)}${missing === 'include' ? ' and ranked last' : ''}.`,
       select(scope) {
         const scores = new Float64Array(scope.columns.length);
         const total = terms.reduce((sum, { weight }) => sum + weight, 0);

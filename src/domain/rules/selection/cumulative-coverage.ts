@@ -4,7 +4,7 @@ import * as parameters from '../parameters.js';
 import { selectionClass } from '../selection-class.js';
 import type { FindingCode } from '../../refusals/findings.js';
 import type { RankThreshold } from '../thresholds.js';
-import { groupsOf, keepRanked, missingText, named, valuesOf, type Chosen } from '../verdicts.js';
+import { groupsOf, keepRanked, describeMissingPolicy, nameUsedField, valuesOf, type Chosen } from '../verdicts.js';
 import { shareText } from '../../catalogue/sentence-numbers.js';
 
 /** Tolerance of the cumulative share, so that a share reached up to rounding counts as reached. */
@@ -19,7 +19,7 @@ export const cumulativeCoverage = selectionClass({
   params: z
     .strictObject({
       field: parameters
-        .rankedField('FREE_FLOAT_MARKET_CAP')
+        .defaultToField('FREE_FLOAT_MARKET_CAP')
         .meta({ label: 'Coverage field', help: 'Datapoint whose total is covered.' }),
       coverage: z.number().gt(0).max(1).meta({
         label: 'Coverage',
@@ -65,8 +65,8 @@ export const cumulativeCoverage = selectionClass({
       ranks: true,
       remembers: buffer > 0 || limits.bands !== null,
       sentence:
-        `From the ${ascending ? 'smallest' : 'largest'} ${named(rank)} ${ascending ? 'up' : 'down'}, keep securities until they cover ${shareText(coverage)} of the total${rank === size ? '' : ` of ${named(size)}`}${group_by === null ? '' : ` in each ${group_by}`}, including the crossing security; ` +
-        `${staySentence(limits)}; ${missingText(missing)}${missing === 'include' ? ' and ranked last' : ''}.`,
+        `From the ${ascending ? 'smallest' : 'largest'} ${nameUsedField(rank)} ${ascending ? 'up' : 'down'}, keep securities until they cover ${shareText(coverage)} of the total${rank === size ? '' : ` of ${nameUsedField(size)}`}${group_by === null ? '' : ` in each ${group_by}`}, including the crossing security; ` +
+        `${staySentence(limits)}; ${describeMissingPolicy(missing)}${missing === 'include' ? ' and ranked last' : ''}.`,
       select(scope) {
         const { columns, incumbents } = scope;
         const sizes = valuesOf(scope, size);
@@ -75,7 +75,10 @@ export const cumulativeCoverage = selectionClass({
           groups: groupsOf(scope, group),
           ascending,
           missing,
-          what: rank === size ? `cumulative ${named(size)}` : `${named(rank)} by cumulative ${named(size)}`,
+          what:
+            rank === size
+              ? `cumulative ${nameUsedField(size)}`
+              : `${nameUsedField(rank)} by cumulative ${nameUsedField(size)}`,
           choose(order) {
             const ordered = Float64Array.from(order, (position) => Math.max(0, sizes[position]! || 0));
             const isConstituent = (position: number): boolean => incumbents?.[columns[position]!] === 1;

@@ -3,7 +3,7 @@ import { civilOf, dayOf, type Day } from '../../time/days.js';
 import { numeric } from '../../datapoints/field-use.js';
 import * as parameters from '../parameters.js';
 import { selectionClass } from '../selection-class.js';
-import { keepWithin, missingText, named, reason, valuesOf } from '../verdicts.js';
+import { keepWithin, describeMissingPolicy, nameUsedField, reason, valuesOf } from '../verdicts.js';
 import { shareText } from '../../catalogue/sentence-numbers.js';
 
 export const dividendFilter = selectionClass({
@@ -30,12 +30,12 @@ export const dividendFilter = selectionClass({
       reads: [value],
       remembers: false,
       dividendYears: minimum_years,
-      sentence: `Keep securities with a trailing ${named(value)} of at least ${shareText(minimum_yield)} and an ordinary dividend in each of the last ${minimum_years} full calendar years; ${missingText(missing)}.`,
+      sentence: `Keep securities with a trailing ${nameUsedField(value)} of at least ${shareText(minimum_yield)} and an ordinary dividend in each of the last ${minimum_years} full calendar years; ${describeMissingPolicy(missing)}.`,
       select(scope) {
         const { cross, columns } = scope;
         const byYield = keepWithin(scope, {
           values: valuesOf(scope, value),
-          what: named(value),
+          what: nameUsedField(value),
           bounds: { minimum: minimum_yield, maximum: null },
           missing,
         });

@@ -7,7 +7,7 @@ import { ComparisonValue, valueProblem } from '../../datapoints/expressions/expr
 import { toRequest } from '../../datapoints/field-use.js';
 import * as parameters from '../parameters.js';
 import { selectionClass } from '../selection-class.js';
-import { missingText, reason } from '../verdicts.js';
+import { describeMissingPolicy, reason } from '../verdicts.js';
 
 export const fieldFilter = selectionClass({
   type: 'FieldFilter',
@@ -43,7 +43,7 @@ export const fieldFilter = selectionClass({
     return {
       reads: [{ field: node.field, path: 'field', as: 'any', money: false, comparison: node }],
       remembers: false,
-      sentence: `Keep securities with ${text}; ${missingText(missing)}.`,
+      sentence: `Keep securities with ${text}; ${describeMissingPolicy(missing)}.`,
       select({ cross, columns }) {
         const truths = cross.truths(node, columns);
         const kept = truths.map((truth) => (truth === TRUE || (truth === UNKNOWN && missing === 'include') ? 1 : 0));

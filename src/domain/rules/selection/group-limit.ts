@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { category, numeric } from '../../datapoints/field-use.js';
 import * as parameters from '../parameters.js';
 import { selectionClass } from '../selection-class.js';
-import { best, groupsOf, keepRanked, missingText, named, valuesOf } from '../verdicts.js';
+import { keepBest, groupsOf, keepRanked, describeMissingPolicy, nameUsedField, valuesOf } from '../verdicts.js';
 
 export const groupLimit = selectionClass({
   type: 'GroupLimit',
@@ -14,7 +14,7 @@ export const groupLimit = selectionClass({
       help: 'Column whose values are the groups; securities without a value form one group.',
     }),
     rank_field: parameters
-      .rankedField('MARKET_CAP')
+      .defaultToField('MARKET_CAP')
       .meta({ label: 'Rank field', help: 'Datapoint of the ranking within a group.' }),
     maximum: z
       .int()
@@ -30,15 +30,15 @@ export const groupLimit = selectionClass({
     return {
       reads: [group, value],
       remembers: false,
-      sentence: `Keep at most ${maximum} securities of each ${field}, those with the largest ${named(value)}; ${missingText(missing)}${missing === 'include' ? ' and ranked last' : ''}.`,
+      sentence: `Keep at most ${maximum} securities of each ${field}, those with the largest ${nameUsedField(value)}; ${describeMissingPolicy(missing)}${missing === 'include' ? ' and ranked last' : ''}.`,
       select: (scope) =>
         keepRanked(scope, {
           values: valuesOf(scope, value),
           groups: groupsOf(scope, group),
           ascending: false,
           missing,
-          what: `${named(value)} in its ${field}`,
-          choose: (order) => best(order, maximum),
+          what: `${nameUsedField(value)} in its ${field}`,
+          choose: (order) => keepBest(order, maximum),
         }),
     };
   },

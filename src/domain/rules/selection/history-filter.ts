@@ -1,10 +1,10 @@
 import { z } from 'zod';
-import { latest, SESSIONS_BACK_MAX } from '../../datapoints/field-request.js';
+import { requestLatest, SESSIONS_BACK_MAX } from '../../datapoints/field-request.js';
 import { numeric } from '../../datapoints/field-use.js';
 import * as parameters from '../parameters.js';
-import { wholeCeiling } from '../rounding.js';
+import { ceilTolerantly } from '../rounding.js';
 import { selectionClass } from '../selection-class.js';
-import { keepWithin, missingText } from '../verdicts.js';
+import { keepWithin, describeMissingPolicy } from '../verdicts.js';
 import { shareText } from '../../catalogue/sentence-numbers.js';
 
 export const historyFilter = selectionClass({
@@ -28,15 +28,15 @@ export const historyFilter = selectionClass({
   }),
   example: { id: 'history', type: 'HistoryFilter', params: { sessions: 252, coverage: 0.95 } },
   behaviour({ sessions, coverage, missing }) {
-    const field = latest('CLOSE', { aggregate: 'count', window: sessions });
+    const field = requestLatest('CLOSE', { aggregate: 'count', window: sessions });
     const value = numeric(field);
     return {
       reads: [value],
       remembers: false,
-      sentence: `Keep securities with price bars on at least ${shareText(coverage)} of the trailing ${sessions} sessions; ${missingText(missing)}.`,
+      sentence: `Keep securities with price bars on at least ${shareText(coverage)} of the trailing ${sessions} sessions; ${describeMissingPolicy(missing)}.`,
       select(scope) {
         const bars = scope.cross.count(field, scope.columns);
-        const bounds = { minimum: wholeCeiling(coverage * sessions), maximum: null };
+        const bounds = { minimum: ceilTolerantly(coverage * sessions), maximum: null };
         return keepWithin(scope, {
           values: bars,
           what: `price bars on the trailing ${sessions} sessions`,

@@ -1,9 +1,9 @@
 import { z } from 'zod';
-import { latest } from '../../datapoints/field-request.js';
+import { requestLatest } from '../../datapoints/field-request.js';
 import { numeric } from '../../datapoints/field-use.js';
 import * as parameters from '../parameters.js';
 import { selectionClass } from '../selection-class.js';
-import { boundsText, keepWithin, missingText, named, valuesOf } from '../verdicts.js';
+import { boundsText, keepWithin, describeMissingPolicy, nameUsedField, valuesOf } from '../verdicts.js';
 
 export const liquidityFilter = selectionClass({
   type: 'LiquidityFilter',
@@ -28,13 +28,14 @@ export const liquidityFilter = selectionClass({
     params: { minimum: 5_000_000, window: 60, incumbent_minimum: 3_000_000 },
   },
   behaviour({ minimum, window, statistic, incumbent_minimum, missing }) {
-    const value = numeric(latest('VALUE_TRADED', { aggregate: statistic, window }));
+    const value = numeric(requestLatest('VALUE_TRADED', { aggregate: statistic, window }));
     const bounds = { minimum, maximum: null, incumbentMinimum: incumbent_minimum };
     return {
       reads: [value],
       remembers: incumbent_minimum !== null,
-      sentence: `Keep securities with a ${named(value)} ${boundsText(bounds)} in index currency; ${missingText(missing)}.`,
-      select: (scope) => keepWithin(scope, { values: valuesOf(scope, value), what: named(value), bounds, missing }),
+      sentence: `Keep securities with a ${nameUsedField(value)} ${boundsText(bounds)} in index currency; ${describeMissingPolicy(missing)}.`,
+      select: (scope) =>
+        keepWithin(scope, { values: valuesOf(scope, value), what: nameUsedField(value), bounds, missing }),
     };
   },
 });

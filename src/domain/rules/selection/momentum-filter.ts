@@ -1,9 +1,9 @@
 import { z } from 'zod';
-import { latest, SESSIONS_BACK_MAX } from '../../datapoints/field-request.js';
+import { requestLatest, SESSIONS_BACK_MAX } from '../../datapoints/field-request.js';
 import { numeric } from '../../datapoints/field-use.js';
 import * as parameters from '../parameters.js';
 import { selectionClass } from '../selection-class.js';
-import { boundsText, keepWithin, missingText, named, valuesOf } from '../verdicts.js';
+import { boundsText, keepWithin, describeMissingPolicy, nameUsedField, valuesOf } from '../verdicts.js';
 
 export const momentumFilter = selectionClass({
   type: 'MomentumFilter',
@@ -29,13 +29,14 @@ export const momentumFilter = selectionClass({
   }),
   example: { id: 'winners', type: 'MomentumFilter', params: { window: 252, skip: 21, minimum: 0 } },
   behaviour({ window, skip, minimum, missing }) {
-    const value = numeric(latest('MOMENTUM', { window, lag: skip }));
+    const value = numeric(requestLatest('MOMENTUM', { window, lag: skip }));
     const bounds = { minimum, maximum: null };
     return {
       reads: [value],
       remembers: false,
-      sentence: `Keep securities with a ${named(value)}, ${boundsText(bounds)}; ${missingText(missing)}.`,
-      select: (scope) => keepWithin(scope, { values: valuesOf(scope, value), what: named(value), bounds, missing }),
+      sentence: `Keep securities with a ${nameUsedField(value)}, ${boundsText(bounds)}; ${describeMissingPolicy(missing)}.`,
+      select: (scope) =>
+        keepWithin(scope, { values: valuesOf(scope, value), what: nameUsedField(value), bounds, missing }),
     };
   },
 });

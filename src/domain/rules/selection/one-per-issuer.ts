@@ -1,9 +1,9 @@
 import { z } from 'zod';
-import { latest } from '../../datapoints/field-request.js';
+import { requestLatest } from '../../datapoints/field-request.js';
 import { category, numeric } from '../../datapoints/field-use.js';
 import * as parameters from '../parameters.js';
 import { selectionClass } from '../selection-class.js';
-import { best, groupsOf, keepRanked, missingText, named, valuesOf } from '../verdicts.js';
+import { keepBest, groupsOf, keepRanked, describeMissingPolicy, nameUsedField, valuesOf } from '../verdicts.js';
 
 const NONE = new Int32Array(0);
 
@@ -26,11 +26,11 @@ export const onePerIssuer = selectionClass({
   },
   behaviour({ issuer_field, field, window, missing }) {
     const issuer = category(issuer_field, 'issuer_field');
-    const value = numeric(latest(field, { aggregate: 'median', window }), 'field');
+    const value = numeric(requestLatest(field, { aggregate: 'median', window }), 'field');
     return {
       reads: [issuer, value],
       remembers: false,
-      sentence: `Of each ${issuer_field} keep the line with the largest ${named(value)}; a security without an issuer is an issuer by itself; ${missingText(missing)}.`,
+      sentence: `Of each ${issuer_field} keep the line with the largest ${nameUsedField(value)}; a security without an issuer is an issuer by itself; ${describeMissingPolicy(missing)}.`,
       select(scope) {
         const byIssuer = groupsOf(scope, issuer);
         const alone = Array.from(byIssuer.get(null) ?? NONE).map((position): [string | null, Int32Array] => [
@@ -43,8 +43,8 @@ export const onePerIssuer = selectionClass({
           groups,
           ascending: false,
           missing,
-          what: `${named(value)} in its ${issuer_field}`,
-          choose: (order) => best(order, 1),
+          what: `${nameUsedField(value)} in its ${issuer_field}`,
+          choose: (order) => keepBest(order, 1),
         });
       },
     };

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { numeric } from '../../datapoints/field-use.js';
 import * as parameters from '../parameters.js';
 import { selectionClass } from '../selection-class.js';
-import { missingText, reason, valuesOf } from '../verdicts.js';
+import { describeMissingPolicy, reason, valuesOf } from '../verdicts.js';
 
 export const pluginFilter = selectionClass({
   type: 'PluginFilter',
@@ -16,7 +16,7 @@ export const pluginFilter = selectionClass({
     return {
       reads: [value],
       remembers: false,
-      sentence: `Keep securities that the plug-in ${plugin} keeps; ${missingText(missing)}.`,
+      sentence: `Keep securities that the plug-in ${plugin} keeps; ${describeMissingPolicy(missing)}.`,
       select(scope) {
         const values = valuesOf(scope, value);
         const kept = Uint8Array.from(values, (found) => Number(found === found ? found !== 0 : missing === 'include'));

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { numeric } from '../../datapoints/field-use.js';
 import * as parameters from '../parameters.js';
 import { selectionClass } from '../selection-class.js';
-import { boundsText, keepWithin, missingText, named, valuesOf } from '../verdicts.js';
+import { boundsText, keepWithin, describeMissingPolicy, nameUsedField, valuesOf } from '../verdicts.js';
 
 const order = parameters.sortBy('minimum', 'maximum');
 
@@ -24,8 +24,9 @@ export const priceFilter = selectionClass({
     return {
       reads: [value],
       remembers: false,
-      sentence: `Keep securities with a ${named(value)} ${boundsText(bounds)} in index currency; ${missingText(missing)}.`,
-      select: (scope) => keepWithin(scope, { values: valuesOf(scope, value), what: named(value), bounds, missing }),
+      sentence: `Keep securities with a ${nameUsedField(value)} ${boundsText(bounds)} in index currency; ${describeMissingPolicy(missing)}.`,
+      select: (scope) =>
+        keepWithin(scope, { values: valuesOf(scope, value), what: nameUsedField(value), bounds, missing }),
     };
   },
 });

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { category, numeric } from '../../datapoints/field-use.js';
 import * as parameters from '../parameters.js';
 import { selectionClass } from '../selection-class.js';
-import { best, groupsOf, keepRanked, missingText, named, valuesOf } from '../verdicts.js';
+import { keepBest, groupsOf, keepRanked, describeMissingPolicy, nameUsedField, valuesOf } from '../verdicts.js';
 
 /** Maximum number of groups of one rule. */
 const GROUPS_MAX = 1000;
@@ -22,7 +22,7 @@ export const quota = selectionClass({
       .refine((quotas) => Object.keys(quotas).length <= GROUPS_MAX, { error: `has more than ${GROUPS_MAX} groups` })
       .meta({ label: 'Quotas', help: 'Number of securities by group.', unit: 'securities' }),
     rank_field: parameters
-      .rankedField('MARKET_CAP')
+      .defaultToField('MARKET_CAP')
       .meta({ label: 'Rank field', help: 'Datapoint of the ranking within a group.' }),
     ascending: parameters.ascending,
     missing: parameters.missing,
@@ -43,7 +43,7 @@ export const quota = selectionClass({
       reads: [group, value],
       ranks: true,
       remembers: false,
-      sentence: `Of each ${field} keep the securities with the ${ascending ? 'smallest' : 'largest'} ${named(value)}: ${list}; other groups are excluded; ${missingText(missing)}${missing === 'include' ? ' and ranked last' : ''}.`,
+      sentence: `Of each ${field} keep the securities with the ${ascending ? 'smallest' : 'largest'} ${nameUsedField(value)}: ${list}; other groups are excluded; ${describeMissingPolicy(missing)}${missing === 'include' ? ' and ranked last' : ''}.`,
       select(scope) {
         const groups = groupsOf(scope, group);
         const values = valuesOf(scope, value);
@@ -54,8 +54,8 @@ export const quota = selectionClass({
           groups,
           ascending,
           missing,
-          what: `${named(value)} in its ${field}`,
-          choose: (order) => best(order, order.length === 0 ? 0 : countOf[order[0]!]!),
+          what: `${nameUsedField(value)} in its ${field}`,
+          choose: (order) => keepBest(order, order.length === 0 ? 0 : countOf[order[0]!]!),
         });
       },
     };

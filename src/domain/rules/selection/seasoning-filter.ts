@@ -3,7 +3,7 @@ import { SESSIONS_BACK_MAX } from '../../datapoints/field-request.js';
 import { numeric } from '../../datapoints/field-use.js';
 import * as parameters from '../parameters.js';
 import { selectionClass } from '../selection-class.js';
-import { boundsText, keepWithin, missingText, named, valuesOf } from '../verdicts.js';
+import { boundsText, keepWithin, describeMissingPolicy, nameUsedField, valuesOf } from '../verdicts.js';
 
 export const seasoningFilter = selectionClass({
   type: 'SeasoningFilter',
@@ -25,8 +25,9 @@ export const seasoningFilter = selectionClass({
     return {
       reads: [value],
       remembers: false,
-      sentence: `Keep securities with an ${named(value)} ${boundsText(bounds)} sessions since their first price bar; ${missingText(missing)}.`,
-      select: (scope) => keepWithin(scope, { values: valuesOf(scope, value), what: named(value), bounds, missing }),
+      sentence: `Keep securities with an ${nameUsedField(value)} ${boundsText(bounds)} sessions since their first price bar; ${describeMissingPolicy(missing)}.`,
+      select: (scope) =>
+        keepWithin(scope, { values: valuesOf(scope, value), what: nameUsedField(value), bounds, missing }),
     };
   },
 });

@@ -1,9 +1,9 @@
 import { z } from 'zod';
 import { category, numeric } from '../../datapoints/field-use.js';
 import * as parameters from '../parameters.js';
-import { wholeCeiling } from '../rounding.js';
+import { ceilTolerantly } from '../rounding.js';
 import { selectionClass } from '../selection-class.js';
-import { best, groupsOf, keepRanked, missingText, named, valuesOf } from '../verdicts.js';
+import { keepBest, groupsOf, keepRanked, describeMissingPolicy, nameUsedField, valuesOf } from '../verdicts.js';
 import { shareText } from '../../catalogue/sentence-numbers.js';
 
 export const topFraction = selectionClass({
@@ -29,15 +29,15 @@ export const topFraction = selectionClass({
       reads: [value, ...(group === null ? [] : [group])],
       ranks: true,
       remembers: false,
-      sentence: `Keep ${shareText(fraction)} of the securities with the ${ascending ? 'smallest' : 'largest'} ${named(value)}${group_by === null ? '' : ` in each ${group_by}`}, rounded up; ${missingText(missing)}${missing === 'include' ? ' and ranked last' : ''}.`,
+      sentence: `Keep ${shareText(fraction)} of the securities with the ${ascending ? 'smallest' : 'largest'} ${nameUsedField(value)}${group_by === null ? '' : ` in each ${group_by}`}, rounded up; ${describeMissingPolicy(missing)}${missing === 'include' ? ' and ranked last' : ''}.`,
       select: (scope) =>
         keepRanked(scope, {
           values: valuesOf(scope, value),
           groups: groupsOf(scope, group),
           ascending,
           missing,
-          what: named(value),
-          choose: (order) => best(order, wholeCeiling(fraction * order.length), 'fraction'),
+          what: nameUsedField(value),
+          choose: (order) => keepBest(order, ceilTolerantly(fraction * order.length), 'fraction'),
         }),
     };
   },

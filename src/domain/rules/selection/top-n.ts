@@ -2,14 +2,14 @@ import { z } from 'zod';
 import { category, numeric } from '../../datapoints/field-use.js';
 import * as parameters from '../parameters.js';
 import { selectionClass } from '../selection-class.js';
-import { best, groupsOf, keepRanked, missingText, named, valuesOf } from '../verdicts.js';
+import { keepBest, groupsOf, keepRanked, describeMissingPolicy, nameUsedField, valuesOf } from '../verdicts.js';
 
 export const topN = selectionClass({
   type: 'TopN',
   label: 'Best by a field',
   help: 'Keeps the `count` best securities by a field, overall or in each group.',
   params: z.strictObject({
-    field: parameters.rankedField('MARKET_CAP'),
+    field: parameters.defaultToField('MARKET_CAP'),
     count: parameters.count,
     ascending: parameters.ascending,
     group_by: parameters.groupBy,
@@ -23,15 +23,15 @@ export const topN = selectionClass({
       reads: [value, ...(group === null ? [] : [group])],
       ranks: true,
       remembers: false,
-      sentence: `Keep the ${count} securities with the ${ascending ? 'smallest' : 'largest'} ${named(value)}${group_by === null ? '' : ` in each ${group_by}`}; ${missingText(missing)}${missing === 'include' ? ' and ranked last' : ''}.`,
+      sentence: `Keep the ${count} securities with the ${ascending ? 'smallest' : 'largest'} ${nameUsedField(value)}${group_by === null ? '' : ` in each ${group_by}`}; ${describeMissingPolicy(missing)}${missing === 'include' ? ' and ranked last' : ''}.`,
       select: (scope) =>
         keepRanked(scope, {
           values: valuesOf(scope, value),
           groups: groupsOf(scope, group),
           ascending,
           missing,
-          what: named(value),
-          choose: (order) => best(order, count),
+          what: nameUsedField(value),
+          choose: (order) => keepBest(order, count),
         }),
     };
   },

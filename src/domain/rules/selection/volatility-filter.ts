@@ -1,9 +1,9 @@
 import { z } from 'zod';
-import { latest } from '../../datapoints/field-request.js';
+import { requestLatest } from '../../datapoints/field-request.js';
 import { numeric } from '../../datapoints/field-use.js';
 import * as parameters from '../parameters.js';
 import { selectionClass } from '../selection-class.js';
-import { boundsText, keepWithin, missingText, named, valuesOf } from '../verdicts.js';
+import { boundsText, keepWithin, describeMissingPolicy, nameUsedField, valuesOf } from '../verdicts.js';
 
 const order = parameters.sortBy('minimum', 'maximum');
 
@@ -21,13 +21,14 @@ export const volatilityFilter = selectionClass({
     .refine(order.check, order.issue),
   example: { id: 'calm', type: 'VolatilityFilter', params: { window: 252, maximum: 0.4 } },
   behaviour({ window, minimum, maximum, missing }) {
-    const value = numeric(latest('VOLATILITY', { window }));
+    const value = numeric(requestLatest('VOLATILITY', { window }));
     const bounds = { minimum, maximum };
     return {
       reads: [value],
       remembers: false,
-      sentence: `Keep securities with a ${named(value)} ${boundsText(bounds)} per year; ${missingText(missing)}.`,
-      select: (scope) => keepWithin(scope, { values: valuesOf(scope, value), what: named(value), bounds, missing }),
+      sentence: `Keep securities with a ${nameUsedField(value)} ${boundsText(bounds)} per year; ${describeMissingPolicy(missing)}.`,
+      select: (scope) =>
+        keepWithin(scope, { values: valuesOf(scope, value), what: nameUsedField(value), bounds, missing }),
     };
   },
 });

@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { equalRiskWeights } from '#kernels/weighting/equal-risk.js';
 import { numeric } from '../../datapoints/field-use.js';
-import { latest } from '../../datapoints/field-request.js';
-import { solved, solverRefusal } from './solved-weights.js';
+import { requestLatest } from '../../datapoints/field-request.js';
+import { expandSolved, solverRefusal } from './solved-weights.js';
 import { weightingClass } from '../weighting-class.js';
 import { movingBlock } from './moving-block.js';
 import { estimateRisk } from './risk-panel.js';
@@ -16,7 +16,7 @@ export const equalRiskWeight = weightingClass({
   example: { type: 'EqualRiskWeight', params: { window: 252, target: 'constant_correlation' } },
   behaviour(params) {
     return {
-      reads: [numeric(latest('RETURN', { aggregate: 'std', window: params.window }))],
+      reads: [numeric(requestLatest('RETURN', { aggregate: 'std', window: params.window }))],
       sentence: `Weight constituents so that each contributes the same risk, by ${riskText(params)}.`,
       formula: 'variance / (count * marginal), marginal = (covariance * weights) of the security',
       weigh(scope) {
@@ -25,7 +25,7 @@ export const equalRiskWeight = weightingClass({
         const { covariance, positions } = movingBlock(risk);
         const weights = new Float64Array(positions.length);
         if (equalRiskWeights(covariance, weights).status !== 'solved') return solverRefusal('equal risk weights');
-        return solved({ weights, positions, count: scope.columns.length, covariance });
+        return expandSolved({ weights, positions, count: scope.columns.length, covariance });
       },
     };
   },

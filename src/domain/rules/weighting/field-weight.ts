@@ -2,7 +2,7 @@ import { raiseToPower } from '#kernels/power.js';
 import { z } from 'zod';
 import { numeric } from '../../datapoints/field-use.js';
 import * as parameters from '../parameters.js';
-import { named, valuesOf } from '../verdicts.js';
+import { nameUsedField, valuesOf } from '../verdicts.js';
 import { weighed, weightingClass } from '../weighting-class.js';
 import { labelOf } from '../../datapoints/expressions/print.js';
 
@@ -33,8 +33,8 @@ export const fieldWeight = weightingClass({
     }[negative];
     return {
       reads: [value],
-      sentence: `Weight constituents in proportion to ${named(value)} to the power of ${power}; ${onNegative}.`,
-      formula: `${named(value)}^${power}`,
+      sentence: `Weight constituents in proportion to ${nameUsedField(value)} to the power of ${power}; ${onNegative}.`,
+      formula: `${nameUsedField(value)}^${power}`,
       weigh(scope) {
         const values = valuesOf(scope, value);
         const below = values.findIndex((found) => found < 0);
@@ -45,7 +45,7 @@ export const fieldWeight = weightingClass({
             code: 'VALIDATION_FAILED',
             finding: {
               code: 'OUT_OF_RANGE',
-              message: `${named(value)} of ${name} is ${values[below]!}; it must be at least 0.`,
+              message: `${nameUsedField(value)} of ${name} is ${values[below]!}; it must be at least 0.`,
               path: 'params.negative',
             },
           };

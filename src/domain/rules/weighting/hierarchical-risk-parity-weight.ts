@@ -5,7 +5,7 @@ import {
   TREE_DISTANCES,
   type HierarchyTerms,
 } from '#kernels/weighting/hierarchical-risk-parity.js';
-import { latest } from '../../datapoints/field-request.js';
+import { requestLatest } from '../../datapoints/field-request.js';
 import { numeric } from '../../datapoints/field-use.js';
 import { LIMITS } from '../../refusals/limits.js';
 import { Refusal, type ErrorCode } from '../../refusals/refusal.js';
@@ -15,7 +15,7 @@ import * as parameters from '../parameters.js';
 import { weightingClass, type Unweighed, type WeightingScope } from '../weighting-class.js';
 import { movingBlock } from './moving-block.js';
 import { estimateRisk, type RiskEstimate } from './risk-panel.js';
-import { solved } from './solved-weights.js';
+import { expandSolved } from './solved-weights.js';
 
 export const hierarchicalRiskParityWeight = weightingClass({
   type: 'HierarchicalRiskParityWeight',
@@ -45,7 +45,7 @@ export const hierarchicalRiskParityWeight = weightingClass({
     const by =
       modelId === null ? `the sample covariance of ${window} returns` : `the covariance of the risk model ${modelId}`;
     return {
-      reads: modelId === null ? [numeric(latest('RETURN', { aggregate: 'std', window }))] : [],
+      reads: modelId === null ? [numeric(requestLatest('RETURN', { aggregate: 'std', window }))] : [],
       sentence: `Weight constituents by hierarchical risk parity on ${by}: a tree by ${linkage} linkage of ${DISTANCE_WORDS[distance]}, then recursive bisection of its order of leaves by inverse-variance cluster variances.`,
       formula: 'product of (1 - variance / (variance + variance of the other half)) from the root to the leaf',
       weigh(scope) {
@@ -69,7 +69,7 @@ function split(risk: RiskEstimate, terms: HierarchyTerms, count: number) {
   const { covariance, positions } = movingBlock(risk);
   const weights = new Float64Array(positions.length);
   solveHierarchicalRiskParity(covariance, terms, weights);
-  return solved({ weights, positions, count, covariance });
+  return expandSolved({ weights, positions, count, covariance });
 }
 
 const sampleRisk = (scope: WeightingScope, window: number): RiskEstimate | Unweighed =>

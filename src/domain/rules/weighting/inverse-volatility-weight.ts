@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { periodsPerYear } from '../../calendars/periods-per-year.js';
 import { deviation } from '../../datapoints/aggregates.js';
-import { latest, SESSIONS_BACK_MAX } from '../../datapoints/field-request.js';
+import { requestLatest, SESSIONS_BACK_MAX } from '../../datapoints/field-request.js';
 import { numeric } from '../../datapoints/field-use.js';
 import * as parameters from '../parameters.js';
 import { weighed, weightingClass } from '../weighting-class.js';
@@ -26,7 +26,7 @@ export const inverseVolatilityWeight = weightingClass({
   }),
   example: { type: 'InverseVolatilityWeight', params: { window: 252, minimum_observations: 60 } },
   behaviour({ window, minimum_observations }) {
-    const field = latest('RETURN', { aggregate: 'std', window });
+    const field = requestLatest('RETURN', { aggregate: 'std', window });
     const value = numeric(field);
     return {
       reads: [value],

@@ -1,11 +1,11 @@
 import { z } from 'zod';
 import { solveMinimumVarianceWeights } from '#kernels/weighting/minimum-variance.js';
-import { latest } from '../../datapoints/field-request.js';
+import { requestLatest } from '../../datapoints/field-request.js';
 import { numeric } from '../../datapoints/field-use.js';
 import { weightingClass } from '../weighting-class.js';
 import { estimateRisk } from './risk-panel.js';
 import { riskParameters, riskText } from './risk-parameters.js';
-import { solved, solverRefusal } from './solved-weights.js';
+import { expandSolved, solverRefusal } from './solved-weights.js';
 import { shareText } from '../../catalogue/sentence-numbers.js';
 
 export const minimumVarianceWeight = weightingClass({
@@ -23,7 +23,7 @@ export const minimumVarianceWeight = weightingClass({
   example: { type: 'MinimumVarianceWeight', params: { window: 252, upper: 0.05 } },
   behaviour(params) {
     return {
-      reads: [numeric(latest('RETURN', { aggregate: 'std', window: params.window }))],
+      reads: [numeric(requestLatest('RETURN', { aggregate: 'std', window: params.window }))],
       sentence: `Weight constituents for the least variance, long only and at most ${shareText(params.upper)} each, by ${riskText(params)}.`,
       formula: 'argmin of weights * covariance * weights',
       weigh(scope) {
@@ -32,7 +32,12 @@ export const minimumVarianceWeight = weightingClass({
         const weights = new Float64Array(risk.positions.length);
         if (solveMinimumVarianceWeights(risk.covariance, params.upper, weights).status !== 'solved')
           return solverRefusal('minimum variance weights');
-        return solved({ weights, positions: risk.positions, count: scope.columns.length, covariance: risk.covariance });
+        return expandSolved({
+          weights,
+          positions: risk.positions,
+          count: scope.columns.length,
+          covariance: risk.covariance,
+        });
       },
     };
   },

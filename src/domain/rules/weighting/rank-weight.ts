@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { numeric } from '../../datapoints/field-use.js';
 import * as parameters from '../parameters.js';
-import { allOf, ranked, withValue } from '../../datapoints/ranking.js';
-import { named, valuesOf } from '../verdicts.js';
+import { allOf, rankPositions, selectWithValue } from '../../datapoints/ranking.js';
+import { nameUsedField, valuesOf } from '../verdicts.js';
 import { weighed, weightingClass } from '../weighting-class.js';
 import { labelOf } from '../../datapoints/expressions/print.js';
 
@@ -23,11 +23,11 @@ export const rankWeight = weightingClass({
     const value = numeric(field, 'field');
     return {
       reads: [value],
-      sentence: `Weight constituents by their rank on ${named(value)}, ${ascending ? 'smallest' : 'largest'} first, with ${scheme === 'linear' ? 'linear weights (count + 1 - rank)' : 'reciprocal weights (1 / rank)'}.`,
+      sentence: `Weight constituents by their rank on ${nameUsedField(value)}, ${ascending ? 'smallest' : 'largest'} first, with ${scheme === 'linear' ? 'linear weights (count + 1 - rank)' : 'reciprocal weights (1 / rank)'}.`,
       formula: scheme === 'linear' ? 'count + 1 - rank' : '1 / rank',
       weigh(scope) {
         const values = valuesOf(scope, value);
-        const order = ranked(values, withValue(values, allOf(values)), ascending);
+        const order = rankPositions(values, selectWithValue(values, allOf(values)), ascending);
         const raw = new Float64Array(values.length);
         const ranks = new Int32Array(values.length);
         order.forEach((position, i) => {

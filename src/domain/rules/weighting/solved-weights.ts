@@ -15,7 +15,7 @@ export interface Solved {
 }
 
 /** Expands the weights of the covered securities to all selected ones; the others are not held. */
-export function solved({ weights, positions, count, covariance }: Solved): RawWeights {
+export function expandSolved({ weights, positions, count, covariance }: Solved): RawWeights {
   const values = new Float64Array(count);
   weights.forEach((weight, k) => {
     if (weight >= WEIGHT_MIN) values[positions[k]!] = weight;

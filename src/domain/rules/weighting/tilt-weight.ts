@@ -4,7 +4,7 @@ import { normalProbability } from '#kernels/weighting/normal-probability.js';
 import { zScores } from '../../datapoints/transforms.js';
 import { numeric } from '../../datapoints/field-use.js';
 import * as parameters from '../parameters.js';
-import { named, valuesOf } from '../verdicts.js';
+import { nameUsedField, valuesOf } from '../verdicts.js';
 import { weighed, weightingClass } from '../weighting-class.js';
 
 /** Limit on the absolute z-score. */
@@ -57,7 +57,7 @@ export const tiltWeight = weightingClass({
     const size = base === 'MarketCapWeight' ? numeric('FREE_FLOAT_MARKET_CAP') : null;
     const words = all.map(
       (tilt) =>
-        `${tilt.direction} ${named(tilt.value)}: times the normal probability of its z-score, winsorised at ${WINSORISED_AT}, to the power of ${tilt.strength}`,
+        `${tilt.direction} ${nameUsedField(tilt.value)}: times the normal probability of its z-score, winsorised at ${WINSORISED_AT}, to the power of ${tilt.strength}`,
     );
     return {
       reads: [...(size === null ? [] : [size]), ...all.map(({ value }) => value)],

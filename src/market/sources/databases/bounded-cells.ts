@@ -1,7 +1,7 @@
 import { TEXT_BYTES_MAX, type Cell } from '../../formats/cells.js';
 
 /**
- * Returns the SQL of SQLite columns whose texts are cut just after the maximum length, so that `boundedCell` detects
+ * Returns the SQL of SQLite columns whose texts are cut just after the maximum length, so that `boundCell` detects
  * longer ones.
  */
 export const shortenedColumns = (columns: readonly string[]): string =>
@@ -13,7 +13,7 @@ export const shortenedColumns = (columns: readonly string[]): string =>
     .join(', ');
 
 /** Returns a cell of a database. @throws Error where it is a text that is too long */
-export function boundedCell(cell: Cell, column: string): Cell {
+export function boundCell(cell: Cell, column: string): Cell {
   if (typeof cell === 'string' && cell.length > TEXT_BYTES_MAX)
     throw new Error(`The column ${column.slice(0, 80)} has a text of more than ${TEXT_BYTES_MAX} bytes`);
   return cell;

@@ -1,11 +1,11 @@
 import { TABLE_KINDS } from '#domain/documents/dataset-document.js';
 import { rowsByTable, type TableKind } from '../../tables/table-kinds.js';
 import { digestFile } from '../../formats/digest-file.js';
-import { cellOf, chunksOf, openDuckDb, sqlName, type DuckDb, boundedColumn } from '../../formats/duckdb.js';
+import { cellOf, chunksOf, openDuckDb, sqlName, type DuckDb, boundColumnSql } from '../../formats/duckdb.js';
 import { reasonOf } from '../../tables/fault-reason.js';
 import { createContentRows } from '../content-rows.js';
 import { reportSeries } from '../../content/series-rows.js';
-import { completeContent, PLAIN_TERMS, type MarketTerms } from '../../mapping/mapped-content.js';
+import { completeMappedContent, PLAIN_TERMS, type MarketTerms } from '../../mapping/mapped-content.js';
 import { columnsOf, marketColumns } from '../parquet/parquet.js';
 import { reportMarketProblems } from '../parquet/parquet-problems.js';
 import type { Problems } from '../../tables/problems.js';
@@ -95,7 +95,7 @@ async function readTables(
   );
   const beside = rows.toTables();
   if (market === undefined) reportSeries(names, beside.series, problems);
-  const complete = market && completeContent(market.panels, beside, reading.terms, problems);
+  const complete = market && completeMappedContent(market.panels, beside, reading.terms, problems);
   if (market === undefined || complete === undefined || problems.errors > 0) return undefined;
   return {
     ...complete,
@@ -116,6 +116,6 @@ async function readCells(
   const columns = typed.map(({ name }) => name);
   const addRow = rows.beginCells(tableKind, tableKind, columns, { name: table });
   if (addRow === undefined) return;
-  for await (const chunk of chunksOf(connection, `SELECT ${typed.map(boundedColumn).join(', ')} FROM ${scan}`))
+  for await (const chunk of chunksOf(connection, `SELECT ${typed.map(boundColumnSql).join(', ')} FROM ${scan}`))
     for (const row of chunk.getRows()) addRow(row.map(cellOf));
 }

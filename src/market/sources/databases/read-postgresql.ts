@@ -7,10 +7,10 @@ import { createContentRows, type ContentRows } from '../content-rows.js';
 import { columnName, rowsByTable, type TableKind } from '../../tables/table-kinds.js';
 import { TABLE_KINDS } from '#domain/documents/dataset-document.js';
 import type { Problems } from '../../tables/problems.js';
-import { withoutUrlPasswords } from '#base/text/url-passwords.js';
+import { maskUrlPasswords } from '#base/text/url-passwords.js';
 import { PLAIN_TERMS, type MarketTerms } from '../../mapping/mapped-content.js';
 import type { ReadOptions, SourceRead } from '../source-read.js';
-import { boundedCell } from './bounded-cells.js';
+import { boundCell } from './bounded-cells.js';
 import { createCopyDecoder } from './copy-decoder.js';
 import type { DatabasePlace } from './database-place.js';
 import { tablesToRead, type DatabaseProgress, type TableNames } from './tables-to-read.js';
@@ -95,7 +95,7 @@ function sentence(error: unknown): string {
   const text = (
     error instanceof Error ? error.message || (error as { code?: string }).code || error.name : String(error)
   ).split('\n')[0]!;
-  return withoutUrlPasswords(text).slice(0, 160);
+  return maskUrlPasswords(text).slice(0, 160);
 }
 
 /** Returns readable tables and views by name, with their schemas. */
@@ -220,7 +220,7 @@ async function readCells(
     { name: table },
   );
   if (addRow === undefined) return;
-  const list = columns.map(boundedColumn).join(', ');
+  const list = columns.map(boundColumnSql).join(', ');
   await client.query(`DECLARE rows_of_table NO SCROLL CURSOR FOR SELECT ${list} FROM ${source}`);
   for (;;) {
     const batch: QueryArrayResult<(string | null)[]> = await client.query({
@@ -229,14 +229,14 @@ async function readCells(
       types: { getTypeParser: () => (value: string) => value },
     });
     for (const row of batch.rows)
-      addRow(row.map((value, i) => boundedCell(cellOf(value, columns[i]!.type), columns[i]!.name)));
+      addRow(row.map((value, i) => boundCell(cellOf(value, columns[i]!.type), columns[i]!.name)));
     if (batch.rows.length < FETCH_ROWS) break;
   }
   await client.query('CLOSE rows_of_table');
 }
 
-/** Returns the SQL of a column. A text is cut just after the maximum length, so that `boundedCell` detects it. */
-export function boundedColumn({ name, type }: Column): string {
+/** Returns the SQL of a column. A text is cut just after the maximum length, so that `boundCell` detects it. */
+export function boundColumnSql({ name, type }: Column): string {
   const column = quote(name);
   if (NUMBERS.has(type) || DATES.has(type) || type === BOOLEAN) return column;
   return `left(${column}::text, ${TEXT_BYTES_MAX + 1}) AS ${column}`;

@@ -12,7 +12,7 @@ import { reasonOf } from '../../tables/fault-reason.js';
 import type { Problems } from '../../tables/problems.js';
 import { PLAIN_TERMS, type MarketTerms } from '../../mapping/mapped-content.js';
 import type { ReadOptions, SourceRead } from '../source-read.js';
-import { boundedCell, shortenedColumns } from './bounded-cells.js';
+import { boundCell, shortenedColumns } from './bounded-cells.js';
 import { tablesToRead, type DatabaseProgress, type TableNames } from './tables-to-read.js';
 
 /** Offset of the two header bytes with the journal mode: 1 for a rollback journal, 2 for a write-ahead log. */
@@ -116,7 +116,7 @@ function readTable(
   if (addRow === undefined) return;
   const statement = database.prepare(`SELECT ${shortenedColumns(columns)} FROM ${name(table)}`);
   try {
-    for (const row of statement.iterate()) addRow(columns.map((column) => boundedCell(cellOf(row[column]), column)));
+    for (const row of statement.iterate()) addRow(columns.map((column) => boundCell(cellOf(row[column]), column)));
   } finally {
     statement.finalize();
   }

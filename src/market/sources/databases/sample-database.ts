@@ -2,14 +2,14 @@ import { copyFile, mkdtemp, rm } from 'node:fs/promises';
 import { constants } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { withoutUrlPasswords } from '#base/text/url-passwords.js';
+import { maskUrlPasswords } from '#base/text/url-passwords.js';
 import type { Cell } from '../../formats/cells.js';
 import type { Problems } from '../../tables/problems.js';
-import { cellOf, openDuckDb, sqlName, sqlText, boundedColumn } from '../../formats/duckdb.js';
+import { cellOf, openDuckDb, sqlName, sqlText, boundColumnSql } from '../../formats/duckdb.js';
 import { reasonOf } from '../../tables/fault-reason.js';
 import { columnsOf } from '../parquet/parquet.js';
 import type { DatabasePlace } from './database-place.js';
-import { boundedCell, shortenedColumns } from './bounded-cells.js';
+import { boundCell, shortenedColumns } from './bounded-cells.js';
 import type { TableSample } from './sample-postgresql.js';
 
 /** Maximum number of tables in a sample. */
@@ -37,7 +37,7 @@ export async function sampleDatabase(
     problems.error({
       code: 'UNREADABLE_FILE',
       path: '',
-      message: `The database cannot be read: ${withoutUrlPasswords(reasonOf(error))}`,
+      message: `The database cannot be read: ${maskUrlPasswords(reasonOf(error))}`,
     });
     return undefined;
   }
@@ -52,7 +52,7 @@ async function sampleDuckDb(path: string, rows: number): Promise<TableSample[]> 
     const samples: TableSample[] = [];
     for (const [name] of names.getRows()) {
       const scan = `source.main.${sqlName(String(name))}`;
-      const list = (await columnsOf(connection, scan)).map(boundedColumn).join(', ');
+      const list = (await columnsOf(connection, scan)).map(boundColumnSql).join(', ');
       const read = await connection.runAndReadAll(`SELECT ${list} FROM ${scan} LIMIT ${rows}`);
       samples.push({ name: String(name), rows: [read.columnNames(), ...read.getRows().map((row) => row.map(cellOf))] });
     }
@@ -79,7 +79,7 @@ async function sampleSqlite(path: string, limit: number): Promise<TableSample[]>
           .all(`SELECT name FROM pragma_table_info(${sqlText(name)})`)
           .map((row) => String(row['name']));
         const rows = database.all(`SELECT ${shortenedColumns(columns)} FROM ${sqlName(name)} LIMIT ${limit}`);
-        const cells = rows.map((row) => columns.map((column) => boundedCell(row[column] as Cell, column)));
+        const cells = rows.map((row) => columns.map((column) => boundCell(row[column] as Cell, column)));
         return { name, rows: [columns, ...cells] };
       });
     } finally {

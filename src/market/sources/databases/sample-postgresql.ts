@@ -1,7 +1,7 @@
 import type { Cell } from '../../formats/cells.js';
 import type { DatabasePlace } from './database-place.js';
-import { boundedCell } from './bounded-cells.js';
-import { boundedColumn, openPostgresql } from './read-postgresql.js';
+import { boundCell } from './bounded-cells.js';
+import { boundColumnSql, openPostgresql } from './read-postgresql.js';
 
 /** The first rows of a table, after its column names. */
 export interface TableSample {
@@ -29,14 +29,14 @@ export async function samplePostgresql(
     const samples: TableSample[] = [];
     for (const { table_name: name } of tables) {
       const { fields } = await client.query(`SELECT * FROM ${quote(name)} LIMIT 0`);
-      const list = fields.map((field) => boundedColumn({ name: field.name, type: field.dataTypeID })).join(', ');
+      const list = fields.map((field) => boundColumnSql({ name: field.name, type: field.dataTypeID })).join(', ');
       const { rows } = await client.query<Cell[]>({
         text: `SELECT ${list} FROM ${quote(name)} LIMIT ${limit}`,
         rowMode: 'array',
         types: { getTypeParser: () => (value: string) => value },
       });
       const names = fields.map((field) => field.name);
-      samples.push({ name, rows: [names, ...rows.map((row) => row.map((cell, i) => boundedCell(cell, names[i]!)))] });
+      samples.push({ name, rows: [names, ...rows.map((row) => row.map((cell, i) => boundCell(cell, names[i]!)))] });
     }
     await client.query('COMMIT');
     return samples;

@@ -2,7 +2,7 @@ import type { DuckDBConnection } from '@duckdb/node-api';
 import { formatDay } from '#domain/time/days.js';
 import { columnName } from '../../tables/table-kinds.js';
 import type { Problems } from '../../tables/problems.js';
-import { cellOf, sqlName, boundedText } from '../../formats/duckdb.js';
+import { cellOf, sqlName, boundTextSql } from '../../formats/duckdb.js';
 import { dayIn } from '../../formats/cells.js';
 import { scanOf, type ParquetFile, type TypedColumn } from './parquet.js';
 
@@ -36,7 +36,7 @@ function decode(text: string): string {
  * Returns files with the folder keys that become columns of the scan: required keys that no file has as a column.
  * @param own columns of the files
  */
-export function withKeys<F extends ParquetFile>(
+export function addKeys<F extends ParquetFile>(
   files: readonly F[],
   own: readonly TypedColumn[],
   isWanted: (key: string) => boolean,
@@ -104,7 +104,7 @@ async function warnOfOthers(
   );
   if (keyOf.size === 0) return;
   const held = sqlName(column);
-  const bound = (end: string) => boundedText(end, `The column ${column.slice(0, 80)}`);
+  const bound = (end: string) => boundTextSql(end, `The column ${column.slice(0, 80)}`);
   const read = await connection.runAndReadAll(
     `SELECT filename, ${bound(`min(${held})`)}, ${bound(`max(${held})`)} FROM ${scanOf(files, { withRows: true })} GROUP BY 1 ORDER BY 1`,
   );

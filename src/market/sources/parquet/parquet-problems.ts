@@ -3,7 +3,12 @@ import { isAssetIdentifier } from '#domain/schema/shape.js';
 import { dayIn } from '../../formats/cells.js';
 import { COUNT_COLUMNS, PRICE_COLUMNS } from '../../tables/table-kinds.js';
 import { cellOf, chunksOf, sqlName, sqlText, type DuckDb } from '../../formats/duckdb.js';
-import { badDay, badIdentifier, nonPositivePrice, repeatedKey } from '../../tables/key-problems.js';
+import {
+  describeBadDay,
+  describeBadIdentifier,
+  nonPositivePrice,
+  describeRepeatedKey,
+} from '../../tables/key-problems.js';
 import {
   dayExpressionIfAny,
   type CheckedColumns,
@@ -44,7 +49,7 @@ async function reportBadIdentifiers(
   const text = shownText(sqlName(column));
   const isBad = (value: unknown) => typeof value !== 'string' || !isAssetIdentifier(value.trim());
   await reportBadKeys(connection, source, { value: text, text, isBad, problems }, (path, written) =>
-    badIdentifier(`${path}.${column}`, written === null ? null : written.trim() || null),
+    describeBadIdentifier(`${path}.${column}`, written === null ? null : written.trim() || null),
   );
 }
 
@@ -58,7 +63,7 @@ async function reportBadDays(
   const text = shownText(sqlName(name));
   const value = type === 'VARCHAR' ? text : sqlName(name);
   await reportBadKeys(connection, source, { value, text, isBad, problems }, (path, written) =>
-    badDay(`${path}.${name}`, name, written === null || dayIn(written) === null ? null : written),
+    describeBadDay(`${path}.${name}`, name, written === null || dayIn(written) === null ? null : written),
   );
 }
 
@@ -155,7 +160,7 @@ async function reportRepeatedKeys(
     const own = alike.find(([filename, number]) => filename === file && String(number) === at);
     const first = alike[0];
     const earlier = first && own && { path: rowPath(files, first), isSame: textOf(first) === textOf(own) };
-    problems.error(repeatedKey(path, key, Number(day), earlier), times);
+    problems.error(describeRepeatedKey(path, key, Number(day), earlier), times);
   }
 }
 

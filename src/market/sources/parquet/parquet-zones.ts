@@ -1,12 +1,12 @@
 import type { DuckDBConnection } from '@duckdb/node-api';
 import { sqlText } from '../../formats/duckdb.js';
 import { columnsOf, scanOf, type ParquetFile, type TypedColumn } from './parquet.js';
-import { withKeys } from './parquet-keys.js';
+import { addKeys } from './parquet-keys.js';
 import { assertTimeZone } from '../../formats/time-zones.js';
 
 const WITH_ZONE = 'TIMESTAMP WITH TIME ZONE';
 
-/** Type that a scan gives to moments where a file has a zone. */
+/** Type of timestamps in a scan of a file with a time zone. */
 const LOCAL = 'TIMESTAMP';
 
 /** Files with their time zones and the keys of their folders that are read, and the columns of the scan of them. */
@@ -23,13 +23,13 @@ export interface ZonedFiles<F extends ParquetFile> {
  * @throws Error for an unknown zone, and errors of DuckDB for an unreadable file
  * @cost one read of the columns of all files; if one has timestamps, of their footers too
  */
-export async function withZones<F extends ParquetFile>(
+export async function addZones<F extends ParquetFile>(
   connection: DuckDBConnection,
   listed: readonly F[],
   isKey: (name: string) => boolean = () => true,
 ): Promise<ZonedFiles<F>> {
   const own = await columnsOf(connection, scanOf(listed, { withRows: false }));
-  const { files, columns } = withKeys(listed, own, isKey);
+  const { files, columns } = addKeys(listed, own, isKey);
   const moments = columns.flatMap(({ name, type }) => (type === WITH_ZONE ? [name] : []));
   if (moments.length === 0) return { files, columns };
   const paths = files.map(({ path }) => sqlText(path)).join(', ');
@@ -76,7 +76,7 @@ function jsonOf(text: string): unknown {
   }
 }
 
-/** Zones of the schema as an Arrow message in base64. Loaded only where a column is of moments. */
+/** Returns time zones of the schema as an Arrow message in base64. Loaded only if a column contains timestamps. */
 async function arrowZones(text: string): Promise<ReadonlyMap<string, string>> {
   const { DataType, RecordBatchReader } = await import('apache-arrow');
   const reader = RecordBatchReader.from(Buffer.from(text, 'base64'));

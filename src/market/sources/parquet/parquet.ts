@@ -3,7 +3,7 @@ import type { Mapping } from '#domain/documents/mapping.js';
 import { ADJUSTED_CLOSE, renameColumns } from '../../mapping/mapped-columns.js';
 import { hasPlainRows } from '../../mapping/market-tables.js';
 import { sqlName, sqlText } from '../../formats/duckdb.js';
-import { namedColumns } from '../../tables/named-columns.js';
+import { nameFileColumns } from '../../tables/named-columns.js';
 import type { Problems } from '../../tables/problems.js';
 import { offsetMinutes } from '../../formats/time-zones.js';
 
@@ -122,7 +122,7 @@ export function marketColumns(
 ): MarketColumns {
   if (mapping !== null) return mappedMarketColumns(mapping, dataColumns);
   const before = problems.errors;
-  const names = namedColumns(
+  const names = nameFileColumns(
     'market',
     'market',
     dataColumns.map(({ name }) => name),

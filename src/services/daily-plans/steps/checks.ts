@@ -7,7 +7,13 @@ import type { StoreMarkets } from '../../datasets/store-markets.js';
 import { findRun } from '../../stored/run-documents.js';
 import { requireIndex } from '../../stored/stored-indices.js';
 import { checkInput, type CheckInputDependencies } from '../check-input.js';
-import { eachIndex, type ItemResult, type Performer, type StepContext, type StepOutcome } from '../performer.js';
+import {
+  performForEachIndex,
+  type ItemResult,
+  type Performer,
+  type StepContext,
+  type StepOutcome,
+} from '../performer.js';
 import { marketOfIndex } from '../plan-markets.js';
 import { REFRESH_ITEM } from './refresh.js';
 
@@ -52,7 +58,7 @@ async function performChecks(
   const reads = new Set(checks.flatMap(({ check }) => checkKindOf(check).reads));
   let found = 0;
   await clear(); // Findings are those of this round.
-  await eachIndex(context, async (indexId) => {
+  await performForEachIndex(context, async (indexId) => {
     const { document: index } = await requireIndex(documents, indexId);
     const run = await findRun(documents, indexId);
     const { market, identity } = await marketOfIndex(dependencies, indexId);

@@ -4,7 +4,7 @@ import type { ClientReader, ReadClient } from '../../delivery/clients.js';
 import type { DeliverFiles, DeliveryCounts } from '../../delivery/deliver-files.js';
 import type { DeliveryRecords } from '../../delivery/delivery-records.js';
 import { filesOf } from '../files-of.js';
-import { atOnce, type ItemResult, type Performer } from '../performer.js';
+import { runConcurrently, type ItemResult, type Performer } from '../performer.js';
 
 export interface DeliverDependencies {
   readonly clients: ClientReader;
@@ -27,7 +27,7 @@ export function deliverPerformer({ clients, records, deliver }: DeliverDependenc
     async function serve(client: ReadClient): Promise<void> {
       const record = await records.keeper({ clientId: client.id, scheduleId: schedule, date }, client.version);
       const { targets } = client.document;
-      await atOnce(targets, targets.length, async (target) => {
+      await runConcurrently(targets, targets.length, async (target) => {
         const key = `${client.id}/${target.name}`;
         current.add(key);
         const isAgain = item(key) === undefined && record.files(target.name).some(({ state }) => state === 'delivered');
@@ -38,7 +38,7 @@ export function deliverPerformer({ clients, records, deliver }: DeliverDependenc
       });
     }
 
-    await atOnce([...(spec.clients ?? (await clients.ids()))], AT_ONCE_MAX, async (id) => {
+    await runConcurrently([...(spec.clients ?? (await clients.ids()))], AT_ONCE_MAX, async (id) => {
       const client = await clients.find(id);
       if (client === undefined && spec.clients === null) return; // its own routes report one that cannot be read
       if (client === undefined) {

@@ -7,7 +7,7 @@ import { dayFrom } from '#domain/time/days.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import type { ArtifactStore } from '#store/port.js';
 import { bytesOf, type Exports } from '../../runs/exports.js';
-import { blockedBy, eachIndex, type ItemResult, type Performer, type StepContext } from '../performer.js';
+import { blockedBy, performForEachIndex, type ItemResult, type Performer, type StepContext } from '../performer.js';
 
 export interface ExportDependencies {
   readonly exports: Pick<Exports, 'export'>;
@@ -22,7 +22,7 @@ export function exportPerformer({ exports, artifacts }: ExportDependencies): Per
     const { signal } = context;
     const { date } = context.day();
     const { table, format, by, from_start: isWhole } = file;
-    const run = { subject: indexId, id: publishedRun(context.day().steps, indexId) };
+    const run = { subject: indexId, id: findPublishedRun(context.day().steps, indexId) };
     const request = { table, format, end: date, ...(isWhole ? {} : { start: date }), ...(by && { by }) };
     const bytes = await bytesOf(await (await exports.export(run, request)).open(signal));
     const sha256 = createHash('sha256').update(bytes).digest('hex');
@@ -34,7 +34,7 @@ export function exportPerformer({ exports, artifacts }: ExportDependencies): Per
 
   return async (context) => {
     const { spec, put, signal, item } = context;
-    await eachIndex(context, async (indexId) => {
+    await performForEachIndex(context, async (indexId) => {
       const own = spec.files.filter(({ indices }) => indices === null || indices.includes(indexId));
       for (const file of own) {
         const key = nameOf(file, indexId, context);
@@ -59,7 +59,7 @@ function nameOf(file: ExportedFile, index: string, { day }: Pick<StepContext<unk
 }
 
 /** Returns the run that the day published, if it has a publishing step; otherwise the latest run. */
-export function publishedRun(steps: readonly StoredStep[], indexId: string): string | undefined {
+export function findPublishedRun(steps: readonly StoredStep[], indexId: string): string | undefined {
   const item = steps.find(({ type }) => type === 'publish')?.items.find(({ key }) => key === indexId);
   const id = item?.detail?.['run_id'];
   return typeof id === 'string' ? id : undefined;

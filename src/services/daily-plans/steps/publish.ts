@@ -1,5 +1,5 @@
 import type { Publications } from '../../publication/publications.js';
-import { eachIndex, type Performer } from '../performer.js';
+import { performForEachIndex, type Performer } from '../performer.js';
 
 export interface PublishDependencies {
   readonly publications: Pick<Publications, 'publish' | 'entries'>;
@@ -15,7 +15,7 @@ export function publishPerformer({ publications }: PublishDependencies): Perform
 
   return async (context) => {
     const { spec, day, by, signal } = context;
-    await eachIndex(context, async (indexId) => {
+    await performForEachIndex(context, async (indexId) => {
       const { allow_partial, errors } = spec;
       const request = { through: day().date, restate: false, allow_partial, ...(errors && { error_policy: errors }) };
       const { published, restated, run_id, head, through, error } = await publications.publish(indexId, () => request, {

@@ -44,7 +44,9 @@ export function refreshPerformer(dependencies: RefreshDependencies): Performer<'
     const report = status.result as RefreshReport | null;
     await follow();
     const message =
-      report === null ? 'The store was refreshed.' : `${report.dates_added} dates and ${report.rows_added} rows added.`;
+      report === null
+        ? 'The store was refreshed.'
+        : `${counted(report.dates_added, 'date')} and ${counted(report.rows_added, 'row')} added.`;
     await put(REFRESH_ITEM, null, { state: 'done', message, job_id: jobId, detail: detailOf(report) });
     return message;
   }
@@ -92,3 +94,5 @@ function detailOf(report: RefreshReport | null): Record<string, unknown> | null 
     split_restatements: splits.slice(0, REJECTED_MAX).map(({ identifier }) => identifier),
   };
 }
+
+const counted = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? '' : 's'}`;

@@ -7,8 +7,8 @@ import type { DocumentReader } from '#store/port.js';
 import { parseStored } from '#store/read-stored.js';
 import type { Reports } from '../../reports/reports.js';
 import { assertSucceeded, endOf } from '../job-end.js';
-import { eachIndex, type ItemResult, type Performer } from '../performer.js';
-import { publishedRun } from './export.js';
+import { performForEachIndex, type ItemResult, type Performer } from '../performer.js';
+import { findPublishedRun } from './export.js';
 
 export interface RenderDependencies {
   readonly reports: Pick<Reports, 'render'>;
@@ -33,14 +33,14 @@ export function renderPerformer({ reports, documents, jobs }: RenderDependencies
 
   return async (context) => {
     const { spec, day, put, item, origin, signal } = context;
-    await eachIndex(
+    await performForEachIndex(
       context,
       async (indexId) => {
         const before = item(indexId);
         if (before?.state === 'done') return { ...before };
         const { schedule_id: schedule, date } = day();
         const name = fileNameFrom(spec.name, { schedule, index: indexId, table: 'report', day: dayFrom(date) });
-        const run = publishedRun(day().steps, indexId);
+        const run = findPublishedRun(day().steps, indexId);
         const request = {
           template_id: spec.template_id,
           index_id: indexId,

@@ -8,7 +8,7 @@ import { runIdOf } from '#store/run-id.js';
 import type { Analytics } from '../../runs/analytics.js';
 import { findRun } from '../../stored/run-documents.js';
 import { assertSucceeded, endOf } from '../job-end.js';
-import { eachIndex, type ItemResult, type Performer, type StepContext } from '../performer.js';
+import { performForEachIndex, type ItemResult, type Performer, type StepContext } from '../performer.js';
 import type { StoreMarkets } from '../../datasets/store-markets.js';
 import { marketsOfPlan } from '../plan-markets.js';
 import { lastOf } from './refresh.js';
@@ -59,7 +59,7 @@ export function runPerformer(dependencies: RunDependencies): Performer<'run'> {
       const message = `The store ${identity.datasetId} has no prices of ${date} yet: ${lastOf(last)}.`;
       return { state: 'waiting', message };
     }
-    await eachIndex(context, (indexId) => ran(indexId, context));
+    await performForEachIndex(context, (indexId) => ran(indexId, context));
     return { state: 'done', message: 'Every index that is not held back has a run.' };
   };
 }

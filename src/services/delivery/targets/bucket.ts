@@ -3,7 +3,7 @@ import { isUnavailable, Refusal } from '#domain/refusals/refusal.js';
 import { PlaceFault } from '#store/access/place-fault.js';
 import { createS3Client } from '#store/s3/s3-client.js';
 import type { DeliveryPlaces } from '../delivery-places.js';
-import { checksumOf, DeliveryFault, eachFile, PRESENT, REPLACED, SENT, type Sender } from '../sender.js';
+import { checksumOf, DeliveryFault, sendEachFile, PRESENT, REPLACED, SENT, type Sender } from '../sender.js';
 
 /** The rounds of the day retry, so a request is given up soon. */
 const PATIENCE = { patienceMs: 4000, answerMs: 60_000 };
@@ -14,7 +14,7 @@ export const bucketSender =
   async (job) => {
     const { target, secret } = job;
     const client = createS3Client(places.accessOf(target, secret), PATIENCE);
-    await eachFile(job, async (file) => {
+    await sendEachFile(job, async (file) => {
       try {
         const result = await client.look(file.path);
         const isPresent = result?.sha256 === file.sha256 && result.bytes === file.bytes;

@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto';
 import type { PostSigned } from '../../operations/send-callback.js';
-import { DeliveryFault, eachFile, nameIn, SENT, type Sender } from '../sender.js';
+import { DeliveryFault, sendEachFile, nameIn, SENT, type Sender } from '../sender.js';
 
 /** Sends each file as the body of a signed request. The id of the message is the same in every attempt. */
 export const callbackSender =
   (post: PostSigned): Sender<'callback'> =>
   (job) =>
-    eachFile(job, async (file) => {
+    sendEachFile(job, async (file) => {
       const { client, schedule, date, target, signal } = job;
       await job.begin(file);
       const id = createHash('sha256')

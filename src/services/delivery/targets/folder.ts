@@ -6,7 +6,7 @@ import type { DeliveryPlaces } from '../delivery-places.js';
 import {
   checksumOf,
   DeliveryFault,
-  eachFile,
+  sendEachFile,
   folderIn,
   nameIn,
   partName,
@@ -23,7 +23,7 @@ export const folderSender = (places: Pick<DeliveryPlaces, 'assertFolder'>): Send
     const folder = join(root, ...folderIn(file.path).split('/'));
     await places.assertFolder(folder);
     await mkdir(folder, { recursive: true });
-    await places.assertFolder(folder); // a link may have been made meanwhile
+    await places.assertFolder(folder); // A link may have been created meanwhile.
     const place = join(folder, nameIn(file.path));
     const before = await hashOf(place, file.bytes);
     if (before !== file.sha256) {
@@ -38,7 +38,7 @@ export const folderSender = (places: Pick<DeliveryPlaces, 'assertFolder'>): Send
   }
 
   return (job) =>
-    eachFile(job, async (file) => {
+    sendEachFile(job, async (file) => {
       await job.begin(file);
       const { target } = job;
       return send(file, fileURLToPath(target.url), target.checksum).catch((thrown: unknown) => {

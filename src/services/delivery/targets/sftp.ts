@@ -1,13 +1,13 @@
 import { createHash } from 'node:crypto';
 import type { Client, Done, Sftp } from 'ssh2';
-import { withoutTrailingSlashes } from '#base/text/trailing-slashes.js';
+import { trimTrailingSlashes } from '#base/text/trailing-slashes.js';
 import { LIMITS } from '#domain/refusals/limits.js';
 import type { TargetOf } from '#domain/delivery/target-catalogue.js';
 import { loadTransports } from '../load-transports.js';
 import {
   checksumOf,
   DeliveryFault,
-  eachFile,
+  sendEachFile,
   folderIn,
   nameIn,
   partName,
@@ -38,7 +38,7 @@ export const sftpSender: Sender<'sftp'> = async (job) => {
   };
   try {
     const root = await rootOf(sftp, target.url);
-    await eachFile(job, async (file) => {
+    await sendEachFile(job, async (file) => {
       await job.begin(file);
       return within(() => send(sftp, file, { root, hasChecksum: target.checksum, made })).catch((thrown: unknown) => {
         throw faultOf(thrown);
@@ -104,7 +104,7 @@ const withoutPadding = (fingerprint: string): string => fingerprint.replaceAll('
 
 /** Returns the folder of an address on the server; `/~/` begins in the folder of the user. */
 async function rootOf(sftp: Sftp, url: string): Promise<string> {
-  const path = withoutTrailingSlashes(decodeURIComponent(new URL(url).pathname));
+  const path = trimTrailingSlashes(decodeURIComponent(new URL(url).pathname));
   if (path !== '/~' && !path.startsWith('/~/')) return path;
   return (await ask<string>((done) => sftp.realpath('.', done))) + path.slice('/~'.length);
 }

@@ -26,7 +26,7 @@ const RETRY_MS = 2000;
 /** Keys of this thread by source, which all users of a source share. */
 const opened = new Map<string, CurrentKeys>();
 
-export function currentKeys(source: KeySource): CurrentKeys {
+export function createCurrentKeys(source: KeySource): CurrentKeys {
   if (source.kind === 'given') return { get: async () => source, expired: () => false, fault: () => undefined };
   const name = JSON.stringify(source);
   const result = opened.get(name) ?? createRenewedKeys(source);

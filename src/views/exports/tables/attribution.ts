@@ -1,11 +1,11 @@
 import { compareText } from '#domain/refusals/findings.js';
 import { attributionView } from '../../attribution-view.js';
-import { inBatches, type ExportSource, type Producer } from '../batch.js';
-import { keptColumns } from '../kept-columns.js';
+import { yieldBatches, type ExportSource, type Producer } from '../batch.js';
+import { findKeptColumns } from '../kept-columns.js';
 
 /** @throws Refusal RANGE_TOO_SHORT, TOTAL_LOSS */
 export const attribution: Producer<'attribution'> = (source, from) => {
-  const kept = keptColumns(source, { table: 'attribution', width: 5 }, () => figuresOf(source));
+  const kept = findKeptColumns(source, { table: 'attribution', width: 5 }, () => figuresOf(source));
   const [name, contribution, weight, total, part] = kept as [
     Float64Array,
     Float64Array,
@@ -14,7 +14,7 @@ export const attribution: Producer<'attribution'> = (source, from) => {
     Float64Array,
   ]; // the width
   const { names, parts = [] } = source.columns.header;
-  return inBatches<'attribution'>(
+  return yieldBatches<'attribution'>(
     {
       count: name.length,
       columns: {

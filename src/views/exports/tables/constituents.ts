@@ -1,23 +1,23 @@
-import { roundedOn } from '../../rounded.js';
+import { roundOnDay } from '../../rounded.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import type { Day } from '#domain/time/days.js';
 import { referenceAt, type MarketData } from '#domain/market/market-data.js';
-import { storedLabels } from '../../stored-labels.js';
-import { heldWeights } from '../../weights-view.js';
-import { inBatches, textValues, type Producer } from '../batch.js';
+import { readStoredLabels } from '../../stored-labels.js';
+import { readHeldWeights } from '../../weights-view.js';
+import { yieldBatches, textValues, type Producer } from '../batch.js';
 
 /** @throws Refusal NO_DATA_AT_DATE before the first date of the run */
 export const constituents: Producer<'constituents'> = ({ columns, window, market }, from) => {
-  const { names, at, day, held, target, raw } = heldWeights(columns, window.end);
+  const { names, at, day, held, target, raw } = readHeldWeights(columns, window.end);
   const own = columns.f64('weights', at * names.length, (at + 1) * names.length);
   const [value] = columns.f64('value', at, at + 1);
   const rows = [...names.keys()].filter((name) => held[name] !== 0 || own[name] !== 0);
   const price = pricesAt(columns, rows, at);
   const numbers = (of: (name: number, row: number) => number): Float64Array => Float64Array.from(rows, of);
   const texts = referenceOf(columns, { market, day });
-  const round = roundedOn(columns, 'weights', day);
+  const round = roundOnDay(columns, 'weights', day);
   const holding = (name: number): number => own[name]! * value!;
-  return inBatches<'constituents'>(
+  return yieldBatches<'constituents'>(
     {
       count: rows.length,
       columns: {
@@ -64,7 +64,7 @@ function referenceOf(
 ): Readonly<Record<'name' | 'sector' | 'country' | 'currency', TextOf>> {
   const { names, currency } = columns.header;
   if (market === null) {
-    const labels = storedLabels(columns);
+    const labels = readStoredLabels(columns);
     return {
       name: (name) => labels.names[name] ?? null,
       sector: (name) => labels.sectors[name] ?? null,

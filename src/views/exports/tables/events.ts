@@ -4,11 +4,11 @@ import { VARIANT_BLOCKS } from '#domain/backtest/run-file/schema.js';
 import { growthStep, openingFactor, type ShareTerms } from '#domain/index-mathematics/adjusted-close.js';
 import { NO_EFFECT, type SessionEffect } from '#domain/index-mathematics/session-effect.js';
 import { runSettingsOn, runShareTerms } from '#domain/backtest/run-file/settings.js';
-import { lastAtMost } from '#domain/numbers/search.js';
+import { findLastAtMost } from '#domain/numbers/search.js';
 import { countChanges } from '../../count-changes.js';
 import { runEffects, type RunEffect } from '../../run-effects.js';
-import { inBatches, type ExportSource, type Producer } from '../batch.js';
-import { keptColumns } from '../kept-columns.js';
+import { yieldBatches, type ExportSource, type Producer } from '../batch.js';
+import { findKeptColumns } from '../kept-columns.js';
 import { spanOf } from '../span.js';
 
 const TYPES = ['split', 'cash', 'rights', 'exit', 'special_dividend', 'dividend', 'share_change'] as const;
@@ -27,7 +27,7 @@ export const events: Producer<'events'> = (source, from) => {
   const { columns } = source;
   const days = columns.i32('days');
   const divisor = divisors(columns, days);
-  const kept = keptColumns(source, { table: 'events', width: 5 }, () => figuresOf(source, { days, divisor }));
+  const kept = findKeptColumns(source, { table: 'events', width: 5 }, () => figuresOf(source, { days, divisor }));
   const [at, name, type, value, effect] = kept as [
     Float64Array,
     Float64Array,
@@ -35,7 +35,7 @@ export const events: Producer<'events'> = (source, from) => {
     Float64Array,
     Float64Array,
   ]; // the width
-  return inBatches<'events'>(
+  return yieldBatches<'events'>(
     {
       count: at.length,
       columns: {
@@ -73,7 +73,7 @@ function figuresOf({ columns, window }: ExportSource, { days, divisor }: RunDate
 
 /** Returns the divisor of the index in its own return variant on the dates of the run, [T]. */
 export function divisors(columns: RunColumns, days: Int32Array): Float64Array {
-  const first = lastAtMost(columns.i32('indexDays'), days[0]!);
+  const first = findLastAtMost(columns.i32('indexDays'), days[0]!);
   return columns.f64(VARIANT_BLOCKS[columns.header.variant].divisor, first, first + days.length);
 }
 
@@ -94,7 +94,7 @@ function eventRows(columns: RunColumns, { from, to, divisor }: EventSpan): Event
   const held = holdings(columns);
   const within = ({ at }: { readonly at: number }): boolean => at >= from && at < to;
   const actions = groupBy(runEffects(columns).filter(within), ({ at }) => at);
-  const exits = groupBy(freeTrades(columns).filter(within), ({ at }) => at);
+  const exits = groupBy(listFreeTrades(columns).filter(within), ({ at }) => at);
   const changes = groupBy(countChanges(columns).filter(within), ({ at }) => at);
   const step = growthSteps(columns);
   const days = columns.i32('days');
@@ -155,7 +155,7 @@ function holdings(columns: RunColumns): { before(at: number): Holding } {
   const { names, has_index_weights: hasOwn, run_id: runId, index_id: indexId } = columns.header;
   const days = columns.i32('days');
   const level = columns.f64('indexLevel');
-  const first = lastAtMost(columns.i32('indexDays'), days[0]!);
+  const first = findLastAtMost(columns.i32('indexDays'), days[0]!);
   const block = hasOwn ? 'indexWeights' : 'weights';
   return {
     before: (at) => ({
@@ -172,7 +172,7 @@ interface ActionStep {
   /** Price at the close before, and at the close. */
   readonly before: number;
   readonly close: number;
-  /** Weight at the close before, over the growth of the index, and as it was. */
+  /** Weight at the previous close divided by the growth of the index, and unchanged. */
   readonly weight: number;
   readonly held: number;
   readonly terms: ShareTerms;
@@ -234,7 +234,7 @@ export interface FreeTrade {
 }
 
 /** Returns trades without cost: of securities that left at a close, and of their replacements. */
-export function freeTrades(columns: RunColumns): FreeTrade[] {
+export function listFreeTrades(columns: RunColumns): FreeTrade[] {
   if (!columns.has('record')) return [];
   const { identifiers, transactions } = recordParts(columns);
   const places = new Map(columns.header.names.map((name, place) => [name, place]));

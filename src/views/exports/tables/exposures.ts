@@ -2,9 +2,9 @@ import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import type { Day } from '#domain/time/days.js';
 import { compareText } from '#domain/refusals/findings.js';
 import { groupNumbers, type GroupOfDay } from '#domain/market/groups-by-day.js';
-import { groupOf, groupSpells, OWN_GROUPS, ownGroup } from '#domain/market/market-groups.js';
+import { groupOf, groupSpells, OWN_GROUPS, createOwnGroup } from '#domain/market/market-groups.js';
 import { panelRows } from '../../panel-rows.js';
-import { storedLabels } from '../../stored-labels.js';
+import { readStoredLabels } from '../../stored-labels.js';
 import { BATCH_ROWS, type Batch, type ExportSource, type Producer } from '../batch.js';
 import { spanOf } from '../span.js';
 
@@ -89,13 +89,13 @@ const DEFAULT_GROUPS = 'SECTOR';
 
 /** Groups by the market; without it, by the sectors stored with the run. */
 function groupedBy({ columns, market, by = DEFAULT_GROUPS }: ExportSource): GroupOfDay {
-  if (by === OWN_GROUPS) return ownGroup;
+  if (by === OWN_GROUPS) return createOwnGroup;
   if (market !== null) return groupSpells(market, by);
   const sectors = by === DEFAULT_GROUPS ? storedSectors(columns) : new Map<string, string | null>();
   return (name) => ({ group: groupOf(sectors.get(name) ?? null), until: Infinity });
 }
 
 function storedSectors(columns: RunColumns): Map<string, string | null> {
-  const { sectors } = storedLabels(columns);
+  const { sectors } = readStoredLabels(columns);
   return new Map(columns.header.names.map((name, i) => [name, sectors[i] ?? null]));
 }

@@ -2,24 +2,27 @@ import { indexSharesOutstanding } from '#domain/books/index-shares.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { ID_COLUMNS, type IdColumn } from '#domain/exports/index-file-tables.js';
 import { referenceAt, type MarketData } from '#domain/market/market-data.js';
-import { lastAtMost } from '#domain/numbers/search.js';
-import { storedLabels } from '../../stored-labels.js';
-import { roundedOn } from '../../rounded.js';
-import { inBatches, textValues, type Batch, type ExportSource, type Producer, type TextValues } from '../batch.js';
-import { closingFile, openingFile, type IndexFile } from '../index-file.js';
+import { findLastAtMost } from '#domain/numbers/search.js';
+import { readStoredLabels } from '../../stored-labels.js';
+import { roundOnDay } from '../../rounded.js';
+import { yieldBatches, textValues, type Batch, type ExportSource, type Producer, type TextValues } from '../batch.js';
+import { createClosingFile, openingFile, type IndexFile } from '../index-file.js';
 
 export const closing: Producer<'closing'> = (source, from) =>
-  inBatches<'closing'>(sessionRows(source, closingFile(source.columns, source.window.end, source.market)), from);
+  yieldBatches<'closing'>(
+    sessionRows(source, createClosingFile(source.columns, source.window.end, source.market)),
+    from,
+  );
 
 export const opening: Producer<'opening'> = (source, from) =>
-  inBatches<'opening'>(sessionRows(source, openingFile(source.columns, source.window.end, source.market)), from);
+  yieldBatches<'opening'>(sessionRows(source, openingFile(source.columns, source.window.end, source.market)), from);
 
 export const proforma: Producer<'proforma'> = (source, from) => {
   const { announced } = source;
   if (announced === undefined) throw new Error('the announced composition was not decided');
   const { count, columns } = securityRows(source, announced);
   const effective = new Int32Array(count).fill(announced.effective);
-  return inBatches<'proforma'>({ count, columns: { ...columns, effective_date: effective } }, from);
+  return yieldBatches<'proforma'>({ count, columns: { ...columns, effective_date: effective } }, from);
 };
 
 type Rows = Omit<Batch<'closing'>, 'end'>;
@@ -47,7 +50,7 @@ function securityRows({ columns, market }: FileSource, file: IndexFile): Securit
   const value = (place: number): number => file.shares[place]! * file.price[place]! * file.fx[place]!;
   const whole = places.reduce((sum, place) => sum + value(place), 0);
   const counts = countsOf(file, market);
-  const round = roundedOn(columns, 'weights', file.day);
+  const round = roundOnDay(columns, 'weights', file.day);
   return {
     count: places.length,
     columns: {
@@ -87,7 +90,7 @@ function dividendsOf(
 ): (place: number) => number {
   if (market === null || market.adjustment === 'total') return () => Number.NaN;
   const days = columns.i32('days');
-  const before = days[lastAtMost(days, day - 1)] ?? day;
+  const before = days[findLastAtMost(days, day - 1)] ?? day;
   const paid = new Map<string, number>();
   for (const { type, status, identifier, exDay, value } of market.actions)
     if (type === 'DIVIDEND' && status !== 'cancelled' && exDay > before && exDay <= day)
@@ -111,7 +114,7 @@ function textsOf(columns: RunColumns, { file, market, places }: Named): Record<T
   const known = market === null ? null : (market.currency ?? currency);
   const ids = Object.entries(ID_COLUMNS).map(([column, field]) => [column, of(field)] as const);
   return {
-    ...(Object.fromEntries(ids) as Record<IdColumn, TextValues>), // Of every entry.
+    ...(Object.fromEntries(ids) as Record<IdColumn, TextValues>), // Members of every entry.
     name: market === null ? labelsOf(columns, places) : of('NAME'),
     currency: textValues(Array.from(quoted.codes, (code) => (code < 0 ? known : quoted.texts[code]!))),
   };
@@ -119,7 +122,7 @@ function textsOf(columns: RunColumns, { file, market, places }: Named): Record<T
 
 /** Returns labels stored with the run, for the securities of a file without a market. */
 function labelsOf(columns: RunColumns, places: readonly number[]): TextValues {
-  const { names } = storedLabels(columns);
+  const { names } = readStoredLabels(columns);
   return textValues(places.map((place) => names[place] ?? null));
 }
 

@@ -1,17 +1,17 @@
-import { roundedValues } from '../../rounded.js';
+import { roundValues } from '../../rounded.js';
 import { drawdownOf, rebase, returnsOf } from '#domain/analytics/series.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { VARIANT_BLOCKS } from '#domain/backtest/run-file/schema.js';
 import type { ReturnVariant } from '#domain/market/market-data.js';
-import { lastAtMost } from '#domain/numbers/search.js';
-import { inBatches, type Producer } from '../batch.js';
+import { findLastAtMost } from '#domain/numbers/search.js';
+import { yieldBatches, type Producer } from '../batch.js';
 import { spanOf } from '../span.js';
 
 export const levels: Producer<'levels'> = ({ columns, window }, at) => {
   const days = columns.i32('days');
   const { from, to } = spanOf(days, window);
   const level = columns.f64('level');
-  const first = lastAtMost(columns.i32('indexDays'), days[0]!);
+  const first = findLastAtMost(columns.i32('indexDays'), days[0]!);
   const ofIndex = (block: Parameters<RunColumns['f64']>[0]): Float64Array =>
     columns.f64(block, first, first + days.length);
   const known = (block: Parameters<RunColumns['f64']>[0]): Float64Array =>
@@ -19,8 +19,8 @@ export const levels: Producer<'levels'> = ({ columns, window }, at) => {
   const variant = (name: ReturnVariant): Float64Array => known(VARIANT_BLOCKS[name].level);
   const cut = (values: Float64Array): Float64Array => values.subarray(from, to);
   const round = (values: Float64Array): Float64Array =>
-    roundedValues(columns, { of: 'level', days: days.subarray(from, to) }, cut(values));
-  return inBatches<'levels'>(
+    roundValues(columns, { of: 'level', days: days.subarray(from, to) }, cut(values));
+  return yieldBatches<'levels'>(
     {
       count: to - from,
       columns: {

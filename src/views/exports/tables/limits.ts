@@ -1,7 +1,7 @@
 import { TOLERANCE } from '#domain/compliance/measure.js';
 import { LIMIT_RULE_NAMES } from '#domain/compliance/rules.js';
-import { watchedRules } from '../../limits/watched-rules.js';
-import { inBatches, NONE, textValues, type Producer } from '../batch.js';
+import { watchRules } from '../../limits/watched-rules.js';
+import { yieldBatches, NONE, textValues, type Producer } from '../batch.js';
 import { spanOf } from '../span.js';
 
 const STATES = ['within', 'breached'] as const;
@@ -10,7 +10,7 @@ export const limits: Producer<'limits'> = ({ columns, window, market, by, keep }
   const days = columns.i32('days');
   const { from, to } = spanOf(days, window);
   if (from === to) return [];
-  const rules = watchedRules(columns, { market, by, from, to: to - 1, withDistances: true, keep });
+  const rules = watchRules(columns, { market, by, from, to: to - 1, withDistances: true, keep });
   const { names } = columns.header;
   const count = (to - from) * rules.length;
   const rows = Array.from({ length: count }, (_, row) => ({
@@ -19,7 +19,7 @@ export const limits: Producer<'limits'> = ({ columns, window, market, by, keep }
   }));
   const distances = rows.map(({ date, rule }) => rules[rule]!.distances[date]!);
   const headroom = Float64Array.from(rows, ({ date, rule }) => rules[rule]!.headroom[date]!);
-  return inBatches<'limits'>(
+  return yieldBatches<'limits'>(
     {
       count,
       columns: {
@@ -39,11 +39,11 @@ export const breaches: Producer<'breaches'> = ({ columns, window, market, by, ke
   const days = columns.i32('days');
   const { from, to } = spanOf(days, window);
   if (from === to) return [];
-  const results = watchedRules(columns, { market, by, from, to: to - 1, keep }).flatMap(({ rule, breaches: of }) =>
+  const results = watchRules(columns, { market, by, from, to: to - 1, keep }).flatMap(({ rule, breaches: of }) =>
     of.map((breach) => ({ rule, ...breach })),
   );
-  const rows = results.toSorted((a, b) => a.begin - b.begin); // Of one date as the rules.
-  return inBatches<'breaches'>(
+  const rows = results.toSorted((a, b) => a.begin - b.begin); // They have the date of the rules.
+  return yieldBatches<'breaches'>(
     {
       count: rows.length,
       columns: {

@@ -3,7 +3,7 @@ import { recordParts } from '#domain/backtest/run-file/record.js';
 import { isReviewed } from '#domain/schedule/rebalance-causes.js';
 import { dayFrom, type Day } from '#domain/time/days.js';
 import { rebalanceFigures, weightsAround } from '../../rebalance-figures.js';
-import { inBatches, NONE, textValues, type Producer } from '../batch.js';
+import { yieldBatches, NONE, textValues, type Producer } from '../batch.js';
 
 export const rebalances: Producer<'rebalances'> = ({ columns, window: { start, end } }, from) => {
   const { header } = columns;
@@ -16,7 +16,7 @@ export const rebalances: Producer<'rebalances'> = ({ columns, window: { start, e
       : [{ at: stored.at, ...rebalanceFigures(around(r), stored) }],
   );
   const counts = (of: (row: (typeof rows)[number]) => number): Int32Array => Int32Array.from(rows, of);
-  return inBatches<'rebalances'>(
+  return yieldBatches<'rebalances'>(
     {
       count: rows.length,
       columns: {

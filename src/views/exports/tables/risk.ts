@@ -1,7 +1,7 @@
 import { periodsPerYear } from '#domain/calendars/periods-per-year.js';
 import { DEFAULT_RISK_WINDOW, rollingRisk } from '#domain/analytics/rolling-risk.js';
 import { runLevels } from '../../run-levels.js';
-import { inBatches, type Producer } from '../batch.js';
+import { yieldBatches, type Producer } from '../batch.js';
 import { spanOf } from '../span.js';
 
 export const risk: Producer<'risk'> = ({ columns, window }, at) => {
@@ -9,7 +9,7 @@ export const risk: Producer<'risk'> = ({ columns, window }, at) => {
   const result = rollingRisk(level, index, { window: DEFAULT_RISK_WINDOW }, periodsPerYear(days));
   const shown = days.subarray(result.from);
   const { from, to } = spanOf(shown, window);
-  return inBatches<'risk'>(
+  return yieldBatches<'risk'>(
     {
       count: to - from,
       columns: {

@@ -2,9 +2,9 @@ import { recordParts } from '#domain/backtest/run-file/record.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import type { RecordedTransactions } from '#domain/backtest/record/schema.js';
 import { TRADE_REASONS } from '#domain/books/trades.js';
-import { firstAtLeast } from '#domain/numbers/search.js';
+import { findFirstAtLeast } from '#domain/numbers/search.js';
 import type { Day } from '#domain/time/days.js';
-import { roundedOn } from '../../rounded.js';
+import { roundOnDay } from '../../rounded.js';
 import { BATCH_ROWS, type Batch, type Producer } from '../batch.js';
 import { spanOf } from '../span.js';
 
@@ -15,8 +15,8 @@ export const trades: Producer<'trades'> = function* ({ columns, window }, from) 
   const source = tradesOf(columns);
   const { identifiers, all, days } = source;
   const span = spanOf(days, window);
-  const first = firstAtLeast(all.at, span.from);
-  const end = firstAtLeast(all.at, span.to);
+  const first = findFirstAtLeast(all.at, span.from);
+  const end = findFirstAtLeast(all.at, span.to);
   const rows = roomFor(Math.min(BATCH_ROWS, Math.max(0, end - first - from)));
   for (let row = first + from; row < end; row += BATCH_ROWS) {
     const to = Math.min(end, row + BATCH_ROWS);
@@ -49,7 +49,7 @@ function tradesOf(columns: RunColumns): RunTrades {
     days: columns.i32('days'),
     costRate: costRate(),
     moves: weightMoves(columns, identifiers),
-    roundOn: (day: Day) => roundedOn(columns, 'weights', day),
+    roundOn: (day: Day) => roundOnDay(columns, 'weights', day),
   };
   known.set(columns, trades);
   return trades;
@@ -153,7 +153,7 @@ function weightMoves(columns: RunColumns, identifiers: readonly string[]): Weigh
     after,
     show(at) {
       if (at === shown) return;
-      columns.fill('before', firstAtLeast(eventAt, at) * names.length, before);
+      columns.fill('before', findFirstAtLeast(eventAt, at) * names.length, before);
       columns.fill('weights', at * names.length, after);
       shown = at;
     },

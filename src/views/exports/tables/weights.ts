@@ -1,4 +1,4 @@
-import { roundedOn } from '../../rounded.js';
+import { roundOnDay } from '../../rounded.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { panelRows } from '../../panel-rows.js';
 import { BATCH_ROWS, type Batch, type Producer } from '../batch.js';
@@ -15,7 +15,7 @@ export const weights: Producer<'weights'> = function* ({ columns, window }, at) 
   const rows = roomFor(columns.header.names);
   for (let t = span.from; t < to; t++) {
     const own = held.at(t);
-    const round = roundedOn(columns, 'weights', days[t]!);
+    const round = roundOnDay(columns, 'weights', days[t]!);
     addHeld(rows, { day: days[t]!, round, own, index: ofIndex === 'own' ? own : (ofIndex?.at(t) ?? null) });
     if (rows.count >= BATCH_ROWS || t === to - 1) {
       yield batchOf(rows, t + 1 - from);

@@ -3,7 +3,7 @@ import type { BarSource } from '#domain/reports/blocks/bar-chart.js';
 import type { BlockOf } from '#domain/reports/block-kinds.js';
 import { drawColumns, layBars, type Bar } from '../chart/bars.js';
 import type { RunFigures } from '../figures.js';
-import { countText, percentText, plainTexts } from '../numbers.js';
+import { countText, percentText, formatPlainTexts } from '../numbers.js';
 import type { Section } from '../page/layout.js';
 import { rowsWithin } from '../rows-within.js';
 import { SIZE, SIZE_MIN } from '../style-sheet.js';
@@ -100,7 +100,7 @@ function annualBars({ annualReturns }: RunFigures, limit: number): Bar[] {
     .map(([year, value]) => percentBar(String(year), value));
 }
 
-/** Returns a name as bars are labelled: what people call it, or its identifier. */
+/** Returns the label of a bar: the name of a security, or its identifier. */
 function labelOf(identifier: string, name: string | null): string {
   return name ?? identifier;
 }
@@ -185,7 +185,7 @@ function extremesOf(
 
 function literalBars(values: Readonly<Record<string, number>>, limit: number): Bars {
   const entries = Object.entries(values).slice(0, limit);
-  const texts = plainTexts(entries.map(([, value]) => value));
+  const texts = formatPlainTexts(entries.map(([, value]) => value));
   return {
     bars: entries.map(([label, value], i) => ({ label: cleanLine(label), value, text: texts[i]! })),
     isTime: false,

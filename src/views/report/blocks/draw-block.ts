@@ -10,7 +10,7 @@ import { drawTable } from './table.js';
 import { drawText } from './text.js';
 import { notePart, titlePart } from './titled.js';
 
-/** How each kind of block is drawn: a kind without a drawing does not compile. */
+/** Drawing of each kind of block; a kind without a drawing does not compile. */
 const DRAWINGS: { readonly [K in BlockKindName]: Drawing<K> } = {
   bar_chart: drawBarChart,
   chart: drawChart,

@@ -14,7 +14,7 @@ export interface DrawingContext {
   readonly reportName: string;
 }
 
-/** How one kind of block becomes parts of a page. */
+/** Converts one kind of block into parts of a page. */
 export type Drawing<K extends BlockKindName> = (block: BlockOf<K>, context: DrawingContext) => LaidBlock;
 
 /** Returns the run of a block that is always bound. A report is refused before it is drawn when it is not. */

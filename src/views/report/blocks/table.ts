@@ -3,7 +3,7 @@ import type { LiteralTable, TableSource } from '#domain/reports/blocks/table.js'
 import type { BlockOf } from '#domain/reports/block-kinds.js';
 import { MONTHS } from '../chart/date-axis.js';
 import type { RunFigures } from '../figures.js';
-import { countText, NOT_MEASURED, percentText, plainTexts, weightText } from '../numbers.js';
+import { countText, NOT_MEASURED, percentText, formatPlainTexts, weightText } from '../numbers.js';
 import { rowsWithin } from '../rows-within.js';
 import { AMBER_TINT, NAVY_TINT } from '../style-sheet.js';
 import { layTable } from '../table/lay-table.js';
@@ -288,7 +288,7 @@ function literalColumn(
 ): { readonly column: TableColumn; readonly cells: readonly string[] } {
   const numbers = cells.filter((cell): cell is number => typeof cell === 'number');
   const isFigure = numbers.length > 0 && cells.every((cell) => cell === null || typeof cell === 'number');
-  const texts = plainTexts(numbers);
+  const texts = formatPlainTexts(numbers);
   let next = 0;
   return {
     column: { head, isFigure },

@@ -32,7 +32,7 @@ export function titlePart(title: string | null, width: number, typesetter: Types
   };
 }
 
-/** A remark below or in place of what a block shows. */
+/** Creates a remark below a block or instead of its content. */
 export function notePart(text: string, width: number, typesetter: Typesetter): Part {
   const lines = typesetter.fit(cleanLine(text), { size: SIZE.label, maxWidth: width, linesMax: 4 });
   const leading = SIZE.label * 1.35;

@@ -7,13 +7,13 @@ import { runToColumns } from '#domain/backtest/run-file/write.js';
 import type { Run } from '#domain/backtest/run.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import type { StrategyTerms } from '#domain/documents/backtest-plan.js';
-import { firstDifference } from '#domain/backtest/run-file/compare.js';
+import { findFirstDifference } from '#domain/backtest/run-file/compare.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
 import { RebalanceSpec } from '#domain/schedule/rebalance-spec.js';
 import { openMarketSince, shareMarket, type ContentDigests } from '#domain/market/handle.js';
 import type { CorporateAction, MarketData } from '#domain/market/market-data.js';
 import { digestContent } from '#market/content/content.js';
-import { prefixDiffers, prefixOf, settledDay } from '#market/content/prefix.js';
+import { prefixDiffers, prefixOf, findSettledDay } from '#market/content/prefix.js';
 import { cut, expectSameReads, extend, filesAfter, opened, STAMP, contentOf, type StoredRun } from './extended.js';
 import { randomMarket } from '../random-market.js';
 import { randomDecider, randomDocument, randomRequest, tryRun } from '../random-run.js';
@@ -99,7 +99,7 @@ describe('on random markets', () => {
             if (strategy?.rebalance && isRebalanced) extended.cadence++;
             expectSameReads(columns, opened(runToColumns(whole, { contentHash: 's' })));
             expect(contentOf(columns)).toEqual(contentOf(opened(runToColumns(whole, { contentHash: 's' }))));
-            expect(firstDifference(columns, opened(runToColumns(whole, { contentHash: 's' })))).toBeNull();
+            expect(findFirstDifference(columns, opened(runToColumns(whole, { contentHash: 's' })))).toBeNull();
             expect(Buffer.from(resultOf(columns, whole.plan, STAMP)).toString()).toBe(
               Buffer.from(runResultJson(whole, STAMP)).toString(),
             );
@@ -131,7 +131,7 @@ describe('on random markets', () => {
           const day = market.dates[row]!;
           const prefix = prefixOf(known.market, known.digests, day);
           expect(prefixDiffers(prefixOf(grown.market, grown.digests, day), prefix)).toBeNull();
-          const since = openMarketSince(shareMarket(market), settledDay(market, day));
+          const since = openMarketSince(shareMarket(market), findSettledDay(market, day));
           expect(prefixDiffers(prefixOf(since, grown.digests, day), prefix)).toBeNull();
           const changed = await digested(change(market, kind, { day, row: choice % (row + 1), choice }));
           expect(prefixDiffers(prefixOf(changed.market, changed.digests, day), prefix)).toBe(

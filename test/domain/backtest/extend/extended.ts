@@ -17,8 +17,8 @@ import type { Run } from '#domain/backtest/run.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
 import { actionsOf, openMarketSince, shareMarket } from '#domain/market/handle.js';
 import type { MarketData } from '#domain/market/market-data.js';
-import { settledDay } from '#market/content/prefix.js';
-import { wholeOf } from '#base/memory/made-bytes.js';
+import { findSettledDay } from '#market/content/prefix.js';
+import { joinBytes } from '#base/memory/made-bytes.js';
 import { recordJson } from '#views/record-json.js';
 import { expectEqual } from '../../../equal.js';
 import { CALENDARS } from '../random-run.js';
@@ -57,7 +57,7 @@ export function extend(
   { createDecider = plainDecider, calendars = CALENDARS, onWhole = () => {}, datesMax = 0 }: ExtendTerms = {},
 ): ExtendedRun | FullRunReason {
   const handle = shareMarket(market);
-  const after = Math.min(checkpoint.since, settledDay(market, checkpoint.day));
+  const after = Math.min(checkpoint.since, findSettledDay(market, checkpoint.day));
   try {
     return extendRun({
       plan,
@@ -94,7 +94,7 @@ export function opened(bytes: Uint8Array, files: readonly Uint8Array[] = []): Ru
 /** Returns the two files of a whole run: its prices and its columns. */
 export function filesOf(run: Run): Uint8Array[] {
   const { columns, prices } = runToFiles(run, { contentHash: 's', apartBytesMin: 0 });
-  return [wholeOf(prices!), columns];
+  return [joinBytes(prices!), columns];
 }
 
 /** Returns the files of an extended run: the earlier ones that it uses, and the new one. */

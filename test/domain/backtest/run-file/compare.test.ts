@@ -1,6 +1,6 @@
 import { fc } from '../../../fast-check.js';
 import { describe, expect, test } from 'vitest';
-import { firstDifference } from '#domain/backtest/run-file/compare.js';
+import { findFirstDifference } from '#domain/backtest/run-file/compare.js';
 import { openColumns, type RunColumns } from '#domain/backtest/run-file/read.js';
 import type { BlockName } from '#domain/backtest/run-file/schema.js';
 import { runToColumns } from '#domain/backtest/run-file/write.js';
@@ -44,7 +44,7 @@ describe('the first difference of two runs', () => {
   const bytes = bytesOf();
 
   test('is none between equal ones', () => {
-    expect(firstDifference(opened(bytes), opened(bytesOf()))).toBeNull();
+    expect(findFirstDifference(opened(bytes), opened(bytesOf()))).toBeNull();
   });
 
   test('is the element that was changed, with its date and its name', () => {
@@ -56,7 +56,7 @@ describe('the first difference of two runs', () => {
         (block, date, place) => {
           const name = block === 'weights' || block === 'price' ? ['A', 'B', 'C'][place]! : null;
           const element = name === null ? date : date * 3 + place;
-          const result = firstDifference(opened(changed(bytes, block, element)), opened(bytes));
+          const result = findFirstDifference(opened(changed(bytes, block, element)), opened(bytes));
           expect(result).toMatchObject({ part: block, date: DATES[date], name });
           expect(result!.stored).toBe((result!.replayed as number) * 1.5 + 1);
         },
@@ -66,20 +66,24 @@ describe('the first difference of two runs', () => {
 
   test('of several is the earliest, and on one date the cause', () => {
     const both = changed(changed(bytes, 'level', 3) as Uint8Array<ArrayBuffer>, 'weights', 3 * 3 + 1);
-    expect(firstDifference(opened(both), opened(bytes))).toMatchObject({ part: 'weights', date: DATES[3], name: 'B' });
+    expect(findFirstDifference(opened(both), opened(bytes))).toMatchObject({
+      part: 'weights',
+      date: DATES[3],
+      name: 'B',
+    });
     const earlier = changed(changed(bytes, 'level', 1) as Uint8Array<ArrayBuffer>, 'weights', 3 * 3 + 1);
-    expect(firstDifference(opened(earlier), opened(bytes))).toMatchObject({ part: 'level', date: DATES[1] });
+    expect(findFirstDifference(opened(earlier), opened(bytes))).toMatchObject({ part: 'level', date: DATES[1] });
   });
 
   test('of an extended run is its first additional date', () => {
-    expect(firstDifference(opened(bytesOf(4)), opened(bytes))).toEqual({
+    expect(findFirstDifference(opened(bytesOf(4)), opened(bytes))).toEqual({
       part: 'days',
       date: DATES[4],
       name: null,
       stored: null,
       replayed: DATES[4],
     });
-    expect(firstDifference(opened(bytes), opened(bytesOf(4)))).toMatchObject({
+    expect(findFirstDifference(opened(bytes), opened(bytesOf(4)))).toMatchObject({
       part: 'days',
       stored: DATES[4],
       replayed: null,
@@ -88,7 +92,7 @@ describe('the first difference of two runs', () => {
 
   test('of runs that held other names is the first name', () => {
     const { C: _, ...two } = CLOSE;
-    expect(firstDifference(opened(bytes), opened(bytesOf(5, two)))).toMatchObject({
+    expect(findFirstDifference(opened(bytes), opened(bytesOf(5, two)))).toMatchObject({
       part: 'names',
       stored: 'C',
       replayed: null,
@@ -96,7 +100,7 @@ describe('the first difference of two runs', () => {
   });
 
   test('after a changed price is that price', () => {
-    const result = firstDifference(opened(bytes), opened(bytesOf(5, { ...CLOSE, B: [20, 19, 17, 19, 20] })));
+    const result = findFirstDifference(opened(bytes), opened(bytesOf(5, { ...CLOSE, B: [20, 19, 17, 19, 20] })));
     expect(result).toEqual({
       part: 'price',
       date: formatDay(opened(bytes).i32('days')[2]!),

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { keptMemory } from '#base/memory/kept-memory.js';
+import { allocateKeptMemory } from '#base/memory/kept-memory.js';
 import { runToFiles } from '#domain/backtest/run-file/write.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
@@ -21,7 +21,11 @@ function isInPlace(priced: MarketData, members: object): boolean {
     pipeline: { weighting: { type: 'MarketCapWeight', cap: 0.02 } },
     ...members,
   });
-  const run = runOn(calendars, priced, document, { transaction_cost_bps: 10, memory: keptMemory, pricesApart: true });
+  const run = runOn(calendars, priced, document, {
+    transaction_cost_bps: 10,
+    memory: allocateKeptMemory,
+    pricesApart: true,
+  });
   const { columns } = runToFiles(run, { contentHash: '', inPlace: true, apartBytesMin: 0 });
   return columns.buffer === run.portfolio.weights.buffer;
 }

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { AnyBlock } from '#domain/backtest/run-file/block.js';
-import { firstDifference } from '#domain/backtest/run-file/compare.js';
+import { findFirstDifference } from '#domain/backtest/run-file/compare.js';
 import { openColumns, type RunColumns } from '#domain/backtest/run-file/read.js';
 import { BLOCK_NAMES, blockOf, BLOCKS, type BlockName } from '#domain/backtest/run-file/schema.js';
 import { runToColumns } from '#domain/backtest/run-file/write.js';
@@ -85,7 +85,7 @@ describe('of everything that is stored of a run', () => {
   });
 
   test.each(stored)('a changed element of %s is a difference', (name) => {
-    const result = firstDifference(opened(changed(bytes, name)), opened(bytes));
+    const result = findFirstDifference(opened(changed(bytes, name)), opened(bytes));
     expect(result?.part).toMatch(name === 'snapshots' ? /^rebalances\[/ : new RegExp(`^(${name}|record)`));
   });
 });

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { checkpointOf } from '#domain/backtest/extend/checkpoint.js';
-import { firstDifference } from '#domain/backtest/run-file/compare.js';
+import { findFirstDifference } from '#domain/backtest/run-file/compare.js';
 import type { RunHeader } from '#domain/backtest/run-file/header.js';
 import { openColumns, type RunColumns } from '#domain/backtest/run-file/read.js';
 import { indexDecider } from '#domain/backtest/index-decider.js';
@@ -71,7 +71,7 @@ describe('the files of an extended run', () => {
       reason,
     } = daily({ rows: 20, to: 160, datesMax: 0 });
     expect([files.length, reason]).toEqual([129, 'file_rewritten']);
-    expect(firstDifference(columns, opened(runToColumns(whole(148), { contentHash: 's' })))).toBeNull();
+    expect(findFirstDifference(columns, opened(runToColumns(whole(148), { contentHash: 's' })))).toBeNull();
   });
 
   test('are missed when one of them is not there', () => {
@@ -173,8 +173,8 @@ test('a run whose foreign names had a row each is the run in which they share it
         : columns.f64(name, from, to),
   });
   expect(columns.header.foreign).toEqual({ 0: 0, 1: 0 });
-  expect(firstDifference(twice(1), columns)).toBeNull();
-  expect(firstDifference(twice(1.01), columns)).toMatchObject({
+  expect(findFirstDifference(twice(1), columns)).toBeNull();
+  expect(findFirstDifference(twice(1.01), columns)).toMatchObject({
     part: 'rates',
     stored: rates[0]! * 1.01,
     replayed: rates[0],

@@ -3,7 +3,7 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { DuckDBInstance } from '@duckdb/node-api';
 import { expect } from 'vitest';
-import { emptyPanel } from '#market/panels/panels.js';
+import { allocateEmptyPanel } from '#market/panels/panels.js';
 import { writeMarket } from '#market/content/write-market.js';
 import { readFolder } from '../../store-folder.js';
 import { type Outcome, type Damage, folderFor, files, changed, filled, ROWS } from './damage.js';
@@ -30,7 +30,7 @@ const ownParquet = (change: (bytes: Buffer) => Uint8Array) => async (): Promise<
 export async function ownBytes(): Promise<Buffer> {
   const folder = await folderFor();
   const identifiers = Array.from({ length: 40 }, (_, n) => `NAME${String(n).padStart(2, '0')}`);
-  const close = emptyPanel(200 * 40);
+  const close = allocateEmptyPanel(200 * 40);
   close.forEach((_, i) => (close[i] = 1 + i));
   const content = {
     identifiers,

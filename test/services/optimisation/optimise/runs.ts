@@ -66,8 +66,11 @@ export function describeRuns(): void {
     });
 
     test('that keeps few names says that it searched, or that it proved its choice', async () => {
-      const result = await solved([{ id: 'n', type: 'Cardinality', params: { maximum: 5 } }]);
-      expect(result).toMatchObject({ holdings: 5, heuristic: false, gap: 0 });
+      const row = { id: 'n', type: 'Cardinality', params: { maximum: 5 } };
+      const quick = await solved([row]);
+      expect(quick).toMatchObject({ holdings: 5, heuristic: false, gap: 0, proof: 'quick' });
+      const thorough = await solved([row], { proof: 'thorough' });
+      expect(thorough).toMatchObject({ holdings: 5, heuristic: false, gap: 0, proof: 'thorough' });
     });
 
     test('with a short position counts weights above 0 as holdings, and also every position', async () => {

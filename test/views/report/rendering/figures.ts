@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import { builtInTemplate } from '#domain/reports/built-in.js';
+import { createBuiltInTemplate } from '#domain/reports/built-in.js';
 import { openColumns } from '#domain/backtest/run-file/read.js';
 import { attributionView } from '#views/attribution-view.js';
-import { heldWeights, weightsView } from '#views/weights-view.js';
+import { readHeldWeights, weightsView } from '#views/weights-view.js';
 import { createRunFigures } from '#views/report/figures.js';
 import { countText, percentText, ratioText } from '#views/report/numbers.js';
 import { readPdf } from '../read-pdf.js';
@@ -46,7 +46,7 @@ export function describeFigures(): void {
       const { weights } = weightsView({
         runId: 'SAMPLE',
         requestedAsOf: null,
-        weights: heldWeights(columns, null),
+        weights: readHeldWeights(columns, null),
         benchmark: null,
         sharesOf: () => null,
         risk: null,
@@ -125,7 +125,7 @@ export function describeFigures(): void {
         risk: { measured },
         terms: sample.figures.terms,
       });
-      const { text } = readPdf(render({ template: builtInTemplate('TEARSHEET-A4', 'SAMPLE'), figures }).bytes);
+      const { text } = readPdf(render({ template: createBuiltInTemplate('TEARSHEET-A4', 'SAMPLE'), figures }).bytes);
       expect(text).toMatch(/^N0039 .* 4\.00% 9\.52%$/m);
       expect(text).toMatch(/Volatility 99\.00% 42\.00% 100\.00%/);
     });

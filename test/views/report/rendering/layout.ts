@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { builtInTemplate } from '#domain/reports/built-in.js';
+import { createBuiltInTemplate } from '#domain/reports/built-in.js';
 import { renderReport } from '#views/report/render-report.js';
 import { readPdf } from '../read-pdf.js';
 import { sampleRun } from '../sample-run.js';
@@ -177,7 +177,7 @@ export function describeLayout(): void {
       const stop = new Error('stopped');
       const drawn = (): unknown =>
         renderReport({
-          template: builtInTemplate('TEARSHEET-A4', 'SAMPLE'),
+          template: createBuiltInTemplate('TEARSHEET-A4', 'SAMPLE'),
           figures: new Map([['SAMPLE', sample.figures]]),
           renderedAt: STAMP,
           creator: 'Divisor',

@@ -1,5 +1,5 @@
 import { expect } from 'vitest';
-import { builtInTemplate, type BuiltInId } from '#domain/reports/built-in.js';
+import { createBuiltInTemplate, type BuiltInId } from '#domain/reports/built-in.js';
 import { ReportTemplateDocument } from '#domain/reports/template-document.js';
 import { type RunFigures } from '#views/report/figures.js';
 import { renderReport } from '#views/report/render-report.js';
@@ -47,7 +47,7 @@ const drawn = new WeakMap<RunFigures, Map<BuiltInId, Pdf>>();
 export function builtIn(id: BuiltInId, { figures }: SampleRun): Pdf {
   const documents = drawn.get(figures) ?? new Map<BuiltInId, Pdf>();
   drawn.set(figures, documents);
-  const pdf = documents.get(id) ?? readPdf(render({ template: builtInTemplate(id, 'SAMPLE'), figures }).bytes);
+  const pdf = documents.get(id) ?? readPdf(render({ template: createBuiltInTemplate(id, 'SAMPLE'), figures }).bytes);
   documents.set(id, pdf);
   return pdf;
 }

@@ -126,6 +126,8 @@ function Levels({ id, entries }: LevelsProps) {
       ...variant,
       values: last.map((entry) => entry[variant.id]),
       colour: k + 1,
+      // Net levels hardly differ from total ones, which a dashed line does not hide.
+      isDashed: variant.id === 'net',
     })).filter(({ values }) => values.some((value) => value !== null));
     return { dates: last.map(({ date }) => date), lines: drawn };
   }, [entries]);

@@ -198,7 +198,7 @@ function Restated({ trouble: { message, detail } }: { readonly trouble: Trouble 
   );
 }
 
-/** How much of the log the run disagrees with. */
+/** Renders the extent of the disagreement between the run and the log. */
 function Sizes({ detail }: { readonly detail: Trouble['detail'] }) {
   // Detail of the error RESTATEMENT.
   const { dates = [], total = dates.length, levels_changed: levels, largest } = (detail ?? {}) as Partial<Refused>;

@@ -25,7 +25,7 @@ interface Found {
 export function Verification({ id, entries }: VerificationProps) {
   const [found, setFound] = useState<Found | null>(null);
   const [isBusy, setBusy] = useState(false);
-  const last = entries.at(-1)!; // It is shown where there are entries.
+  const last = entries.at(-1)!; // It is shown only if there are entries.
   const verify = () =>
     attempt(async () => {
       setBusy(true);

@@ -1,6 +1,6 @@
 import { computeExponential, computeLogarithm } from '#kernels/power.js';
 import type { Constant, FunctionNode } from '../tree.js';
-import { commonUnit, PLAIN, powerUnit } from '../units.js';
+import { findCommonUnit, PLAIN, powerUnit } from '../units.js';
 import { TRUE, UNKNOWN } from '../truth-values.js';
 import type { Elementwise } from './function-entry.js';
 
@@ -32,7 +32,7 @@ const fold = (
     least: 2,
     most: 64,
     options: [],
-    unit: commonUnit,
+    unit: findCommonUnit,
     values({ operands }, at) {
       const result = Float64Array.from(at.numbers(operands[0]!));
       for (const operand of operands.slice(1)) {
@@ -53,7 +53,7 @@ const clip: Elementwise = {
   least: 3,
   most: 3,
   options: [],
-  unit: commonUnit,
+  unit: findCommonUnit,
   values({ operands }, at) {
     const [x, low, high] = operands.map((operand) => at.numbers(operand));
     return x!.map((value, i) => Math.min(Math.max(value, low![i]!), high![i]!));
@@ -70,7 +70,7 @@ const choose: Elementwise = {
   least: 3,
   most: 3,
   options: [],
-  unit: (units) => commonUnit(units.slice(1)),
+  unit: (units) => findCommonUnit(units.slice(1)),
   values({ operands: [condition, x, y] }, at) {
     const [truths, whenTrue, whenFalse] = [at.truths(condition!), at.numbers(x!), at.numbers(y!)];
     return Float64Array.from(truths, (truth, i) =>
@@ -89,7 +89,7 @@ const coalesce: Elementwise = {
   least: 2,
   most: 64,
   options: [],
-  unit: commonUnit,
+  unit: findCommonUnit,
   values({ operands }, at) {
     const result = Float64Array.from(at.numbers(operands[0]!));
     for (const operand of operands.slice(1)) {

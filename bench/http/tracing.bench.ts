@@ -1,0 +1,177 @@
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { mkdtemp } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { median } from '#domain/numbers/order-statistics.js';
+import { newTrace, openSpan } from '#base/tracing/spans.js';
+import { openTracing } from '#cli/tracing/otlp-exporter.js';
+import { threadMs } from '../measure.js';
+import { numberFrom } from '../variables.js';
+import { finished, processorTime, settled, startOn, type RunningService } from './service.js';
+
+/**
+ * Processor time that tracing adds to a backtest of 500 securities over 20 years with a new outcome, in two ways.
+ *
+ * Directly: the spans of one backtest are recorded and sent to a collector in the process of the bench, whose work counts as
+ * well. A service sends the spans of five seconds in one request: a backtest without others within that time pays for a
+ * whole one. The limit applies to this time, as a share of the backtest.
+ *
+ * By pairs: three services with one worker take turns, two without a collector, and one with a collector that receives
+ * requests with a `traceparent`, sampled and not sampled. Only these two are of the same process: processes differ by some
+ * per cent from start to start, which the two services without a collector show. Prints the medians of the ratios of pairs
+ * and their intervals of 95 % confidence, which hold for any distribution.
+ */
+const ROUNDS = numberFrom('TRACING_ROUNDS');
+const STARTS = numberFrom('TRACING_STARTS');
+const UNTIMED_ROUNDS = 6;
+/** Requests to the collector. */
+const BATCHES = 300;
+const LIMIT = 0.02;
+const SETTINGS = {
+  otlpHeaders: '',
+  otlpServiceName: 'divisor',
+  otlpResource: '',
+  traceSampler: 'always_on',
+  traceRatio: 1,
+  traceDelayMs: 5000,
+} as const;
+const PATH = '/analytics/BIG/backtest';
+
+type Way = 'off' | 'off as well' | 'not sampled' | 'sampled';
+const WAYS: readonly Way[] = ['off', 'off as well', 'not sampled', 'sampled'];
+
+let spans = 0;
+const collector = createServer((request, response) => {
+  let text = '';
+  request.setEncoding('utf8').on('data', (part: string) => (text += part));
+  request.on('end', () => {
+    spans += text.split('"spanId"').length - 1;
+    response.end('{}');
+  });
+}).listen(0, '127.0.0.1');
+await once(collector, 'listening');
+const endpoint = `http://127.0.0.1:${(collector.address() as AddressInfo).port}`;
+const traced = { OTEL_EXPORTER_OTLP_ENDPOINT: endpoint, OTEL_TRACES_SAMPLER: 'parentbased_always_off' };
+
+const times = new Map<Way, number[]>(WAYS.map((way) => [way, []]));
+let serial = 0;
+try {
+  for (let start = 0; start < STARTS; start++) await measureStart();
+  const backtest = median(times.get('not sampled')!);
+  const perBacktest = Math.round(spans / (STARTS * (ROUNDS + UNTIMED_ROUNDS)));
+  console.log(`${backtest.toFixed(1)} ms of the processor a backtest; ${perBacktest} spans of a sampled one`);
+  const sending = await sendingMs(perBacktest);
+  const added = sending / backtest;
+  console.log(
+    `recorded and sent: ${sending.toFixed(2)} ms, ${(100 * added).toFixed(2)} % of it (limit ${100 * LIMIT} %)`,
+  );
+  const least = report('sampled, of not sampled in the same process', 'sampled', 'not sampled');
+  report('not sampled, of no collector in another process', 'not sampled', 'off');
+  report('no collector, of no collector in another process', 'off as well', 'off');
+  if (added > LIMIT || least > 1 + LIMIT) process.exitCode = 1;
+} finally {
+  collector.close();
+}
+
+/** Returns the processor time of a request with a number of spans, recorded and received in this process. */
+async function sendingMs(count: number): Promise<number> {
+  const costs: number[] = [];
+  for (let batch = 0; batch < BATCHES; batch++) {
+    const settings = { ...SETTINGS, otlpEndpoint: endpoint };
+    const tracing = openTracing({ settings, version: 'bench', log: { warn: () => {} } })!;
+    const before = threadMs();
+    for (let k = 0; k < count; k++)
+      openSpan('job', { parent: newTrace()!, attributes: { 'job.id': 'backtest:BIG', 'job.kind': 'backtest' } })!.end();
+    await tracing.close();
+    costs.push(threadMs() - before);
+  }
+  return median(costs);
+}
+
+async function measureStart(): Promise<void> {
+  const services: RunningService[] = [];
+  try {
+    for (const environment of [{}, {}, traced]) services.push(await prepared(environment));
+    const [off, second, on] = services as [RunningService, RunningService, RunningService];
+    const serviceOf: Readonly<Record<Way, RunningService>> = {
+      off,
+      'off as well': second,
+      'not sampled': on,
+      sampled: on,
+    };
+    for (let round = -UNTIMED_ROUNDS; round < ROUNDS; round++) {
+      const order = round % 2 === 0 ? WAYS : WAYS.toReversed();
+      for (const way of order) {
+        const time = await turn(serviceOf[way], way);
+        if (round >= 0) times.get(way)!.push(time);
+      }
+    }
+  } finally {
+    for (const service of services) await service.stop();
+  }
+}
+
+async function prepared(environment: Readonly<Record<string, string>>): Promise<RunningService> {
+  const words = ['--workers', '1', '--warm-up', 'off', '--log-level', 'silent'];
+  const service = await startOn(await mkdtemp(join(tmpdir(), 'bench-')), words, { environment });
+  const market = { store_id: 'market', seed: 7, assets: 500, start: '2000-01-03', end: '2019-12-31' };
+  await send(service, 'POST', '/data/synthetic', market, {});
+  await finished(service, 'generate:market');
+  const index = {
+    id: 'BIG',
+    name: 'Big',
+    calendar: 'XNYS',
+    base_date: '2000-01-03',
+    rebalance: { frequency: 'quarterly' },
+    pipeline: { weighting: { type: 'MarketCapWeight', cap: 0.05 } },
+  };
+  await send(service, 'PUT', '/indices/BIG', index, {});
+  await settled(service);
+  return service;
+}
+
+/** Returns the processor time of a backtest with a new outcome. */
+async function turn(service: RunningService, way: Way): Promise<number> {
+  const id = (++serial).toString(16).padStart(16, '0');
+  const flags = way === 'sampled' ? '01' : '00';
+  const before = processorTime(service);
+  const body = { transaction_cost_bps: serial / 1000 };
+  await send(service, 'POST', PATH, body, { traceparent: `00-${id}${id}-${id}-${flags}` });
+  await finished(service, 'backtest:BIG');
+  return processorTime(service) - before;
+}
+
+async function send(
+  { url }: RunningService,
+  method: string,
+  path: string,
+  body: unknown,
+  headers: Readonly<Record<string, string>>,
+): Promise<void> {
+  const response = await fetch(url + path, {
+    method,
+    headers: { 'content-type': 'application/json', ...headers },
+    body: JSON.stringify(body),
+  });
+  const text = await response.text();
+  if (!response.ok) throw new Error(`${path}: ${response.status} ${text}`);
+}
+
+/** Prints the ratios of a way to another. @returns the lower end of the interval of their median */
+function report(what: string, way: Way, other: Way): number {
+  const others = times.get(other)!;
+  const ratios = times
+    .get(way)!
+    .map((time, i) => time / others[i]!)
+    .toSorted((a, b) => a - b);
+  // Ranks of the order statistics between which the median lies, by the normal approximation of the binomial.
+  const half = 0.98 * Math.sqrt(ratios.length);
+  const at = (rank: number): number => ratios[Math.min(Math.max(Math.round(rank), 0), ratios.length - 1)]!;
+  const [low, high] = [at(ratios.length / 2 - half - 1), at(ratios.length / 2 + half)];
+  const middle = median(ratios);
+  const interval = `${low.toFixed(4)} to ${high.toFixed(4)}`;
+  console.log(`${what.padEnd(54)} ${middle.toFixed(4)} (${interval}), ${ratios.length} pairs`);
+  return low;
+}

@@ -1,0 +1,152 @@
+import { assert } from '../assert.js';
+import type { Engine } from '../engines/engine.js';
+import { pairwiseSum } from '../sums/pairwise-sum.js';
+import type { LowRankCovariance } from './low-rank-covariance.js';
+import { sumCorrelations } from './shrinkage-target.js';
+
+/** Columns that are multiplied at a time: with 1,250 observations 10 MB. */
+const COLUMNS = 1024;
+
+/** Covariance given by a panel: keep X'X + common s s' + diag(own). */
+export interface PanelCovariance {
+  /** X, [rows x assets] row-major. */
+  readonly panel: Float64Array;
+  readonly assets: number;
+  readonly keep: number;
+  readonly common: number;
+  /** s, [assets] */
+  readonly scale: Float64Array;
+  /** [assets] */
+  readonly own: Float64Array;
+}
+
+/** Returns a low-rank covariance as a sum over its panel. */
+export function panelCovarianceOf({ panel, assets, intensity, target, scale }: LowRankCovariance): PanelCovariance {
+  const pull = scale * intensity;
+  return {
+    panel,
+    assets,
+    keep: scale * (1 - intensity),
+    common: pull * target.common,
+    scale: target.scale,
+    own: target.own.map((value) => pull * value),
+  };
+}
+
+/** Returns the number of entries of rows [from, to) of an upper triangle. */
+export function triangleEntries(assets: number, from: number, to: number): number {
+  return (to - from) * assets - (to * (to - 1) - from * (from - 1)) / 2;
+}
+
+/**
+ * Computes rows of the upper triangle of a covariance.
+ *
+ * @param engine      Engine that multiplies.
+ * @param covariance  The covariance.
+ * @param from        First row.
+ * @param to          Row after the last.
+ * @param out         [entries of the rows] overwritten: each row from its diagonal on, one after the other.
+ * @returns           Nothing; the rows are in `out`. Entries have the bits of `expandCovariance` for any rows.
+ * @throws            KernelFault on a shape mismatch.
+ * @cost              One multiply-add per row of the panel and entry; scratch of the panel's columns of the rows and of
+ *                    1,024 others.
+ * @source            Definition. Each pair is summed over the rows of the panel in their order.
+ */
+export function fillCovarianceRows(
+  engine: Pick<Engine, 'gemm' | 'room' | 'scope'>,
+  covariance: PanelCovariance,
+  from: number,
+  to: number,
+  out: Float64Array,
+): void {
+  const { panel, assets } = covariance;
+  const inner = panel.length / assets;
+  assert(Number.isInteger(inner), `panel: ${panel.length} values over ${assets} assets`);
+  assert(from >= 0 && from <= to && to <= assets, `rows: ${from} to ${to} of ${assets}`);
+  const entries = triangleEntries(assets, from, to);
+  assert(out.length === entries, `out: ${out.length} values for ${entries} entries`);
+  const rows = to - from;
+  if (rows === 0) return;
+  engine.scope(() => {
+    const left = columnsOf(panel, assets, from, to, engine.room(inner * rows));
+    for (let first = from; first < assets; first += COLUMNS) {
+      const end = Math.min(assets, first + COLUMNS);
+      engine.scope(() => {
+        const columns = end - first;
+        const right = columnsOf(panel, assets, first, end, engine.room(inner * columns));
+        const products = engine.room(rows * columns);
+        engine.gemm({ rows, inner, columns, transposeA: true }, left, right, products);
+        place(covariance, { from, to, first, end }, products, out);
+      });
+    }
+  });
+}
+
+/** Copies columns [from, to) of a panel. */
+function columnsOf(panel: Float64Array, width: number, from: number, to: number, out: Float64Array): Float64Array {
+  for (let at = 0, row = 0; row < panel.length; row += width, at += to - from)
+    out.set(panel.subarray(row + from, row + to), at);
+  return out;
+}
+
+interface Block {
+  readonly from: number;
+  readonly to: number;
+  readonly first: number;
+  readonly end: number;
+}
+
+/** Writes the entries of a block of products on and above the diagonal. */
+function place(
+  { assets, keep, common, scale, own }: PanelCovariance,
+  { from, to, first, end }: Block,
+  products: Float64Array,
+  out: Float64Array,
+): void {
+  for (let i = from; i < Math.min(to, end); i++) {
+    const at = triangleEntries(assets, from, i) - i;
+    const product = (i - from) * (end - first) - first;
+    const pull = common * scale[i]!;
+    if (i >= first) out[at + i] = keep * products[product + i]! + pull * scale[i]! + own[i]!;
+    for (let j = Math.max(first, i + 1); j < end; j++) out[at + j] = keep * products[product + j]! + pull * scale[j]!;
+  }
+}
+
+/**
+ * Returns standard deviations: square roots of the diagonal of a covariance.
+ * @param squares sums of squares of the panel's columns, [assets]
+ */
+export function deviationsOf({ keep, common, scale, own }: PanelCovariance, squares: Float64Array): Float64Array {
+  return squares.map((square, i) => Math.sqrt(Math.max(0, keep * square + common * scale[i]! * scale[i]! + own[i]!)));
+}
+
+/**
+ * Sums correlations in rows of an upper triangle.
+ *
+ * @param rows        Rows [from, from + out.length) as of `fillCovarianceRows`.
+ * @param from        First row.
+ * @param deviations  [assets], square roots of the diagonal.
+ * @param out         [rows], overwritten with the sum of each row right of the diagonal.
+ * @returns           Nothing; the sums are in `out`.
+ * @throws            KernelFault on a shape mismatch.
+ * @cost              One division per entry.
+ * @source            Definition, as `averageCorrelation`.
+ */
+export function fillCorrelationSums(
+  rows: Float64Array,
+  from: number,
+  deviations: Float64Array,
+  out: Float64Array,
+): void {
+  const assets = deviations.length;
+  const entries = triangleEntries(assets, from, from + out.length);
+  assert(rows.length === entries, `rows: ${rows.length} values for ${entries} entries`);
+  for (let i = 0, at = 0; i < out.length; at += assets - from - i, i++)
+    out[i] = sumCorrelations(rows.subarray(at, at + assets - from - i), from + i, deviations);
+}
+
+/** Returns the mean off-diagonal correlation from the sums of all rows: the bits of `averageCorrelation`. */
+export function averageOfCorrelationSums(sums: Float64Array): number {
+  const assets = sums.length;
+  return assets === 1 ? 0 : pairwiseSum(sums) / ((assets * (assets - 1)) / 2);
+}

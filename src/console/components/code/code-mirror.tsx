@@ -1,0 +1,94 @@
+import { autocompletion, closeBrackets, closeBracketsKeymap, completionKeymap } from '@codemirror/autocomplete';
+import { defaultKeymap, history, historyKeymap } from '@codemirror/commands';
+import { bracketMatching, indentOnInput, syntaxHighlighting } from '@codemirror/language';
+import { lintGutter, setDiagnostics, type Diagnostic } from '@codemirror/lint';
+import { Compartment, EditorState, type Extension } from '@codemirror/state';
+import { EditorView, keymap, lineNumbers } from '@codemirror/view';
+import { useEffect, useRef } from 'preact/hooks';
+import type { CodeMark, CodeProps } from './code-props.js';
+import { HIGHLIGHTS, THEME } from './theme.js';
+import './code.css';
+
+interface CodeMirrorProps extends CodeProps {
+  /** Highlighting and completion of its language; the same object while they are unchanged. */
+  readonly language: Extension;
+}
+
+/** Renders an editor of source text. Its styles are in a shadow root, because the policy of the page allows no style elements. */
+export function CodeMirror(props: CodeMirrorProps) {
+  const { value, language, marks = [] } = props;
+  const host = useRef<HTMLDivElement>(null);
+  const editor = useRef<EditorView | null>(null);
+  const latest = useRef(props);
+  latest.current = props;
+  const spoken = useRef(new Compartment()).current;
+  useEffect(() => {
+    const { current } = host;
+    const root = current!.shadowRoot ?? current!.attachShadow({ mode: 'open' }); // The effect runs after the first render.
+    const state = EditorState.create({ doc: value, extensions: [...extensionsOf(latest), spoken.of(language)] });
+    const view = new EditorView({ root, parent: root, state });
+    editor.current = view;
+    return () => view.destroy();
+  }, []);
+  useEffect(() => {
+    const view = editor.current;
+    if (view === null || view.state.doc.toString() === value) return;
+    view.dispatch({ changes: { from: 0, to: view.state.doc.length, insert: value } });
+  }, [value]);
+  useEffect(() => editor.current?.dispatch({ effects: spoken.reconfigure(language) }), [language]);
+  const marked = JSON.stringify(marks);
+  useEffect(() => {
+    const view = editor.current;
+    if (view === null) return;
+    const shown = marks.flatMap((mark) => diagnosticOf(view.state, mark));
+    view.dispatch(setDiagnostics(view.state, shown));
+    const [first] = shown;
+    if (first !== undefined) view.dispatch({ selection: { anchor: first.from }, scrollIntoView: true });
+  }, [marked]);
+  return <div ref={host} class="code-editor" />;
+}
+
+function extensionsOf(latest: { readonly current: CodeMirrorProps }): readonly Extension[] {
+  const { label, lines = 8, isReadOnly = false } = latest.current;
+  const run = () => {
+    latest.current.onRun?.();
+    return latest.current.onRun !== undefined;
+  };
+  return [
+    keymap.of([{ key: 'Mod-Enter', run }]),
+    lineNumbers(),
+    lintGutter(),
+    history(),
+    indentOnInput(),
+    bracketMatching(),
+    closeBrackets(),
+    autocompletion({ icons: false }),
+    syntaxHighlighting(HIGHLIGHTS),
+    keymap.of([...closeBracketsKeymap, ...completionKeymap, ...historyKeymap, ...defaultKeymap]),
+    EditorView.lineWrapping,
+    EditorView.contentAttributes.of({ 'aria-label': label, spellcheck: 'false' }),
+    EditorState.readOnly.of(isReadOnly),
+    EditorView.updateListener.of(({ docChanged, state }) => {
+      const text = state.doc.toString();
+      if (docChanged && text !== latest.current.value) latest.current.onChange?.(text);
+    }),
+    THEME,
+    EditorView.theme({ '.cm-content, .cm-gutter': { minHeight: `${lines * LINE + 2 * PADDING}px` } }),
+  ];
+}
+
+/** Height of a line and the space above the first one, in pixels, as in the theme. */
+const LINE = 20;
+const PADDING = 6;
+
+/** Returns the mark of a finding: the word that begins at its place, or its line. */
+function diagnosticOf({ doc }: EditorState, { at, line, message }: CodeMark): readonly Diagnostic[] {
+  if (line !== undefined) {
+    if (line < 1 || line > doc.lines) return [];
+    const { from, to } = doc.line(line);
+    return [{ from, to, severity: 'error', message }];
+  }
+  if (at === undefined || at > doc.length) return [];
+  const word = /^\w+/.exec(doc.sliceString(at, doc.lineAt(at).to))?.[0].length ?? 1;
+  return [{ from: at, to: Math.min(doc.length, at + word), severity: 'error', message }];
+}

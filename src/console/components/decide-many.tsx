@@ -1,0 +1,69 @@
+import { useState } from 'preact/hooks';
+import type { OnRefusal } from '../state/actions.js';
+import { notifyChange } from '../state/resource.js';
+import { troubleOf } from '../state/service.js';
+import { say } from '../state/toasts.js';
+import { countValues } from '../words/numbers.js';
+import { ActionButton } from './action-button.js';
+import type { ButtonProps } from './button.js';
+import { commentOf, CommentInput } from './comment-input.js';
+import { Section } from './page.js';
+import './decide-many.css';
+
+interface ManyDecision<D extends string> {
+  readonly decision: D;
+  /** Label of the button. */
+  readonly text: string;
+  /** Participle of the message, as in `3 actions confirmed`. */
+  readonly done: string;
+  readonly kind: NonNullable<ButtonProps['kind']>;
+  readonly needsComment?: boolean;
+}
+
+interface DecideManyProps<D extends string> {
+  readonly keys: readonly string[];
+  readonly noun: string;
+  readonly decisions: readonly ManyDecision<D>[];
+  decide(key: string, decision: D, comment: string | null): Promise<unknown>;
+  /** Receives the keys that were refused. */
+  onDone(refused: readonly string[]): void;
+}
+
+/** Renders one decision with a comment for several selected rows. Refused ones stay selected, with their reason. */
+export function DecideMany<D extends string>({ keys, noun, decisions, decide, onDone }: DecideManyProps<D>) {
+  const [comment, setComment] = useState('');
+  const act =
+    ({ decision, done }: ManyDecision<D>) =>
+    async (onRefusal: OnRefusal) => {
+      const refused: { readonly key: string; readonly message: string }[] = [];
+      for (const key of keys)
+        await decide(key, decision, commentOf(comment)).catch((thrown: unknown) =>
+          refused.push({ key, message: troubleOf(thrown).message }),
+        );
+      const count = keys.length - refused.length;
+      if (count > 0) say('good', `${countValues(count, noun)} ${done}.`);
+      if (refused.length === 0) setComment('');
+      else onRefusal(troubleOf(new Error(refused.map(({ key, message }) => `${key}: ${message}`).join(' '))));
+      onDone(refused.map(({ key }) => key));
+      notifyChange();
+    };
+  return (
+    <div class="decide-many">
+      <Section title="One decision for the selected" aside={`${countValues(keys.length, noun)} selected`}>
+        <CommentInput value={comment} onChange={setComment} />
+        <div class="form-actions">
+          {decisions.map((one) => (
+            <ActionButton
+              key={one.decision}
+              kind={one.kind}
+              disabled={one.needsComment === true && comment.trim() === ''}
+              act={act(one)}
+            >
+              {one.text} {keys.length}
+            </ActionButton>
+          ))}
+        </div>
+      </Section>
+    </div>
+  );
+}

@@ -1,0 +1,53 @@
+import type { EventsView } from '#clients/typescript/divisor.js';
+import { Badge } from '../../components/badge.js';
+import { Section } from '../../components/page.js';
+import { Table } from '../../components/table/table.js';
+import type { Column } from '../../components/table/columns.js';
+import { Answered } from '../../components/wait.js';
+import { useResource } from '../../state/resource.js';
+import { service } from '../../state/service.js';
+import { weekday } from '../../words/dates.js';
+import { KINDS_OF_BADGES } from './event-kinds.js';
+
+type Event = EventsView['events'][number];
+
+/** Renders the days of the next year on which an exchange is closed or has other hours. */
+export function Holidays({ code }: { readonly code: string }) {
+  const events = useResource('events holidays', (signal) =>
+    service.value.call('listEvents', { query: { kinds: ['holiday', 'closure'] }, signal }),
+  );
+  return (
+    <Section title="Coming holidays and changes" aside="the next year">
+      <Answered resource={events} what="the holidays">
+        {({ events: all }) => {
+          const rows = all.filter(({ calendar }) => calendar === code);
+          return rows.length === 0 ? (
+            <p class="quiet">No index uses this calendar: its holidays are listed once one does.</p>
+          ) : (
+            <Table
+              label={`holidays of ${code}`}
+              name="holidays"
+              columns={COLUMNS}
+              rows={rows}
+              keyOf={({ date, kind }) => `${date} ${kind}`}
+              height={420}
+            />
+          );
+        }}
+      </Answered>
+    </Section>
+  );
+}
+
+const COLUMNS: readonly Column<Event>[] = [
+  { id: 'date', title: 'Date', width: 104, value: ({ date }) => date },
+  { id: 'day', title: 'Day', width: 64, value: ({ date }) => weekday(date) },
+  {
+    id: 'kind',
+    title: 'Kind',
+    width: 100,
+    value: ({ kind }) => kind,
+    show: ({ kind }) => <Badge kind={KINDS_OF_BADGES[kind]}>{kind}</Badge>,
+  },
+  { id: 'summary', title: 'Event', width: 200, grow: 3, value: ({ summary }) => summary },
+];

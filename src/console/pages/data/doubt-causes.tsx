@@ -1,0 +1,118 @@
+import type { DataDoubt } from '#clients/typescript/divisor.js';
+import { Badge } from '../../components/badge.js';
+import { Button } from '../../components/button.js';
+import { Entries } from '../../components/entries.js';
+import { setParameters } from '../../state/place.js';
+import { count, countValues } from '../../words/numbers.js';
+
+type Kind = DataDoubt['kind'];
+
+interface Cause {
+  readonly title: string;
+  readonly meaning: string;
+  readonly action: string;
+}
+
+const COMPARE = 'Compare the price with another source; override it, or keep it if it is right.';
+
+/** Causes of warnings: what the audit found, and what to do. */
+export const CAUSES: Readonly<Record<Kind, Cause>> = {
+  unexplained_jump: {
+    title: 'Unexplained jump',
+    meaning: 'The close moves far more than usual, and no corporate action explains it.',
+    action: COMPARE,
+  },
+  missed_split: {
+    title: 'Missing split',
+    meaning: 'The price steps by the ratio of a split that the corporate actions do not contain, or date differently.',
+    action: 'Apply the repair, which adds or corrects the split.',
+  },
+  currency_flip: {
+    title: 'Wrong unit',
+    meaning: 'Prices of some days are in another unit of the currency, such as pence instead of pounds.',
+    action: 'Apply the repair, which scales these prices.',
+  },
+  duplicate_bar: {
+    title: 'Repeated bars',
+    meaning: 'A bar equals that of the day before, including its volume.',
+    action: 'Apply the repair, which removes the copy.',
+  },
+  stale_tail: {
+    title: 'Stale prices at the end',
+    meaning: 'The last closes are all equal: the security has probably been delisted.',
+    action: 'Add the delisting to the corporate actions, or apply the repair.',
+  },
+  volume_without_trade: {
+    title: 'Volume without price',
+    meaning: 'Shares were traded, but the close is missing.',
+    action: 'Add the close from another source.',
+  },
+  exchange_rate: {
+    title: 'Exchange rate of 0 or less',
+    meaning: 'Computations that need this rate are refused.',
+    action: 'Correct the rate in the source, and refresh the store.',
+  },
+  unknown_currency: {
+    title: 'Unknown currency',
+    meaning: 'No exchange rate is stored for the currency of the security.',
+    action: 'Add the rate, or correct the currency of the security.',
+  },
+  action_terms: {
+    title: 'Terms of a corporate action',
+    meaning: 'The terms of an action are contradictory or improbable.',
+    action: 'Correct the action in the source, and refresh the store.',
+  },
+  dividend_size: {
+    title: 'Size of a dividend',
+    meaning: 'The price did not fall by an amount that fits the dividend.',
+    action: 'Compare the dividend with another source, or apply the repair.',
+  },
+  dividend_duplicate: {
+    title: 'Duplicate dividend',
+    meaning: 'Two similar dividends are a few days apart, and the price fell only once.',
+    action: 'Apply the repair, which removes one of them.',
+  },
+  dividend_not_adjusted: {
+    title: 'Dividend not reflected in prices',
+    meaning: 'Adjusted prices do not step by the dividend.',
+    action: 'Apply the repair, which scales the earlier adjusted prices.',
+  },
+};
+
+interface DoubtCausesProps {
+  readonly doubts: readonly DataDoubt[];
+  /** Cause whose warnings are listed; null for all. */
+  readonly chosen: Kind | null;
+}
+
+/** Renders the causes of the warnings, the most frequent first; each lists its warnings. */
+export function DoubtCauses({ doubts, chosen }: DoubtCausesProps) {
+  const kinds = [...new Set(doubts.map(({ kind }) => kind))].map((kind) => {
+    const own = doubts.filter((doubt) => doubt.kind === kind);
+    return { kind, found: own.length, repairable: own.filter(({ repair }) => repair !== null).length };
+  });
+  const entries = kinds
+    .toSorted((a, b) => b.found - a.found)
+    .map(({ kind, found, repairable }) => ({
+      key: kind,
+      title: CAUSES[kind].title,
+      badge: <Badge kind="warning">{count(found)}</Badge>,
+      aside: (
+        <Button
+          aria-pressed={chosen === kind}
+          onClick={() => setParameters({ cause: chosen === kind ? null : kind, doubt: null })}
+        >
+          {chosen === kind ? 'Show all causes' : `Show ${countValues(found, 'warning')}`}
+        </Button>
+      ),
+      text: (
+        <>
+          {CAUSES[kind].meaning} {CAUSES[kind].action}{' '}
+          <span class="quiet">
+            {repairable === 0 ? 'No repair is proposed.' : `${count(repairable)} with a repair.`}
+          </span>
+        </>
+      ),
+    }));
+  return <Entries label="Causes" entries={entries} />;
+}

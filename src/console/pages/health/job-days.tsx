@@ -1,0 +1,112 @@
+import type { JobStatus } from '#clients/typescript/divisor.js';
+import { Section } from '../../components/page.js';
+import { numeric, type Column } from '../../components/table/columns.js';
+import { Table } from '../../components/table/table.js';
+import { Answered } from '../../components/wait.js';
+import { useResource } from '../../state/resource.js';
+import { service } from '../../state/service.js';
+import { duration, moment, secondsBetween } from '../../words/dates.js';
+import { count, NONE } from '../../words/numbers.js';
+
+/** Maximum number of jobs in one response. */
+const JOBS_MAX = 500;
+
+/** Jobs that ended on one day. */
+interface Day {
+  readonly date: string;
+  readonly succeeded: number;
+  readonly failed: number;
+  readonly cancelled: number;
+  /** Jobs that needed more than one attempt. */
+  readonly repeated: number;
+  /** Median duration in seconds. */
+  readonly median: number | null;
+  readonly longest: number | null;
+}
+
+/** Renders the ended jobs of each day as the service stores them. A day opens to its failed jobs. */
+export function JobDays() {
+  const jobs = useResource('ended jobs', (signal) =>
+    service.value.call('listJobs', {
+      query: { limit: JOBS_MAX, status: ['succeeded', 'failed', 'cancelled'] },
+      signal,
+    }),
+  );
+  return (
+    <Section title="Jobs by day" aside={`the newest ${JOBS_MAX} ended jobs that the service stores`}>
+      <Answered resource={jobs} what="the jobs">
+        {({ jobs: all }) => (
+          <Table
+            label="jobs by day"
+            columns={COLUMNS}
+            rows={daysOf(all)}
+            keyOf={({ date }) => date}
+            addressOf={({ failed }) => (failed > 0 ? '/console/jobs?state=failed' : '/console/jobs')}
+            sort={{ column: 'date', direction: 'desc' }}
+            height={280}
+            empty="No job has ended yet."
+          />
+        )}
+      </Answered>
+    </Section>
+  );
+}
+
+function daysOf(jobs: readonly JobStatus[]): readonly Day[] {
+  const byDay = new Map<string, JobStatus[]>();
+  for (const job of jobs) {
+    if (job.finished_at === null) continue;
+    const date = moment(job.finished_at).slice(0, 'YYYY-MM-DD'.length);
+    byDay.set(date, [...(byDay.get(date) ?? []), job]);
+  }
+  return Array.from(byDay, ([date, all]): Day => {
+    const countOf = (status: JobStatus['status']) => all.filter((job) => job.status === status).length;
+    const seconds = all
+      .flatMap(({ started_at: from, finished_at: to }) =>
+        from === null || to === null ? [] : [secondsBetween(from, to)],
+      )
+      .toSorted((a, b) => a - b);
+    return {
+      date,
+      succeeded: countOf('succeeded'),
+      failed: countOf('failed'),
+      cancelled: countOf('cancelled'),
+      repeated: all.filter(({ attempt }) => attempt > 1).length,
+      median: seconds[Math.floor(seconds.length / 2)] ?? null,
+      longest: seconds.at(-1) ?? null,
+    };
+  });
+}
+
+const time = (seconds: number | null): string => (seconds === null ? NONE : duration(seconds));
+
+const COLUMNS: readonly Column<Day>[] = [
+  { id: 'date', title: 'Day', width: 110, grow: 1, value: ({ date }) => date },
+  numeric({ id: 'succeeded', title: 'Succeeded', width: 96, of: ({ succeeded }) => succeeded, write: count }),
+  numeric({
+    id: 'failed',
+    title: 'Failed',
+    width: 76,
+    of: ({ failed }) => failed,
+    write: (value) => <span class={value > 0 ? 'down' : ''}>{count(value)}</span>,
+  }),
+  numeric({
+    id: 'cancelled',
+    title: 'Cancelled',
+    width: 90,
+    priority: 4,
+    of: ({ cancelled }) => cancelled,
+    write: count,
+  }),
+  numeric({
+    id: 'repeated',
+    title: 'Repeated',
+    help: 'Jobs with more than one attempt',
+    width: 90,
+    priority: 3,
+    of: ({ repeated }) => repeated,
+    write: count,
+  }),
+  numeric({ id: 'median', title: 'Median duration', width: 130, priority: 2, of: ({ median }) => median, write: time }),
+  numeric({ id: 'longest', title: 'Longest', width: 96, priority: 3, of: ({ longest }) => longest, write: time }),
+];

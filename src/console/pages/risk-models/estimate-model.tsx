@@ -1,0 +1,111 @@
+import type { JobStatus, RiskModelRequest } from '#clients/typescript/divisor.js';
+import { useState } from 'preact/hooks';
+import { Button } from '../../components/button.js';
+import { Field } from '../../components/form/field.js';
+import { SchemaForm } from '../../components/form/schema-form.js';
+import { Problem } from '../../components/problem.js';
+import { useAddressedObject } from '../../state/addressed.js';
+import { noteJob } from '../../state/live.js';
+import { go, parameter, setParameters } from '../../state/place.js';
+import { useResource } from '../../state/resource.js';
+import { service, troubleOf, type Trouble } from '../../state/service.js';
+import { riskModelAddress } from '../../words/addresses.js';
+import { ESTIMATORS, ESTIMATOR_HELP, SETTING_HELP, settingsOf } from './estimators.js';
+
+const WORDS = {
+  target: { constant_correlation: 'equal correlations', scaled_identity: 'no correlations' },
+  intensity_method: { shape: 'by securities and observations', ledoit_wolf: 'Ledoit and Wolf' },
+};
+
+/** Settings that are folded. */
+const OTHERS = ['returns', 'repair', 'identifiers'];
+
+/** Renders the form of a new model. It contains only the settings of the selected estimator. */
+export function EstimateModel({ onCancel }: { readonly onCancel: () => void }) {
+  const indices = useResource('indices', (signal) => service.value.call('listIndices', { signal }));
+  const ids = indices.data?.indices.filter(({ has_run: hasRun }) => hasRun).map(({ id }) => id) ?? [];
+  const id = parameter('id') ?? '';
+  const setId = (typed: string) => setParameters({ id: typed === '' ? null : typed });
+  const [asked, setAsked] = useAddressedObject('estimate', {});
+  const [trouble, setTrouble] = useState<Trouble | null>(null);
+  const { estimator = 'shrinkage' } = asked as unknown as RiskModelRequest; // The service checks the values.
+  const estimate = async () => {
+    setTrouble(null);
+    try {
+      const body = asked as unknown as RiskModelRequest; // The service reports errors in it.
+      const job = await service.value.call('estimateRiskModel', { params: { model_id: id }, body });
+      noteJob(job as unknown as JobStatus); // Every job's answer is a JobStatus.
+      go(riskModelAddress(id));
+    } catch (thrown) {
+      setTrouble(troubleOf(thrown));
+    }
+  };
+  const settings = Object.fromEntries(Object.entries(SETTING_HELP).map(([name, help]) => [name, { help }]));
+  const form = (names: readonly string[]) => (
+    <SchemaForm
+      schema="RiskModelRequest"
+      names={names}
+      changes={{
+        ...settings,
+        index_id: {
+          label: 'Constituents of index',
+          suggestions: ids,
+          help: 'Securities held at the end of the latest run of this index.',
+        },
+        identifiers: { label: 'Securities', help: 'Instead of the constituents of an index.' },
+        estimator: { words: ESTIMATORS, help: ESTIMATOR_HELP[estimator] },
+        intensity_method: { ...settings['intensity_method'], words: WORDS.intensity_method },
+        target: { ...settings['target'], words: WORDS.target },
+        returns: { words: { total: 'total returns, with dividends', price: 'price returns' }, help: null },
+      }}
+      value={asked}
+      findings={trouble?.findings ?? []}
+      onChange={(next) => setAsked(withoutUnused(next))}
+    />
+  );
+  return (
+    <form
+      aria-label="Estimate a model"
+      onSubmit={(event) => {
+        event.preventDefault();
+        void estimate();
+      }}
+    >
+      <div class="field-grid is-joined">
+        <Field
+          spec={{
+            name: 'model_id',
+            label: 'Id',
+            kind: 'text',
+            isRequired: true,
+            help: 'Replaces an existing model with this id.',
+          }}
+          value={id}
+          findings={(trouble?.findings ?? []).filter(({ path }) => path === 'model_id')}
+          onChange={(value) => setId(typeof value === 'string' ? value : '')}
+        />
+        {form(['index_id', 'estimator', ...settingsOf(estimator), 'start', 'end'])}
+      </div>
+      <details>
+        <summary>More settings</summary>
+        {form(OTHERS)}
+      </details>
+      {trouble !== null && trouble.findings.length === 0 && <Problem trouble={trouble} />}
+      <div class="dialog-actions">
+        <Button onClick={onCancel}>Cancel</Button>
+        <Button kind="main" type="submit" disabled={id.trim() === ''}>
+          Estimate
+        </Button>
+      </div>
+    </form>
+  );
+}
+
+/** Returns the request without settings that its estimator does not use. */
+function withoutUnused<R extends Readonly<Record<string, unknown>>>(request: R): R {
+  const { estimator = 'shrinkage' } = request as unknown as RiskModelRequest; // The service checks the values.
+  const used = settingsOf(estimator);
+  return Object.fromEntries(
+    Object.entries(request).filter(([name]) => !(name in SETTING_HELP) || used.includes(name)),
+  ) as R; // Its optional members are left out.
+}

@@ -1,0 +1,72 @@
+import type { SqlResult } from '#clients/typescript/divisor.js';
+import type { Column } from '../../components/table/columns.js';
+import { moment } from '../../words/dates.js';
+import { count, decimal, figure, NONE } from '../../words/numbers.js';
+
+export type Values = SqlResult['data'][number];
+type Value = Values[number];
+
+export interface Row {
+  readonly no: number;
+  readonly values: Values;
+}
+
+/** Rows whose values determine how their column is written. */
+const SAMPLE = 500;
+
+/** Width of a character and the space around a cell, in pixels, and the bounds of a column. */
+const CHARACTER = 7.4;
+const AROUND = 26;
+const WIDTH_MIN = 64;
+const WIDTH_MAX = 300;
+
+/** Returns the columns of a result, each as wide as its content and with one number of decimals. */
+export function resultColumns({ columns, data }: SqlResult): readonly Column<Row>[] {
+  const sample = data.slice(0, SAMPLE);
+  return columns.map(({ name, type }, k): Column<Row> => {
+    const write = writerOf(
+      name,
+      sample.map((row) => row[k] ?? null),
+    );
+    const longest = Math.max(name.length, ...sample.map((row) => write(row[k] ?? null).length));
+    return {
+      id: `c${k}`,
+      title: name,
+      width: Math.min(WIDTH_MAX, Math.max(WIDTH_MIN, Math.ceil(longest * CHARACTER) + AROUND)),
+      ...(type === 'number' || type === 'count' ? { align: 'right' as const } : {}),
+      value: ({ values }) => values[k] ?? null,
+      show: ({ values }) => write(values[k] ?? null),
+    };
+  });
+}
+
+type Write = (value: Value) => string;
+
+const TIMESTAMP = /^\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d/;
+
+/** Returns how the values of a column are written: times in the zone of the reader, numbers with the decimals of the column. */
+function writerOf(name: string, values: readonly Value[]): Write {
+  const known = values.filter((value) => value !== null);
+  const numbers = known.filter((value) => typeof value === 'number');
+  if (numbers.length === 0) {
+    const areTimes = known.length > 0 && known.every((value) => TIMESTAMP.test(String(value)));
+    return (value) => (value === null ? NONE : areTimes ? timeText(String(value)) : String(value));
+  }
+  const writeNumber = numberWriter(name, numbers);
+  return (value) => (typeof value === 'number' ? writeNumber(value) : (value ?? NONE));
+}
+
+/** A timestamp without a zone is in UTC. */
+const timeText = (text: string): string => {
+  const iso = text.replace(' ', 'T').replace(/([+-]\d\d)$/, '$1:00');
+  return moment(/Z|[+-]\d\d:\d\d$/.test(iso) ? iso : `${iso}Z`);
+};
+
+function numberWriter(name: string, numbers: readonly number[]): (value: number) => string {
+  if (numbers.every((value) => Number.isInteger(value)))
+    return /year|month/i.test(name) ? (value) => String(value) : (value) => count(value);
+  const largest = Math.max(...numbers.map(Math.abs));
+  if (largest >= 1e15 || largest < 1e-4) return (value) => figure(value);
+  const digits = largest >= 1000 ? 2 : largest >= 1 ? 4 : 6;
+  return (value) => (Number.isInteger(value) && value === 0 ? '0' : decimal(value, digits));
+}

@@ -1,0 +1,31 @@
+import { Menu } from '../../components/menu.js';
+import { duration, moment } from '../../words/dates.js';
+import { countValues } from '../../words/numbers.js';
+import { forgetQueries, pastQueries } from './history.js';
+
+/** Renders a menu of the queries that this browser has run, the newest first. */
+export function PastQueries({ onChoose }: { readonly onChoose: (query: string) => void }) {
+  const past = pastQueries.value.toReversed();
+  if (past.length === 0) return null;
+  return (
+    <div class="sql-history">
+      <Menu label="History of queries" title="History">
+        {past.map(({ query, at, rows, seconds }) => (
+          <li key={at}>
+            <button type="button" title={query} onClick={() => onChoose(query)}>
+              <code>{query.replaceAll(/\s+/g, ' ')}</code>
+              <span class="quiet">
+                {moment(at)} · {countValues(rows, 'row')} in {duration(seconds)}
+              </span>
+            </button>
+          </li>
+        ))}
+        <li>
+          <button type="button" onClick={forgetQueries}>
+            Clear the history
+          </button>
+        </li>
+      </Menu>
+    </div>
+  );
+}

@@ -1,0 +1,94 @@
+import type { IndexDeletion } from '#contract/indices/definition.js';
+import type { Authorship } from '#domain/documents/version-document.js';
+import { Refusal } from '#domain/refusals/refusal.js';
+import type { DocumentStore, DocumentTransaction } from '#store/port.js';
+import type { Admission, ApprovalGate } from '../approvals/approvals.js';
+import { cancelJobsAbout, forgetJobsAbout, type JobsAbout } from '../shared/jobs-about.js';
+import { assertPrecondition, type Precondition } from '../shared/preconditions.js';
+import { forgetRuns } from '../stored/kept-runs.js';
+import { childrenOf } from '../stored/stored-indices.js';
+import { createDefinitionRequest } from './admitted-definition.js';
+
+export interface IndexRemovalDependencies {
+  readonly documents: DocumentStore;
+  readonly jobs: JobsAbout;
+  readonly approvals: ApprovalGate;
+}
+
+/** Returns a function that deletes an index with its optimised children and everything computed from them. */
+export function createIndexRemoval({ documents, jobs, approvals }: IndexRemovalDependencies) {
+  return async (indexId: string, ifMatch: Precondition | undefined, by?: Authorship): Promise<IndexDeletion> => {
+    await requireStored(documents, indexId);
+    // A refused request must not cancel anything.
+    await assertPrecondition(documents, 'index', indexId, ifMatch);
+    const cancel = async (foresee: Admission['foresee']): Promise<void> => {
+      const family = await familyOf(documents, indexId, null);
+      for (const { id } of family) await foresee(documents, await createDefinitionRequest(documents, id, null));
+      await cancelJobsAbout(jobs, subjectsOf(family));
+    };
+    const forget = async (tx: DocumentTransaction, admit: Admission['admit']) => {
+      await requireStored(tx, indexId);
+      await assertPrecondition(tx, 'index', indexId, ifMatch);
+      const family = await familyOf(tx, indexId, null);
+      for (const { id } of family) await admit(tx, await createDefinitionRequest(tx, id, null));
+      const forgotten = await forgetJobsAbout(tx, jobs, subjectsOf(family));
+      const deleted: IndexDeletion['deleted'] = [];
+      for (const member of family) {
+        const jobsForgotten = forgotten.get(member.id) ?? 0;
+        deleted.push(await removeIn(tx, member, { jobsForgotten, all: by?.purges }));
+      }
+      return { deleted };
+    };
+    return approvals.guarded(by, async ({ admit, foresee }) => {
+      await cancel(foresee);
+      return documents.transaction((tx) => forget(tx, admit), { by });
+    });
+  };
+}
+
+async function requireStored(reader: Pick<DocumentStore | DocumentTransaction, 'get'>, indexId: string): Promise<void> {
+  if ((await reader.get('index', indexId)) === undefined)
+    throw new Refusal('INDEX_NOT_FOUND', `No index is stored under the id ${indexId}.`, { index_id: indexId });
+}
+
+interface Member {
+  readonly id: string;
+  readonly derivedFrom: string | null;
+}
+
+const subjectsOf = (family: readonly Member[]) => ({ of: 'index', ids: family.map(({ id }) => id) }) as const;
+
+/** Returns an index and all indices derived from it, depth first in the order of ids. */
+async function familyOf(
+  reader: DocumentStore | DocumentTransaction,
+  id: string,
+  derivedFrom: string | null,
+): Promise<Member[]> {
+  const family = new Map<string, Member>();
+  const join = async (member: Member): Promise<void> => {
+    if (family.has(member.id)) return; // A blend may have several of them as parents.
+    family.set(member.id, member);
+    for (const child of await childrenOf(reader, member.id)) await join({ id: child, derivedFrom: member.id });
+  };
+  await join({ id, derivedFrom });
+  return [...family.values()];
+}
+
+/**
+ * Removes one index: its definition and its runs, including published ones only if requested. Their artifacts are
+ * removed with the last document that refers to them.
+ */
+async function removeIn(
+  tx: DocumentTransaction,
+  { id, derivedFrom }: Member,
+  { jobsForgotten, all }: { readonly jobsForgotten: number; readonly all: boolean | undefined },
+): Promise<IndexDeletion['deleted'][number]> {
+  await tx.delete('index', id);
+  const runsForgotten = await forgetRuns(tx, id, { all });
+  return {
+    index_id: id,
+    backtest_record_deleted: runsForgotten > 0,
+    backtest_results_deleted: runsForgotten + jobsForgotten,
+    derived_from: derivedFrom,
+  };
+}

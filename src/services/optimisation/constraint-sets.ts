@@ -1,0 +1,108 @@
+import type { ConstraintSetCollection } from '#contract/constraint-sets.js';
+import { findUnknownRowNames } from '#domain/checks/names-on-market.js';
+import { checkConstraintSet, readConstraintSet, type ConstraintSet } from '#domain/documents/constraint-set.js';
+import type { Authorship } from '#domain/documents/version-document.js';
+import { constraintFieldFindings } from '#domain/optimisation/field-uses.js';
+import { compareText, hasErrors, orderFindings, type Finding } from '#domain/refusals/findings.js';
+import { refuseWithFindings } from '#domain/refusals/refusal.js';
+import type { Markets } from '#market/serving/markets.js';
+import type { DocumentStore, DocumentTransaction } from '#store/port.js';
+import { assertIdOfPath, takenIdFindings } from '../shared/document-ids.js';
+import { assertPrecondition, type Precondition } from '../shared/preconditions.js';
+import { requireSet, setNotFound } from './optimisation-plans.js';
+
+type Body = Readonly<Record<string, unknown>>;
+
+export interface SavedSet {
+  readonly saved: { readonly constraint_set: ConstraintSet; readonly findings: readonly Finding[] };
+  readonly etag: string;
+}
+
+/** Stored constraint sets. */
+export interface ConstraintSets {
+  listSets(query: {
+    readonly limit?: number | undefined;
+    readonly after?: string | undefined;
+  }): Promise<ConstraintSetCollection>;
+  /** @throws Refusal CONSTRAINT_SET_NOT_FOUND, DOCUMENT_UNREADABLE */
+  getSet(setId: string): Promise<{ readonly set: ConstraintSet; readonly etag: string }>;
+  /** @throws Refusal VALIDATION_FAILED */
+  createSet(body: Body, by?: Authorship): Promise<SavedSet>;
+  /** @throws Refusal ID_MISMATCH, VALIDATION_FAILED, PRECONDITION_FAILED */
+  replaceSet(setId: string, body: Body, ifMatch: Precondition | undefined, by?: Authorship): Promise<SavedSet>;
+  /** @throws Refusal CONSTRAINT_SET_NOT_FOUND, PRECONDITION_FAILED */
+  removeSet(setId: string, ifMatch: Precondition | undefined, by?: Authorship): Promise<void>;
+  validateSet(body: Body): { readonly valid: boolean; readonly findings: readonly Finding[] };
+}
+
+export interface ConstraintSetsDependencies {
+  readonly documents: DocumentStore;
+  readonly markets: Pick<Markets, 'current'>;
+}
+
+export function createConstraintSets({ documents, markets }: ConstraintSetsDependencies): ConstraintSets {
+  async function save(
+    body: Body,
+    allow: (tx: DocumentTransaction) => Promise<readonly Finding[]>,
+    by: Authorship | undefined,
+  ): Promise<SavedSet> {
+    const write = async (tx: DocumentTransaction): Promise<SavedSet> => {
+      const own = await allow(tx);
+      const { set, findings } = checkConstraintSet(body);
+      const all = orderFindings([...own, ...findings, ...marketWarnings(set)]);
+      if (set === undefined || hasErrors(all)) throw refuseWithFindings('constraint set', all);
+      return { saved: { constraint_set: set, findings: all }, etag: await tx.put('constraint-set', set.id, set) };
+    };
+    return documents.transaction(write, { by });
+  }
+
+  /** Data that the served market lacks gives a warning when a set is saved, because another store may have it. */
+  function marketWarnings(set: ConstraintSet | undefined): Finding[] {
+    const market = markets.current()?.market;
+    return set === undefined || market === undefined
+      ? []
+      : [
+          ...constraintFieldFindings(set.constraints, market, { path: 'constraints', severity: 'warning' }),
+          ...findUnknownRowNames(set.constraints, market, 'constraints'),
+        ];
+  }
+
+  return {
+    getSet: (setId) => requireSet(documents, setId),
+    async listSets({ limit, after }) {
+      const { documents: sets, skipped, skipped_causes } = await documents.list('constraint-set', readConstraintSet);
+      const wanted = sets.filter(({ id }) => after === undefined || compareText(id, after) > 0);
+      return {
+        constraint_sets: wanted.slice(0, limit ?? wanted.length),
+        skipped,
+        skipped_causes: { ...skipped_causes },
+      };
+    },
+    createSet(body, by) {
+      return save(
+        body,
+        (tx) => takenIdFindings(tx, { kind: 'constraint-set', name: 'A constraint set', id: body['id'] }),
+        by,
+      );
+    },
+    replaceSet(setId, body, ifMatch, by) {
+      assertIdOfPath(setId, body);
+      const isExpected = async (tx: DocumentTransaction): Promise<readonly Finding[]> => {
+        await assertPrecondition(tx, 'constraint-set', setId, ifMatch);
+        return [];
+      };
+      return save(body, isExpected, by);
+    },
+    async removeSet(setId, ifMatch, by) {
+      const forget = async (tx: DocumentTransaction): Promise<void> => {
+        await assertPrecondition(tx, 'constraint-set', setId, ifMatch);
+        if (!(await tx.delete('constraint-set', setId))) throw setNotFound(setId);
+      };
+      await documents.transaction(forget, { by });
+    },
+    validateSet(body) {
+      const { set, findings } = checkConstraintSet(body);
+      return { valid: set !== undefined, findings: orderFindings([...findings, ...marketWarnings(set)]) };
+    },
+  };
+}

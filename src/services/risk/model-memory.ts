@@ -1,0 +1,34 @@
+import type { RiskModelPayload } from '#domain/jobs/payloads.js';
+import type { MarketData } from '#domain/market/market-data.js';
+import { findFirstAtLeast, findLastAtMost } from '#domain/numbers/search.js';
+import { isSumOfPanel } from '#domain/risk/estimate-risk-model.js';
+import { MODEL_PARTS, WHOLE_MODEL_MAX } from '#domain/risk/model-parts.js';
+import type { RiskModelRequest } from '#domain/risk/risk-model-document.js';
+import { dayFrom } from '#domain/time/days.js';
+
+/** Panels of returns in a thread: as read, in the workspace of the engine, and as kept for the next part. */
+const PANELS_PER_THREAD = 3;
+
+/** Returns the memory of an estimate; one in parts has its panels in each thread. */
+export function memoryOfEstimate(
+  { identifiers, request }: Pick<RiskModelPayload, 'identifiers' | 'request'>,
+  market: Pick<MarketData, 'dates' | 'identifiers'>,
+  workers: number,
+): number {
+  const names = identifiers?.length ?? market.identifiers.length;
+  if (names <= WHOLE_MODEL_MAX || !isSumOfPanel(request.estimator)) return memoryOfMatrix(market, names);
+  const sessions = identifiers === null ? market.dates.length : daysIn(market, request);
+  return 64 * 2 ** 20 + 8 * workers * (PANELS_PER_THREAD * sessions * names + (2 * names * names) / MODEL_PARTS);
+}
+
+/** Panel and its reading, matrix, its packed copy and the workspace of its eigenvalues. */
+export function memoryOfMatrix({ dates }: Pick<MarketData, 'dates'>, names: number): number {
+  return 64 * 2 ** 20 + 8 * (4 * dates.length * names + 1.75 * names * names);
+}
+
+/** Days of a market in the window of a request. */
+function daysIn({ dates }: Pick<MarketData, 'dates'>, { start, end }: RiskModelRequest): number {
+  const from = start === null ? 0 : findFirstAtLeast(dates, dayFrom(start));
+  const to = end === null ? dates.length - 1 : findLastAtMost(dates, dayFrom(end));
+  return Math.max(0, to - from + 1);
+}

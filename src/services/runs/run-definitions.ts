@@ -1,0 +1,182 @@
+import { createHash } from 'node:crypto';
+import type { BacktestRequest } from '#contract/analytics/request.js';
+import { definitionChanges } from '#domain/backtest/plan-changes.js';
+import { planOnCalendars } from '#domain/backtest/plan-closures.js';
+import { planThrough } from '#domain/backtest/plan-through.js';
+import type { RecordedClosures } from '#domain/calendars/closures.js';
+import { planWithDefaults } from '#domain/checks/plan-defaults.js';
+import type { BacktestPlan } from '#domain/documents/backtest-plan.js';
+import type { RunDocument } from '#domain/documents/run-document.js';
+import { canonicalJson } from '#domain/json/canonical-json.js';
+import type { Finding } from '#domain/refusals/findings.js';
+import { Refusal } from '#domain/refusals/refusal.js';
+import type { Markets } from '#market/serving/markets.js';
+import type { ArtifactStore, DocumentKind, DocumentStore, FoundDocument } from '#store/port.js';
+import { ALL_CLOSURES, type FollowingCalendars } from '../stored/recorded-closures.js';
+import { readStoredPlan } from '../stored/stored-plans.js';
+import { createBacktestPlans, type PlannedRun } from './backtest-plans.js';
+import { createComparedCalendars } from './compared-calendars.js';
+
+export interface RunDefinitionsDependencies {
+  readonly documents: DocumentStore;
+  readonly artifacts: Pick<ArtifactStore, 'read'>;
+  readonly calendars: Pick<FollowingCalendars, 'base'>;
+  readonly markets: Pick<Markets, 'served'>;
+}
+
+/** Compares the definitions of stored runs with the present ones. */
+export interface RunDefinitions {
+  /** Returns the plan that a stored run's request has now. @throws Refusal as `BacktestPlans.planOf` */
+  planNow(run: RunDocument): Promise<BacktestPlan>;
+  /** @cost of a look-up, until a definition changes */
+  definitionOf(run: RunDocument): Promise<Definition>;
+  /** Returns the reasons for which a run becomes stale if changes of calendars are recorded; empty if it does not. */
+  reasonsWith(run: RunDocument, closures: RecordedClosures): Promise<readonly string[]>;
+}
+
+/** Kinds of documents that definitions consist of. */
+const DEFINING = [
+  'index',
+  'strategy',
+  'constraint-set',
+  'risk-model',
+  'watchlist',
+  'plugin',
+  'recorded-closures',
+] as const satisfies readonly DocumentKind[];
+
+/** Maximum number of runs whose comparison is cached, equal to the largest listing. */
+const REMEMBERED_MAX = 10_000;
+
+/** State of a document: its ETag, its absence, or the reason it is unreadable. */
+interface DocumentRead {
+  readonly kind: DocumentKind;
+  readonly id: string;
+  readonly found: string;
+}
+
+/** Comparison of a run with the present definition. */
+export interface Definition {
+  readonly reasons: readonly string[];
+  /** Store that a run of the same request would use now; null for the active one. */
+  readonly storeId: string | null;
+}
+
+interface Compared extends Definition {
+  /** Revision of the documents when they were last found unchanged. */
+  revision: string;
+  readonly reads: readonly DocumentRead[];
+}
+
+export function createRunDefinitions({
+  documents,
+  artifacts,
+  calendars,
+  markets,
+}: RunDefinitionsDependencies): RunDefinitions {
+  const { planOf } = createBacktestPlans(documents);
+  const onUsedSessions = createComparedCalendars(calendars.base);
+  /** Comparisons by run, least recently compared first. */
+  const compared = new Map<string, Compared>();
+
+  const planNow = async (run: RunDocument): Promise<BacktestPlan> => (await planOf(run.run_id, askedOf(run))).plan;
+
+  async function definitionOf(run: RunDocument): Promise<Definition> {
+    const key = `${run.run_id} ${run.run_hash} ${run.run_at}`;
+    const revision = (await Promise.all(DEFINING.map((kind) => documents.revision(kind)))).join(' ');
+    const known = compared.get(key);
+    if (known !== undefined && (known.revision === revision || (await areUnchanged(known.reads)))) {
+      known.revision = revision;
+      return known;
+    }
+    const reads: DocumentRead[] = [];
+    const definition = await compareDefinitions(run, reads);
+    compared.delete(key);
+    compared.set(key, { revision, reads, ...definition });
+    if (compared.size > REMEMBERED_MAX) compared.delete(compared.keys().next().value!);
+    return definition;
+  }
+
+  async function areUnchanged(reads: readonly DocumentRead[]): Promise<boolean> {
+    for (const { kind, id, found } of reads) if (foundOf(await documents.get(kind, id)) !== found) return false;
+    return true;
+  }
+
+  /** @param reads records the documents that are read */
+  function compareDefinitions(run: RunDocument, reads: DocumentRead[]): Promise<Definition> {
+    return compareWith(run, {
+      async get(kind, id) {
+        const document = await documents.get(kind, id);
+        reads.push({ kind, id, found: foundOf(document) });
+        return document;
+      },
+    });
+  }
+
+  async function compareWith(run: RunDocument, reader: Pick<DocumentStore, 'get'>): Promise<Definition> {
+    let now: PlannedRun;
+    try {
+      now = await createBacktestPlans(reader).planOf(run.run_id, askedOf(run));
+    } catch (refusal) {
+      if (refusal instanceof Refusal)
+        return { reasons: [`It cannot be run any more: ${sentencesOf(refusal)}`], storeId: run.store_id ?? null };
+      throw refusal;
+    }
+    const { plan, storeId } = now;
+    return { reasons: hashOf(plan) === run.artifacts.plan?.sha256 ? [] : await changesFrom(run, plan), storeId };
+  }
+
+  async function changesFrom(run: RunDocument, now: BacktestPlan): Promise<readonly string[]> {
+    if (run.artifacts.plan === undefined)
+      return ['The run was stored without its definition: a change of the definition cannot be detected.'];
+    let before: BacktestPlan;
+    try {
+      before = planWithDefaults(await readStoredPlan(artifacts, run));
+    } catch (refusal) {
+      if (refusal instanceof Refusal) return ['The definition of the run cannot be read and is not compared.'];
+      throw refusal;
+    }
+    const { asked } = run;
+    const market = markets.served()?.market;
+    const comparable = (plan: BacktestPlan): BacktestPlan => planOnCalendars(planThrough(plan, run.end), market);
+    const [was, is] = await onUsedSessions(comparable(before), comparable(now), run);
+    if (hashOf(was) === hashOf(is)) return [];
+    const changes = definitionChanges({ plan: was, asked }, { plan: is, asked });
+    return changes.length > 0 ? changes : ['The definition changed since this run.'];
+  }
+
+  async function reasonsWith(run: RunDocument, closures: RecordedClosures): Promise<readonly string[]> {
+    const next = { id: ALL_CLOSURES, body: closures, etag: '', updatedAt: '' };
+    const [{ reasons: now }, { reasons }] = await Promise.all([
+      definitionOf(run),
+      compareWith(run, {
+        get: async (kind, id) => (kind === 'recorded-closures' ? next : documents.get(kind, id)),
+      }),
+    ]);
+    return reasons.filter((reason) => !now.includes(reason));
+  }
+
+  return { planNow, definitionOf, reasonsWith };
+}
+
+/** Returns the request of a run as it was sent; if that was not stored, with defaults filled in. */
+export function askedOf({ asked, request }: RunDocument): BacktestRequest {
+  return (asked ?? request) as BacktestRequest; // Read when it was sent.
+}
+
+function foundOf(document: FoundDocument): string {
+  if (document === undefined) return 'absent';
+  return 'unreadable' in document ? document.unreadable : document.etag;
+}
+
+function hashOf(plan: BacktestPlan): string {
+  return createHash('sha256').update(canonicalJson(plan)).digest('hex');
+}
+
+/** Message of a refusal, with its findings if the message only counts them. */
+function sentencesOf({ message, detail }: Refusal): string {
+  const findings = detail?.['findings'];
+  return Array.isArray(findings)
+    ? (findings as readonly Finding[]).map((finding) => finding.message).join(' ')
+    : message;
+}

@@ -1,0 +1,79 @@
+import type { RunDocument } from '#domain/documents/run-document.js';
+import type { MarketIdentity } from '#domain/market/handle.js';
+import { Refusal, type ErrorCode } from '#domain/refusals/refusal.js';
+import type { Markets, ServedMarket } from '#market/serving/markets.js';
+import type { DocumentStore } from '#store/port.js';
+import type { StoreMarkets } from '../datasets/store-markets.js';
+import { readDataset } from '../stored/dataset-documents.js';
+
+export interface RunStoresDependencies {
+  readonly documents: DocumentStore;
+  readonly markets: Pick<Markets, 'served'>;
+  readonly stores: Pick<StoreMarkets, 'of'>;
+}
+
+/** Refusals of a read that may succeed later, so that the store is still the right one. */
+const MAY_PASS: ReadonlySet<string> = new Set<ErrorCode>(['STORE_UNAVAILABLE', 'OVERLOADED', 'STORAGE_FULL']);
+
+interface KnownDatasets {
+  /** Revision of the documents when they were read. */
+  readonly revision: number;
+  readonly contents: readonly (MarketIdentity & { readonly isActive: boolean })[];
+}
+
+/** Returns functions that find the stores of runs. */
+export function createRunStores({ documents, markets, stores }: RunStoresDependencies) {
+  /** Returns the store of a run. For a run stored without it, the store that has its content, if any. */
+  async function datasetOf({
+    store_id: datasetId,
+    store_content_hash: hash,
+  }: RunDocument): Promise<string | undefined> {
+    if (datasetId !== undefined) return datasetId;
+    const served = markets.served()?.handle;
+    if (served?.contentHash === hash) return served.datasetId;
+    return (await knownDatasets()).contents.find(({ contentHash }) => contentHash === hash)?.datasetId;
+  }
+
+  let datasets: KnownDatasets | undefined;
+
+  /** Contents of stores when last read. */
+  async function knownDatasets(): Promise<KnownDatasets> {
+    const revision = await documents.revision('store');
+    if (datasets?.revision === revision) return datasets;
+    const { documents: all } = await documents.list('store', readDataset);
+    const contents = all.flatMap(
+      ({ store_id: datasetId, content_hash: contentHash, adjustment, currency, active: isActive }) =>
+        contentHash === null ? [] : [{ datasetId, contentHash, adjustment, currency, isActive }],
+    );
+    const known = { revision, contents };
+    datasets = known;
+    return known;
+  }
+
+  /**
+   * Returns the content that a run would use: of a named store, otherwise the served one, or that of the previously
+   * active store.
+   */
+  async function currentContent(storeId: string | null): Promise<MarketIdentity | undefined> {
+    const served = markets.served()?.handle;
+    if (served !== undefined && (storeId === null || storeId === served.datasetId)) return served;
+    const { contents } = await knownDatasets();
+    return contents.find(({ isActive, datasetId }) => (storeId === null ? isActive : datasetId === storeId));
+  }
+
+  /** @throws Refusal STORE_MISMATCH */
+  async function marketOf(run: RunDocument, active: ServedMarket | undefined): Promise<ServedMarket | undefined> {
+    const storeId = await datasetOf(run);
+    if (storeId === undefined || storeId === active?.identity.datasetId) return active;
+    try {
+      return await stores.of(storeId);
+    } catch (refusal) {
+      if (!(refusal instanceof Refusal) || MAY_PASS.has(refusal.code)) throw refusal;
+      const message = `The run of ${run.run_id} was made on the store ${storeId}, which cannot be read: ${refusal.message}`;
+      const detail = { store_id: storeId, served_store_id: active?.identity.datasetId ?? null };
+      throw new Refusal('STORE_MISMATCH', message, detail, { cause: refusal });
+    }
+  }
+
+  return { datasetOf, currentContent, marketOf };
+}

@@ -1,0 +1,184 @@
+import { createRequire } from 'node:module';
+
+/** Largest return, or least average of the worst scenarios, of a limited number of long weights that sum to 1. */
+export interface ChoiceMilp {
+  readonly names: number;
+  readonly goal:
+    | { readonly kind: 'return'; readonly returns: Float64Array }
+    /** Simple returns by scenario, [T x N]. */
+    | { readonly kind: 'tail'; readonly returns: Float64Array; readonly confidence: number };
+  /** Maximum number of held securities, their least weight and their largest. */
+  readonly maximum: number;
+  readonly threshold: number;
+  readonly cap: number;
+  /** Groups with their largest weight. */
+  readonly groups?: readonly { readonly members: readonly number[]; readonly upper: number }[];
+  /** Half the sum of the trades from some weights. */
+  readonly turnover?: { readonly from: Float64Array; readonly limit: number };
+}
+
+interface MilpAnswer {
+  /** Of the minimised objective: a return is negative. */
+  readonly value: number;
+  readonly weights: Float64Array;
+  readonly isOptimal: boolean;
+}
+
+interface HighsModel {
+  readonly options: { set(options: Record<string, unknown>): void };
+  run(): void;
+  getModelStatus(): number;
+  getObjectiveValue(): number;
+  getSolution(): { colValue: Float64Array };
+  dispose(): void;
+}
+
+/** Mixed-integer solver HiGHS, compiled to WebAssembly. */
+export interface Highs {
+  readonly constants: { readonly modelStatus: { readonly optimal: number } };
+  createModel(model: object): HighsModel;
+}
+
+/** Returns HiGHS, or a sentence if its package is not installed. */
+export async function openHighs(): Promise<Highs | string> {
+  try {
+    const open = createRequire(import.meta.url)('highs') as () => Promise<Highs>; // its documented shape
+    return await open();
+  } catch (failure) {
+    return `the package highs is not installed: ${(failure as Error).message}`;
+  }
+}
+
+interface Row {
+  readonly entries: readonly (readonly [column: number, value: number])[];
+  readonly lower: number;
+  readonly upper: number;
+}
+
+interface Column {
+  readonly cost: number;
+  readonly lower: number;
+  readonly upper: number;
+  readonly isWhole: boolean;
+}
+
+/**
+ * Solves a choice by HiGHS. The formulation is separate from that of the product: a variable of 0 or 1 for each security.
+ * @param seconds Maximum time by the clock.
+ * @returns undefined if no choice was found
+ */
+export function solveByHighs(highs: Highs, milp: ChoiceMilp, seconds = Infinity): MilpAnswer | undefined {
+  const { columns, rows } = formulate(milp);
+  const model = highs.createModel({
+    numCols: columns.length,
+    numRows: rows.length,
+    colCost: columns.map(({ cost }) => cost),
+    colLower: columns.map(({ lower }) => lower),
+    colUpper: columns.map(({ upper }) => upper),
+    integrality: Int32Array.from(columns, ({ isWhole }) => (isWhole ? 1 : 0)),
+    rowLower: rows.map(({ lower }) => lower),
+    rowUpper: rows.map(({ upper }) => upper),
+    matrix: { format: 'csr', numRows: rows.length, numCols: columns.length, ...byRows(rows) },
+  });
+  try {
+    model.options.set({
+      output_flag: false,
+      mip_rel_gap: 0,
+      mip_feasibility_tolerance: 1e-9,
+      primal_feasibility_tolerance: 1e-9,
+      dual_feasibility_tolerance: 1e-9,
+      ...(Number.isFinite(seconds) ? { time_limit: seconds } : {}),
+    });
+    model.run();
+    const value = model.getObjectiveValue();
+    if (!Number.isFinite(value)) return undefined;
+    const isOptimal = model.getModelStatus() === highs.constants.modelStatus.optimal;
+    return { value, weights: Float64Array.from(model.getSolution().colValue.subarray(0, milp.names)), isOptimal };
+  } finally {
+    model.dispose();
+  }
+}
+
+/** Weights, then whether each is held, then trades, then losses. */
+function formulate(milp: ChoiceMilp): { readonly columns: readonly Column[]; readonly rows: readonly Row[] } {
+  const { names: n, goal, maximum, threshold, cap, groups = [], turnover } = milp;
+  const columns: Column[] = [];
+  const add = (count: number, cost: (i: number) => number, lower: number, upper: number, isWhole = false): number => {
+    for (let i = 0; i < count; i++) columns.push({ cost: cost(i), lower, upper, isWhole });
+    return columns.length - count;
+  };
+  const each = Array.from({ length: n }, (_, i) => i);
+  add(n, (i) => (goal.kind === 'return' ? -goal.returns[i]! : 0), 0, cap);
+  const held = add(n, () => 0, 0, 1, true);
+  const rows: Row[] = [
+    { entries: each.map((i) => [i, 1]), lower: 1, upper: 1 },
+    { entries: each.map((i) => [held + i, 1]), lower: 0, upper: maximum },
+    ...each.flatMap((i): Row[] => [
+      {
+        entries: [
+          [i, 1],
+          [held + i, -cap],
+        ],
+        lower: -Infinity,
+        upper: 0,
+      },
+      {
+        entries: [
+          [i, 1],
+          [held + i, -threshold],
+        ],
+        lower: 0,
+        upper: Infinity,
+      },
+    ]),
+    ...groups.map(({ members, upper }): Row => ({ entries: members.map((i) => [i, 1]), lower: 0, upper })),
+  ];
+  if (turnover !== undefined) {
+    const trade = add(n, () => 0, 0, Infinity);
+    const { from, limit } = turnover;
+    for (const i of each)
+      rows.push(
+        {
+          entries: [
+            [trade + i, 1],
+            [i, -1],
+          ],
+          lower: -from[i]!,
+          upper: Infinity,
+        },
+        {
+          entries: [
+            [trade + i, 1],
+            [i, 1],
+          ],
+          lower: from[i]!,
+          upper: Infinity,
+        },
+      );
+    rows.push({ entries: each.map((i) => [trade + i, 1]), lower: 0, upper: 2 * limit });
+  }
+  if (goal.kind === 'tail') {
+    // Rockafellar & Uryasev (2000): a loss that is exceeded, and the excess in each scenario.
+    const scenarios = goal.returns.length / n;
+    const exceeded = add(1, () => 1, -Infinity, Infinity);
+    const excess = add(scenarios, () => 1 / ((1 - goal.confidence) * scenarios), 0, Infinity);
+    for (let t = 0; t < scenarios; t++)
+      rows.push({
+        entries: [[excess + t, 1], [exceeded, 1], ...each.map((i) => [i, goal.returns[t * n + i]!] as const)],
+        lower: 0,
+        upper: Infinity,
+      });
+  }
+  return { columns, rows };
+}
+
+function byRows(rows: readonly Row[]) {
+  const starts = [0];
+  for (const { entries } of rows) starts.push(starts.at(-1)! + entries.length);
+  const all = rows.flatMap(({ entries }) => entries);
+  return {
+    starts: Int32Array.from(starts),
+    indices: Int32Array.from(all, ([column]) => column),
+    values: Float64Array.from(all, ([, value]) => value),
+  };
+}

@@ -1,0 +1,67 @@
+import { expect, test } from 'vitest';
+import { findExtremeEigenvalues } from '#kernels/algebra/extreme-eigenvalues.js';
+import { referenceEngine as plain } from '#kernels/engines/reference.js';
+import { openWasmEngine } from '#kernels/engines/wasm.js';
+import { createCounterRandom } from '#kernels/random/counter-random.js';
+import { expectEqual } from '../../equal.js';
+import { expectClose } from '../closeness.js';
+import { randomDefinite } from '../engines/random-matrices.js';
+
+const N = 90;
+const engine = openWasmEngine();
+
+/** Covariance of returns with a common part, shrunk to its diagonal. */
+function market(common: number): Float64Array {
+  const random = createCounterRandom({ seed: 4, stream: 0 });
+  const panel = new Float64Array(2 * N * N);
+  for (let t = 0; t < 2 * N; t++) {
+    const together = common * random.normal();
+    for (let i = 0; i < N; i++) panel[t * N + i] = together + (0.2 + i / N) * random.normal();
+  }
+  const out = new Float64Array(N * N);
+  plain.symmetricRankK(panel, N, out);
+  return out.map((value, at) => (at % (N + 1) === 0 ? value : 0.8 * value));
+}
+
+/** Equal blocks on the diagonal: every eigenvalue has a multiple. */
+const blocks = Float64Array.from({ length: N * N }, (_, at) => {
+  const [i, j] = [Math.floor(at / N), at % N];
+  if (i === j) return 1;
+  return Math.floor(i / 5) === Math.floor(j / 5) ? 0.3 : 0;
+});
+
+/** All eigenvalues but the ends are equal, and the ends are coordinates. */
+const ends = Float64Array.from({ length: N * N }, (_, at) => {
+  if (at % (N + 1) !== 0) return 0;
+  if (at === 0) return 0.99;
+  return at === N * N - 1 ? 1.01 : 1;
+});
+
+test.each([
+  ['of a market', market(3)],
+  ['without a common part', market(0)],
+  ['of entries of different size', randomDefinite(N)],
+  ['of equal blocks', blocks],
+  ['of two coordinates', ends],
+  ['of one number', Float64Array.of(0.3)],
+] as const)('are those of the definition: %s', (_, a) => {
+  const n = Math.sqrt(a.length);
+  const before = a.slice();
+  const values = new Float64Array(n);
+  plain.symmetricEigenvalues(a, n, values);
+  const { smallest, largest } = findExtremeEigenvalues(engine, a, n)!;
+  expectClose([smallest, largest], [values[0]!, values[n - 1]!], 1e-14 * Math.sqrt(n));
+  expectEqual(a, before);
+});
+
+test('are not found of a matrix that is not positive definite, nearly singular or not finite, which is restored', () => {
+  const changed = (at: number, value: number): Float64Array => market(1).map((entry, k) => (k === at ? value : entry));
+  const singular = market(1);
+  for (let i = 0; i < N; i++) singular[i] = singular[i * N] = singular[N + i]!;
+  singular[0] = singular[N + 1]! * (1 + 1e-12);
+  for (const a of [changed(0, -1), changed(N + 1, Number.NaN), changed(0, Infinity), singular, new Float64Array(4)]) {
+    const before = a.slice();
+    expect(findExtremeEigenvalues(engine, a, Math.sqrt(a.length))).toBeUndefined();
+    expectEqual(a, before);
+  }
+});

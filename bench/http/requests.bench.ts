@@ -92,7 +92,7 @@ function rateOf({ counts }: Side): number {
   return Math.round(median(counts) / SECONDS);
 }
 
-/** How many times as many requests the bare one answers, by turn. */
+/** Ratio of the requests that the bare server answers, by turn. */
 function fewer(ours: Side, bare: Side): number[] {
   return bare.counts.map((count, i) => count / ours.counts[i]!);
 }

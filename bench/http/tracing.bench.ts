@@ -5,7 +5,7 @@ import { mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { median } from '#domain/numbers/order-statistics.js';
-import { newTrace, openSpan } from '#base/tracing/spans.js';
+import { createTrace, openSpan } from '#base/tracing/spans.js';
 import { openTracing } from '#cli/tracing/otlp-exporter.js';
 import { threadMs } from '../measure.js';
 import { numberFrom } from '../variables.js';
@@ -83,7 +83,10 @@ async function sendingMs(count: number): Promise<number> {
     const tracing = openTracing({ settings, version: 'bench', log: { warn: () => {} } })!;
     const before = threadMs();
     for (let k = 0; k < count; k++)
-      openSpan('job', { parent: newTrace()!, attributes: { 'job.id': 'backtest:BIG', 'job.kind': 'backtest' } })!.end();
+      openSpan('job', {
+        parent: createTrace()!,
+        attributes: { 'job.id': 'backtest:BIG', 'job.kind': 'backtest' },
+      })!.end();
     await tracing.close();
     costs.push(threadMs() - before);
   }

@@ -12,7 +12,7 @@ export interface StartingPoint {
   readonly aboveTax: number;
 }
 
-/** Share of a trade by which the first iterate is away from its bounds. */
+/** Minimum distance of the first iterate from its bounds, as a share of a trade. */
 const FAR = 0.05;
 const CLOSE = 1e-3;
 /** Smallest multiplier near a solution. */

@@ -87,7 +87,7 @@ export function runPlan(input: PlanInput): Api.Backtest {
         risk: null,
         activeRisk: null,
       });
-      return held as Api.HeldWeights; // Rows as the contract has them.
+      return held as Api.HeldWeights; // Rows in the form of the contract.
     },
     closes() {
       const { held: _held, without_bar: _absent, ...closes } = closesView(columns);

@@ -144,7 +144,7 @@ export interface ClaimOrder {
   readonly freeBytes: number;
   /**
    * Called once with the next job, if there is one: true takes it; false leaves it first in line, with the others
-   * after it, so that a large job is not passed over for ever. Decides without I/O.
+   * after it, so that a large job is not passed over permanently. Decides without I/O.
    */
   take(job: WaitingJob): boolean;
 }

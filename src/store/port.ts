@@ -179,7 +179,7 @@ export interface DocumentsReader {
  * under the home, named by the document that owns it, served as a stream.
  */
 export interface ArtifactRef {
-  /** File name in the artifacts folder, unique for ever. */
+  /** File name in the artifacts folder, permanently unique. */
   readonly name: string;
   /** Size of the file in bytes. */
   readonly bytes: number;

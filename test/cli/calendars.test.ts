@@ -78,7 +78,7 @@ describe('divisor calendars', () => {
     expect(early.status).toBe(0);
   });
 
-  test('says what is wrong with its words and its files', async () => {
+  test('reports errors in its words and its files', async () => {
     expect(await finishedHere(['calendars', 'chck'])).toMatchObject({ status: 64 });
     expect(await finishedHere(['calendars', 'check', folder, '--from', '2025-02-30'])).toMatchObject({
       status: 64,

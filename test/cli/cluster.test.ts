@@ -106,7 +106,7 @@ describe.skipIf(!hasPostgresql)('several processes on one database', () => {
     await collector.close();
   }, 240_000);
 
-  test('a folder that is away refuses and delays, loses no job and takes nothing at its mount point', async () => {
+  test('an unavailable folder causes refusals and delays, loses no job and receives nothing at its mount point', async () => {
     const front = await runService(['--workers', '1'], environment);
     const rows = { index: [0], columns: ['identifier', 'date', 'CLOSE'], data: [['A', '2024-01-02', 10]] };
     const imported = { store_id: 'own', name: 'own', tables: { market: rows } };

@@ -169,7 +169,7 @@ test('of Kubernetes name what is there: labels, volumes, ports, configurations',
   expect(item('PodDisruptionBudget', 'divisor-front').spec).toMatchObject({ selector: { matchLabels: front } });
 });
 
-test('of Kubernetes ask the health of both roles, and let a stop come to its end', () => {
+test('of Kubernetes request the health of both roles, and let a stop complete', () => {
   const paths = Object.values(API).map(({ path }) => path as string);
   for (const name of ['divisor-front', 'divisor-worker']) {
     const { spec } = item('Deployment', name).spec!.template!;

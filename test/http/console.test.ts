@@ -56,7 +56,7 @@ test('programs receive NOT_FOUND for an unknown route', async () => {
   }
 });
 
-test('assets are kept for ever, in the coding asked for, and those of another build are not there', async () => {
+test('assets are cached permanently in the requested coding, and those of another build do not exist', async () => {
   const plain = await ask('/console/assets/main-abc.js');
   expect([plain.status, await plain.text(), plain.headers.get('content-type')]).toEqual([200, 'script', SCRIPT.type]);
   expect(plain.headers.get('cache-control')).toBe('public, max-age=31536000, immutable');

@@ -106,7 +106,7 @@ test('files of a part are kept, taken over and checked together with its output'
 });
 
 test('a store that keeps nothing costs the attempt nothing', async () => {
-  const refuse = async () => Promise.reject(new Refusal('STORE_UNAVAILABLE', 'It is away.'));
+  const refuse = async () => Promise.reject(new Refusal('STORE_UNAVAILABLE', 'It is unavailable.'));
   const { ended, pass } = worldOf(4, { kept: { earlier: [], keep: refuse } });
   await pass(5000);
   expect(partsIn(await ended)).toEqual([0, 1, 2, 3]);
@@ -160,7 +160,7 @@ test('parts of other nodes count, and a part whose offer is lost is computed her
 });
 
 test('a database that cannot be asked for parts leaves all of them to this node', async () => {
-  const away = async () => Promise.reject(new Refusal('STORE_UNAVAILABLE', 'It is away.'));
+  const away = async () => Promise.reject(new Refusal('STORE_UNAVAILABLE', 'It is unavailable.'));
   const { ended, pass, computed } = worldOf(3, { offered: { ...offeredWith([], []), offer: away } });
   await pass(4000);
   expect(partsIn(await ended)).toEqual([0, 1, 2]);

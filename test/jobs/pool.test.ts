@@ -237,7 +237,7 @@ describe('a cancelled task', () => {
 });
 
 describe('lanes', () => {
-  test('light work answers while every heavy thread is busy for ever', async () => {
+  test('light work answers while every heavy thread is permanently busy', async () => {
     const { pool, run } = openHostilePool({ workers: 1 });
     const ending = new AbortController();
     const endless = run('spin', null, ending.signal);

@@ -50,7 +50,7 @@ async function sixWrites(): Promise<{ readonly entries: AuditEntry[]; readonly h
   return { entries, head: hash };
 }
 
-test('each write is logged once, with who made it, what became of the document, and its version', async () => {
+test('each write is logged once, with its author, the change of the document, and its version', async () => {
   const { entries } = await sixWrites();
   expect(entries.map(({ action, kind, version }) => [action, kind, version])).toEqual([
     ['created', 'index', 1],

@@ -25,7 +25,7 @@ export const PHRASES = [
     'the noun instead of "what ... is"',
   ],
   [
-    /^\s*(?:\/\*\*?|\*|\/\/|-|\||#)\s*(?:What|Whether|Those|That which|The same)\b(?![^.]*\?)/,
+    /^\s*(?:\/\*\*?|\*|\/\/|-|\||#)\s*(?:What|Whether|Those|That which|The same|How|Why|Who)\b(?![^.]*\?)/,
     'a noun or a verb at the beginning',
   ],
   [/\bbehind (?:a|an|the|its|their) (?:ex-date|date|comma|question mark|answer|column|names?)\b/i, 'after'],
@@ -39,4 +39,16 @@ export const PHRASES = [
   [/\bsays? (?:so|to be|of)\b/i, 'is, states'],
   [/\bone's own\b|\bof (?:its|their) own\b/i, 'own, separate, custom'],
   [/\bwho(?:ever)? (?:asks|wants|needs)\b/i, 'the caller, the client'],
+  [/\bwhat (?:became|becomes|has become) of\b/i, 'outcome, result, state'],
+  [/\b(?:comes?|came|brings?|brought) to (?:its|an|their|one) end\b/i, 'end, complete'],
+  [/\b(?:stands?|stood) still\b/i, 'pause, be constant'],
+  [/\b(?:is|are|was|were) away\b/i, 'is unavailable'],
+  [/\bgoes? away\b/i, 'disappear, disconnect'],
+  [/\bfor ever\b/i, 'permanently, without a limit'],
+  [/\bone story of\b/i, 'a sequence for'],
+  [/\b(?:says?|said) what is wrong\b/i, 'report errors'],
+  [
+    /\bas the (?:service|contract|page|table|store|document) (?:has|had|knows) (?:it|them)\b/i,
+    'as in ..., stored, present',
+  ],
 ];

@@ -10148,7 +10148,7 @@ export interface Schedule {
   readonly retry_minutes: number;
   /** Sessions that are caught up after an outage; earlier ones are recorded as missed. */
   readonly catch_up: number;
-  /** Days after the end of a day for which the service keeps its files; null keeps them for ever. */
+  /** Days after the end of a day for which the service keeps its files; null keeps them permanently. */
   readonly keep_files_days: number | null;
   /** Effect of a failed or blocked index: it and the indices that depend on it stop (continue), or the whole family stops (stop). */
   readonly on_failure: 'continue' | 'stop';
@@ -10187,7 +10187,7 @@ export interface ScheduleBody {
   readonly starts_on?: string | undefined;
   /** Sessions that are caught up after an outage; earlier ones are recorded as missed. */
   readonly catch_up?: number | undefined;
-  /** Days after the end of a day for which the service keeps its files; null keeps them for ever. */
+  /** Days after the end of a day for which the service keeps its files; null keeps them permanently. */
   readonly keep_files_days?: number | null | undefined;
   /** Effect of a failed or blocked index: it and the indices that depend on it stop (continue), or the whole family stops (stop). */
   readonly on_failure?: 'continue' | 'stop' | undefined;

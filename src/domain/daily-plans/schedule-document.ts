@@ -46,7 +46,7 @@ export const ScheduleBody = z
       description: 'Sessions that are caught up after an outage; earlier ones are recorded as missed.',
     }),
     keep_files_days: z.int().min(1).max(36_500).nullable().default(400).meta({
-      description: 'Days after the end of a day for which the service keeps its files; null keeps them for ever.',
+      description: 'Days after the end of a day for which the service keeps its files; null keeps them permanently.',
     }),
     on_failure: z.enum(['continue', 'stop']).default('continue').meta({
       description:

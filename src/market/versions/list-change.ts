@@ -20,7 +20,7 @@ export function listChange<T extends string | number>(wanted: readonly T[], from
   return steps;
 }
 
-/** Returns the list that a change makes. @param ownOf what becomes of an item that the other list does not have */
+/** Returns the list that a change makes. @param ownOf returns the result for an item that the other list lacks */
 export function applyListChange<T, R>(change: ListChange<T>, from: readonly R[], ownOf: (item: T) => R): R[] {
   const results: R[] = [];
   for (const step of change) {

@@ -9,7 +9,7 @@ const DATE_LENGTH = 'YYYY-MM-DD'.length;
 
 export interface PruneTerms {
   readonly scheduleId: string;
-  /** Days after the end of a day; null keeps files for ever. */
+  /** Days after the end of a day; null keeps files permanently. */
   readonly keepDays: number | null;
   /** Today, as a session is written. */
   readonly today: string;

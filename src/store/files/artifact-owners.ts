@@ -2,7 +2,7 @@ import { Buffer } from 'node:buffer';
 import { randomBytes } from 'node:crypto';
 
 /**
- * Creates the file name of an artifact: 128 random bits make it unique for ever, and its shape occurs in no other text
+ * Creates the file name of an artifact: 128 random bits make it permanently unique, and its shape occurs in no other text
  * of a document, so owners of artifacts are found without schemas of documents.
  */
 export function createArtifactName(): string {

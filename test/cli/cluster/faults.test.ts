@@ -296,7 +296,7 @@ async function failedOf(client: Client): Promise<readonly Failed[]> {
 const ATTEMPTS_MAX = 3;
 
 test.skipIf(!IS_SOAK || !hasPostgresql)(
-  'nothing acknowledged is lost, doubled or half there, whatever of a cluster ends, stands still or is cut off',
+  'no acknowledged write is lost, duplicated or partial, whatever process of a cluster ends, pauses or is disconnected',
   async () => {
     const cluster = await openFaulty();
     const { fronts } = cluster;

@@ -8,7 +8,7 @@ import { createSuite } from './suite.js';
 
 if (!IS_SOAK)
   console.log(
-    'skipped: a worker that stands still, and the end of one amid jobs of all kinds, as they take half a minute; npm run soak has them',
+    'skipped: a paused worker, and the end of a worker during jobs of all kinds, which take half a minute; npm run soak includes them',
   );
 
 const LEASE_S = 5;
@@ -65,7 +65,7 @@ describe.skipIf(!hasPostgresql)('the job of a worker', () => {
   });
 
   test.runIf(IS_SOAK)(
-    'that stands still for longer than the lease is done by another, and what it says later changes nothing',
+    'that pauses for longer than the lease is performed by another worker, and its later messages change nothing',
     async () => {
       const { jobId, holder, row } = await held('PAUSED');
       holder.child.kill('SIGSTOP');

@@ -26,7 +26,7 @@ export function describeRestore(): void {
       expect((await finishedHere(['verify', '--home', other])).status).toBe(0);
     });
 
-    test('that was cut short is not served, and comes to its end when it is run again', async () => {
+    test('that was interrupted is not served, and completes when it is run again', async () => {
       const folder = await newFolder();
       const copy = join(folder, 'backup');
       const other = join(folder, 'home');
@@ -43,7 +43,7 @@ export function describeRestore(): void {
     });
   });
 
-  test('a command whose reader goes away ends quietly with it', async () => {
+  test('a command whose reader disconnects ends quietly with it', async () => {
     const run = divisor(['verify', '--home', home]);
     run.child.stdout.destroy();
     expect([await run.ended, run.err()]).toEqual([141, '']);

@@ -114,7 +114,7 @@ test('a trace that its client does not record, and requests of a sampler that is
   expect(collector.requests.map(({ path }) => path)).toEqual(['/own']);
 });
 
-test('a collector that refuses or is away delays no answer and no stop', async () => {
+test('a collector that refuses or is unavailable delays no answer and no stop', async () => {
   const refusing = await openCollector(503);
   for (const address of [refusing.url, 'http://127.0.0.1:1']) {
     const { url, stop } = await servingHere(await temporaryFolder(), [], { OTEL_EXPORTER_OTLP_ENDPOINT: address });

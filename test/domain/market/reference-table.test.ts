@@ -45,7 +45,7 @@ test('columns with more spells than are cached return the same whenever they are
   }
 });
 
-test('the rates that are missing are those of the currencies that the names asked for ever had', () => {
+test('missing rates are those of all currencies that the requested securities ever had', () => {
   const names = ['A', 'B', 'C', 'D'];
   const rates = ['EURUSD', 'USDJPY', 'GBPEUR'];
   const currency = fc.constantFrom('USD', 'EUR', 'JPY', 'GBP', 'CHF', '', null);

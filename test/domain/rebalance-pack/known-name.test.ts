@@ -33,7 +33,7 @@ test('the mean volume is in shares of the day: volumes before a split count as m
   expect(b).toBeCloseTo((50 + 70 + 60 + 80) / 4, 9);
 });
 
-test('what cannot be traded is left out with what became of it, and a lot of no name is refused', () => {
+test('securities that cannot be traded are excluded with the reason, and a lot of an unknown security is refused', () => {
   const dates = ['2024-01-02', '2024-01-03', '2024-01-04', '2024-01-05'];
   const gone = [5, 5, NaN, NaN];
   const market = buildMarket({

@@ -219,7 +219,7 @@ describe.skipIf(!hasPostgresql)('nodes on one PostgreSQL', () => {
     });
   });
 
-  test('that stood still while their end was written learn that it is too late', async () => {
+  test('that paused while their end was written learn that it is too late', async () => {
     await withNodes(async ([silent, other], pass, { url, schema }) => {
       await silent!.queue.submit(job('a'));
       const { lease } = await silent!.claimed();

@@ -42,7 +42,7 @@ describe('the bias of eigenvalues', () => {
     expect(singular[1]).toBeGreaterThan(1);
   });
 
-  test('goes away with observations', () => {
+  test('disappears with observations', () => {
     const biases = estimateEigenvalueBias(openWasmEngine(), values, { observations: 2_000, simulations: 20 });
     for (const bias of biases) expect(Math.abs(bias - 1)).toBeLessThan(0.02);
   });

@@ -138,7 +138,7 @@ test('a second round sends nothing again; deliver again sends what is not there'
   expect(mail.taken.length).toBe(2);
 });
 
-test('a target that is away holds the day open and no index; it has its files once it is back', async () => {
+test('an unavailable target keeps the day open and blocks no index; it receives its files when it is available', async () => {
   rmSync(join(out, 'whole'), { recursive: true });
   writeFileSync(join(out, 'whole'), 'a file where the folder should be');
   const waiting = await performed(service, day, { again: ['deliver'] });

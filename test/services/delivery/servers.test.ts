@@ -70,7 +70,7 @@ describe.skipIf(missingSftpServer() !== undefined)('an SFTP server', () => {
     expect((await linesOf()).length).toBe(3);
   });
 
-  test('that is away is attempted again, within the round and in the next', async () => {
+  test('that is unavailable is attempted again, within the round and in the next one', async () => {
     await openWorld();
     const files = [world.file('CORE', 'late')];
     const dead = sftpClient({ url: `sftp://${server.user}@127.0.0.1:9${server.folder}` });

@@ -126,7 +126,7 @@ test('a run that is deleted before the render starts fails it; so does an index'
   });
 });
 
-test('a run that is deleted while it is read fails the render by what became of it', async () => {
+test('a run that is deleted while it is read fails the render with the reason', async () => {
   await expect(render({ runs: [run(1), null], draws: ['unreadable'] })).rejects.toMatchObject({
     code: 'RUN_NOT_FOUND',
   });

@@ -112,7 +112,7 @@ describe('events', () => {
     expect(changes).toBeGreaterThan(0);
   });
 
-  test('are the actions on the holdings, as the store has them', async () => {
+  test('are the stored actions on the holdings', async () => {
     const events = await jsonOf({ id: 'CAPPED', table: 'events' });
     const held = new Set((await jsonOf({ id: 'CAPPED', table: 'weights' })).map((row) => row['identifier']));
     for (const identifier of held) {

@@ -118,13 +118,13 @@ test('an index that cannot be run is refused by itself; a service that cannot ru
   const { result } = await kind.runParts!(PAYLOAD, [0], other);
   expect((result as PartOutput).files).toHaveLength(7);
   await documents.close();
-  const away = await world(() => new Refusal('STORE_UNAVAILABLE', 'It is away.'));
+  const away = await world(() => new Refusal('STORE_UNAVAILABLE', 'It is unavailable.'));
   await expect(
     away.kind.runParts!(
       PAYLOAD,
       [0],
       away.attempt(async () => []),
     ),
-  ).rejects.toThrow('It is away.');
+  ).rejects.toThrow('It is unavailable.');
   await away.documents.close();
 });

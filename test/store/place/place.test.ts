@@ -91,7 +91,7 @@ test('a database of before there were markers adopts a place that has its result
   expect(await claimPlace(documents, at(own))).toBe(await markOf(own));
 });
 
-test('a write waits for a folder that is away, and leaves nothing at its empty mount point', async () => {
+test('a write waits for an unavailable folder, and leaves nothing at its empty mount point', async () => {
   const { folder, artifacts } = await taken();
   const name = artifacts.newName();
   await rename(folder, `${folder}-away`);

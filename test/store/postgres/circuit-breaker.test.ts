@@ -75,7 +75,7 @@ test('answers to others, refusals among them, are signs of life', async () => {
   expect([breaker.isOpen, server.probes]).toEqual([false, 0]);
 });
 
-test('time in which the process stood still is no silence', async () => {
+test('time in which the process paused does not count as silence', async () => {
   const { breaker, outcome } = openWorld();
   void outcome(never);
   vi.setSystemTime(Date.now() + 60_000);

@@ -11237,7 +11237,7 @@ class Schedule(t.TypedDict):
     retry_minutes: int
     #: Sessions that are caught up after an outage; earlier ones are recorded as missed.
     catch_up: int
-    #: Days after the end of a day for which the service keeps its files; null keeps them for ever.
+    #: Days after the end of a day for which the service keeps its files; null keeps them permanently.
     keep_files_days: t.Optional[int]
     #: Effect of a failed or blocked index: it and the indices that depend on it stop (continue), or the whole family stops (stop).
     on_failure: t.Literal["continue", "stop"]
@@ -11281,7 +11281,7 @@ class ScheduleBody(_ScheduleBody, total=False):
     starts_on: Date
     #: Sessions that are caught up after an outage; earlier ones are recorded as missed.
     catch_up: int
-    #: Days after the end of a day for which the service keeps its files; null keeps them for ever.
+    #: Days after the end of a day for which the service keeps its files; null keeps them permanently.
     keep_files_days: t.Optional[int]
     #: Effect of a failed or blocked index: it and the indices that depend on it stop (continue), or the whole family stops (stop).
     on_failure: t.Literal["continue", "stop"]

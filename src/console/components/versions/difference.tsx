@@ -81,7 +81,7 @@ interface ChangesProps {
 
 function Changes({ of, difference: { to, changes, sentences } }: ChangesProps) {
   const { added, removed } = sentences;
-  // Rows of lists are called as the document has them.
+  // Rows of lists are named as in the document.
   const hasRows = changes.some(({ path }) => /\/\d/.test(path));
   const document = useResource(hasRows ? `version ${of.kind} ${of.id} ${to}` : null, (signal) =>
     readVersion(of, to, signal),

@@ -87,7 +87,7 @@ export function ActionsPage() {
   );
 }
 
-/** Days before the last session from which actions are listed by default, as the service has them. */
+/** Days before the last session from which actions are listed by default, as in the contract. */
 const RECENT_DAYS = 10;
 const YEAR_DAYS = 365;
 

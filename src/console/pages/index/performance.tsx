@@ -34,7 +34,7 @@ const MEASURED = [
 ] as const;
 type Measured = PerformanceView['of'];
 
-/** Levels, what became of a range of dates, and the returns of months and years: of the index or of the portfolio. */
+/** Levels, figures of a range of dates, and the returns of months and years: of the index or of the portfolio. */
 export function Performance({ id, run, tracked }: PerformanceProps) {
   const range = chosenRange();
   const usual = tracked === id ? 'index' : 'portfolio';

@@ -97,7 +97,7 @@ test('blocks that are compared in one way have an order: no two have one rank', 
   expect(ranks).toHaveLength(new Set(ranks).size);
 });
 
-test('a block that does not say what becomes of it is no block', () => {
+test('a block without the action for each case is invalid', () => {
   const { added: _added, ...forgotten } = blockOf('cash');
   // @ts-expect-error It does not say what an extension adds.
   const block: AnyBlock = forgotten;

@@ -95,56 +95,91 @@ export interface SecurityTerms {
   readonly to: number;
 }
 
+/** Security being minimised: its terms and the best trade so far. A class, for the engine to know its members. */
+class Search {
+  readonly curvature: number;
+  readonly slope: number;
+  readonly from: number;
+  readonly to: number;
+  readonly held: number;
+  readonly target: number;
+  readonly lower: number;
+  readonly upper: number;
+  readonly step: number;
+  value = Infinity;
+  trade = 0;
+
+  constructor({ held, target, lower, upper, unit }: AccountProgram, i: number, terms: SecurityTerms) {
+    this.curvature = terms.curvature;
+    this.slope = terms.slope;
+    this.from = terms.from;
+    this.to = terms.to;
+    this.held = held[i]!;
+    this.target = target[i]!;
+    this.lower = lower[i]!;
+    this.upper = upper[i]!;
+    this.step = unit[i]!;
+  }
+}
+
+/** Considers a trade that costs an amount. */
+function consider(s: Search, trade: number, amount: number): void {
+  const w = s.held + trade;
+  if (w < s.lower - ROUNDING || w > s.upper + ROUNDING || trade < s.from - ROUNDING || trade > s.to + ROUNDING) return;
+  const active = w - s.target;
+  const value = s.curvature * active * active + s.slope * w + amount;
+  if (value < s.value) {
+    s.value = value;
+    s.trade = trade;
+  }
+}
+
+/** Considers trades between `least` and `most` in one direction, where each unit costs `price`. */
+function considerRange(s: Search, way: number, least: number, most: number, offset: number, price: number): void {
+  // Bounds of weights and of the branch, as bounds of the amount traded.
+  const low = way > 0 ? Math.max(s.lower - s.held, s.from) : Math.max(s.held - s.upper, -s.to);
+  const high = way > 0 ? Math.min(s.upper - s.held, s.to) : Math.min(s.held - s.lower, -s.from);
+  const a = Math.max(least, low);
+  const z = Math.min(most, high);
+  if (a > z + ROUNDING) return;
+  const free = way * (s.target - s.held) - (way * s.slope + price) / (2 * s.curvature);
+  if (s.step === 0) {
+    const x = Math.min(z, Math.max(a, free));
+    consider(s, way * x, offset + price * (x - least));
+    return;
+  }
+  const first = Math.ceil((a - ROUNDING) / s.step);
+  const last = Math.floor((z + ROUNDING) / s.step);
+  if (first > last) return;
+  const below = Math.min(last, Math.max(first, Math.floor(free / s.step))) * s.step;
+  consider(s, way * below, offset + price * (below - least));
+  const above = Math.min(last, Math.max(first, Math.ceil(free / s.step))) * s.step;
+  if (above !== below) consider(s, way * above, offset + price * (above - least));
+}
+
 /** Minimises one security over its permitted trades. */
 export function leastOf(program: AccountProgram, i: number, terms: SecurityTerms): { value: number; trade: number } {
-  const { held, target, lower, upper, unit, minimumTrade, buyLimit, costRate } = program;
-  const { curvature, slope, from, to } = terms;
-  const [h, b, step] = [held[i]!, target[i]!, unit[i]!];
-  const best = { value: Infinity, trade: 0 };
-  const at = (trade: number, amount: number): void => {
-    const w = h + trade;
-    if (w < lower[i]! - ROUNDING || w > upper[i]! + ROUNDING || trade < from - ROUNDING || trade > to + ROUNDING)
-      return;
-    const value = curvature * (w - b) * (w - b) + slope * w + amount;
-    if (value < best.value) [best.value, best.trade] = [value, trade];
-  };
-  /** Minimum over trades between `least` and `most` in one direction, where each unit costs `price`. */
-  const over = (way: number, least: number, most: number, offset: number, price: number): void => {
-    // Bounds of weights and of the branch, as bounds of the amount traded.
-    const low = way > 0 ? Math.max(lower[i]! - h, from) : Math.max(h - upper[i]!, -to);
-    const high = way > 0 ? Math.min(upper[i]! - h, to) : Math.min(h - lower[i]!, -from);
-    const [a, z] = [Math.max(least, low), Math.min(most, high)];
-    if (a > z + ROUNDING) return;
-    const amountAt = (x: number): number => offset + price * (x - least);
-    const free = way * (b - h) - (way * slope + price) / (2 * curvature);
-    if (step === 0) {
-      const x = Math.min(z, Math.max(a, free));
-      return at(way * x, amountAt(x));
-    }
-    const [first, last] = [Math.ceil((a - ROUNDING) / step), Math.floor((z + ROUNDING) / step)];
-    if (first > last) return;
-    for (const count of [Math.floor(free / step), Math.ceil(free / step)]) {
-      const x = Math.min(last, Math.max(first, count)) * step;
-      at(way * x, amountAt(x));
-    }
-  };
-  at(0, 0);
+  const { minimumTrade, buyLimit, costRate, lotStart, lotSize, lotShort, lotLong } = program;
+  const { short, long, cost } = terms;
+  const search = new Search(program, i, terms);
+  consider(search, 0, 0);
+  const charge = cost * costRate[i]!;
   const least = Math.max(minimumTrade[i]!, 0);
-  if (buyLimit[i]! >= least)
-    over(BUYS, least, buyLimit[i]!, least * terms.cost * costRate[i]!, terms.cost * costRate[i]!);
+  if (buyLimit[i]! >= least) considerRange(search, BUYS, least, buyLimit[i]!, least * charge, charge);
   let sold = 0;
   let amount = 0;
-  const [firstLot, endLot] = [program.lotStart[i]!, program.lotStart[i + 1]!];
+  const firstLot = lotStart[i]!;
+  const endLot = lotStart[i + 1]!;
   const order = program.isOrdered[i] === 1 ? null : saleOrder(program, i, terms);
   for (let place = firstLot; place < endLot; place++) {
     const l = order === null ? place : order[place - firstLot]!;
-    const price = terms.short * program.lotShort[l]! + terms.long * program.lotLong[l]! + terms.cost * costRate[i]!;
-    const end = sold + program.lotSize[l]!;
+    const price = short * lotShort[l]! + long * lotLong[l]! + charge;
+    const end = sold + lotSize[l]!;
     const start = Math.max(sold, least);
-    if (start <= end) over(SELLS, start, end, amount + price * (start - sold), price);
+    if (start <= end) considerRange(search, SELLS, start, end, amount + price * (start - sold), price);
     amount += price * (end - sold);
     sold = end;
   }
-  if (sold > 0) at(-sold, amount); // The whole position, whatever its size.
-  return best;
+  if (sold > 0) consider(search, -sold, amount); // The whole position, whatever its size.
+  return search;
 }

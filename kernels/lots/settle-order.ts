@@ -3,21 +3,27 @@ import { afterTrades, type DecidedTrades } from './after-trades.js';
 import { candidateFrom, pricesAt, topPrices, towards, type Candidate } from './candidate.js';
 import { dualBound, leastOf, pricesOf } from './dual-bound.js';
 import { solveRelaxation } from './interior-point.js';
+import { solveByPrices } from './price-newton.js';
 import { relaxedRows, type Multipliers, type NearPoint, type PartialAnswer, type RelaxedRow } from './relaxation.js';
 import { EITHER, relaxTrades, type GainPrices, type RelaxedTrades } from './relaxed-trades.js';
 import { roundTrades } from './round-trades.js';
 import { tradesFrom } from './trade-figures.js';
 
-/** Times that the lots at the margin are decided; two are usual. */
-const ROUNDS_MAX = 6;
+/** Times that the lots at the margin are decided at most. */
+const ROUNDS_MAX = 5;
 /** Passes over all securities in a decision. */
 const PASSES_MAX = 3;
 /** Largest change of a trade in the last pass. */
 const SETTLED = 1e-7;
-/** Gaps that count as closed: for any fraction of shares, and for whole shares and minimum trades. */
+/** Gap that counts as closed. */
 const CLOSED = 1e-8;
-const CLOSED_ROUNDED = 1e-6;
-/** Gap above which other lots may be at the margin; rounding leaves a narrower one. */
+/**
+ * Gap, as a fraction of the account's value, that is enough after two decisions: 0.015 bp. A wider one is worth another decision
+ * while each reduces it by a quarter.
+ */
+const ENOUGH = 1.5e-6;
+const PROGRESS = 0.75;
+/** Gap above which other lots may be at the margin. */
 const WIDE = 3e-6;
 /** Smaller trades are none. */
 const SMALLEST = 1e-12;
@@ -55,13 +61,11 @@ export function settleOrder(
   function solveHulls(): Solution {
     const trades = relaxTrades(program, top, either);
     let isPartial = false;
-    const answer = solveRelaxation(
-      { program, side, trades, rows },
-      {
-        isEnough: (partial) =>
-          (isPartial = hasParts(program, trades, partial, pricesAt(program, side, partial.multipliers))),
-      },
-    );
+    const isEnough = (partial: PartialAnswer): boolean =>
+      (isPartial = hasParts(program, trades, partial, pricesAt(program, side, partial.multipliers)));
+    const form = { program, side, trades, rows };
+    const answer = solveByPrices(form, { isEnough }) ?? solveRelaxation(form, { isEnough });
+    if (answer.status === 'stalled') isPartial = true;
     steps += answer.steps;
     const net = answer.weights.map((weight, i) => weight - program.held[i]!);
     return { multipliers: answer.multipliers, net, isPartial };
@@ -88,34 +92,45 @@ export function settleOrder(
       return (isPartial = !isLast && isWide && !isSame(own, marginAt(next)));
     };
     const near = { net: at.net.map((trade, i) => trade - own.net[i]!), multipliers: at.multipliers };
-    const answer = solveRelaxation(
-      { program: reduced, side, trades, rows: relaxedRows(reduced, side) },
-      { near, isEnough },
-    );
+    const form = { program: reduced, side, trades, rows: relaxedRows(reduced, side) };
+    const byPrices = solveByPrices(form, { near, isEnough });
+    if (byPrices?.status === 'stalled') steps += byPrices.steps;
+    const answer = byPrices?.status === 'solved' ? byPrices : solveRelaxation(form, { near, isEnough });
     steps += answer.steps;
     return { ...pointOf(answer), isPartial };
   }
 
-  const isDiscrete = program.unit.some((step) => step > 0) || program.minimumTrade.some((least) => least > 0);
-  const closed = isDiscrete ? CLOSED_ROUNDED : CLOSED;
   let best: { readonly bound: number; readonly multipliers: Multipliers } | undefined;
-  let candidate: Candidate | undefined;
+  let found: (Candidate & { readonly net: Float64Array; readonly at: Multipliers }) | undefined;
+  let suggested: Float64Array = new Float64Array(program.n);
   let at: Solution = start === null ? solveHulls() : { ...start, isPartial: true };
-  for (let round = 1; ; round++) {
-    const { bound, trades: suggested } = dualBound(program, side, at.multipliers);
-    if (best === undefined || bound > best.bound) best = { bound, multipliers: at.multipliers };
+  let before = Infinity;
+  for (let round = 0; ; round++) {
+    const { bound, trades } = dualBound(program, side, at.multipliers);
+    if (best === undefined || bound > best.bound) [best, suggested] = [{ bound, multipliers: at.multipliers }, trades];
     if (!at.isPartial) {
-      const prices = pricesOfGains(at.multipliers);
-      const net = at.net.slice();
-      if (isDiscrete) roundTrades(program, net, prices, suggested);
-      const own = candidateFrom(program, tradesFrom(program, net, prices));
-      if (candidate === undefined || own.merit < candidate.merit) candidate = own;
+      const own = candidateFrom(program, tradesFrom(program, at.net, pricesOfGains(at.multipliers)));
+      if (found === undefined || own.merit < found.merit) found = { ...own, net: at.net, at: at.multipliers };
     }
-    const isClosed = candidate !== undefined && (candidate.merit - best.bound < closed || best.bound > incumbent);
-    if (isClosed || (!at.isPartial && round > 1) || round > ROUNDS_MAX) break;
-    at = solveMargin(at, round === ROUNDS_MAX);
+    if (found !== undefined) {
+      const gap = found.merit - best.bound;
+      const isEnough = round > 1 && (gap < ENOUGH || gap > PROGRESS * before);
+      if (gap < CLOSED || best.bound > incumbent || isEnough || round === ROUNDS_MAX) break;
+      before = gap;
+    }
+    at = solveMargin(at, round + 1 === ROUNDS_MAX);
   }
-  return { candidate: candidate!, ...best, steps };
+  return { candidate: permitted(found!), ...best, steps };
+
+  /** Rounds trades to permitted ones. */
+  function permitted(from: Candidate & { readonly net: Float64Array; readonly at: Multipliers }): Candidate {
+    const { unit, minimumTrade } = program;
+    if (!unit.some((step) => step > 0) && !minimumTrade.some((least) => least > 0)) return from;
+    const net = from.net.slice();
+    const prices = pricesOfGains(from.at);
+    roundTrades(program, net, prices, suggested);
+    return candidateFrom(program, tradesFrom(program, net, prices));
+  }
 }
 
 interface Solution extends NearPoint {

@@ -80,7 +80,7 @@ export function solveAccount(program: AccountProgram, { nodes }: SearchLimits): 
           start: best && carried ? { net: netOf(program, best.figures), multipliers: carried.multipliers } : null,
           incumbent: merit,
         })
-      : solveSide(program, program.sides[side]!, merit);
+      : solveOpen(program, program.sides[side]!, merit);
     steps += found.steps;
     if (found.candidate === undefined) isStalled = true;
     certificates.push({ side, multipliers: found.multipliers, bound: found.bound });
@@ -89,6 +89,7 @@ export function solveAccount(program: AccountProgram, { nodes }: SearchLimits): 
   }
   if (best === undefined) throw new Error('No side of the tax has trades.');
   let answer: Candidate = best;
+  shareCertificates(program, certificates, answer.merit);
   let visited = 0;
   const bounds = certificates.map(({ bound }) => bound);
   if (nodes > 0 && answer.merit - Math.min(...bounds) > PROVED)
@@ -110,6 +111,16 @@ export function solveAccount(program: AccountProgram, { nodes }: SearchLimits): 
     steps,
     nodes: visited,
   };
+}
+
+/** Replaces certificates that leave a gap by those that the multipliers of another side give, if they prove more. */
+function shareCertificates(program: AccountProgram, certificates: SideCertificate[], merit: number): void {
+  for (const known of certificates.slice())
+    certificates.forEach(({ side, bound }, at) => {
+      if (side === known.side || merit - bound < ROUNDED) return;
+      const carried = carriedOver(program, known, side);
+      if (carried.bound > bound) certificates[at] = carried;
+    });
 }
 
 /**
@@ -152,6 +163,25 @@ function possibleSides({ sides, lotSize, lotLong, fixedLong }: AccountProgram): 
   if (found.length === 2 && least >= 0) return [0];
   if (found.length === 2 && most <= 0) return [1];
   return found;
+}
+
+/**
+ * Solves a side, and if this leaves a gap decides again between purchase, sale and neither, by the exact minimum of one
+ * security after another. Few securities with losses leave the widest gaps.
+ */
+function solveOpen(program: AccountProgram, side: TaxSide, incumbent: number) {
+  const found = solveSide(program, side, incumbent);
+  const { candidate } = found;
+  if (candidate === undefined || Math.min(candidate.merit, incumbent) - found.bound < ROUNDED) return found;
+  const start = { net: netOf(program, candidate.figures), multipliers: found.multipliers };
+  const again = settleOrder(program, side, { start, incumbent });
+  const isTighter = again.bound > found.bound;
+  return {
+    candidate: again.candidate.merit < candidate.merit ? again.candidate : candidate,
+    bound: isTighter ? again.bound : found.bound,
+    multipliers: isTighter ? again.multipliers : found.multipliers,
+    steps: found.steps + again.steps,
+  };
 }
 
 function solveSide(program: AccountProgram, side: TaxSide, incumbent: number) {

@@ -134,7 +134,7 @@ export const batchRoutes = routes({
     tag,
     summary: 'Trades of many accounts with tax lots that follow an index, as one job on all nodes.',
     description:
-      'The body is JSON with `accounts`; lines of JSON (`application/x-ndjson`): the terms, then one account per line; or a table of lots (`text/csv`) with `terms` in the query: a row per lot with account_id, identifier, shares, cost and acquired, sorted by account; a row with the identifier CASH has the cash of the account in shares; or an Arrow stream (`application/vnd.apache.arrow.stream`) of such a table, or with a row per account and its `lots` as a list, with `terms` in the query or in the metadata of the schema. Lines and tables are read as a stream. Every result has a certificate, which `divisor verify-batch` checks. An account that is not valid gets findings; the others run.',
+      'The body is JSON with `accounts`; lines of JSON (`application/x-ndjson`): the terms, then one account per line; or a table of lots (`text/csv`) with `terms` in the query: a row per lot with account_id, identifier, shares, cost and acquired, sorted by account; a row with the identifier CASH has the cash of the account in shares; or an Arrow stream (`application/vnd.apache.arrow.stream`) of such a table, or with a row per account and its `lots` as a list, with `terms` in the query or in the metadata of the schema; or a Parquet file (`application/vnd.apache.parquet`) of the same forms, with `terms` in the query. Lines and tables are read as a stream. The `message` of the job has the expected processor time. Every result has a certificate, which `divisor verify-batch` checks. An account that is not valid gets findings; the others run.',
     query: z.strictObject({
       terms: z.string().max(100_000).optional().meta({ description: 'Terms of a table of lots, as JSON.' }),
     }),
@@ -142,7 +142,12 @@ export const batchRoutes = routes({
       schema: BatchRequest,
       bytesMax: LIMITS.MAX_BATCH_BYTES,
       upload: {
-        media: ['application/x-ndjson', 'text/csv', 'application/vnd.apache.arrow.stream'],
+        media: [
+          'application/x-ndjson',
+          'text/csv',
+          'application/vnd.apache.arrow.stream',
+          'application/vnd.apache.parquet',
+        ],
         bytesMax: LIMITS.MAX_BATCH_UPLOAD_BYTES,
       },
       example: {

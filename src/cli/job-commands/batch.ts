@@ -11,11 +11,11 @@ export const batch: JobCommand<BatchView> = {
   words: [
     {
       name: 'FILE',
-      help: 'Accounts: .json (a request), .ndjson (terms, then an account per line), .csv (lots), or .arrow (a stream of lots or accounts).',
+      help: 'Accounts: .json (a request), .ndjson (terms, then an account per line), .csv (lots), or .arrow (a stream) or .parquet with a row per lot or per account.',
     },
   ],
   notes: `A .csv file has one row per lot: account_id, identifier, shares, cost, acquired, sorted by account. A row with identifier CASH has the cash
-of the account in shares. With a .csv or .arrow file --terms names the terms.`,
+of the account in shares. With a .csv, .arrow or .parquet file --terms names the terms.`,
   flags: {
     terms: { type: 'string', value: 'FILE', help: 'Terms as JSON: parent, risk_model, objective and so on.' },
     id: { type: 'string', value: 'ID', help: 'Id of the batch. Default: a generated one.' },
@@ -50,6 +50,12 @@ export async function blockOf(
   return accounts;
 }
 
+const TABLES: Readonly<Record<string, string>> = {
+  '.csv': 'text/csv',
+  '.arrow': 'application/vnd.apache.arrow.stream',
+  '.parquet': 'application/vnd.apache.parquet',
+};
+
 interface Given {
   readonly terms: string | undefined;
   readonly id: string | undefined;
@@ -63,8 +69,9 @@ async function submitFile(client: DivisorClient, file: string, given: Given) {
   }
   const bytes = (): Promise<Blob> => openAsBlob(resolve(file));
   if (kind === '.ndjson') return client.upload('startBatch', 'application/x-ndjson', await bytes(), {});
-  const media = kind === '.csv' ? 'text/csv' : kind === '.arrow' ? 'application/vnd.apache.arrow.stream' : undefined;
-  if (media === undefined) throw new UsageError(`${file}: accounts are a .json, .ndjson, .csv or .arrow file`);
+  const media = TABLES[kind];
+  if (media === undefined)
+    throw new UsageError(`${file}: accounts are a .json, .ndjson, .csv, .arrow or .parquet file`);
   if (given.terms === undefined) throw new UsageError(`a ${kind} file requires --terms FILE`);
   const terms = { ...(await jsonFile<object>(given.terms)), ...(given.id !== undefined && { batch_id: given.id }) };
   return client.upload('startBatch', media, await bytes(), { query: { terms: JSON.stringify(terms) } });

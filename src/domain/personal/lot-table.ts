@@ -63,7 +63,7 @@ export async function tableOfText(lines: AsyncGenerator<Buffer>): Promise<TableR
 export async function* accountsOfLots({ unit, header, rows }: TableRows): AsyncGenerator<string> {
   const seen = new Set<string>();
   let open: OpenAccount | undefined;
-  assertHeader(header);
+  assertHeader(header, unit);
   for await (const { cells, number } of rows) {
     const id = cells[header.indexOf('account_id')] ?? '';
     if (open?.account_id !== id) {
@@ -81,9 +81,10 @@ export async function* accountsOfLots({ unit, header, rows }: TableRows): AsyncG
   if (open !== undefined) yield JSON.stringify(open);
 }
 
-function assertHeader(header: readonly string[]): void {
+function assertHeader(header: readonly string[], unit: TableRows['unit']): void {
   const lacking = COLUMNS.filter((name) => !header.includes(name));
-  if (lacking.length > 0) throw refusedAt('line 1', `the header lacks ${lacking.join(', ')}`);
+  if (lacking.length > 0)
+    throw refusedAt(unit === 'line' ? 'line 1' : 'columns', `the header lacks ${lacking.join(', ')}`);
 }
 
 interface Row {

@@ -106,6 +106,17 @@ async function runWith(growing: GrowingDigests, request: MarketTaskRequest): Pro
     return { kind: 'queried', outcome };
   }
   const problems = createProblems();
+  if (request.task === 'parquetLines') {
+    const { writeParquetLines } = await import('../formats/parquet-lines.js');
+    try {
+      return { kind: 'lines', lines: await writeParquetLines(request.input.from, request.input.to) };
+    } catch (fault) {
+      if (isFull(fault)) throw fault;
+      const message = `The bytes are no Parquet file that can be read: ${reasonOf(fault)}.`;
+      problems.error({ code: 'UNREADABLE_FILE', path: 'body', message });
+      return { kind: 'refused', findings: problems.findings() };
+    }
+  }
   const { sharedFiles } = request.options;
   const outgoing = sharedFiles === null ? undefined : createOutgoingMarket(sharedFiles, (step) => void report(step));
   const result = await perform(request, problems, {
@@ -173,7 +184,7 @@ interface Made {
 }
 
 async function perform(
-  { task, input, options }: Exclude<MarketTaskRequest, { readonly task: 'inspect' | 'query' }>,
+  { task, input, options }: Exclude<MarketTaskRequest, { readonly task: 'inspect' | 'query' | 'parquetLines' }>,
   problems: Problems,
   follower: DayFollower,
 ): Promise<Made | undefined> {

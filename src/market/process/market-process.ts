@@ -1,13 +1,15 @@
 import type { UsedCalendars } from '#domain/calendars/used-calendars.js';
 import { mkdtemp, readdir, rm, rmdir, writeFile } from 'node:fs/promises';
-import { existsSync } from 'node:fs';
+import { createWriteStream, existsSync } from 'node:fs';
+import { pipeline } from 'node:stream/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { findCurrentSpan, runInSpan, reportTiming } from '#base/tracing/spans.js';
 import type { ImportHeader } from '#domain/documents/import-request.js';
 import type { Finding } from '#domain/refusals/findings.js';
 import type { MarketHandle } from '#domain/market/handle.js';
-import { Refusal } from '#domain/refusals/refusal.js';
+import { Refusal, refuseWithFindings } from '#domain/refusals/refusal.js';
+import type { ParquetLines } from '../formats/parquet-lines.js';
 import { LIMITS } from '#domain/refusals/limits.js';
 import { memoryLimit, type MemoryLimit } from '#kernels/memory/paged-memory.js';
 import { startMarketProcess } from './process-pool.js';
@@ -58,7 +60,7 @@ export type MarketTaskResult =
  * @throws Refusal STORE_READ_FAILED if the process fails, exceeds its time or is killed, STORE_WRITE_FAILED or
  *   STORAGE_FULL if its output cannot be written; the reason of the signal if aborted.
  */
-export async function runMarketTask<K extends Exclude<MarketTaskName, 'inspect' | 'query'>>(
+export async function runMarketTask<K extends Exclude<MarketTaskName, 'inspect' | 'query' | 'parquetLines'>>(
   task: K,
   input: MarketTasks[K],
   options: MarketTaskOptions,
@@ -158,6 +160,38 @@ export async function answerQuery<T>(
     if (report.kind === 'failed') throw new Refusal('QUERY_LIMIT', `The query failed: ${report.message}`);
     sound(report);
     throw new Error(`a query ended as ${report.kind}`);
+  } finally {
+    await removeFolder(folder);
+  }
+}
+
+/**
+ * Reads the rows of a Parquet file that arrives as a stream.
+ * @param take reads them as lines of JSON from a file, which is removed afterwards
+ * @throws Refusal VALIDATION_FAILED for other bytes, STORAGE_FULL
+ */
+export async function readParquetLines<T>(
+  bytes: AsyncIterable<Uint8Array>,
+  take: (file: string, lines: ParquetLines) => Promise<T>,
+): Promise<T> {
+  const folder = await mkdtemp(join(tmpdir(), `${FOLDER_PREFIX}${process.pid}-`));
+  try {
+    const [from, to] = [join(folder, 'body.parquet'), join(folder, 'lines')];
+    await pipeline(bytes, createWriteStream(from, { mode: 0o600 })).catch((cause: unknown) => {
+      if (!isFull(cause)) throw cause;
+      throw new Refusal('STORAGE_FULL', 'The disk has no free space for the body of the request.', null, { cause });
+    });
+    const options = { sharedFiles: null, bodyFile: null, calendars: { codes: [] }, memory: memoryLimit() };
+    const request: MarketTaskRequest = { task: 'parquetLines', input: { from, to }, options };
+    const report = await converse(request, { load: null }, () => {}).catch((error: unknown) => {
+      if (error instanceof Refusal) return { kind: 'failed' as const, message: error.message };
+      throw error;
+    });
+    if (report.kind === 'lines') return await take(to, report.lines);
+    if (report.kind === 'unwritten') throw new Refusal('STORAGE_FULL', report.message);
+    if (report.kind === 'refused') throw refuseWithFindings('body', report.findings);
+    const message = `The Parquet file could not be read: ${'message' in report ? report.message : report.kind}`;
+    throw refuseWithFindings('body', [{ severity: 'error', code: 'UNREADABLE_FILE', path: 'body', message }]);
   } finally {
     await removeFolder(folder);
   }

@@ -15,6 +15,7 @@ import type { DerivedActions } from '#domain/documents/mapping.js';
 import type { MarketTerms } from '../mapping/mapped-content.js';
 import type { ErrorDetail } from '#domain/refusals/refusal.js';
 import type { FileDigest } from '../formats/digest-file.js';
+import type { ParquetLines } from '../formats/parquet-lines.js';
 import type { TableImport } from '../import/import-answer.js';
 import type { KnownTables } from '../sources/known-files.js';
 import type { HandOver } from '../panels/shared-market.js';
@@ -44,6 +45,8 @@ export interface MarketTasks {
   inspect: { readonly inspected: Inspected; readonly said: Said };
   /** Answers a query. Requests the tables that the query reads. */
   query: SqlOrder;
+  /** Writes the rows of a Parquet file as lines of JSON. */
+  parquetLines: { readonly from: string; readonly to: string };
   /** Generates a synthetic market and writes it as a store. */
   generate: { readonly spec: SyntheticSpec; readonly folder: string };
 }
@@ -102,6 +105,7 @@ export type MarketTaskReport = { readonly timing?: ProcessTiming } & (
   | { readonly kind: 'needs'; readonly needs: SqlNeeds }
   | { readonly kind: 'queried'; readonly outcome: SqlOutcome }
   | { readonly kind: 'inspected'; readonly inspection: Inspection }
+  | { readonly kind: 'lines'; readonly lines: ParquetLines }
   | { readonly kind: 'done'; readonly summary: ContentSummary; readonly digests: ContentDigests }
   /** The content was refused: at least one finding is an error. */
   | { readonly kind: 'refused'; readonly findings: readonly Finding[] }

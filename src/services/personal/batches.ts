@@ -3,7 +3,7 @@ import type { BatchPayload } from '#domain/jobs/payloads.js';
 import { BatchTerms, type BatchRequest } from '#domain/personal/account-request.js';
 import { toPlannedModel } from '#domain/documents/used-models.js';
 import { linesOf, parseLine } from '#domain/personal/account-lines.js';
-import { VOLUME_ACCOUNTS, type AccountsFile } from '#domain/personal/batch-parts.js';
+import { expectation, VOLUME_ACCOUNTS, type AccountsFile } from '#domain/personal/batch-parts.js';
 import { accountsOfLots, tableOfText } from '#domain/personal/lot-table.js';
 import { refuseWithFindings } from '#domain/refusals/refusal.js';
 import { checkShape } from '#domain/schema/shape.js';
@@ -20,6 +20,7 @@ import { assertOwnName, prefixName } from '../operations/access.js';
 import { requireIndex } from '../stored/stored-indices.js';
 import { planModels, requireModel } from '../stored/used-models.js';
 import { readArrow } from './arrow-accounts.js';
+import { readParquet } from './parquet-accounts.js';
 import { storeAccounts, type SentLines } from './account-files.js';
 
 export interface BatchesDependencies {
@@ -52,6 +53,7 @@ interface Upload {
 }
 
 const ARROW = 'application/vnd.apache.arrow.stream';
+const PARQUET = 'application/vnd.apache.parquet';
 /** Memory of a thread for common data and the accounts of a part. */
 const THREAD_BYTES = 64 * 2 ** 20;
 /** Memory of the results of an account while a file of them is joined. */
@@ -87,7 +89,7 @@ export function createBatches(dependencies: BatchesDependencies): Batches {
           },
           request: { batch_id: batchId, ...terms, accounts: count, accounts_sha256: written.file.sha256 },
           estimatedBytes: workers * THREAD_BYTES + Math.min(count, VOLUME_ACCOUNTS) * ACCOUNT_BYTES,
-          message: 'waiting for a worker',
+          message: expectation(accounts, workers),
           origin,
         });
       } catch (failure) {
@@ -114,6 +116,10 @@ export function createBatches(dependencies: BatchesDependencies): Batches {
         const terms = text === undefined ? termsFrom(table.terms ?? '', 'body') : termsFrom(text, 'query');
         return submit(terms, { lines: encoded(table.accounts), line: null }, origin);
       }
+      if (media === PARQUET)
+        return readParquet(bytes, (accounts) =>
+          submit(termsFrom(text ?? '', 'query'), { lines: encoded(accounts), line: null }, origin),
+        );
       const lines = linesOf(bytes);
       if (media === 'text/csv') {
         const terms = termsFrom(text ?? '', 'query');

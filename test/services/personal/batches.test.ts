@@ -10,10 +10,15 @@ import {
   Utf8,
   vectorFromArray,
 } from 'apache-arrow';
+import { DuckDBInstance } from '@duckdb/node-api';
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { BatchView } from '#contract/batches.js';
 import { Account } from '#domain/personal/account-request.js';
 import { readCommon, verifyResult } from '#domain/personal/verify-result.js';
+import type { JobStatus } from '#jobs/status.js';
+import { temporaryFolder } from '../../store/temporary-folder.js';
 import { openBatches, type BatchWorld } from './batch-world.js';
 
 let world: BatchWorld;
@@ -154,6 +159,40 @@ describe('a batch of accounts', () => {
     expect(broken.status).toBe(422);
   }, 60_000);
 
+  test('reads Parquet with a row per account or per lot as it reads lines of JSON, and names row and column', async () => {
+    const [first, ...others] = world.accountsOf(3).map((account) => ({ ...account, lots: account.lots.slice(0, 40) }));
+    const accounts = [first!, ...others];
+    await world.batch('json', accounts);
+    const parquetOf = await parquetMaker();
+    const send = (batchId: string, body: Uint8Array<ArrayBuffer>) =>
+      world.service.download(
+        `/optimise/batches?terms=${encodeURIComponent(JSON.stringify({ parent: 'CORE', risk_model: 'factors', batch_id: batchId }))}`,
+        { method: 'POST', headers: { 'content-type': 'application/vnd.apache.parquet' }, body },
+      );
+    const lots = accounts.flatMap(({ account_id, cash, lots: own }) => [
+      { account_id, identifier: 'CASH', shares: cash, cost: null as number | null, acquired: null as string | null },
+      ...own.map((lot) => ({ account_id, ...lot })),
+    ]);
+    for (const [id, rows] of [
+      ['nested', accounts],
+      ['flat', lots],
+    ] as const) {
+      const sent = await send(id, await parquetOf(rows));
+      const job = (await sent.json()) as JobStatus;
+      expect([sent.status, job.message]).toEqual([202, expect.stringMatching(/^3 accounts: about \d+ s of processor/)]);
+      await world.service.finished(`batch:${id}`);
+      expect(await world.resultsOf(id)).toEqual(await world.resultsOf('json'));
+    }
+    lots[50] = { ...lots[50]!, cost: null };
+    expect((await send('bad', await parquetOf(lots))).status).toBe(202);
+    const { result } = await world.service.finished('batch:bad');
+    expect((result as BatchView).refused.map(({ findings }) => findings[0]!.message)).toEqual([
+      'row 51, column 4 (cost): "" is not a number',
+    ]);
+    const broken = await send('broken', new Uint8Array(Buffer.from('PAR1 and no more')));
+    expect([broken.status, await broken.text()]).toEqual([422, expect.stringContaining('UNREADABLE_FILE')]);
+  }, 60_000);
+
   test('is read as tables in Arrow and Parquet', async () => {
     const accounts = world.accountsOf(3);
     await world.batch('tables', accounts);
@@ -191,3 +230,15 @@ describe('a batch of accounts', () => {
     expect((await world.resultsOf('one'))[0]).toEqual((await world.resultsOf('many'))[27]);
   });
 });
+
+/** Returns a function that writes rows as a Parquet file. */
+async function parquetMaker(): Promise<(rows: readonly object[]) => Promise<Uint8Array<ArrayBuffer>>> {
+  const folder = await temporaryFolder();
+  const connection = await (await DuckDBInstance.create(':memory:')).connect();
+  return async (rows) => {
+    const [from, to] = [join(folder, 'rows.ndjson'), join(folder, 'rows.parquet')];
+    await writeFile(from, rows.map((row) => JSON.stringify(row)).join('\n'));
+    await connection.run(`COPY (SELECT * FROM read_json('${from}')) TO '${to}' (FORMAT parquet)`);
+    return new Uint8Array(await readFile(to));
+  };
+}

@@ -1,0 +1,223 @@
+import { factorExposures } from './account-program.js';
+import { HARD_PENALTY } from './interior-point.js';
+import { createPriceSystem } from './price-system.js';
+import type { NearPoint, Relaxation, RelaxedAnswer, SolutionOptions } from './relaxation.js';
+import { createResponses } from './security-responses.js';
+
+/** Steps; 8 to 15 are usual. */
+const STEPS_MAX = 40;
+/** Products of multipliers and slacks of rows: at the start far from and near a solution, and at its end. */
+const FAR = 1e-5;
+const NEAR = 1e-8;
+const LAST = 1e-15;
+/** Factor of these products after a step of more than half its length. */
+const CENTRING_FAR = 0.1;
+const CENTRING_NEAR = 0.02;
+/** Residuals of exposures and rows of a solution, and those at which the caller may end it. */
+const RESIDUAL = 1e-11;
+const LOOSE = 1e-6;
+/** Steps shorter than this share count as short; this many in a row, with small products, lead nowhere. */
+const SHORT = 0.3;
+const SHORT_MAX = 3;
+/** Lengths that are tried in a step, and the slope at its end, relative to that at its begin, at which one is accepted. */
+const TRIES_MAX = 6;
+const OVERSHOOT = 0.1;
+/** Share of the distance to the nearest bound of a multiplier that a step may go. */
+const STEP_SHARE = 0.995;
+/** Smallest multiplier near a solution. */
+const PRICE_MIN = 1e-7;
+
+/**
+ * Solves the convex form of an account by Newton steps in its prices: the exposures at which the common variance is
+ * linear, the multipliers of rows and those of the pieces of the tax. At prices each security has its least trades in
+ * closed form, so that the unknowns are factors plus rows, whatever the number of lots. Only the rows have a barrier.
+ *
+ * @returns an answer that is `stalled` where a step leads nowhere; undefined for a form with a variance limit
+ * @cost a step: 2 n k, and k^2 / 2 for each security whose trade in part begins or ends
+ * @source Qi & Sun (1993), A nonsmooth version of Newton's method; Nocedal & Wright (2006), Numerical Optimization,
+ *   2nd ed., sections 12.9 and 19.6
+ */
+export function solveByPrices(
+  relaxation: Relaxation,
+  { near = null, isEnough = () => false }: SolutionOptions = {},
+): RelaxedAnswer | undefined {
+  const { aversion, varianceLimit } = relaxation.program;
+  if (Number.isFinite(varianceLimit) || !(aversion > 0)) return undefined;
+  const state = createState(relaxation, near);
+  let mu = near === null ? FAR : NEAR;
+  const factor = near === null ? CENTRING_FAR : CENTRING_NEAR;
+  let isAsked = false;
+  let shorts = 0;
+  let step = 0;
+  for (; step < STEPS_MAX && shorts < SHORT_MAX; step++) {
+    const worst = state.worst();
+    if (worst < RESIDUAL && mu <= LAST) return state.answer('solved', step);
+    if (!isAsked && worst < LOOSE && mu <= NEAR) {
+      isAsked = true;
+      if (isEnough(state.partial())) return state.answer('solved', step);
+    }
+    const length = state.advance(mu);
+    shorts = length < SHORT && mu <= NEAR ? shorts + 1 : 0;
+    if (length > 0.5) mu = Math.max(LAST, mu * factor);
+  }
+  return state.answer('stalled', step);
+}
+
+function createState(relaxation: Relaxation, near: NearPoint | null) {
+  const { program, trades, rows } = relaxation;
+  const { n, k, loadings, target, aversion, taxWeight } = program;
+  const m = rows.length;
+  const order = k + m;
+  const responses = createResponses(program, trades);
+  const system = createPriceSystem(relaxation, responses);
+  const { weights, sums } = responses;
+  const penalties = Float64Array.from(rows, ({ tax, penalty }) =>
+    tax === 1 ? Infinity : Math.min(penalty, HARD_PENALTY),
+  );
+  /** Prices: 2 aversion times the exposures, then the multipliers of the rows. */
+  const prices = startingPrices(relaxation, penalties, near);
+  const y = prices.subarray(k);
+  const before = new Float64Array(order);
+  const [gradient, step, border] = [new Float64Array(order), new Float64Array(order), new Float64Array(order)];
+  const [slope, active] = [new Float64Array(n), new Float64Array(n)];
+  const exposures = new Float64Array(k);
+  const [values, slack] = [new Float64Array(m), new Float64Array(m)];
+  /** Tax: the mean of its pieces by their multipliers. */
+  let t = 0;
+
+  /** Computes trades, exposures and rows at the prices. */
+  function evaluate(): void {
+    const sumPrices = { short: 0, long: 0, cost: 1 };
+    slope.fill(0);
+    for (let j = 0; j < m; j++) {
+      const row = rows[j]!;
+      sumPrices.short += y[j]! * row.short;
+      sumPrices.long += y[j]! * row.long;
+      sumPrices.cost += y[j]! * row.cost;
+      if (row.weights !== null) for (let i = 0; i < n; i++) slope[i]! += y[j]! * row.weights[i]!;
+    }
+    for (let i = 0; i < n; i++) {
+      let own = slope[i]!;
+      for (let f = 0; f < k; f++) own += loadings[i * k + f]! * prices[f]!;
+      slope[i] = own;
+    }
+    responses.respond(slope, sumPrices);
+    for (let i = 0; i < n; i++) active[i] = weights[i]! - target[i]!;
+    factorExposures(program, active, exposures);
+    t = 0;
+    for (let j = 0; j < m; j++) {
+      const row = rows[j]!;
+      let value = row.constant + row.short * sums.short + row.long * sums.long + row.cost * sums.cost;
+      if (row.weights !== null) for (let i = 0; i < n; i++) value += row.weights[i]! * weights[i]!;
+      values[j] = value;
+      t += (row.tax * y[j]! * value) / taxWeight;
+    }
+  }
+
+  /** Gradient of the dual with its barrier. @returns its product with the step */
+  function climb(mu: number): number {
+    for (let f = 0; f < k; f++) gradient[f] = exposures[f]! - prices[f]! / (2 * aversion);
+    for (let j = 0; j < m; j++) gradient[k + j] = values[j]! + mu / y[j]! - mu / (penalties[j]! - y[j]!);
+    let total = 0;
+    for (let f = 0; f < order; f++) total += gradient[f]! * step[f]!;
+    return total;
+  }
+
+  /** Newton direction; the multipliers of the pieces of the tax keep their sum. */
+  function direct(mu: number): boolean {
+    for (let j = 0; j < m; j++) {
+      const left = rows[j]!.tax * t - values[j]!;
+      const room = penalties[j]! - y[j]!;
+      slack[j] = Math.max(left, mu / y[j]!) / y[j]! + (room < Infinity ? Math.max(-left, mu / room) / room : 0);
+    }
+    if (!system.factor(slack)) return false;
+    climb(mu);
+    step.set(gradient);
+    border.fill(0);
+    for (let j = 0; j < m; j++) border[k + j] = rows[j]!.tax;
+    system.solve(step);
+    system.solve(border);
+    let [dot, own] = [0, 0];
+    for (let j = 0; j < m; j++) {
+      dot += rows[j]!.tax * step[k + j]!;
+      own += rows[j]!.tax * border[k + j]!;
+    }
+    for (let f = 0; f < order; f++) step[f]! -= (border[f]! * dot) / own;
+    return true;
+  }
+
+  /** Longest step that keeps the multipliers within their bounds. */
+  function longest(): number {
+    let length = 1;
+    for (let j = 0; j < m; j++) {
+      const change = step[k + j]!;
+      const room = STEP_SHARE * (change < 0 ? y[j]! : penalties[j]! - y[j]!);
+      if (Math.abs(change) * length > room) length = room / Math.abs(change);
+    }
+    return length;
+  }
+
+  evaluate();
+  return {
+    /** Largest residual: of the exposures, and of rows times their distance from the other bound. */
+    worst(): number {
+      let most = 0;
+      for (let f = 0; f < k; f++) most = Math.max(most, Math.abs(exposures[f]! - prices[f]! / (2 * aversion)));
+      for (let j = 0; j < m; j++) {
+        const own = values[j]! - rows[j]!.tax * t;
+        most = Math.max(most, own > 0 ? own * Math.min(1, penalties[j]! - y[j]!) : -own * Math.min(1, y[j]!));
+      }
+      return most;
+    },
+    /** One step. The dual is concave: a length is accepted where its slope has hardly changed sign. @returns the length */
+    advance(mu: number): number {
+      if (!direct(mu)) return 0;
+      let length = longest();
+      before.set(prices);
+      const first = climb(mu);
+      for (let tries = 0; ; tries++) {
+        for (let f = 0; f < order; f++) prices[f] = before[f]! + length * step[f]!;
+        evaluate();
+        const last = climb(mu);
+        if (last >= -OVERSHOOT * first || tries === TRIES_MAX) return length;
+        length *= Math.min(0.9, Math.max(0.1, first / (first - last)));
+      }
+    },
+    partial: () => ({ traded: responses.traded, weights, multipliers: multipliers() }),
+    answer(status: RelaxedAnswer['status'], steps: number): RelaxedAnswer {
+      const violations = values.map((value, j) => Math.max(0, value - rows[j]!.tax * t));
+      return { status, traded: responses.traded, weights, multipliers: multipliers(), violations, steps };
+    },
+  };
+
+  function multipliers() {
+    return { exposures: prices.slice(0, k).map((price) => price / (2 * aversion)), variance: 0, rows: y };
+  }
+}
+
+function startingPrices(
+  { program, rows, side }: Relaxation,
+  penalties: Float64Array,
+  near: NearPoint | null,
+): Float64Array {
+  const { k, aversion, held, target, taxWeight } = program;
+  const exposures =
+    near?.multipliers.exposures ??
+    factorExposures(
+      program,
+      held.map((weight, i) => weight - target[i]!),
+      new Float64Array(k),
+    );
+  const known = near?.multipliers.rows;
+  const y = rows.map(({ tax }, j) =>
+    known === undefined
+      ? tax === 1
+        ? taxWeight / side.pieces.length
+        : Math.min(1e-3, penalties[j]! / 2)
+      : Math.min(Math.max(known[j]!, PRICE_MIN), Math.max(penalties[j]! - PRICE_MIN, penalties[j]! / 2)),
+  );
+  let ofTax = 0;
+  rows.forEach(({ tax }, j) => void (ofTax += tax * y[j]!));
+  const scaled = y.map((price, j) => (rows[j]!.tax === 1 ? (price * taxWeight) / ofTax : price));
+  return Float64Array.from([...Array.from(exposures, (x) => 2 * aversion * x), ...scaled]);
+}

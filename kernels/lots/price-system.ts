@@ -1,0 +1,123 @@
+import { cholesky } from '../algebra/cholesky.js';
+import type { Relaxation } from './relaxation.js';
+import type { SecurityResponses } from './security-responses.js';
+
+/**
+ * Second derivatives of the dual of a convex form in its prices: [k] of factors, then [m] of rows.
+ *
+ *   | I / (2 aversion) + B' R B    B' R C     |     R  response of the weight of a security to its slope, [n]
+ *   | C' R B                       C' R C + V |     C  coefficients of the rows in the weights of securities, [n x m]
+ *
+ * Only a security that trades in part responds. Its part of the matrix is added when its trade begins and removed when
+ * the trade ends, so that a step near the solution costs only the factorisation.
+ */
+export interface PriceSystem {
+  /** @param slack  V [m] @returns false if the matrix is not positive definite */
+  factor(slack: Float64Array): boolean;
+  /** Solves in place for a right-hand side, [k + m]. */
+  solve(x: Float64Array): void;
+}
+
+/** Coefficients of trades that rows combine: short gains, long gains, costs. */
+const FUNCTIONALS = 3;
+
+export function createPriceSystem(
+  { program: { n, k, loadings, specific, aversion }, trades, rows }: Relaxation,
+  { partial }: SecurityResponses,
+): PriceSystem {
+  const { sign, short, long, cost } = trades;
+  const m = rows.length;
+  const order = k + m;
+  const { distinct, mixes } = columnsOf(rows, n);
+  const q = FUNCTIONALS + distinct.length;
+  const products = new Float64Array(k * k); // B' R B, lower triangle
+  const reach = new Float64Array(q * k); // by column
+  const gram = new Float64Array(q * q);
+  const counted = new Int32Array(n).fill(-1);
+  const own = new Float64Array(q);
+  const matrix = new Float64Array(order * order);
+
+  /** Adds the part of a security whose trade j is made in part, or removes it. */
+  function add(i: number, j: number, way: 1 | -1): void {
+    const response = way / (2 * aversion * specific[i]!);
+    const at = i * k;
+    for (let f = 0; f < k; f++) {
+      const value = response * loadings[at + f]!;
+      for (let g = 0; g <= f; g++) products[f * k + g]! += value * loadings[at + g]!;
+    }
+    own[0] = sign[j]! * short[j]!;
+    own[1] = sign[j]! * long[j]!;
+    own[2] = sign[j]! * cost[j]!;
+    for (let c = FUNCTIONALS; c < q; c++) own[c] = distinct[c - FUNCTIONALS]![i]!;
+    for (let c = 0; c < q; c++) {
+      if (own[c] === 0) continue;
+      const value = response * own[c]!;
+      for (let f = 0; f < k; f++) reach[c * k + f]! += value * loadings[at + f]!;
+      for (let d = 0; d <= c; d++) gram[c * q + d]! += value * own[d]!;
+    }
+  }
+
+  function update(): void {
+    for (let i = 0; i < n; i++) {
+      const [before, now] = [counted[i]!, partial[i]!];
+      if (before === now) continue;
+      if (before >= 0) add(i, before, -1);
+      if (now >= 0) add(i, now, 1);
+      counted[i] = now;
+    }
+  }
+
+  return {
+    factor(slack) {
+      update();
+      for (let f = 0; f < k; f++) {
+        for (let g = 0; g <= f; g++) matrix[f * order + g] = products[f * k + g]!;
+        matrix[f * order + f]! += 1 / (2 * aversion);
+      }
+      for (let j = 0; j < m; j++) {
+        const at = (k + j) * order;
+        matrix.fill(0, at, at + order);
+        for (const [c, factor] of mixes[j]!) for (let f = 0; f < k; f++) matrix[at + f]! += factor * reach[c * k + f]!;
+        for (let h = 0; h <= j; h++) {
+          let value = 0;
+          for (const [c, factor] of mixes[j]!)
+            for (const [d, other] of mixes[h]!) value += factor * other * gram[Math.max(c, d) * q + Math.min(c, d)]!;
+          matrix[at + k + h] = value;
+        }
+        matrix[at + k + j]! += slack[j]!;
+      }
+      return cholesky(matrix, order) === order;
+    },
+    solve(x) {
+      for (let i = 0; i < order; i++) {
+        let value = x[i]!;
+        for (let j = 0; j < i; j++) value -= matrix[i * order + j]! * x[j]!;
+        x[i] = value / matrix[i * order + i]!;
+      }
+      for (let i = order - 1; i >= 0; i--) {
+        const value = x[i]! / matrix[i * order + i]!;
+        x[i] = value;
+        for (let j = 0; j < i; j++) x[j]! -= matrix[i * order + j]! * value;
+      }
+    },
+  };
+}
+
+/** Distinct weights of rows up to their sign, and each row as a mix of functionals and these: [column, coefficient]. */
+function columnsOf(rows: Relaxation['rows'], n: number) {
+  const distinct: Float64Array[] = [];
+  const mixes = rows.map(({ weights, short, long, cost }) => {
+    const mix: (readonly [number, number])[] = [];
+    [short, long, cost].forEach((value, c) => void (value !== 0 && mix.push([c, value])));
+    if (weights === null) return mix;
+    for (const factor of [1, -1])
+      for (let c = 0; c < distinct.length; c++) {
+        let i = 0;
+        while (i < n && weights[i] === factor * distinct[c]![i]!) i++;
+        if (i === n) return [...mix, [FUNCTIONALS + c, factor] as const];
+      }
+    distinct.push(weights);
+    return [...mix, [FUNCTIONALS + distinct.length - 1, 1] as const];
+  });
+  return { distinct, mixes };
+}

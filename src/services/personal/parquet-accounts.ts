@@ -1,0 +1,42 @@
+import { createReadStream } from 'node:fs';
+import { linesOf } from '#domain/personal/account-lines.js';
+import { accountsOfLots } from '#domain/personal/lot-table.js';
+import { readParquetLines } from '#market/process/market-process.js';
+
+/**
+ * Reads accounts from a Parquet file as it arrives: a row per account with its lots as a list, or a table of lots.
+ * @param take receives the accounts as JSON
+ * @throws Refusal VALIDATION_FAILED, STORAGE_FULL
+ */
+export function readParquet<T>(
+  bytes: AsyncIterable<Uint8Array>,
+  take: (accounts: AsyncIterable<string>) => Promise<T>,
+): Promise<T> {
+  return readParquetLines(bytes, async (file, { header, isNested }) => {
+    const lines = linesOf(createReadStream(file));
+    return take(isNested ? accountRows(lines) : accountsOfLots({ unit: 'row', header, rows: lotRows(lines) }));
+  });
+}
+
+/** Rows of accounts, without their null members. A line that is not JSON stays, and is refused when it is read. */
+async function* accountRows(lines: AsyncIterable<Buffer>): AsyncGenerator<string> {
+  for await (const line of lines) {
+    const text = line.toString();
+    let account: unknown;
+    try {
+      account = JSON.parse(text, (_, value: unknown) => value ?? undefined);
+    } catch {
+      yield text;
+      continue;
+    }
+    yield JSON.stringify(account);
+  }
+}
+
+async function* lotRows(lines: AsyncIterable<Buffer>) {
+  let number = 0;
+  for await (const line of lines) {
+    const cells = JSON.parse(line.toString()) as readonly (string | null)[]; // as the reading process wrote them
+    yield { cells: cells.map((cell) => cell ?? ''), number: ++number };
+  }
+}

@@ -1,0 +1,58 @@
+import { describe, expect, it } from 'vitest';
+import { dualBound } from '#kernels/lots/dual-bound.js';
+import { solveRelaxation } from '#kernels/lots/interior-point.js';
+import { solveByPrices } from '#kernels/lots/price-newton.js';
+import { relaxedRows, type Relaxation } from '#kernels/lots/relaxation.js';
+import { EITHER, relaxTrades } from '#kernels/lots/relaxed-trades.js';
+import { randomAccount } from './random-account.js';
+
+/** Convex form of an account without losses, which would be sold and bought back; gains of both terms have one price. */
+function formOf(seed: number, trackingLimit = Infinity): Relaxation {
+  const random = randomAccount({ seed, n: 80, k: 6, lotsOf: 4, isOrdered: true, trackingLimit });
+  const program = { ...random, lotShort: random.lotShort.map(Math.abs), lotLong: random.lotLong.map(Math.abs) };
+  const side = program.sides[1]!;
+  const trades = relaxTrades(program, { short: 0.37, long: 0.37 }, new Int8Array(program.n).fill(EITHER));
+  return { program, side: { ...side, longSign: 0 }, trades, rows: relaxedRows(program, { ...side, longSign: 0 }) };
+}
+
+const objectiveOf = ({ program, trades, side }: Relaxation, traded: Float64Array, weights: Float64Array): number => {
+  let [gains, cost, variance] = [0, 0, 0];
+  traded.forEach((amount, j) => {
+    gains += amount * (trades.short[j]! + trades.long[j]!);
+    cost += amount * trades.cost[j]!;
+  });
+  const active = weights.map((weight, i) => weight - program.target[i]!);
+  active.forEach((own, i) => void (variance += program.specific[i]! * own * own));
+  for (let f = 0; f < program.k; f++) {
+    let exposure = 0;
+    active.forEach((own, i) => void (exposure += program.loadings[i * program.k + f]! * own));
+    variance += exposure * exposure;
+  }
+  return program.aversion * variance + cost + Math.max(...side.pieces.map(({ short }) => short * gains));
+};
+
+describe('solveByPrices', () => {
+  it.each([1, 2, 3, 4])('has the trades and the objective of the interior point, and proves it (%i)', (seed) => {
+    const form = formOf(seed);
+    const [own, other] = [solveByPrices(form)!, solveRelaxation(form)];
+    expect([own.status, other.status]).toEqual(['solved', 'solved']);
+    own.weights.forEach((weight, i) => expect(weight).toBeCloseTo(other.weights[i]!, 7));
+    const objective = objectiveOf(form, own.traded, own.weights);
+    expect(objective).toBeCloseTo(objectiveOf(form, other.traded, other.weights), 10);
+    // The order of lots makes a sale more expensive than the hull of its cost.
+    expect(dualBound(form.program, form.side, own.multipliers).bound).toBeGreaterThan(objective - 1e-10);
+  });
+
+  it('starts near a solution with fewer steps', () => {
+    const form = formOf(5);
+    const far = solveByPrices(form)!;
+    const net = far.weights.map((weight, i) => weight - form.program.held[i]!);
+    const near = solveByPrices(form, { near: { net, multipliers: far.multipliers } })!;
+    expect(near.steps).toBeLessThan(far.steps);
+    near.weights.forEach((weight, i) => expect(weight).toBeCloseTo(far.weights[i]!, 8));
+  });
+
+  it('leaves a limit of the tracking error to the interior point', () => {
+    expect(solveByPrices(formOf(1, 0.01))).toBeUndefined();
+  });
+});

@@ -80,7 +80,7 @@ export function bytes(value: Maybe): string {
 
 /** Returns a text with its mebibytes in the largest unit: `70121 MiB` reads `68.5 GiB`. */
 export const inLargeUnits = (text: string): string =>
-  text.replaceAll(/(\d+) MiB/g, (own, size: string) =>
+  text.replaceAll(/(?<!\d)(\d{1,15}) MiB/g, (own, size: string) =>
     Number(size) < 1024 ? own : `${fixed(Number(size) / 1024, 1)} GiB`,
   );
 

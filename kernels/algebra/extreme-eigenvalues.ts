@@ -222,19 +222,35 @@ function isLook(steps: number): boolean {
 /** Top eigenpair of the projected operator, a tridiagonal matrix. The last beta leads out of it. */
 function topOf(engine: ExtremesEngine, alphas: readonly number[], betas: readonly number[]) {
   const k = alphas.length;
-  const projected = new Float64Array(k * k);
-  for (let i = 0; i < k; i++) {
-    projected[i * (k + 1)] = alphas[i]!;
-    if (i + 1 < k) projected[i * (k + 1) + 1] = projected[(i + 1) * (k + 1) - 1] = betas[i]!;
-  }
-  const [values, vectors] = [new Float64Array(k), new Float64Array(k * k)];
-  if (!engine.symmetricEigen(projected, k, values, vectors))
-    return { value: Number.NaN, residual: Number.NaN, error: Number.NaN, weights: vectors.subarray(0, k) };
+  const found = tridiagonalEigenpairs(engine, alphas, betas);
+  if (found === undefined)
+    return { value: Number.NaN, residual: Number.NaN, error: Number.NaN, weights: new Float64Array(k) };
+  const { values, vectors } = found;
   const weights = vectors.subarray((k - 1) * k);
   const value = values[k - 1]!;
   const residual = betas[k - 1]! * Math.abs(weights[k - 1]!);
   const gap = k === 1 ? 0 : value - values[k - 2]!;
   return { value, residual, error: residual === 0 ? 0 : (residual * residual) / Math.max(gap, residual), weights };
+}
+
+/**
+ * Returns all eigenvalues, ascending, and their vectors by row of a symmetric tridiagonal matrix; undefined if it is not
+ * finite.
+ * @param off  entries next to the diagonal; one after the last is not read
+ */
+export function tridiagonalEigenpairs(
+  engine: Pick<Engine, 'symmetricEigen'>,
+  diagonal: ArrayLike<number>,
+  off: ArrayLike<number>,
+): { readonly values: Float64Array; readonly vectors: Float64Array } | undefined {
+  const k = diagonal.length;
+  const matrix = new Float64Array(k * k);
+  for (let i = 0; i < k; i++) {
+    matrix[i * (k + 1)] = diagonal[i]!;
+    if (i + 1 < k) matrix[i * (k + 1) + 1] = matrix[(i + 1) * (k + 1) - 1] = off[i]!;
+  }
+  const [values, vectors] = [new Float64Array(k), new Float64Array(k * k)];
+  return engine.symmetricEigen(matrix, k, values, vectors) ? { values, vectors } : undefined;
 }
 
 function normOf(x: Float64Array): number {

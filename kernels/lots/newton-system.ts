@@ -244,7 +244,8 @@ export function createNewtonSystem(
   }
 }
 
-function solveTriangles(factor: Float64Array, order: number, x: Float64Array): void {
+/** Solves L L' x = b in place. @param factor  L, [order x order] row-major */
+export function solveTriangles(factor: Float64Array, order: number, x: Float64Array): void {
   for (let i = 0; i < order; i++) {
     let value = x[i]!;
     for (let j = 0; j < i; j++) value -= factor[i * order + j]! * x[j]!;

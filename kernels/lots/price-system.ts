@@ -1,4 +1,5 @@
 import { cholesky } from '../algebra/cholesky.js';
+import { solveTriangles } from './newton-system.js';
 import type { Relaxation } from './relaxation.js';
 import type { SecurityResponses } from './security-responses.js';
 
@@ -88,18 +89,7 @@ export function createPriceSystem(
       }
       return cholesky(matrix, order) === order;
     },
-    solve(x) {
-      for (let i = 0; i < order; i++) {
-        let value = x[i]!;
-        for (let j = 0; j < i; j++) value -= matrix[i * order + j]! * x[j]!;
-        x[i] = value / matrix[i * order + i]!;
-      }
-      for (let i = order - 1; i >= 0; i--) {
-        const value = x[i]! / matrix[i * order + i]!;
-        x[i] = value;
-        for (let j = 0; j < i; j++) x[j]! -= matrix[i * order + j]! * value;
-      }
-    },
+    solve: (x) => solveTriangles(matrix, order, x),
   };
 }
 

@@ -1,4 +1,5 @@
 import type { EigenvalueRange } from '../algebra/eigenvalue-range.js';
+import { tridiagonalEigenpairs } from '../algebra/extreme-eigenvalues.js';
 import { assert } from '../assert.js';
 import type { Engine } from '../engines/engine.js';
 import { createCounterRandom } from '../random/counter-random.js';
@@ -105,14 +106,9 @@ function rangeOf(
   off: Float64Array,
 ): EigenvalueRange & { readonly ends: number } {
   const m = diagonal.length;
-  const matrix = new Float64Array(m * m);
-  for (let i = 0; i < m; i++) {
-    matrix[i * (m + 1)] = diagonal[i]!;
-    if (i + 1 < m) matrix[i * (m + 1) + 1] = matrix[(i + 1) * (m + 1) - 1] = off[i]!;
-  }
-  const values = new Float64Array(m);
-  const vectors = new Float64Array(m * m);
-  if (!engine.symmetricEigen(matrix, m, values, vectors)) throw new Error('the panel has entries that are not finite');
+  const found = tridiagonalEigenpairs(engine, diagonal, off);
+  if (found === undefined) throw new Error('the panel has entries that are not finite');
+  const { values, vectors } = found;
   const ends = Math.max(Math.abs(vectors[m - 1]!), Math.abs(vectors[m * m - 1]!));
   return { smallest: values[0]!, largest: values[m - 1]!, ends };
 }

@@ -70,7 +70,7 @@ test('content and activation of a store are logged next to its declaration, and 
   const put = (kind: 'store' | 'run' | 'data-version', id: string, body: object) =>
     documents.transaction((tx) => tx.put(kind, id, body), { by });
   await put('store', 'm', store);
-  await put('store', 'm', { ...store, last_loaded_at: 'later' }); // The same content.
+  await put('store', 'm', { ...store, last_loaded_at: 'later' }); // Content is unchanged.
   await put('store', 'm', { ...store, content_hash: 'b' });
   await put('store', 'm', { ...store, content_hash: 'b', active: true });
   await put('data-version', 'm/0000000003', { version: 3 });

@@ -25,7 +25,7 @@ export const HOSTILE_IDS = [
   '\u0001',
   'a\nb\t\u007f',
   '\u00e9', // One code point.
-  'e\u0301', // The same letter as two code points.
+  'e\u0301', // Two code points for this letter.
   'NULL',
   '\ufffd',
   '\uffff',

@@ -1,4 +1,4 @@
-import { createHash, type Hash } from 'node:crypto';
+import { createHash } from 'node:crypto';
 import { closeSync, openSync, readSync } from 'node:fs';
 import type { MadeBytes } from '#base/memory/made-bytes.js';
 import { marketKey } from '#domain/market/handle.js';
@@ -19,13 +19,11 @@ import type { Task } from '#jobs/tasks.js';
 import type { ModelRowsFile, RiskModelSource } from '#jobs/tasks/indices.js';
 import { exactNumerics, runOnEngine } from '../input/numerics.js';
 import { outputContent, writeOutputs } from '../output/task-outputs.js';
+import { hashFile } from '../run-files/run-file.js';
 import { forgetModel, rememberedModel, type OpenedModel } from './last-model.js';
 import { contentHashOf, openedEstimate } from './opened-estimate.js';
 
 const BYTES = Float64Array.BYTES_PER_ELEMENT;
-
-/** Bytes hashed at a time. */
-const HASHED_BYTES = 4 * 2 ** 20;
 
 /** Bytes of a hash that a number holds exactly. */
 const FINGERPRINT_BYTES = 6;
@@ -138,38 +136,24 @@ function placesIn(files: readonly ModelRowsFile[], assets: number, cuts: Int32Ar
 
 /** @throws Refusal DOCUMENT_UNREADABLE */
 function assertWhole({ path, sha256 }: ModelRowsFile): void {
-  const hash = createHash('sha256');
-  const buffer = new Uint8Array(HASHED_BYTES);
-  withFile(path, (file) => hashFile(file, hash, buffer));
-  if (hash.digest('hex') !== sha256) throw damaged();
-}
-
-function hashFile(file: number, hash: Hash, buffer: Uint8Array): void {
-  for (let count = readSync(file, buffer); count > 0; count = readSync(file, buffer))
-    hash.update(buffer.subarray(0, count));
+  if (hashFile(path) !== sha256) throw damaged();
 }
 
 /** @throws Refusal DOCUMENT_UNREADABLE */
 function readNumbers(path: string, at: number, length: number): Float64Array<ArrayBuffer> {
   const numbers = new Float64Array(length);
   const bytes = new Uint8Array(numbers.buffer);
-  withFile(path, (file) => {
+  const file = openSync(path, 'r');
+  try {
     for (let done = 0; done < bytes.length;) {
       const count = readSync(file, bytes, done, bytes.length - done, BYTES * at + done);
       if (count === 0) throw damaged();
       done += count;
     }
-  });
-  return numbers;
-}
-
-function withFile(path: string, work: (file: number) => void): void {
-  const file = openSync(path, 'r');
-  try {
-    work(file);
   } finally {
     closeSync(file);
   }
+  return numbers;
 }
 
 const changed = (): Refusal =>

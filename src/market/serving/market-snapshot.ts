@@ -117,7 +117,7 @@ export async function readSnapshot(path: string): Promise<ReadSnapshot> {
       SharedArrayBuffer,
       SharedArrayBuffer,
       ...SharedArrayBuffer[],
-    ]; // The same number was created above.
+    ]; // As many as were created above.
     const { market, digests } = head;
     const handle = {
       ...market,

@@ -133,8 +133,11 @@ describe.skipIf('why' in tried)('pages of a desk', () => {
       await page.keyboard.insertText(text);
     };
     await page.getByText('rebalances', { exact: true }).waitFor(); // The views are known.
+    const processor = await page.context().newCDPSession(page);
+    await processor.send('Emulation.setCPUThrottlingRate', { rate: 15 }); // Typing overtakes a render after the paint.
     await write('FROM levels SELECT index_le');
     await page.getByRole('option', { name: /^index_level/ }).waitFor();
+    await processor.send('Emulation.setCPUThrottlingRate', { rate: 1 });
     await page.keyboard.press('Escape');
     const asked = "SELECT date, total FROM levels WHERE index_id = 'CORE' ORDER BY date";
     await write(asked);

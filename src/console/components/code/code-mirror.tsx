@@ -4,7 +4,7 @@ import { bracketMatching, indentOnInput, syntaxHighlighting } from '@codemirror/
 import { lintGutter, setDiagnostics, type Diagnostic } from '@codemirror/lint';
 import { Compartment, EditorState, type Extension } from '@codemirror/state';
 import { EditorView, keymap, lineNumbers } from '@codemirror/view';
-import { useEffect, useRef } from 'preact/hooks';
+import { useLayoutEffect, useRef } from 'preact/hooks';
 import type { CodeMark, CodeProps } from './code-props.js';
 import { HIGHLIGHTS, THEME } from './theme.js';
 import './code.css';
@@ -14,7 +14,10 @@ interface CodeMirrorProps extends CodeProps {
   readonly language: Extension;
 }
 
-/** Renders an editor of source text. Its styles are in a shadow root, because the policy of the page allows no style elements. */
+/**
+ * Renders an editor of source text. Its styles are in a shadow root, because the policy of the page allows no style elements.
+ * The effects run with the render: an effect after the paint could put an older value over text that was typed meanwhile.
+ */
 export function CodeMirror(props: CodeMirrorProps) {
   const { value, language, marks = [] } = props;
   const host = useRef<HTMLDivElement>(null);
@@ -22,7 +25,7 @@ export function CodeMirror(props: CodeMirrorProps) {
   const latest = useRef(props);
   latest.current = props;
   const spoken = useRef(new Compartment()).current;
-  useEffect(() => {
+  useLayoutEffect(() => {
     const { current } = host;
     const root = current!.shadowRoot ?? current!.attachShadow({ mode: 'open' }); // The effect runs after the first render.
     const state = EditorState.create({ doc: value, extensions: [...extensionsOf(latest), spoken.of(language)] });
@@ -30,14 +33,14 @@ export function CodeMirror(props: CodeMirrorProps) {
     editor.current = view;
     return () => view.destroy();
   }, []);
-  useEffect(() => {
+  useLayoutEffect(() => {
     const view = editor.current;
     if (view === null || view.state.doc.toString() === value) return;
     view.dispatch({ changes: { from: 0, to: view.state.doc.length, insert: value } });
   }, [value]);
-  useEffect(() => editor.current?.dispatch({ effects: spoken.reconfigure(language) }), [language]);
+  useLayoutEffect(() => editor.current?.dispatch({ effects: spoken.reconfigure(language) }), [language]);
   const marked = JSON.stringify(marks);
-  useEffect(() => {
+  useLayoutEffect(() => {
     const view = editor.current;
     if (view === null) return;
     const shown = marks.flatMap((mark) => diagnosticOf(view.state, mark));

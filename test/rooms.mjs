@@ -122,6 +122,7 @@ export const FAMILIES = {
     'jobs',
     'daily-plans',
     'delivery',
+    'approvals',
   ],
   'src/market': [
     'tables',

@@ -123,6 +123,7 @@ export const FAMILIES = {
     'jobs',
     'daily-plans',
     'delivery',
+    'approvals',
   ],
   'src/market': [
     'tables',

@@ -1,3 +1,4 @@
+import { counted } from '#domain/catalogue/sentence-numbers.js';
 import { createReadStream } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { extname } from 'node:path';
@@ -58,7 +59,9 @@ async function compare(known: BatchCommon, values: AsyncIterator<unknown>, resul
   }
   const lost = await sent.rest();
   for (const id of lost) process.stdout.write(`${id}: the account has no result\n`);
-  process.stdout.write(`${verified} results verified, ${wrong + lost.length} wrong, ${refused} accounts refused\n`);
+  process.stdout.write(
+    `${counted(verified, 'result')} verified, ${wrong + lost.length} wrong, ${counted(refused, 'account')} refused\n`,
+  );
   return wrong + lost.length > 0 ? EXIT_WRONG : 0;
 }
 

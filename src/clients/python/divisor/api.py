@@ -2115,16 +2115,18 @@ class Operations:
         """Replaces the signing key."""
         return cast("c.PublicKey", self._transport.json("POST", "/publication/keys"))
 
-    def list_approvals(self, *, state: Optional[Literal["pending", "approved", "used", "rejected", "withdrawn", "expired"]] = None, action: Optional[Literal["publish", "restate", "amend", "action", "override", "waive"]] = None, subject: Optional[str] = None, limit: Optional[int] = None, before: Optional[int] = None) -> c.ApprovalCollection:
+    def list_approvals(self, *, state: Optional[Literal["pending", "approved", "used", "rejected", "withdrawn", "expired"]] = None, action: Optional[Literal["publish", "restate", "amend", "action", "override", "waive"]] = None, subject: Optional[str] = None, schedule_id: Optional[str] = None, date: Optional[c.Date] = None, limit: Optional[int] = None, before: Optional[int] = None) -> c.ApprovalCollection:
         """Pending and decided approvals of changes.
 
         :param state: Only approvals in this state.
         :param action: Only approvals of this change.
         :param subject: Only approvals of this index or schedule.
+        :param schedule_id: Only requests of days of this schedule.
+        :param date: Only requests of the day of this session.
         :param limit: Maximum number of entries.
         :param before: Only approvals with lower numbers.
         """
-        return cast("c.ApprovalCollection", self._transport.json("GET", "/approvals", query={"state": state, "action": action, "subject": subject, "limit": limit, "before": before}))
+        return cast("c.ApprovalCollection", self._transport.json("GET", "/approvals", query={"state": state, "action": action, "subject": subject, "schedule_id": schedule_id, "date": date, "limit": limit, "before": before}))
 
     def get_approval(self, approval_id: int) -> c.Approval:
         """One approval: the change, and who requested, commented and decided.

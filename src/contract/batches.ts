@@ -28,6 +28,17 @@ export const BatchTrade = z
   })
   .meta({ id: 'BatchTrade' });
 
+export const BatchLot = z
+  .strictObject({
+    lot: z.int().nullable().meta({ description: 'Position of the lot in the account; null for a purchase.' }),
+    identifier: z.string(),
+    shares: z.number().meta({ description: 'Number of shares.' }),
+    cost: z.number().meta({ description: 'Cost basis per share, without disallowed losses.' }),
+    acquired: z.string().meta({ description: 'Day of the purchase.' }),
+    unrealised_gain: z.number().meta({ description: 'Value less cost.' }),
+  })
+  .meta({ id: 'BatchLot' });
+
 export const BatchCertificate = z
   .strictObject({
     objective: z.number().meta({ description: 'Objective of the trades, in shares of the value.' }),
@@ -57,6 +68,12 @@ export const BatchAccount = z
     }),
     findings: z.array(Finding).meta({ description: 'Reasons why the account was refused.' }),
     trades: z.array(BatchTrade).optional().meta({ description: 'Sales by lot, and purchases.' }),
+    lots_after: z.array(BatchLot).nullable().optional().meta({
+      description: 'Lots after the trades; null for an account of more than 500 lots.',
+    }),
+    value: z.number().optional().meta({ description: 'Cash and lots at the prices of the day.' }),
+    cash: z.number().optional().meta({ description: 'Cash after trades and costs.' }),
+    costs: z.number().optional().meta({ description: 'Trading costs.' }),
     tracking_error: z.number().optional().meta({ description: 'Annual, after the trades.' }),
     tax: z.number().optional().meta({ description: 'Tax of the year after the trades, in money.' }),
     tax_saved: z.number().optional().meta({ description: 'Compared with selling the oldest lots first.' }),

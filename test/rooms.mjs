@@ -22,6 +22,7 @@ export const ROOMS = {
       'pg-copy-streams',
       'node-sqlite3-wasm',
       'yauzl',
+      'hucre/**',
       'ipaddr.js',
       'node:*',
       '#bundle',

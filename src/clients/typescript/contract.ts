@@ -174,6 +174,51 @@ export interface AccountBacktestView {
   readonly engine_version: string;
 }
 
+export interface AccountDefaults {
+  /** Cash, in the currency of the index. */
+  readonly cash?: number | undefined;
+  /** Securities that are sold and not bought. */
+  readonly exclusions?: readonly string[] | undefined;
+  /** Weights added to those of the parent, by security. */
+  readonly tilts?: Readonly<Record<string, number>> | undefined;
+  /** Maximum annual tracking error. */
+  readonly tracking_error_limit?: number | null | undefined;
+  /** Minimum trade, in money. */
+  readonly minimum_trade?: number | undefined;
+  /** Groups of securities that count as the same for wash sales. */
+  readonly substitutes?: readonly (readonly string[])[] | undefined;
+  /** Rates, and rules of the tax. */
+  readonly tax?: {
+    /** Tax rate of short-term gains. */
+    readonly short_rate?: number | undefined;
+    /** Rate of gains after more than one year. */
+    readonly long_rate?: number | undefined;
+    /** Losses carried forward, in money. */
+    readonly carry_forward?: number | undefined;
+    /** Days before and after a sale at a loss. */
+    readonly wash_sale_days?: number | undefined;
+    /** Losses within the window are disallowed and added to the basis, or not realised. */
+    readonly wash_sales?: 'disallow' | 'forbid' | undefined;
+    /** Order in which lots of a security are sold: lowest tax, highest cost, or oldest first. */
+    readonly lot_method?: 'specific' | 'hifo' | 'fifo' | undefined;
+    /** Short-term and long-term gains offset each other, or each only itself. */
+    readonly netting?: 'us' | 'separate' | undefined;
+    /** Weight of taxes in the objective. */
+    readonly weight?: number | undefined;
+    /** Value of a net loss carried forward, per unit; at most the long-term rate. */
+    readonly loss_value?: number | undefined;
+    /** Maximum net gains of the year less losses carried forward, in money. */
+    readonly budget?: number | null | undefined;
+    /** Net gains realised this year before this trade, in money. */
+    readonly realised?: {
+      /** Short-term. */
+      readonly short?: number | undefined;
+      /** Long-term. */
+      readonly long?: number | undefined;
+    } | undefined;
+  } | undefined;
+}
+
 export interface AccountLot {
   /** Asset identifier. */
   readonly identifier: string;
@@ -1190,6 +1235,8 @@ export interface BatchRequest {
   readonly as_of?: string | null | undefined;
   /** Maximum number of branches per account where rounding leaves a gap; 0 searches none. */
   readonly search_nodes?: number | undefined;
+  /** Values of the fields that an account does not state; `tax` field by field. */
+  readonly defaults?: AccountDefaults | undefined;
   /** Accounts. An account that is not valid gets findings in its result; the others run. */
   readonly accounts: readonly unknown[];
 }
@@ -13142,8 +13189,13 @@ export interface Operations {
   };
   /** Trades of many accounts with tax lots that follow an index, as one job on all nodes. */
   startBatch: {
-    request: { readonly query?: { readonly terms?: string | undefined; readonly callback?: string | undefined; readonly priority?: 'high' | 'normal' | 'low' | undefined; readonly store_id?: string | undefined } | undefined; readonly body: BatchRequest };
+    request: { readonly query?: { readonly terms?: string | undefined; readonly batch_id?: string | undefined; readonly callback?: string | undefined; readonly priority?: 'high' | 'normal' | 'low' | undefined; readonly store_id?: string | undefined } | undefined; readonly body: BatchRequest };
     answer: BatchJobStatus;
+  };
+  /** A table of accounts as CSV with every column and two example accounts. */
+  getBatchTemplate: {
+    request: Readonly<Record<never, never>>;
+    answer: string;
   };
   /** Results of a batch in blocks of 100 accounts. */
   getBatchAccounts: {
@@ -13979,6 +14031,7 @@ export const OPERATIONS: Readonly<Record<OperationId, string>> = {
   startSweep: 'POST /analytics/sweeps',
   getSweepRows: 'GET /analytics/sweeps/{sweep_id}/rows',
   startBatch: 'POST /optimise/batches',
+  getBatchTemplate: 'GET /optimise/batches/template',
   getBatchAccounts: 'GET /optimise/batches/{batch_id}/accounts',
   getBatchCommon: 'GET /optimise/batches/{batch_id}/common',
   backtestAccount: 'POST /analytics/{index_id}/accounts/backtest',

@@ -196,6 +196,55 @@ class AccountBacktestView(t.TypedDict):
     engine_version: str
 
 
+class AccountDefaultsTaxRealised(t.TypedDict, total=False):
+    #: Short-term.
+    short: float
+    #: Long-term.
+    long: float
+
+
+class AccountDefaultsTax(t.TypedDict, total=False):
+    #: Tax rate of short-term gains.
+    short_rate: float
+    #: Rate of gains after more than one year.
+    long_rate: float
+    #: Losses carried forward, in money.
+    carry_forward: float
+    #: Days before and after a sale at a loss.
+    wash_sale_days: int
+    #: Losses within the window are disallowed and added to the basis, or not realised.
+    wash_sales: t.Literal["disallow", "forbid"]
+    #: Order in which lots of a security are sold: lowest tax, highest cost, or oldest first.
+    lot_method: t.Literal["specific", "hifo", "fifo"]
+    #: Short-term and long-term gains offset each other, or each only itself.
+    netting: t.Literal["us", "separate"]
+    #: Weight of taxes in the objective.
+    weight: float
+    #: Value of a net loss carried forward, per unit; at most the long-term rate.
+    loss_value: float
+    #: Maximum net gains of the year less losses carried forward, in money.
+    budget: t.Optional[float]
+    #: Net gains realised this year before this trade, in money.
+    realised: AccountDefaultsTaxRealised
+
+
+class AccountDefaults(t.TypedDict, total=False):
+    #: Cash, in the currency of the index.
+    cash: float
+    #: Securities that are sold and not bought.
+    exclusions: t.Sequence[str]
+    #: Weights added to those of the parent, by security.
+    tilts: t.Mapping[str, float]
+    #: Maximum annual tracking error.
+    tracking_error_limit: t.Optional[float]
+    #: Minimum trade, in money.
+    minimum_trade: float
+    #: Groups of securities that count as the same for wash sales.
+    substitutes: t.Sequence[t.Sequence[str]]
+    #: Rates, and rules of the tax.
+    tax: AccountDefaultsTax
+
+
 class AccountLot(t.TypedDict):
     #: Asset identifier.
     identifier: str
@@ -1301,6 +1350,8 @@ class BatchRequest(_BatchRequest, total=False):
     as_of: t.Optional[Date]
     #: Maximum number of branches per account where rounding leaves a gap; 0 searches none.
     search_nodes: int
+    #: Values of the fields that an account does not state; `tax` field by field.
+    defaults: AccountDefaults
 
 
 class BatchRow2Params(t.TypedDict, total=False):

@@ -59,21 +59,21 @@ const { date: session, dividend_points: _paid, variant: _variant, divisor, ...of
 export const INDEX_FILE_TABLES = {
   closing: {
     help: 'The index at the close of `date`: closes, index shares and divisor of the session, before the trades at the close.',
-    row: 'a security held, by identifier, and last the cash that an overlay or a derived index holds or owes',
+    row: 'a security held, or the cash that an overlay or a derived index holds or owes, by identifier',
     isOfSession: true,
     readsMarket: true,
     columns,
   },
   opening: {
     help: 'The index before `date` opens: the closing file of the previous session, after the trades at its close, and the changes of share counts and the corporate actions of the session.',
-    row: 'a security held, by identifier, and last the cash that an overlay or a derived index holds or owes',
+    row: 'a security held, or the cash that an overlay or a derived index holds or owes, by identifier',
     isOfSession: true,
     readsMarket: true,
     columns,
   },
   proforma: {
     help: 'The announced composition at the close of `date`, from its announcement to the close at which it takes effect: its index shares are adjusted for the corporate actions of each session, and scaled to its market value.',
-    row: 'a security of the announced composition, by identifier, and last its cash',
+    row: 'a security or the cash of the announced composition, by identifier',
     isOfSession: true,
     readsMarket: true,
     readsDefinition: true,

@@ -138,7 +138,7 @@ const moneyAt = ({ level, divisor, exact }: ReadRun, at: number): number =>
 /** Rounding error of a sum of weights. */
 const WEIGHT_NOISE = 1e-9;
 
-/** Cash after a close with its trades: what the securities leave; negative if money is borrowed. */
+/** Cash after a close with its trades, negative if money is borrowed. */
 function cashAfter(run: ReadRun, at: number): number {
   return cashBeside(weightsAfter(run, at), moneyAt(run, at));
 }

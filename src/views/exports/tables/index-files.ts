@@ -41,7 +41,14 @@ function sessionRows({ columns, market }: FileSource, file: SessionFile): Rows {
 
 type FileSource = Pick<ExportSource, 'columns' | 'market'>;
 
-const placesOf = ({ names, shares }: IndexFile): number[] => [...names.keys()].filter((place) => shares[place] !== 0);
+/** Returns the places of held names in the order of identifiers, in which only cash is not stored. */
+function placesOf({ names, shares }: IndexFile): number[] {
+  const places = [...names.keys()].filter((place) => shares[place] !== 0);
+  const last = places.at(-1);
+  if (last === undefined || !isCashName(names[last]!)) return places;
+  const at = places.findIndex((place) => names[place]! >= names[last]!);
+  return [...places.slice(0, at), last, ...places.slice(at, -1)];
+}
 
 interface SecurityRows {
   readonly count: number;

@@ -25,6 +25,17 @@ export type ErrorPolicy = z.infer<typeof ErrorPolicy>;
 export const ERROR_DECISIONS = ['restated', 'announced', 'left'] as const;
 export type ErrorDecision = (typeof ERROR_DECISIONS)[number];
 
+/** Change of one level of one close. */
+export const LevelChange = defineObject(() => ({
+  date: z.string(),
+  variant: z.enum(['price', 'total', 'net']).meta({ description: 'Level.' }),
+  published: z.number().meta({ description: 'Index points.' }),
+  run: z.number().meta({ description: 'Index points of the run.' }),
+  change: z.number().meta({ description: 'Run less published, index points.' }),
+  change_bps: z.number().meta({ description: 'The change over the published level, in basis points.' }),
+})).meta({ id: 'LevelChange' });
+export type LevelChange = z.infer<typeof LevelChange>;
+
 /** One difference between published closes and a run, with the decision; a stored entry never changes. */
 export const PublishedError = defineObject(() => ({
   seq: z.int().min(1).meta({ description: 'From 1, without a gap, by index.' }),
@@ -43,17 +54,9 @@ export const PublishedError = defineObject(() => ({
     .nullable()
     .meta({ description: 'First date with a material difference; null if none is, or without a policy.' }),
   restated: z.int().min(0).meta({ description: 'Closes that were published again.' }),
-  largest: z
-    .strictObject({
-      date: z.string(),
-      variant: z.enum(['price', 'total', 'net']).meta({ description: 'Level.' }),
-      published: z.number().meta({ description: 'Index points.' }),
-      run: z.number().meta({ description: 'Index points of the run.' }),
-      change: z.number().meta({ description: 'Run less published, index points.' }),
-      change_bps: z.number().meta({ description: 'The change over the published level, in basis points.' }),
-    })
-    .nullable()
-    .meta({ description: 'Largest change of a level; null if only divisor or composition differ.' }),
+  largest: LevelChange.nullable().meta({
+    description: 'Largest change of a level; null if only divisor or composition differ.',
+  }),
   run_id: z.string().meta({ description: 'Run that differs.' }),
   reason: z.string().meta({ description: 'Reason for the decision.' }),
   notice: z.string().meta({ description: 'Notice for clients.' }),

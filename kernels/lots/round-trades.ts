@@ -105,6 +105,7 @@ function createMerit(program: AccountProgram, net: Float64Array, prices: GainPri
   const exposures = factorExposures(program, active, new Float64Array(k));
   const orders = Array.from({ length: n }, (_, i) => saleOrder(program, i, prices));
   const gains = { short: program.fixedShort, long: program.fixedLong };
+  const limit = Math.sqrt(program.varianceLimit);
   let specificPart = 0;
   let cost = 0;
   const norms = Float64Array.from({ length: n }, (_, i) => squaresOf(loadings.subarray(i * k, (i + 1) * k)));
@@ -160,7 +161,7 @@ function createMerit(program: AccountProgram, net: Float64Array, prices: GainPri
     const [short, long] = [gains.short + after.short - before.short, gains.long + after.long - before.long];
     const spent = cost + (Math.abs(trade) - Math.abs(net[i]!)) * costRate[i]!;
     let total = program.aversion * variance + spent + program.taxWeight * taxAt(sides, short, long);
-    let violated = Math.max(0, variance - program.varianceLimit);
+    let violated = variance > program.varianceLimit ? Math.sqrt(variance) - limit : 0;
     for (let j = 0; j < rows.length; j++) {
       const row = rows[j]!;
       let value = values[j]! + row.short * short + row.long * long + row.cost * spent;

@@ -72,6 +72,19 @@ describe('solveAccount', () => {
     expect(bound.certificates[bound.own]!.multipliers.variance).toBeGreaterThan(0);
   });
 
+  it.each([1, 2, 3])('keeps every limit that some trades keep, whatever its price (%i)', (seed) => {
+    const terms = { seed, n: 40, k: 5, lotsOf: 4, isOrdered: true };
+    // With a low weight of taxes the tracking error is nearly the lowest; a unit of variance there costs more than 100.
+    const near = solveAccount({ ...randomAccount({ ...terms, aversion: 1000 }), taxWeight: 1e-3 }, { nodes: 0 });
+    const limit = 1.2 * Math.sqrt(near.figures.variance) + 1e-4;
+    const { status, figures, certificates, own } = solveAccount(randomAccount({ ...terms, trackingLimit: limit }), {
+      nodes: 0,
+    });
+    expect(status).toBe('optimal');
+    expect(Math.sqrt(figures.variance)).toBeLessThan(limit + 1e-7);
+    expect(certificates[own]!.multipliers.variance).toBeGreaterThan(100);
+  });
+
   it('names an account without permitted trades infeasible', () => {
     const program = randomAccount({ seed: 5, n: 20, k: 3, lotsOf: 2, trackingLimit: 1e-3 });
     const stuck = { ...program, buyLimit: new Float64Array(program.n), lower: program.held.map((w) => w * 0.99) };

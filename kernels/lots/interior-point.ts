@@ -38,10 +38,7 @@ const STEP_MIN = 1e-10;
 const AT_BOUND = 1e-9;
 /** Violation allowed to rows and weights in the search; a larger one makes the account infeasible. */
 const VIOLATION_MAX = 1e-7;
-/**
- * Price of a unit of violation of a hard row: above every price that a row of weights of the account can have. The row of the
- * variance is relative to its limit: near 0 the price of a unit of variance exceeds every constant.
- */
+/** Price of a unit of violation of a hard row. The row of the variance is relative to its limit: near 0 its price has no maximum. */
 export const HARD_PENALTY = 100;
 
 /**

@@ -22,6 +22,7 @@ export const ROOMS = {
       'pg-copy-streams',
       'node-sqlite3-wasm',
       'yauzl',
+      'hucre/**',
       'ipaddr.js',
       'node:*',
       '#bundle',
@@ -122,6 +123,7 @@ export const FAMILIES = {
     'jobs',
     'daily-plans',
     'delivery',
+    'approvals',
   ],
   'src/market': [
     'tables',

@@ -4,7 +4,7 @@ import {
   PERSONS_MAX,
   type ApprovalAction,
   type ApprovalRules,
-} from '#domain/documents/approval-document.js';
+} from '#domain/approvals/approval-document.js';
 import { declare, list, whole } from './setting-schemas.js';
 
 const RULE = /^([a-z]+)=(\d)(?::([^,+]+(?:\+[^,+]+)*))?$/;
@@ -12,9 +12,13 @@ const FORM = `must be ACTION=PERSONS or ACTION=PERSONS:name+name, with ${APPROVA
 
 const isAction = (word: string): word is ApprovalAction => (APPROVAL_ACTION_NAMES as readonly string[]).includes(word);
 
-/** Rules as a flag has them: `publish=2,restate=3:ada+ben`. One person alone is no rule. */
+/**
+ * Rules as a flag has them: `publish=2,restate=3:ada+ben`. One person alone is no rule. A restatement publishes: without
+ * a separate rule it follows that of publications.
+ */
 const approvalRules = list(',').transform((texts, context): ApprovalRules => {
   const rules: { [A in ApprovalAction]?: ApprovalRules[A] } = {};
+  const stated = new Set<string>();
   for (const text of texts) {
     const [, action = '', count = '', names] = RULE.exec(text) ?? [];
     const persons = Number(count);
@@ -22,9 +26,11 @@ const approvalRules = list(',').transform((texts, context): ApprovalRules => {
       context.addIssue({ code: 'custom', message: FORM, input: text });
       return z.NEVER;
     }
+    stated.add(action);
     if (persons > 1) rules[action] = { persons, approvers: names === undefined ? null : names.split('+') };
     else delete rules[action];
   }
+  if (!stated.has('restate') && rules.publish !== undefined) rules.restate = rules.publish;
   return rules;
 });
 
@@ -34,7 +40,7 @@ export const APPROVAL_SETTINGS = {
     flag: 'approvals',
     variable: 'DIVISOR_APPROVALS',
     otherwise: () => '',
-    help: `Changes that several people have to agree to, separated by commas: publish=2 is the person who requests and one who approves, publish=2:ada+ben names keys that may approve. Actions: ${APPROVAL_ACTION_NAMES.join(', ')}.`,
+    help: `Changes that several people have to agree to, separated by commas: publish=2 is the person who requests and one who approves, publish=2:ada+ben names keys that may approve. A restatement follows the rule of publish unless it has its own; restate=1 lets one person restate. Actions: ${APPROVAL_ACTION_NAMES.join(', ')}.`,
     schema: approvalRules,
   }),
   approvalHours: declare({

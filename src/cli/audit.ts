@@ -1,3 +1,4 @@
+import { counted } from '#domain/catalogue/sentence-numbers.js';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { AUDIT_KINDS, type AuditKind } from '#domain/documents/audit-document.js';
@@ -96,7 +97,9 @@ async function verifyLog(file: string, terms: Omit<AuditTerms, 'seals'>): Promis
   const { seq, hash, sealed, unchained } = verdict;
   const old = unchained === 0 ? '' : ` (${unchained} signatures from before signatures were chained)`;
   const signed = terms.keys == null ? 'signatures not verified' : `signed up to entry ${sealed}${old}`;
-  process.stdout.write(`The hash chain is intact, ${signed}: ${seq} entries, last hash ${hash}.\n`);
+  process.stdout.write(
+    `The hash chain is intact, ${signed}: ${counted(seq, 'entry', 'entries')}, last hash ${hash}.\n`,
+  );
   return EXIT.done;
 }
 

@@ -148,7 +148,10 @@ const COMMANDS: Readonly<Record<string, Command>> = {
       {
         summary: command.summary,
         help: () => Promise.resolve(jobCommandHelp(name, command)),
-        run: (argv, environment) => runJobCommand(name, command, argv, environment),
+        run: async (argv, environment) =>
+          name === 'batch' && argv[0] === 'template'
+            ? (await import('./batch-template.js')).batchTemplate(argv.slice(1))
+            : runJobCommand(name, command, argv, environment),
       },
     ]),
   ),
@@ -174,7 +177,8 @@ export async function dispatch(argv: readonly string[], environment: NodeJS.Proc
   if (name === '--version' || name === '-v') return print(await versionLine());
   const command = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
   if (command === undefined) return fail(EXIT_USAGE, unknownCommand(name));
-  if (rest.includes('--help') || rest.includes('-h')) return print(await commandHelp(name, command));
+  const isTemplate = name === 'batch' && rest[0] === 'template';
+  if (!isTemplate && (rest.includes('--help') || rest.includes('-h'))) return print(await commandHelp(name, command));
   hidePasswords(argv);
   endWithReader(name);
   try {

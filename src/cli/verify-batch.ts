@@ -1,12 +1,19 @@
+import { counted } from '#domain/catalogue/sentence-numbers.js';
 import { createReadStream } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { extname } from 'node:path';
 import { parseArgs } from 'node:util';
-import { linesOf } from '#domain/personal/account-lines.js';
-import { Account } from '#domain/personal/account-request.js';
+import { linesOf, parseLine } from '#domain/personal/account-lines.js';
+import type { Account } from '#domain/personal/account-request.js';
+import type { BatchCommon } from '#domain/personal/batch-common.js';
 import type { AccountOutcome } from '#domain/personal/solve-accounts.js';
 import { readCommon, verifyResult, type CommonJson } from '#domain/personal/verify-result.js';
-import { accountsOfLots, tableOfText } from '#domain/personal/lot-table.js';
+import { accountsOfTable } from '#domain/personal/account-table.js';
+import { readAccount } from '#domain/personal/read-account.js';
+import { csvRows } from '#market/formats/csv-rows.js';
+import { Refusal } from '#domain/refusals/refusal.js';
+import { readArrow } from '#services/personal/arrow-accounts.js';
+import { readParquet } from '#services/personal/parquet-accounts.js';
 import { UsageError } from './usage-error.js';
 
 export const VERIFY_BATCH_HELP = `divisor verify-batch ACCOUNTS RESULTS COMMON
@@ -14,7 +21,7 @@ export const VERIFY_BATCH_HELP = `divisor verify-batch ACCOUNTS RESULTS COMMON
 Verifies the results of a batch without the solver and without a service: trades are possible, figures follow from the trades, and the
 multipliers of each certificate prove its bound. Every account has one result. Files are read as streams, in the same order at best.
 
-  ACCOUNTS  Accounts as sent: lines of JSON, of which a first one with terms is skipped, or a .csv table of lots.
+  ACCOUNTS  Accounts as sent: lines of JSON, of which a first one with terms is skipped, or a .csv, .parquet or .arrow file.
   RESULTS   Results as lines of JSON, as divisor batch --out writes them.
   COMMON    Answer of GET /optimise/batches/{batch_id}/common.
 
@@ -29,16 +36,22 @@ export async function verifyBatch(argv: readonly string[]): Promise<number> {
   const [accounts, results, common] = positionals;
   if (accounts === undefined || results === undefined || common === undefined || positionals.length > 3)
     throw new UsageError('verify-batch requires ACCOUNTS, RESULTS and COMMON');
-  const known = readCommon(JSON.parse(await readFile(common, 'utf8')) as CommonJson);
-  const sent = accountsIn(accounts);
+  const known = await commonIn(common);
+  return withAccounts(accounts, async (values) => compare(known, values, results));
+}
+
+/** Prints the faults of results. @returns the exit status */
+async function compare(known: BatchCommon, values: AsyncIterator<unknown>, results: string): Promise<number> {
+  const sent = accountsIn(known, values);
   let [verified, refused, wrong] = [0, 0, 0];
   for await (const value of valuesIn(results)) {
     const outcome = value as AccountOutcome; // The service wrote it; this command looks for wrong figures.
-    const account = outcome.account_id === null ? undefined : await sent.take(outcome.account_id);
     if (outcome.status === 'refused') {
+      sent.skip(outcome.account_id);
       refused++;
       continue;
     }
+    const account = await sent.take(outcome.account_id);
     const faults = account === undefined ? [NOT_SENT] : verifyResult(known, account, outcome);
     for (const fault of faults) process.stdout.write(`${outcome.account_id}: ${fault}\n`);
     if (faults.length > 0) wrong++;
@@ -46,22 +59,40 @@ export async function verifyBatch(argv: readonly string[]): Promise<number> {
   }
   const lost = await sent.rest();
   for (const id of lost) process.stdout.write(`${id}: the account has no result\n`);
-  process.stdout.write(`${verified} results verified, ${wrong + lost.length} wrong, ${refused} accounts refused\n`);
+  process.stdout.write(
+    `${counted(verified, 'result')} verified, ${wrong + lost.length} wrong, ${counted(refused, 'account')} refused\n`,
+  );
   return wrong + lost.length > 0 ? EXIT_WRONG : 0;
 }
 
 const NOT_SENT = 'no such account in ACCOUNTS, or a second result of it';
 
-/** Accounts of a file, each of which is read once. Only skipped ones are kept in memory. */
-function accountsIn(file: string) {
-  const passed = new Map<string, Account>();
-  const values = extname(file) === '.csv' ? tableIn(file) : valuesIn(file);
+/** Reads the common data. @throws UsageError for another file */
+async function commonIn(file: string): Promise<BatchCommon> {
+  try {
+    const json = JSON.parse(await readFile(file, 'utf8')) as CommonJson;
+    const lists = [json.identifiers, json.prices, json.weights, json.loadings, json.specific, json.groups];
+    if (!lists.every(Array.isArray) || typeof json.terms !== 'object')
+      throw new Error('prices, weights or factors are absent');
+    return readCommon(json);
+  } catch (cause) {
+    const reason = cause instanceof Error ? cause.message : String(cause);
+    throw new UsageError(`${file} is not an answer of GET /optimise/batches/{batch_id}/common: ${reason}`);
+  }
+}
 
-  /** Reads the next account. @returns false at the end of the file */
+/** Accounts of a file, each of which is read once. Only skipped ones are kept in memory. */
+function accountsIn(known: BatchCommon, values: AsyncIterator<unknown>) {
+  const passed = new Map<string, Account>();
+  const refused = new Set<string>();
+  const seen = new Set<string>();
+
+  /** Reads the next valid account; a second one of an id is none. @returns false at the end of the file */
   async function readNext(): Promise<boolean> {
     for (let next = await values.next(); next.done !== true; next = await values.next()) {
-      const account = Account.safeParse(next.value).data;
-      if (account === undefined) continue;
+      const { account } = readAccount(known, next.value, { path: 'account', line: null });
+      if (account === undefined || seen.has(account.account_id)) continue;
+      seen.add(account.account_id);
       passed.set(account.account_id, account);
       return true;
     }
@@ -75,24 +106,42 @@ function accountsIn(file: string) {
       passed.delete(id);
       return account;
     },
+    /** Takes note of an account that was refused. */
+    skip: (id: string | null): void => void (id !== null && refused.add(id)),
     /** Returns the ids of accounts that were not taken. */
     async rest(): Promise<readonly string[]> {
       while (await readNext());
-      return [...passed.keys()];
+      return [...passed.keys()].filter((id) => !refused.has(id));
     },
   };
 }
 
-async function* tableIn(file: string): AsyncGenerator<unknown> {
-  for await (const text of accountsOfLots(await tableOfText(linesOf(createReadStream(file))))) {
-    const { source: _, ...account } = JSON.parse(text) as { readonly source: unknown };
-    yield account;
+/** Opens a file of accounts. @throws UsageError where it cannot be read as a table */
+async function withAccounts<T>(file: string, use: (values: AsyncIterator<unknown>) => Promise<T>): Promise<T> {
+  const kind = extname(file);
+  try {
+    if (kind === '.csv') return await use(parsed(accountsOfTable(await csvRows(linesOf(createReadStream(file))))));
+    if (kind === '.parquet') return await readParquet(createReadStream(file), (accounts) => use(parsed(accounts)));
+    if (kind === '.arrow') return await use(parsed((await readArrow(createReadStream(file))).accounts));
+    return await use(valuesIn(file));
+  } catch (failure) {
+    if (failure instanceof Refusal) throw new UsageError(`${file}: ${failure.message}`);
+    throw failure;
   }
 }
 
+async function* parsed(accounts: AsyncIterable<string>): AsyncGenerator<unknown> {
+  for await (const text of accounts) yield JSON.parse(text);
+}
+
 async function* valuesIn(file: string): AsyncGenerator<unknown> {
+  let number = 0;
   for await (const line of linesOf(createReadStream(file))) {
+    number++;
     const text = line.toString();
-    if (text.trim() !== '') yield JSON.parse(text);
+    if (text.trim() === '') continue;
+    const read = parseLine(text, number);
+    if ('finding' in read) throw new UsageError(`${file}: ${read.finding.message}`);
+    yield read.value;
   }
 }

@@ -1,5 +1,11 @@
 import { z } from 'zod';
-import { ActionDecision, ActionSource, ActionTerms, DESK_STATES } from '#domain/corporate-actions/action-desk.js';
+import {
+  ActionDecision,
+  ActionSource,
+  ActionTerms,
+  DeskActionEffect,
+  DESK_STATES,
+} from '#domain/corporate-actions/action-desk.js';
 import { AssetIdentifier, IsoDate } from '#domain/schema/shape.js';
 import { commentOn } from './comment.js';
 import { routes } from './route.js';
@@ -21,24 +27,6 @@ export const DeskAction = ActionTerms.extend({
   decisions: z.array(ActionDecision).meta({ description: 'Decisions of people, earliest first.' }),
 }).meta({ id: 'DeskAction', description: 'A corporate action with the decisions about it.' });
 export type DeskAction = z.infer<typeof DeskAction>;
-
-const figure = (description: string) => z.number().nullable().meta({ description });
-
-export const DeskActionEffect = z
-  .strictObject({
-    index_id: z.string(),
-    state: z
-      .enum(['effective', 'coming'])
-      .meta({ description: 'True if it is after the last date of the run; its figures are pro forma.' }),
-    weight_before: figure('Weight at the previous close.'),
-    weight_after: figure('Weight after the action.'),
-    shares_before: figure('Index shares before the action.'),
-    shares_after: figure('Index shares after the action.'),
-    divisor_before: figure('Divisor of the index before the action.'),
-    divisor_after: figure('Divisor after the action and all other events of its session.'),
-  })
-  .meta({ id: 'DeskActionEffect' });
-export type DeskActionEffect = z.infer<typeof DeskActionEffect>;
 
 export const DeskActionDetail = DeskAction.extend({
   effects: z.array(DeskActionEffect).meta({ description: 'Effect on each index whose run holds the security.' }),

@@ -4,7 +4,8 @@ import {
   APPROVAL_ACTION_NAMES,
   APPROVAL_ACTIONS,
   APPROVAL_STATES,
-} from '#domain/documents/approval-document.js';
+} from '#domain/approvals/approval-document.js';
+import { Id, IsoDate } from '#domain/schema/shape.js';
 import { commentOn } from './comment.js';
 import { routes } from './route.js';
 
@@ -58,6 +59,8 @@ export const approvalRoutes = routes({
       state: z.enum(APPROVAL_STATES).optional().meta({ description: 'Only approvals in this state.' }),
       action: z.enum(APPROVAL_ACTION_NAMES).optional().meta({ description: 'Only approvals of this change.' }),
       subject: z.string().max(64).optional().meta({ description: 'Only approvals of this index or schedule.' }),
+      schedule_id: Id.optional().meta({ description: 'Only requests of days of this schedule.' }),
+      date: IsoDate.optional().meta({ description: 'Only requests of the day of this session.' }),
       limit: z.int().min(1).max(LISTED_MAX).default(100).meta({ description: 'Maximum number of entries.' }),
       before: z.int().min(1).optional().meta({ description: 'Only approvals with lower numbers.' }),
     }),

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { LIMITS } from '#domain/refusals/limits.js';
 import { EXPORT_FORMATS, FORMAT_NAMES } from '#domain/exports/formats.js';
 import { BATCH_TABLE_NAMES } from '#domain/exports/batch-tables.js';
+import { ACCOUNT_COLUMNS } from '#domain/personal/account-columns.js';
 import { BatchRequest } from '#domain/personal/account-request.js';
 import { Id } from '#domain/schema/shape.js';
 import { Finding } from './common.js';
@@ -125,6 +126,8 @@ export const BatchJobStatus = jobStatus('BatchJobStatus', 'batch', BatchView);
 const params = z.strictObject({ batch_id: Id.meta({ description: 'Id of the batch.' }) });
 const tag = 'optimise';
 
+const COLUMNS = `Columns: ${ACCOUNT_COLUMNS.map(({ name }) => `\`${name}\``).join(', ')}. The first five are required. A row is a lot, or a recent trade if it has \`traded\`; a row with the identifier CASH has cash of the account in shares. The other columns are fields of the account, stated on one of its rows. Entries of a list are separated by \`/\`, groups of substitutes by \`//\`; a tilt is \`identifier=weight\`.`;
+
 export const batchRoutes = routes({
   startBatch: {
     method: 'POST',
@@ -134,9 +137,12 @@ export const batchRoutes = routes({
     tag,
     summary: 'Trades of many accounts with tax lots that follow an index, as one job on all nodes.',
     description:
-      'The body is JSON with `accounts`; lines of JSON (`application/x-ndjson`): the terms, then one account per line; or a table of lots (`text/csv`) with `terms` in the query: a row per lot with account_id, identifier, shares, cost and acquired, sorted by account; a row with the identifier CASH has the cash of the account in shares; or an Arrow stream (`application/vnd.apache.arrow.stream`) of such a table, or with a row per account and its `lots` as a list, with `terms` in the query or in the metadata of the schema; or a Parquet file (`application/vnd.apache.parquet`) of the same forms, with `terms` in the query. Lines and tables are read as a stream. The `message` of the job has the expected processor time. Every result has a certificate, which `divisor verify-batch` checks. An account that is not valid gets findings; the others run.',
+      'The body is JSON with `accounts`; lines of JSON (`application/x-ndjson`): the terms, then one account per line; or a table (`text/csv`) with `terms` in the query: a row per lot and the fields of the account in further columns, sorted by account, see GET /optimise/batches/template; or an Arrow stream (`application/vnd.apache.arrow.stream`) of such a table, or with a row per account and its `lots` as a list, with `terms` in the query or in the metadata of the schema; or a Parquet file (`application/vnd.apache.parquet`) of the same forms, with `terms` in the query. Lines and tables are read as a stream. The `message` of the job has the expected processor time. Every result has a certificate, which `divisor verify-batch` checks. An account that is not valid gets findings; the others run.',
     query: z.strictObject({
-      terms: z.string().max(100_000).optional().meta({ description: 'Terms of a table of lots, as JSON.' }),
+      terms: z.string().max(100_000).optional().meta({
+        description: 'Terms as JSON, for a table; lines of JSON are then all accounts.',
+      }),
+      batch_id: Id.optional().meta({ description: 'Id of the batch instead of that in the terms, for a stream.' }),
     }),
     body: {
       schema: BatchRequest,
@@ -179,6 +185,17 @@ export const batchRoutes = routes({
       'OVERLOADED',
       'STORAGE_FULL',
     ],
+  },
+  getBatchTemplate: {
+    method: 'GET',
+    path: '/optimise/batches/template',
+    scope: 'read',
+    withoutMarket: true,
+    tag,
+    summary: 'A table of accounts as CSV with every column and two example accounts.',
+    description: COLUMNS,
+    success: { status: 200, description: 'The template.', media: ['text/csv'] },
+    errors: [],
   },
   getBatchAccounts: {
     method: 'GET',

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { Judgement } from '#domain/daily-plans/judgement-document.js';
 import { Amendment } from '#domain/documents/amendment.js';
-import { APPROVAL_ACTION_NAMES } from '#domain/documents/approval-document.js';
+import { APPROVAL_ACTION_NAMES } from '#domain/approvals/approval-document.js';
 import { PriceOverride } from '#domain/documents/price-override.js';
 import { PROCEDURE_KINDS, ProcedureDocument } from '#domain/documents/procedure-document.js';
 import { PublishedError } from '#domain/documents/published-error.js';

@@ -239,12 +239,20 @@ export const scheduleRoutes = routes({
     tag,
     withoutMarket: true,
     summary: 'Accepts findings of a check on a day, with a reason, and resumes the day at once.',
-    description: 'A waiver applies to one day. The finding stays visible with the waiver.',
+    description:
+      'A waiver applies to one day, one check and, with `index_id` and `identifier`, to one index and security. The finding stays visible with the waiver, and the log of the step names who accepted what. Findings that the checks of the day did not make are refused.',
     versioned: true,
     params: dayParams,
     body: { schema: DayWaiver, example: { check: 'moves', identifier: 'BEDV', reason: 'Results were published.' } },
     success: { status: 200, description: 'The day after the change.', schema: ScheduleDay },
-    errors: ['APPROVAL_REQUIRED', 'SCHEDULE_NOT_FOUND', 'DAY_NOT_FOUND', 'DAY_ENDED', 'DOCUMENT_UNREADABLE'],
+    errors: [
+      'APPROVAL_REQUIRED',
+      'SCHEDULE_NOT_FOUND',
+      'DAY_NOT_FOUND',
+      'DAY_ENDED',
+      'DOCUMENT_UNREADABLE',
+      'VALIDATION_FAILED',
+    ],
   },
   skipScheduleDay: {
     method: 'POST',

@@ -28,6 +28,15 @@ test('an address of an object store and its region may be those of all services 
   expect(row([], own, 'awsRegion')).toMatchObject({ value: 'eu-west-1', source: 'AWS_REGION' });
 });
 
+test.each([
+  ['publish=2:ada', { publish: { persons: 2, approvers: ['ada'] }, restate: { persons: 2, approvers: ['ada'] } }],
+  ['publish=2,restate=3', { publish: { persons: 2, approvers: null }, restate: { persons: 3, approvers: null } }],
+  ['restate=1,publish=2', { publish: { persons: 2, approvers: null } }],
+  ['amend=2', { amend: { persons: 2, approvers: null } }],
+])('a restatement follows the rule of publications unless it has its own: %s', (text, rules) => {
+  expect(readSettings(['--approvals', text], {}).settings.approvals).toEqual(rules);
+});
+
 test('lists and paths are read into what the service uses', () => {
   const { settings } = readSettings(['--home', 'x/../y', '--data-roots', '/a:/b/../c'], {
     DIVISOR_DATABASE_HOSTS: 'db1, db2:5432,',

@@ -56,6 +56,20 @@ describe('divisor verify-batch', () => {
     expect(out).toContain('two: the account has no result\n2 results verified, 2 wrong');
   });
 
+  test('ignores the second of two accounts with one id, which is refused', async () => {
+    const refused = { account_id: 'one', status: 'refused', findings: [] };
+    const [status, out] = await verified([...accounts, { ...accounts[0], cash: 5 }], [...results, refused]);
+    expect([status, out]).toEqual([0, '3 results verified, 0 wrong, 1 accounts refused\n']);
+  });
+
+  test('refuses a file that is no common data in one sentence', async () => {
+    const folder = await temporaryFolder();
+    await writeFile(join(folder, 'common.json'), '{"as_of":"2024-01-02"}');
+    const { status, err } = await finishedHere(['verify-batch', 'a.ndjson', 'b.ndjson', join(folder, 'common.json')]);
+    expect([status, err]).toEqual([64, expect.stringMatching(/common\.json is not an answer of GET .*\n$/)]);
+    expect(err.split('\n')).toHaveLength(2);
+  });
+
   test('reports figures that do not follow from the trades', async () => {
     const [status, out] = await verified(accounts, [{ ...results[0], tax: 12 }, results[1], results[2]]);
     expect([status, out]).toEqual([1, expect.stringContaining('one: tax: ')]);

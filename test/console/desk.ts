@@ -9,6 +9,9 @@ import { runService, type RunningService } from '../services/running-service.js'
 /** Maximum wait for a state on a busy machine. */
 export const WAIT_MS = 60_000;
 
+/** Factor by which SLOW_BROWSER slows the scripts of pages, to find races of typing and rendering. */
+const SLOWDOWN = Number(process.env['SLOW_BROWSER'] ?? 1);
+
 /** Polls a value until it satisfies the expectation. */
 export const eventually = <T>(read: () => T) => expect.poll(read, { timeout: WAIT_MS });
 
@@ -41,6 +44,10 @@ export async function openDesk(browser: Browser): Promise<Desk> {
   async function newPage(options: BrowserContextOptions = {}): Promise<Page> {
     const page = await browser.newPage({ ...VIEW, ...options });
     page.setDefaultTimeout(WAIT_MS);
+    if (SLOWDOWN > 1) {
+      const processor = await page.context().newCDPSession(page);
+      await processor.send('Emulation.setCPUThrottlingRate', { rate: SLOWDOWN });
+    }
     await page.addInitScript(NO_VIEWER);
     // No request leaves the machine.
     page.on('request', (request) => {

@@ -32,7 +32,7 @@ export const batchPart: Task<'batch-part'> = async (input, control) => {
         JSON.stringify(
           'finding' in line
             ? { account_id: null, status: 'refused', findings: [line.finding] }
-            : solveOutcome(common, line.value, path),
+            : solveOutcome(common, line.value, path, line.line),
         ),
       );
     }

@@ -11,16 +11,21 @@ export const batch: JobCommand<BatchView> = {
   words: [
     {
       name: 'FILE',
-      help: 'Accounts: .json (a request), .ndjson (terms, then an account per line), .csv (lots), or .arrow (a stream) or .parquet with a row per lot or per account.',
+      help: 'Accounts: .json (a request), .ndjson (an account per line, terms in the first one or in --terms), .csv (a table), or .arrow (a stream) or .parquet with a row per lot or per account.',
     },
   ],
-  notes: `A .csv file has one row per lot: account_id, identifier, shares, cost, acquired, sorted by account. A row with identifier CASH has the cash
-of the account in shares. With a .csv, .arrow or .parquet file --terms names the terms.`,
+  notes: `divisor batch template [--out FILE] writes a .csv file with every column and two example accounts; with --help it explains the columns. The
+rows of an account are consecutive. With a .csv, .arrow or .parquet file --terms names the terms, whose defaults are the values
+of fields that an account does not state.`,
   flags: {
     terms: { type: 'string', value: 'FILE', help: 'Terms as JSON: parent, risk_model, objective and so on.' },
     id: { type: 'string', value: 'ID', help: 'Id of the batch. Default: a generated one.' },
   },
-  examples: ['divisor batch accounts.ndjson', 'divisor batch lots.csv --terms terms.json --out accounts-trades.ndjson'],
+  examples: [
+    'divisor batch template --out accounts.csv',
+    'divisor batch accounts.ndjson',
+    'divisor batch accounts.csv --terms terms.json --out trades.ndjson',
+  ],
   ending: '.ndjson',
   submit: async (client, [file = ''], flags) => ({
     job: await submitFile(client, file, { terms: flags.text('terms'), id: flags.text('id') }),
@@ -31,7 +36,7 @@ of the account in shares. With a .csv, .arrow or .parquet file --terms names the
       ['tracking error, median', right(view.tracking_error === null ? '-' : percent(view.tracking_error['p50']!))],
       ['tax', right(view.tax.toFixed(2))],
       ['tax saved', right(view.tax_saved.toFixed(2))],
-      ['largest gap', right(view.largest_gap === null ? '-' : view.largest_gap.toExponential(1))],
+      ['largest gap', right(view.largest_gap === null ? '-' : `${(view.largest_gap * 10_000).toFixed(2)} bp`)],
     ])}${view.refused.flatMap(({ findings }) => findings.map(({ message }) => `  ${message}\n`)).join('')}`,
   notices: ({ refused }) => refused.flatMap(({ findings }) => findings.map(({ message }) => message)),
   async *file(client, view) {
@@ -50,7 +55,11 @@ export async function blockOf(
   return accounts;
 }
 
-const TABLES: Readonly<Record<string, string>> = {
+/** Kinds of file that may contain the terms. */
+const WITH_TERMS = ['.ndjson', '.arrow'];
+
+const MEDIA: Readonly<Record<string, string>> = {
+  '.ndjson': 'application/x-ndjson',
   '.csv': 'text/csv',
   '.arrow': 'application/vnd.apache.arrow.stream',
   '.parquet': 'application/vnd.apache.parquet',
@@ -64,15 +73,16 @@ interface Given {
 async function submitFile(client: DivisorClient, file: string, given: Given) {
   const kind = extname(file);
   if (kind === '.json') {
+    if (given.terms !== undefined) throw new UsageError('a .json file contains its terms: --terms has no effect');
     const request = await jsonFile<BatchRequest>(file);
     return client.call('startBatch', { body: { ...request, ...(given.id !== undefined && { batch_id: given.id }) } });
   }
-  const bytes = (): Promise<Blob> => openAsBlob(resolve(file));
-  if (kind === '.ndjson') return client.upload('startBatch', 'application/x-ndjson', await bytes(), {});
-  const media = TABLES[kind];
+  const media = MEDIA[kind];
   if (media === undefined)
     throw new UsageError(`${file}: accounts are a .json, .ndjson, .csv, .arrow or .parquet file`);
-  if (given.terms === undefined) throw new UsageError(`a ${kind} file requires --terms FILE`);
-  const terms = { ...(await jsonFile<object>(given.terms)), ...(given.id !== undefined && { batch_id: given.id }) };
-  return client.upload('startBatch', media, await bytes(), { query: { terms: JSON.stringify(terms) } });
+  if (given.terms === undefined && !WITH_TERMS.includes(kind))
+    throw new UsageError(`a ${kind} file requires --terms FILE`);
+  const terms = given.terms === undefined ? undefined : JSON.stringify(await jsonFile<object>(given.terms));
+  const query = { ...(terms !== undefined && { terms }), ...(given.id !== undefined && { batch_id: given.id }) };
+  return client.upload('startBatch', media, await openAsBlob(resolve(file)), { query });
 }

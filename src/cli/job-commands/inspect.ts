@@ -1,3 +1,4 @@
+import { counted } from '#domain/catalogue/sentence-numbers.js';
 import type { DivisorClient, InspectResult } from '#clients/typescript/divisor.js';
 import type { JobCommand } from '../job-command.js';
 import { EXIT } from '../connection.js';
@@ -51,7 +52,9 @@ export function withoutDamaged({ files, findings }: Pick<InspectResult, 'files' 
   const damaged = [...new Set(errorsOf({ findings }).flatMap(({ file }) => file ?? []))].toSorted();
   if (damaged.length === 0 || damaged.length >= files) return [];
   const names = damaged.join(',');
-  return [`${damaged.length} of ${files} files cannot be read this way; --ignore ${quotedWord(names)} skips them.`];
+  return [
+    `${damaged.length} of ${counted(files, 'file')} cannot be read this way; --ignore ${quotedWord(names)} skips them.`,
+  ];
 }
 
 /** Quotes a word for a shell. */

@@ -1,6 +1,7 @@
 import type { Approval, ApprovalDecisionRequest, DivisorClient } from '#clients/typescript/divisor.js';
-import { APPROVAL_STATES, type ApprovalState } from '#domain/documents/approval-document.js';
+import { APPROVAL_STATES, type ApprovalState } from '#domain/approvals/approval-document.js';
 import { UsageError } from '../usage-error.js';
+import { factLines } from './approval-facts.js';
 import { viewCommand } from './view-command.js';
 
 const APPROVAL = { name: 'NUMBER', help: 'Number of an approval.' };
@@ -26,12 +27,22 @@ export const approvals = viewCommand({
   flags: {
     state: { type: 'string', value: 'STATE', help: `One of ${APPROVAL_STATES.join(', ')}, or all. Default: pending.` },
     subject: { type: 'string', value: 'ID', help: 'Index or schedule. Default: all.' },
+    schedule: { type: 'string', value: 'ID', help: 'Only requests of days of this schedule.' },
+    date: { type: 'string', value: 'DATE', help: 'Only requests of the day of this session.' },
     limit: { type: 'number', value: 'N', help: 'Longest list. Default: 100.' },
   },
-  examples: ['divisor approval list', 'divisor approval list --state all --subject CORE-100'],
+  examples: [
+    'divisor approval list --schedule close --date 2024-12-31',
+    'divisor approval list --state all --subject CORE-100',
+  ],
   ask(client, _words, flags) {
     const state = flags.text('state') ?? 'pending';
-    const query = { subject: flags.text('subject'), limit: flags.number('limit') };
+    const query = {
+      subject: flags.text('subject'),
+      schedule_id: flags.text('schedule'),
+      date: flags.text('date'),
+      limit: flags.number('limit'),
+    };
     // The service refuses unknown states.
     return client.call('listApprovals', {
       query: state === 'all' ? query : { ...query, state: state as ApprovalState },
@@ -49,7 +60,7 @@ export const showApproval = viewCommand({
   ask: (client, [word = '']) => client.call('getApproval', { params: { approval_id: numberOf(word) } }),
   records: (approval) => [approval],
   columns: COLUMNS,
-  notices: (approval) => [...historyOf(approval), JSON.stringify(approval.detail, null, 2)],
+  notices: (approval) => [...historyOf(approval), ...factLines(approval.facts)],
 });
 
 function decisionCommand(decision: ApprovalDecisionRequest['decision'], summary: string, isRequired: boolean) {

@@ -1,3 +1,4 @@
+import { counted } from '#domain/catalogue/sentence-numbers.js';
 import type { ProcedureDocument } from '#clients/typescript/divisor.js';
 import { jsonFile } from '../command-line.js';
 import { NOTE } from './documents.js';
@@ -17,7 +18,7 @@ export const statement = viewCommand({
     ...limitations.map((sentence) => ({ part: 'limitations', sentence })),
   ],
   notices: ({ procedures, errors, discretion }) => [
-    `${procedures.length} procedures, ${errors.length} errors, ${discretion.judgements.length} judgements; --out writes them.`,
+    `${counted(procedures.length, 'procedure')}, ${counted(errors.length, 'error')}, ${counted(discretion.judgements.length, 'judgement')}; --out writes them.`,
   ],
   file: (client, { index_id }, { out }) =>
     out.toLowerCase().endsWith('.md')

@@ -185,5 +185,5 @@ export const judgements = viewCommand({
   ask: (client, [schedule_id = '']) =>
     client.call('listJudgements', { params: { schedule_id }, query: { limit: 1000 } }),
   records: (result) => result.judgements,
-  columns: ['seq', 'at', 'author', 'action', 'date', 'reason'],
+  columns: ['seq', 'at', 'author', 'action', 'date', 'index_id', 'check', 'identifier', 'reason'],
 });

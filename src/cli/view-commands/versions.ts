@@ -1,3 +1,4 @@
+import { counted } from '#domain/catalogue/sentence-numbers.js';
 import type { DataDifference, DataVersions, IndexDeletion, RunsDifference } from '#clients/typescript/divisor.js';
 import type { JobCommand } from '../job-command.js';
 import { table } from '../terminal.js';
@@ -57,7 +58,9 @@ export const dataDifference = viewCommand({
     `${cells} values of earlier rows differ`,
     ...(appended === null
       ? []
-      : [`${appended.rows} bars of ${appended.sessions} sessions were appended, ${appended.start} to ${appended.end}`]),
+      : [
+          `${counted(appended.rows, 'bar')} of ${counted(appended.sessions, 'session')} appended, ${appended.start} to ${appended.end}`,
+        ]),
   ],
 });
 

@@ -1,5 +1,16 @@
 // Written from the OpenAPI document by `npm run generate`; edit the contract instead.
 
+export interface AcceptedFinding {
+  /** The index, or the strategy of a run. */
+  readonly index_id: string;
+  /** Security or series; null for the index as a whole. */
+  readonly identifier: string | null;
+  /** Finding in a sentence. */
+  readonly message: string;
+  /** Number and limit; null for a finding without a number. */
+  readonly measure: CheckMeasure | null;
+}
+
 export interface AccountBacktestJobStatus {
   /** {kind}:{id}, for example backtest:LARGE-100. */
   readonly job_id: string;
@@ -163,6 +174,51 @@ export interface AccountBacktestView {
   readonly engine_version: string;
 }
 
+export interface AccountDefaults {
+  /** Cash, in the currency of the index. */
+  readonly cash?: number | undefined;
+  /** Securities that are sold and not bought. */
+  readonly exclusions?: readonly string[] | undefined;
+  /** Weights added to those of the parent, by security. */
+  readonly tilts?: Readonly<Record<string, number>> | undefined;
+  /** Maximum annual tracking error. */
+  readonly tracking_error_limit?: number | null | undefined;
+  /** Minimum trade, in money. */
+  readonly minimum_trade?: number | undefined;
+  /** Groups of securities that count as the same for wash sales. */
+  readonly substitutes?: readonly (readonly string[])[] | undefined;
+  /** Rates, and rules of the tax. */
+  readonly tax?: {
+    /** Tax rate of short-term gains. */
+    readonly short_rate?: number | undefined;
+    /** Rate of gains after more than one year. */
+    readonly long_rate?: number | undefined;
+    /** Losses carried forward, in money. */
+    readonly carry_forward?: number | undefined;
+    /** Days before and after a sale at a loss. */
+    readonly wash_sale_days?: number | undefined;
+    /** Losses within the window are disallowed and added to the basis, or not realised. */
+    readonly wash_sales?: 'disallow' | 'forbid' | undefined;
+    /** Order in which lots of a security are sold: lowest tax, highest cost, or oldest first. */
+    readonly lot_method?: 'specific' | 'hifo' | 'fifo' | undefined;
+    /** Short-term and long-term gains offset each other, or each only itself. */
+    readonly netting?: 'us' | 'separate' | undefined;
+    /** Weight of taxes in the objective. */
+    readonly weight?: number | undefined;
+    /** Value of a net loss carried forward, per unit; at most the long-term rate. */
+    readonly loss_value?: number | undefined;
+    /** Maximum net gains of the year less losses carried forward, in money. */
+    readonly budget?: number | null | undefined;
+    /** Net gains realised this year before this trade, in money. */
+    readonly realised?: {
+      /** Short-term. */
+      readonly short?: number | undefined;
+      /** Long-term. */
+      readonly long?: number | undefined;
+    } | undefined;
+  } | undefined;
+}
+
 export interface AccountLot {
   /** Asset identifier. */
   readonly identifier: string;
@@ -232,6 +288,25 @@ export interface ActionDecision {
   readonly key_id: string | null;
   /** Time of the decision. */
   readonly at: string;
+}
+
+/** Decision about a corporate action. */
+export interface ActionFacts {
+  readonly kind: 'action';
+  /** The data store. */
+  readonly store_id: string;
+  /** Id of the corporate action. */
+  readonly action_id: string;
+  /** Decision about the action. */
+  readonly decision: 'confirmed' | 'rejected' | 'reopened';
+  /** Terms of the action. */
+  readonly terms: ActionTerms;
+  /** Values of other sources. */
+  readonly sources: readonly ActionSource[];
+  /** Differences between the store and these sources. */
+  readonly differences: readonly string[];
+  /** Effect on each index whose run holds the security. */
+  readonly effects: readonly DeskActionEffect[];
 }
 
 export interface ActionSource {
@@ -419,6 +494,17 @@ export interface AllNodeInput {
   readonly text?: string | undefined;
 }
 
+/** Change of a definition with published closes. */
+export interface AmendFacts {
+  readonly kind: 'amend';
+  /** The index, or the strategy of a run. */
+  readonly index_id: string;
+  /** True for a deletion of the index. */
+  readonly deletes: boolean;
+  /** Change of the whole history, then amendments by date. */
+  readonly changes: readonly DefinitionChange[];
+}
+
 export interface Amendment {
   /** The first review on or after this date follows the new version; earlier reviews follow the previous version. */
   readonly effective_from: string;
@@ -493,8 +579,12 @@ export interface Approval {
   readonly state: 'pending' | 'approved' | 'used' | 'rejected' | 'withdrawn' | 'expired';
   /** The change in a sentence. */
   readonly summary: string;
-  /** Figures of the change, before and after. */
+  /** Facts for the decision, by kind; null of a request before this member existed. */
+  readonly facts: PublishFacts | RestateFacts | AmendFacts | ActionFacts | OverrideFacts | WaiveFacts | null;
+  /** The members of `facts`, in no fixed form. */
   readonly detail: Readonly<Record<string, unknown>>;
+  /** Day of a schedule that requests it; null for a request of a person. */
+  readonly schedule_day: RequestingDay | null;
   /** SHA-256 of what is approved. A change with any other content needs another approval. */
   readonly digest: string;
   /** Time of the request. */
@@ -545,6 +635,26 @@ export interface ApprovalStep {
   readonly action: 'requested' | 'approved' | 'rejected' | 'withdrawn' | 'commented' | 'used';
   /** Comment; null if there is none. */
   readonly comment: string | null;
+}
+
+export interface ApprovedClose {
+  /** The date. */
+  readonly date: string;
+  /** Price return level; null if none. */
+  readonly price: number | null;
+  /** Total return level; null if none. */
+  readonly total: number | null;
+  /** Net return level; null if none. */
+  readonly net: number | null;
+}
+
+export interface ApprovedLevels {
+  /** Price return level; null if none. */
+  readonly price: number | null;
+  /** Total return level; null if none. */
+  readonly total: number | null;
+  /** Net return level; null if none. */
+  readonly net: number | null;
 }
 
 /** Operands from left to right; a single operand of - is negated. */
@@ -1125,6 +1235,8 @@ export interface BatchRequest {
   readonly as_of?: string | null | undefined;
   /** Maximum number of branches per account where rounding leaves a gap; 0 searches none. */
   readonly search_nodes?: number | undefined;
+  /** Values of the fields that an account does not state; `tax` field by field. */
+  readonly defaults?: AccountDefaults | undefined;
   /** Accounts. An account that is not valid gets findings in its result; the others run. */
   readonly accounts: readonly unknown[];
 }
@@ -1734,6 +1846,17 @@ export interface CategoryFilterRule {
   readonly fallback?: readonly RuleFallback[] | undefined;
 }
 
+export interface ChangedField {
+  /** Member of the definition in words. */
+  readonly field: string;
+  /** JSON pointer of the member. */
+  readonly path: string;
+  /** Value before; null if there was none. */
+  readonly before: unknown;
+  /** Value after; null if there is none. */
+  readonly after: unknown;
+}
+
 export interface ChangedOverrides {
   /** The data store. */
   readonly store_id: string;
@@ -1804,6 +1927,15 @@ export interface ChartBlockInput {
   readonly fallback_rule?: 'UCITS_5_10_40' | 'UCITS_20_35' | 'RIC_25_5_50' | 'SEC_75_5_10' | null | undefined;
   /** Height of the chart in points; at most that of the page. */
   readonly height?: number | undefined;
+}
+
+export interface CheckMeasure {
+  /** Number that the check found. */
+  readonly value: number;
+  /** Limit of the check. */
+  readonly limit: number;
+  /** Unit of both. */
+  readonly unit: 'fraction' | 'bp' | 'sessions' | 'constituents';
 }
 
 /** Checks the data and the run of each index before its close is published. A finding blocks its index, or is reported only. */
@@ -2952,20 +3084,7 @@ export type DecidedError = {
   /** Closes that were published again. */
   readonly restated: number;
   /** Largest change of a level; null if only divisor or composition differ. */
-  readonly largest: {
-    /** The date. */
-    readonly date: string;
-    /** Level. */
-    readonly variant: 'price' | 'total' | 'net';
-    /** Index points. */
-    readonly published: number;
-    /** Index points of the run. */
-    readonly run: number;
-    /** Run less published, index points. */
-    readonly change: number;
-    /** The change over the published level, in basis points. */
-    readonly change_bps: number;
-  } | null;
+  readonly largest: LevelChange | null;
   /** Run that differs. */
   readonly run_id: string;
   /** Reason for the decision. */
@@ -3000,6 +3119,23 @@ export interface DecrementOverlayInput {
   readonly basis?: 360 | 365 | undefined;
   /** Method of subtracting percent. */
   readonly method?: 'geometric' | 'arithmetic' | undefined;
+}
+
+export interface DefinitionChange {
+  /** Date from which it applies: that of an amendment; null for a change of the whole history. */
+  readonly effective_from: string | null;
+  /** Date of the announcement; null if there is none. */
+  readonly announced: string | null;
+  /** Reason of an amendment; null if there is none. */
+  readonly reason: string | null;
+  /** True: the index is rebalanced on the date. */
+  readonly rebalance: boolean;
+  /** Changed members; at most 200. */
+  readonly fields: readonly ChangedField[];
+  /** Sentences of the methodology that no longer apply. */
+  readonly removed: readonly string[];
+  /** New sentences of the methodology. */
+  readonly added: readonly string[];
 }
 
 /** Fields of a definition that no class describes. */
@@ -3253,7 +3389,7 @@ export interface DeskActionDetail {
 export interface DeskActionEffect {
   /** The index, or the strategy of a run. */
   readonly index_id: string;
-  /** True if it is after the last date of the run; its figures are pro forma. */
+  /** `coming`: after the last date of the run, with pro forma figures. */
   readonly state: 'effective' | 'coming';
   /** Weight at the previous close. */
   readonly weight_before: number | null;
@@ -5700,6 +5836,21 @@ export interface LaneHealth {
   readonly oldest_wait_seconds: number | null;
 }
 
+export interface LevelChange {
+  /** The date. */
+  readonly date: string;
+  /** Level. */
+  readonly variant: 'price' | 'total' | 'net';
+  /** Index points. */
+  readonly published: number;
+  /** Index points of the run. */
+  readonly run: number;
+  /** Run less published, index points. */
+  readonly change: number;
+  /** The change over the published level, in basis points. */
+  readonly change_bps: number;
+}
+
 export interface LevelsView {
   /** Version of the index or strategy; null for runs stored before versions existed. */
   readonly index_version: number | null;
@@ -7138,6 +7289,25 @@ export interface OverlayTypes {
   readonly overlays: readonly OverlayTypeSpec[];
 }
 
+/** Price in place of that of the source. */
+export interface OverrideFacts {
+  readonly kind: 'override';
+  /** The data store. */
+  readonly store_id: string;
+  /** Security. */
+  readonly identifier: string;
+  /** Session of the price. */
+  readonly date: string;
+  /** Price in force; null if there is none. */
+  readonly before: number | null;
+  /** Price requested; null withdraws the override. */
+  readonly price: number | null;
+  /** Relative change of the price; null if a price is missing. */
+  readonly change: number | null;
+  /** Why. */
+  readonly reason: string;
+}
+
 export interface OverviewView {
   /** Version of the index or strategy; null for runs stored before versions existed. */
   readonly index_version: number | null;
@@ -7943,6 +8113,27 @@ export interface PublicationEntry {
   readonly signature: string;
 }
 
+/** Closes that are published for the first time. */
+export interface PublishFacts {
+  readonly kind: 'publish';
+  /** The index, or the strategy of a run. */
+  readonly index_id: string;
+  /** Run that gives the closes. */
+  readonly run_id: string;
+  /** Closes published for the first time. */
+  readonly published: number;
+  /** Closes published again. */
+  readonly restated: number;
+  /** First date. */
+  readonly first: string;
+  /** Last date. */
+  readonly last: string;
+  /** Levels of the last date. */
+  readonly close: ApprovedLevels;
+  /** Published close before it; null if there is none. */
+  readonly previous: ApprovedClose | null;
+}
+
 export interface PublishRequest {
   /** Id of a run, as `GET /analytics/{index_id}/runs` lists them. Default: the newest. */
   readonly run_id?: string | undefined;
@@ -8019,20 +8210,7 @@ export interface PublishedError {
   /** Closes that were published again. */
   readonly restated: number;
   /** Largest change of a level; null if only divisor or composition differ. */
-  readonly largest: {
-    /** The date. */
-    readonly date: string;
-    /** Level. */
-    readonly variant: 'price' | 'total' | 'net';
-    /** Index points. */
-    readonly published: number;
-    /** Index points of the run. */
-    readonly run: number;
-    /** Run less published, index points. */
-    readonly change: number;
-    /** The change over the published level, in basis points. */
-    readonly change_bps: number;
-  } | null;
+  readonly largest: LevelChange | null;
   /** Run that differs. */
   readonly run_id: string;
   /** Reason for the decision. */
@@ -9040,6 +9218,13 @@ export interface ReportTemplateDocumentInput {
   readonly page?: ReportPageInput | undefined;
 }
 
+export interface RequestingDay {
+  /** The schedule. */
+  readonly schedule_id: string;
+  /** Session. */
+  readonly date: string;
+}
+
 export interface RerunJobStatus {
   /** {kind}:{id}, for example backtest:LARGE-100. */
   readonly job_id: string;
@@ -9162,6 +9347,42 @@ export interface Resampling {
   readonly seed?: number | undefined;
   /** Number of returns in each history. Null: the number in the window. */
   readonly sessions?: number | null | undefined;
+}
+
+/** Closes that are published again with other figures. */
+export interface RestateFacts {
+  readonly kind: 'restate';
+  /** The index, or the strategy of a run. */
+  readonly index_id: string;
+  /** Run that gives the closes. */
+  readonly run_id: string;
+  /** Closes published for the first time. */
+  readonly published: number;
+  /** Closes published again. */
+  readonly restated: number;
+  /** First date. */
+  readonly first: string;
+  /** Last date. */
+  readonly last: string;
+  /** Levels of the last date. */
+  readonly close: ApprovedLevels;
+  /** Published close before it; null if there is none. */
+  readonly previous: ApprovedClose | null;
+  /** Restated dates on which a level changes. */
+  readonly levels_changed: number;
+  /** Last restated close. */
+  readonly latest: {
+    /** The date. */
+    readonly date: string;
+    /** Published levels. */
+    readonly before: ApprovedLevels;
+    /** New levels. */
+    readonly after: ApprovedLevels;
+  };
+  /** Largest change of a level; null if only divisor or composition differ. */
+  readonly largest: LevelChange | null;
+  /** Reason of the restatement. */
+  readonly reason: string | null;
 }
 
 export interface ReturnStatistics {
@@ -10760,7 +10981,7 @@ export interface StepItem {
   readonly job_id: string | null;
   /** File that was made. */
   readonly file: MadeFile | null;
-  /** More about the result. */
+  /** More about the result. Of a finding: `check`, `identifier`, `severity`, `measure` (value, limit, unit) and, if it was accepted, `waived_by` and `reason`. */
   readonly detail: Readonly<Record<string, unknown>> | null;
 }
 
@@ -12117,6 +12338,27 @@ export interface WaitingOrder {
   readonly reason: 'no_price' | 'stale_price' | 'delisted';
 }
 
+/** Findings of a check that are accepted. */
+export interface WaiveFacts {
+  readonly kind: 'waive';
+  /** The schedule. */
+  readonly schedule_id: string;
+  /** Session. */
+  readonly date: string;
+  /** Check whose findings are accepted. */
+  readonly check: 'coverage' | 'staleness' | 'moves' | 'history' | 'actions' | 'confirmed_actions' | 'weights' | 'divisor' | 'limits' | 'second_source' | 'published';
+  /** Index, with those derived from it; null for every index. */
+  readonly index_id: string | null;
+  /** Security or series; null for every finding of the check. */
+  readonly identifier: string | null;
+  /** Why. */
+  readonly reason: string;
+  /** Findings at the time of the request; at most 200. */
+  readonly findings: readonly AcceptedFinding[];
+  /** Number of findings. */
+  readonly total: number;
+}
+
 export interface Waiver {
   /** Check whose findings are accepted. */
   readonly check: 'coverage' | 'staleness' | 'moves' | 'history' | 'actions' | 'confirmed_actions' | 'weights' | 'divisor' | 'limits' | 'second_source' | 'published';
@@ -12947,8 +13189,13 @@ export interface Operations {
   };
   /** Trades of many accounts with tax lots that follow an index, as one job on all nodes. */
   startBatch: {
-    request: { readonly query?: { readonly terms?: string | undefined; readonly callback?: string | undefined; readonly priority?: 'high' | 'normal' | 'low' | undefined; readonly store_id?: string | undefined } | undefined; readonly body: BatchRequest };
+    request: { readonly query?: { readonly terms?: string | undefined; readonly batch_id?: string | undefined; readonly callback?: string | undefined; readonly priority?: 'high' | 'normal' | 'low' | undefined; readonly store_id?: string | undefined } | undefined; readonly body: BatchRequest };
     answer: BatchJobStatus;
+  };
+  /** A table of accounts as CSV with every column and two example accounts. */
+  getBatchTemplate: {
+    request: Readonly<Record<never, never>>;
+    answer: string;
   };
   /** Results of a batch in blocks of 100 accounts. */
   getBatchAccounts: {
@@ -13637,7 +13884,7 @@ export interface Operations {
   };
   /** Pending and decided approvals of changes. */
   listApprovals: {
-    request: { readonly query?: { readonly state?: 'pending' | 'approved' | 'used' | 'rejected' | 'withdrawn' | 'expired' | undefined; readonly action?: 'publish' | 'restate' | 'amend' | 'action' | 'override' | 'waive' | undefined; readonly subject?: string | undefined; readonly limit?: number | undefined; readonly before?: number | undefined } | undefined };
+    request: { readonly query?: { readonly state?: 'pending' | 'approved' | 'used' | 'rejected' | 'withdrawn' | 'expired' | undefined; readonly action?: 'publish' | 'restate' | 'amend' | 'action' | 'override' | 'waive' | undefined; readonly subject?: string | undefined; readonly schedule_id?: string | undefined; readonly date?: string | undefined; readonly limit?: number | undefined; readonly before?: number | undefined } | undefined };
     answer: ApprovalCollection;
   };
   /** One approval: the change, and who requested, commented and decided. */
@@ -13784,6 +14031,7 @@ export const OPERATIONS: Readonly<Record<OperationId, string>> = {
   startSweep: 'POST /analytics/sweeps',
   getSweepRows: 'GET /analytics/sweeps/{sweep_id}/rows',
   startBatch: 'POST /optimise/batches',
+  getBatchTemplate: 'GET /optimise/batches/template',
   getBatchAccounts: 'GET /optimise/batches/{batch_id}/accounts',
   getBatchCommon: 'GET /optimise/batches/{batch_id}/common',
   backtestAccount: 'POST /analytics/{index_id}/accounts/backtest',

@@ -8,6 +8,10 @@ export function numberText(value: number): string {
   return decimals === undefined ? grouped : `${grouped}.${decimals}`;
 }
 
+/** Formats a count with its noun: `1 finding`, `1,000 indices`. */
+export const counted = (count: number, noun: string, plural = `${noun}s`): string =>
+  `${numberText(count)} ${count === 1 ? noun : plural}`;
+
 /** Formats a fraction as percent by shifting decimals: 0.07 is `7%`. */
 export const shareText = (fraction: number): string => {
   const [digits = '', exponent = '0'] = String(fraction).split('e');

@@ -37,7 +37,10 @@ export const StepItem = z
   .strictObject({
     ...itemFields,
     file: MadeFile.nullable().meta({ description: 'File that was made.' }),
-    detail: z.record(z.string(), z.unknown()).nullable().meta({ description: 'More about the result.' }),
+    detail: z.record(z.string(), z.unknown()).nullable().meta({
+      description:
+        'More about the result. Of a finding: `check`, `identifier`, `severity`, `measure` (value, limit, unit) and, if it was accepted, `waived_by` and `reason`.',
+    }),
   })
   .meta({ id: 'StepItem' });
 

@@ -26,6 +26,19 @@ export type ErrorPolicy = z.infer<typeof ErrorPolicy>;
 export const ERROR_DECISIONS = ['restated', 'announced', 'left'] as const;
 export type ErrorDecision = (typeof ERROR_DECISIONS)[number];
 
+/** Change of one level of one close. */
+export const LevelChange = z
+  .strictObject({
+    date: z.string(),
+    variant: z.enum(['price', 'total', 'net']).meta({ description: 'Level.' }),
+    published: z.number().meta({ description: 'Index points.' }),
+    run: z.number().meta({ description: 'Index points of the run.' }),
+    change: z.number().meta({ description: 'Run less published, index points.' }),
+    change_bps: z.number().meta({ description: 'The change over the published level, in basis points.' }),
+  })
+  .meta({ id: 'LevelChange' });
+export type LevelChange = z.infer<typeof LevelChange>;
+
 /** One difference between published closes and a run, with the decision; a stored entry never changes. */
 export const PublishedError = z
   .strictObject({
@@ -45,17 +58,9 @@ export const PublishedError = z
       .nullable()
       .meta({ description: 'First date with a material difference; null if none is, or without a policy.' }),
     restated: z.int().min(0).meta({ description: 'Closes that were published again.' }),
-    largest: z
-      .strictObject({
-        date: z.string(),
-        variant: z.enum(['price', 'total', 'net']).meta({ description: 'Level.' }),
-        published: z.number().meta({ description: 'Index points.' }),
-        run: z.number().meta({ description: 'Index points of the run.' }),
-        change: z.number().meta({ description: 'Run less published, index points.' }),
-        change_bps: z.number().meta({ description: 'The change over the published level, in basis points.' }),
-      })
-      .nullable()
-      .meta({ description: 'Largest change of a level; null if only divisor or composition differ.' }),
+    largest: LevelChange.nullable().meta({
+      description: 'Largest change of a level; null if only divisor or composition differ.',
+    }),
     run_id: z.string().meta({ description: 'Run that differs.' }),
     reason: z.string().meta({ description: 'Reason for the decision.' }),
     notice: z.string().meta({ description: 'Notice for clients.' }),

@@ -11,7 +11,7 @@ import { runTreatment } from '../backtest/run-file/settings.js';
 import type { PlannedModels } from '../documents/used-models.js';
 import type { GenerateSyntheticRequest } from '../documents/synthetic-request.js';
 import type { ReportTemplateDocument } from '../reports/template-document.js';
-import type { BatchTerms } from '../personal/account-request.js';
+import type { CommonTerms } from '../personal/batch-common.js';
 import { BatchAccounts } from '../personal/batch-parts.js';
 import type { AccountBacktestRequest } from '../personal/backtest-request.js';
 import type { SimulationRequest } from '../simulation/simulation.js';
@@ -145,7 +145,7 @@ export type StudyPayload = Readonly<z.infer<typeof StudyPayload>>;
 
 export const BatchPayload = z.object({
   batch_id: z.string(),
-  terms: accept<Omit<BatchTerms, 'batch_id'>>(),
+  terms: accept<CommonTerms>(),
   /** The parent and every document that it refers to. */
   documents,
   models: accept<PlannedModels>(),

@@ -4,6 +4,14 @@ import type { PartLines } from './batch-parts.js';
 /** An account as sent, or the reason why its line is not JSON. */
 export type AccountLine = { readonly value: unknown } | { readonly finding: Finding };
 
+/** An account of a part. */
+export type PartAccount = AccountLine & {
+  /** Position in the batch. */
+  readonly position: number;
+  /** Line of the upload; null if the accounts were not sent as lines. */
+  readonly line: number | null;
+};
+
 /** Parses a line of JSON; a syntax error becomes a finding with line and column. */
 export function parseLine(text: string, line: number): AccountLine {
   try {
@@ -16,15 +24,43 @@ export function parseLine(text: string, line: number): AccountLine {
   }
 }
 
-/** Yields the accounts of a part with their positions in the batch. */
-export function* accountsOf({
-  text: lines,
-  position,
-  line,
-}: PartLines): Generator<AccountLine & { readonly position: number }> {
+/** Yields the accounts of a part. */
+export function* accountsOf({ text: lines, position, line: first }: PartLines): Generator<PartAccount> {
   let at = position;
-  for (const [number, text] of lines.split('\n').entries())
-    if (text.trim() !== '') yield { ...parseLine(text, (line ?? 1) + number), position: at++ };
+  for (const [number, text] of lines.split('\n').entries()) {
+    const line = first === null ? null : first + number;
+    if (text.trim() !== '') yield { ...parseLine(text, line ?? number + 1), position: at++, line };
+  }
+}
+
+const ID_KEY = Buffer.from('"account_id"');
+
+/**
+ * Returns the id in a line of JSON without parsing the lots; undefined if it has none of at most 64 characters. The key
+ * occurs once in the line of a valid account, and never inside of a text, where its quotes are escaped.
+ * @param line UTF-8 @cost one search from its end
+ */
+export function accountIdIn(line: Buffer): string | undefined {
+  const at = line.lastIndexOf(ID_KEY);
+  const text = at < 0 ? '' : line.toString('utf8', at + ID_KEY.length, at + ID_KEY.length + ID_SPAN);
+  const found = /^\s*:\s*"([^"\\]{1,64})"/.exec(text)?.[1];
+  return found ?? (at < 0 && !line.includes(ESCAPE) ? undefined : parsedId(line.toString()));
+}
+
+/** Characters after the key that contain an id. */
+const ID_SPAN = 512;
+const ESCAPE = Buffer.from('\\u');
+
+/** Returns the id of a line whose key or id is written in another way, such as with escapes. */
+function parsedId(text: string): string | undefined {
+  const parsed = parseLine(text, 1);
+  const id = 'value' in parsed ? (parsed.value as { account_id?: unknown } | null)?.account_id : undefined;
+  return typeof id === 'string' && id.length <= 64 ? id : undefined;
+}
+
+/** Returns a line whose account is refused because an earlier one has its id. */
+export function repeatedAccount(id: string): string {
+  return JSON.stringify({ account_id: id, is_repeated: true });
 }
 
 /** Yields the lines of a text that arrives in pieces, without their ends. */

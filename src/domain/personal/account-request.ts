@@ -96,6 +96,38 @@ export const Account = z
   .meta({ id: 'PersonalAccount' });
 export type Account = z.infer<typeof Account>;
 
+/** Account settings of a batch: every field of an account except its id, lots and trades. */
+export type AccountDefaults = Omit<z.input<typeof Account>, 'account_id' | 'lots' | 'recent'>;
+
+const { account_id: _id, lots: _lots, recent: _recent, tax: _tax, ...ownFields } = Account.shape;
+const { realised: _realised, ...taxFields } = AccountTax.shape;
+
+/** Values of fields that an account does not state. Each is checked like that of an account and has no default. */
+export const AccountDefaults = z
+  .strictObject({
+    ...withoutDefaults(ownFields),
+    tax: z
+      .strictObject({
+        ...withoutDefaults(taxFields),
+        realised: z.strictObject(withoutDefaults(AccountTax.shape.realised.unwrap().shape)).optional().meta({
+          description: 'Net gains realised this year before this trade, in money.',
+        }),
+      })
+      .optional()
+      .meta({ description: 'Rates, and rules of the tax.' }),
+  })
+  .meta({ id: 'AccountDefaults' });
+
+/** Returns fields that may be absent and then stay so. */
+function withoutDefaults(shape: Readonly<Record<string, z.ZodType>>): Record<string, z.ZodType> {
+  const own = Object.entries(shape).map(([name, schema]) => {
+    const inner = schema instanceof z.ZodDefault ? (schema.unwrap() as z.ZodType) : schema;
+    const description = schema.description ?? inner.description;
+    return [name, inner.optional().meta({ description })] as const;
+  });
+  return Object.fromEntries(own);
+}
+
 const bounds = {
   lower: z.number().min(-1).max(1).optional().meta({ description: 'Smallest weight.' }),
   upper: z.number().min(-1).max(1).optional().meta({ description: 'Largest weight.' }),
@@ -146,6 +178,9 @@ export const batchTerms = {
   as_of: IsoDate.nullable().default(null).meta({ description: 'Default: the last session of the data.' }),
   search_nodes: z.int().min(0).max(100_000).default(0).meta({
     description: 'Maximum number of branches per account where rounding leaves a gap; 0 searches none.',
+  }),
+  defaults: AccountDefaults.prefault({}).meta({
+    description: 'Values of the fields that an account does not state; `tax` field by field.',
   }),
 };
 

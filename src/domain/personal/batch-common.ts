@@ -1,14 +1,19 @@
 import type { Day } from '../time/days.js';
-import type { BatchTerms } from './account-request.js';
+import type { AccountDefaults, BatchTerms } from './account-request.js';
+
+/** Terms of a batch; those of earlier releases have no defaults. */
+export type CommonTerms = Omit<BatchTerms, 'batch_id' | 'defaults'> & { readonly defaults?: AccountDefaults };
 
 /** Data that all accounts of a batch share. */
 export interface BatchCommon {
-  readonly terms: Omit<BatchTerms, 'batch_id'>;
+  readonly terms: CommonTerms;
   readonly asOf: Day;
   /**
    * Securities that an account may hold: first those of the parent, then others of the risk model that have a price.
    */
   readonly identifiers: readonly string[];
+  /** Other securities of the data: accounts cannot hold them, but may exclude them. Absent in earlier releases. */
+  readonly others?: readonly string[];
   /** Price per share in the currency of the index, [N]. */
   readonly prices: Float64Array;
   /** Weights in the parent, [N]. */
@@ -39,3 +44,12 @@ export function placesIn(common: BatchCommon): ReadonlyMap<string, number> {
 }
 
 const places = new WeakMap<BatchCommon, ReadonlyMap<string, number>>();
+
+/** Returns the names of `others`. The set is created once per batch. */
+export function othersIn(common: BatchCommon): ReadonlySet<string> {
+  const known = others.get(common) ?? new Set(common.others);
+  others.set(common, known);
+  return known;
+}
+
+const others = new WeakMap<BatchCommon, ReadonlySet<string>>();

@@ -26,6 +26,28 @@ export interface BatchSummary {
   }[];
 }
 
+/** Gap up to which accounts are called optimal in a sentence: a hundredth of a basis point of the value. */
+const GAP_STATED = 1e-6;
+
+/** Returns how near the accounts are to their optimum, as a sentence. */
+export function optimality({
+  accounts,
+  by_status: byStatus,
+  largest_gap: gap,
+}: Pick<BatchSummary, 'accounts' | 'by_status' | 'largest_gap'>): string {
+  const { infeasible = 0, refused = 0 } = byStatus;
+  const solved = accounts - infeasible - refused;
+  const noun = `account${accounts === 1 ? '' : 's'}`;
+  const count = solved === accounts ? `${accounts} ${noun}` : `${solved} of ${accounts} ${noun}`;
+  const nearness =
+    gap === null ? 'solved' : gap <= GAP_STATED ? 'optimal' : `within ${(gap * 10_000).toFixed(2)} bp of the optimum`;
+  const others = [
+    ...(infeasible > 0 ? [`${infeasible} infeasible`] : []),
+    ...(refused > 0 ? [`${refused} refused`] : []),
+  ];
+  return `${[`${count} ${solved === 1 ? 'is' : 'are'} ${nearness}`, ...others].join(', ')}.`;
+}
+
 /** Collects the figures of a batch from its outcomes, which must arrive in order. */
 export function createBatchSummary(): { add(outcome: AccountOutcome): void; end(): BatchSummary } {
   const byStatus: Record<string, number> = {};

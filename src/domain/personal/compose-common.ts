@@ -44,6 +44,7 @@ export function composeCommon(composer: Composer, terms: BatchCommon['terms']): 
     .map((name) => sm.columnOf(name))
     .filter((column) => column >= 0 && !isOfParent.has(column) && priceAt(column) > 0);
   const all = [...columns, ...others];
+  const priced = new Set([...columns, ...others]);
   const loadings = loadingsOf(factored);
   const k = factored.factors.length;
   const chosen = all.map((column) => placeOf.get(sm.identifiers[column]!)!);
@@ -53,6 +54,7 @@ export function composeCommon(composer: Composer, terms: BatchCommon['terms']): 
     terms,
     asOf,
     identifiers: all.map((column) => sm.identifiers[column]!),
+    others: sm.identifiers.filter((_, column) => !priced.has(column)),
     prices: Float64Array.from(all, priceAt),
     weights: Float64Array.from(all, (column) => weightOf.get(column) ?? 0),
     factors: k,
@@ -82,17 +84,28 @@ function modelOf(composer: Composer, { modelId, sm, columns, asOf }: ModelQuesti
   if (model.factors === undefined) throw withoutFactors(modelId);
   const factored = model.factors();
   const placeOf = new Map(model.names.map((name, at) => [name, at]));
-  const lacking = columns.map((column) => sm.identifiers[column]!).filter((name) => !placeOf.has(name));
-  if (lacking.length > 0)
-    throw new Refusal(
-      'MODEL_LACKS_NAMES',
-      `The risk model ${modelId} has no estimate for ${lacking.slice(0, 5).join(', ')}.`,
-      {
-        model_id: modelId,
-        identifiers: lacking,
-      },
-    );
+  const lacking = columns.filter((column) => !placeOf.has(sm.identifiers[column]!));
+  if (lacking.length > 0) throw lackingNames(modelId, sm, lacking);
   return { model, factored, placeOf };
+}
+
+/** Maximum number of securities in the message of a refusal; the detail has all. */
+const NAMED_MAX = 5;
+
+/** Refusal that names the securities without an estimate and the days on which their prices begin. */
+function lackingNames(modelId: string, sm: SessionMarket, columns: readonly number[]): Refusal {
+  const names = columns.map((column) => sm.identifiers[column]!);
+  const begins = columns.map((column) => {
+    const session = sm.sessions.findIndex((_, at) => sm.carriedClose(at, column) > 0);
+    return session < 0 ? null : formatDay(sm.sessions[session]!);
+  });
+  const shown = names.slice(0, NAMED_MAX).map((name, at) => `${name} (prices from ${begins[at] ?? 'no day'})`);
+  const more = names.length > NAMED_MAX ? ` and ${names.length - NAMED_MAX} more` : '';
+  return new Refusal(
+    'MODEL_LACKS_NAMES',
+    `The risk model ${modelId} has no estimate for ${shown.join(', ')}${more}, which the parent holds.`,
+    { model_id: modelId, identifiers: names, prices_from: begins },
+  );
 }
 
 interface GroupQuestion {

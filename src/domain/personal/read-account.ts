@@ -1,71 +1,138 @@
 import { didYouMean } from '#base/text/nearest-name.js';
 import { dayFrom, formatDay } from '../time/days.js';
 import type { Finding } from '../refusals/findings.js';
-import { checkShape } from '../schema/shape.js';
-import { Account } from './account-request.js';
-import { placesIn, type BatchCommon } from './batch-common.js';
-import { placeInTable, type LotSource } from './lot-table.js';
+import { checkShape, pathText } from '../schema/shape.js';
+import { Account, type AccountDefaults } from './account-request.js';
+import { placeInTable, type TableSource } from './account-table.js';
+import { othersIn, placesIn, type BatchCommon } from './batch-common.js';
 
 export interface ReadAccount {
   readonly account: Account | undefined;
   readonly findings: readonly Finding[];
 }
 
+/** Place of an account in its request. */
+export interface AccountPlace {
+  /** Path in the body: `accounts[3]`. */
+  readonly path: string;
+  /** Line of the body; null if the accounts are not its lines. */
+  readonly line: number | null;
+}
+
 /** Maximum number of findings listed for one account. Further findings are counted. */
 const FINDINGS_MAX = 50;
 
-/** Reads one account of a batch. @param path path of the account in the request */
-export function readAccount(common: BatchCommon, value: unknown, path: string): ReadAccount {
-  if (typeof value === 'object' && value !== null && 'unreadable' in value && typeof value.unreadable === 'string')
-    return {
-      account: undefined,
-      findings: [{ severity: 'error', code: 'WRONG_TYPE', path, message: value.unreadable }],
-    };
+/** Reads one account of a batch. */
+export function readAccount(common: BatchCommon, value: unknown, place: AccountPlace): ReadAccount {
   const { source, account: sent } = splitSource(value);
-  const { value: account, findings } = checkShape(Account, sent, { path });
-  const found = account === undefined ? findings : accountFindings(common, account, path);
-  return {
-    account: found.length === 0 ? account : undefined,
-    findings: found.slice(0, FINDINGS_MAX).map((finding) => inTable(finding, source)),
-  };
+  if (memberAt(sent, ['is_repeated']) === true) return { account: undefined, findings: [repeatedFinding(sent, place)] };
+  const { value: account, findings } = checkShape(Account, withDefaults(sent, common.terms.defaults));
+  const found = [...(account === undefined ? findings : accountFindings(common, account))];
+  const rows = (source?.problems ?? []).map((message): Finding => ({
+    severity: 'error',
+    code: 'WRONG_TYPE',
+    path: place.path,
+    message,
+  }));
+  const placed = found.map((finding) => withPlace(finding, { ...place, id: idOf(sent), source }));
+  const count = placed.length + (source?.problem_count ?? 0);
+  return { account: count === 0 ? account : undefined, findings: bounded([...rows, ...placed], count, place.path) };
 }
 
-/** Separates an account from the places of its lots in a table. */
-function splitSource(value: unknown): { readonly source?: LotSource; readonly account: unknown } {
+/** Separates an account from the places of its values in a table. */
+function splitSource(value: unknown): { readonly source?: TableSource; readonly account: unknown } {
   if (typeof value !== 'object' || value === null || !('source' in value)) return { account: value };
   const { source, ...account } = value;
-  const isPlace = typeof source === 'object' && source !== null && 'lines' in source && 'columns' in source;
-  return isPlace && Array.isArray(source.lines) && Array.isArray(source.columns)
-    ? { source: source as LotSource, account } // `accountsOfLots` wrote it; a client's own only changes its messages
-    : { account: value };
+  const { lines, recent, columns, own, problems } = (source ?? {}) as Readonly<Record<string, unknown>>;
+  const isTable = [lines, recent, columns, problems].every(Array.isArray) && typeof own === 'object' && own !== null;
+  // `accountsOfTable` wrote it; a client's own only changes its findings.
+  return isTable ? { source: source as TableSource, account } : { account: value };
 }
 
-/** Adds line and column to a finding about a lot from a table. */
-function inTable(finding: Finding, source: LotSource | undefined): Finding {
-  const place = source && placeInTable(source, finding.path);
-  return place === undefined ? finding : { ...finding, message: `${place}: ${finding.message}` };
+/** Adds the defaults of the batch to an account: its own values replace them, taxes field by field. */
+function withDefaults(value: unknown, defaults: AccountDefaults | undefined): unknown {
+  if (defaults === undefined || !isObject(value)) return value;
+  const own: Record<string, unknown> = { ...defaults, ...value };
+  for (const path of [['tax'], ['tax', 'realised']] as const) {
+    const [general, stated] = [memberAt(defaults, path), memberAt(value, path)];
+    if (!isObject(general) || !isObject(stated)) continue;
+    if (path.length === 1) own['tax'] = { ...general, ...stated };
+    else own['tax'] = { ...(own['tax'] as object), realised: { ...general, ...stated } };
+  }
+  return own;
 }
 
-function accountFindings(common: BatchCommon, account: Account, path: string): Finding[] {
+const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+const memberAt = (value: unknown, path: readonly string[]): unknown =>
+  path.reduce<unknown>((inner, name) => (isObject(inner) ? inner[name] : undefined), value);
+
+const idOf = (value: unknown): string | null => {
+  const id = memberAt(value, ['account_id']);
+  return typeof id === 'string' && id !== '' ? id.slice(0, 64) : null;
+};
+
+function repeatedFinding(sent: unknown, place: AccountPlace): Finding {
+  const message = 'an earlier account has the same id, and only that one trades.';
+  const finding: Finding = { severity: 'error', code: 'DUPLICATE_ID', path: 'account_id', message };
+  return withPlace(finding, { ...place, id: idOf(sent), source: undefined });
+}
+
+interface FindingPlace extends AccountPlace {
+  readonly id: string | null;
+  readonly source: TableSource | undefined;
+}
+
+/** Adds the path of the account to that of a finding; its message begins with the line or the path, and the account. */
+function withPlace(finding: Finding, { path, line, id, source }: FindingPlace): Finding {
+  const at = source === undefined ? (line === null ? path : `line ${line}`) : placeInTable(source, finding.path);
+  const whole = finding.path === '' ? path : pathText(path, [finding.path]);
+  const account = id === null ? '' : `, account ${id}`;
+  return { ...finding, path: whole, message: `${at}${account}: ${finding.message}` };
+}
+
+function bounded(findings: readonly Finding[], count: number, path: string): readonly Finding[] {
+  if (count <= FINDINGS_MAX) return findings;
+  const shown = findings.slice(0, FINDINGS_MAX);
+  const left = count - shown.length;
+  const message = `${left} more findings of this account are not listed; the limit is ${FINDINGS_MAX}.`;
+  return [...shown, { severity: 'error', code: 'MORE_FINDINGS', path, message, count: left }];
+}
+
+function accountFindings(common: BatchCommon, account: Account): Finding[] {
   const places = placesIn(common);
   const findings: Finding[] = [];
-  const error = (code: Finding['code'], at: string, message: string, value?: unknown): void =>
-    void findings.push({ severity: 'error', code, path: `${path}.${at}`, message: `${path}.${at}: ${message}`, value });
-  const unknown = (name: string): string =>
+  const error = (code: Finding['code'], path: string, message: string, value?: unknown): void =>
+    void findings.push({ severity: 'error', code, path, message: `${path}: ${message}`, value });
+  const without = (name: string): string =>
     `${name} has no price or no estimate in the risk model on ${formatDay(common.asOf)}.${didYouMean(name, common.identifiers)}`;
+  const isPast = (day: string, path: string): void => {
+    if (dayFrom(day) > common.asOf) error('BAD_DATE', path, `${day} is after ${formatDay(common.asOf)}.`, day);
+  };
+  const isKnown = (name: string, path: string): void => {
+    if (places.has(name) || othersIn(common).has(name)) return;
+    error(
+      'UNKNOWN_IDENTIFIER',
+      path,
+      `the data have no security ${name}.${didYouMean(name, common.identifiers)}`,
+      name,
+    );
+  };
   let value = account.cash;
   account.lots.forEach(({ identifier, shares, acquired }, at) => {
     const place = places.get(identifier);
-    if (place === undefined) return error('BAD_IDENTIFIER', `lots[${at}].identifier`, unknown(identifier), identifier);
-    value += shares * common.prices[place]!;
-    if (dayFrom(acquired) > common.asOf)
-      error('BAD_DATE', `lots[${at}].acquired`, `${acquired} is after ${formatDay(common.asOf)}.`, acquired);
+    if (place === undefined) error('BAD_IDENTIFIER', `lots[${at}].identifier`, without(identifier), identifier);
+    else value += shares * common.prices[place]!;
+    isPast(acquired, `lots[${at}].acquired`);
   });
   for (const name of Object.keys(account.tilts))
-    if (!places.has(name)) error('BAD_IDENTIFIER', `tilts.${name}`, unknown(name), name);
-  account.recent.forEach(({ date }, at) => {
-    if (dayFrom(date) > common.asOf)
-      error('BAD_DATE', `recent[${at}].date`, `${date} is after ${formatDay(common.asOf)}.`, date);
+    if (!places.has(name)) error('BAD_IDENTIFIER', `tilts.${name}`, without(name), name);
+  account.exclusions.forEach((name, at) => isKnown(name, `exclusions[${at}]`));
+  account.substitutes.forEach((group, at) => group.forEach((name, i) => isKnown(name, `substitutes[${at}][${i}]`)));
+  account.recent.forEach(({ identifier, date }, at) => {
+    isKnown(identifier, `recent[${at}].identifier`);
+    isPast(date, `recent[${at}].date`);
   });
   const { short_rate: short, long_rate: long } = account.tax;
   if (long > short)

@@ -192,7 +192,8 @@ function rebalance(
   const costRate = objective.cost_bps / 10_000;
   sellUncovered(history, { common, day, costRate, priceOf });
   const { account, positions } = knownTo(common, history.accountOn(asked, day));
-  const { findings } = readAccount(common, { ...account, cash: Math.max(0, account.cash) }, 'account');
+  const sent = { ...account, cash: Math.max(0, account.cash) };
+  const { findings } = readAccount(common, sent, { path: 'account', line: null });
   if (findings.length > 0) throw refuseWithFindings('request', findings);
   const built = buildAccount(common, account);
   const result = accountResult(common, built, solveOne(common, built));

@@ -15,9 +15,18 @@ export interface RefusedAccount {
 
 export type AccountOutcome = AccountResult | RefusedAccount;
 
-/** Solves one account, or reports why that is impossible. Invalid accounts never stop the batch. */
-export function solveOutcome(common: BatchCommon, value: unknown, path: string): AccountOutcome {
-  const { account, findings } = readAccount(common, value, path);
+/**
+ * Solves one account, or reports why that is impossible. Invalid accounts never stop the batch.
+ * @param path  path in the body
+ * @param line  line of the body; null if its lines are no accounts
+ */
+export function solveOutcome(
+  common: BatchCommon,
+  value: unknown,
+  path: string,
+  line: number | null = null,
+): AccountOutcome {
+  const { account, findings } = readAccount(common, value, { path, line });
   if (account === undefined) return { account_id: idOf(value), status: 'refused', findings };
   const built = buildAccount(common, account);
   return accountResult(common, built, solveOne(common, built));

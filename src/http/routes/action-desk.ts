@@ -5,7 +5,7 @@ import type { Handlers } from '../handler.js';
 export const actionDeskHandlers = (desk: ActionDesk): Handlers<typeof actionDeskRoutes> => ({
   listActions: async ({ query }) => ({ json: await desk.list(query) }),
   getAction: async ({ params, signal }) => ({ json: await desk.get(params.action_id, signal) }),
-  decideAction: async ({ params, body, authorship }) => ({
-    json: await desk.decide(params.action_id, body(), authorship()),
+  decideAction: async ({ params, body, authorship, signal }) => ({
+    json: await desk.decide(params.action_id, body(), authorship(), signal),
   }),
 });

@@ -1,5 +1,5 @@
 import type { approvalRoutes } from '#contract/approvals.js';
-import type { ApprovalAction } from '#domain/documents/approval-document.js';
+import type { ApprovalAction } from '#domain/approvals/approval-document.js';
 import type { Approvals } from '#services/approvals/approvals.js';
 import type { Handlers, Principal } from '../handler.js';
 

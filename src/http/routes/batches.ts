@@ -1,4 +1,5 @@
 import type { batchRoutes } from '#contract/batches.js';
+import { accountTemplate } from '#domain/personal/account-template.js';
 import { EXPORT_FORMATS } from '#domain/exports/formats.js';
 import type { Batches } from '#services/personal/batches.js';
 import type { BatchResults } from '#services/personal/batch-results.js';
@@ -11,7 +12,7 @@ export function batchHandlers(batches: Batches, results: BatchResults): Handlers
       const file = upload();
       const status = await (file === undefined
         ? batches.start(body(), origin)
-        : batches.startUpload(file, query.terms, origin));
+        : batches.startUpload(file, { terms: query.terms, batchId: query.batch_id }, origin));
       return { json: status, headers: { Location: `/jobs/${status.job_id}` } };
     },
     async getBatchAccounts({ params: { batch_id: batchId }, query: { block, table }, media }) {
@@ -24,6 +25,11 @@ export function batchHandlers(batches: Batches, results: BatchResults): Handlers
         headers: { 'Content-Disposition': `attachment; filename="${name}"` },
       };
     },
+    getBatchTemplate: () => ({
+      text: accountTemplate(),
+      type: 'text/csv; charset=utf-8',
+      headers: { 'Content-Disposition': 'attachment; filename="accounts.csv"' },
+    }),
     getBatchCommon: async ({ params }) => ({ bytes: await results.common(params.batch_id) }),
   };
 }

@@ -1,16 +1,20 @@
 import { createWriteStream } from 'node:fs';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
+import { ENTRY } from '#domain/personal/account-columns.js';
 import { boundColumnSql, chunksOf, openDuckDb, sqlName, sqlText } from './duckdb.js';
 
 /** Rows of a Parquet file as lines of JSON. */
 export interface ParquetLines {
   readonly header: readonly string[];
-  /** True if a column has lists or structures: a row is then an object, else an array of texts. */
+  /** True if a row is an account with its lots as a list: it is then an object, else an array of texts. */
   readonly isNested: boolean;
 }
 
-const NESTED = /\[\]$|^STRUCT|^MAP|\[\d+\]$/;
+/** Lists of texts, whose entries become one text. */
+const LIST = /\[\d*\]$/;
+/** Column with the lots of an account. */
+const LOTS = 'lots';
 const MOMENT = /^TIMESTAMP/;
 /** Dates with a time of midnight inside of lists. */
 const MIDNIGHT = /"(\d{4}-\d\d-\d\d) 00:00:00(?:\+00)?"/g;
@@ -22,10 +26,11 @@ export async function writeParquetLines(from: string, to: string): Promise<Parqu
     const scan = `read_parquet(${sqlText(from)}, hive_partitioning = false)`;
     const described = await connection.runAndReadAll(`DESCRIBE SELECT * FROM ${scan}`);
     const columns = described.getRows().map(([name, type]) => ({ name: String(name), type: String(type) }));
-    const isNested = columns.some(({ type }) => NESTED.test(type));
-    const texts = columns.map(({ name, type }) =>
-      MOMENT.test(type) ? `${sqlName(name)}::DATE::VARCHAR` : `${sqlName(name)}::VARCHAR`,
-    );
+    const isNested = columns.some(({ name }) => name === LOTS);
+    const texts = columns.map(({ name, type }) => {
+      if (LIST.test(type)) return `array_to_string(${sqlName(name)}, ${sqlText(ENTRY)})`;
+      return MOMENT.test(type) ? `${sqlName(name)}::DATE::VARCHAR` : `${sqlName(name)}::VARCHAR`;
+    });
     const bounded = `(SELECT ${columns.map(boundColumnSql).join(', ')} FROM ${scan})`;
     const sql = isNested
       ? `SELECT to_json(t)::VARCHAR FROM ${bounded} t`

@@ -1,23 +1,23 @@
 import { createHash } from 'node:crypto';
 import {
   Approval,
-  APPROVAL_ACTIONS,
   OpenApprovals,
   type ApprovalAction,
   type ApprovalRules,
   type ApprovalState,
-  type ApprovalStep,
-} from '#domain/documents/approval-document.js';
+} from '#domain/approvals/approval-document.js';
+import type { ApprovalFacts } from '#domain/approvals/approval-facts.js';
 import type { Authorship } from '#domain/documents/version-document.js';
 import { canonicalJson } from '#domain/json/canonical-json.js';
 import { isWithin } from '#domain/documents/reach.js';
-import { Refusal, refuseWithFindings } from '#domain/refusals/refusal.js';
+import { Refusal } from '#domain/refusals/refusal.js';
 import { numberedId } from '#store/document-id.js';
 import type { DocumentReader, DocumentStore, DocumentTransaction } from '#store/port.js';
 import { parseStored } from '#store/read-stored.js';
 import { refuseOutside } from '#store/reach/guarded-store.js';
 import { runUnrestricted, findCurrentReach } from '#store/reach/reach-context.js';
 import { formatTimestamp } from '#store/timestamp.js';
+import { decidedBy, isOpen, stepOf, type ApprovalDecision, type Decider } from './decide.js';
 
 /** A change that may need a second person. */
 export interface Requested {
@@ -27,8 +27,10 @@ export interface Requested {
   /** Complete content of the change. An approval applies to this content only. */
   readonly content: unknown;
   readonly summary: string;
-  /** Figures for the persons who decide. */
-  readonly detail: Readonly<Record<string, unknown>>;
+  /** Facts for the persons who decide. */
+  readonly facts: ApprovalFacts;
+  /** Day of a schedule that requests it. */
+  readonly day?: Approval['schedule_day'];
 }
 
 /** Admission of changes: a change must be undefined, require no approval or have one. */
@@ -50,20 +52,13 @@ export interface ApprovalGate {
   guarded<T>(by: Authorship | undefined, work: (admission: Admission) => Promise<T>): Promise<T>;
 }
 
-export type ApprovalDecision = 'approve' | 'reject' | 'withdraw' | 'comment';
-
-/** Person or key that decides. */
-export interface Decider {
-  readonly by: Authorship;
-  /** Names by which a list of approvers may know them. */
-  readonly names: readonly string[];
-  readonly scopes: ReadonlySet<string>;
-}
-
 export interface ApprovalQuery {
   readonly state?: ApprovalState | undefined;
   readonly action?: ApprovalAction | undefined;
   readonly subject?: string | undefined;
+  /** Only requests of days of this schedule, and of this session. */
+  readonly schedule_id?: string | undefined;
+  readonly date?: string | undefined;
   readonly before?: number | undefined;
   readonly limit: number;
 }
@@ -167,7 +162,9 @@ export function createApprovals({ documents, rules, hours, now }: ApprovalsDepen
           subject: requested.subject,
           state: 'pending',
           summary: requested.summary,
-          detail: { ...requested.detail },
+          facts: requested.facts,
+          detail: detailOf(requested.facts),
+          schedule_day: requested.day ?? null,
           digest,
           requested_at: at(),
           requested_by: by.author,
@@ -216,12 +213,14 @@ export function createApprovals({ documents, rules, hours, now }: ApprovalsDepen
         throw required(await runUnrestricted(() => request(thrown.requested, by)));
       }
     },
-    async list({ state, action, subject, before = Infinity, limit }) {
+    async list({ state, action, subject, schedule_id: schedule, date, before = Infinity, limit }) {
       const found: Approval[] = [];
       const isAsked = (approval: Approval): boolean =>
         (state === undefined || approval.state === state) &&
         (action === undefined || approval.action === action) &&
-        (subject === undefined || approval.subject === subject);
+        (subject === undefined || approval.subject === subject) &&
+        (schedule === undefined || approval.schedule_day?.schedule_id === schedule) &&
+        (date === undefined || approval.schedule_day?.date === date);
       for await (const approval of newestFirst(state, before)) {
         if (isAsked(approval)) found.push(approval);
         if (found.length === limit) break;
@@ -263,8 +262,6 @@ export function createApprovals({ documents, rules, hours, now }: ApprovalsDepen
 /** Author of work that has none. */
 const NOBODY: Authorship = { author: 'local', note: null, requestId: '' };
 
-const isOpen = ({ state }: Pick<Approval, 'state'>): boolean => state === 'pending' || state === 'approved';
-
 async function openIn(reader: Pick<DocumentReader, 'get'>): Promise<OpenApprovals['open']> {
   const stored = await reader.get('approval-state', OWNER);
   return parseStored(stored, OpenApprovals)?.open ?? [];
@@ -273,12 +270,11 @@ async function openIn(reader: Pick<DocumentReader, 'get'>): Promise<OpenApproval
 const digestOf = ({ action, subject, content }: Requested): string =>
   createHash('sha256').update(canonicalJson({ action, subject, content })).digest('hex');
 
-function stepOf(
-  action: ApprovalStep['action'],
-  { author, keyId = null }: Authorship,
-  rest: Pick<ApprovalStep, 'at' | 'comment'>,
-): ApprovalStep {
-  return { ...rest, action, author, key_id: keyId };
+/** Returns facts in the form of clients that do not know `facts`. */
+function detailOf({ kind, ...members }: ApprovalFacts): Record<string, unknown> {
+  if (kind !== 'amend' || !('changes' in members)) return members;
+  const changes = members.changes.flatMap(({ fields }) => fields.map((one) => ({ op: 'replace', ...one })));
+  return { ...members, changes };
 }
 
 function required({ approval_id, state, action, subject, missing, expires_at, summary }: Approval): Refusal {
@@ -287,64 +283,3 @@ function required({ approval_id, state, action, subject, missing, expires_at, su
   const message = `${summary} This needs approval ${approval_id}. ${rest}`;
   return new Refusal('APPROVAL_REQUIRED', message, { approval_id, action, subject, missing, expires_at });
 }
-
-interface DecisionTerms {
-  readonly comment: string | null;
-  readonly decider: Decider;
-  readonly at: string;
-  readonly rules: ApprovalRules;
-}
-
-/** @throws Refusal APPROVAL_CLOSED, APPROVAL_FORBIDDEN */
-function decidedBy(approval: Approval, decision: ApprovalDecision, terms: DecisionTerms): Approval {
-  const { comment, decider, at } = terms;
-  const add = (action: ApprovalStep['action'], change: Partial<Approval> = {}): Approval => ({
-    ...approval,
-    ...change,
-    history: [...approval.history, stepOf(action, decider.by, { at, comment })],
-  });
-  const { approval_id, state } = approval;
-  if (decision === 'comment') return add('commented');
-  if (!isOpen(approval))
-    throw new Refusal('APPROVAL_CLOSED', `Approval ${approval_id} is ${state}.`, { approval_id, state });
-  if (decision === 'withdraw') {
-    if (!isSame(approval.history[0]!, decider.by) && !decider.scopes.has('admin'))
-      throw forbidden(approval, `Only ${approval.requested_by}, who requested it, may withdraw it.`);
-    return add('withdrawn', { state: 'withdrawn' });
-  }
-  assertMayDecide(approval, decision, terms);
-  if (decision === 'reject' && comment === null)
-    throw refuseWithFindings('request', [
-      { severity: 'error', code: 'REQUIRED', path: 'comment', message: 'A rejection needs a comment that says why.' },
-    ]);
-  if (decision === 'reject') return add('rejected', { state: 'rejected' });
-  if (state === 'approved')
-    throw new Refusal('APPROVAL_CLOSED', `Approval ${approval_id} is approved already.`, { approval_id, state });
-  const missing = approval.missing - 1;
-  return add('approved', { missing, ...(missing === 0 && { state: 'approved' }) });
-}
-
-/** @throws Refusal APPROVAL_FORBIDDEN for a person who requested it, has approved it, or is no approver */
-function assertMayDecide(approval: Approval, decision: ApprovalDecision, { decider, rules }: DecisionTerms): void {
-  const { by, names, scopes } = decider;
-  if (by.keyId == null) throw forbidden(approval, 'Without keys the service cannot distinguish persons: create keys.');
-  const earlier = approval.history.find(
-    (step) => (step.action === 'requested' || step.action === 'approved') && isSame(step, by),
-  );
-  if (earlier?.action === 'requested') throw forbidden(approval, `${by.author} requested it: another person decides.`);
-  if (earlier !== undefined && decision === 'approve')
-    throw forbidden(approval, `${by.author} has approved it: another person decides.`);
-  const { scope } = APPROVAL_ACTIONS[approval.action];
-  if (!scopes.has(scope) && !scopes.has('admin'))
-    throw forbidden(approval, `The key lacks the scope ${scope}, which ${approval.action} requires.`);
-  const approvers = rules[approval.action]?.approvers ?? null;
-  if (approvers !== null && !names.some((name) => approvers.includes(name)))
-    throw forbidden(approval, `${by.author} is no approver of ${approval.action}: ${approvers.join(', ')}.`);
-}
-
-/** Two keys with the same name belong to one person. */
-const isSame = (step: ApprovalStep, { author, keyId = null }: Authorship): boolean =>
-  step.key_id === keyId || step.author === author;
-
-const forbidden = ({ approval_id }: Approval, message: string): Refusal =>
-  new Refusal('APPROVAL_FORBIDDEN', message, { approval_id });

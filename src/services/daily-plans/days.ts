@@ -1,3 +1,4 @@
+import { counted } from '#domain/catalogue/sentence-numbers.js';
 import { findDueDay, findNextDay } from '#domain/daily-plans/due-days.js';
 import type {
   DayDocument,
@@ -5,7 +6,6 @@ import type {
   ScheduleDay,
   ScheduleDaySummary,
   StoredItem,
-  Waiver,
 } from '#domain/daily-plans/day-document.js';
 import { Judgement } from '#domain/daily-plans/judgement-document.js';
 import type { StepType } from '#domain/daily-plans/step-catalogue.js';
@@ -24,6 +24,7 @@ import type { DayChanges } from './day-changes.js';
 import { filesOf } from './files-of.js';
 import { createDay, renewedDay, type AuthoredPlan } from './new-day.js';
 import { requireSchedule, type ScheduleReader } from './schedules.js';
+import { assertFound, createWaiverRequest, type WaiverRequest } from './waivers.js';
 import { hasEnded, readDay, readState, type StoredDays } from './stored-days.js';
 
 /** A request to perform a day now. */
@@ -71,9 +72,6 @@ export interface OpenedFile {
   readonly sha256: string;
   open(): Promise<ReadableStream<Uint8Array>>;
 }
-
-/** Findings that are to be accepted. */
-export type WaiverRequest = Pick<Waiver, 'check' | 'index_id' | 'identifier' | 'reason'>;
 
 /** Time for which a client waits for a day to settle. */
 export interface Patience {
@@ -253,11 +251,18 @@ export function createDays(dependencies: DaysDependencies): Days {
     async waive(scheduleId, date, waived, by) {
       const at = formatTimestamp(now());
       const { author, keyId = null } = by;
-      const day = await toDecision(scheduleId, date, by, (stored) => ({
-        day: { ...stored, waivers: [...stored.waivers, { ...waived, author, key_id: keyId, at }], next_attempt_at: at },
-        judged: { action: 'waive', schedule_id: scheduleId, date, ...waived },
-        requested: requestedWaiver(scheduleId, date, waived),
-      }));
+      const day = await toDecision(scheduleId, date, by, (stored) => {
+        assertFound(stored, waived);
+        return {
+          day: {
+            ...stored,
+            waivers: [...stored.waivers, { ...waived, author, key_id: keyId, at }],
+            next_attempt_at: at,
+          },
+          judged: { action: 'waive', schedule_id: scheduleId, date, ...waived },
+          requested: createWaiverRequest(stored, waived),
+        };
+      });
       wake();
       return day;
     },
@@ -267,7 +272,7 @@ export function createDays(dependencies: DaysDependencies): Days {
       const calendar = calendars.get(schedule.plan.calendar);
       const sessions = calendar === undefined ? [] : [...sessionsBetween(calendar.sessions, start, end)].map(formatDay);
       if (sessions.length === 0 || sessions.length > BACKFILL_MAX) {
-        const message = `${sessions.length} sessions of ${schedule.plan.calendar} are in the range; 1 to ${BACKFILL_MAX} are performed at once.`;
+        const message = `${schedule.plan.calendar} has ${counted(sessions.length, 'session')} from ${start} to ${end}; 1 to ${BACKFILL_MAX} are performed at once.`;
         throw refuseWithFindings('request', [{ severity: 'error', code: 'OUT_OF_RANGE', path: 'start', message }]);
       }
       assertSession(schedule, sessions.at(-1)!);
@@ -306,13 +311,6 @@ export function createDays(dependencies: DaysDependencies): Days {
       });
     },
   };
-}
-
-function requestedWaiver(scheduleId: string, date: string, waived: WaiverRequest): Requested {
-  const { check, index_id: index, identifier } = waived;
-  const of = [identifier, index].filter((name) => name !== null).join(' in ');
-  const summary = `Accept findings of ${check}${of === '' ? '' : ` of ${of}`} on ${date} in ${scheduleId}.`;
-  return { action: 'waive', subject: scheduleId, content: { date, ...waived }, summary, detail: { date, ...waived } };
 }
 
 /** Returns true if no step of a day is running or about to run. */

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { DeskAction, DeskActionEffect, DeskDecisionRequest } from '#contract/action-desk.js';
+import type { DeskAction, DeskDecisionRequest } from '#contract/action-desk.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
 import {
   ActionDecisions,
@@ -8,6 +8,7 @@ import {
   sourceDifferences,
   termsOf,
   type ActionDecision,
+  type DeskActionEffect,
   type DeskState,
 } from '#domain/corporate-actions/action-desk.js';
 import { referenceAt, type CorporateAction, type MarketData } from '#domain/market/market-data.js';
@@ -38,7 +39,7 @@ export interface ActionDesk {
   /** Returns an action with its effect on each index. @throws Refusal NO_DATA_SOURCE, ACTION_NOT_FOUND */
   get(actionId: string, signal: AbortSignal): Promise<DeskAction & { readonly effects: readonly DeskActionEffect[] }>;
   /** @throws Refusal NO_DATA_SOURCE, ACTION_NOT_FOUND, APPROVAL_REQUIRED */
-  decide(actionId: string, request: DeskDecisionRequest, by: Authorship): Promise<DeskAction>;
+  decide(actionId: string, request: DeskDecisionRequest, by: Authorship, signal: AbortSignal): Promise<DeskAction>;
 }
 
 export interface ActionDeskDependencies {
@@ -111,7 +112,7 @@ export function createActionDesk(dependencies: ActionDeskDependencies): ActionDe
       const one = await describe(action, served, actionId);
       return { ...one, effects: await effectsOf(one.identifier, one.ex_date, signal) };
     },
-    async decide(actionId, { decision, sources, comment }, by) {
+    async decide(actionId, { decision, sources, comment }, by, signal) {
       const { action, served } = find(actionId);
       const terms = termsOf(action);
       const { author, keyId = null } = by;
@@ -124,13 +125,24 @@ export function createActionDesk(dependencies: ActionDeskDependencies): ActionDe
         key_id: keyId,
         at: formatTimestamp(now()),
       };
+      const needsApproval = approvals.ruleOf('action') !== undefined;
       const summary = `${VERBS[decision]} the ${terms.type} of ${terms.identifier} on ${terms.ex_date}.`;
       const requested = {
         action: 'action',
         subject: served.identity.datasetId,
         content: { action_id: actionId, decision, terms, sources },
         summary,
-        detail: { action_id: actionId, decision, terms, sources, differences: sourceDifferences(terms, sources) },
+        facts: {
+          kind: 'action',
+          store_id: served.identity.datasetId,
+          action_id: actionId,
+          decision,
+          terms,
+          sources,
+          differences: sourceDifferences(terms, sources),
+          // Computed only for persons who decide: each index that holds the security is read.
+          effects: needsApproval ? [...(await effectsOf(terms.identifier, terms.ex_date, signal))] : [],
+        },
       } as const;
       const noted = { ...by, note: comment ?? by.note };
       await approvals.guarded(noted, ({ admit }) =>

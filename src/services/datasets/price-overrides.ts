@@ -150,7 +150,16 @@ function requestedOverride(storeId: string, request: PriceOverrideRequest, befor
     subject: storeId,
     content: request,
     summary: `${what} the price of ${identifier} on ${date} in ${storeId}.`,
-    detail: { identifier, date, before, price, reason },
+    facts: {
+      kind: 'override',
+      store_id: storeId,
+      identifier,
+      date,
+      before,
+      price,
+      change: before === null || price === null ? null : price / before - 1,
+      reason,
+    },
   };
 }
 

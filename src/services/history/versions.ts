@@ -5,6 +5,7 @@ import { readConstraintSet } from '#domain/documents/constraint-set.js';
 import { readIndex } from '#domain/checks/validate-index.js';
 import type { Authorship, Subject, VersionedKind } from '#domain/documents/version-document.js';
 import { Refusal, type ErrorCode } from '#domain/refusals/refusal.js';
+import { changedSentences } from '#domain/rules/changed-sentences.js';
 import { methodologyOf } from '#domain/rules/methodology.js';
 import type { Markets } from '#market/serving/markets.js';
 import { hasVersions, headOf, versionOf, type HistoryHead, type Version } from '#store/history/history.js';
@@ -131,7 +132,7 @@ export function createVersions({ documents, markets }: VersionsDependencies): Ve
         from,
         to,
         changes: changesBetween(before.body, after.body),
-        sentences: { removed: without(said, saying), added: without(saying, said) },
+        sentences: changedSentences(said, saying),
       };
     },
     purgeDeleted: ({ kind, id }, by) =>
@@ -165,16 +166,6 @@ function shown({ kind }: Subject, body: VersionContent['body']): VersionContent[
 function asStoredThen({ kind }: Subject, body: VersionContent['body']): VersionContent['body'] {
   if (kind === 'index') return readIndex(body) ?? body;
   return kind === 'constraint-set' ? (readConstraintSet(body) ?? body) : body;
-}
-
-/** Returns the sentences that one list contains more often than another, with their multiplicity. */
-function without(sentences: readonly string[], others: readonly string[]): string[] {
-  const left = [...others];
-  return sentences.filter((sentence) => {
-    const at = left.indexOf(sentence);
-    if (at !== -1) left.splice(at, 1);
-    return at === -1;
-  });
 }
 
 const nameOf = ({ kind, id }: Subject): string => `${FAMILIES[kind].word} ${id}`;

@@ -1,13 +1,16 @@
+import { FACTS_LISTED_MAX, type ChangedField, type DefinitionChange } from '#domain/approvals/approval-facts.js';
+import { textsOf } from '#domain/documents/amended-texts.js';
+import type { Amendment } from '#domain/documents/amendment.js';
 import type { IndexDocument } from '#domain/documents/index-document.js';
 import { changesBetween } from '#domain/documents/document-changes.js';
+import { canonicalJson } from '#domain/json/canonical-json.js';
+import { changedSentences } from '#domain/rules/changed-sentences.js';
+import { methodologyOf } from '#domain/rules/methodology.js';
 import { readIndex } from '#domain/checks/validate-index.js';
 import { logHead } from '#store/publication/log.js';
 import type { DocumentReader } from '#store/port.js';
 import { readStored } from '#store/read-stored.js';
 import type { Requested } from '../approvals/approvals.js';
-
-/** Maximum number of changes that a request lists for the persons who decide. */
-const CHANGES_MAX = 200;
 
 /**
  * Returns the request to change the definition of an index with published closes; undefined for other indices, and for
@@ -22,16 +25,78 @@ export async function createDefinitionRequest(
   if ((await logHead(reader, id)) === undefined) return undefined;
   const stored = await reader.get('index', id);
   const before = readStored(stored, readIndex) ?? null;
-  const changes = after === null ? [] : changesBetween(before ?? {}, after);
-  if (after !== null && before !== null && changes.length === 0) return undefined;
-  const added = amendmentsOf(after).slice(amendmentsOf(before).length);
+  if (after !== null && before !== null && changesBetween(before, after).length === 0) return undefined;
+  const changes = after === null ? [] : definitionChanges(before, after);
   return {
     action: 'amend',
     subject: id,
     content: { before, after },
-    summary: after === null ? `Delete ${id}.` : `Change the definition of ${id}.`,
-    detail: { changes: changes.slice(0, CHANGES_MAX), total: changes.length, amendments: added },
+    summary: after === null ? `Delete ${id}.` : summaryOf(id, changes),
+    facts: { kind: 'amend', index_id: id, deletes: after === null, changes },
   };
 }
 
-const amendmentsOf = (document: IndexDocument | null): readonly unknown[] => document?.amendments ?? [];
+function summaryOf(id: string, changes: readonly DefinitionChange[]): string {
+  if (changes.some(({ effective_from: from }) => from === null)) return `Change the definition of ${id}.`;
+  const dates = changes.map(({ effective_from: from }) => from).join(', ');
+  return `Amend the definition of ${id} from ${dates} on.`;
+}
+
+/** Returns the change of the whole history, if there is one, and the amendments that were appended. */
+function definitionChanges(before: IndexDocument | null, after: IndexDocument): DefinitionChange[] {
+  const known = amendmentsOf(before);
+  const isAppended = canonicalJson(amendmentsOf(after).slice(0, known.length)) === canonicalJson(known);
+  const [was, is] = isAppended ? [withoutAmendments(before), withoutAmendments(after)] : [before, after];
+  const direct = changeBetween(was, is as IndexDocument); // Only its amendments, which are optional, may be missing.
+  const texts = textsOf(after);
+  const amended = (isAppended ? amendmentsOf(after).slice(known.length) : []).map((amendment, k) => {
+    const [earlier, later] = [texts[known.length + k]!, texts[known.length + k + 1]!]; // One more than amendments.
+    return changeBetween(earlier.document, later.document, amendment);
+  });
+  return direct.fields.length === 0 ? amended : [direct, ...amended];
+}
+
+function changeBetween(
+  before: object | null,
+  after: IndexDocument,
+  amendment: Partial<Amendment> = {},
+): DefinitionChange {
+  const { effective_from: from = null, announced = null, reason = null, rebalance = false } = amendment;
+  const fields = changesBetween(before ?? {}, after)
+    .slice(0, FACTS_LISTED_MAX)
+    .map(fieldOf);
+  const said = before === null ? [] : methodologyOf(before as IndexDocument); // It was read as one.
+  return {
+    effective_from: from,
+    announced,
+    reason,
+    rebalance,
+    fields,
+    ...changedSentences(said, methodologyOf(after)),
+  };
+}
+
+const fieldOf = ({ path, before, after }: Omit<ChangedField, 'field'>): ChangedField => ({
+  field: inWords(path),
+  path,
+  before,
+  after,
+});
+
+/** Returns a JSON pointer in words: `/pipeline/filters/0/max` is `Pipeline, filters, 1, max`. */
+function inWords(path: string): string {
+  const words = path
+    .split('/')
+    .slice(1)
+    .map((name) => (/^\d+$/.test(name) ? String(Number(name) + 1) : name.replaceAll('_', ' ')))
+    .join(', ');
+  return words.charAt(0).toUpperCase() + words.slice(1);
+}
+
+const amendmentsOf = (document: IndexDocument | null): readonly Amendment[] => document?.amendments ?? [];
+
+function withoutAmendments(document: IndexDocument | null): object | null {
+  if (document === null) return null;
+  const { amendments: _, ...rest } = document;
+  return rest;
+}

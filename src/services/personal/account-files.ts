@@ -5,6 +5,7 @@ import { isFull } from '#market/panels/shared-market.js';
 import { PART_ACCOUNTS, type AccountsFile, type AccountsPart } from '#domain/personal/batch-parts.js';
 import { refuseWithFindings, Refusal } from '#domain/refusals/refusal.js';
 import { LIMITS } from '#domain/refusals/limits.js';
+import { accountIdIn, repeatedAccount } from '#domain/personal/account-lines.js';
 import type { ArtifactStore } from '#store/port.js';
 
 /** Space that must be free before accounts of unknown length are written. */
@@ -53,6 +54,18 @@ function createCutter(firstLine: number | null) {
   let line = firstLine ?? 0;
   let open = { accounts: 0, bytes: 0, hash: createHash('sha256'), line };
 
+  /** Ids of the accounts, `MAX_BATCH_ACCOUNTS` at most: about 100 bytes each. */
+  const ids = new Set<string>();
+
+  /** Returns the line, or for an id that an earlier line has one whose account is refused. */
+  function repeats(bytes: Uint8Array): Uint8Array {
+    const id = accountIdIn(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length));
+    if (id === undefined) return bytes;
+    if (ids.has(id)) return Buffer.from(repeatedAccount(id));
+    ids.add(id);
+    return bytes;
+  }
+
   function close(): void {
     const { hash, ...part } = open;
     parts.push({ ...part, sha256: hash.digest('hex'), line: firstLine === null ? null : part.line });
@@ -63,7 +76,8 @@ function createCutter(firstLine: number | null) {
     async *pieces(lines: AsyncIterable<Uint8Array>): AsyncGenerator<Buffer> {
       let kept: Uint8Array[] = [];
       let size = 0;
-      for await (const bytes of lines) {
+      for await (const sentBytes of lines) {
+        const bytes = repeats(sentBytes);
         line++;
         const isBlank =
           Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('latin1', 0, 64).trim() === '';

@@ -1,5 +1,6 @@
 import { DataType, RecordBatchReader, StructRow, Vector, type RecordBatch } from 'apache-arrow';
-import { accountsOfLots } from '#domain/personal/lot-table.js';
+import { accountsOfTable, assertAccountColumns, withNestedFields } from '#domain/personal/account-table.js';
+import { ENTRY } from '#domain/personal/account-columns.js';
 import { refuseWithFindings } from '#domain/refusals/refusal.js';
 import { formatDay } from '#domain/time/days.js';
 
@@ -29,9 +30,11 @@ export async function readArrow(bytes: AsyncIterable<Uint8Array>): Promise<Arrow
       yield next.value as RecordBatch;
     }
   })();
-  const accounts = header.includes('lots')
+  const isByAccount = header.includes('lots');
+  if (isByAccount) assertAccountColumns(header);
+  const accounts = isByAccount
     ? accountRows(batches)
-    : accountsOfLots({ unit: 'row', header, rows: lotRows(batches) });
+    : accountsOfTable({ unit: 'row', header, rows: lotRows(batches) });
   return { terms: metadata.get('terms'), accounts };
 }
 
@@ -49,7 +52,7 @@ async function* accountRows(batches: AsyncIterable<RecordBatch>): AsyncGenerator
     const columns = batch.schema.fields.map(({ name, type }, at) => ({ name, type, values: batch.getChildAt(at)! }));
     for (let row = 0; row < batch.numRows; row++) {
       const cells = columns.map(({ name, type, values }) => [name, plainOf(values.get(row), type)] as const);
-      yield JSON.stringify(Object.fromEntries(cells.filter(([, value]) => value !== null)));
+      yield JSON.stringify(withNestedFields(Object.fromEntries(cells.filter(([, value]) => value !== null))));
     }
   }
 }
@@ -62,6 +65,7 @@ async function* lotRows(batches: AsyncIterable<RecordBatch>) {
       yield {
         cells: columns.map(({ type, values }) => {
           const value = plainOf(values.get(row), type);
+          if (Array.isArray(value)) return value.map(String).join(ENTRY);
           return typeof value === 'string' || typeof value === 'number' ? String(value) : '';
         }),
         number: ++number,

@@ -7,13 +7,14 @@ import {
   type AccountsFile,
   type PartLines,
 } from '#domain/personal/batch-parts.js';
+import { optimality } from '#domain/personal/batch-view.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import { jobKind, type JobKind } from '#jobs/job-kind.js';
 import type { TaskInput } from '#jobs/tasks.js';
 import type { Markets } from '#market/serving/markets.js';
 import type { ArtifactStore, DocumentStore } from '#store/port.js';
 import type { DataVersions } from '../datasets/data-versions.js';
-import { listOptimisedModels } from '../stored/used-models.js';
+import { listOptimisedModels, requireModel } from '../stored/used-models.js';
 
 export interface BatchJobDependencies {
   readonly documents: Pick<DocumentStore, 'get'>;
@@ -40,6 +41,16 @@ export function createBatchJob(dependencies: BatchJobDependencies): JobKind<Batc
       terms,
       ...(await listOptimisedModels(documents, artifacts, models)),
     };
+  }
+
+  /** Adds the window of the model to a refusal of securities without an estimate. */
+  async function withWindow(failure: unknown, { terms }: BatchPayload): Promise<unknown> {
+    if (!(failure instanceof Refusal) || failure.code !== 'MODEL_LACKS_NAMES') return failure;
+    const { document } = await requireModel(documents, terms.risk_model);
+    const { observed_start: start, observed_end: end } = document;
+    const window = `The returns of the model are from ${start} to ${end}: estimate it with a start on which all securities of ${terms.parent} have prices, or exclude the security from ${terms.parent}.`;
+    const detail = { ...failure.detail, observed_start: start, observed_end: end };
+    return new Refusal(failure.code, `${failure.message} ${window}`, detail, { cause: failure });
   }
 
   async function partOrder({ accounts }: BatchPayload, wanted: readonly number[]) {
@@ -73,7 +84,7 @@ export function createBatchJob(dependencies: BatchJobDependencies): JobKind<Batc
       const { batch_id: batchId, engine_version: engineVersion } = payload;
       const sizes = sizesOf(payload.accounts);
       const common = await commonOrder(payload);
-      const written = await attempt.inParts({
+      const solving = attempt.inParts({
         count: sizes.length,
         atOnce: 2 * workers,
         share: 1 - SUMMING,
@@ -82,6 +93,9 @@ export function createBatchJob(dependencies: BatchJobDependencies): JobKind<Batc
           const order: TaskInput<'batch-part'> = { ...common, lines, outputs: attempt.outputs(['outcomes']) };
           return (await attempt.compute('batch-part', order, share)).outcomes;
         },
+      });
+      const written = await solving.catch(async (failure: unknown) => {
+        throw await withWindow(failure, payload);
       });
       const files = written.map(({ artifact: { name, sha256 }, parts: own }) => ({
         artifact: name,
@@ -93,10 +107,9 @@ export function createBatchJob(dependencies: BatchJobDependencies): JobKind<Batc
       const outputs = attempt.outputs(['view', 'common', ...names]);
       const sum = { ...common, batchId, sizes, files, engineVersion, outputs };
       const { view, volumes, summary } = await attempt.compute('sum-batch', sum, SUMMING);
-      const left = summary.accounts - (summary.by_status['optimal'] ?? 0);
       return {
         result: { artifact: view, volumes },
-        message: left === 0 ? 'Done.' : `Done. ${left} of ${summary.accounts} accounts are not optimal.`,
+        message: `Done. ${optimality(summary)}`,
       };
     },
     async (payload, parts, attempt) => {

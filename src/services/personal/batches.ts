@@ -4,9 +4,10 @@ import { BatchTerms, type BatchRequest } from '#domain/personal/account-request.
 import { toPlannedModel } from '#domain/documents/used-models.js';
 import { linesOf, parseLine } from '#domain/personal/account-lines.js';
 import { expectation, VOLUME_ACCOUNTS, type AccountsFile } from '#domain/personal/batch-parts.js';
-import { accountsOfLots, tableOfText } from '#domain/personal/lot-table.js';
+import { accountsOfTable } from '#domain/personal/account-table.js';
 import { refuseWithFindings } from '#domain/refusals/refusal.js';
 import { checkShape } from '#domain/schema/shape.js';
+import { csvRows } from '#market/formats/csv-rows.js';
 import type { JobKind } from '#jobs/job-kind.js';
 import type { JobSystem } from '#jobs/job-system.js';
 import type { Origin } from '#jobs/origin.js';
@@ -42,14 +43,22 @@ export interface Batches {
    * @throws Refusal INDEX_NOT_FOUND, RISK_MODEL_NOT_FOUND, VALIDATION_FAILED, NO_DATA_SOURCE, JOB_RUNNING, OVERLOADED, STORAGE_FULL
    */
   start(request: BatchRequest, origin: Origin | null): Promise<JobStatus>;
-  /** Queues a batch whose accounts arrive as lines. @param terms terms of a table of lots; lines of JSON begin with theirs */
-  startUpload(upload: Upload, terms: string | undefined, origin: Origin | null): Promise<JobStatus>;
+  /** Queues a batch whose accounts arrive as a stream. @throws like `start` */
+  startUpload(upload: Upload, given: GivenTerms, origin: Origin | null): Promise<JobStatus>;
 }
 
 /** Accounts as a stream. */
 interface Upload {
   readonly media: string;
   readonly bytes: AsyncIterable<Uint8Array>;
+}
+
+/** Terms in addition to a stream. */
+interface GivenTerms {
+  /** As JSON; absent where the stream contains them. */
+  readonly terms?: string | undefined;
+  /** Id of the batch instead of that in the terms. */
+  readonly batchId?: string | undefined;
 }
 
 const ARROW = 'application/vnd.apache.arrow.stream';
@@ -110,23 +119,27 @@ export function createBatches(dependencies: BatchesDependencies): Batches {
 
   return {
     start: ({ accounts, ...terms }, origin) => submit(terms, { lines: linesFrom(accounts), line: null }, origin),
-    async startUpload({ media, bytes }, text, origin) {
+    async startUpload({ media, bytes }, { terms: text, batchId }, origin) {
+      const send = (terms: BatchTerms, sent: SentLines) =>
+        submit(batchId === undefined ? terms : { ...terms, batch_id: batchId }, sent, origin);
+      const withoutLines = (accounts: AsyncIterable<string>): SentLines => ({ lines: encoded(accounts), line: null });
       if (media === ARROW) {
         const table = await readArrow(bytes);
         const terms = text === undefined ? termsFrom(table.terms ?? '', 'body') : termsFrom(text, 'query');
-        return submit(terms, { lines: encoded(table.accounts), line: null }, origin);
+        return send(terms, withoutLines(table.accounts));
       }
-      if (media === PARQUET)
-        return readParquet(bytes, (accounts) =>
-          submit(termsFrom(text ?? '', 'query'), { lines: encoded(accounts), line: null }, origin),
-        );
+      if (media === PARQUET) {
+        const terms = termsFrom(text ?? '', 'query');
+        return readParquet(bytes, (accounts) => send(terms, withoutLines(accounts)));
+      }
       const lines = linesOf(bytes);
       if (media === 'text/csv') {
         const terms = termsFrom(text ?? '', 'query');
-        return submit(terms, { lines: encoded(accountsOfLots(await tableOfText(lines))), line: null }, origin);
+        return send(terms, withoutLines(accountsOfTable(await csvRows(lines))));
       }
+      if (text !== undefined) return send(termsFrom(text, 'query'), { lines, line: 1 });
       const head = await lines.next();
-      return submit(termsFrom(head.done === true ? '' : head.value.toString(), 'body'), { lines, line: 2 }, origin);
+      return send(termsFrom(head.done === true ? '' : head.value.toString(), 'body'), { lines, line: 2 });
     },
   };
 }

@@ -1,6 +1,6 @@
 import { createReadStream } from 'node:fs';
 import { linesOf } from '#domain/personal/account-lines.js';
-import { accountsOfLots } from '#domain/personal/lot-table.js';
+import { accountsOfTable, assertAccountColumns, withNestedFields } from '#domain/personal/account-table.js';
 import { readParquetLines } from '#market/process/market-process.js';
 
 /**
@@ -13,8 +13,9 @@ export function readParquet<T>(
   take: (accounts: AsyncIterable<string>) => Promise<T>,
 ): Promise<T> {
   return readParquetLines(bytes, async (file, { header, isNested }) => {
+    if (isNested) assertAccountColumns(header);
     const lines = linesOf(createReadStream(file));
-    return take(isNested ? accountRows(lines) : accountsOfLots({ unit: 'row', header, rows: lotRows(lines) }));
+    return take(isNested ? accountRows(lines) : accountsOfTable({ unit: 'row', header, rows: lotRows(lines) }));
   });
 }
 
@@ -22,14 +23,14 @@ export function readParquet<T>(
 async function* accountRows(lines: AsyncIterable<Buffer>): AsyncGenerator<string> {
   for await (const line of lines) {
     const text = line.toString();
-    let account: unknown;
+    let account: object;
     try {
-      account = JSON.parse(text, (_, value: unknown) => value ?? undefined);
+      account = JSON.parse(text, (_, value: unknown) => value ?? undefined) as object; // as the reading process wrote it
     } catch {
       yield text;
       continue;
     }
-    yield JSON.stringify(account);
+    yield JSON.stringify(withNestedFields(account as Readonly<Record<string, unknown>>));
   }
 }
 

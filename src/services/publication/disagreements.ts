@@ -1,3 +1,4 @@
+import type { LevelChange } from '#domain/documents/published-error.js';
 import type { PublicationEntry } from '#domain/documents/publication-document.js';
 
 /** Closes of an index in a run: arrays of equal length, by date, in index points. */
@@ -24,35 +25,21 @@ export interface Disagreement {
 /** Levels of an entry. */
 const LEVELS = ['price', 'total', 'net'] as const;
 
-/** Change of one level of one close. */
-export interface LevelChange {
-  readonly date: string;
-  readonly variant: (typeof LEVELS)[number];
-  /** Index points. */
-  readonly published: number;
-  /** Index points of the run. */
-  readonly run: number;
-  /** Run less published, index points. */
-  readonly change: number;
-  /** The change over what is published, in basis points. */
-  readonly change_bps: number;
-}
-
 /** Sizes of disagreements. */
 export interface DisagreementSizes {
   /** Dates on which any level differs; on other dates only the divisor or the composition differs. */
   readonly levels_changed: number;
-  /**
-   * Returns dates, ascending, on which a run and the published entries in force differ in any bit, within the range
-   * that both cover.
-   * @param standing entries by date
-   */
+  /** Largest relative change; null if only divisor or composition differ. */
   readonly largest: LevelChange | null;
 }
 
 const COMPARED = ['price', 'total', 'net', 'divisor', 'composition_hash'] as const;
 
-/** Returns changes of the levels of one close. @param position of the date in the closes */
+/**
+ * Returns dates, ascending, on which a run and the published entries in force differ in any bit, within the range that
+ * both cover.
+ * @param standing entries by date
+ */
 export function disagreementsOf(closes: Closes, standing: ReadonlyMap<string, PublicationEntry>): Disagreement[] {
   const published = [...standing.keys()].toSorted();
   const [first, last] = [closes.dates[0], closes.dates.at(-1)];
@@ -74,7 +61,7 @@ export function disagreementsOf(closes: Closes, standing: ReadonlyMap<string, Pu
     });
 }
 
-/** Compares only levels that both have. */
+/** Returns the sizes of disagreements in levels that both have. */
 export function sizesOf(
   disagreements: readonly Disagreement[],
   closes: Closes,
@@ -91,7 +78,7 @@ export function sizesOf(
   return { levels_changed: levelsChanged, largest };
 }
 
-/** Changes of the levels of one close. @param position of the date in the closes */
+/** Returns changes of the levels of one close. @param position of the date in the closes */
 export const changesOn = (
   date: string,
   position: number,

@@ -71,6 +71,8 @@ export interface Publications {
 export interface Asked {
   readonly by: Authorship;
   readonly signal: AbortSignal;
+  /** Day of a schedule that publishes. */
+  readonly day?: Requested['day'];
 }
 
 export interface PublicationsDependencies {
@@ -138,7 +140,7 @@ export function createPublications(dependencies: PublicationsDependencies): Publ
   }
 
   return {
-    async publish(indexId, body, { by, signal }) {
+    async publish(indexId, body, { by, signal, day }) {
       const { document } = await requireIndex(documents, indexId);
       const asked = body();
       assertReasoned(asked);
@@ -184,6 +186,7 @@ export function createPublications(dependencies: PublicationsDependencies): Publ
           standing,
           disagreements,
           closes,
+          day,
         });
         const appended = { log, entries, requested, error };
         if (!(await approvals.guarded(noted, ({ admit }) => isAppended(run, appended, { by: noted, admit })))) continue;

@@ -1,4 +1,6 @@
 import { NO_HASH, type PublicationEntry, type PublicationHead } from '#domain/documents/publication-document.js';
+import type { ApprovalFacts } from '#domain/approvals/approval-facts.js';
+import type { ApprovalRules } from '#domain/approvals/approval-document.js';
 import type { ApprovalGate, Requested } from '../approvals/approvals.js';
 import { sizesOf, type Closes, type Disagreement } from './disagreements.js';
 
@@ -15,6 +17,7 @@ interface ClosesTerms {
   readonly standing: ReadonlyMap<string, PublicationEntry>;
   readonly disagreements: readonly Disagreement[];
   readonly closes: Closes;
+  readonly day: Requested['day'];
 }
 
 /**
@@ -24,30 +27,54 @@ interface ClosesTerms {
 export function createPublicationRequest(
   statements: readonly Stated[],
   gate: Pick<ApprovalGate, 'ruleOf'>,
-  { indexId, runId, head, standing, disagreements, closes }: ClosesTerms,
+  { indexId, runId, head, standing, disagreements, closes, day }: ClosesTerms,
 ): Requested {
   const fresh = statements.filter(({ kind }) => kind === 'close');
   const restated = statements.length - fresh.length;
-  const action = restated > 0 && gate.ruleOf('restate') !== undefined ? 'restate' : 'publish';
+  const counts = { published: fresh.length, restated };
   const last = statements.at(-1)!; // Nothing to publish needs no approval.
   const before = [...standing.values()].findLast(({ date }) => date < last.date);
-  const sizes = sizesOf(disagreements, closes, standing);
+  const figures = {
+    index_id: indexId,
+    run_id: runId,
+    ...counts,
+    first: statements[0]!.date,
+    last: last.date,
+    close: levelsOf(last),
+    previous: before === undefined ? null : { date: before.date, ...levelsOf(before) },
+  };
+  const again = statements.findLast(({ kind }) => kind !== 'close');
+  const facts: ApprovalFacts =
+    again === undefined
+      ? { kind: 'publish', ...figures }
+      : {
+          kind: 'restate',
+          ...figures,
+          ...sizesOf(disagreements, closes, standing),
+          latest: { date: again.date, before: levelsOf(standing.get(again.date)!), after: levelsOf(again) }, // It is published again.
+          reason: again.reason,
+        };
   return {
-    action,
+    action: actionOf(counts, gate),
+    day: day ?? null,
     subject: indexId,
     content: { head: head?.hash ?? NO_HASH, entries: statements.map(figuresOf) },
     summary: summaryOf(indexId, { fresh, restated, last }),
-    detail: {
-      run_id: runId,
-      published: fresh.length,
-      restated,
-      first: statements[0]!.date,
-      last: last.date,
-      close: levelsOf(last),
-      previous: before === undefined ? null : { date: before.date, ...levelsOf(before) },
-      ...(restated > 0 && { ...sizes, reason: last.reason ?? statements[0]!.reason }),
-    },
+    facts,
   };
+}
+
+/**
+ * Returns the rule that a publication follows. Closes published together with a restatement need the persons of either
+ * rule, whichever are more.
+ */
+function actionOf(
+  { published, restated }: { readonly published: number; readonly restated: number },
+  { ruleOf }: Pick<ApprovalGate, 'ruleOf'>,
+): 'publish' | 'restate' {
+  if (restated === 0) return 'publish';
+  const personsOf = (rule: ApprovalRules['publish']): number => rule?.persons ?? 1;
+  return published > 0 && personsOf(ruleOf('publish')) > personsOf(ruleOf('restate')) ? 'publish' : 'restate';
 }
 
 const figuresOf = ({ date, kind, price, total, net, divisor, composition_hash, reason }: Stated) => ({

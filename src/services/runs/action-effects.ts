@@ -1,5 +1,5 @@
 import type { ActionsView } from '#contract/analytics/actions.js';
-import type { DeskActionEffect } from '#contract/action-desk.js';
+import type { DeskActionEffect } from '#domain/corporate-actions/action-desk.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import type { RunViewTerms } from '#domain/run-views/terms.js';
 import type { DocumentReader } from '#store/port.js';

@@ -247,6 +247,8 @@ export function describeIndices(desk: () => Desk): void {
     const { body: runs } = await service.ask<StoredRuns>('GET', '/analytics/CORE/runs?limit=3');
     const [newest, , first] = runs.runs;
     await follow(page, `/console/indices/CORE?tab=runs&run_from=${first!.run_id}&run_to=${newest!.run_id}`);
+    await page.getByRole('application', { name: 'Portfolios of two runs of CORE' }).waitFor();
+    await page.getByRole('application', { name: 'Later run divided by the earlier run' }).waitFor();
     await page.getByRole('button', { name: 'Find the causes' }).click();
     const causes = page.getByRole('table', { name: 'Effect of each cause on the total return' });
     await causes.waitFor();

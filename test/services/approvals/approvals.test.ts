@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Scope } from '#contract/route.js';
-import type { Approval } from '#domain/documents/approval-document.js';
+import type { Approval } from '#domain/approvals/approval-document.js';
 import type { AuditEntry } from '#domain/documents/audit-document.js';
 import { issueKey } from '#services/operations/keys.js';
 import {
@@ -43,6 +43,7 @@ const listed = async (query = '') =>
   (await as('ada').ask<{ readonly approvals: Approval[] }>('GET', `/approvals${query}`)).body.approvals;
 const decide = (who: string, id: number, decision: string, comment?: string) =>
   as(who).ask<Approval & Failure>('POST', `/approvals/${id}/decisions`, { decision, ...(comment && { comment }) });
+const factsOf = async (id: number) => (await as('ben').ask<Approval>('GET', `/approvals/${id}`)).body.facts;
 const codeOf = ({ status, body }: Answer<Failure>) => `${status} ${body.error.code}`;
 
 beforeAll(async () => {
@@ -76,7 +77,16 @@ test('a schedule holds back closes until a second person approves them, and then
     requested_by: 'ada',
     persons: 2,
     missing: 1,
-    detail: { published: 10, restated: 0, first: SESSIONS[0], last: day1, previous: null },
+    schedule_day: { schedule_id: 'close', date: day1 },
+    facts: {
+      kind: 'publish',
+      index_id: 'CORE',
+      published: 10,
+      restated: 0,
+      first: SESSIONS[0],
+      last: day1,
+      previous: null,
+    },
   });
   expect(Date.parse(approval!.expires_at) - Date.parse(approval!.requested_at)).toBe(48 * 3_600_000);
   await performed(as('ada'), day1);
@@ -157,8 +167,12 @@ test('a restatement follows the rule of restatements, and counts each person onc
   expect(codeOf(refused)).toBe('409 APPROVAL_REQUIRED');
   const { approval_id: number, missing } = refused.body.error.detail as { approval_id: number; missing: number };
   expect(missing).toBe(2);
-  const { detail } = (await as('ben').ask<Approval>('GET', `/approvals/${number}`)).body;
-  expect(detail).toMatchObject({ restated: 1, published: 0, first: day3, levels_changed: 1, reason: restated.reason });
+  const { facts } = (await as('ben').ask<Approval>('GET', `/approvals/${number}`)).body;
+  if (facts?.kind !== 'restate') throw new Error(facts?.kind);
+  expect(facts).toMatchObject({ restated: 1, published: 0, first: day3, levels_changed: 1, reason: restated.reason });
+  const { latest, largest } = facts;
+  expect([latest.date, largest!.date]).toEqual([day3, day3]);
+  expect(largest!.change).toBeCloseTo(latest.after[largest!.variant]! - latest.before[largest!.variant]!, 12);
   expect((await decide('ben', number, 'approve')).body).toMatchObject({ state: 'pending', missing: 1 });
   expect(codeOf(await decide('ben', number, 'approve'))).toBe('403 APPROVAL_FORBIDDEN');
   expect(codeOf(await ask())).toBe('409 APPROVAL_REQUIRED');
@@ -173,9 +187,8 @@ test('a definition with published closes changes only with approval, any other a
   const refused = await put(change);
   expect(codeOf(refused)).toBe('409 APPROVAL_REQUIRED');
   const number = refused.body.error.detail['approval_id'] as number;
-  expect((await as('ben').ask<Approval>('GET', `/approvals/${number}`)).body.detail).toMatchObject({
-    changes: [{ path: '/name', op: 'replace', before: 'CORE', after: 'Core, amended' }],
-  });
+  const fields = [{ field: 'Name', path: '/name', before: 'CORE', after: 'Core, amended' }];
+  expect(await factsOf(number)).toMatchObject({ kind: 'amend', changes: [{ effective_from: null, fields }] });
   expect(codeOf(await decide('dora', number, 'approve'))).toBe('403 APPROVAL_FORBIDDEN'); // Without the scope `write`.
   await decide('ben', number, 'approve');
   expect(codeOf(await put({ ...change, name: 'Something else' }))).toBe('409 APPROVAL_REQUIRED');
@@ -184,6 +197,24 @@ test('a definition with published closes changes only with approval, any other a
   expect((await as('cleo').ask('PUT', '/indices/EVEN', definition('EVEN', 'EqualWeight'))).status).toBe(200);
   expect(codeOf(await as('cleo').ask<Failure>('DELETE', '/indices/CORE'))).toBe('409 APPROVAL_REQUIRED');
   expect((await as('cleo').ask('GET', '/indices/CORE')).status).toBe(200);
+});
+
+test('an amendment is requested as its fields before and after, in sentences, from its date', async () => {
+  const changes = { rebalance: { frequency: 'quarterly' } };
+  const amendments = [{ effective_from: '2023-09-01', reason: 'Less turnover', changes }];
+  const body = definition('CORE', 'EqualWeight', { name: 'Core, amended', amendments });
+  const refused = await as('cleo').ask<Failure>('PUT', '/indices/CORE', body);
+  expect(refused.body.error.message).toContain('Amend the definition of CORE from 2023-09-01 on.');
+  const fields = [
+    { field: 'Rebalance, frequency', path: '/rebalance/frequency', before: 'monthly', after: 'quarterly' },
+  ];
+  const facts = await factsOf(refused.body.error.detail['approval_id'] as number);
+  expect(facts).toMatchObject({
+    deletes: false,
+    changes: [{ effective_from: '2023-09-01', reason: 'Less turnover', fields }],
+  });
+  const { removed, added } = facts?.kind === 'amend' ? facts.changes[0]! : { removed: [], added: [] };
+  expect([removed.join(), added.join()]).toEqual([expect.stringMatching(/month/i), expect.stringMatching(/quarter/i)]);
 });
 
 test('every request and decision is in the audit log, with its comment', async () => {

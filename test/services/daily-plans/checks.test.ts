@@ -57,10 +57,29 @@ test('a wrong price holds back the indices with the security until a person waiv
 
   const path = `/schedules/close/days/${day2}/waivers`;
   expect((await service.ask('POST', path, { check: 'moves' })).status).toBe(422);
+  const refusalOf = async (change: object) => {
+    const { detail } = await service.refusal('POST', path, { check: 'moves', reason: 'It is so', ...change });
+    const [{ path: field, message }] = (detail as { findings: [{ path: string; message: string }] }).findings;
+    return `${field}: ${message}`;
+  };
+  expect([
+    await refusalOf({ index_id: 'OTHER' }),
+    await refusalOf({ check: 'weights' }),
+    await refusalOf({ index_id: 'CORE-FEE' }),
+    await refusalOf({ index_id: 'EVEN', identifier: 'BB' }),
+  ]).toEqual([
+    'index_id: OTHER is no index of the schedule close.',
+    `check: The check weights has no finding on ${day2}.`,
+    `index_id: The check moves has no finding in CORE-FEE on ${day2}, but in CORE, EVEN.`,
+    `identifier: The check moves has no finding of BB in EVEN on ${day2}, but of AA.`,
+  ]);
   await service.ask('POST', path, { check: 'moves', index_id: 'CORE', identifier: 'AA', reason: 'It is so' });
   const waived = await settledDay(service, day2);
   expect(findingsOf(waived)).toEqual(['CORE moves AA done', 'CORE-FEE moves AA done', 'EVEN moves AA blocked']);
   expect(waived.held.map(({ index_id }) => index_id)).toEqual(['EVEN']);
+  const { items, log } = waived.steps.find(({ type }) => type === 'checks')!;
+  expect(items.find(({ key }) => key === 'EVEN moves AA')!.detail!['measure']).toMatchObject({ limit: 0.25 });
+  expect(log.filter(({ message }) => message === 'local accepted moves of AA in CORE: It is so')).toHaveLength(1);
   expect((await publishedDates(service, 'CORE')).at(-1)).toBe(day2);
   expect((await publishedDates(service, 'EVEN')).at(-1)).toBe(day1);
   const { judgements } = (await service.ask<{ judgements: Judgement[] }>('GET', '/schedules/close/judgements')).body;

@@ -2,7 +2,7 @@ import { readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { ChangedOverrides } from '#contract/stores/overrides.js';
-import type { Approval } from '#domain/documents/approval-document.js';
+import type { Approval } from '#domain/approvals/approval-document.js';
 import type { AuditEntry } from '#domain/documents/audit-document.js';
 import { issueKey } from '#services/operations/keys.js';
 import { familyOn, fileOf, performed, putSchedule, SESSIONS } from '../daily-plans/family.js';

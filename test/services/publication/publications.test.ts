@@ -12,7 +12,7 @@ import type { PublicationEntry, PublicKey } from '#domain/documents/publication-
 import { verifyPublished } from '#cli/verify-published.js';
 import { verifyAudit } from '#store/audit/verify-audit.js';
 import { verifyLog } from '#store/publication/verify-log.js';
-import type { LevelChange } from '#services/publication/disagreements.js';
+import type { LevelChange } from '#domain/documents/published-error.js';
 import { issueKey } from '#services/operations/keys.js';
 import { finishedHere } from '../../cli/process.js';
 import { runService, type RunningService } from '../running-service.js';

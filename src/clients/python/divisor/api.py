@@ -916,15 +916,20 @@ class Operations:
         """
         return cast("c.SweepRows", self._transport.json("GET", f"/analytics/sweeps/{word(sweep_id)}/rows", query={"block": block}))
 
-    def start_batch(self, body: c.BatchRequest, *, terms: Optional[str] = None, callback: Optional[str] = None, priority: Optional[Literal["high", "normal", "low"]] = None, store_id: Optional[str] = None) -> Job[c.BatchView]:
+    def start_batch(self, body: c.BatchRequest, *, terms: Optional[str] = None, batch_id: Optional[str] = None, callback: Optional[str] = None, priority: Optional[Literal["high", "normal", "low"]] = None, store_id: Optional[str] = None) -> Job[c.BatchView]:
         """Trades of many accounts with tax lots that follow an index, as one job on all nodes.
 
-        :param terms: Terms of a table of lots, as JSON.
+        :param terms: Terms as JSON, for a table; lines of JSON are then all accounts.
+        :param batch_id: Id of the batch instead of that in the terms, for a stream.
         :param callback: Address that is notified at the end of each job of this request: an http or https URL on a host that the operator allows.
         :param priority: Jobs of a high priority start before all normal ones, those of a low priority after them, whoever submitted them. `high` needs the scope admin. Default: normal.
         :param store_id: Data store of the request. Default: that of the index, else the active store. Another store is loaded at its first use.
         """
-        return Job(self._transport, self._transport.json("POST", "/optimise/batches", body=body, query={"terms": terms, "callback": callback, "priority": priority, "store_id": store_id}))
+        return Job(self._transport, self._transport.json("POST", "/optimise/batches", body=body, query={"terms": terms, "batch_id": batch_id, "callback": callback, "priority": priority, "store_id": store_id}))
+
+    def get_batch_template(self) -> str:
+        """A table of accounts as CSV with every column and two example accounts."""
+        return self._transport.content("GET", "/optimise/batches/template").decode()
 
     def get_batch_accounts(self, batch_id: str, *, block: Optional[int] = None, table: Optional[Literal["accounts", "trades"]] = None, format: Optional[Literal["json", "csv", "arrow", "parquet", "xlsx"]] = None) -> c.BatchAccounts:
         """Results of a batch in blocks of 100 accounts.
@@ -2110,16 +2115,18 @@ class Operations:
         """Replaces the signing key."""
         return cast("c.PublicKey", self._transport.json("POST", "/publication/keys"))
 
-    def list_approvals(self, *, state: Optional[Literal["pending", "approved", "used", "rejected", "withdrawn", "expired"]] = None, action: Optional[Literal["publish", "restate", "amend", "action", "override", "waive"]] = None, subject: Optional[str] = None, limit: Optional[int] = None, before: Optional[int] = None) -> c.ApprovalCollection:
+    def list_approvals(self, *, state: Optional[Literal["pending", "approved", "used", "rejected", "withdrawn", "expired"]] = None, action: Optional[Literal["publish", "restate", "amend", "action", "override", "waive"]] = None, subject: Optional[str] = None, schedule_id: Optional[str] = None, date: Optional[c.Date] = None, limit: Optional[int] = None, before: Optional[int] = None) -> c.ApprovalCollection:
         """Pending and decided approvals of changes.
 
         :param state: Only approvals in this state.
         :param action: Only approvals of this change.
         :param subject: Only approvals of this index or schedule.
+        :param schedule_id: Only requests of days of this schedule.
+        :param date: Only requests of the day of this session.
         :param limit: Maximum number of entries.
         :param before: Only approvals with lower numbers.
         """
-        return cast("c.ApprovalCollection", self._transport.json("GET", "/approvals", query={"state": state, "action": action, "subject": subject, "limit": limit, "before": before}))
+        return cast("c.ApprovalCollection", self._transport.json("GET", "/approvals", query={"state": state, "action": action, "subject": subject, "schedule_id": schedule_id, "date": date, "limit": limit, "before": before}))
 
     def get_approval(self, approval_id: int) -> c.Approval:
         """One approval: the change, and who requested, commented and decided.

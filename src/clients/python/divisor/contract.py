@@ -9,6 +9,17 @@ import typing as t
 #: A date to send: of Python, or YYYY-MM-DD.
 Date = t.Union[str, datetime.date]
 
+class AcceptedFinding(t.TypedDict):
+    #: The index, or the strategy of a run.
+    index_id: str
+    #: Security or series; null for the index as a whole.
+    identifier: t.Optional[str]
+    #: Finding in a sentence.
+    message: str
+    #: Number and limit; null for a finding without a number.
+    measure: t.Optional[CheckMeasure]
+
+
 class AccountBacktestJobStatus(t.TypedDict):
     #: {kind}:{id}, for example backtest:LARGE-100.
     job_id: str
@@ -185,6 +196,55 @@ class AccountBacktestView(t.TypedDict):
     engine_version: str
 
 
+class AccountDefaultsTaxRealised(t.TypedDict, total=False):
+    #: Short-term.
+    short: float
+    #: Long-term.
+    long: float
+
+
+class AccountDefaultsTax(t.TypedDict, total=False):
+    #: Tax rate of short-term gains.
+    short_rate: float
+    #: Rate of gains after more than one year.
+    long_rate: float
+    #: Losses carried forward, in money.
+    carry_forward: float
+    #: Days before and after a sale at a loss.
+    wash_sale_days: int
+    #: Losses within the window are disallowed and added to the basis, or not realised.
+    wash_sales: t.Literal["disallow", "forbid"]
+    #: Order in which lots of a security are sold: lowest tax, highest cost, or oldest first.
+    lot_method: t.Literal["specific", "hifo", "fifo"]
+    #: Short-term and long-term gains offset each other, or each only itself.
+    netting: t.Literal["us", "separate"]
+    #: Weight of taxes in the objective.
+    weight: float
+    #: Value of a net loss carried forward, per unit; at most the long-term rate.
+    loss_value: float
+    #: Maximum net gains of the year less losses carried forward, in money.
+    budget: t.Optional[float]
+    #: Net gains realised this year before this trade, in money.
+    realised: AccountDefaultsTaxRealised
+
+
+class AccountDefaults(t.TypedDict, total=False):
+    #: Cash, in the currency of the index.
+    cash: float
+    #: Securities that are sold and not bought.
+    exclusions: t.Sequence[str]
+    #: Weights added to those of the parent, by security.
+    tilts: t.Mapping[str, float]
+    #: Maximum annual tracking error.
+    tracking_error_limit: t.Optional[float]
+    #: Minimum trade, in money.
+    minimum_trade: float
+    #: Groups of securities that count as the same for wash sales.
+    substitutes: t.Sequence[t.Sequence[str]]
+    #: Rates, and rules of the tax.
+    tax: AccountDefaultsTax
+
+
 class AccountLot(t.TypedDict):
     #: Asset identifier.
     identifier: str
@@ -256,6 +316,26 @@ class ActionDecision(t.TypedDict):
     key_id: t.Optional[str]
     #: Time of the decision.
     at: str
+
+
+class ActionFacts(t.TypedDict):
+    """Decision about a corporate action."""
+
+    kind: t.Literal["action"]
+    #: The data store.
+    store_id: str
+    #: Id of the corporate action.
+    action_id: str
+    #: Decision about the action.
+    decision: t.Literal["confirmed", "rejected", "reopened"]
+    #: Terms of the action.
+    terms: ActionTerms
+    #: Values of other sources.
+    sources: t.Sequence[ActionSource]
+    #: Differences between the store and these sources.
+    differences: t.Sequence[str]
+    #: Effect on each index whose run holds the security.
+    effects: t.Sequence[DeskActionEffect]
 
 
 class ActionSource(t.TypedDict):
@@ -481,6 +561,18 @@ class AllNodeInput(_AllNodeInput, total=False):
     text: str
 
 
+class AmendFacts(t.TypedDict):
+    """Change of a definition with published closes."""
+
+    kind: t.Literal["amend"]
+    #: The index, or the strategy of a run.
+    index_id: str
+    #: True for a deletion of the index.
+    deletes: bool
+    #: Change of the whole history, then amendments by date.
+    changes: t.Sequence[DefinitionChange]
+
+
 class _Amendment(t.TypedDict):
     #: The first review on or after this date follows the new version; earlier reviews follow the previous version.
     effective_from: str
@@ -562,8 +654,12 @@ class Approval(t.TypedDict):
     state: t.Literal["pending", "approved", "used", "rejected", "withdrawn", "expired"]
     #: The change in a sentence.
     summary: str
-    #: Figures of the change, before and after.
+    #: Facts for the decision, by kind; null of a request before this member existed.
+    facts: t.Optional[t.Union[PublishFacts, RestateFacts, AmendFacts, ActionFacts, OverrideFacts, WaiveFacts]]
+    #: The members of `facts`, in no fixed form.
     detail: t.Mapping[str, t.Any]
+    #: Day of a schedule that requests it; null for a request of a person.
+    schedule_day: t.Optional[RequestingDay]
     #: SHA-256 of what is approved. A change with any other content needs another approval.
     digest: str
     #: Time of the request.
@@ -617,6 +713,26 @@ class ApprovalStep(t.TypedDict):
     action: t.Literal["requested", "approved", "rejected", "withdrawn", "commented", "used"]
     #: Comment; null if there is none.
     comment: t.Optional[str]
+
+
+class ApprovedClose(t.TypedDict):
+    #: The date.
+    date: str
+    #: Price return level; null if none.
+    price: t.Optional[float]
+    #: Total return level; null if none.
+    total: t.Optional[float]
+    #: Net return level; null if none.
+    net: t.Optional[float]
+
+
+class ApprovedLevels(t.TypedDict):
+    #: Price return level; null if none.
+    price: t.Optional[float]
+    #: Total return level; null if none.
+    total: t.Optional[float]
+    #: Net return level; null if none.
+    net: t.Optional[float]
 
 
 class _ArithmeticNode(t.TypedDict):
@@ -1234,6 +1350,8 @@ class BatchRequest(_BatchRequest, total=False):
     as_of: t.Optional[Date]
     #: Maximum number of branches per account where rounding leaves a gap; 0 searches none.
     search_nodes: int
+    #: Values of the fields that an account does not state; `tax` field by field.
+    defaults: AccountDefaults
 
 
 class BatchRow2Params(t.TypedDict, total=False):
@@ -1956,6 +2074,17 @@ class CategoryFilterRule(_CategoryFilterRule, total=False):
     fallback: t.Sequence[RuleFallback]
 
 
+class ChangedField(t.TypedDict):
+    #: Member of the definition in words.
+    field: str
+    #: JSON pointer of the member.
+    path: str
+    #: Value before; null if there was none.
+    before: t.Any
+    #: Value after; null if there is none.
+    after: t.Any
+
+
 class ChangedOverrides(t.TypedDict):
     #: The data store.
     store_id: str
@@ -2029,6 +2158,15 @@ class ChartBlockInput(_ChartBlockInput, total=False):
     fallback_rule: t.Optional[t.Literal["UCITS_5_10_40", "UCITS_20_35", "RIC_25_5_50", "SEC_75_5_10"]]
     #: Height of the chart in points; at most that of the page.
     height: float
+
+
+class CheckMeasure(t.TypedDict):
+    #: Number that the check found.
+    value: float
+    #: Limit of the check.
+    limit: float
+    #: Unit of both.
+    unit: t.Literal["fraction", "bp", "sessions", "constituents"]
 
 
 class ChecksStep(t.TypedDict):
@@ -3314,21 +3452,6 @@ class DaysToTrade(t.TypedDict):
     max: t.Optional[float]
 
 
-class DecidedError2Largest(t.TypedDict):
-    #: The date.
-    date: str
-    #: Level.
-    variant: t.Literal["price", "total", "net"]
-    #: Index points.
-    published: float
-    #: Index points of the run.
-    run: float
-    #: Run less published, index points.
-    change: float
-    #: The change over the published level, in basis points.
-    change_bps: float
-
-
 class DecidedError2(t.TypedDict):
     #: The index, or the strategy of a run.
     index_id: str
@@ -3351,7 +3474,7 @@ class DecidedError2(t.TypedDict):
     #: Closes that were published again.
     restated: int
     #: Largest change of a level; null if only divisor or composition differ.
-    largest: t.Optional[DecidedError2Largest]
+    largest: t.Optional[LevelChange]
     #: Run that differs.
     run_id: str
     #: Reason for the decision.
@@ -3394,6 +3517,23 @@ class DecrementOverlayInput(_DecrementOverlayInput, total=False):
     basis: t.Union[t.Literal[360], t.Literal[365]]
     #: Method of subtracting percent.
     method: t.Literal["geometric", "arithmetic"]
+
+
+class DefinitionChange(t.TypedDict):
+    #: Date from which it applies: that of an amendment; null for a change of the whole history.
+    effective_from: t.Optional[str]
+    #: Date of the announcement; null if there is none.
+    announced: t.Optional[str]
+    #: Reason of an amendment; null if there is none.
+    reason: t.Optional[str]
+    #: True: the index is rebalanced on the date.
+    rebalance: bool
+    #: Changed members; at most 200.
+    fields: t.Sequence[ChangedField]
+    #: Sentences of the methodology that no longer apply.
+    removed: t.Sequence[str]
+    #: New sentences of the methodology.
+    added: t.Sequence[str]
 
 
 class DefinitionFields(t.TypedDict):
@@ -3670,7 +3810,7 @@ class DeskActionDetail(t.TypedDict):
 class DeskActionEffect(t.TypedDict):
     #: The index, or the strategy of a run.
     index_id: str
-    #: True if it is after the last date of the run; its figures are pro forma.
+    #: `coming`: after the last date of the run, with pro forma figures.
     state: t.Literal["effective", "coming"]
     #: Weight at the previous close.
     weight_before: t.Optional[float]
@@ -6416,6 +6556,21 @@ class LaneHealth(t.TypedDict):
     oldest_wait_seconds: t.Optional[float]
 
 
+class LevelChange(t.TypedDict):
+    #: The date.
+    date: str
+    #: Level.
+    variant: t.Literal["price", "total", "net"]
+    #: Index points.
+    published: float
+    #: Index points of the run.
+    run: float
+    #: Run less published, index points.
+    change: float
+    #: The change over the published level, in basis points.
+    change_bps: float
+
+
 class LevelsView(t.TypedDict):
     #: Version of the index or strategy; null for runs stored before versions existed.
     index_version: t.Optional[int]
@@ -8000,6 +8155,26 @@ class OverlayTypes(t.TypedDict):
     overlays: t.Sequence[OverlayTypeSpec]
 
 
+class OverrideFacts(t.TypedDict):
+    """Price in place of that of the source."""
+
+    kind: t.Literal["override"]
+    #: The data store.
+    store_id: str
+    #: Security.
+    identifier: str
+    #: Session of the price.
+    date: str
+    #: Price in force; null if there is none.
+    before: t.Optional[float]
+    #: Price requested; null withdraws the override.
+    price: t.Optional[float]
+    #: Relative change of the price; null if a price is missing.
+    change: t.Optional[float]
+    #: Why.
+    reason: str
+
+
 class _OverviewView(t.TypedDict):
     #: Version of the index or strategy; null for runs stored before versions existed.
     index_version: t.Optional[int]
@@ -8885,6 +9060,28 @@ class PublicationEntry(_PublicationEntry, total=False):
     calendar_version: int
 
 
+class PublishFacts(t.TypedDict):
+    """Closes that are published for the first time."""
+
+    kind: t.Literal["publish"]
+    #: The index, or the strategy of a run.
+    index_id: str
+    #: Run that gives the closes.
+    run_id: str
+    #: Closes published for the first time.
+    published: int
+    #: Closes published again.
+    restated: int
+    #: First date.
+    first: str
+    #: Last date.
+    last: str
+    #: Levels of the last date.
+    close: ApprovedLevels
+    #: Published close before it; null if there is none.
+    previous: t.Optional[ApprovedClose]
+
+
 class PublishRequest(t.TypedDict, total=False):
     #: Id of a run, as `GET /analytics/{index_id}/runs` lists them. Default: the newest.
     run_id: str
@@ -8946,21 +9143,6 @@ class PublishedCheckInput(_PublishedCheckInput, total=False):
     tolerance_bps: float
 
 
-class PublishedErrorLargest(t.TypedDict):
-    #: The date.
-    date: str
-    #: Level.
-    variant: t.Literal["price", "total", "net"]
-    #: Index points.
-    published: float
-    #: Index points of the run.
-    run: float
-    #: Run less published, index points.
-    change: float
-    #: The change over the published level, in basis points.
-    change_bps: float
-
-
 class PublishedError(t.TypedDict):
     """An entry of the register of errors."""
 
@@ -8987,7 +9169,7 @@ class PublishedError(t.TypedDict):
     #: Closes that were published again.
     restated: int
     #: Largest change of a level; null if only divisor or composition differ.
-    largest: t.Optional[PublishedErrorLargest]
+    largest: t.Optional[LevelChange]
     #: Run that differs.
     run_id: str
     #: Reason for the decision.
@@ -10074,6 +10256,13 @@ class ReportTemplateDocumentInput(_ReportTemplateDocumentInput, total=False):
     page: ReportPageInput
 
 
+class RequestingDay(t.TypedDict):
+    #: The schedule.
+    schedule_id: str
+    #: Session.
+    date: str
+
+
 class RerunJobStatus(t.TypedDict):
     #: {kind}:{id}, for example backtest:LARGE-100.
     job_id: str
@@ -10199,6 +10388,45 @@ class Resampling(t.TypedDict, total=False):
     seed: int
     #: Number of returns in each history. Null: the number in the window.
     sessions: t.Optional[int]
+
+
+class RestateFactsLatest(t.TypedDict):
+    #: The date.
+    date: str
+    #: Published levels.
+    before: ApprovedLevels
+    #: New levels.
+    after: ApprovedLevels
+
+
+class RestateFacts(t.TypedDict):
+    """Closes that are published again with other figures."""
+
+    kind: t.Literal["restate"]
+    #: The index, or the strategy of a run.
+    index_id: str
+    #: Run that gives the closes.
+    run_id: str
+    #: Closes published for the first time.
+    published: int
+    #: Closes published again.
+    restated: int
+    #: First date.
+    first: str
+    #: Last date.
+    last: str
+    #: Levels of the last date.
+    close: ApprovedLevels
+    #: Published close before it; null if there is none.
+    previous: t.Optional[ApprovedClose]
+    #: Restated dates on which a level changes.
+    levels_changed: int
+    #: Last restated close.
+    latest: RestateFactsLatest
+    #: Largest change of a level; null if only divisor or composition differ.
+    largest: t.Optional[LevelChange]
+    #: Reason of the restatement.
+    reason: t.Optional[str]
 
 
 class ReturnStatistics(t.TypedDict):
@@ -11889,7 +12117,7 @@ class StepItem(t.TypedDict):
     job_id: t.Optional[str]
     #: File that was made.
     file: t.Optional[MadeFile]
-    #: More about the result.
+    #: More about the result. Of a finding: `check`, `identifier`, `severity`, `measure` (value, limit, unit) and, if it was accepted, `waived_by` and `reason`.
     detail: t.Optional[t.Mapping[str, t.Any]]
 
 
@@ -13358,6 +13586,28 @@ class WaitingOrder(t.TypedDict):
     target_weight: float
     #: Why.
     reason: t.Literal["no_price", "stale_price", "delisted"]
+
+
+class WaiveFacts(t.TypedDict):
+    """Findings of a check that are accepted."""
+
+    kind: t.Literal["waive"]
+    #: The schedule.
+    schedule_id: str
+    #: Session.
+    date: str
+    #: Check whose findings are accepted.
+    check: t.Literal["coverage", "staleness", "moves", "history", "actions", "confirmed_actions", "weights", "divisor", "limits", "second_source", "published"]
+    #: Index, with those derived from it; null for every index.
+    index_id: t.Optional[str]
+    #: Security or series; null for every finding of the check.
+    identifier: t.Optional[str]
+    #: Why.
+    reason: str
+    #: Findings at the time of the request; at most 200.
+    findings: t.Sequence[AcceptedFinding]
+    #: Number of findings.
+    total: int
 
 
 class Waiver(t.TypedDict):

@@ -16,9 +16,10 @@ import { moment } from '../../words/dates.js';
 import { change, decimal, percent, signClass } from '../../words/numbers.js';
 import type { Json } from '../../words/paths.js';
 import { RunDifference } from './run-difference.js';
+import { RunLevels } from './run-levels.js';
 import { termsText } from './run-terms.js';
 
-/** Stored runs, newest first, and why two of them differ. */
+/** Stored runs, newest first, and two of them compared: their levels and why they differ. */
 export function Runs({ id }: { readonly id: string }) {
   const list = useResource(`runs ${id}`, (signal) =>
     service.value.call('listRuns', { params: { index_id: id }, signal }),
@@ -130,7 +131,7 @@ function Compared({ id, runs }: ComparedProps) {
   }));
   return (
     <Section
-      title="Why two runs differ"
+      title="Two runs compared"
       aside={
         <>
           <Select
@@ -153,7 +154,10 @@ function Compared({ id, runs }: ComparedProps) {
       {earlier === later ? (
         <p class="quiet">Choose two runs.</p>
       ) : (
-        <RunDifference id={id} from={earlier.run_id} to={later.run_id} version={later.index_version} />
+        <>
+          <RunLevels id={id} earlier={earlier.run_id} later={later.run_id} />
+          <RunDifference id={id} from={earlier.run_id} to={later.run_id} version={later.index_version} />
+        </>
       )}
     </Section>
   );

@@ -63,11 +63,23 @@ export interface CheckInput {
   readonly restated: ReadonlySet<string> | null;
 }
 
+/** Number that a check found, and its limit. */
+export const CheckMeasure = z
+  .strictObject({
+    value: z.number().meta({ description: 'Number that the check found.' }),
+    limit: z.number().meta({ description: 'Limit of the check.' }),
+    unit: z.enum(['fraction', 'bp', 'sessions', 'constituents']).meta({ description: 'Unit of both.' }),
+  })
+  .meta({ id: 'CheckMeasure' });
+export type CheckMeasure = z.infer<typeof CheckMeasure>;
+
 /** A problem that a check found. */
 export interface CheckFinding {
   /** Security concerned; null for the index as a whole. */
   readonly identifier: string | null;
   readonly message: string;
+  /** Absent of a finding without a number. */
+  readonly measure?: CheckMeasure;
 }
 
 export type CheckSeverity = 'block' | 'warn';

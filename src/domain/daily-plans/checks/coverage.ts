@@ -28,6 +28,7 @@ export const coverage = checkKind({
     return missing.map((holding) => ({
       identifier: holding.identifier,
       message: `${holding.identifier} has no price; ${percent(weight)} of the index have none.`,
+      measure: { value: 1 - weight, limit: minimum, unit: 'fraction' },
     }));
   },
 });

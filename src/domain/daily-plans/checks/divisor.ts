@@ -25,8 +25,16 @@ export const divisor = checkKind({
       const value = levelOf(composition);
       if (value === undefined || level == null) return [];
       const rounding = levelDecimals === null ? 0 : Number(`0.5e-${levelDecimals}`) / level;
-      if (Math.abs(value / level - 1) <= tolerance + rounding) return [];
-      return [{ identifier: null, message: `Market value over divisor ${when} is ${value}; the level is ${level}.` }];
+      const difference = Math.abs(value / level - 1);
+      if (difference <= tolerance + rounding) return [];
+      const message = `Market value over divisor ${when} is ${value}; the level is ${level}.`;
+      return [
+        {
+          identifier: null,
+          message,
+          measure: { value: difference, limit: tolerance + rounding, unit: 'fraction' } as const,
+        },
+      ];
     };
     return [
       ...problem(closing, levels.get(date)?.price, 'at the close'),

@@ -1,7 +1,8 @@
 import { z } from 'zod';
+import { counted } from '../../catalogue/sentence-numbers.js';
 import { LIMIT_RULE_NAMES, LIMIT_RULES } from '../../compliance/rules.js';
 import { headroomAt } from '../../compliance/limit-row.js';
-import { checkKind, percent, severity, type CheckInput } from './check-kind.js';
+import { checkKind, percent, severity, type CheckFinding, type CheckInput } from './check-kind.js';
 
 const help = 'The closing composition keeps limits of concentration and of the number of constituents.';
 
@@ -33,27 +34,28 @@ export const limits = checkKind({
     if (closing === null) return [];
     const { holdings } = closing;
     const count = holdings.length;
-    const ofIndex = [
-      minimum !== null && count < minimum
-        ? `The index has ${count} constituents; ${minimum} are the least.`
-        : undefined,
-      maximum !== null && count > maximum ? `The index has ${count} constituents; ${maximum} are the most.` : undefined,
-      ...(rule === null ? [] : breachesOf(rule, input)),
-    ];
+    const countFinding = (limit: number, word: string): CheckFinding => ({
+      identifier: null,
+      message: `The index has ${counted(count, 'constituent')}; ${limit} ${limit === 1 ? 'is' : 'are'} the ${word}.`,
+      measure: { value: count, limit, unit: 'constituents' },
+    });
     const ofSecurities = holdings
       .filter(({ weight }) => most !== null && weight > most + ROUNDING)
       .map(({ identifier, weight }) => ({
         identifier,
         message: `${identifier} has the weight ${percent(weight)}; ${percent(most!)} is the most.`,
+        measure: { value: weight, limit: most!, unit: 'fraction' } as const,
       }));
     return [
       ...ofSecurities,
-      ...ofIndex.flatMap((message) => (message === undefined ? [] : [{ identifier: null, message }])),
+      ...(minimum !== null && count < minimum ? [countFinding(minimum, 'least')] : []),
+      ...(maximum !== null && count > maximum ? [countFinding(maximum, 'most')] : []),
+      ...(rule === null ? [] : breachesOf(rule, input)),
     ];
   },
 });
 
-function breachesOf(name: (typeof LIMIT_RULE_NAMES)[number], { closing, issuerOf }: CheckInput): string[] {
+function breachesOf(name: (typeof LIMIT_RULE_NAMES)[number], { closing, issuerOf }: CheckInput): CheckFinding[] {
   const { holdings } = closing!; // judge
   const names = [...new Set(holdings.map(({ identifier }) => issuerOf(identifier)))];
   const issuers = Int32Array.from(holdings, ({ identifier }) => names.indexOf(issuerOf(identifier)));
@@ -68,6 +70,7 @@ function breachesOf(name: (typeof LIMIT_RULE_NAMES)[number], { closing, issuerOf
   return LIMIT_RULES[name].rows.flatMap((row) => {
     const value = row.measure.valueOf(held);
     if (headroomAt(row, value) >= -ROUNDING) return [];
-    return [`${LIMIT_RULES[name].label}: ${row.row} is ${percent(value)}; the limit is ${percent(row.limit)}.`];
+    const message = `${LIMIT_RULES[name].label}: ${row.row} is ${percent(value)}; the limit is ${percent(row.limit)}.`;
+    return [{ identifier: null, message, measure: { value, limit: row.limit, unit: 'fraction' } as const }];
   });
 }

@@ -33,6 +33,7 @@ export const moves = checkKind({
         {
           identifier,
           message: `${identifier} moved by ${percent(move)} without a corporate action; the limit is ${percent(limit)}.`,
+          measure: { value: move, limit, unit: 'fraction' },
         },
       ];
     });

@@ -39,6 +39,6 @@ export const published = checkKind({
     if (count === 0) return [];
     const closes = `${count} published ${count === 1 ? 'close' : 'closes'}`;
     const message = `The run differs from ${closes}, on ${formatDay(largest.day)} most: ${Number(largest.bps.toPrecision(4))} bp.`;
-    return [{ identifier: null, message }];
+    return [{ identifier: null, message, measure: { value: largest.bps, limit: tolerance, unit: 'bp' } }];
   },
 });

@@ -36,6 +36,6 @@ export const secondSource = checkKind({
     const bps = 1e4 * (level / other - 1);
     if (Math.abs(bps) <= tolerance) return [];
     const message = `The level is ${level}, that of ${name} is ${other}: ${Number(bps.toPrecision(4))} bp apart, ${tolerance} bp are accepted.`;
-    return [{ identifier: name, message }];
+    return [{ identifier: name, message, measure: { value: bps, limit: tolerance, unit: 'bp' } }];
   },
 });

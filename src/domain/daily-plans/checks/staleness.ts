@@ -25,7 +25,9 @@ export const staleness = checkKind({
     return (closing?.holdings ?? []).flatMap(({ identifier }) => {
       const first = closeOn(identifier, days[0]!);
       const isStale = days.every((day) => closeOn(identifier, day) === first);
-      return isStale ? [{ identifier, message: `${identifier} has the price ${first} on ${sessions} sessions.` }] : [];
+      const message = `${identifier} has the price ${first} on ${sessions} sessions.`;
+      const measure = { value: sessions, limit: sessions, unit: 'sessions' } as const;
+      return isStale ? [{ identifier, message, measure }] : [];
     });
   },
 });

@@ -26,8 +26,19 @@ export const weights = checkKind({
     const sum = holdings.reduce((total, { weight }) => total + weight, 0);
     const negative = holdings
       .filter(({ weight }) => !(weight >= 0))
-      .map(({ identifier, weight }) => ({ identifier, message: `${identifier} has the weight ${percent(weight)}.` }));
+      .map(({ identifier, weight }) => ({
+        identifier,
+        message: `${identifier} has the weight ${percent(weight)}.`,
+        measure: { value: weight, limit: 0, unit: 'fraction' } as const,
+      }));
     if (Math.abs(sum - 1) <= tolerance) return negative;
-    return [...negative, { identifier: null, message: `Weights add up to ${Number(sum.toPrecision(12))}.` }];
+    return [
+      ...negative,
+      {
+        identifier: null,
+        message: `Weights add up to ${Number(sum.toPrecision(12))}.`,
+        measure: { value: Math.abs(sum - 1), limit: tolerance, unit: 'fraction' },
+      },
+    ];
   },
 });

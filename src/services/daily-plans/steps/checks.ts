@@ -1,5 +1,6 @@
 import { checkKindOf, standardChecks, type Check } from '#domain/daily-plans/check-catalogue.js';
-import type { CheckFinding } from '#domain/daily-plans/checks/check-kind.js';
+import type { CheckFinding, CheckMeasure } from '#domain/daily-plans/checks/check-kind.js';
+import { counted } from '#domain/catalogue/sentence-numbers.js';
 import type { DayDocument, Waiver } from '#domain/daily-plans/day-document.js';
 import type { Markets } from '#market/serving/markets.js';
 import type { DocumentReader } from '#store/port.js';
@@ -86,27 +87,50 @@ async function performChecks(
         );
     }
     found += count;
-    return { state: 'done', message: `${checks.length} checks, ${count} findings.` };
+    return { state: 'done', message: `${counted(checks.length, 'check')}, ${counted(count, 'finding')}.` };
   });
-  return { state: 'done', message: `${checks.length} checks of each index, ${found} findings.` };
+  await logWaivers(context, checks);
+  return { state: 'done', message: `${counted(checks.length, 'check')} of each index, ${counted(found, 'finding')}.` };
+}
+
+/** Writes each decision to accept findings to the log of the step, once. */
+async function logWaivers({ day, log }: StepContext<unknown>, checks: readonly Check[]): Promise<void> {
+  const { steps, waivers } = day();
+  const own = steps.find(({ state }) => state === 'running')?.log ?? [];
+  for (const { check, index_id: index, identifier, author, reason } of waivers) {
+    if (!checks.some((performed) => performed.check === check)) continue;
+    const of = [identifier, index ?? 'every index'].filter((name) => name !== null).join(' in ');
+    const message = `${author} accepted ${check} of ${of}: ${reason}`;
+    if (!own.some((line) => line.message === message)) await log(message);
+  }
 }
 
 /** Returns the first findings, and one that counts the others. */
 function list(findings: readonly CheckFinding[]): readonly CheckFinding[] {
   if (findings.length <= LISTED_MAX) return findings;
   const others = findings.length - LISTED_MAX;
-  return [...findings.slice(0, LISTED_MAX), { identifier: null, message: `And ${others} more findings.` }];
+  return [...findings.slice(0, LISTED_MAX), { identifier: null, message: `And ${counted(others, 'more finding')}.` }];
+}
+
+/** Detail of the item of a finding. */
+export interface FindingDetail {
+  readonly check: Check['check'];
+  /** Security or series; null for the index as a whole. */
+  readonly identifier: string | null;
+  readonly severity: Check['severity'];
+  readonly measure: CheckMeasure | null;
 }
 
 function resultOf(
   { check, severity }: Check,
-  { identifier, message }: CheckFinding,
+  { identifier, message, measure }: CheckFinding,
   waivers: readonly Waiver[],
 ): ItemResult {
   const waiver = waivers.find(
     (given) => given.check === check && (given.identifier === null || given.identifier === identifier),
   );
-  const detail = { check, identifier, severity, ...(waiver && { waived_by: waiver.author, reason: waiver.reason }) };
+  const found: FindingDetail = { check, identifier, severity, measure: measure ?? null };
+  const detail = { ...found, ...(waiver && { waived_by: waiver.author, reason: waiver.reason }) };
   if (waiver !== undefined)
     return { state: 'done', message: `${message} Waived by ${waiver.author}: ${waiver.reason}`, detail };
   return {

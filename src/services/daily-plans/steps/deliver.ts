@@ -1,3 +1,4 @@
+import { counted } from '#domain/catalogue/sentence-numbers.js';
 import { LIMITS } from '#domain/refusals/limits.js';
 import { isEntitled } from '#domain/delivery/client-document.js';
 import type { ClientReader, ReadClient } from '../../delivery/clients.js';
@@ -60,14 +61,12 @@ export function deliverPerformer({ clients, records, deliver }: DeliverDependenc
 function resultOf({ delivered, waiting, failed, reason }: DeliveryCounts): ItemResult {
   const detail = { delivered, waiting, failed };
   if (waiting + failed === 0) {
-    const message = delivered === 0 ? 'There is nothing to deliver.' : `${filesIn(delivered)} delivered.`;
+    const message = delivered === 0 ? 'There is nothing to deliver.' : `${counted(delivered, 'file')} delivered.`;
     return { state: 'done', message, detail };
   }
   const code = 'DELIVERY_FAILED';
   if (waiting > 0)
-    return { state: 'waiting', code, message: `${filesIn(waiting)} not delivered yet: ${reason}`, detail };
-  const message = `${filesIn(failed)} not delivered in ${LIMITS.MAX_DELIVERY_ROUNDS} rounds: ${reason}`;
+    return { state: 'waiting', code, message: `${counted(waiting, 'file')} not delivered yet: ${reason}`, detail };
+  const message = `${counted(failed, 'file')} not delivered in ${counted(LIMITS.MAX_DELIVERY_ROUNDS, 'round')}: ${reason}`;
   return { state: 'failed', code, message, detail };
 }
-
-const filesIn = (count: number): string => `${count} ${count === 1 ? 'file' : 'files'}`;

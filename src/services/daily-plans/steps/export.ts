@@ -1,3 +1,4 @@
+import { counted } from '#domain/catalogue/sentence-numbers.js';
 import { createHash } from 'node:crypto';
 import type { StoredStep } from '#domain/daily-plans/day-document.js';
 import { fileNameFrom } from '#domain/daily-plans/file-name.js';
@@ -46,7 +47,7 @@ export function exportPerformer({ exports, artifacts }: ExportDependencies): Per
         });
         await put(key, indexId, result);
       }
-      return { state: 'done', message: `${own.length} files.` };
+      return { state: 'done', message: `${counted(own.length, 'file')}.` };
     });
     return { state: 'done', message: 'Every index that is not held back has its files.' };
   };

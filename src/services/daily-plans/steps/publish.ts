@@ -1,3 +1,4 @@
+import { counted } from '#domain/catalogue/sentence-numbers.js';
 import type { Publications } from '../../publication/publications.js';
 import { performForEachIndex, type Performer } from '../performer.js';
 
@@ -21,6 +22,7 @@ export function publishPerformer({ publications }: PublishDependencies): Perform
       const { published, restated, run_id, head, through, error } = await publications.publish(indexId, () => request, {
         by,
         signal,
+        day: { schedule_id: day().schedule_id, date: day().date },
       });
       const before = context.item(indexId);
       const detail = { run_id, head, through, published, ...(error && { restated, error: error.notice }) };
@@ -32,7 +34,7 @@ export function publishPerformer({ publications }: PublishDependencies): Perform
       const message =
         published === 0
           ? `Its closes through ${through} were published before.`
-          : `${published} closes published, through ${through}.`;
+          : `${counted(published, 'close')} published, through ${through}.`;
       return { state: 'done', message: error === null ? message : `${message} ${error.notice}`, detail };
     });
     return { state: 'done', message: 'Every index that is not held back is published.' };

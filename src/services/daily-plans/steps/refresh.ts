@@ -1,3 +1,4 @@
+import { counted } from '#domain/catalogue/sentence-numbers.js';
 import { formatDay } from '#domain/time/days.js';
 import type { Finding } from '#domain/refusals/findings.js';
 import { Refusal } from '#domain/refusals/refusal.js';
@@ -94,5 +95,3 @@ function detailOf(report: RefreshReport | null): Record<string, unknown> | null 
     split_restatements: splits.slice(0, REJECTED_MAX).map(({ identifier }) => identifier),
   };
 }
-
-const counted = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? '' : 's'}`;

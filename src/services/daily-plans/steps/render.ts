@@ -1,3 +1,4 @@
+import { counted } from '#domain/catalogue/sentence-numbers.js';
 import { fileNameFrom } from '#domain/daily-plans/file-name.js';
 import { RenderDocument } from '#domain/documents/render-document.js';
 import { Refusal } from '#domain/refusals/refusal.js';
@@ -24,7 +25,7 @@ export function renderPerformer({ reports, documents, jobs }: RenderDependencies
     const { name: artifact, bytes, sha256 } = render.artifact;
     return {
       state: 'done',
-      message: `${name} has ${render.pages} pages.`,
+      message: `${name} has ${counted(render.pages, 'page')}.`,
       job_id: jobId,
       file: { name, bytes, sha256 },
       artifact,

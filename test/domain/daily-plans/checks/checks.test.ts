@@ -168,7 +168,7 @@ test('divisor: market value over divisor is the level, at the close and before t
 test('limits: numbers of constituents, weights and a published rule', () => {
   const of = (params: object) => found({ check: 'limits', ...params }, inputOf());
   expect(of({ minimum: 3 })).toEqual(['-: The index has 2 constituents; 3 are the least.']);
-  expect(of({ maximum: 1 })).toEqual(['-: The index has 2 constituents; 1 are the most.']);
+  expect(of({ maximum: 1 })).toEqual(['-: The index has 2 constituents; 1 is the most.']);
   expect(of({ maximum_weight: 0.49 })).toEqual(
     ['A', 'B'].map((id) => `${id}: ${id} has the weight 50 %; 49 % is the most.`),
   );

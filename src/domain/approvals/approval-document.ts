@@ -1,9 +1,13 @@
 import { z } from 'zod';
+import { ApprovalFacts } from './approval-facts.js';
 
 /** Changes that may need a second person, each with the scope of those who request and approve it. */
 export const APPROVAL_ACTIONS = {
   publish: { help: 'Publishing closes.', scope: 'publish' },
-  restate: { help: 'Publishing closes again with other figures.', scope: 'publish' },
+  restate: {
+    help: 'Publishing closes again with other figures; without its own rule, that of `publish` applies. New closes in the same publication need the persons of either rule, whichever are more.',
+    scope: 'publish',
+  },
   amend: { help: 'Changing or deleting the definition of an index with published closes.', scope: 'write' },
   action: { help: 'Deciding about a corporate action.', scope: 'data' },
   override: { help: 'Overriding a price of a data store.', scope: 'data' },
@@ -44,6 +48,10 @@ const ApprovalStep = z
   .meta({ id: 'ApprovalStep' });
 export type ApprovalStep = z.infer<typeof ApprovalStep>;
 
+const RequestingDay = z
+  .strictObject({ schedule_id: z.string(), date: z.string().meta({ description: 'Session.' }) })
+  .meta({ id: 'RequestingDay' });
+
 /** A request for the approval of other people, and its outcome. */
 export const Approval = z
   .strictObject({
@@ -52,7 +60,13 @@ export const Approval = z
     subject: z.string().meta({ description: 'Id of the index, schedule or data store concerned.' }),
     state: z.enum(APPROVAL_STATES).meta({ description: 'State of the approval.' }),
     summary: z.string().meta({ description: 'The change in a sentence.' }),
-    detail: z.record(z.string(), z.unknown()).meta({ description: 'Figures of the change, before and after.' }),
+    facts: ApprovalFacts.nullable()
+      .default(null)
+      .meta({ description: 'Facts for the decision, by kind; null of a request before this member existed.' }),
+    detail: z.record(z.string(), z.unknown()).meta({ description: 'The members of `facts`, in no fixed form.' }),
+    schedule_day: RequestingDay.nullable()
+      .default(null)
+      .meta({ description: 'Day of a schedule that requests it; null for a request of a person.' }),
     digest: z.string().meta({
       description: 'SHA-256 of what is approved. A change with any other content needs another approval.',
     }),

@@ -1,0 +1,25 @@
+import { parseArgs } from 'node:util';
+import { ACCOUNT_COLUMNS } from '#domain/personal/account-columns.js';
+import { accountTemplate } from '#domain/personal/account-template.js';
+import { table } from './terminal.js';
+import { writeWhole } from './write-whole.js';
+
+const HELP =
+  (): string => `divisor batch template: Write a table of accounts with every column and two example accounts.
+
+Usage: divisor batch template [--out FILE]
+
+Columns
+${table(ACCOUNT_COLUMNS.map(({ name, help }) => [name, help]))}
+A row is a lot, or a recent trade if it has traded. A row with the identifier CASH has cash in shares. The columns from cash on are
+stated on one row of the account. Entries of a list are separated by /, groups of substitutes by //; a tilt is identifier=weight.
+`;
+
+/** Runs `divisor batch template`, which needs no service. */
+export async function batchTemplate(argv: readonly string[]): Promise<number> {
+  const { values } = parseArgs({ args: [...argv], options: { out: { type: 'string' }, help: { type: 'boolean' } } });
+  if (values.help === true) process.stdout.write(HELP());
+  else if (values.out === undefined) process.stdout.write(accountTemplate());
+  else await writeWhole(values.out, [Buffer.from(accountTemplate())]);
+  return 0;
+}

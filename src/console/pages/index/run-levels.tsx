@@ -1,0 +1,78 @@
+import { useMemo } from 'preact/hooks';
+import { Chart } from '../../components/chart/chart.js';
+import type { Line } from '../../components/chart/series.js';
+import { Answered } from '../../components/wait.js';
+import { useResource } from '../../state/resource.js';
+import { service } from '../../state/service.js';
+import { rebase } from './relative-pane.js';
+
+interface RunLevelsProps {
+  readonly id: string;
+  /** Ids of two runs. */
+  readonly earlier: string;
+  readonly later: string;
+}
+
+/** Renders the portfolios of two runs after costs, 100 at the first date of both, and the later divided by the earlier. */
+export function RunLevels({ id, earlier, later }: RunLevelsProps) {
+  const levels = useResource(
+    `run levels ${id} ${earlier} ${later}`,
+    (signal) => Promise.all([earlier, later].map((run) => levelsOf(id, run, signal))),
+    { keeps: true },
+  );
+  return (
+    <Answered resource={levels} what="the levels of the runs">
+      {([first, second]) => <Lines id={id} first={first!} second={second!} />}
+    </Answered>
+  );
+}
+
+interface Levels {
+  readonly index: readonly string[];
+  readonly data: readonly (number | null)[];
+}
+
+async function levelsOf(id: string, run: string, signal: AbortSignal): Promise<Levels> {
+  const query = { run_id: run };
+  const { level } = await service.value.call('getOverview', { params: { index_id: id }, query, signal });
+  return level;
+}
+
+interface LinesProps {
+  readonly id: string;
+  readonly first: Levels;
+  readonly second: Levels;
+}
+
+function Lines({ id, first, second }: LinesProps) {
+  const { dates, levels, ratio } = useMemo(() => draw(first, second), [first, second]);
+  return (
+    <>
+      <Chart label={`Portfolios of two runs of ${id}`} dates={dates} lines={levels} height={220} sync="runs" />
+      <Chart label="Later run divided by the earlier run" dates={dates} lines={ratio} height={120} sync="runs" />
+    </>
+  );
+}
+
+function draw(first: Levels, second: Levels) {
+  const dates = [...new Set([...first.index, ...second.index])].toSorted();
+  const on = ({ index, data }: Levels) => {
+    const known = new Map(index.map((date, t) => [date, data[t] ?? null]));
+    return dates.map((date) => known.get(date) ?? null);
+  };
+  const [earlier, later] = [on(first), on(second)];
+  const shared = Math.max(
+    0,
+    earlier.findIndex((value, t) => value !== null && later[t] !== null),
+  );
+  const [from, to] = [rebase(earlier, shared), rebase(later, shared)];
+  const levels: readonly Line[] = [
+    { id: 'later', label: 'Later run', values: to, colour: 1 },
+    { id: 'earlier', label: 'Earlier run', values: from, colour: 2, isDashed: true },
+  ];
+  const values = to.map((value, t) => {
+    const base = from[t] ?? null;
+    return value === null || base === null || base === 0 ? null : (100 * value) / base;
+  });
+  return { dates, levels, ratio: [{ id: 'ratio', label: 'Later / earlier', values, colour: 5 }] };
+}

@@ -1,0 +1,119 @@
+import { z } from 'zod';
+import { Account, AccountLot, RecentTrade } from './account-request.js';
+
+/** Form of the cells of a column. */
+export type ColumnForm = 'text' | 'number' | 'date' | 'list' | 'groups' | 'weights';
+
+/** Column of a table of accounts. */
+export interface AccountColumn {
+  readonly name: string;
+  readonly form: ColumnForm;
+  readonly help: string;
+  /** Field of the account, lot or recent trade: `tax.short_rate`, `lots.shares`, `recent.date`. */
+  readonly field: string;
+}
+
+/** Identifier of a row whose shares are cash of its account. */
+export const CASH = 'CASH';
+/** Between the entries of a list and between its groups: no identifier contains it. */
+export const ENTRY = '/';
+export const GROUP = '//';
+
+const ID: AccountColumn = columnOf('account_id', Account.shape.account_id, 'account_id');
+/** Columns of a row: a lot, or a recent trade if it has the day `traded`. */
+const ROW: readonly AccountColumn[] = [
+  ...Object.entries(AccountLot.shape).map(([name, schema]) => {
+    const column = columnOf(name, schema, `lots.${name}`);
+    return name === 'identifier' ? { ...column, help: `Security; ${CASH} for cash, in shares.` } : column;
+  }),
+  {
+    ...columnOf('traded', RecentTrade.shape.date, 'recent.date'),
+    help: 'Day of a recent trade; the row is then no lot.',
+  },
+  columnOf('price', RecentTrade.shape.price, 'recent.price'),
+];
+
+/** Columns that every table has. */
+export const REQUIRED_COLUMNS: readonly string[] = ['account_id', 'identifier', 'shares', 'cost', 'acquired'];
+/** Columns of the account, stated on one of its rows or on several with the same value. */
+export const OWN_COLUMNS: readonly AccountColumn[] = ownColumns(Account, '').filter(
+  ({ name }) => !['account_id', 'lots', 'recent'].includes(name),
+);
+/** All columns: the account, its rows, its other fields. The fields of an account in `Account` determine them. */
+export const ACCOUNT_COLUMNS: readonly AccountColumn[] = [ID, ...ROW, ...OWN_COLUMNS];
+
+function ownColumns(schema: z.ZodType, prefix: string): AccountColumn[] {
+  const inner = innerOf(schema);
+  if (!(inner instanceof z.ZodObject)) return [columnOf(prefix, schema, prefix)];
+  return Object.entries(inner.shape).flatMap(([name, own]) =>
+    ownColumns(own as z.ZodType, prefix === '' ? name : `${prefix}.${name}`),
+  );
+}
+
+function columnOf(name: string, schema: z.ZodType, field: string): AccountColumn {
+  return { name, form: formOf(innerOf(schema)), help: schema.description ?? innerOf(schema).description ?? '', field };
+}
+
+/** Returns the schema of the stated value. */
+function innerOf(schema: z.ZodType): z.ZodType {
+  return schema instanceof z.ZodDefault ||
+    schema instanceof z.ZodPrefault ||
+    schema instanceof z.ZodOptional ||
+    schema instanceof z.ZodNullable
+    ? innerOf(schema.unwrap() as z.ZodType)
+    : schema;
+}
+
+function formOf(schema: z.ZodType): ColumnForm {
+  if (schema instanceof z.ZodNumber) return 'number';
+  if (schema instanceof z.ZodRecord) return 'weights';
+  if (schema instanceof z.ZodArray) return schema.element instanceof z.ZodArray ? 'groups' : 'list';
+  return schema.meta()?.['format'] === 'date' ? 'date' : 'text';
+}
+
+/**
+ * Returns the value of a cell. Text that has not the form of the column stays text, so that the check of the account
+ * reports it. @param text not empty
+ */
+export function valueOf(text: string, form: ColumnForm): unknown {
+  switch (form) {
+    case 'number':
+      return numberOf(text);
+    case 'list':
+      return entriesOf(text, ENTRY);
+    case 'groups':
+      return entriesOf(text, GROUP).map((group) => entriesOf(group, ENTRY));
+    case 'weights':
+      return Object.fromEntries(entriesOf(text, ENTRY).map((entry) => weightOf(entry)));
+    default:
+      return text;
+  }
+}
+
+/** Returns the cell of a value: the inverse of `valueOf`. */
+export function cellOf(value: unknown, form: ColumnForm): string {
+  if (value === undefined || value === null) return '';
+  if (form === 'list') return (value as readonly string[]).join(ENTRY);
+  if (form === 'groups') return (value as readonly (readonly string[])[]).map((group) => group.join(ENTRY)).join(GROUP);
+  if (form === 'weights')
+    return Object.entries(value as Readonly<Record<string, number>>)
+      .map(([name, weight]) => `${name}=${weight}`)
+      .join(ENTRY);
+  return String(value as string | number);
+}
+
+const entriesOf = (text: string, separator: string): string[] =>
+  text
+    .split(separator)
+    .map((entry) => entry.trim())
+    .filter((entry) => entry !== '');
+
+function weightOf(entry: string): readonly [string, unknown] {
+  const at = entry.lastIndexOf('=');
+  return at < 0 ? [entry, ''] : [entry.slice(0, at).trim(), numberOf(entry.slice(at + 1).trim())];
+}
+
+function numberOf(text: string): number | string {
+  const value = Number(text);
+  return text === '' || !Number.isFinite(value) ? text : value;
+}

@@ -1,0 +1,276 @@
+import { didYouMean } from '#base/text/nearest-name.js';
+import type { Finding } from '../refusals/findings.js';
+import { refuseWithFindings } from '../refusals/refusal.js';
+import {
+  ACCOUNT_COLUMNS,
+  CASH,
+  OWN_COLUMNS,
+  REQUIRED_COLUMNS,
+  valueOf,
+  type AccountColumn,
+} from './account-columns.js';
+
+/** Maximum number of unreadable rows listed for one account. Further ones are counted. */
+const PROBLEMS_MAX = 50;
+
+/** Rows of a table by what its readers number: lines of a text from its header, or rows without the header. */
+export interface TableRows {
+  readonly unit: 'line' | 'row';
+  readonly header: readonly string[];
+  readonly rows: AsyncIterable<TableRow>;
+}
+
+export interface TableRow {
+  readonly cells: readonly string[];
+  readonly number: number;
+}
+
+/** Places of the values of an account in a table, for findings. */
+export interface TableSource {
+  readonly unit: 'line' | 'row';
+  readonly columns: readonly string[];
+  /** Line of the first row. */
+  readonly line: number;
+  /** Line of each lot. */
+  readonly lines: readonly number[];
+  /** Line of each recent trade. */
+  readonly recent: readonly number[];
+  /** Line of each field of the account, by column. */
+  readonly own: Readonly<Record<string, number>>;
+  /** Rows that could not be read. */
+  readonly problems: readonly string[];
+  readonly problem_count: number;
+}
+
+/** Returns the place in the table of a path within the account. */
+export function placeInTable({ unit, columns, line, lines, recent, own }: TableSource, path: string): string {
+  const at = (row: number, column: string | undefined): string => {
+    const number = columns.indexOf(column ?? '') + 1;
+    return `${unit} ${row}${number > 0 ? `, column ${number}` : ''}`;
+  };
+  const [, list, position, field] = /^(lots|recent)\[(\d+)\](?:\.(\w+))?$/.exec(path) ?? [];
+  const row = (list === 'lots' ? lines : recent)[Number(position)];
+  if (row !== undefined) return at(row, COLUMN_OF.get(`${list}.${field}`) ?? field);
+  const column = Object.keys(own).find(
+    (name) => path === name || path.startsWith(`${name}.`) || path.startsWith(`${name}[`),
+  );
+  return column === undefined ? `${unit} ${line}` : at(own[column]!, column);
+}
+
+const COLUMN_OF = new Map(ACCOUNT_COLUMNS.map(({ field, name }) => [field, name]));
+
+/**
+ * Yields the accounts of a table as JSON, with the places of their values. Cells that have not the form of their column
+ * stay text, which the check of the account reports.
+ * @throws Refusal VALIDATION_FAILED for a header without a column or with an unknown one, and for rows of an account that
+ *   are not consecutive
+ */
+export async function* accountsOfTable({ unit, header, rows }: TableRows): AsyncGenerator<string> {
+  const seen = new Set<string>();
+  const columns = columnsIn(header, unit);
+  let open: OpenAccount | undefined;
+  for await (const row of rows) {
+    const id = row.cells[columns.id] ?? '';
+    if (open?.id !== id) {
+      if (open !== undefined) yield open.end();
+      if (seen.has(id))
+        throw refuseWithFindings('body', [
+          problem(
+            `${unit} ${row.number}`,
+            `rows of the account ${id} are not consecutive: sort the table by account_id`,
+          ),
+        ]);
+      seen.add(id);
+      open = openAccount(id, { unit, columns, header, line: row.number });
+    }
+    open.add(row);
+  }
+  if (open !== undefined) yield open.end();
+}
+
+/** Positions of the columns in the rows. */
+interface Columns {
+  readonly id: number;
+  readonly own: readonly (AccountColumn & { readonly at: number })[];
+  readonly identifier: number;
+  readonly shares: number;
+  readonly cost: number;
+  readonly acquired: number;
+  /** -1 if the table has no recent trades. */
+  readonly traded: number;
+  readonly price: number;
+  /** Columns without a name, which must be empty. */
+  readonly unnamed: readonly number[];
+}
+
+/** @throws Refusal VALIDATION_FAILED with every unknown, repeated and missing column */
+function columnsIn(header: readonly string[], unit: TableRows['unit']): Columns {
+  const known = ACCOUNT_COLUMNS.map(({ name }) => name);
+  const place = (at: number): string => (unit === 'line' ? `line 1, column ${at + 1}` : `column ${at + 1}`);
+  const findings = header.flatMap((name, at): Finding[] => {
+    if (name === '') return [];
+    if (header.indexOf(name) < at) return [problem(place(at), `the column ${name} is repeated`, 'WRONG_TYPE')];
+    if (known.includes(name)) return [];
+    const whole = known.find((own) => own.endsWith(`.${name}`));
+    const hint = whole === undefined ? didYouMean(name, known) : ` Did you mean ${whole}?`;
+    return [
+      problem(place(at), `unknown column ${name}.${hint} The columns are ${known.join(', ')}`, 'UNKNOWN_FIELD', known),
+    ];
+  });
+  const lacking = REQUIRED_COLUMNS.filter((name) => !header.includes(name));
+  if (lacking.length > 0)
+    findings.push(
+      problem(unit === 'line' ? 'line 1' : 'columns', `the header lacks ${lacking.join(', ')}`, 'MISSING_COLUMN'),
+    );
+  if (findings.length > 0) throw refuseWithFindings('body', findings);
+  const at = (name: string): number => header.indexOf(name);
+  return {
+    id: at('account_id'),
+    own: OWN_COLUMNS.map((column) => ({ ...column, at: at(column.name) })).filter((column) => column.at >= 0),
+    identifier: at('identifier'),
+    shares: at('shares'),
+    cost: at('cost'),
+    acquired: at('acquired'),
+    traded: at('traded'),
+    price: at('price'),
+    unnamed: header.flatMap((name, column) => (name === '' ? [column] : [])),
+  };
+}
+
+interface OpenAccount {
+  readonly id: string;
+  add(row: TableRow): void;
+  /** Returns the account as JSON. */
+  end(): string;
+}
+
+interface AccountPlace {
+  readonly unit: TableRows['unit'];
+  readonly columns: Columns;
+  readonly header: readonly string[];
+  readonly line: number;
+}
+
+function openAccount(id: string, { unit, columns, header, line }: AccountPlace): OpenAccount {
+  const account: Record<string, unknown> = {};
+  const [lots, recent]: [object[], object[]] = [[], []];
+  const source = { unit, columns: header, line, lines: [] as number[], recent: [] as number[] };
+  const own: Record<string, number> = {};
+  const texts = new Map<string, string>();
+  const problems: string[] = [];
+  let [problemCount, cash, cashRows] = [0, 0, 0];
+  const report = (number: number, column: number | null, message: string): void => {
+    if (++problemCount <= PROBLEMS_MAX)
+      problems.push(`${unit} ${number}${column === null ? '' : `, column ${column + 1}`}: ${message}`);
+  };
+
+  function addOwn({ cells, number }: TableRow): void {
+    for (const { name, form, at } of columns.own) {
+      const text = cells[at]!;
+      if (text === '') continue;
+      const before = texts.get(name);
+      if (before !== undefined && before !== text)
+        report(number, at, `${name} is ${text}, and ${before} on ${unit} ${own[name]}: state it once`);
+      if (before !== undefined) continue;
+      texts.set(name, text);
+      own[name] = number;
+      put(account, name, valueOf(text, form));
+    }
+  }
+
+  function addCash({ cells, number }: TableRow): void {
+    const value = valueOf(cells[columns.shares]!, 'number');
+    if (typeof value === 'number') cash += value;
+    else report(number, columns.shares, `${JSON.stringify(value)} is not a number`);
+    cashRows++;
+  }
+
+  function addHolding({ cells, number }: TableRow): void {
+    const cell = (at: number, isNumber: boolean): unknown =>
+      at < 0 || cells[at] === '' ? undefined : isNumber ? valueOf(cells[at]!, 'number') : cells[at];
+    const [identifier, shares, cost] = [
+      cell(columns.identifier, false),
+      cell(columns.shares, true),
+      cell(columns.cost, true),
+    ];
+    const [acquired, traded, price] = [
+      cell(columns.acquired, false),
+      cell(columns.traded, false),
+      cell(columns.price, true),
+    ];
+    if ([identifier, shares, cost, acquired, traded, price].every((value) => value === undefined)) return;
+    if (traded !== undefined) {
+      if (acquired !== undefined) report(number, columns.acquired, 'a recent trade has no acquired');
+      recent.push({ identifier, date: traded, shares, price, cost });
+      source.recent.push(number);
+      return;
+    }
+    if (price !== undefined) report(number, columns.price, 'a lot has no price, only a recent trade with traded');
+    lots.push({ identifier, shares, cost, acquired });
+    source.lines.push(number);
+  }
+
+  return {
+    id,
+    add(row) {
+      const { cells, number } = row;
+      if (cells.length !== header.length)
+        return report(number, null, `${cells.length} cells; the header has ${header.length}`);
+      for (const at of columns.unnamed) if (cells[at] !== '') report(number, at, 'the column has no name');
+      addOwn(row);
+      if (cells[columns.identifier] === CASH) addCash(row);
+      else addHolding(row);
+    },
+    end() {
+      if (cashRows > 0 && texts.has('cash')) report(own['cash']!, null, 'cash is stated in rows of CASH as well');
+      else if (cashRows > 0) account['cash'] = cash;
+      const places = { ...source, own, problems, problem_count: problemCount };
+      // The id comes last: `accountIdIn` searches for it from the end.
+      return JSON.stringify({ ...account, lots, recent, source: places, account_id: id });
+    },
+  };
+}
+
+/** Puts a value at a path of names. */
+function put(into: Record<string, unknown>, path: string, value: unknown): void {
+  const names = path.split('.');
+  const last = names.pop()!; // A path has at least one name.
+  let at = into;
+  for (const name of names) at = (at[name] ??= {}) as Record<string, unknown>;
+  at[last] = value;
+}
+
+/** Sets fields given as `tax.short_rate` where they belong, in a row of a table with a row per account. */
+export function withNestedFields(row: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  const account: Record<string, unknown> = {};
+  for (const [name, value] of Object.entries(row)) if (!name.includes('.')) account[name] = value;
+  for (const [name, value] of Object.entries(row)) if (name.includes('.')) put(account, name, value);
+  return account;
+}
+
+/** @throws Refusal VALIDATION_FAILED with every unknown column of a table with a row per account */
+export function assertAccountColumns(header: readonly string[]): void {
+  const known = [...new Set(['account_id', 'lots', 'recent', 'tax', ...OWN_COLUMNS.map(({ name }) => name)])];
+  const findings = header.flatMap((name, at) =>
+    known.includes(name)
+      ? []
+      : [
+          problem(
+            `column ${at + 1}`,
+            `unknown column ${name}. The columns are ${known.join(', ')}`,
+            'UNKNOWN_FIELD',
+            known,
+          ),
+        ],
+  );
+  if (findings.length > 0) throw refuseWithFindings('body', findings);
+}
+
+function problem(
+  path: string,
+  reason: string,
+  code: Finding['code'] = 'WRONG_TYPE',
+  accepted?: readonly string[],
+): Finding {
+  return { severity: 'error', code, path, message: `${path}: ${reason}.`, ...(accepted && { accepted }) };
+}

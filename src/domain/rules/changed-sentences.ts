@@ -1,0 +1,20 @@
+/** Sentences of a methodology that a change removes and adds. */
+export interface ChangedSentences {
+  readonly removed: string[];
+  readonly added: string[];
+}
+
+export const changedSentences = (before: readonly string[], after: readonly string[]): ChangedSentences => ({
+  removed: without(before, after),
+  added: without(after, before),
+});
+
+/** Returns the sentences that one list contains more often than another, with their multiplicity. */
+function without(sentences: readonly string[], others: readonly string[]): string[] {
+  const left = [...others];
+  return sentences.filter((sentence) => {
+    const at = left.indexOf(sentence);
+    if (at !== -1) left.splice(at, 1);
+    return at === -1;
+  });
+}

@@ -1,0 +1,69 @@
+import { detectDelimiter, parseCsv } from 'hucre/csv';
+import { refuseWithFindings } from '#domain/refusals/refusal.js';
+import type { TableRows } from '#domain/personal/account-table.js';
+
+/** Maximum length of a row with line breaks in quotes: longer ones lack the closing quote. */
+const QUOTED_BYTES_MAX = 1_000_000;
+const DELIMITERS: ReadonlySet<string> = new Set([',', ';', '\t']);
+
+/**
+ * Reads the rows of a CSV text by RFC 4180, separated by commas, semicolons or tabs as its header is. Spaces around cells and
+ * blank rows are ignored.
+ * @param lines lines of the text without their ends
+ * @throws Refusal VALIDATION_FAILED for a quote that is not closed
+ */
+export async function csvRows(lines: AsyncGenerator<Buffer>): Promise<TableRows> {
+  const records = recordsOf(lines);
+  const head = await records.next();
+  const first = head.done === true ? '' : head.value.text.replace(/^\uFEFF/, '');
+  const found = detectDelimiter(first);
+  const delimiter = DELIMITERS.has(found) ? found : ',';
+  const header = cellsOf(first, delimiter);
+  async function* rows() {
+    for await (const { text, number } of records) {
+      const cells = cellsOf(text, delimiter);
+      if (cells.some((cell) => cell !== '')) yield { cells, number };
+    }
+  }
+  return { unit: 'line', header, rows: rows() };
+}
+
+function cellsOf(text: string, delimiter: string): string[] {
+  const cells = text.includes('"') ? (parseCsv(text, { delimiter })[0] ?? []).map(String) : text.split(delimiter);
+  return cells.map((cell) => cell.trim());
+}
+
+/** Yields rows with the line in which they begin. A row ends with a line outside of quotes. */
+async function* recordsOf(lines: AsyncGenerator<Buffer>): AsyncGenerator<{ text: string; number: number }> {
+  let [number, size] = [0, 0];
+  let open: string[] = [];
+  for await (const line of lines) {
+    number++;
+    const text = line.toString().replace(/\r$/, '');
+    open.push(text);
+    size += text.length;
+    // A line with an odd number of quotes begins or ends a cell with line breaks.
+    const isWithin = hasOddQuotes(text) === (open.length === 1);
+    if (!isWithin) {
+      yield { text: open.join('\n'), number: number - open.length + 1 };
+      [open, size] = [[], 0];
+    } else if (size > QUOTED_BYTES_MAX) break;
+  }
+  if (open.length > 0) throw unclosed(number - open.length + 1);
+}
+
+function hasOddQuotes(text: string): boolean {
+  let isOdd = false;
+  for (let at = text.indexOf('"'); at >= 0; at = text.indexOf('"', at + 1)) isOdd = !isOdd;
+  return isOdd;
+}
+
+const unclosed = (line: number) =>
+  refuseWithFindings('body', [
+    {
+      severity: 'error',
+      code: 'UNREADABLE_FILE',
+      path: `line ${line}`,
+      message: `line ${line}: a quote is not closed.`,
+    },
+  ]);

@@ -1,0 +1,83 @@
+import { FACTS_LISTED_MAX, type AcceptedFinding } from '#domain/approvals/approval-facts.js';
+import type { DayDocument, Waiver } from '#domain/daily-plans/day-document.js';
+import type { StepType } from '#domain/daily-plans/step-catalogue.js';
+import type { Finding } from '#domain/refusals/findings.js';
+import { refuseWithFindings } from '#domain/refusals/refusal.js';
+import type { Requested } from '../approvals/approvals.js';
+import type { FindingDetail } from './steps/checks.js';
+
+/** Findings that are to be accepted. */
+export type WaiverRequest = Pick<Waiver, 'check' | 'index_id' | 'identifier' | 'reason'>;
+
+/** Returns what others have to agree to before findings are accepted. */
+export function createWaiverRequest(day: DayDocument, waived: WaiverRequest): Requested {
+  const { schedule_id: scheduleId, date } = day;
+  const { check, index_id: index, identifier } = waived;
+  const of = [identifier, index].filter((name) => name !== null).join(' in ');
+  const summary = `Accept findings of ${check}${of === '' ? '' : ` of ${of}`} on ${date} in ${scheduleId}.`;
+  const findings = openFindings(day, waived);
+  return {
+    action: 'waive',
+    subject: scheduleId,
+    content: { date, ...waived },
+    summary,
+    facts: {
+      kind: 'waive',
+      schedule_id: scheduleId,
+      date,
+      ...waived,
+      findings: findings.slice(0, FACTS_LISTED_MAX),
+      total: findings.length,
+    },
+    day: { schedule_id: scheduleId, date },
+  };
+}
+
+/** Returns the findings of a day that a waiver names. */
+function openFindings(
+  { steps }: DayDocument,
+  { check, index_id: index, identifier }: WaiverRequest,
+): AcceptedFinding[] {
+  return steps.flatMap(({ items }) =>
+    items.flatMap(({ index_id: of, message, detail }) => {
+      const found = detail as Partial<FindingDetail> | null; // The step of checks wrote it.
+      if (of === null || found?.check !== check || (index !== null && index !== of)) return [];
+      if (identifier !== null && identifier !== found.identifier) return [];
+      return [{ index_id: of, identifier: found.identifier ?? null, message, measure: found.measure ?? null }];
+    }),
+  );
+}
+
+/**
+ * Refuses to accept findings that checks did not make. Before the checks, and while they run, any may come.
+ * @throws Refusal VALIDATION_FAILED
+ */
+export function assertFound(day: DayDocument, waived: WaiverRequest): void {
+  const { check, index_id: index, identifier } = waived;
+  const { date, plan, state, steps, schedule_id: scheduleId } = day;
+  const refuse = (code: Finding['code'], path: string, message: string, value: string): never => {
+    throw refuseWithFindings('request', [{ severity: 'error', code, path, message, value }]);
+  };
+  if (index !== null && !plan.indices.includes(index))
+    refuse('UNKNOWN_INDEX', 'index_id', `${index} is no index of the schedule ${scheduleId}.`, index);
+  const isChecked = steps.some((step) => CHECKING.has(step.type) && step.state === 'done');
+  if (state === 'running' || !isChecked || openFindings(day, waived).length > 0) return;
+  const others = openFindings(day, { ...waived, identifier: null });
+  // Of many findings only the first are listed by security.
+  if (identifier !== null && others.some((finding) => finding.identifier === null)) return;
+  const all = openFindings(day, { ...waived, index_id: null, identifier: null });
+  const names = (of: readonly (string | null)[]): string => [...new Set(of)].slice(0, NAMED_MAX).join(', ');
+  if (all.length === 0) refuse('NOT_IN_CHOICES', 'check', `The check ${check} has no finding on ${date}.`, check);
+  const where = index === null ? '' : ` in ${index}`;
+  if (index !== null && others.length === 0) {
+    const message = `The check ${check} has no finding in ${index} on ${date}, but in ${names(all.map((one) => one.index_id))}.`;
+    refuse('NOT_IN_CHOICES', 'index_id', message, index);
+  }
+  const message = `The check ${check} has no finding of ${identifier}${where} on ${date}, but of ${names(others.map((one) => one.identifier))}.`;
+  refuse('NOT_IN_CHOICES', 'identifier', message, String(identifier));
+}
+
+/** Steps with findings of checks. */
+const CHECKING: ReadonlySet<StepType> = new Set(['checks', 'compare']);
+/** Names that a sentence lists. */
+const NAMED_MAX = 5;

@@ -74,6 +74,18 @@ export const Health = z
       })
       .meta({ description: 'Jobs that are not finished.' }),
     checks: z.array(HealthCheck),
+    states: z
+      .array(
+        z.strictObject({
+          since: z.string().meta({ description: 'Time of the change, ISO-8601 UTC with offset.' }),
+          status: z.enum(['ok', 'degraded']).meta({ description: 'The state since then.' }),
+          reason: z
+            .string()
+            .nullable()
+            .meta({ description: 'Reason and messages of the checks that fail; null for `ok`.' }),
+        }),
+      )
+      .meta({ description: 'The latest 20 states of this process, the newest last. It looks every 15 seconds.' }),
     limits: Limits,
   })
   .meta({ id: 'Health' });

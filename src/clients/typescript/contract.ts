@@ -4973,6 +4973,15 @@ export interface Health {
   };
   /** Checks with their results. */
   readonly checks: readonly HealthCheck[];
+  /** The latest 20 states of this process, the newest last. It looks every 15 seconds. */
+  readonly states: readonly ({
+    /** Time of the change, ISO-8601 UTC with offset. */
+    readonly since: string;
+    /** The state since then. */
+    readonly status: 'ok' | 'degraded';
+    /** Reason and messages of the checks that fail; null for `ok`. */
+    readonly reason: string | null;
+  })[];
   /** Every limit that applies to clients, by name. */
   readonly limits: Limits;
 }

@@ -5585,6 +5585,15 @@ class HealthJobs(t.TypedDict):
     lanes: HealthJobsLanes
 
 
+class HealthStates(t.TypedDict):
+    #: Time of the change, ISO-8601 UTC with offset.
+    since: str
+    #: The state since then.
+    status: t.Literal["ok", "degraded"]
+    #: Reason and messages of the checks that fail; null for `ok`.
+    reason: t.Optional[str]
+
+
 class Health(t.TypedDict):
     #: Degraded if no data store is active or a check fails.
     status: t.Literal["ok", "degraded"]
@@ -5604,6 +5613,8 @@ class Health(t.TypedDict):
     jobs: HealthJobs
     #: Checks with their results.
     checks: t.Sequence[HealthCheck]
+    #: The latest 20 states of this process, the newest last. It looks every 15 seconds.
+    states: t.Sequence[HealthStates]
     #: Every limit that applies to clients, by name.
     limits: Limits
 

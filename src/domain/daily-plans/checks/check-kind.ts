@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { defineObject } from '../../schema/define-object.js';
 import type { DeskState } from '../../corporate-actions/action-desk.js';
 import type { CorporateAction } from '../../market/market-data.js';
 import type { Day } from '../../time/days.js';
@@ -71,13 +72,11 @@ export interface CheckInput {
 }
 
 /** Number that a check found, and its limit. */
-export const CheckMeasure = z
-  .strictObject({
-    value: z.number().meta({ description: 'Number that the check found.' }),
-    limit: z.number().meta({ description: 'Limit of the check.' }),
-    unit: z.enum(['fraction', 'bp', 'sessions', 'constituents']).meta({ description: 'Unit of both.' }),
-  })
-  .meta({ id: 'CheckMeasure' });
+export const CheckMeasure = defineObject(() => ({
+  value: z.number().meta({ description: 'Number that the check found.' }),
+  limit: z.number().meta({ description: 'Limit of the check.' }),
+  unit: z.enum(['fraction', 'bp', 'sessions', 'constituents']).meta({ description: 'Unit of both.' }),
+})).meta({ id: 'CheckMeasure' });
 export type CheckMeasure = z.infer<typeof CheckMeasure>;
 
 /** A problem that a check found. */

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { defineObject } from '../../schema/define-object.js';
 import type { Day } from '../../time/days.js';
 import { checkKind, severity, type CheckedComposition } from './check-kind.js';
 
@@ -6,18 +7,16 @@ const help =
   'Market value over divisor, with the cash of an overlay or a derived index, is the level at the close, and before the open the level of the previous close: no event changes the level.';
 
 export const divisor = checkKind({
-  schema: z
-    .strictObject({
-      check: z.literal('divisor'),
-      severity: severity('block'),
-      tolerance: z
-        .number()
-        .min(0)
-        .max(0.1)
-        .default(1e-9)
-        .meta({ description: 'Largest relative difference, beyond rounding.' }),
-    })
-    .meta({ id: 'DivisorCheck', description: help }),
+  schema: defineObject(() => ({
+    check: z.literal('divisor'),
+    severity: severity('block'),
+    tolerance: z
+      .number()
+      .min(0)
+      .max(0.1)
+      .default(1e-9)
+      .meta({ description: 'Largest relative difference, beyond rounding.' }),
+  })).meta({ id: 'DivisorCheck', description: help }),
   help,
   needsRun: true,
   reads: ['closing', 'opening', 'levels'],

@@ -1,21 +1,15 @@
 import { z } from 'zod';
+import { defineObject } from '../../schema/define-object.js';
 import { checkKind, percent, severity } from './check-kind.js';
 
 const help = 'Weights add up to one with cash, and are not negative in an index without short positions.';
 
 export const weights = checkKind({
-  schema: z
-    .strictObject({
-      check: z.literal('weights'),
-      severity: severity('block'),
-      tolerance: z
-        .number()
-        .min(0)
-        .max(0.1)
-        .default(1e-9)
-        .meta({ description: 'Largest distance of the sum from one.' }),
-    })
-    .meta({ id: 'WeightsCheck', description: help }),
+  schema: defineObject(() => ({
+    check: z.literal('weights'),
+    severity: severity('block'),
+    tolerance: z.number().min(0).max(0.1).default(1e-9).meta({ description: 'Largest distance of the sum from one.' }),
+  })).meta({ id: 'WeightsCheck', description: help }),
   help,
   needsRun: true,
   reads: ['closing'],

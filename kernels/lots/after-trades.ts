@@ -27,7 +27,11 @@ export function afterTrades(
     for (let l = first[i]!; l < end[i]!; l++) kept.push(l);
     lotStart[i + 1] = kept.length;
   }
-  const pick = (values: Float64Array): Float64Array => Float64Array.from(kept, (l) => values[l]!);
+  const pick = (values: Float64Array): Float64Array => {
+    const own = new Float64Array(kept.length);
+    for (let at = 0; at < kept.length; at++) own[at] = values[kept[at]!]!;
+    return own;
+  };
   const reduced: AccountProgram = {
     ...program,
     held: program.held.map((weight, i) => weight + net[i]!),

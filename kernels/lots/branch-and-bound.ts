@@ -3,9 +3,10 @@ import { dualBound, type TradeRanges } from './dual-bound.js';
 import { afterTrades } from './after-trades.js';
 import { bestLots } from './lot-choices.js';
 import { solveRelaxation } from './interior-point.js';
-import { relaxedRows } from './relaxation.js';
+import { relaxedRows, type Multipliers } from './relaxation.js';
 import { BUYS, EITHER, relaxTrades, saleOrder, SELLS } from './relaxed-trades.js';
-import { roundTrades, sizeOf } from './round-trades.js';
+import { sizeOf } from './permitted-moves.js';
+import { roundTrades } from './round-trades.js';
 import { candidateFrom, pricesAt, topPrices, type Candidate } from './candidate.js';
 import { tradesFrom } from './trade-figures.js';
 
@@ -35,7 +36,7 @@ export function branchAndBound(
     if (node.bound > candidate.merit - CLOSED) return { candidate, bound: Math.min(node.bound, unproved), nodes };
     for (const net of [node.net, node.suggested]) {
       const rounded = net.slice();
-      roundTrades(program, rounded, node.prices, node.suggested);
+      roundTrades(program, rounded, node);
       const own = candidateFrom(program, tradesFrom(program, rounded, node.prices));
       if (own.merit < candidate.merit) candidate = own;
     }
@@ -64,13 +65,15 @@ interface Node {
   readonly net: Float64Array;
   readonly suggested: Float64Array;
   readonly prices: { readonly short: number; readonly long: number };
+  readonly multipliers: Multipliers;
 }
 
 function rootRanges(program: AccountProgram): TradeRanges {
-  const { n, held, lower, upper, buyLimit } = program;
+  const { n, held, lower, upper, buyLimit, unit } = program;
+  const whole = (trade: number, step: number): number => (step > 0 ? Math.floor(trade / step + 1e-9) * step : trade);
   return {
     least: Float64Array.from({ length: n }, (_, i) => Math.max(-sizeOf(program, i), lower[i]! - held[i]!)),
-    most: Float64Array.from({ length: n }, (_, i) => Math.min(buyLimit[i]!, upper[i]! - held[i]!)),
+    most: Float64Array.from({ length: n }, (_, i) => whole(Math.min(buyLimit[i]!, upper[i]! - held[i]!), unit[i]!)),
   };
 }
 
@@ -143,7 +146,8 @@ function boundOf(program: AccountProgram, side: TaxSide, ranges: TradeRanges): N
   if (bound === Infinity) return undefined;
   const net = Float64Array.from(answer.weights, (weight, i) => weight - held[i]!);
   for (let i = 0; i < n; i++) if (isFixed(program, ranges, i)) suggested[i] = ranges.least[i]!;
-  return { ranges, bound: bound + spent, net, suggested, prices: pricesAt(within, side, answer.multipliers) };
+  const { multipliers } = answer;
+  return { ranges, bound: bound + spent, net, suggested, multipliers, prices: pricesAt(within, side, multipliers) };
 }
 
 function isFixed({ unit }: AccountProgram, { least, most }: TradeRanges, i: number): boolean {

@@ -38,7 +38,7 @@ const STEP_MIN = 1e-10;
 const AT_BOUND = 1e-9;
 /** Violation allowed to rows and weights in the search; a larger one makes the account infeasible. */
 const VIOLATION_MAX = 1e-7;
-/** Price of a unit of violation of a hard row: above every price that a row of weights of the account can have. */
+/** Price of a unit of violation of a hard row. The row of the variance is relative to its limit: near 0 its price has no maximum. */
 export const HARD_PENALTY = 100;
 
 /**
@@ -96,6 +96,7 @@ function createState(relaxation: Relaxation, near: NearPoint | null) {
   const active = new Float64Array(n);
   const exposures = new Float64Array(k);
   const slope = new Float64Array(n); // Of the variance.
+  const limitSlope = new Float64Array(hasVariance ? n : 0); // Of its row, which is relative to the limit.
   const y = new Float64Array(m);
   const [slack, excess] = [new Float64Array(m), new Float64Array(m)];
   const values = new Float64Array(m);
@@ -167,7 +168,9 @@ function createState(relaxation: Relaxation, near: NearPoint | null) {
       if (row.weights !== null) for (let i = 0; i < n; i++) value += row.weights[i]! * w[i]!;
       values[j] = value;
     }
-    if (hasVariance) values[mRows] = variance - varianceLimit;
+    if (!hasVariance) return;
+    for (let i = 0; i < n; i++) limitSlope[i] = slope[i]! / varianceLimit;
+    values[mRows] = variance / varianceLimit - 1;
   }
 
   const averseness = (): number => aversion + variance();
@@ -224,7 +227,7 @@ function createState(relaxation: Relaxation, near: NearPoint | null) {
     for (let j = 0; j < count; j++) barrier[j] = zl[j]! / z[j]! + zu[j]! / (size[j]! - z[j]!);
     for (let j = 0; j < m; j++)
       slackTerm[j] = slack[j]! / y[j]! + (penalties[j] === Infinity ? 0 : excess[j]! / (penalties[j]! - y[j]!));
-    return system.factor({ kappa: 2 * scale, curvature, barrier, slack: slackTerm, variance: slope });
+    return system.factor({ kappa: 2 * scale, curvature, barrier, slack: slackTerm, variance: limitSlope });
   }
 
   const rhs = new Float64Array(count);
@@ -293,7 +296,7 @@ function createState(relaxation: Relaxation, near: NearPoint | null) {
     evaluate();
   }
 
-  const variance = (): number => (hasVariance ? y[mRows]! : 0);
+  const variance = (): number => (hasVariance ? y[mRows]! / varianceLimit : 0);
   const multipliers = (): Multipliers => ({ exposures, variance: variance(), rows: y.subarray(0, mRows) });
 
   begin();

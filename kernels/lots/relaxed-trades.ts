@@ -52,58 +52,50 @@ export function relaxTrades(
   ];
   const [firstLot, endLot] = [new Int32Array(most).fill(-1), new Int32Array(most).fill(-1)];
   let at = 0;
-  const put = (i: number, lots: readonly [number, number]): void => {
-    sign[at] = -1;
-    cost[at] = costRate[i]!;
-    [firstLot[at], endLot[at]] = lots;
-    for (let l = lots[0]; l < lots[1]; l++) {
-      size[at]! += lotSize[l]!;
-      short[at]! += lotSize[l]! * lotShort[l]!;
-      long[at]! += lotSize[l]! * lotLong[l]!;
-    }
-    short[at]! /= size[at]!;
-    long[at]! /= size[at]!;
+  const put = (l: number): void => {
+    firstLot[at] = l;
+    endLot[at] = l + 1;
+    size[at] = lotSize[l]!;
+    short[at] = lotSize[l]! * lotShort[l]!;
+    long[at] = lotSize[l]! * lotLong[l]!;
     at++;
+  };
+  const amountOf = (j: number): number => prices.short * short[j]! + prices.long * long[j]!;
+  /** Joins the last trade with those before it of the same security that cost more a unit: the lower hull of the cost. */
+  const join = (first: number): void => {
+    for (let j = at - 2; j >= first && amountOf(j) * size[j + 1]! >= amountOf(j + 1) * size[j]!; j--) {
+      endLot[j] = endLot[j + 1]!;
+      size[j]! += size[j + 1]!;
+      short[j]! += short[j + 1]!;
+      long[j]! += long[j + 1]!;
+      at--;
+    }
   };
   for (let i = 0; i < n; i++) {
     start[i] = at;
-    if (decided[i] !== BUYS) {
-      if (isOrdered[i] === 1) for (const lots of hullSegments(program, i, prices)) put(i, lots);
-      else for (let l = lotStart[i]!; l < lotStart[i + 1]!; l++) if (offered?.[l] !== 0) put(i, [l, l + 1]);
+    if (decided[i] !== BUYS)
+      for (let l = lotStart[i]!; l < lotStart[i + 1]!; l++) {
+        if (isOrdered[i] === 0 && offered?.[l] === 0) continue;
+        put(l);
+        if (isOrdered[i] === 1) join(start[i]!);
+      }
+    for (let j = start[i]!; j < at; j++) {
+      sign[j] = -1;
+      cost[j] = costRate[i]!;
+      short[j]! /= size[j]!;
+      long[j]! /= size[j]!;
     }
     if (decided[i] === SELLS || !(buyLimit[i]! > 0)) continue;
     sign[at] = 1;
     size[at] = buyLimit[i]!;
     cost[at] = costRate[i]!;
+    short[at] = 0;
+    long[at] = 0;
+    firstLot[at] = endLot[at] = -1;
     at++;
   }
   start[n] = at;
   return { count: at, start, sign, size, short, long, cost, firstLot, endLot };
-}
-
-/** Returns the segments of the lower convex hull of cumulative cost, as ranges of lots. */
-function hullSegments(program: AccountProgram, i: number, prices: GainPrices): [number, number][] {
-  const { lotStart, lotSize, lotShort, lotLong } = program;
-  const segments: { first: number; end: number; size: number; amount: number }[] = [];
-  for (let l = lotStart[i]!; l < lotStart[i + 1]!; l++) {
-    const amount = lotSize[l]! * (prices.short * lotShort[l]! + prices.long * lotLong[l]!);
-    let last = { first: l, end: l + 1, size: lotSize[l]!, amount };
-    for (
-      let before = segments.at(-1);
-      before && before.amount * last.size >= last.amount * before.size;
-      before = segments.at(-1)
-    ) {
-      segments.pop();
-      last = {
-        first: before.first,
-        end: last.end,
-        size: before.size + last.size,
-        amount: before.amount + last.amount,
-      };
-    }
-    segments.push(last);
-  }
-  return segments.map(({ first, end }) => [first, end]);
 }
 
 /**

@@ -30,7 +30,10 @@ const SMALLEST = 1e-12;
 
 /** Solution of one side of the tax. */
 export interface SettledSide {
+  /** Trades of any fraction. */
   readonly candidate: Candidate;
+  /** Rounds them to permitted trades. */
+  permit(): Candidate;
   readonly bound: number;
   readonly multipliers: Multipliers;
   readonly steps: number;
@@ -120,17 +123,18 @@ export function settleOrder(
     }
     at = solveMargin(at, round + 1 === ROUNDS_MAX);
   }
-  return { candidate: permitted(found!), ...best, steps };
+  const [candidate, { bound }] = [found, best];
 
-  /** Rounds trades to permitted ones. */
-  function permitted(from: Candidate & { readonly net: Float64Array; readonly at: Multipliers }): Candidate {
+  function permit(): Candidate {
     const { unit, minimumTrade } = program;
-    if (!unit.some((step) => step > 0) && !minimumTrade.some((least) => least > 0)) return from;
-    const net = from.net.slice();
-    const prices = pricesOfGains(from.at);
-    roundTrades(program, net, prices, suggested);
+    if (!unit.some((step) => step > 0) && !minimumTrade.some((least) => least > 0)) return candidate;
+    const net = candidate.net.slice();
+    const prices = pricesOfGains(candidate.at);
+    roundTrades(program, net, { prices, suggested, bound, multipliers: candidate.at });
     return candidateFrom(program, tradesFrom(program, net, prices));
   }
+
+  return { candidate, permit, ...best, steps };
 }
 
 interface Solution extends NearPoint {

@@ -18,7 +18,7 @@ export interface SideCertificate {
 }
 
 export interface AccountAnswer {
-  readonly status: 'optimal' | 'infeasible' | 'stalled';
+  readonly status: 'optimal' | 'infeasible';
   readonly trades: AccountTrades;
   readonly figures: TradeFigures;
   /** A certificate for each possible side: no permitted trades of that side are better. */
@@ -59,10 +59,11 @@ const SMALLEST = 1e-12;
  */
 export function solveAccount(program: AccountProgram, { nodes }: SearchLimits): AccountAnswer {
   assertProgram(program);
-  let best: (Candidate & { readonly at: number }) | undefined;
+  let best: Candidate | undefined;
+  const settled: OpenSide[] = [];
   const hasOrder = program.isOrdered.some((order) => order === 1);
   const certificates: SideCertificate[] = [];
-  let [steps, isStalled] = [0, false];
+  let steps = 0;
   for (const side of possibleSides(program)) {
     const known = certificates.at(-1);
     const carried = known === undefined ? undefined : carriedOver(program, known, side);
@@ -82,13 +83,11 @@ export function solveAccount(program: AccountProgram, { nodes }: SearchLimits): 
         })
       : solveOpen(program, program.sides[side]!, merit);
     steps += found.steps;
-    if (found.candidate === undefined) isStalled = true;
     certificates.push({ side, multipliers: found.multipliers, bound: found.bound });
-    if (found.candidate !== undefined && (best === undefined || found.candidate.merit < best.merit))
-      best = { ...found.candidate, at: certificates.length - 1 };
+    settled.push({ candidate: found.candidate, permit: found.permit, at: certificates.length - 1 });
+    if (best === undefined || found.candidate.merit < best.merit) best = found.candidate;
   }
-  if (best === undefined) throw new Error('No side of the tax has trades.');
-  let answer: Candidate = best;
+  let { answer, at: own } = bestOf(settled);
   shareCertificates(program, certificates, answer.merit);
   let visited = 0;
   const bounds = certificates.map(({ bound }) => bound);
@@ -99,18 +98,37 @@ export function solveAccount(program: AccountProgram, { nodes }: SearchLimits): 
       bounds[at] = Math.max(bounds[at]!, searched.bound);
       if (searched.candidate.merit < answer.merit) answer = searched.candidate;
     });
-  const figures = answer.figures;
-  const status = figures.worst > FEASIBLE ? 'infeasible' : isStalled ? 'stalled' : 'optimal';
+  const { trades, figures } = answer;
   return {
-    status,
-    trades: answer.trades,
+    status: figures.worst > FEASIBLE ? 'infeasible' : 'optimal',
+    trades,
     figures,
     certificates: certificates.map((certificate, at) => ({ ...certificate, bound: bounds[at]! })),
     bound: Math.min(...bounds),
-    own: best.at,
+    own,
     steps,
     nodes: visited,
   };
+}
+
+/** Trades of a side of the tax, which are not rounded yet. */
+interface OpenSide {
+  readonly candidate: Candidate;
+  permit(): Candidate;
+  /** Position of its certificate. */
+  readonly at: number;
+}
+
+/** Returns the best permitted trades. Those of a side are hardly better than its trades of any fraction. */
+function bestOf(sides: readonly OpenSide[]): { readonly answer: Candidate; readonly at: number } {
+  let best: { readonly answer: Candidate; readonly at: number } | undefined;
+  for (const { candidate, permit, at } of sides.toSorted((a, b) => a.candidate.merit - b.candidate.merit)) {
+    if (best !== undefined && candidate.merit >= best.answer.merit) continue;
+    const answer = permit();
+    if (best === undefined || answer.merit < best.answer.merit) best = { answer, at };
+  }
+  if (best === undefined) throw new Error('No side of the tax has trades.');
+  return best;
 }
 
 /** Replaces certificates that leave a gap by those that the multipliers of another side give, if they prove more. */
@@ -172,12 +190,15 @@ function possibleSides({ sides, lotSize, lotLong, fixedLong }: AccountProgram): 
 function solveOpen(program: AccountProgram, side: TaxSide, incumbent: number) {
   const found = solveSide(program, side, incumbent);
   const { candidate } = found;
-  if (candidate === undefined || Math.min(candidate.merit, incumbent) - found.bound < ROUNDED) return found;
+  if (Math.min(candidate.merit, incumbent) - found.bound < ROUNDED) return { ...found, permit: () => candidate };
   const start = { net: netOf(program, candidate.figures), multipliers: found.multipliers };
   const again = settleOrder(program, side, { start, incumbent });
   const isTighter = again.bound > found.bound;
+  const other = again.candidate.merit < candidate.merit ? again.permit() : candidate;
+  const better = other.merit < candidate.merit ? other : candidate;
   return {
-    candidate: again.candidate.merit < candidate.merit ? again.candidate : candidate,
+    candidate: better,
+    permit: () => better,
     bound: isTighter ? again.bound : found.bound,
     multipliers: isTighter ? again.multipliers : found.multipliers,
     steps: found.steps + again.steps,
@@ -199,14 +220,14 @@ function solveSide(program: AccountProgram, side: TaxSide, incumbent: number) {
     const { bound, trades: suggested } = dualBound(program, side, answer.multipliers);
     if (bound > best.bound || best.multipliers === undefined) best = { bound, multipliers: answer.multipliers };
     prices = pricesAt(program, side, answer.multipliers);
-    const own = candidateOf(program, { trades, answer, rows, suggested, prices: towards(top, prices) });
+    const own = candidateOf(program, { trades, answer, suggested, bound: best.bound, prices: towards(top, prices) });
     if (candidate === undefined || own.merit < candidate.merit) candidate = own;
     const least = Math.min(incumbent, candidate.merit);
     if (best.bound > least || candidate.merit - best.bound < PROVED) break;
-    const isChanged = decide(program, { trades, answer, rows, suggested }, decided);
+    const isChanged = decide(program, { trades, answer, suggested }, decided);
     if (!isChanged && (round > 0 || candidate.merit - best.bound < ROUNDED)) break;
   }
-  return { candidate, bound: best.bound, multipliers: best.multipliers!, steps };
+  return { candidate: candidate!, bound: best.bound, multipliers: best.multipliers!, steps };
 }
 
 interface OfferedForm {
@@ -232,7 +253,6 @@ function solveOffered(program: AccountProgram, { side, rows, prices, decided, of
 interface Relaxed {
   readonly trades: RelaxedTrades;
   readonly answer: RelaxedAnswer;
-  readonly rows: readonly RelaxedRow[];
   /** Trades that attain the dual bound. */
   readonly suggested: Float64Array;
 }
@@ -268,15 +288,18 @@ function buysAndSells({ start, sign }: RelaxedTrades, traded: Float64Array, i: n
 }
 
 /** Returns permitted trades near the convex solution. */
-function candidateOf(program: AccountProgram, relaxed: Relaxed & { readonly prices: GainPrices }): Candidate {
-  const { trades, answer, suggested, prices } = relaxed;
+function candidateOf(
+  program: AccountProgram,
+  relaxed: Relaxed & { readonly prices: GainPrices; readonly bound: number },
+): Candidate {
+  const { trades, answer, suggested, prices, bound } = relaxed;
   const { n, unit, minimumTrade } = program;
   const isDiscrete = unit.some((step) => step > 0) || minimumTrade.some((least) => least > 0);
   let isPlain = !isDiscrete;
   for (let i = 0; i < n && isPlain; i++) if (buysAndSells(trades, answer.traded, i)) isPlain = false;
   if (isPlain) return candidateFrom(program, exactTrades(program, trades, answer.traded));
   const net = netOf(program, answer);
-  if (isDiscrete) roundTrades(program, net, prices, suggested);
+  if (isDiscrete) roundTrades(program, net, { prices, suggested, bound, multipliers: answer.multipliers });
   return candidateFrom(program, tradesFrom(program, net, prices));
 }
 

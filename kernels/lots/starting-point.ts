@@ -44,7 +44,7 @@ export function nearPoint(
   }
   const prices = penalties.map((penalty, j) =>
     Math.min(
-      Math.max(multipliers.rows[j] ?? multipliers.variance, PRICE_MIN),
+      Math.max(multipliers.rows[j] ?? multipliers.variance * program.varianceLimit, PRICE_MIN),
       Math.max(penalty - PRICE_MIN, penalty / 2),
     ),
   );

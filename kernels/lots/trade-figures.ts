@@ -19,7 +19,7 @@ export interface TradeFigures {
   readonly weights: Float64Array;
   /** Violation by row of the program. */
   readonly violations: Float64Array;
-  /** Largest violation of hard rows, bounds and the variance limit. */
+  /** Largest violation of hard rows, bounds and the limit, whose violation is a tracking error. */
   readonly worst: number;
 }
 
@@ -56,7 +56,7 @@ export function figuresOf(program: AccountProgram, { bought, sold }: AccountTrad
   for (let f = 0; f < k; f++) variance += exposures[f]! * exposures[f]!;
   const tax = taxAt(sides, short, long);
   let objective = program.aversion * variance + cost + program.taxWeight * tax;
-  let worst = Math.max(0, variance - program.varianceLimit);
+  let worst = Math.max(0, Math.sqrt(variance) - Math.sqrt(program.varianceLimit));
   const violations = Float64Array.from(rows, (row) => {
     let value = row.constant + row.short * short + row.long * long + row.cost * cost;
     if (row.weights !== null) for (let i = 0; i < n; i++) value += row.weights[i]! * weights[i]!;

@@ -17,6 +17,7 @@ const VARYING_MEMBERS: ReadonlySet<string> = new Set([
   'bytes',
   'items',
   'coming_rebalance',
+  'states',
 ]);
 
 /**

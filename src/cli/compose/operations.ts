@@ -55,7 +55,7 @@ function limitsOf(settings: Settings): Health['limits'] {
   return database === undefined ? limits : { ...limits, HEARTBEAT_TIMEOUT_SECONDS: lease };
 }
 
-/** Interval between health checks while the database is unavailable, even without requests. */
+/** Interval between health checks without requests, so that states and an outage are known. */
 const LOOK_MS = 15_000;
 
 function lookNowAndThen(health: Pick<HealthService, 'look'>, stopping: AbortSignal): void {
@@ -111,7 +111,7 @@ export function composeOperations(
     isReachable: rooms.isReachable,
     checks,
   });
-  if (rooms.settings.database !== undefined) lookNowAndThen(health, stopping);
+  lookNowAndThen(health, stopping);
   const jobsService = createJobsService({
     system: jobs,
     artifacts,

@@ -3523,7 +3523,7 @@ export interface DividendSum {
   readonly yield: number;
 }
 
-/** Market value over divisor is the level at the close, and before the open the level of the previous close: no event changes the level. */
+/** Market value over divisor, with the cash of an overlay or a derived index, is the level at the close, and before the open the level of the previous close: no event changes the level. */
 export interface DivisorCheck {
   readonly check: 'divisor';
   /** Findings block the index (block), or are only reported (warn). Default: block. */
@@ -3532,7 +3532,7 @@ export interface DivisorCheck {
   readonly tolerance: number;
 }
 
-/** Market value over divisor is the level at the close, and before the open the level of the previous close: no event changes the level. */
+/** Market value over divisor, with the cash of an overlay or a derived index, is the level at the close, and before the open the level of the previous close: no event changes the level. */
 export interface DivisorCheckInput {
   readonly check: 'divisor';
   /** Findings block the index (block), or are only reported (warn). Default: block. */
@@ -4996,6 +4996,15 @@ export interface Health {
   };
   /** Checks with their results. */
   readonly checks: readonly HealthCheck[];
+  /** The latest 20 states of this process, the newest last. It looks every 15 seconds. */
+  readonly states: readonly ({
+    /** Time of the change, ISO-8601 UTC with offset. */
+    readonly since: string;
+    /** The state since then. */
+    readonly status: 'ok' | 'degraded';
+    /** Reason and messages of the checks that fail; null for `ok`. */
+    readonly reason: string | null;
+  })[];
   /** Every limit that applies to clients, by name. */
   readonly limits: Limits;
 }
@@ -12586,7 +12595,7 @@ export interface WeightingSpecInput {
   readonly phase_in?: PhaseInInput | undefined;
 }
 
-/** Weights are not negative and add up to one. */
+/** Weights add up to one with cash, and are not negative in an index without short positions. */
 export interface WeightsCheck {
   readonly check: 'weights';
   /** Findings block the index (block), or are only reported (warn). Default: block. */
@@ -12595,7 +12604,7 @@ export interface WeightsCheck {
   readonly tolerance: number;
 }
 
-/** Weights are not negative and add up to one. */
+/** Weights add up to one with cash, and are not negative in an index without short positions. */
 export interface WeightsCheckInput {
   readonly check: 'weights';
   /** Findings block the index (block), or are only reported (warn). Default: block. */

@@ -3,7 +3,6 @@ import type { Health, JobStatus } from '#clients/typescript/divisor.js';
 import { jobAddress, jobTitle } from '../words/jobs.js';
 import { hasKey, isReached, keyWanted, service, sharedName } from './service.js';
 import { canShare, shareAmongTabs } from './tabs.js';
-import { noteHealth } from './health-log.js';
 import { noteLine } from './job-log.js';
 import { notifyChange } from './resource.js';
 import { say } from './toasts.js';
@@ -209,7 +208,6 @@ async function look(): Promise<void> {
   const now = await service.peek().call('getHealth');
   if (!('store' in now)) return; // The key is no longer valid, which requests of the page report.
   health.value = now;
-  noteHealth(now);
   builtFor.value ??= now.version;
   if (before !== null && before.started_at !== now.started_at) {
     say('info', `The service was restarted at ${now.started_at.slice(11, 16)} UTC. The page was refreshed.`);

@@ -24,7 +24,7 @@ export interface HealthService {
    * answer. A finished answer is returned without a promise.
    */
   health(): HealthRead | Promise<HealthRead>;
-  /** Reads the state that health reports during an outage. Never rejects for an outage. */
+  /** Reads the state that health reports during an outage, and lists changes of it. Never rejects for an outage. */
   look(): Promise<void>;
   /**
    * Returns the checks of a service that accepts work. @throws Refusal DRAINING, or the code of the first failed check
@@ -58,6 +58,9 @@ const NOTHING_READ: Read = {
 /** Longest wait of health for its sources. */
 const READ_MS = 2000;
 
+/** Maximum number of states that health lists. */
+const STATES_MAX = 20;
+
 export function createHealth(dependencies: HealthDependencies): HealthService {
   const { version, build, startedAt, monotonic, draining, checks } = dependencies;
   const read = createReader(dependencies);
@@ -68,12 +71,22 @@ export function createHealth(dependencies: HealthDependencies): HealthService {
       const fault = look();
       return { name, ok: fault === undefined, message: fault ?? note?.() ?? null };
     });
+  let states: Health['states'] = [];
+  /** Lists a state that differs from the last one. */
+  const noteState = (status: Health['status'], reason: string | null): void => {
+    const last = states.at(-1);
+    if (last?.status === status && last.reason === reason) return;
+    const since = formatTimestamp(startedAt.getTime() + Math.round(monotonic() - startedMs));
+    states = [...states.slice(1 - STATES_MAX), { since, status, reason }];
+  };
   const tell = async (): Promise<HealthRead> => {
     const { store, jobs } = await read();
     const seen = lookAll();
     const reason = reasonOf(store.active, seen);
+    const status = reason === null ? 'ok' : 'degraded';
+    noteState(status, causeOf(reason, seen));
     return {
-      status: reason === null ? 'ok' : 'degraded',
+      status,
       reason,
       version,
       build,
@@ -82,13 +95,14 @@ export function createHealth(dependencies: HealthDependencies): HealthService {
       store,
       jobs,
       checks: seen,
+      states,
     };
   };
   let told: HealthRead | Promise<HealthRead> | undefined;
   return {
     version,
     async look() {
-      await read();
+      await tell();
     },
     health() {
       if (told !== undefined) return told;
@@ -141,6 +155,12 @@ function reasonOf(active: string | null, checks: readonly HealthCheck[]): string
   const failed = checks.filter(({ ok }) => !ok).map(({ name }) => name);
   if (failed.length > 0) return `Checks that fail: ${failed.join(', ')}.`;
   return active === null ? 'No data store is active.' : null;
+}
+
+/** Returns a reason with the messages of the failing checks, which may differ while the reason stays. */
+function causeOf(reason: string | null, checks: readonly HealthCheck[]): string | null {
+  const failing = checks.filter(({ ok }) => !ok).map(({ message }) => message);
+  return reason === null ? null : [reason, ...failing].join(' ');
 }
 
 function lanesOf({ heavy, huge, light }: LaneLoads): Health['jobs']['lanes'] {

@@ -137,6 +137,11 @@ export function describeOperations(desk: () => Desk): void {
     // The days of jobs are those of the service, and large sizes are in GiB.
     await page.getByRole('grid', { name: 'jobs by day' }).getByRole('row').nth(1).waitFor();
     expect(await page.getByRole('list', { name: 'Checks' }).textContent()).not.toMatch(/\d{5} MiB/);
+    await page
+      .getByRole('table', { name: 'states of the service' })
+      .getByRole('row', { name: / ok –$/ })
+      .first()
+      .waitFor();
     await page.getByRole('button', { name: /^Check all/ }).click();
     await page.getByRole('row', { name: /^CORE [^-].*all \d+ identities hold/ }).waitFor();
     await page.getByRole('row', { name: /^CORE-OPT .*all \d+ identities hold/ }).waitFor();

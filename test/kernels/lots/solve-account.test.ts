@@ -3,8 +3,8 @@ import { dualBound } from '#kernels/lots/dual-bound.js';
 import { solveAccount } from '#kernels/lots/solve-account.js';
 import { IS_SOAK } from '../../soak.js';
 import { bruteForce, usTax } from './brute-force.js';
-import { randomAccount } from './random-account.js';
-import { taxAt } from '#kernels/lots/account-program.js';
+import { randomAccount, type RandomTerms } from './random-account.js';
+import { taxAt, type AccountProgram } from '#kernels/lots/account-program.js';
 
 /** Accounts whose enumeration takes seconds. */
 const LARGE = [3, 4, 6, 28, 30];
@@ -29,6 +29,41 @@ describe('solveAccount', () => {
     if (least === Infinity) return expect(answer.status).toBe('infeasible');
     expect(answer.figures.objective).toBeCloseTo(least, 11);
     expect(answer.bound).toBeLessThanOrEqual(least + 1e-12);
+  });
+
+  it.each([
+    ...[41, 43, 44, 48, 51, 60, 67].map((seed) => ({ seed, n: 4, k: 2, lotsOf: 2, share: 0.05, isOrdered: true })),
+    ...[43, 45, 49, 50, 56, 60].map((seed) => ({ seed, n: 3, k: 2, lotsOf: 2, share: 0.05 })),
+  ])('proves the best of all whole-share trades within a limit that binds, of account $seed', (terms) => {
+    const free = solveAccount(randomAccount(terms), { nodes: 3000 });
+    const program = randomAccount({ ...terms, trackingLimit: 0.9 * Math.sqrt(free.figures.variance) });
+    const least = bruteForce(program);
+    expect(least).toBeGreaterThan(free.figures.objective);
+    const { figures, bound, nodes } = solveAccount(program, { nodes: 3000 });
+    expect([figures.objective, bound]).toEqual([expect.closeTo(least, 11), expect.closeTo(least, 11)]);
+    expect(nodes).toBeLessThan(100);
+    expect(solveAccount(program, { nodes: 0 }).figures.objective).toBeCloseTo(least, 11);
+  });
+
+  it.each([1, 2, 3, 4, 5])('rounds gains within a limit that binds at little cost (%i)', (seed) => {
+    const terms = { seed, n: 60, k: 6, lotsOf: 4, isOrdered: true };
+    const gains = (own: Partial<RandomTerms>, taxWeight = 1): AccountProgram => {
+      const program = randomAccount({ ...terms, ...own });
+      return {
+        ...program,
+        taxWeight,
+        lotShort: program.lotShort.map(Math.abs),
+        lotLong: program.lotLong.map(Math.abs),
+      };
+    };
+    const [free, near] = [gains({}), gains({ aversion: 1000 }, 1e-3)].map((own) =>
+      Math.sqrt(solveAccount(own, { nodes: 0 }).figures.variance),
+    ) as [number, number];
+    const program = gains({ share: 0.0003, trackingLimit: (free + near) / 2 });
+    const { status, figures, bound } = solveAccount(program, { nodes: 0 });
+    expect(status).toBe('optimal');
+    expect(figures.variance).toBeLessThan(program.varianceLimit * (1 + 1e-9));
+    expect(figures.objective - bound).toBeLessThan(3e-5); // 4e-5 to 9e-4 by the first trades that keep the limit.
   });
 
   it.each([1, 2, 3, 4, 5, 6])('proves the trades of an account of 120 securities to 1e-10 (%i)', (seed) => {
@@ -70,6 +105,19 @@ describe('solveAccount', () => {
     expect(Math.sqrt(bound.figures.variance)).toBeCloseTo(limit, 6);
     expect(bound.figures.objective).toBeGreaterThan(free.figures.objective);
     expect(bound.certificates[bound.own]!.multipliers.variance).toBeGreaterThan(0);
+  });
+
+  it.each([1, 2, 3])('keeps every limit that some trades keep, whatever its price (%i)', (seed) => {
+    const terms = { seed, n: 40, k: 5, lotsOf: 4, isOrdered: true };
+    // With a low weight of taxes the tracking error is nearly the lowest; a unit of variance there costs more than 100.
+    const near = solveAccount({ ...randomAccount({ ...terms, aversion: 1000 }), taxWeight: 1e-3 }, { nodes: 0 });
+    const limit = 1.2 * Math.sqrt(near.figures.variance) + 1e-4;
+    const { status, figures, certificates, own } = solveAccount(randomAccount({ ...terms, trackingLimit: limit }), {
+      nodes: 0,
+    });
+    expect(status).toBe('optimal');
+    expect(Math.sqrt(figures.variance)).toBeLessThan(limit + 1e-7);
+    expect(certificates[own]!.multipliers.variance).toBeGreaterThan(100);
   });
 
   it('names an account without permitted trades infeasible', () => {

@@ -66,7 +66,35 @@ test('health is answered while documents and jobs cannot be read, with what was 
     status: 'degraded',
     reason: 'Checks that fail: database.',
     checks: [{ name: 'database', ok: false, message: 'Gone.' }],
+    states: expect.any(Array),
   });
+});
+
+test('health lists the latest 20 changes of its state with their causes', async () => {
+  const outage = { is: false };
+  const free = { mib: 3 };
+  const disk: Check = { name: 'disk', look: () => (outage.is ? `${free.mib} MiB are free.` : undefined) };
+  const { look, health } = service([disk]);
+  for (let change = 0; change < 12; change++) {
+    outage.is = change % 2 === 1;
+    free.mib = change;
+    await look();
+    await look();
+  }
+  const { states } = await health();
+  const [since, ok] = [expect.stringMatching(/^2026-11-20T03:05:40/), { status: 'ok', reason: null }];
+  expect(states).toHaveLength(12);
+  expect(states.slice(-2)).toEqual([
+    { since, ...ok },
+    { since, status: 'degraded', reason: 'Checks that fail: disk. 11 MiB are free.' },
+  ]);
+  for (let change = 0; change < 12; change++) {
+    outage.is = change % 2 === 0;
+    await look();
+  }
+  await new Promise((resolve) => setImmediate(resolve)); // Callers of one turn get the same answer.
+  const later = (await health()).states;
+  expect([later.length, later.at(-1)]).toEqual([20, { since, ...ok }]);
 });
 
 test('what is read of jobs stays while the store takes longer', async () => {

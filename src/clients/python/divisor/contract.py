@@ -3951,7 +3951,7 @@ DividendSum = t.TypedDict("DividendSum", {
 
 
 class DivisorCheck(t.TypedDict):
-    """Market value over divisor is the level at the close, and before the open the level of the previous close: no event changes the level."""
+    """Market value over divisor, with the cash of an overlay or a derived index, is the level at the close, and before the open the level of the previous close: no event changes the level."""
 
     check: t.Literal["divisor"]
     #: Findings block the index (block), or are only reported (warn). Default: block.
@@ -3965,7 +3965,7 @@ class _DivisorCheckInput(t.TypedDict):
 
 
 class DivisorCheckInput(_DivisorCheckInput, total=False):
-    """Market value over divisor is the level at the close, and before the open the level of the previous close: no event changes the level."""
+    """Market value over divisor, with the cash of an overlay or a derived index, is the level at the close, and before the open the level of the previous close: no event changes the level."""
 
     #: Findings block the index (block), or are only reported (warn). Default: block.
     severity: t.Literal["block", "warn"]
@@ -5608,6 +5608,15 @@ class HealthJobs(t.TypedDict):
     lanes: HealthJobsLanes
 
 
+class HealthStates(t.TypedDict):
+    #: Time of the change, ISO-8601 UTC with offset.
+    since: str
+    #: The state since then.
+    status: t.Literal["ok", "degraded"]
+    #: Reason and messages of the checks that fail; null for `ok`.
+    reason: t.Optional[str]
+
+
 class Health(t.TypedDict):
     #: Degraded if no data store is active or a check fails.
     status: t.Literal["ok", "degraded"]
@@ -5627,6 +5636,8 @@ class Health(t.TypedDict):
     jobs: HealthJobs
     #: Checks with their results.
     checks: t.Sequence[HealthCheck]
+    #: The latest 20 states of this process, the newest last. It looks every 15 seconds.
+    states: t.Sequence[HealthStates]
     #: Every limit that applies to clients, by name.
     limits: Limits
 
@@ -13863,7 +13874,7 @@ class WeightingSpecInput(_WeightingSpecInput, total=False):
 
 
 class WeightsCheck(t.TypedDict):
-    """Weights are not negative and add up to one."""
+    """Weights add up to one with cash, and are not negative in an index without short positions."""
 
     check: t.Literal["weights"]
     #: Findings block the index (block), or are only reported (warn). Default: block.
@@ -13877,7 +13888,7 @@ class _WeightsCheckInput(t.TypedDict):
 
 
 class WeightsCheckInput(_WeightsCheckInput, total=False):
-    """Weights are not negative and add up to one."""
+    """Weights add up to one with cash, and are not negative in an index without short positions."""
 
     #: Findings block the index (block), or are only reported (warn). Default: block.
     severity: t.Literal["block", "warn"]

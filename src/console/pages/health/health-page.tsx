@@ -11,7 +11,6 @@ import { Page, Section } from '../../components/page.js';
 import { Table } from '../../components/table/table.js';
 import type { Column } from '../../components/table/columns.js';
 import { Wait } from '../../components/wait.js';
-import { healthChanges, type HealthChange } from '../../state/health-log.js';
 import { health, isFollowing, liveJobs, lookAround } from '../../state/live.js';
 import { principal } from '../../state/principal.js';
 import { useSchemas } from '../../state/schemas.js';
@@ -44,12 +43,12 @@ export function HealthPage() {
       subtitle={<GuideLink page="promises">Guarantees of the service, and the tests that verify them</GuideLink>}
       actions={<Button onClick={() => void lookAround()}>Refresh</Button>}
     >
-      {state === null ? <Wait what="the service" /> : <State state={state} />}
+      {state === null ? <Wait what="the service" /> : <Report state={state} />}
     </Page>
   );
 }
 
-function State({ state }: { readonly state: Health }) {
+function Report({ state }: { readonly state: Health }) {
   const { status, version, started_at: started, uptime_seconds: uptime, store, jobs, checks, limits } = state;
   const waiting = liveJobs.value.filter(({ status: own }) => own === 'pending').length;
   return (
@@ -73,7 +72,7 @@ function State({ state }: { readonly state: Health }) {
         <Entries label="Checks" entries={checks.map(checkEntry)} />
       </Section>
       <JobDays />
-      <Changes />
+      <States states={state.states} />
       <RunChecks />
       <Limits limits={limits} />
       <Section title="This key">
@@ -89,25 +88,26 @@ function State({ state }: { readonly state: Health }) {
   );
 }
 
-/** Earlier states: changes, failing checks and restarts that this browser saw. */
-function Changes() {
+type State = Health['states'][number];
+
+/** The latest states of the process that answers. */
+function States({ states }: Pick<Health, 'states'>) {
   return (
-    <Section title="States of the service" aside="seen by this browser">
+    <Section title="States of the service" aside="since its start, the latest 20">
       <Table
-        label="changes of state"
-        columns={CHANGES}
-        rows={healthChanges.value}
-        keyOf={({ at }) => at}
-        sort={{ column: 'at', direction: 'desc' }}
+        label="states of the service"
+        columns={STATES}
+        rows={states}
+        keyOf={({ since }) => since}
+        sort={{ column: 'since', direction: 'desc' }}
         height={300}
-        empty="No state was seen yet."
       />
     </Section>
   );
 }
 
-const CHANGES: readonly Column<HealthChange>[] = [
-  { id: 'at', title: 'Since', width: 172, value: ({ at }) => at, show: ({ at }) => moment(at) },
+const STATES: readonly Column<State>[] = [
+  { id: 'since', title: 'Since', width: 172, value: ({ since }) => since, show: ({ since }) => moment(since) },
   {
     id: 'status',
     title: 'State',
@@ -115,17 +115,7 @@ const CHANGES: readonly Column<HealthChange>[] = [
     value: ({ status }) => status,
     show: ({ status }) => <Badge kind={status === 'ok' ? 'good' : 'bad'}>{status}</Badge>,
   },
-  { id: 'reason', title: 'Reason', width: 120, grow: 1, value: ({ reason }) => reason || null },
-  {
-    id: 'started',
-    title: 'Started',
-    help: 'Start of the process that answered',
-    width: 172,
-    priority: 3,
-    value: ({ startedAt }) => startedAt,
-    show: ({ startedAt }) => moment(startedAt),
-  },
-  { id: 'version', title: 'Version', width: 90, priority: 4, value: ({ version }) => version },
+  { id: 'reason', title: 'Reason', width: 120, grow: 1, value: ({ reason }) => reason },
 ];
 
 /** Limits that apply to clients, with the help of the contract. */

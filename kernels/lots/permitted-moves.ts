@@ -1,0 +1,85 @@
+import type { AccountProgram } from './account-program.js';
+
+/** Permitted trades of the securities of an account: whole shares, minimum trades, whole positions. */
+export interface PermittedMoves {
+  /** Trades that `list` found. */
+  readonly found: Float64Array;
+  /** Returns the nearest permitted trade. */
+  permit(i: number, trade: number): number;
+  /**
+   * Lists other permitted trades: a share more or less, none, the least, all, the suggested one, and those that begin or end the lot
+   * that is sold in part.
+   * @returns their number
+   */
+  list(i: number, trade: number): number;
+}
+
+/** Difference below which two trades are the same. */
+const SAME = 1e-14;
+
+export function createMoves(program: AccountProgram, suggested: Float64Array): PermittedMoves {
+  const { n, unit, minimumTrade, buyLimit, held, lotStart, lotSize, isOrdered } = program;
+  const sizes = Float64Array.from({ length: n }, (_, i) => sizeOf(program, i));
+  const found = new Float64Array(9);
+  let count = 0;
+
+  function permit(i: number, trade: number): number {
+    const [step, least, position] = [unit[i]!, minimumTrade[i]!, sizes[i]!];
+    if (trade === 0) return 0;
+    const most = trade > 0 ? buyLimit[i]! : position;
+    let amount = Math.min(Math.abs(trade), most);
+    if (trade < 0 && position - amount < Math.max(step * 1e-6, held[i]! * 1e-9)) return -position;
+    if (step > 0) amount = Math.min(Math.round(amount / step), Math.floor(most / step + 1e-9)) * step;
+    if (amount < least) {
+      const enough = step > 0 ? Math.ceil(least / step - 1e-9) * step : least;
+      amount = amount * 2 < least || enough > most ? 0 : enough;
+    }
+    return trade > 0 ? amount : -amount;
+  }
+
+  function add(i: number, present: number, wish: number): void {
+    const trade = permit(i, wish);
+    if (Math.abs(trade - present) <= SAME) return;
+    for (let at = 0; at < count; at++) if (found[at] === trade) return;
+    found[count++] = trade;
+  }
+
+  return {
+    found,
+    permit,
+    list(i, trade) {
+      count = 0;
+      const step = unit[i]!;
+      const least = minimumTrade[i]!;
+      if (step > 0) {
+        add(i, trade, trade - step);
+        add(i, trade, trade + step);
+      }
+      add(i, trade, 0);
+      const enough = step > 0 ? Math.ceil(least / step - 1e-9) * step : least;
+      if (enough > 0) {
+        add(i, trade, enough);
+        add(i, trade, -enough);
+      }
+      add(i, trade, suggested[i]!);
+      add(i, trade, -sizes[i]!);
+      if (isOrdered[i] === 1 && trade < 0) {
+        let [begin, end] = [0, 0];
+        for (let l = lotStart[i]!; l < lotStart[i + 1]! && end < -trade - SAME; l++) {
+          begin = end;
+          end += lotSize[l]!;
+        }
+        add(i, trade, -begin);
+        add(i, trade, -end);
+      }
+      return count;
+    },
+  };
+}
+
+/** Returns the weight of all lots of a security. */
+export function sizeOf({ lotStart, lotSize }: AccountProgram, i: number): number {
+  let total = 0;
+  for (let l = lotStart[i]!; l < lotStart[i + 1]!; l++) total += lotSize[l]!;
+  return total;
+}

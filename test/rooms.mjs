@@ -292,9 +292,8 @@ const orderOf = (room) =>
 
 /** Returns folders and files of a room that the table does not list, and entries of the table that do not exist. */
 export function misplacedIn(room) {
-  const entries = readdirSync(new URL(`../${room}`, import.meta.url), { withFileTypes: true })
-    .filter((entry) => entry.isDirectory() || isLoose(entry.name))
-    .map(({ name }) => name);
+  const all = readdirSync(new URL(`../${room}`, import.meta.url), { withFileTypes: true });
+  const entries = all.filter((entry) => entry.isDirectory() || isLoose(entry.name)).map(({ name }) => name);
   const table = FAMILIES[room];
   return [...entries.filter((name) => !table.includes(name)), ...table.filter((name) => !entries.includes(name))];
 }

@@ -3500,7 +3500,7 @@ export interface DividendSum {
   readonly yield: number;
 }
 
-/** Market value over divisor is the level at the close, and before the open the level of the previous close: no event changes the level. */
+/** Market value over divisor, with the cash of an overlay or a derived index, is the level at the close, and before the open the level of the previous close: no event changes the level. */
 export interface DivisorCheck {
   readonly check: 'divisor';
   /** Findings block the index (block), or are only reported (warn). Default: block. */
@@ -3509,7 +3509,7 @@ export interface DivisorCheck {
   readonly tolerance: number;
 }
 
-/** Market value over divisor is the level at the close, and before the open the level of the previous close: no event changes the level. */
+/** Market value over divisor, with the cash of an overlay or a derived index, is the level at the close, and before the open the level of the previous close: no event changes the level. */
 export interface DivisorCheckInput {
   readonly check: 'divisor';
   /** Findings block the index (block), or are only reported (warn). Default: block. */
@@ -12572,7 +12572,7 @@ export interface WeightingSpecInput {
   readonly phase_in?: PhaseInInput | undefined;
 }
 
-/** Weights are not negative and add up to one. */
+/** Weights add up to one with cash, and are not negative in an index without short positions. */
 export interface WeightsCheck {
   readonly check: 'weights';
   /** Findings block the index (block), or are only reported (warn). Default: block. */
@@ -12581,7 +12581,7 @@ export interface WeightsCheck {
   readonly tolerance: number;
 }
 
-/** Weights are not negative and add up to one. */
+/** Weights add up to one with cash, and are not negative in an index without short positions. */
 export interface WeightsCheckInput {
   readonly check: 'weights';
   /** Findings block the index (block), or are only reported (warn). Default: block. */

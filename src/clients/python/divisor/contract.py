@@ -3928,7 +3928,7 @@ DividendSum = t.TypedDict("DividendSum", {
 
 
 class DivisorCheck(t.TypedDict):
-    """Market value over divisor is the level at the close, and before the open the level of the previous close: no event changes the level."""
+    """Market value over divisor, with the cash of an overlay or a derived index, is the level at the close, and before the open the level of the previous close: no event changes the level."""
 
     check: t.Literal["divisor"]
     #: Findings block the index (block), or are only reported (warn). Default: block.
@@ -3942,7 +3942,7 @@ class _DivisorCheckInput(t.TypedDict):
 
 
 class DivisorCheckInput(_DivisorCheckInput, total=False):
-    """Market value over divisor is the level at the close, and before the open the level of the previous close: no event changes the level."""
+    """Market value over divisor, with the cash of an overlay or a derived index, is the level at the close, and before the open the level of the previous close: no event changes the level."""
 
     #: Findings block the index (block), or are only reported (warn). Default: block.
     severity: t.Literal["block", "warn"]
@@ -13851,7 +13851,7 @@ class WeightingSpecInput(_WeightingSpecInput, total=False):
 
 
 class WeightsCheck(t.TypedDict):
-    """Weights are not negative and add up to one."""
+    """Weights add up to one with cash, and are not negative in an index without short positions."""
 
     check: t.Literal["weights"]
     #: Findings block the index (block), or are only reported (warn). Default: block.
@@ -13865,7 +13865,7 @@ class _WeightsCheckInput(t.TypedDict):
 
 
 class WeightsCheckInput(_WeightsCheckInput, total=False):
-    """Weights are not negative and add up to one."""
+    """Weights add up to one with cash, and are not negative in an index without short positions."""
 
     #: Findings block the index (block), or are only reported (warn). Default: block.
     severity: t.Literal["block", "warn"]

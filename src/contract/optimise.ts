@@ -310,6 +310,7 @@ export const optimiseRoutes = routes({
     scope: 'read',
     tag,
     summary: 'The result of a finished optimisation.',
+    description: 'A result is deleted with its job: see `--jobs-kept`.',
     params: defineObject(() => ({ run_id: Id.meta({ description: 'Id of the run.' }) })),
     success: { status: 200, description: 'The result.', schema: OptimisationRunResult },
     errors: ['RUN_NOT_FOUND', 'DOCUMENT_UNREADABLE'],

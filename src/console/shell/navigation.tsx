@@ -21,6 +21,7 @@ const ENTRIES: readonly Entry[] = [
   { path: '/console/actions', text: 'Actions', icon: 'spark' },
   { path: '/console/schedules', text: 'Schedules', icon: 'schedules' },
   { path: '/console/approvals', text: 'Approvals', icon: 'approvals' },
+  { path: '/console/governance', text: 'Governance', icon: 'governance' },
   { path: '/console/jobs', text: 'Jobs', icon: 'jobs' },
   { path: '/console/health', text: 'Health', icon: 'health' },
 ];

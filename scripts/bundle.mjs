@@ -75,7 +75,8 @@ const { output } = await bundle.write({
   chunkFileNames: '[name]-[hash].js',
 });
 const alone = await rolldown({ ...options, input: ENTRIES.dispatch, plugins: [ownPlaces, whenNeeded] });
-const script = await alone.generate({ format: 'cjs', codeSplitting: false });
+// Without comments, because each start reads the whole script.
+const script = await alone.generate({ format: 'cjs', codeSplitting: false, comments: false });
 await writeFile(
   join(OUT, 'dispatch.cjs'),
   `(function (exports, require, module, __filename) { 'use strict';\n${inAscii(script.output[0].code)}\n})`,

@@ -18,7 +18,7 @@ const isCore = (id) =>
       id,
     ) ||
     /pages\/index\/(run-terms|run-settings)\./.test(id)) &&
-  !/components\/(chart\/|table\/|code\/|entries|link-cards|job-table|finding-table|funnel|heatmap|conflict|versions\/(?!families)|editor|form-dialog|form\/(expression|formula|row-list|list-row|kind-list|named-rows|any-field))|words\/(amounts|methodology|tabular|conflicts|publication|compared|places)/.test(
+  !/components\/(chart\/|table\/|code\/|decide-many|entries|link-cards|job-table|finding-table|funnel|heatmap|conflict|versions\/(?!families)|editor|form-dialog|form\/(expression|formula|row-list|list-row|kind-list|named-rows|nested-field|any-field))|words\/(amendments|amounts|methodology|tabular|conflicts|publication|compared|places)/.test(
     id,
   );
 

@@ -1,6 +1,5 @@
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { arch, platform, version } from 'node:process';
 import { fileURLToPath } from 'node:url';
 import { constants, Script } from 'node:vm';
 import { bundlePath } from './bundle.js';
@@ -8,6 +7,9 @@ import { bundlePath } from './bundle.js';
 type Dispatch = typeof import('#cli/dispatch.js');
 
 const SCRIPT = fileURLToPath(new URL('../bundle/dispatch.cjs', import.meta.url));
+
+/** Not imported: an import of `node:process` reads each of its members, and one of them takes 15 ms. */
+const { arch, platform, version } = process;
 
 /** Code that V8 compiled from the script at build time, for this version of Node.js and this kind of machine. */
 export const CODE_CACHE = fileURLToPath(

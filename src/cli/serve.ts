@@ -63,6 +63,7 @@ async function run(role: Role, { settings, ineffective }: Effective, portsMax = 
   process.on('unhandledRejection', unlessUnavailable(log, endOnDefect(log)));
   const { service, server } = await start(settings, log, role, { portsMax });
   await warnOfRoots(settings.dataRoots, log);
+  const stopped = stopSignal(); // Before the announcement, which a supervisor may answer with a signal.
   process.stdout.write(`listening on ${server.url}\n`);
   log.info({ url: server.url, home: settings.home, workers: settings.workers }, 'listening');
   // The first store that is registered or loaded finds a running reader process, and the start did not wait for it.
@@ -72,7 +73,7 @@ async function run(role: Role, { settings, ineffective }: Effective, portsMax = 
       () => {},
     ); // a failed resumption ends the service where it was requested
 
-  const signal = await stopSignal();
+  const signal = await stopped;
   log.info({ signal }, 'stopping');
   const deadline = setTimeout(() => {
     log.fatal({ seconds: STOP_DEADLINE_MS / 1000 }, 'the stop took too long');

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { defineObject } from '#domain/schema/define-object.js';
 import { VERSIONED_KINDS } from '#domain/documents/version-document.js';
 import { Id } from '#domain/schema/shape.js';
 import { routes } from './route.js';
@@ -7,41 +8,37 @@ const SHARED_MAX = 100;
 /** Maximum length of `sub:` and the subject of a token. */
 const NAME_MAX = 259;
 
-export const DocumentAccess = z
-  .strictObject({
-    owner: z
-      .strictObject({
-        key_id: z.string().nullable().meta({
-          description: 'Id of the key, or `sub:` and the subject of the token; null without authentication.',
-        }),
-        name: z.string().meta({ description: 'Name of the key.' }),
-      })
-      .nullable()
-      .meta({ description: 'Author of the first version; null if it was purged.' }),
-    shared_with: z.array(z.string()).meta({
-      description:
-        'Clients that may read it beyond their prefixes: ids or names of keys, or `sub:` and the subject of a token.',
-    }),
-  })
-  .meta({ id: 'DocumentAccess' });
+export const DocumentAccess = defineObject(() => ({
+  owner: z
+    .strictObject({
+      key_id: z.string().nullable().meta({
+        description: 'Id of the key, or `sub:` and the subject of the token; null without authentication.',
+      }),
+      name: z.string().meta({ description: 'Name of the key.' }),
+    })
+    .nullable()
+    .meta({ description: 'Author of the first version; null if it was purged.' }),
+  shared_with: z.array(z.string()).meta({
+    description:
+      'Clients that may read it beyond their prefixes: ids or names of keys, or `sub:` and the subject of a token.',
+  }),
+})).meta({ id: 'DocumentAccess' });
 export type DocumentAccess = z.infer<typeof DocumentAccess>;
 
-export const SharingRequest = z
-  .strictObject({
-    shared_with: z
-      .array(z.string().min(1).max(NAME_MAX))
-      .max(SHARED_MAX)
-      .meta({
-        description: 'Ids or names of keys, or `sub:` and the subject of a token. Empty: not shared.',
-        example: ['reader', 'sub:ada'],
-      }),
-  })
-  .meta({ id: 'SharingRequest' });
+export const SharingRequest = defineObject(() => ({
+  shared_with: z
+    .array(z.string().min(1).max(NAME_MAX))
+    .max(SHARED_MAX)
+    .meta({
+      description: 'Ids or names of keys, or `sub:` and the subject of a token. Empty: not shared.',
+      example: ['reader', 'sub:ada'],
+    }),
+})).meta({ id: 'SharingRequest' });
 
-const params = z.strictObject({
+const params = defineObject(() => ({
   kind: z.enum(VERSIONED_KINDS).meta({ description: 'Family of the document.', example: 'index' }),
   document_id: Id,
-});
+}));
 const missing = [
   'INDEX_NOT_FOUND',
   'STRATEGY_NOT_FOUND',

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { defineObject } from '#domain/schema/define-object.js';
 import { AccountBacktestRequest } from '#domain/personal/backtest-request.js';
 import { Id } from '#domain/schema/shape.js';
 import { jobStatus } from './jobs.js';
@@ -7,82 +8,80 @@ import { routes } from './route.js';
 const money = (description: string) => z.number().meta({ description });
 const date = z.string();
 
-export const AccountBacktestView = z
-  .strictObject({
-    backtest_id: z.string().meta({ description: 'The backtest.' }),
-    index_id: z.string().meta({ description: 'Index that the account follows.' }),
-    account_id: z.string().meta({ description: 'The account.' }),
-    start: z.string().meta({ description: 'First session.' }),
-    end: z.string().meta({ description: 'Last session.' }),
-    final_value: money('Value on the last session.'),
-    final_value_after_tax: money('Value less the tax of the year that is not yet paid.'),
-    annual_return_after_tax: z.number().meta({ description: 'Annual return of the value after tax.' }),
-    tax_paid: money('Taxes paid.'),
-    costs: money('Trading costs.'),
-    dividends: money('Dividends received.'),
-    largest_gap: z.number().nullable().meta({ description: 'Largest gap of a certificate, in shares of the value.' }),
-    sessions: z
-      .array(
-        z.strictObject({
-          date,
-          value: money('Cash and holdings at the close.'),
-          cash: money('Cash at the close: that of the session before and the entries of this one.'),
-          accrued_tax: money('Tax of the year so far that is not yet paid.'),
-        }),
-      )
-      .meta({ description: 'Account by session.' }),
-    rebalances: z
-      .array(
-        z.strictObject({
-          date,
-          status: z.string().meta({ description: 'Status of the solution; an infeasible one trades nothing.' }),
-          trades: z.int().meta({ description: 'Number of trades.' }),
-          turnover: z.number().meta({ description: 'One-way, as a fraction of the value.' }),
-          tracking_error: z.number().meta({ description: 'Annual, after the trades.' }),
-          gap: z.number().meta({ description: 'Gap of the certificate.' }),
-          avoided_wash_sales: z.int().meta({ description: 'Trades that the wash sale rule prevented.' }),
-        }),
-      )
-      .meta({ description: 'Rebalances of the account.' }),
-    entries: z
-      .array(
-        z.strictObject({
-          date,
-          kind: z
-            .enum(['buy', 'sell', 'cost', 'dividend', 'action', 'tax'])
-            .meta({ description: 'Reason of the movement.' }),
-          identifier: z.string().nullable().meta({ description: 'Security; null for costs and taxes.' }),
-          shares: z.number().meta({ description: 'Shares bought; negative for a sale.' }),
-          amount: money('Cash received; negative if paid.'),
-        }),
-      )
-      .meta({ description: 'Every movement of cash.' }),
-    years: z
-      .array(
-        z.strictObject({
-          year: z.int().meta({ description: 'Calendar year.' }),
-          short_gain: money('Net short-term gains.'),
-          long_gain: money('Net long-term gains.'),
-          dividends: money('Dividends.'),
-          carried: money('Losses carried forward from the year before.'),
-          tax: money('Tax, paid on the first session of the next year.'),
-        }),
-      )
-      .meta({ description: 'Tax years that have ended.' }),
-    lots: z
-      .array(
-        z.strictObject({
-          identifier: z.string(),
-          shares: z.number().meta({ description: 'Shares of the lot.' }),
-          cost: z.number().meta({ description: 'Basis per share.' }),
-          acquired: z.string().meta({ description: 'Start of the holding period.' }),
-        }),
-      )
-      .meta({ description: 'Lots on the last session.' }),
-    store_content_hash: z.string(),
-    engine_version: z.string(),
-  })
-  .meta({ id: 'AccountBacktestView' });
+export const AccountBacktestView = defineObject(() => ({
+  backtest_id: z.string().meta({ description: 'The backtest.' }),
+  index_id: z.string().meta({ description: 'Index that the account follows.' }),
+  account_id: z.string().meta({ description: 'The account.' }),
+  start: z.string().meta({ description: 'First session.' }),
+  end: z.string().meta({ description: 'Last session.' }),
+  final_value: money('Value on the last session.'),
+  final_value_after_tax: money('Value less the tax of the year that is not yet paid.'),
+  annual_return_after_tax: z.number().meta({ description: 'Annual return of the value after tax.' }),
+  tax_paid: money('Taxes paid.'),
+  costs: money('Trading costs.'),
+  dividends: money('Dividends received.'),
+  largest_gap: z.number().nullable().meta({ description: 'Largest gap of a certificate, in shares of the value.' }),
+  sessions: z
+    .array(
+      z.strictObject({
+        date,
+        value: money('Cash and holdings at the close.'),
+        cash: money('Cash at the close: that of the session before and the entries of this one.'),
+        accrued_tax: money('Tax of the year so far that is not yet paid.'),
+      }),
+    )
+    .meta({ description: 'Account by session.' }),
+  rebalances: z
+    .array(
+      z.strictObject({
+        date,
+        status: z.string().meta({ description: 'Status of the solution; an infeasible one trades nothing.' }),
+        trades: z.int().meta({ description: 'Number of trades.' }),
+        turnover: z.number().meta({ description: 'One-way, as a fraction of the value.' }),
+        tracking_error: z.number().meta({ description: 'Annual, after the trades.' }),
+        gap: z.number().meta({ description: 'Gap of the certificate.' }),
+        avoided_wash_sales: z.int().meta({ description: 'Trades that the wash sale rule prevented.' }),
+      }),
+    )
+    .meta({ description: 'Rebalances of the account.' }),
+  entries: z
+    .array(
+      z.strictObject({
+        date,
+        kind: z
+          .enum(['buy', 'sell', 'cost', 'dividend', 'action', 'tax'])
+          .meta({ description: 'Reason of the movement.' }),
+        identifier: z.string().nullable().meta({ description: 'Security; null for costs and taxes.' }),
+        shares: z.number().meta({ description: 'Shares bought; negative for a sale.' }),
+        amount: money('Cash received; negative if paid.'),
+      }),
+    )
+    .meta({ description: 'Every movement of cash.' }),
+  years: z
+    .array(
+      z.strictObject({
+        year: z.int().meta({ description: 'Calendar year.' }),
+        short_gain: money('Net short-term gains.'),
+        long_gain: money('Net long-term gains.'),
+        dividends: money('Dividends.'),
+        carried: money('Losses carried forward from the year before.'),
+        tax: money('Tax, paid on the first session of the next year.'),
+      }),
+    )
+    .meta({ description: 'Tax years that have ended.' }),
+  lots: z
+    .array(
+      z.strictObject({
+        identifier: z.string(),
+        shares: z.number().meta({ description: 'Shares of the lot.' }),
+        cost: z.number().meta({ description: 'Basis per share.' }),
+        acquired: z.string().meta({ description: 'Start of the holding period.' }),
+      }),
+    )
+    .meta({ description: 'Lots on the last session.' }),
+  store_content_hash: z.string(),
+  engine_version: z.string(),
+})).meta({ id: 'AccountBacktestView' });
 export type AccountBacktestView = z.infer<typeof AccountBacktestView>;
 
 export const AccountBacktestJobStatus = jobStatus('AccountBacktestJobStatus', 'account', AccountBacktestView);
@@ -97,7 +96,7 @@ export const accountBacktestRoutes = routes({
     summary: 'Run one account with tax lots over the history of an index, after tax.',
     description:
       'Lots pass through corporate actions with their basis; dividends, gains and losses are taxed at the end of each year; wash sales, carry-forward and costs are kept. The risk model must be estimated on data before `start`, or imported for several dates.',
-    params: z.strictObject({ index_id: Id }),
+    params: defineObject(() => ({ index_id: Id })),
     body: {
       schema: AccountBacktestRequest,
       example: {

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { defineObject } from '#domain/schema/define-object.js';
 import {
   ActionDecision,
   ActionSource,
@@ -13,7 +14,8 @@ import { routes } from './route.js';
 const LISTED_MAX = 1000;
 const SOURCES_MAX = 10;
 
-export const DeskAction = ActionTerms.extend({
+export const DeskAction = defineObject(() => ({
+  ...ActionTerms.shape,
   action_id: z
     .string()
     .meta({ description: 'Id of the action: of its store, security, type, ex-date and related security.' }),
@@ -25,39 +27,36 @@ export const DeskAction = ActionTerms.extend({
   }),
   flags: z.array(z.string()).meta({ description: 'Reasons to review it, and differences from other sources.' }),
   decisions: z.array(ActionDecision).meta({ description: 'Decisions of people, earliest first.' }),
-}).meta({ id: 'DeskAction', description: 'A corporate action with the decisions about it.' });
+})).meta({ id: 'DeskAction', description: 'A corporate action with the decisions about it.' });
 export type DeskAction = z.infer<typeof DeskAction>;
 
-export const DeskActionDetail = DeskAction.extend({
+export const DeskActionDetail = defineObject(() => ({
+  ...DeskAction.shape,
   effects: z.array(DeskActionEffect).meta({ description: 'Effect on each index whose run holds the security.' }),
-}).meta({ id: 'DeskActionDetail' });
+})).meta({ id: 'DeskActionDetail' });
 
-export const DeskActions = z
-  .strictObject({
-    actions: z.array(DeskAction).meta({ description: 'By ex-date and security.' }),
-    total: z.int().meta({ description: 'Actions that meet the conditions.' }),
-  })
-  .meta({ id: 'DeskActions' });
+export const DeskActions = defineObject(() => ({
+  actions: z.array(DeskAction).meta({ description: 'By ex-date and security.' }),
+  total: z.int().meta({ description: 'Actions that meet the conditions.' }),
+})).meta({ id: 'DeskActions' });
 
-export const DeskDecisionRequest = z
-  .strictObject({
-    decision: z.enum(['confirmed', 'rejected', 'reopened']).meta({ description: 'Decision about the action.' }),
-    sources: z
-      .array(ActionSource)
-      .max(SOURCES_MAX)
-      .default([])
-      .meta({ description: 'Values of other sources; differences from the store become flags.' }),
-    comment: commentOn('Comment, for the history and the audit log.'),
-  })
-  .meta({ id: 'DeskDecisionRequest' });
+export const DeskDecisionRequest = defineObject(() => ({
+  decision: z.enum(['confirmed', 'rejected', 'reopened']).meta({ description: 'Decision about the action.' }),
+  sources: z
+    .array(ActionSource)
+    .max(SOURCES_MAX)
+    .default([])
+    .meta({ description: 'Values of other sources; differences from the store become flags.' }),
+  comment: commentOn('Comment, for the history and the audit log.'),
+})).meta({ id: 'DeskDecisionRequest' });
 export type DeskDecisionRequest = z.infer<typeof DeskDecisionRequest>;
 
-const params = z.strictObject({
+const params = defineObject(() => ({
   action_id: z
     .string()
     .regex(/^[0-9a-f]{20}$/, { error: 'must be 20 hexadecimal digits' })
     .meta({ description: 'Id of the action.' }),
-});
+}));
 const tag = 'actions';
 
 export const actionDeskRoutes = routes({
@@ -68,14 +67,14 @@ export const actionDeskRoutes = routes({
     scope: 'read',
     tag,
     summary: 'Coming and recent corporate actions of the served store, with their state and flags.',
-    query: z.strictObject({
+    query: defineObject(() => ({
       from: IsoDate.optional().meta({ description: 'First ex-date. Default: 10 days before the last session.' }),
       to: IsoDate.optional().meta({ description: 'Last ex-date. Default: 90 days after the last session.' }),
       state: z.enum(DESK_STATES).optional().meta({ description: 'Only actions in this state.' }),
       identifier: AssetIdentifier.optional().meta({ description: 'Only actions of this security.' }),
       flagged: z.boolean().default(false).meta({ description: 'Only actions with flags.' }),
       limit: z.int().min(1).max(LISTED_MAX).default(200).meta({ description: 'Maximum number of entries.' }),
-    }),
+    })),
     success: { status: 200, description: 'Actions by ex-date.', schema: DeskActions },
     errors: [],
   },

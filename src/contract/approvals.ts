@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { defineObject } from '#domain/schema/define-object.js';
 import {
   Approval,
   APPROVAL_ACTION_NAMES,
@@ -11,37 +12,31 @@ import { routes } from './route.js';
 
 const LISTED_MAX = 500;
 
-const ApprovalRule = z
-  .strictObject({
-    action: z.enum(APPROVAL_ACTION_NAMES).meta({ description: 'Change.' }),
-    persons: z.int().min(2).meta({ description: 'Number of persons who have to agree, including the requester.' }),
-    approvers: z
-      .array(z.string())
-      .nullable()
-      .meta({ description: 'Names or ids of keys that may approve; null for every key with the scope.' }),
-  })
-  .meta({ id: 'ApprovalRule' });
+const ApprovalRule = defineObject(() => ({
+  action: z.enum(APPROVAL_ACTION_NAMES).meta({ description: 'Change.' }),
+  persons: z.int().min(2).meta({ description: 'Number of persons who have to agree, including the requester.' }),
+  approvers: z
+    .array(z.string())
+    .nullable()
+    .meta({ description: 'Names or ids of keys that may approve; null for every key with the scope.' }),
+})).meta({ id: 'ApprovalRule' });
 
-export const ApprovalCollection = z
-  .strictObject({
-    rules: z.array(ApprovalRule).meta({ description: 'Changes that need approval (`--approvals`).' }),
-    approvals: z.array(Approval).meta({ description: 'Newest first.' }),
-  })
-  .meta({ id: 'ApprovalCollection' });
+export const ApprovalCollection = defineObject(() => ({
+  rules: z.array(ApprovalRule).meta({ description: 'Changes that need approval (`--approvals`).' }),
+  approvals: z.array(Approval).meta({ description: 'Newest first.' }),
+})).meta({ id: 'ApprovalCollection' });
 export type ApprovalCollection = z.infer<typeof ApprovalCollection>;
 
-export const ApprovalDecisionRequest = z
-  .strictObject({
-    decision: z.enum(['approve', 'reject', 'withdraw', 'comment']).meta({
-      description: '`withdraw` is for the person who requested it.',
-    }),
-    comment: commentOn('Comment; required for a rejection.'),
-  })
-  .meta({ id: 'ApprovalDecisionRequest' });
+export const ApprovalDecisionRequest = defineObject(() => ({
+  decision: z.enum(['approve', 'reject', 'withdraw', 'comment']).meta({
+    description: '`withdraw` is for the person who requested it.',
+  }),
+  comment: commentOn('Comment; required for a rejection.'),
+})).meta({ id: 'ApprovalDecisionRequest' });
 
-const params = z.strictObject({
+const params = defineObject(() => ({
   approval_id: z.coerce.number().int().min(1).meta({ description: 'Number of the approval.' }),
-});
+}));
 const tag = 'approvals';
 const actions = Object.entries(APPROVAL_ACTIONS).map(
   ([action, { help, scope }]) => `- \`${action}\` (scope \`${scope}\`): ${help}`,
@@ -55,7 +50,7 @@ export const approvalRoutes = routes({
     tag,
     withoutMarket: true,
     summary: 'Pending and decided approvals of changes.',
-    query: z.strictObject({
+    query: defineObject(() => ({
       state: z.enum(APPROVAL_STATES).optional().meta({ description: 'Only approvals in this state.' }),
       action: z.enum(APPROVAL_ACTION_NAMES).optional().meta({ description: 'Only approvals of this change.' }),
       subject: z.string().max(64).optional().meta({ description: 'Only approvals of this index or schedule.' }),
@@ -63,7 +58,7 @@ export const approvalRoutes = routes({
       date: IsoDate.optional().meta({ description: 'Only requests of the day of this session.' }),
       limit: z.int().min(1).max(LISTED_MAX).default(100).meta({ description: 'Maximum number of entries.' }),
       before: z.int().min(1).optional().meta({ description: 'Only approvals with lower numbers.' }),
-    }),
+    })),
     success: { status: 200, description: 'Approvals, newest first.', schema: ApprovalCollection },
     errors: [],
   },

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { defineObject } from '#domain/schema/define-object.js';
 import { AuditEntry, AuditHead, AuditSeal, AUDIT_KINDS } from '#domain/documents/audit-document.js';
 import { PublicKey } from '#domain/documents/publication-document.js';
 import { isMoment, MOMENT } from '#domain/time/moment.js';
@@ -6,17 +7,15 @@ import { skippedFields } from './common.js';
 import { routes } from './route.js';
 import { LOG_MEDIA } from './media-formats.js';
 
-export const AuditLog = z
-  .strictObject({
-    head: AuditHead.meta({ description: 'Position and hash of the last entry, to be kept outside the service.' }),
-    seals: z.array(AuditSeal).meta({
-      description: 'Signatures of the log after `after`; each reading signs the log up to its end.',
-    }),
-    keys: z.array(PublicKey).meta({ description: 'Keys that signed it, oldest first.' }),
-    ...skippedFields,
-    entries: z.array(AuditEntry).meta({ description: 'In the order of the log.' }),
-  })
-  .meta({ id: 'AuditLog' });
+export const AuditLog = defineObject(() => ({
+  head: AuditHead.meta({ description: 'Position and hash of the last entry, to be kept outside the service.' }),
+  seals: z.array(AuditSeal).meta({
+    description: 'Signatures of the log after `after`; each reading signs the log up to its end.',
+  }),
+  keys: z.array(PublicKey).meta({ description: 'Keys that signed it, oldest first.' }),
+  ...skippedFields,
+  entries: z.array(AuditEntry).meta({ description: 'In the order of the log.' }),
+})).meta({ id: 'AuditLog' });
 
 const message = 'must be a date or a time, for example 2024-01-31 or 2024-01-31T17:30:00Z';
 const moment = z.string().regex(MOMENT, { message, abort: true }).refine(isMoment, { message });
@@ -29,7 +28,7 @@ export const auditRoutes = routes({
     tag: 'publication',
     summary: 'Every write of a document and every publication, with author, time, request and version.',
     description: `The log is a chain of hashes, signed with Ed25519. \`divisor verify\` in a home and \`divisor audit --check\` on a file detect entries that were changed, moved or removed. With \`Accept: ${LOG_MEDIA}\`, one entry per line; a whole log ends with its signatures, as objects with the member seal.`,
-    query: z.strictObject({
+    query: defineObject(() => ({
       start: moment.optional().meta({ description: 'Only entries at or after this day or time.' }),
       end: moment.optional().meta({ description: 'Only entries at or before this day or time.' }),
       kind: z.enum(AUDIT_KINDS).optional().meta({ description: 'Kind of document.' }),
@@ -40,7 +39,7 @@ export const auditRoutes = routes({
       author: z.string().min(1).max(200).optional().meta({ description: 'Author of the write.' }),
       after: z.int().min(0).default(0).meta({ description: 'Only entries after this number.' }),
       limit: z.int().min(1).max(100_000).optional().meta({ description: 'Maximum number of entries. Default: all.' }),
-    }),
+    })),
     success: { status: 200, description: 'The entries.', schema: AuditLog, media: [LOG_MEDIA] },
     errors: ['INVALID_RANGE', 'DOCUMENT_UNREADABLE'],
   },

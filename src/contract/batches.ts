@@ -1,8 +1,8 @@
 import { z } from 'zod';
+import { defineObject } from '#domain/schema/define-object.js';
 import { LIMITS } from '#domain/refusals/limits.js';
 import { EXPORT_FORMATS, FORMAT_NAMES } from '#domain/exports/formats.js';
 import { BATCH_TABLE_NAMES } from '#domain/exports/batch-tables.js';
-import { ACCOUNT_COLUMNS } from '#domain/personal/account-columns.js';
 import { BatchRequest } from '#domain/personal/account-request.js';
 import { Id } from '#domain/schema/shape.js';
 import { Finding } from './common.js';
@@ -12,41 +12,46 @@ import { routes } from './route.js';
 const count = (description: string) => z.int().min(0).meta({ description });
 const money = (description: string) => z.number().meta({ description });
 
-export const BatchTrade = z
-  .strictObject({
-    identifier: z.string(),
-    side: z.enum(['buy', 'sell']).meta({ description: 'Direction of the trade.' }),
-    shares: z.number().meta({ description: 'Number of shares.' }),
-    price: z.number().meta({ description: 'Price per share in the currency of the index.' }),
-    value: z.number().meta({ description: 'Shares times price.' }),
-    lot: z.int().optional().meta({ description: 'Position of the sold lot in the account.' }),
-    acquired: z.string().optional().meta({ description: 'Day on which the lot was bought.' }),
-    cost: z.number().optional().meta({ description: 'Cost basis per share.' }),
-    gain: z.number().optional().meta({ description: 'Realised gain that is taxed.' }),
-    disallowed_loss: z.number().optional().meta({ description: 'Loss added to the basis of the replacement.' }),
-    term: z.enum(['short', 'long']).optional().meta({ description: 'Holding period of the lot.' }),
-  })
-  .meta({ id: 'BatchTrade' });
+export const BatchTrade = defineObject(() => ({
+  identifier: z.string(),
+  side: z.enum(['buy', 'sell']).meta({ description: 'Direction of the trade.' }),
+  shares: z.number().meta({ description: 'Number of shares.' }),
+  price: z.number().meta({ description: 'Price per share in the currency of the index.' }),
+  value: z.number().meta({ description: 'Shares times price.' }),
+  lot: z.int().optional().meta({ description: 'Position of the sold lot in the account.' }),
+  acquired: z.string().optional().meta({ description: 'Day on which the lot was bought.' }),
+  cost: z.number().optional().meta({ description: 'Cost basis per share.' }),
+  gain: z.number().optional().meta({ description: 'Realised gain that is taxed.' }),
+  disallowed_loss: z.number().optional().meta({ description: 'Loss added to the basis of the replacement.' }),
+  term: z.enum(['short', 'long']).optional().meta({ description: 'Holding period of the lot.' }),
+})).meta({ id: 'BatchTrade' });
 
-export const BatchCertificate = z
-  .strictObject({
-    objective: z.number().meta({ description: 'Objective of the trades, in shares of the value.' }),
-    bound: z.number().meta({ description: 'No permitted trades have a lower objective.' }),
-    gap: z.number().meta({ description: 'Objective less bound.' }),
-    primal_residual: z.number().meta({ description: 'Largest violation of a hard row.' }),
-    sides: z
-      .array(
-        z.strictObject({
-          side: z.int().meta({ description: '0: net long-term gains, 1: net long-term losses.' }),
-          bound: z.number().meta({ description: 'Bound of this side.' }),
-          exposures: z.array(z.number()).meta({ description: 'Factor exposures of the tangent.' }),
-          variance: z.number().meta({ description: 'Multiplier of the tracking error limit.' }),
-          rows: z.array(z.number()).meta({ description: 'Multipliers of the rows and of the pieces of the tax.' }),
-        }),
-      )
-      .meta({ description: 'Proofs for both signs of net long-term gains.' }),
-  })
-  .meta({ id: 'BatchCertificate' });
+export const BatchLot = defineObject(() => ({
+  lot: z.int().nullable().meta({ description: 'Position of the lot in the account; null for a purchase.' }),
+  identifier: z.string(),
+  shares: z.number().meta({ description: 'Number of shares.' }),
+  cost: z.number().meta({ description: 'Cost basis per share, without disallowed losses.' }),
+  acquired: z.string().meta({ description: 'Day of the purchase.' }),
+  unrealised_gain: z.number().meta({ description: 'Value less cost.' }),
+})).meta({ id: 'BatchLot' });
+
+export const BatchCertificate = defineObject(() => ({
+  objective: z.number().meta({ description: 'Objective of the trades, in shares of the value.' }),
+  bound: z.number().meta({ description: 'No permitted trades have a lower objective.' }),
+  gap: z.number().meta({ description: 'Objective less bound.' }),
+  primal_residual: z.number().meta({ description: 'Largest violation of a hard row.' }),
+  sides: z
+    .array(
+      z.strictObject({
+        side: z.int().meta({ description: '0: net long-term gains, 1: net long-term losses.' }),
+        bound: z.number().meta({ description: 'Bound of this side.' }),
+        exposures: z.array(z.number()).meta({ description: 'Factor exposures of the tangent.' }),
+        variance: z.number().meta({ description: 'Multiplier of the tracking error limit.' }),
+        rows: z.array(z.number()).meta({ description: 'Multipliers of the rows and of the pieces of the tax.' }),
+      }),
+    )
+    .meta({ description: 'Proofs for both signs of net long-term gains.' }),
+})).meta({ id: 'BatchCertificate' });
 
 export const BatchAccount = z
   .looseObject({
@@ -57,13 +62,21 @@ export const BatchAccount = z
     }),
     findings: z.array(Finding).meta({ description: 'Reasons why the account was refused.' }),
     trades: z.array(BatchTrade).optional().meta({ description: 'Sales by lot, and purchases.' }),
+    lots_after: z.array(BatchLot).nullable().optional().meta({
+      description: 'Lots after the trades; null for an account of more than 500 lots.',
+    }),
+    value: z.number().optional().meta({ description: 'Cash and lots at the prices of the day.' }),
+    cash: z.number().optional().meta({ description: 'Cash after trades and costs.' }),
+    costs: z.number().optional().meta({ description: 'Trading costs.' }),
     tracking_error: z.number().optional().meta({ description: 'Annual, after the trades.' }),
     tax: z.number().optional().meta({ description: 'Tax of the year after the trades, in money.' }),
     tax_saved: z.number().optional().meta({ description: 'Compared with selling the oldest lots first.' }),
     conflicts: z
       .array(z.string())
       .optional()
-      .meta({ description: 'Rules of an infeasible account that conflict; without any one of them the others can be kept.' }),
+      .meta({
+        description: 'Rules of an infeasible account that conflict; without any one of them the others can be kept.',
+      }),
     conflict_amounts: z.record(z.string(), z.number().nullable()).optional().meta({
       description:
         'By how much each of these rules has to give if the others are kept: tracking error, weight (of exclusions, what stays), or money of the budget; null for rules without an amount.',
@@ -72,49 +85,45 @@ export const BatchAccount = z
   })
   .meta({ id: 'BatchAccount', description: 'Result of one account.' });
 
-export const BatchView = z
-  .strictObject({
-    batch_id: z.string().meta({ description: 'The batch.' }),
-    parent: z.string().meta({ description: 'Index that the accounts follow.' }),
-    risk_model: z.string().meta({ description: 'Stored factor model.' }),
-    as_of: z.string(),
-    accounts: count('Accounts of the batch.'),
-    by_status: z.record(z.string(), z.int()).meta({ description: 'Accounts by status.' }),
-    tracking_error: z.record(z.string(), z.number()).nullable().meta({
-      description: 'Percentiles of the annual tracking error: p0, p5, p25, p50, p75, p95, p100.',
-    }),
-    largest_gap: z.number().nullable().meta({ description: 'Largest gap of a certificate, in shares of the value.' }),
-    value: money('Value of the solved accounts.'),
-    tax: money('Tax of the trades.'),
-    tax_saved: money('Tax saved compared with selling the oldest lots first.'),
-    costs: money('Trading costs.'),
-    avoided_wash_sales: count('Trades that the wash sale rule prevented.'),
-    conflicts: z.record(z.string(), z.int()).meta({ description: 'Infeasible accounts by conflicting row.' }),
-    refused: z
-      .array(
-        z.strictObject({
-          account_id: z.string().nullable().meta({ description: 'Id of the account; null if it has none.' }),
-          position: z.int().meta({ description: 'Position in the request, from 0.' }),
-          findings: z.array(Finding).meta({ description: 'Reasons.' }),
-        }),
-      )
-      .meta({ description: 'The first 100 accounts that are not valid.' }),
-    blocks: count(`Blocks of 100 accounts, see GET /optimise/batches/{batch_id}/accounts.`),
-    store_content_hash: z.string(),
-    engine_version: z.string(),
-  })
-  .meta({ id: 'BatchView' });
+export const BatchView = defineObject(() => ({
+  batch_id: z.string().meta({ description: 'The batch.' }),
+  parent: z.string().meta({ description: 'Index that the accounts follow.' }),
+  risk_model: z.string().meta({ description: 'Stored factor model.' }),
+  as_of: z.string(),
+  accounts: count('Accounts of the batch.'),
+  by_status: z.record(z.string(), z.int()).meta({ description: 'Accounts by status.' }),
+  tracking_error: z.record(z.string(), z.number()).nullable().meta({
+    description: 'Percentiles of the annual tracking error: p0, p5, p25, p50, p75, p95, p100.',
+  }),
+  largest_gap: z.number().nullable().meta({ description: 'Largest gap of a certificate, in shares of the value.' }),
+  value: money('Value of the solved accounts.'),
+  tax: money('Tax of the trades.'),
+  tax_saved: money('Tax saved compared with selling the oldest lots first.'),
+  costs: money('Trading costs.'),
+  avoided_wash_sales: count('Trades that the wash sale rule prevented.'),
+  conflicts: z.record(z.string(), z.int()).meta({ description: 'Infeasible accounts by conflicting row.' }),
+  refused: z
+    .array(
+      z.strictObject({
+        account_id: z.string().nullable().meta({ description: 'Id of the account; null if it has none.' }),
+        position: z.int().meta({ description: 'Position in the request, from 0.' }),
+        findings: z.array(Finding).meta({ description: 'Reasons.' }),
+      }),
+    )
+    .meta({ description: 'The first 100 accounts that are not valid.' }),
+  blocks: count(`Blocks of 100 accounts, see GET /optimise/batches/{batch_id}/accounts.`),
+  store_content_hash: z.string(),
+  engine_version: z.string(),
+})).meta({ id: 'BatchView' });
 export type BatchView = z.infer<typeof BatchView>;
 
-export const BatchAccounts = z
-  .strictObject({
-    batch_id: z.string().meta({ description: 'The batch.' }),
-    count: count('Accounts of all blocks.'),
-    block: count('Number of the block, from 0.'),
-    blocks: count('Number of blocks.'),
-    accounts: z.array(BatchAccount).meta({ description: 'In the order of the request.' }),
-  })
-  .meta({ id: 'BatchAccounts' });
+export const BatchAccounts = defineObject(() => ({
+  batch_id: z.string().meta({ description: 'The batch.' }),
+  count: count('Accounts of all blocks.'),
+  block: count('Number of the block, from 0.'),
+  blocks: count('Number of blocks.'),
+  accounts: z.array(BatchAccount).meta({ description: 'In the order of the request.' }),
+})).meta({ id: 'BatchAccounts' });
 
 export const BatchCommonData = z
   .looseObject({
@@ -130,10 +139,11 @@ export const BatchCommonData = z
 
 export const BatchJobStatus = jobStatus('BatchJobStatus', 'batch', BatchView);
 
-const params = z.strictObject({ batch_id: Id.meta({ description: 'Id of the batch.' }) });
+const params = defineObject(() => ({ batch_id: Id.meta({ description: 'Id of the batch.' }) }));
 const tag = 'optimise';
 
-const COLUMNS = `Columns: ${ACCOUNT_COLUMNS.map(({ name }) => `\`${name}\``).join(', ')}. The first five are required. A row is a lot, or a recent trade if it has \`traded\`; a row with the identifier CASH has cash of the account in shares. The other columns are fields of the account, stated on one of its rows. Entries of a list are separated by \`/\`, groups of substitutes by \`//\`; a tilt is \`identifier=weight\`.`;
+const COLUMNS =
+  'A row is a lot, or a recent trade if it has `traded`; a row with the identifier CASH has cash of the account in shares. Its first five columns are required. Those from `cash` on are fields of the account, stated on one of its rows. Entries of a list are separated by `/`, groups of substitutes by `//`; a tilt is `identifier=weight`.';
 
 export const batchRoutes = routes({
   startBatch: {
@@ -145,12 +155,12 @@ export const batchRoutes = routes({
     summary: 'Trades of many accounts with tax lots that follow an index, as one job on all nodes.',
     description:
       'The body is JSON with `accounts`; lines of JSON (`application/x-ndjson`): the terms, then one account per line; or a table (`text/csv`) with `terms` in the query: a row per lot and the fields of the account in further columns, sorted by account, see GET /optimise/batches/template; or an Arrow stream (`application/vnd.apache.arrow.stream`) of such a table, or with a row per account and its `lots` as a list, with `terms` in the query or in the metadata of the schema; or a Parquet file (`application/vnd.apache.parquet`) of the same forms, with `terms` in the query. Lines and tables are read as a stream. The `message` of the job has the expected processor time. Every result has a certificate, which `divisor verify-batch` checks. An account that is not valid gets findings; the others run.',
-    query: z.strictObject({
+    query: defineObject(() => ({
       terms: z.string().max(100_000).optional().meta({
         description: 'Terms as JSON, for a table; lines of JSON are then all accounts.',
       }),
       batch_id: Id.optional().meta({ description: 'Id of the batch instead of that in the terms, for a stream.' }),
-    }),
+    })),
     body: {
       schema: BatchRequest,
       bytesMax: LIMITS.MAX_BATCH_BYTES,
@@ -214,10 +224,10 @@ export const batchRoutes = routes({
     description:
       'A block is readable as soon as its accounts are solved and stored, while the batch runs; before that the answer is JOB_RUNNING. In the other formats a block is a table of accounts or of trades.',
     params,
-    query: z.strictObject({
+    query: defineObject(() => ({
       block: z.int().min(0).default(0).meta({ description: 'Number of the block, from 0.' }),
       table: z.enum(BATCH_TABLE_NAMES).default('accounts').meta({ description: 'Table in formats other than JSON.' }),
-    }),
+    })),
     success: {
       status: 200,
       description: 'The block.',

@@ -1,71 +1,66 @@
 import { z } from 'zod';
+import { defineObject } from '#domain/schema/define-object.js';
 import { Id, IsoDate } from '#domain/schema/shape.js';
 import { routes } from './route.js';
 
-export const CalendarOption = z
-  .strictObject({
-    code: z.string().meta({ description: 'Exchange MIC, the value to send as calendar.', example: 'XNYS' }),
-    name: z.string().meta({ description: 'Display name.', example: 'New York Stock Exchange' }),
-    region: z.string().meta({ description: 'First segment of the time zone.', example: 'America' }),
-    tz: z.string().meta({ description: 'IANA time zone.', example: 'America/New_York' }),
-    coverage: z
-      .strictObject({
-        from: z.string().meta({ description: 'First day that the calendar covers.' }),
-        published_to: z.string().meta({ description: 'Last day whose closures are taken from a published list.' }),
-        to: z.string().meta({
-          description: 'Last day of the calendar; after published_to its holidays are computed from their rules.',
-        }),
-      })
-      .meta({
-        id: 'CalendarCoverage',
-        description:
-          'The days for which the calendar has sessions; dates YYYY-MM-DD. Nothing is extrapolated beyond them.',
+export const CalendarOption = defineObject(() => ({
+  code: z.string().meta({ description: 'Exchange MIC, the value to send as calendar.', example: 'XNYS' }),
+  name: z.string().meta({ description: 'Display name.', example: 'New York Stock Exchange' }),
+  region: z.string().meta({ description: 'First segment of the time zone.', example: 'America' }),
+  tz: z.string().meta({ description: 'IANA time zone.', example: 'America/New_York' }),
+  coverage: z
+    .strictObject({
+      from: z.string().meta({ description: 'First day that the calendar covers.' }),
+      published_to: z.string().meta({ description: 'Last day whose closures are taken from a published list.' }),
+      to: z.string().meta({
+        description: 'Last day of the calendar; after published_to its holidays are computed from their rules.',
       }),
-  })
-  .meta({ id: 'CalendarOption' });
+    })
+    .meta({
+      id: 'CalendarCoverage',
+      description:
+        'The days for which the calendar has sessions; dates YYYY-MM-DD. Nothing is extrapolated beyond them.',
+    }),
+})).meta({ id: 'CalendarOption' });
 
-export const CalendarList = z
-  .strictObject({
-    calendars: z.array(CalendarOption).meta({ description: 'Every accepted code, sorted by code.' }),
-    default: z.string().meta({ description: 'Code to preselect in a form; a document must still name a calendar.' }),
-  })
-  .meta({ id: 'CalendarList' });
+export const CalendarList = defineObject(() => ({
+  calendars: z.array(CalendarOption).meta({ description: 'Every accepted code, sorted by code.' }),
+  default: z.string().meta({ description: 'Code to preselect in a form; a document must still name a calendar.' }),
+})).meta({ id: 'CalendarList' });
 export type CalendarList = z.infer<typeof CalendarList>;
 
 const SCHEDULE_LIMIT_MAX = 512;
 const SCHEDULE_LIMIT_DEFAULT = 4;
 
-export const ScheduleQuery = z.strictObject({
+export const ScheduleQuery = defineObject(() => ({
   asof: IsoDate.optional().meta({ description: 'Date from which to search. Default: today (UTC).' }),
   as_of: IsoDate.optional().meta({ description: 'Alias of asof; if both are given, they must agree.' }),
   limit: z.int().min(1).max(SCHEDULE_LIMIT_MAX).default(SCHEDULE_LIMIT_DEFAULT).meta({
     description:
       'Maximum number of recent dates, and of upcoming dates. Upcoming dates are also limited by the horizon.',
   }),
-});
+}));
 export type ScheduleQuery = z.infer<typeof ScheduleQuery>;
 
-export const ScheduleView = z
-  .strictObject({
-    index_id: z.string(),
-    as_of: z.string().meta({ description: 'Date from which the response was computed.' }),
-    calendar: z.string().meta({ description: 'Exchange MIC of the calendar.' }),
-    frequency: z.string().meta({ description: 'Frequency of the rebalances of the index.' }),
-    recent: z.array(z.string()).meta({ description: 'Effective dates on or before as_of, newest first.' }),
-    upcoming: z
-      .array(z.string())
-      .meta({ description: 'Effective dates after as_of up to lookahead_end, soonest first.' }),
-    lookahead_end: z
-      .string()
-      .meta({ description: '366 days after as_of, or the last session of the calendar if that is earlier.' }),
-    announcements: z.record(z.string(), z.string()).optional().meta({
-      description: 'Decision date of each effective date; only for an index with an effective lag.',
-    }),
-  })
-  .meta({
-    id: 'ScheduleView',
-    description: 'The rebalances of an index around a date; derived, not stored. Dates are YYYY-MM-DD.',
-  });
+export const ScheduleView = defineObject(() => ({
+  index_id: z.string(),
+  as_of: z.string().meta({ description: 'Date from which the response was computed.' }),
+  calendar: z.string().meta({ description: 'Exchange MIC of the calendar.' }),
+  frequency: z.string().meta({ description: 'Frequency of the rebalances of the index.' }),
+  recent: z.array(z.string()).meta({ description: 'Effective dates on or before as_of, newest first.' }),
+  upcoming: z
+    .array(z.string())
+    .meta({ description: 'Effective dates after as_of up to lookahead_end, soonest first.' }),
+  lookahead_end: z
+    .string()
+    .meta({ description: '366 days after as_of, or the last session of the calendar if that is earlier.' }),
+  announcements: z.record(z.string(), z.string()).optional().meta({
+    description: 'Decision date of each effective date; only for an index with an effective lag.',
+  }),
+})).meta({
+  id: 'ScheduleView',
+  description: 'The rebalances of an index around a date; derived, not stored. Dates are YYYY-MM-DD.',
+});
 export type ScheduleView = z.infer<typeof ScheduleView>;
 
 export const calendarRoutes = routes({
@@ -84,7 +79,7 @@ export const calendarRoutes = routes({
     scope: 'read',
     tag: 'indices',
     summary: 'Recent and upcoming rebalance dates of an index.',
-    params: z.strictObject({ index_id: Id }),
+    params: defineObject(() => ({ index_id: Id })),
     query: ScheduleQuery,
     success: { status: 200, description: 'The schedule around the date.', schema: ScheduleView },
     errors: ['INDEX_NOT_FOUND', 'DOCUMENT_UNREADABLE'],

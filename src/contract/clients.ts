@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { defineObject } from '#domain/schema/define-object.js';
 import { ClientBody, ClientDocument } from '#domain/delivery/client-document.js';
 import { DeliveryRecord } from '#domain/delivery/delivery-record.js';
 import { TARGET_CATALOGUE } from '#domain/delivery/target-catalogue.js';
@@ -8,22 +9,24 @@ import { routes } from './route.js';
 
 const RECORDS_LISTED_MAX = 260;
 
-export const Client = ClientDocument.extend({
+export const Client = defineObject(() => ({
+  ...ClientDocument.shape,
   client_id: z.string(),
   updated_at: z.string(),
   secrets: z.array(z.string()).meta({ description: 'Names of the targets whose secret is stored.' }),
-}).meta({ id: 'Client' });
+})).meta({ id: 'Client' });
 export type Client = z.infer<typeof Client>;
 
-export const ClientCollection = z
-  .strictObject({ clients: z.array(Client).meta({ description: 'Clients by id.' }), ...skippedFields })
-  .meta({ id: 'ClientCollection' });
+export const ClientCollection = defineObject(() => ({
+  clients: z.array(Client).meta({ description: 'Clients by id.' }),
+  ...skippedFields,
+})).meta({ id: 'ClientCollection' });
 
-export const Deliveries = z
-  .strictObject({ deliveries: z.array(DeliveryRecord).meta({ description: 'By day, newest first.' }) })
-  .meta({ id: 'Deliveries' });
+export const Deliveries = defineObject(() => ({
+  deliveries: z.array(DeliveryRecord).meta({ description: 'By day, newest first.' }),
+})).meta({ id: 'Deliveries' });
 
-const params = z.strictObject({ client_id: Id.meta({ description: 'Id of the client.' }) });
+const params = defineObject(() => ({ client_id: Id.meta({ description: 'Id of the client.' }) }));
 const tag = 'clients';
 const targets = Object.entries(TARGET_CATALOGUE).map(
   ([type, { help, secret }]) => `- \`${type}\`: ${help}${secret === undefined ? '' : ` Its \`secret\` is ${secret}.`}`,
@@ -37,9 +40,10 @@ export const clientRoutes = routes({
     tag,
     withoutMarket: true,
     summary: 'Every client that receives files.',
-    query: listingQuery.extend({
+    query: defineObject(() => ({
+      ...listingQuery.shape,
       index_id: Id.optional().meta({ description: 'Only clients with an entitlement to this index.' }),
-    }),
+    })),
     success: { status: 200, description: 'Clients by id.', schema: ClientCollection },
     errors: [],
   },
@@ -96,11 +100,11 @@ export const clientRoutes = routes({
     withoutMarket: true,
     summary: 'Files that a client received or is to receive, by day, with the log of attempts.',
     params,
-    query: z.strictObject({
+    query: defineObject(() => ({
       schedule_id: Id.optional().meta({ description: 'Only days of this schedule.' }),
       before: IsoDate.optional().meta({ description: 'Only days before this one.' }),
       limit: z.int().min(1).max(RECORDS_LISTED_MAX).default(20).meta({ description: 'Longest list.' }),
-    }),
+    })),
     success: { status: 200, description: 'Days, newest first.', schema: Deliveries },
     errors: ['CLIENT_NOT_FOUND', 'SCHEDULE_NOT_FOUND', 'DOCUMENT_UNREADABLE'],
   },

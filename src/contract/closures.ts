@@ -1,78 +1,78 @@
 import { z } from 'zod';
+import { defineObject } from '#domain/schema/define-object.js';
 import { ClosuresDocument, SessionChange } from '#domain/calendars/closures.js';
 import { purgeQuery } from './common.js';
 import { routes } from './route.js';
 
 const dates = z.array(z.string());
 
-export const ClosuresBody = ClosuresDocument.extend({
+export const ClosuresBody = defineObject(() => ({
+  ...ClosuresDocument.shape,
   dry_run: z.boolean().default(false).meta({ description: 'Only list what would change.' }),
-}).meta({ id: 'ClosuresBody' });
+})).meta({ id: 'ClosuresBody' });
 export type ClosuresBody = z.infer<typeof ClosuresBody>;
 
-const MovedDate = z
-  .strictObject({
-    date: z.string().meta({ description: 'Effective date.' }),
-    announcement: z.string().meta({ description: 'Session of its announcement; the date itself without a notice.' }),
-  })
-  .meta({ id: 'MovedDate' });
+const MovedDate = defineObject(() => ({
+  date: z.string().meta({ description: 'Effective date.' }),
+  announcement: z.string().meta({ description: 'Session of its announcement; the date itself without a notice.' }),
+})).meta({ id: 'MovedDate' });
 
-export const ClosureEffect = z
-  .strictObject({
-    added: dates.meta({ description: 'Dates that become sessions.' }),
-    removed: dates.meta({ description: 'Sessions that are lost.' }),
-    hours: dates.meta({ description: 'Sessions whose hours change.' }),
-    indices: z
-      .array(
-        z.strictObject({
-          index_id: z.string(),
-          stale: z.array(z.string()).meta({
-            description: 'Reasons for which its latest run becomes stale; empty if it stays current or there is none.',
-          }),
-          before: z.array(MovedDate).meta({ description: 'Rebalances and reviews that move or are lost.' }),
-          after: z.array(MovedDate).meta({ description: 'Rebalances and reviews in their place.' }),
-          published: dates.meta({ description: 'Published closes on lost sessions: they stand.' }),
-          unpublished: dates.meta({ description: 'Added sessions before the last published close.' }),
+export const ClosureEffect = defineObject(() => ({
+  added: dates.meta({ description: 'Dates that become sessions.' }),
+  removed: dates.meta({ description: 'Sessions that are lost.' }),
+  hours: dates.meta({ description: 'Sessions whose hours change.' }),
+  indices: z
+    .array(
+      z.strictObject({
+        index_id: z.string(),
+        stale: z.array(z.string()).meta({
+          description: 'Reasons for which its latest run becomes stale; empty if it stays current or there is none.',
         }),
-      )
-      .meta({ description: 'Indices on the calendar, and others whose runs become stale.' }),
-    schedules: z
-      .array(
-        z.strictObject({
-          schedule_id: z.string(),
-          ended: dates.meta({ description: 'Open days of lost sessions: they end.' }),
-          missing: dates.meta({ description: 'Added sessions in the past without a day: perform them by backfill.' }),
+        before: z.array(MovedDate).meta({ description: 'Rebalances and reviews that move or are lost.' }),
+        after: z.array(MovedDate).meta({ description: 'Rebalances and reviews in their place.' }),
+        published: dates.meta({ description: 'Published closes on lost sessions: they stand.' }),
+        unpublished: dates.meta({ description: 'Added sessions before the last published close.' }),
+      }),
+    )
+    .meta({ description: 'Indices on the calendar, and others whose runs become stale.' }),
+  schedules: z
+    .array(
+      z.strictObject({
+        schedule_id: z.string(),
+        ended: dates.meta({
+          description:
+            'Days of lost sessions that are open: they end. Days that are done, skipped or missed stay as they are.',
         }),
-      )
-      .meta({ description: 'Schedules on the calendar with such days.' }),
-  })
-  .meta({ id: 'ClosureEffect', description: 'Differences that recorded changes make.' });
+        missing: dates.meta({ description: 'Added sessions in the past without a day: perform them by backfill.' }),
+      }),
+    )
+    .meta({ description: 'Schedules on the calendar with such days.' }),
+})).meta({ id: 'ClosureEffect', description: 'Differences that recorded changes make.' });
 export type ClosureEffect = z.infer<typeof ClosureEffect>;
 
-export const CalendarClosures = z
-  .strictObject({
-    calendar: z.string().meta({ description: 'Code of the calendar.', example: 'XNYS' }),
-    name: z.string().meta({ description: 'Name of the exchange.' }),
-    version: z.int().min(0).meta({ description: 'Newest version of the changes; 0 if none were ever recorded.' }),
-    updated_at: z.string().nullable().meta({ description: 'Time of the last write.' }),
-    changes: z.array(SessionChange).meta({ description: 'Recorded changes by date.' }),
-  })
-  .meta({ id: 'CalendarClosures' });
+export const CalendarClosures = defineObject(() => ({
+  calendar: z.string().meta({ description: 'Code of the calendar.', example: 'XNYS' }),
+  name: z.string().meta({ description: 'Name of the exchange.' }),
+  version: z.int().min(0).meta({ description: 'Newest version of the changes; 0 if none were ever recorded.' }),
+  updated_at: z.string().nullable().meta({ description: 'Time of the last write.' }),
+  changes: z.array(SessionChange).meta({ description: 'Recorded changes by date.' }),
+})).meta({ id: 'CalendarClosures' });
 export type CalendarClosures = z.infer<typeof CalendarClosures>;
 
-export const RecordedCalendarClosures = CalendarClosures.extend({
+export const RecordedCalendarClosures = defineObject(() => ({
+  ...CalendarClosures.shape,
   dry_run: z.boolean().meta({ description: 'True if nothing was stored.' }),
   effect: ClosureEffect,
-}).meta({ id: 'RecordedCalendarClosures' });
+})).meta({ id: 'RecordedCalendarClosures' });
 export type RecordedCalendarClosures = z.infer<typeof RecordedCalendarClosures>;
 
-const params = z.strictObject({
+const params = defineObject(() => ({
   calendar_code: z
     .string()
     .min(1)
     .max(64)
     .meta({ description: 'Code of the calendar; `24-5` and `24-7` for those with a slash.', example: 'XNYS' }),
-});
+}));
 const tag = 'calendars';
 
 /** Paths and texts of the versions of a calendar's recorded changes. */
@@ -98,9 +98,9 @@ export const closureRoutes = routes({
     success: {
       status: 200,
       description: 'Calendars by code.',
-      schema: z
-        .strictObject({ calendars: z.array(CalendarClosures).meta({ description: 'Calendars by code.' }) })
-        .meta({ id: 'CalendarClosuresCollection' }),
+      schema: defineObject(() => ({
+        calendars: z.array(CalendarClosures).meta({ description: 'Calendars by code.' }),
+      })).meta({ id: 'CalendarClosuresCollection' }),
     },
     errors: [],
   },

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { defineObject } from '#domain/schema/define-object.js';
 import { FORMATS, type Format } from '#domain/catalogue/type-spec.js';
 import { FINDING_CODES } from '#domain/refusals/findings.js';
 import { ERRORS, type ErrorCode } from '#domain/refusals/refusal.js';
@@ -6,67 +7,61 @@ import { IsoDate } from '#domain/schema/shape.js';
 
 /** Shapes that several route families share. Field descriptions are those of the specification. */
 
-export const SeriesPayload = z
-  .strictObject({
-    index: z.array(z.string()).meta({ description: 'Dates YYYY-MM-DD, strictly ascending.' }),
-    data: z.array(z.number().nullable()).meta({ description: 'One value per date.' }),
-    name: z.string().nullable(),
-  })
-  .meta({ id: 'SeriesPayload', description: 'A dated series; pd.Series(**payload) works as is.' });
+export const SeriesPayload = defineObject(() => ({
+  index: z.array(z.string()).meta({ description: 'Dates YYYY-MM-DD, strictly ascending.' }),
+  data: z.array(z.number().nullable()).meta({ description: 'One value per date.' }),
+  name: z.string().nullable(),
+})).meta({ id: 'SeriesPayload', description: 'A dated series; pd.Series(**payload) works as is.' });
 export type SeriesPayload = z.infer<typeof SeriesPayload>;
 
-export const TableFrame = z
-  .strictObject({
-    index: z.array(z.union([z.string(), z.int()])),
-    columns: z.array(z.string()),
-    data: z.array(z.array(z.unknown())),
-  })
-  .meta({ id: 'TableFrame', description: 'A table in pandas "split" form; pd.DataFrame(**frame) works as is.' });
+export const TableFrame = defineObject(() => ({
+  index: z.array(z.union([z.string(), z.int()])),
+  columns: z.array(z.string()),
+  data: z.array(z.array(z.unknown())),
+})).meta({ id: 'TableFrame', description: 'A table in pandas "split" form; pd.DataFrame(**frame) works as is.' });
 export type TableFrame = z.infer<typeof TableFrame>;
 
-export const Finding = z
-  .strictObject({
-    severity: z.enum(['error', 'warning', 'info']),
-    code: z.enum(FINDING_CODES),
-    message: z.string(),
-    path: z.string(),
-    row_id: z.string().nullable().optional(),
-    accepted: z.array(z.string()).nullable().optional(),
-    value: z.unknown().optional(),
-    count: z.int().min(1).optional(),
-    places: z.array(z.string()).optional(),
-    first_date: IsoDate.optional(),
-    last_date: IsoDate.optional(),
-    file: z.string().optional(),
-    position: z
-      .strictObject({ start: z.int().min(0), end: z.int().min(0) })
-      .optional()
-      .meta({
-        description: 'Characters of an expression sent as text: from `start` to before `end`.',
-      }),
-  })
-  .meta({ id: 'Finding', description: 'Result of a check at one place of the request or the data.' });
+export const Finding = defineObject(() => ({
+  severity: z.enum(['error', 'warning', 'info']),
+  code: z.enum(FINDING_CODES),
+  message: z.string(),
+  path: z.string(),
+  row_id: z.string().nullable().optional(),
+  accepted: z.array(z.string()).nullable().optional(),
+  value: z.unknown().optional(),
+  count: z.int().min(1).optional(),
+  places: z.array(z.string()).optional(),
+  first_date: IsoDate.optional(),
+  last_date: IsoDate.optional(),
+  file: z.string().optional(),
+  position: z
+    .strictObject({ start: z.int().min(0), end: z.int().min(0) })
+    .optional()
+    .meta({
+      description: 'Characters of an expression sent as text: from `start` to before `end`.',
+    }),
+})).meta({ id: 'Finding', description: 'Result of a check at one place of the request or the data.' });
 
-export const ValidationReport = z
-  .strictObject({ valid: z.boolean(), findings: z.array(Finding) })
-  .meta({ id: 'ValidationReport' });
+export const ValidationReport = defineObject(() => ({ valid: z.boolean(), findings: z.array(Finding) })).meta({
+  id: 'ValidationReport',
+});
 
-export const SkippedCauses = z
-  .strictObject({ unreadable: z.int().min(0), invalid: z.int().min(0), unsupported: z.int().min(0) })
-  .meta({ id: 'SkippedCauses' });
+export const SkippedCauses = defineObject(() => ({
+  unreadable: z.int().min(0),
+  invalid: z.int().min(0),
+  unsupported: z.int().min(0),
+})).meta({ id: 'SkippedCauses' });
 
 /** Members of every listing in addition to its documents. */
 export const skippedFields = { skipped: z.int().min(0), skipped_causes: SkippedCauses };
 
-export const ErrorDetail = z
-  .strictObject({
-    code: z.enum(Object.keys(ERRORS) as [ErrorCode, ...ErrorCode[]]),
-    message: z.string(),
-    detail: z.record(z.string(), z.unknown()).nullable(),
-  })
-  .meta({ id: 'ErrorDetail' });
+export const ErrorDetail = defineObject(() => ({
+  code: z.enum(Object.keys(ERRORS) as [ErrorCode, ...ErrorCode[]]),
+  message: z.string(),
+  detail: z.record(z.string(), z.unknown()).nullable(),
+})).meta({ id: 'ErrorDetail' });
 
-export const ErrorEnvelope = z.strictObject({ error: ErrorDetail }).meta({ id: 'ErrorEnvelope' });
+export const ErrorEnvelope = defineObject(() => ({ error: ErrorDetail })).meta({ id: 'ErrorEnvelope' });
 
 /** Errors of routes that compute an index from its definition before they respond. */
 export const compositionErrors = [
@@ -86,69 +81,66 @@ export const compositionErrors = [
   'NUMERIC_FAILURE',
 ] as const satisfies readonly ErrorCode[];
 
-const MemberSpec = z
-  .strictObject({
-    name: z.string(),
-    label: z.string(),
-    type: z.enum(['number', 'integer', 'boolean', 'string', 'json']),
-    required: z.boolean(),
-    default: z.unknown().optional(),
-    order: z.int().min(0),
-    choices: z.array(z.string()).nullable(),
-    help: z.string().nullable(),
-    ref: z.string().nullable(),
-    format: z
-      .enum(Object.keys(FORMATS) as [Format, ...Format[]])
-      .nullable()
-      .meta({
-        description: `Content of a text or a list; null if determined by its type. ${Object.entries(FORMATS)
-          .map(([format, meaning]) => `\`${format}\`: ${meaning}`)
-          .join('; ')}.`,
-      }),
-    when: z
-      .array(z.record(z.string(), z.array(z.string())))
-      .nullable()
-      .meta({
-        description:
-          'Values of other parameters, by name, with which this one is used: any of these entries. Null: always.',
-      }),
-  })
-  .meta({ id: 'MemberSpec' });
+const MemberSpec = defineObject(() => ({
+  name: z.string(),
+  label: z.string(),
+  type: z.enum(['number', 'integer', 'boolean', 'string', 'json']),
+  required: z.boolean(),
+  default: z.unknown().optional(),
+  order: z.int().min(0),
+  choices: z.array(z.string()).nullable(),
+  help: z.string().nullable(),
+  ref: z.string().nullable(),
+  format: z
+    .enum(Object.keys(FORMATS) as [Format, ...Format[]])
+    .nullable()
+    .meta({
+      description: `Content of a text or a list; null if determined by its type. ${Object.entries(FORMATS)
+        .map(([format, meaning]) => `\`${format}\`: ${meaning}`)
+        .join('; ')}.`,
+    }),
+  when: z
+    .array(z.record(z.string(), z.array(z.string())))
+    .nullable()
+    .meta({
+      description:
+        'Values of other parameters, by name, with which this one is used: any of these entries. Null: always.',
+    }),
+})).meta({ id: 'MemberSpec' });
 
-export const ParameterSpec = MemberSpec.extend({
+export const ParameterSpec = defineObject(() => ({
+  ...MemberSpec.shape,
   fields: z
     .array(MemberSpec)
     .nullable()
     .meta({ description: 'Members of an object, or of each entry of a list of objects; null of other values.' }),
-}).meta({ id: 'ParameterSpec' });
+})).meta({ id: 'ParameterSpec' });
 
-export const TypeSpec = z
-  .strictObject({
-    type: z.string(),
-    label: z.string(),
-    category: z.enum(['selection', 'weighting', 'constraint', 'objective', 'expected_returns']),
-    help: z.string().nullable(),
-    parameters: z.array(ParameterSpec),
-    unit: z.enum(['fraction', 'count', 'value']).nullable(),
-    kind: z.enum(['eq', 'ineq']).nullable(),
-    convex: z.boolean().nullable(),
-    example: z.record(z.string(), z.unknown()).nullable(),
-  })
-  .meta({ id: 'TypeSpec' });
+export const TypeSpec = defineObject(() => ({
+  type: z.string(),
+  label: z.string(),
+  category: z.enum(['selection', 'weighting', 'constraint', 'objective', 'expected_returns']),
+  help: z.string().nullable(),
+  parameters: z.array(ParameterSpec),
+  unit: z.enum(['fraction', 'count', 'value']).nullable(),
+  kind: z.enum(['eq', 'ineq']).nullable(),
+  convex: z.boolean().nullable(),
+  example: z.record(z.string(), z.unknown()).nullable(),
+})).meta({ id: 'TypeSpec' });
 
 /**
  * Query of a listing. Default of `limit`: the whole listing. Queries are declared in plain types; the pipeline parses
  * their texts.
  */
-export const listingQuery = z.strictObject({
+export const listingQuery = defineObject(() => ({
   limit: z.int().min(1).max(1000).optional().meta({ description: 'Maximum number of entries.' }),
   after: z.string().max(64).optional().meta({ description: 'Only entries whose id comes after this one.' }),
-});
+}));
 
 /** Query to delete a document that has versions. */
-export const purgeQuery = z.strictObject({
+export const purgeQuery = defineObject(() => ({
   purge: z
     .boolean()
     .default(false)
     .meta({ description: 'Removes every version, too, also of what is deleted already: needs the scope admin.' }),
-});
+}));

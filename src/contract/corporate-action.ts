@@ -1,34 +1,33 @@
 import { z } from 'zod';
+import { defineObject } from '#domain/schema/define-object.js';
 import { ACTION_KINDS, ELECTION_DEFAULTS } from '#domain/market/market-data.js';
 
 /** Meaning of the value of a corporate action, by type. */
 export const VALUE_MEANING =
   'As in the store: cash per share for dividends and returns of capital; the share-count multiplier for splits, stock dividends and bonus issues; new shares per share held for a rights issue; shares of `related` per share held for a spin-off or merger; the price paid per share for an acquisition or delisting.';
 
-export const CorporateAction = z
-  .strictObject({
-    type: z.enum(Object.keys(ACTION_KINDS) as [string, ...string[]]), // The table is not empty.
-    kind: z.enum(['cash', 'ratio', 'structural']).meta({
-      description:
-        'Meaning of value: an amount per share, which adds up; a share-count multiplier, which compounds; or a value that cannot be summed.',
-    }),
-    value: z.number().meta({ description: VALUE_MEANING }),
-    ex_date: z.string(),
-    pay_date: z.string().nullable().meta({ description: 'Null: unknown.' }),
-    status: z.enum(['announced', 'paid', 'cancelled']).nullable().meta({ description: 'Null: unknown.' }),
-    announced: z.string().nullable().meta({ description: 'Day of the announcement.' }),
-    related: z.string().nullable().meta({ description: 'Other identifier of a spin-off, merger or change of ticker.' }),
-    subscription_price: z.number().nullable().meta({ description: 'Price of a new share in a rights issue.' }),
-    cash: z.number().nullable().meta({
-      description: 'Cash per share that a merger pays in addition to the shares of `related`; null if it pays none.',
-    }),
-    scrip_ratio: z.number().nullable().meta({
-      description: 'New shares per share held that may be chosen instead of a dividend; null if there is no choice.',
-    }),
-    election_date: z.string().nullable().meta({ description: 'Last day of the election; null if unknown.' }),
-    election_default: z
-      .enum(ELECTION_DEFAULTS)
-      .nullable()
-      .meta({ description: 'Default of the election; null if unknown.' }),
-  })
-  .meta({ id: 'CorporateAction' });
+export const CorporateAction = defineObject(() => ({
+  type: z.enum(Object.keys(ACTION_KINDS) as [string, ...string[]]), // The table is not empty.
+  kind: z.enum(['cash', 'ratio', 'structural']).meta({
+    description:
+      'Meaning of value: an amount per share, which adds up; a share-count multiplier, which compounds; or a value that cannot be summed.',
+  }),
+  value: z.number().meta({ description: VALUE_MEANING }),
+  ex_date: z.string(),
+  pay_date: z.string().nullable().meta({ description: 'Null: unknown.' }),
+  status: z.enum(['announced', 'paid', 'cancelled']).nullable().meta({ description: 'Null: unknown.' }),
+  announced: z.string().nullable().meta({ description: 'Day of the announcement.' }),
+  related: z.string().nullable().meta({ description: 'Other identifier of a spin-off, merger or change of ticker.' }),
+  subscription_price: z.number().nullable().meta({ description: 'Price of a new share in a rights issue.' }),
+  cash: z.number().nullable().meta({
+    description: 'Cash per share that a merger pays in addition to the shares of `related`; null if it pays none.',
+  }),
+  scrip_ratio: z.number().nullable().meta({
+    description: 'New shares per share held that may be chosen instead of a dividend; null if there is no choice.',
+  }),
+  election_date: z.string().nullable().meta({ description: 'Last day of the election; null if unknown.' }),
+  election_default: z
+    .enum(ELECTION_DEFAULTS)
+    .nullable()
+    .meta({ description: 'Default of the election; null if unknown.' }),
+})).meta({ id: 'CorporateAction' });

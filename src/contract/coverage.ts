@@ -1,46 +1,41 @@
 import { z } from 'zod';
+import { defineObject } from '#domain/schema/define-object.js';
 
-export const DatasetCoverage = z
-  .strictObject({
-    dataset: z.enum(['market', 'reference']),
-    configured: z.boolean().meta({ description: 'The dataset is loaded.' }),
-    identifiers: z.int(),
-    start: z.string().nullable(),
-    end: z.string().nullable(),
-    field_count: z.int().meta({ description: 'Data columns without the keys.' }),
-    frequency: z.enum(['daily', 'static', 'event']).meta({ description: 'Determines when the dataset is stale.' }),
-    stale_after_seconds: z
-      .number()
-      .nullable()
-      .meta({ description: 'Age beyond which the dataset is stale; null if not applicable.' }),
-    cache_age: z.number().nullable().meta({ description: 'Seconds since the last load.' }),
-    last_refreshed: z.string().nullable().meta({ description: 'Time of the last load.' }),
-    cache_size_bytes: z.int().nullable().meta({ description: 'Bytes on disk.' }),
-    source: z.string().nullable().meta({ description: 'Source of the data: local, database, imported or synthetic.' }),
-  })
-  .meta({ id: 'DatasetCoverage' });
+export const DatasetCoverage = defineObject(() => ({
+  dataset: z.enum(['market', 'reference']),
+  configured: z.boolean().meta({ description: 'The dataset is loaded.' }),
+  identifiers: z.int(),
+  start: z.string().nullable(),
+  end: z.string().nullable(),
+  field_count: z.int().meta({ description: 'Data columns without the keys.' }),
+  frequency: z.enum(['daily', 'static', 'event']).meta({ description: 'Determines when the dataset is stale.' }),
+  stale_after_seconds: z
+    .number()
+    .nullable()
+    .meta({ description: 'Age beyond which the dataset is stale; null if not applicable.' }),
+  cache_age: z.number().nullable().meta({ description: 'Seconds since the last load.' }),
+  last_refreshed: z.string().nullable().meta({ description: 'Time of the last load.' }),
+  cache_size_bytes: z.int().nullable().meta({ description: 'Bytes on disk.' }),
+  source: z.string().nullable().meta({ description: 'Source of the data: local, database, imported or synthetic.' }),
+})).meta({ id: 'DatasetCoverage' });
 
-export const CoverageResponse = z
-  .strictObject({
-    datasets: z.array(DatasetCoverage),
-    identifiers_union: z.int().meta({ description: 'Distinct identifiers of all datasets together.' }),
-    cache_size_bytes: z
-      .int()
-      .nullable()
-      .meta({ description: 'Bytes on disk of the whole store; null when no store is served.' }),
-  })
-  .meta({ id: 'CoverageResponse' });
+export const CoverageResponse = defineObject(() => ({
+  datasets: z.array(DatasetCoverage),
+  identifiers_union: z.int().meta({ description: 'Distinct identifiers of all datasets together.' }),
+  cache_size_bytes: z
+    .int()
+    .nullable()
+    .meta({ description: 'Bytes on disk of the whole store; null when no store is served.' }),
+})).meta({ id: 'CoverageResponse' });
 export type CoverageResponse = z.infer<typeof CoverageResponse>;
 
-export const CoverageHistoryResponse = z
-  .strictObject({
-    store_id: z.string(),
-    dates: z.array(z.string()).meta({ description: 'Dates on which any security has a bar, ascending.' }),
-    priced: z.array(z.int().min(0)).meta({ description: 'Securities with a price on each date.' }),
-    expected: z.array(z.int().min(0)).meta({
-      description:
-        'Securities whose first and last price enclose the date; those without a price had a holiday, or a bar is missing.',
-    }),
-  })
-  .meta({ id: 'CoverageHistoryResponse' });
+export const CoverageHistoryResponse = defineObject(() => ({
+  store_id: z.string(),
+  dates: z.array(z.string()).meta({ description: 'Dates on which any security has a bar, ascending.' }),
+  priced: z.array(z.int().min(0)).meta({ description: 'Securities with a price on each date.' }),
+  expected: z.array(z.int().min(0)).meta({
+    description:
+      'Securities whose first and last price enclose the date; those without a price had a holiday, or a bar is missing.',
+  }),
+})).meta({ id: 'CoverageHistoryResponse' });
 export type CoverageHistoryResponse = z.infer<typeof CoverageHistoryResponse>;

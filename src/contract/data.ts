@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { defineObject } from '#domain/schema/define-object.js';
 import { AsKnownOnText } from '#domain/schema/as-known-on.js';
 import { AssetIdentifier, IsoDate } from '#domain/schema/shape.js';
 import { TableFrame } from './common.js';
@@ -10,124 +11,106 @@ const BATCH_MAX = 1000; // Maximum number of identifiers per batch.
 
 const date = (help: string) => IsoDate.optional().meta({ description: help });
 
-export const PricesResponse = z
-  .strictObject({
-    identifier: z.string(),
-    interval: z.enum(['native', 'weekly', 'monthly']).meta({ description: 'Resolution served.' }),
-    prices: TableFrame.meta({ description: 'Market data by date; null if there is no value.' }),
-  })
-  .meta({ id: 'PricesResponse' });
+export const PricesResponse = defineObject(() => ({
+  identifier: z.string(),
+  interval: z.enum(['native', 'weekly', 'monthly']).meta({ description: 'Resolution served.' }),
+  prices: TableFrame.meta({ description: 'Market data by date; null if there is no value.' }),
+})).meta({ id: 'PricesResponse' });
 
 const fields = z.record(z.string(), z.union([z.string(), z.number(), z.boolean()]).nullable());
 
-export const UniverseMembership = z
-  .strictObject({
-    universe: z.string(),
-    name: z.string().nullable(),
-    start: z.string().nullable().meta({ description: 'First day; null: always.' }),
-    end: z.string().nullable().meta({ description: 'First day no longer a member; null: still one.' }),
-    current: z.boolean().meta({ description: 'Member on as_of, or today.' }),
-  })
-  .meta({ id: 'UniverseMembership' });
+export const UniverseMembership = defineObject(() => ({
+  universe: z.string(),
+  name: z.string().nullable(),
+  start: z.string().nullable().meta({ description: 'First day; null: always.' }),
+  end: z.string().nullable().meta({ description: 'First day no longer a member; null: still one.' }),
+  current: z.boolean().meta({ description: 'Member on as_of, or today.' }),
+})).meta({ id: 'UniverseMembership' });
 
-export const ReferenceResponse = z
-  .strictObject({
-    identifier: z.string(),
-    fields: fields.meta({ description: 'Every reference column of the store, as known on as_of.' }),
-    universes: z.array(UniverseMembership),
-  })
-  .meta({ id: 'ReferenceResponse' });
+export const ReferenceResponse = defineObject(() => ({
+  identifier: z.string(),
+  fields: fields.meta({ description: 'Every reference column of the store, as known on as_of.' }),
+  universes: z.array(UniverseMembership),
+})).meta({ id: 'ReferenceResponse' });
 export type ReferenceResponse = z.infer<typeof ReferenceResponse>;
 
-export const ReferenceEntry = z
-  .strictObject({
-    identifier: z.string(),
-    found: z
-      .boolean()
-      .meta({ description: 'False if the identifier is unknown: its fields are empty, and the batch does not fail.' }),
-    fields: fields.meta({ description: 'Requested columns; null if the security has no value.' }),
-  })
-  .meta({ id: 'ReferenceEntry' });
+export const ReferenceEntry = defineObject(() => ({
+  identifier: z.string(),
+  found: z
+    .boolean()
+    .meta({ description: 'False if the identifier is unknown: its fields are empty, and the batch does not fail.' }),
+  fields: fields.meta({ description: 'Requested columns; null if the security has no value.' }),
+})).meta({ id: 'ReferenceEntry' });
 
-export const BatchReferenceResponse = z
-  .strictObject({
-    entries: z.array(ReferenceEntry).meta({ description: 'One per requested identifier, in request order.' }),
-    as_of: z.string().nullable().meta({ description: 'Applied point-in-time date, if one was requested.' }),
-  })
-  .meta({ id: 'BatchReferenceResponse' });
+export const BatchReferenceResponse = defineObject(() => ({
+  entries: z.array(ReferenceEntry).meta({ description: 'One per requested identifier, in request order.' }),
+  as_of: z.string().nullable().meta({ description: 'Applied point-in-time date, if one was requested.' }),
+})).meta({ id: 'BatchReferenceResponse' });
 export type BatchReferenceResponse = z.infer<typeof BatchReferenceResponse>;
 
-export const CorporateActionsResponse = z
-  .strictObject({
-    identifier: z.string(),
-    actions: z.array(CorporateAction).meta({ description: 'By ex_date ascending.' }),
-    cumulative_split_ratio: z.number().meta({
-      description: 'Compounded share-count multiplier of the ratio actions in the window that are not cancelled.',
-    }),
-    trailing_dividend: z.number().meta({
-      description:
-        'Ordinary dividends per share over the twelve calendar months ending on the as-of date, on the share basis of that date.',
-    }),
-    trailing_dividend_yield: z
-      .number()
-      .nullable()
-      .meta({ description: 'trailing_dividend over the close on the as-of date; null without a price.' }),
-  })
-  .meta({ id: 'CorporateActionsResponse' });
+export const CorporateActionsResponse = defineObject(() => ({
+  identifier: z.string(),
+  actions: z.array(CorporateAction).meta({ description: 'By ex_date ascending.' }),
+  cumulative_split_ratio: z.number().meta({
+    description: 'Compounded share-count multiplier of the ratio actions in the window that are not cancelled.',
+  }),
+  trailing_dividend: z.number().meta({
+    description:
+      'Ordinary dividends per share over the twelve calendar months ending on the as-of date, on the share basis of that date.',
+  }),
+  trailing_dividend_yield: z
+    .number()
+    .nullable()
+    .meta({ description: 'trailing_dividend over the close on the as-of date; null without a price.' }),
+})).meta({ id: 'CorporateActionsResponse' });
 export type CorporateActionsResponse = z.infer<typeof CorporateActionsResponse>;
 
-export const DataSourceStatus = z
-  .strictObject({
-    configured: z.boolean().meta({ description: 'A data source is attached.' }),
-    identifiers: z.int().meta({ description: 'Distinct identifiers of the market dataset.' }),
-  })
-  .meta({ id: 'DataSourceStatus' });
+export const DataSourceStatus = defineObject(() => ({
+  configured: z.boolean().meta({ description: 'A data source is attached.' }),
+  identifiers: z.int().meta({ description: 'Distinct identifiers of the market dataset.' }),
+})).meta({ id: 'DataSourceStatus' });
 export type DataSourceStatus = z.infer<typeof DataSourceStatus>;
 
-export const IdentifierSearch = z
-  .strictObject({
-    identifiers: z.array(
-      z.strictObject({
-        identifier: z.string(),
-        name: z.string().nullable(),
-        start: z.string().nullable().meta({ description: 'First bar.' }),
-        end: z.string().nullable().meta({ description: 'Last bar.' }),
-        sector: z.string().nullable().meta({ description: 'Latest SECTOR of the reference data.' }),
-        currency: z
-          .string()
-          .nullable()
-          .meta({ description: 'Latest CURRENCY of the reference data. Default: the currency of the store.' }),
-        close: z.number().nullable().meta({ description: 'CLOSE of the last bar, as stored.' }),
-        market_cap: z.number().nullable().meta({ description: 'MARKET_CAP on the date of the last bar.' }),
-      }),
-    ),
-    next: z.string().nullable().meta({ description: 'Value of after for the next page; null on the last page.' }),
-  })
-  .meta({ id: 'IdentifierSearch' });
+export const IdentifierSearch = defineObject(() => ({
+  identifiers: z.array(
+    z.strictObject({
+      identifier: z.string(),
+      name: z.string().nullable(),
+      start: z.string().nullable().meta({ description: 'First bar.' }),
+      end: z.string().nullable().meta({ description: 'Last bar.' }),
+      sector: z.string().nullable().meta({ description: 'Latest SECTOR of the reference data.' }),
+      currency: z
+        .string()
+        .nullable()
+        .meta({ description: 'Latest CURRENCY of the reference data. Default: the currency of the store.' }),
+      close: z.number().nullable().meta({ description: 'CLOSE of the last bar, as stored.' }),
+      market_cap: z.number().nullable().meta({ description: 'MARKET_CAP on the date of the last bar.' }),
+    }),
+  ),
+  next: z.string().nullable().meta({ description: 'Value of after for the next page; null on the last page.' }),
+})).meta({ id: 'IdentifierSearch' });
 export type IdentifierSearch = z.infer<typeof IdentifierSearch>;
 
-export const SeriesCollection = z
-  .strictObject({
-    series: z.array(
-      z.strictObject({
-        identifier: z.string(),
-        name: z.string().nullable(),
-        currency: z.string().nullable().meta({ description: 'Currency of the values; null if not declared.' }),
-        start: z.string().meta({ description: 'First date with a value.' }),
-        end: z.string().meta({ description: 'Last date with a value.' }),
-        values: z.int().min(1).meta({ description: 'Dates with a value.' }),
-      }),
-    ),
-    next: z.string().nullable().meta({ description: 'Value of after for the next page; null on the last page.' }),
-  })
-  .meta({ id: 'SeriesCollection' });
+export const SeriesCollection = defineObject(() => ({
+  series: z.array(
+    z.strictObject({
+      identifier: z.string(),
+      name: z.string().nullable(),
+      currency: z.string().nullable().meta({ description: 'Currency of the values; null if not declared.' }),
+      start: z.string().meta({ description: 'First date with a value.' }),
+      end: z.string().meta({ description: 'Last date with a value.' }),
+      values: z.int().min(1).meta({ description: 'Dates with a value.' }),
+    }),
+  ),
+  next: z.string().nullable().meta({ description: 'Value of after for the next page; null on the last page.' }),
+})).meta({ id: 'SeriesCollection' });
 export type SeriesCollection = z.infer<typeof SeriesCollection>;
 
-const assetParams = z.strictObject({
+const assetParams = defineObject(() => ({
   identifier: AssetIdentifier.meta({ description: 'Asset identifier, percent-encoded.' }),
-});
+}));
 
-const pricesQuery = z.strictObject({
+const pricesQuery = defineObject(() => ({
   as_known_on: AsKnownOnText,
   start: date('First date.'),
   end: date('Last date.'),
@@ -142,10 +125,10 @@ const pricesQuery = z.strictObject({
   adjust: z.enum(['none', 'splits', 'total']).default('none').meta({
     description: 'As stored, on the share basis of the latest date, or as a holding with reinvested dividends.',
   }),
-});
+}));
 export type PricesQuery = z.infer<typeof pricesQuery>;
 
-const batchQuery = z.strictObject({
+const batchQuery = defineObject(() => ({
   as_known_on: AsKnownOnText,
   identifiers: z
     .array(AssetIdentifier)
@@ -157,38 +140,36 @@ const batchQuery = z.strictObject({
       'Reference or market columns, or MARKET_CAP, FREE_FLOAT_MARKET_CAP, DIVIDEND_YIELD, VALUE_TRADED. Default: every reference column.',
   }),
   as_of: date('Values as known on this date. Default: the latest.'),
-});
+}));
 export type BatchQuery = z.infer<typeof batchQuery>;
 
-const actionsQuery = z.strictObject({
+const actionsQuery = defineObject(() => ({
   as_known_on: AsKnownOnText,
   start: date('First ex_date.'),
   end: date('Last ex_date.'),
   as_of: date('Last date of the trailing figures. Default: the last date of the data.'),
-});
+}));
 export type ActionsQuery = z.infer<typeof actionsQuery>;
 
-const searchQuery = z.strictObject({
+const searchQuery = defineObject(() => ({
   q: z.string().max(64).optional().meta({ description: 'Part of an identifier or a name, in upper or lower case.' }),
   limit: z.int().min(1).max(1000).default(100).meta({ description: 'Maximum number of securities.' }),
   after: z.string().max(64).optional().meta({ description: 'Only securities whose identifier comes after this one.' }),
-});
+}));
 export type SearchQuery = z.infer<typeof searchQuery>;
 
-export const FieldList = z
-  .strictObject({
-    fields: z
-      .array(
-        z.strictObject({
-          name: z.string(),
-          dataset: z.enum(['market', 'reference', 'derived']).meta({ description: 'Source of the field.' }),
-          kind: z.enum(['number', 'string', 'boolean']).meta({ description: 'Meaning of its values.' }),
-        }),
-      )
-      .meta({ description: 'Columns and derived datapoints, by name.' }),
-    universes: z.array(z.string()).meta({ description: 'Names of the universes of the store.' }),
-  })
-  .meta({ id: 'FieldList' });
+export const FieldList = defineObject(() => ({
+  fields: z
+    .array(
+      z.strictObject({
+        name: z.string(),
+        dataset: z.enum(['market', 'reference', 'derived']).meta({ description: 'Source of the field.' }),
+        kind: z.enum(['number', 'string', 'boolean']).meta({ description: 'Meaning of its values.' }),
+      }),
+    )
+    .meta({ description: 'Columns and derived datapoints, by name.' }),
+  universes: z.array(z.string()).meta({ description: 'Names of the universes of the store.' }),
+})).meta({ id: 'FieldList' });
 export type FieldList = z.infer<typeof FieldList>;
 
 export const dataRoutes = routes({
@@ -247,10 +228,10 @@ export const dataRoutes = routes({
     tag: 'data',
     summary: 'Reference data and universes of one security.',
     params: assetParams,
-    query: z.strictObject({
+    query: defineObject(() => ({
       as_of: date('Values as known on this date. Default: the latest.'),
       as_known_on: AsKnownOnText,
-    }),
+    })),
     success: { status: 200, description: 'The reference data.', schema: ReferenceResponse },
     errors: [
       'NO_DATA_KNOWN',

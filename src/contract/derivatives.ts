@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { defineObject } from '#domain/schema/define-object.js';
 import { Id, IsoDate } from '#domain/schema/shape.js';
 import { routes } from './route.js';
 
@@ -18,15 +19,13 @@ const asOf = IsoDate.nullable()
 const EXPIRIES_MAX = 64;
 const DIVIDENDS_MAX = 1000;
 
-export const CarryDecomposition = z
-  .strictObject({
-    borrow: z.number(),
-    dividend: z.number().meta({ description: 'Negative: dividends reduce the forward.' }),
-    financing: z.number(),
-    residual: z.number().meta({ description: 'Total less the three parts.' }),
-    total: z.number().meta({ description: 'Fair value less spot.' }),
-  })
-  .meta({ id: 'CarryDecomposition' });
+export const CarryDecomposition = defineObject(() => ({
+  borrow: z.number(),
+  dividend: z.number().meta({ description: 'Negative: dividends reduce the forward.' }),
+  financing: z.number(),
+  residual: z.number().meta({ description: 'Total less the three parts.' }),
+  total: z.number().meta({ description: 'Fair value less spot.' }),
+})).meta({ id: 'CarryDecomposition' });
 
 const spotSource = {
   index_id: Id.nullable()
@@ -35,123 +34,113 @@ const spotSource = {
   spot: z.number().gt(0).nullable().default(null).meta({ description: 'Spot, greater than 0; requires as_of.' }),
 };
 
-export const FuturesPriceRequest = z
-  .strictObject({
-    ...spotSource,
-    expiry: IsoDate,
-    as_of: asOf,
-    risk_free_rate: rate('Financing rate.'),
-    dividend_yield: rate('Dividend yield.'),
-    borrow_rate: rate('Stock borrow; positive lowers the forward.'),
-    dividends: z
-      .array(z.strictObject({ ex_date: IsoDate, amount: z.number().min(0) }))
-      .max(DIVIDENDS_MAX)
-      .default([])
-      .meta({
-        description:
-          'Discrete dividends in index points between as_of and expiry; not together with a non-zero dividend_yield.',
-      }),
-    dividend_source: z.enum(['given', 'announced']).default('given').meta({
+export const FuturesPriceRequest = defineObject(() => ({
+  ...spotSource,
+  expiry: IsoDate,
+  as_of: asOf,
+  risk_free_rate: rate('Financing rate.'),
+  dividend_yield: rate('Dividend yield.'),
+  borrow_rate: rate('Stock borrow; positive lowers the forward.'),
+  dividends: z
+    .array(z.strictObject({ ex_date: IsoDate, amount: z.number().min(0) }))
+    .max(DIVIDENDS_MAX)
+    .default([])
+    .meta({
       description:
-        '`announced`: the dividends of the latest run of `index_id`, announced by its last date, with an ex-date up to the expiry, in index points; excludes dividends and a yield.',
+        'Discrete dividends in index points between as_of and expiry; not together with a non-zero dividend_yield.',
     }),
-    market_price: z
-      .number()
-      .gt(0)
-      .nullable()
-      .default(null)
-      .meta({ description: 'Observed price, for basis and implied rates.' }),
-    multiplier: z.number().gt(0).default(1).meta({ description: 'Money per index point.' }),
-    contracts: z.number().default(1).meta({ description: 'Signed number of contracts.' }),
-  })
-  .meta({ id: 'FuturesPriceRequest' });
+  dividend_source: z.enum(['given', 'announced']).default('given').meta({
+    description:
+      '`announced`: the dividends of the latest run of `index_id`, announced by its last date, with an ex-date up to the expiry, in index points; excludes dividends and a yield.',
+  }),
+  market_price: z
+    .number()
+    .gt(0)
+    .nullable()
+    .default(null)
+    .meta({ description: 'Observed price, for basis and implied rates.' }),
+  multiplier: z.number().gt(0).default(1).meta({ description: 'Money per index point.' }),
+  contracts: z.number().default(1).meta({ description: 'Signed number of contracts.' }),
+})).meta({ id: 'FuturesPriceRequest' });
 export type FuturesPriceRequest = z.infer<typeof FuturesPriceRequest>;
 
-export const FuturesPriceResponse = z
-  .strictObject({
-    index_id: z.string().nullable(),
-    requested_as_of: z.string().nullable(),
-    as_of: z.string().meta({ description: 'The resolved session.' }),
-    expiry: z.string(),
-    days: z.int(),
-    year_fraction: z.number().meta({ description: 'days / 365.' }),
-    spot: z.number(),
-    fair_value: z.number(),
-    basis: z.number().meta({ description: 'fair_value less spot.' }),
-    annualised_carry: z.number().meta({ description: 'ln(fair_value / spot) / year_fraction.' }),
-    carry: CarryDecomposition,
-    dividend_points: z
-      .number()
-      .meta({ description: 'Sum of the discrete dividends between as_of and expiry, index points; 0 with a yield.' }),
-    notional: z.number().meta({ description: 'contracts x multiplier x fair_value.' }),
-    delta: z.number().meta({ description: 'Change of the fair value per point of spot.' }),
-    rho: z.number().meta({ description: 'Change of the fair value per basis point of the risk-free rate.' }),
-    dividend_sensitivity: z
-      .number()
-      .meta({ description: 'Change of the fair value per basis point of dividend yield.' }),
-    mispricing: z.number().nullable().meta({ description: 'market_price less fair_value; null without market_price.' }),
-    implied_rate: z.number().nullable().meta({ description: 'Risk-free rate that reproduces market_price.' }),
-    implied_dividend_yield: z
-      .number()
-      .nullable()
-      .meta({ description: 'Yield that reproduces market_price; null with discrete dividends.' }),
-  })
-  .meta({ id: 'FuturesPriceResponse' });
+export const FuturesPriceResponse = defineObject(() => ({
+  index_id: z.string().nullable(),
+  requested_as_of: z.string().nullable(),
+  as_of: z.string().meta({ description: 'The resolved session.' }),
+  expiry: z.string(),
+  days: z.int(),
+  year_fraction: z.number().meta({ description: 'days / 365.' }),
+  spot: z.number(),
+  fair_value: z.number(),
+  basis: z.number().meta({ description: 'fair_value less spot.' }),
+  annualised_carry: z.number().meta({ description: 'ln(fair_value / spot) / year_fraction.' }),
+  carry: CarryDecomposition,
+  dividend_points: z
+    .number()
+    .meta({ description: 'Sum of the discrete dividends between as_of and expiry, index points; 0 with a yield.' }),
+  notional: z.number().meta({ description: 'contracts x multiplier x fair_value.' }),
+  delta: z.number().meta({ description: 'Change of the fair value per point of spot.' }),
+  rho: z.number().meta({ description: 'Change of the fair value per basis point of the risk-free rate.' }),
+  dividend_sensitivity: z.number().meta({ description: 'Change of the fair value per basis point of dividend yield.' }),
+  mispricing: z.number().nullable().meta({ description: 'market_price less fair_value; null without market_price.' }),
+  implied_rate: z.number().nullable().meta({ description: 'Risk-free rate that reproduces market_price.' }),
+  implied_dividend_yield: z
+    .number()
+    .nullable()
+    .meta({ description: 'Yield that reproduces market_price; null with discrete dividends.' }),
+})).meta({ id: 'FuturesPriceResponse' });
 export type FuturesPriceResponse = z.infer<typeof FuturesPriceResponse>;
 
-export const TrsPriceRequest = z
-  .strictObject({
-    ...spotSource,
-    initial_level: z.number().gt(0).nullable().default(null).meta({
-      description: 'Level at the last reset. Default: the index level at the start of the current period, or spot.',
-    }),
-    notional: z.number().gt(0),
-    start: IsoDate.meta({ description: 'Effective date, or last reset.' }),
-    maturity: IsoDate.meta({ description: 'After as_of.' }),
-    as_of: asOf,
-    direction: z.enum(['receive', 'pay']).default('receive').meta({ description: 'Of the return.' }),
-    return_type: z.enum(['total', 'price']).default('total'),
-    reset_frequency: z.enum(['none', 'monthly', 'quarterly', 'semi_annual', 'annual']).default('quarterly'),
-    risk_free_rate: rate('Discount rate and floating index.'),
-    spread: z.number().default(0).meta({ description: 'Over the floating rate, simple, ACT/360.' }),
-    dividend_yield: rate('Dividend yield.'),
-    borrow_rate: rate('Stock borrow.'),
-  })
-  .meta({ id: 'TrsPriceRequest' });
+export const TrsPriceRequest = defineObject(() => ({
+  ...spotSource,
+  initial_level: z.number().gt(0).nullable().default(null).meta({
+    description: 'Level at the last reset. Default: the index level at the start of the current period, or spot.',
+  }),
+  notional: z.number().gt(0),
+  start: IsoDate.meta({ description: 'Effective date, or last reset.' }),
+  maturity: IsoDate.meta({ description: 'After as_of.' }),
+  as_of: asOf,
+  direction: z.enum(['receive', 'pay']).default('receive').meta({ description: 'Of the return.' }),
+  return_type: z.enum(['total', 'price']).default('total'),
+  reset_frequency: z.enum(['none', 'monthly', 'quarterly', 'semi_annual', 'annual']).default('quarterly'),
+  risk_free_rate: rate('Discount rate and floating index.'),
+  spread: z.number().default(0).meta({ description: 'Over the floating rate, simple, ACT/360.' }),
+  dividend_yield: rate('Dividend yield.'),
+  borrow_rate: rate('Stock borrow.'),
+})).meta({ id: 'TrsPriceRequest' });
 export type TrsPriceRequest = z.infer<typeof TrsPriceRequest>;
 
-export const TrsPriceResponse = z
-  .strictObject({
-    index_id: z.string().nullable(),
-    requested_as_of: z.string().nullable(),
-    as_of: z.string(),
-    start: z.string(),
-    maturity: z.string(),
-    direction: z.enum(['receive', 'pay']),
-    return_type: z.enum(['total', 'price']),
-    spot: z.number(),
-    initial_level: z.number(),
-    notional: z.number(),
-    value: z.number().meta({ description: 'To the direction.' }),
-    equity_leg: z.number(),
-    financing_leg: z.number(),
-    accrued_equity: z.number(),
-    accrued_financing: z.number(),
-    par_spread: z.number().meta({ description: 'The spread that makes the value zero.' }),
-    delta: z.number().meta({ description: 'Change of the value per point of spot.' }),
-    rho: z.number().meta({ description: 'Change of the value per basis point of the risk-free rate.' }),
-    periods: z.array(
-      z.strictObject({
-        start: z.string(),
-        end: z.string(),
-        days: z.int(),
-        equity: z.number(),
-        financing: z.number(),
-        discount_factor: z.number(),
-      }),
-    ),
-  })
-  .meta({ id: 'TrsPriceResponse' });
+export const TrsPriceResponse = defineObject(() => ({
+  index_id: z.string().nullable(),
+  requested_as_of: z.string().nullable(),
+  as_of: z.string(),
+  start: z.string(),
+  maturity: z.string(),
+  direction: z.enum(['receive', 'pay']),
+  return_type: z.enum(['total', 'price']),
+  spot: z.number(),
+  initial_level: z.number(),
+  notional: z.number(),
+  value: z.number().meta({ description: 'To the direction.' }),
+  equity_leg: z.number(),
+  financing_leg: z.number(),
+  accrued_equity: z.number(),
+  accrued_financing: z.number(),
+  par_spread: z.number().meta({ description: 'The spread that makes the value zero.' }),
+  delta: z.number().meta({ description: 'Change of the value per point of spot.' }),
+  rho: z.number().meta({ description: 'Change of the value per basis point of the risk-free rate.' }),
+  periods: z.array(
+    z.strictObject({
+      start: z.string(),
+      end: z.string(),
+      days: z.int(),
+      equity: z.number(),
+      financing: z.number(),
+      discount_factor: z.number(),
+    }),
+  ),
+})).meta({ id: 'TrsPriceResponse' });
 export type TrsPriceResponse = z.infer<typeof TrsPriceResponse>;
 
 /** A dividend in a query: its ex-date and points, `2025-01-15:2.5`. */
@@ -181,31 +170,29 @@ const curveQuery = {
   }),
 };
 
-export const RollQuery = z.strictObject({
+export const RollQuery = defineObject(() => ({
   front_expiry: IsoDate.meta({ description: 'Expiry of the contract that is sold.' }),
   back_expiry: IsoDate.meta({ description: 'Expiry of the contract that is bought, after the front one.' }),
   ...curveQuery,
-});
+}));
 export type RollQuery = z.infer<typeof RollQuery>;
 
-export const RollResponse = z
-  .strictObject({
-    index_id: z.string(),
-    as_of: z.string(),
-    spot: z.number(),
-    front_expiry: z.string(),
-    back_expiry: z.string(),
-    front_price: z.number(),
-    back_price: z.number(),
-    front_dividend_points: z.number().meta({ description: 'Sum of the discrete dividends up to the front expiry.' }),
-    back_dividend_points: z.number().meta({ description: 'Up to the back expiry.' }),
-    roll_cost: z.number().meta({ description: 'Back less front.' }),
-    annualised_roll: z.number().meta({ description: 'Positive in backwardation, negative in contango.' }),
-  })
-  .meta({ id: 'RollResponse' });
+export const RollResponse = defineObject(() => ({
+  index_id: z.string(),
+  as_of: z.string(),
+  spot: z.number(),
+  front_expiry: z.string(),
+  back_expiry: z.string(),
+  front_price: z.number(),
+  back_price: z.number(),
+  front_dividend_points: z.number().meta({ description: 'Sum of the discrete dividends up to the front expiry.' }),
+  back_dividend_points: z.number().meta({ description: 'Up to the back expiry.' }),
+  roll_cost: z.number().meta({ description: 'Back less front.' }),
+  annualised_roll: z.number().meta({ description: 'Positive in backwardation, negative in contango.' }),
+})).meta({ id: 'RollResponse' });
 export type RollResponse = z.infer<typeof RollResponse>;
 
-export const TermStructureQuery = z.strictObject({
+export const TermStructureQuery = defineObject(() => ({
   expiries: z
     .array(IsoDate)
     .min(1)
@@ -226,38 +213,36 @@ export const TermStructureQuery = z.strictObject({
     )
     .meta({ description: '1 to 64 contract expiries, all after as_of.' }),
   ...curveQuery,
-});
+}));
 export type TermStructureQuery = z.infer<typeof TermStructureQuery>;
 
-export const TermStructureResponse = z
-  .strictObject({
-    index_id: z.string(),
-    requested_as_of: z.string().nullable(),
-    as_of: z.string(),
-    spot: z.number(),
-    risk_free_rate: z.number(),
-    dividend_yield: z.number(),
-    borrow_rate: z.number(),
-    points: z.array(
-      z
-        .strictObject({
-          expiry: z.string(),
-          days: z.int(),
-          year_fraction: z.number(),
-          fair_value: z.number(),
-          basis: z.number(),
-          annualised_carry: z.number(),
-          carry: CarryDecomposition,
-          dividend_points: z.number().meta({
-            description: 'Sum of the discrete dividends between as_of and expiry, index points; 0 with a yield.',
-          }),
-          roll_from_previous: z.number().nullable().meta({ description: 'Annualised roll from the point before.' }),
-        })
-        .meta({ id: 'TermPoint' }),
-    ),
-    shape: z.enum(['contango', 'backwardation', 'flat', 'mixed']),
-  })
-  .meta({ id: 'TermStructureResponse' });
+export const TermStructureResponse = defineObject(() => ({
+  index_id: z.string(),
+  requested_as_of: z.string().nullable(),
+  as_of: z.string(),
+  spot: z.number(),
+  risk_free_rate: z.number(),
+  dividend_yield: z.number(),
+  borrow_rate: z.number(),
+  points: z.array(
+    z
+      .strictObject({
+        expiry: z.string(),
+        days: z.int(),
+        year_fraction: z.number(),
+        fair_value: z.number(),
+        basis: z.number(),
+        annualised_carry: z.number(),
+        carry: CarryDecomposition,
+        dividend_points: z.number().meta({
+          description: 'Sum of the discrete dividends between as_of and expiry, index points; 0 with a yield.',
+        }),
+        roll_from_previous: z.number().nullable().meta({ description: 'Annualised roll from the point before.' }),
+      })
+      .meta({ id: 'TermPoint' }),
+  ),
+  shape: z.enum(['contango', 'backwardation', 'flat', 'mixed']),
+})).meta({ id: 'TermStructureResponse' });
 export type TermStructureResponse = z.infer<typeof TermStructureResponse>;
 
 const pricing = [
@@ -319,7 +304,7 @@ export const derivativeRoutes = routes({
     scope: 'read',
     tag: 'derivatives',
     summary: 'Cost of rolling between two expiries on the latest stored run.',
-    params: z.strictObject({ index_id: Id }),
+    params: defineObject(() => ({ index_id: Id })),
     query: RollQuery,
     success: { status: 200, description: 'The roll.', schema: RollResponse },
     errors: [...pricing, ...withDividends, 'EXPIRY_ORDER'],
@@ -330,7 +315,7 @@ export const derivativeRoutes = routes({
     scope: 'read',
     tag: 'derivatives',
     summary: 'Fair values over several expiries on the latest stored run.',
-    params: z.strictObject({ index_id: Id }),
+    params: defineObject(() => ({ index_id: Id })),
     query: TermStructureQuery,
     success: { status: 200, description: 'The term structure.', schema: TermStructureResponse },
     errors: [...pricing, ...withDividends],

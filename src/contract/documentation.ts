@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { defineObject } from '#domain/schema/define-object.js';
 import { Id } from '#domain/schema/shape.js';
 import { MARKDOWN_MEDIA, PAGE_MEDIA } from './media-formats.js';
 import { routes } from './route.js';
@@ -45,7 +46,7 @@ export const documentationRoutes = routes({
     scope: 'read',
     tag: 'documentation',
     summary: 'One page of the guide.',
-    params: z.strictObject({ page: Id.meta({ description: 'Name of the key.' }) }),
+    params: defineObject(() => ({ page: Id.meta({ description: 'Name of the key.' }) })),
     success: { status: 200, description: 'The page.', media: [PAGE_MEDIA, MARKDOWN_MEDIA] },
     errors: [],
   },
@@ -55,7 +56,7 @@ export const documentationRoutes = routes({
     scope: 'read',
     tag: 'documentation',
     summary: 'A picture of the guide.',
-    params: z.strictObject({ picture: Id.meta({ description: 'Name of the key.', example: 'home' }) }),
+    params: defineObject(() => ({ picture: Id.meta({ description: 'Name of the key.', example: 'home' }) })),
     success: { status: 200, description: 'The picture.', media: ['image/webp'] },
     errors: [],
   },

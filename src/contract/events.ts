@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { defineObject } from '#domain/schema/define-object.js';
 import { REBALANCE_CAUSES } from '#domain/schedule/rebalance-causes.js';
 import { LIMIT_RULE_NAMES } from '#domain/compliance/rules.js';
 import { EVENT_KINDS, type EventKind } from '#domain/schedule/index-events.js';
@@ -15,7 +16,7 @@ const meanings = Object.entries(EVENT_KINDS)
 /** Maximum number of indices that a client names. */
 const IDS_MAX = 200;
 
-export const EventsQuery = z.strictObject({
+export const EventsQuery = defineObject(() => ({
   from: IsoDate.optional().meta({ description: 'First day. Default: today (UTC).' }),
   to: IsoDate.optional().meta({
     description: 'Last day, at most ten years after the first. Default: 366 days after the first.',
@@ -26,50 +27,48 @@ export const EventsQuery = z.strictObject({
     .max(KINDS.length)
     .default([])
     .meta({ description: `Kinds of events. Default: every one. ${meanings}.` }),
-});
+}));
 export type EventsQuery = z.infer<typeof EventsQuery>;
 
-export const EventsView = z
-  .strictObject({
-    from: z.string().meta({ description: 'First day.' }),
-    to: z.string().meta({ description: 'Last day.' }),
-    indices: z.int().meta({ description: 'Indices of the calendar.' }),
-    events: z
-      .array(
-        z
-          .strictObject({
-            date: z.string(),
-            kind: z.enum(KINDS).meta({ description: meanings }),
-            index_id: z.string().nullable().meta({ description: 'Null for an event of an exchange.' }),
-            calendar: z.string().meta({ description: 'Exchange MIC.' }),
-            effective: z
-              .string()
-              .nullable()
-              .meta({ description: 'Effective date of the rebalance; null for other events.' }),
-            cause: z.enum(REBALANCE_CAUSES).nullable().meta({
-              description:
-                'Trigger of the rebalance: the schedule, or a breach in the newest run; null for other events.',
-            }),
-            rule: z.enum(LIMIT_RULE_NAMES).nullable().meta({
-              description: 'The rule whose breach triggers the rebalance; null for other events.',
-            }),
-            summary: z.string().meta({ description: 'The event in words.' }),
-          })
-          .meta({ id: 'IndexEvent' }),
-      )
-      .meta({ description: 'By date, kind and index; the first 10,000.' }),
-    covered_from: z.string().nullable().meta({
-      description:
-        'First day that every calendar of the indices covers; earlier events are incomplete. Null without an index.',
-    }),
-    covered_to: z.string().nullable().meta({
-      description:
-        'Last day that every calendar of the indices covers; later events are incomplete. Null without an index.',
-    }),
-    events_total: z.int().meta({ description: 'Total number.' }),
-    ...skippedFields,
-  })
-  .meta({ id: 'EventsView' });
+export const EventsView = defineObject(() => ({
+  from: z.string().meta({ description: 'First day.' }),
+  to: z.string().meta({ description: 'Last day.' }),
+  indices: z.int().meta({ description: 'Indices of the calendar.' }),
+  events: z
+    .array(
+      z
+        .strictObject({
+          date: z.string(),
+          kind: z.enum(KINDS).meta({ description: meanings }),
+          index_id: z.string().nullable().meta({ description: 'Null for an event of an exchange.' }),
+          calendar: z.string().meta({ description: 'Exchange MIC.' }),
+          effective: z
+            .string()
+            .nullable()
+            .meta({ description: 'Effective date of the rebalance; null for other events.' }),
+          cause: z.enum(REBALANCE_CAUSES).nullable().meta({
+            description:
+              'Trigger of the rebalance: the schedule, or a breach in the newest run; null for other events.',
+          }),
+          rule: z.enum(LIMIT_RULE_NAMES).nullable().meta({
+            description: 'The rule whose breach triggers the rebalance; null for other events.',
+          }),
+          summary: z.string().meta({ description: 'The event in words.' }),
+        })
+        .meta({ id: 'IndexEvent' }),
+    )
+    .meta({ description: 'By date, kind and index; the first 10,000.' }),
+  covered_from: z.string().nullable().meta({
+    description:
+      'First day that every calendar of the indices covers; earlier events are incomplete. Null without an index.',
+  }),
+  covered_to: z.string().nullable().meta({
+    description:
+      'Last day that every calendar of the indices covers; later events are incomplete. Null without an index.',
+  }),
+  events_total: z.int().meta({ description: 'Total number.' }),
+  ...skippedFields,
+})).meta({ id: 'EventsView' });
 export type EventsView = z.infer<typeof EventsView>;
 
 export const eventRoutes = routes({

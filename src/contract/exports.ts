@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { defineObject } from '#domain/schema/define-object.js';
 import { AsKnownOnText } from '#domain/schema/as-known-on.js';
 import { EXPORT_NAMES, EXPORTS } from '#domain/exports/catalogue.js';
 import type { ExportTable } from '#domain/exports/export-table.js';
@@ -8,17 +9,15 @@ import { FILE_MEDIA } from './media-formats.js';
 import { routes } from './route.js';
 import { runState, whichRun } from './run-state.js';
 
-export const ExportView = z
-  .strictObject({
-    ...runState,
-    index_id: z.string(),
-    table: z.enum(EXPORT_NAMES).meta({ description: 'The requested table.' }),
-    columns: z.array(z.string()).meta({ description: 'Names of the columns.' }),
-    data: z
-      .array(z.array(z.union([z.string(), z.number()]).nullable()))
-      .meta({ description: 'Rows with one value per column; dates are YYYY-MM-DD.' }),
-  })
-  .meta({ id: 'ExportView' });
+export const ExportView = defineObject(() => ({
+  ...runState,
+  index_id: z.string(),
+  table: z.enum(EXPORT_NAMES).meta({ description: 'The requested table.' }),
+  columns: z.array(z.string()).meta({ description: 'Names of the columns.' }),
+  data: z
+    .array(z.array(z.union([z.string(), z.number()]).nullable()))
+    .meta({ description: 'Rows with one value per column; dates are YYYY-MM-DD.' }),
+})).meta({ id: 'ExportView' });
 export type ExportView = z.infer<typeof ExportView>;
 
 const tables = Object.entries<ExportTable>(EXPORTS).map(
@@ -36,11 +35,11 @@ export const exportRoutes = routes({
     tag: 'analytics',
     summary: 'A table of a run as a file, with its whole history.',
     description: `Tables:\n\n${tables.join('\n')}\n\nFormats, by \`format\` or else by \`Accept\`:\n\n${formats.join('\n')}\n\nWith \`as_known_on\`, the run is the newest one stored for that version of the data. Rows are streamed. The header \`X-Run-Stale\` lists the causes of a stale run (\`definition\`, \`data\`, \`engine\`); it is absent while the run is current.`,
-    params: z.strictObject({
+    params: defineObject(() => ({
       index_id: Id,
       table: z.enum(EXPORT_NAMES).meta({ description: 'The table.' }),
-    }),
-    query: z.strictObject({
+    })),
+    query: defineObject(() => ({
       ...whichRun,
       as_known_on: AsKnownOnText,
       start: IsoDate.optional().meta({ description: 'First date. Default: that of the run.' }),
@@ -53,7 +52,7 @@ export const exportRoutes = routes({
         description:
           'Reference column of the groups of `exposures` (default: SECTOR) or of the issuers of `limits` and `breaches` (ISSUER), or IDENTIFIER.',
       }),
-    }),
+    })),
     success: {
       status: 200,
       description: 'The rows.',

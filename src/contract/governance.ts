@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { defineObject } from '#domain/schema/define-object.js';
 import { Judgement } from '#domain/daily-plans/judgement-document.js';
 import { Amendment } from '#domain/documents/amendment.js';
 import { APPROVAL_ACTION_NAMES } from '#domain/approvals/approval-document.js';
@@ -10,107 +11,103 @@ import { Id } from '#domain/schema/shape.js';
 import { listingQuery, purgeQuery, skippedFields } from './common.js';
 import { routes } from './route.js';
 
-export const Procedure = ProcedureDocument.extend({
+export const Procedure = defineObject(() => ({
+  ...ProcedureDocument.shape,
   procedure_id: z.string(),
   version: z.int().min(0).meta({ description: 'Its newest version.' }),
   updated_at: z.string(),
-}).meta({ id: 'Procedure' });
+})).meta({ id: 'Procedure' });
 export type Procedure = z.infer<typeof Procedure>;
 
-export const ProcedureCollection = z
-  .strictObject({ procedures: z.array(Procedure).meta({ description: 'Procedures by id.' }), ...skippedFields })
-  .meta({ id: 'ProcedureCollection' });
+export const ProcedureCollection = defineObject(() => ({
+  procedures: z.array(Procedure).meta({ description: 'Procedures by id.' }),
+  ...skippedFields,
+})).meta({ id: 'ProcedureCollection' });
 
-export const MethodologyChange = z
-  .strictObject({
-    version: z.int().min(1).meta({ description: 'Version of the definition.' }),
-    at: z.string().meta({ description: 'Time of the write.' }),
-    author: z.string().meta({ description: 'Name of the key.' }),
-    note: z.string().nullable().meta({ description: 'Note of the client on its write.' }),
-    action: z.enum(VERSION_ACTIONS).meta({ description: 'Effect of the write.' }),
-    removed: z.array(z.string()).meta({ description: 'Sentences of the methodology that no longer apply.' }),
-    added: z.array(z.string()).meta({ description: 'Sentences that apply instead.' }),
-  })
-  .meta({ id: 'MethodologyChange' });
+export const MethodologyChange = defineObject(() => ({
+  version: z.int().min(1).meta({ description: 'Version of the definition.' }),
+  at: z.string().meta({ description: 'Time of the write.' }),
+  author: z.string().meta({ description: 'Name of the key.' }),
+  note: z.string().nullable().meta({ description: 'Note of the client on its write.' }),
+  action: z.enum(VERSION_ACTIONS).meta({ description: 'Effect of the write.' }),
+  removed: z.array(z.string()).meta({ description: 'Sentences of the methodology that no longer apply.' }),
+  added: z.array(z.string()).meta({ description: 'Sentences that apply instead.' }),
+})).meta({ id: 'MethodologyChange' });
 export type MethodologyChange = z.infer<typeof MethodologyChange>;
 
-export const MethodologyChanges = z
-  .strictObject({
-    changes: z.array(MethodologyChange).meta({ description: 'Versions, newest first.' }),
-    amendments: z.array(Amendment).meta({ description: 'Dated changes of the present definition, earliest first.' }),
-  })
-  .meta({ id: 'MethodologyChanges' });
+export const MethodologyChanges = defineObject(() => ({
+  changes: z.array(MethodologyChange).meta({ description: 'Versions, newest first.' }),
+  amendments: z.array(Amendment).meta({ description: 'Dated changes of the present definition, earliest first.' }),
+})).meta({ id: 'MethodologyChanges' });
 
-export const BenchmarkStatement = z
-  .strictObject({
-    index_id: z.string(),
-    name: z.string(),
-    generated_at: z.string().meta({ description: 'Time at which the statement was generated.' }),
-    version: z.int().nullable().meta({ description: 'Version of the definition that it describes.' }),
-    purpose: z.string().nullable().meta({ description: 'Description of the index: the market that it measures.' }),
-    methodology: z.array(z.string()).meta({ description: 'The definition in sentences.' }),
-    calendar: z
-      .strictObject({
-        code: z.string().meta({ description: 'Exchange whose sessions have a close.' }),
-        covered_to: z.string().nullable().meta({ description: 'Last day whose closures come from a published list.' }),
-      })
-      .meta({ description: 'Calendar of the index.' }),
-    inputs: z
-      .strictObject({
-        indices: z.array(z.string()).meta({ description: 'Underlying indices.' }),
-        adjustment: z
-          .string()
-          .nullable()
-          .meta({ description: 'Price basis of the served store; null if none is served.' }),
-        hierarchy: z.array(z.string()).meta({ description: 'Data that is used, most preferred first.' }),
-      })
-      .meta({ description: 'Input data.' }),
-    discretion: z
-      .strictObject({
-        approvals: z
-          .array(
-            z.strictObject({
-              action: z.enum(APPROVAL_ACTION_NAMES).meta({ description: 'Change.' }),
-              persons: z.int().meta({ description: 'Persons who have to agree.' }),
-            }),
-          )
-          .meta({ description: 'Changes that several people have to agree to.' }),
-        judgements: z.array(Judgement).meta({
-          description: 'Decisions, newest first; up to 50. Days that were performed without a reason are no judgement.',
-        }),
-        overrides: z.array(PriceOverride).meta({
-          description: 'Prices since its base date in place of those of the source, latest session first; up to 50.',
-        }),
-      })
-      .meta({ description: 'Discretion and its record.' }),
-    limitations: z
-      .array(z.string())
-      .meta({ description: 'Circumstances in which the index may not serve its purpose.' }),
-    changes: z.array(MethodologyChange).meta({ description: 'Versions of the definition, newest first; up to 50.' }),
-    amendments: z.array(Amendment).meta({ description: 'Dated changes of the definition.' }),
-    review: z
-      .strictObject({
-        frequency: z.string().meta({ description: 'Frequency of the reviews of its constituents.' }),
-        upcoming: z.array(z.string()).meta({ description: 'Coming effective dates.' }),
-      })
-      .meta({ description: 'Reviews of constituents.' }),
-    publication: z
-      .strictObject({
-        first: z.string().meta({ description: 'First published date.' }),
-        through: z.string().meta({ description: 'Last published date.' }),
-        closes: z.int().meta({ description: 'Closes published for the first time.' }),
-        restatements: z.int().meta({ description: 'Closes published again.' }),
-      })
-      .nullable()
-      .meta({ description: 'Published closes; null if there are none.' }),
-    errors: z.array(PublishedError).meta({ description: 'Register of errors, newest first; up to 50.' }),
-    procedures: z.array(Procedure).meta({ description: 'Procedures of the administrator that apply to the index.' }),
-  })
-  .meta({ id: 'BenchmarkStatement' });
+export const BenchmarkStatement = defineObject(() => ({
+  index_id: z.string(),
+  name: z.string(),
+  generated_at: z.string().meta({ description: 'Time at which the statement was generated.' }),
+  version: z.int().nullable().meta({ description: 'Version of the definition that it describes.' }),
+  purpose: z.string().nullable().meta({ description: 'Description of the index: the market that it measures.' }),
+  methodology: z.array(z.string()).meta({ description: 'The definition in sentences.' }),
+  calendar: z
+    .strictObject({
+      code: z.string().meta({ description: 'Exchange whose sessions have a close.' }),
+      covered_to: z.string().nullable().meta({ description: 'Last day whose closures come from a published list.' }),
+    })
+    .meta({ description: 'Calendar of the index.' }),
+  inputs: z
+    .strictObject({
+      indices: z.array(z.string()).meta({ description: 'Underlying indices.' }),
+      adjustment: z
+        .string()
+        .nullable()
+        .meta({ description: 'Price basis of the served store; null if none is served.' }),
+      hierarchy: z.array(z.string()).meta({ description: 'Data that is used, most preferred first.' }),
+    })
+    .meta({ description: 'Input data.' }),
+  discretion: z
+    .strictObject({
+      approvals: z
+        .array(
+          z.strictObject({
+            action: z.enum(APPROVAL_ACTION_NAMES).meta({ description: 'Change.' }),
+            persons: z.int().meta({ description: 'Persons who have to agree.' }),
+          }),
+        )
+        .meta({ description: 'Changes that several people have to agree to.' }),
+      judgements: z.array(Judgement).meta({
+        description:
+          'Decisions about its days, newest first; up to 50. A waiver has its findings of the index and its parents. Days that were performed without a reason are no judgement.',
+      }),
+      overrides: z.array(PriceOverride).meta({
+        description:
+          'Prices in place of those of the source of securities that its run holds at that close or buys there, latest session first; up to 50.',
+      }),
+    })
+    .meta({ description: 'Discretion and its record.' }),
+  limitations: z.array(z.string()).meta({ description: 'Circumstances in which the index may not serve its purpose.' }),
+  changes: z.array(MethodologyChange).meta({ description: 'Versions of the definition, newest first; up to 50.' }),
+  amendments: z.array(Amendment).meta({ description: 'Dated changes of the definition.' }),
+  review: z
+    .strictObject({
+      frequency: z.string().meta({ description: 'Frequency of the reviews of its constituents.' }),
+      upcoming: z.array(z.string()).meta({ description: 'Coming effective dates.' }),
+    })
+    .meta({ description: 'Reviews of constituents.' }),
+  publication: z
+    .strictObject({
+      first: z.string().meta({ description: 'First published date.' }),
+      through: z.string().meta({ description: 'Last published date.' }),
+      closes: z.int().meta({ description: 'Closes published for the first time.' }),
+      restatements: z.int().meta({ description: 'Closes published again.' }),
+    })
+    .nullable()
+    .meta({ description: 'Published closes; null if there are none.' }),
+  errors: z.array(PublishedError).meta({ description: 'Register of errors, newest first; up to 50.' }),
+  procedures: z.array(Procedure).meta({ description: 'Procedures of the administrator that apply to the index.' }),
+})).meta({ id: 'BenchmarkStatement' });
 export type BenchmarkStatement = z.infer<typeof BenchmarkStatement>;
 
-const params = z.strictObject({ procedure_id: Id.meta({ description: 'Id of the procedure.' }) });
-const indexPath = z.strictObject({ index_id: Id });
+const params = defineObject(() => ({ procedure_id: Id.meta({ description: 'Id of the procedure.' }) }));
+const indexPath = defineObject(() => ({ index_id: Id }));
 const tag = 'governance';
 const kinds = Object.entries(PROCEDURE_KINDS).map(([kind, help]) => `- \`${kind}\`: ${help}`);
 const MARKDOWN = 'text/markdown';
@@ -137,9 +134,9 @@ export const governanceRoutes = routes({
     withoutMarket: true,
     summary: 'Changes of a methodology: each version with the sentences that it changed, and dated amendments.',
     params: indexPath,
-    query: z.strictObject({
+    query: defineObject(() => ({
       limit: z.int().min(1).max(500).default(50).meta({ description: 'Maximum number of entries.' }),
-    }),
+    })),
     success: { status: 200, description: 'The changes.', schema: MethodologyChanges },
     errors: ['INDEX_NOT_FOUND', 'DOCUMENT_UNREADABLE'],
   },

@@ -1,28 +1,25 @@
 import { z } from 'zod';
+import { defineObject } from '#domain/schema/define-object.js';
 import { LIMIT_SPECS, type LimitName } from '#domain/refusals/limits.js';
 import { routes } from './route.js';
 
-export const HealthCheck = z
-  .strictObject({
-    name: z.string().meta({ description: 'Name of the check.' }),
-    ok: z.boolean(),
-    message: z.string().nullable().meta({ description: 'Description of the problem, or null.' }),
-  })
-  .meta({ id: 'HealthCheck' });
+export const HealthCheck = defineObject(() => ({
+  name: z.string().meta({ description: 'Name of the check.' }),
+  ok: z.boolean(),
+  message: z.string().nullable().meta({ description: 'Description of the problem, or null.' }),
+})).meta({ id: 'HealthCheck' });
 export type HealthCheck = z.infer<typeof HealthCheck>;
 
-const LaneHealth = z
-  .strictObject({
-    waiting: z.int().min(0).meta({ description: 'Jobs that wait for a slot.' }),
-    running: z.int().min(0).meta({ description: 'Running jobs.' }),
-    places: z.int().min(0).meta({ description: 'Maximum number of running jobs on all nodes.' }),
-    oldest_wait_seconds: z
-      .number()
-      .min(0)
-      .nullable()
-      .meta({ description: 'Waiting time of the oldest job; null if none waits.' }),
-  })
-  .meta({ id: 'LaneHealth', description: 'Load of a queue, for scaling the workers.' });
+const LaneHealth = defineObject(() => ({
+  waiting: z.int().min(0).meta({ description: 'Jobs that wait for a slot.' }),
+  running: z.int().min(0).meta({ description: 'Running jobs.' }),
+  places: z.int().min(0).meta({ description: 'Maximum number of running jobs on all nodes.' }),
+  oldest_wait_seconds: z
+    .number()
+    .min(0)
+    .nullable()
+    .meta({ description: 'Waiting time of the oldest job; null if none waits.' }),
+})).meta({ id: 'LaneHealth', description: 'Load of a queue, for scaling the workers.' });
 
 const Limits = z
   .strictObject(
@@ -32,78 +29,75 @@ const Limits = z
   )
   .meta({ id: 'Limits', description: 'Limits that apply to clients, each in the unit at the end of its name.' });
 
-export const Health = z
-  .strictObject({
-    status: z.enum(['ok', 'degraded']).meta({ description: 'Degraded if no data store is active or a check fails.' }),
-    reason: z.string().nullable().meta({ description: 'Reason for `degraded`, in one sentence; otherwise null.' }),
-    version: z.string().meta({ description: 'The running engine version.' }),
-    build: z
-      .strictObject({
-        commit: z.string().nullable().meta({ description: 'Commit of the build; null if unknown.' }),
-        built_at: z.string().meta({ description: 'Time of the build, ISO-8601 UTC.' }),
-      })
-      .nullable()
-      .meta({ description: 'Build of the running program; null if it was only compiled.' }),
-    started_at: z.string().meta({ description: 'Start of the process, ISO-8601 UTC with offset.' }),
-    uptime_seconds: z.number().min(0),
-    store: z
-      .strictObject({
-        active: z.string().nullable().meta({ description: 'Id of the data store being served.' }),
-        status: z.string().nullable().meta({ description: 'State of the data store.' }),
-        end: z.string().nullable().meta({ description: 'Latest session it holds, YYYY-MM-DD.' }),
-        partial_dates: z
-          .strictObject({
-            total: z
-              .int()
-              .min(0)
-              .meta({ description: 'Number of dates on which only some of its securities have a bar.' }),
-            latest: z.array(z.string()).meta({ description: 'The latest five of these, YYYY-MM-DD, newest first.' }),
-          })
+export const Health = defineObject(() => ({
+  status: z.enum(['ok', 'degraded']).meta({ description: 'Degraded if no data store is active or a check fails.' }),
+  reason: z.string().nullable().meta({ description: 'Reason for `degraded`, in one sentence; otherwise null.' }),
+  version: z.string().meta({ description: 'The running engine version.' }),
+  build: z
+    .strictObject({
+      commit: z.string().nullable().meta({ description: 'Commit of the build; null if unknown.' }),
+      built_at: z.string().meta({ description: 'Time of the build, ISO-8601 UTC.' }),
+    })
+    .nullable()
+    .meta({ description: 'Build of the running program; null if it was only compiled.' }),
+  started_at: z.string().meta({ description: 'Start of the process, ISO-8601 UTC with offset.' }),
+  uptime_seconds: z.number().min(0),
+  store: z
+    .strictObject({
+      active: z.string().nullable().meta({ description: 'Id of the data store being served.' }),
+      status: z.string().nullable().meta({ description: 'State of the data store.' }),
+      end: z.string().nullable().meta({ description: 'Latest session it holds, YYYY-MM-DD.' }),
+      partial_dates: z
+        .strictObject({
+          total: z
+            .int()
+            .min(0)
+            .meta({ description: 'Number of dates on which only some of its securities have a bar.' }),
+          latest: z.array(z.string()).meta({ description: 'The latest five of these, YYYY-MM-DD, newest first.' }),
+        })
+        .nullable()
+        .meta({ description: 'Findings of the last reading; `divisor audit STORE` lists the securities.' }),
+    })
+    .meta({ description: 'The served data store; all null if there is none.' }),
+  jobs: z
+    .strictObject({
+      pending: z.int().min(0),
+      running: z.int().min(0),
+      lanes: z.strictObject({ heavy: LaneHealth, huge: LaneHealth, light: LaneHealth }).meta({
+        description:
+          'The queues of all machines. Huge jobs are heavy jobs that are expected to need more than 2 GiB; they use the heavy slots of machines with more memory for jobs.',
+      }),
+    })
+    .meta({ description: 'Jobs that are not finished.' }),
+  checks: z.array(HealthCheck),
+  states: z
+    .array(
+      z.strictObject({
+        since: z.string().meta({ description: 'Time of the change, ISO-8601 UTC with offset.' }),
+        status: z.enum(['ok', 'degraded']).meta({ description: 'The state since then.' }),
+        reason: z
+          .string()
           .nullable()
-          .meta({ description: 'Findings of the last reading; `divisor audit STORE` lists the securities.' }),
-      })
-      .meta({ description: 'The served data store; all null if there is none.' }),
-    jobs: z
-      .strictObject({
-        pending: z.int().min(0),
-        running: z.int().min(0),
-        lanes: z.strictObject({ heavy: LaneHealth, huge: LaneHealth, light: LaneHealth }).meta({
-          description:
-            'The queues of all machines. Huge jobs are heavy jobs that are expected to need more than 2 GiB; they use the heavy slots of machines with more memory for jobs.',
-        }),
-      })
-      .meta({ description: 'Jobs that are not finished.' }),
-    checks: z.array(HealthCheck),
-    states: z
-      .array(
-        z.strictObject({
-          since: z.string().meta({ description: 'Time of the change, ISO-8601 UTC with offset.' }),
-          status: z.enum(['ok', 'degraded']).meta({ description: 'The state since then.' }),
-          reason: z
-            .string()
-            .nullable()
-            .meta({ description: 'Reason and messages of the checks that fail; null for `ok`.' }),
-        }),
-      )
-      .meta({ description: 'The latest 20 states of this process, the newest last. It looks every 15 seconds.' }),
-    limits: Limits,
-  })
-  .meta({ id: 'Health' });
+          .meta({ description: 'Reason and messages of the checks that fail; null for `ok`.' }),
+      }),
+    )
+    .meta({ description: 'The latest 20 states of this process, the newest last. It looks every 15 seconds.' }),
+  limits: Limits,
+})).meta({ id: 'Health' });
 export type Health = z.infer<typeof Health>;
 
-export const PublicHealth = z
-  .strictObject({
-    status: z.literal('live'),
-    version: z.string().meta({ description: 'The running engine version.' }),
-  })
-  .meta({ id: 'PublicHealth', description: 'Response of a service with keys to a request without a key.' });
+export const PublicHealth = defineObject(() => ({
+  status: z.literal('live'),
+  version: z.string().meta({ description: 'The running engine version.' }),
+})).meta({ id: 'PublicHealth', description: 'Response of a service with keys to a request without a key.' });
 export type PublicHealth = z.infer<typeof PublicHealth>;
 
-export const Liveness = z.strictObject({ status: z.literal('live') }).meta({ id: 'Liveness' });
+export const Liveness = defineObject(() => ({ status: z.literal('live') })).meta({ id: 'Liveness' });
 
-export const Readiness = z
-  .strictObject({ status: z.literal('ready'), checks: z.array(HealthCheck) })
-  .meta({ id: 'Readiness', description: 'Every check passes and the service is not stopping.' });
+export const Readiness = defineObject(() => ({ status: z.literal('ready'), checks: z.array(HealthCheck) })).meta({
+  id: 'Readiness',
+  description: 'Every check passes and the service is not stopping.',
+});
 export type Readiness = z.infer<typeof Readiness>;
 
 export const healthRoutes = routes({

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { defineObject } from '#domain/schema/define-object.js';
 import { JOB_KINDS, type JobKindName } from '#domain/jobs/job-kinds.js';
 import { JOB_PRIORITIES } from '#domain/jobs/priority.js';
 import { LIMITS } from '#domain/refusals/limits.js';
@@ -17,40 +18,33 @@ export const jobIdSchema = z
   )
   .meta({ description: '{kind}:{id}, for example backtest:LARGE-100.', example: 'backtest:LARGE-100' });
 
-export const JobCallback = z
-  .strictObject({
-    delivery_id: z.string().meta({ description: 'Header webhook-id of the message, the same in every attempt.' }),
-    url: z.string().meta({ description: 'Address of the receiver.' }),
-    state: z.enum(['waiting', 'due', 'delivered', 'failed']).meta({
-      description:
-        '`waiting` until the job ends; `due` until the receiver accepts the message; then `delivered`, or `failed` after the last attempt.',
-    }),
-    attempts: z.int().min(0).meta({ description: 'Number of attempts.' }),
-    last_attempt_at: z.string().nullable().meta({ description: 'Time of the last attempt.' }),
-    last_error: z
-      .string()
-      .nullable()
-      .meta({ description: 'Reason why the last attempt failed; null if it succeeded.' }),
-    next_attempt_at: z.string().nullable().meta({ description: 'Set only while it is due.' }),
-  })
-  .meta({ id: 'JobCallback' });
+export const JobCallback = defineObject(() => ({
+  delivery_id: z.string().meta({ description: 'Header webhook-id of the message, the same in every attempt.' }),
+  url: z.string().meta({ description: 'Address of the receiver.' }),
+  state: z.enum(['waiting', 'due', 'delivered', 'failed']).meta({
+    description:
+      '`waiting` until the job ends; `due` until the receiver accepts the message; then `delivered`, or `failed` after the last attempt.',
+  }),
+  attempts: z.int().min(0).meta({ description: 'Number of attempts.' }),
+  last_attempt_at: z.string().nullable().meta({ description: 'Time of the last attempt.' }),
+  last_error: z.string().nullable().meta({ description: 'Reason why the last attempt failed; null if it succeeded.' }),
+  next_attempt_at: z.string().nullable().meta({ description: 'Set only while it is due.' }),
+})).meta({ id: 'JobCallback' });
 
-export const JobAttempt = z
-  .strictObject({
-    attempt: z.int().min(1).meta({ description: 'Number of the attempt, from 1.' }),
-    node: z.string().nullable().meta({
-      description: 'Process of the attempt, as in `divisor nodes`; null if one process serves a home.',
-    }),
-    started_at: z.string().meta({ description: 'Start of the attempt.' }),
-    heartbeat_at: z.string().nullable().meta({ description: 'Time of its last heartbeat.' }),
-    ended_at: z.string().nullable().meta({ description: 'End of the attempt; null while it runs.' }),
-    end: z.enum(ATTEMPT_ENDS).nullable().meta({
-      description:
-        '`crashed`: its thread ended. `lost`: its process ended, was silent for too long or was disconnected. `released`: returned to the queue. The setting job-retries limits each of these. Null while it runs.',
-    }),
-    reason: z.string().nullable().meta({ description: 'Reason why it crashed, was lost, released or failed.' }),
-  })
-  .meta({ id: 'JobAttempt' });
+export const JobAttempt = defineObject(() => ({
+  attempt: z.int().min(1).meta({ description: 'Number of the attempt, from 1.' }),
+  node: z.string().nullable().meta({
+    description: 'Process of the attempt, as in `divisor nodes`; null if one process serves a home.',
+  }),
+  started_at: z.string().meta({ description: 'Start of the attempt.' }),
+  heartbeat_at: z.string().nullable().meta({ description: 'Time of its last heartbeat.' }),
+  ended_at: z.string().nullable().meta({ description: 'End of the attempt; null while it runs.' }),
+  end: z.enum(ATTEMPT_ENDS).nullable().meta({
+    description:
+      '`crashed`: its thread ended. `lost`: its process ended, was silent for too long or was disconnected. `released`: returned to the queue. The setting job-retries limits each of these. Null while it runs.',
+  }),
+  reason: z.string().nullable().meta({ description: 'Reason why it crashed, was lost, released or failed.' }),
+})).meta({ id: 'JobAttempt' });
 
 const fields = {
   job_id: jobIdSchema,
@@ -95,88 +89,76 @@ export function jobStatus<R extends z.ZodType>(id: string, kind: JobKindName, re
     .meta({ id });
 }
 
-export const JobStatus = z
-  .strictObject({
-    ...fields,
-    result: z.unknown().meta({ description: 'Set only if the job succeeded; its schema depends on the kind.' }),
-  })
-  .meta({ id: 'JobStatus', description: 'A job of any kind.' });
+export const JobStatus = defineObject(() => ({
+  ...fields,
+  result: z.unknown().meta({ description: 'Set only if the job succeeded; its schema depends on the kind.' }),
+})).meta({ id: 'JobStatus', description: 'A job of any kind.' });
 export type JobStatus = z.infer<typeof JobStatus>;
 
-export const JobCollection = z
-  .strictObject({
-    jobs: z.array(JobStatus).meta({ description: 'Newest first; every result is null.' }),
-    ...skippedFields,
-  })
-  .meta({ id: 'JobCollection' });
+export const JobCollection = defineObject(() => ({
+  jobs: z.array(JobStatus).meta({ description: 'Newest first; every result is null.' }),
+  ...skippedFields,
+})).meta({ id: 'JobCollection' });
 export type JobCollection = z.infer<typeof JobCollection>;
 
-export const JobRetries = z
-  .strictObject({
-    retried: z.array(jobIdSchema).meta({ description: 'Jobs that were queued again, newest first.' }),
-    refused: z
-      .array(z.strictObject({ job_id: jobIdSchema, code: z.string(), message: z.string() }))
-      .meta({ description: 'Failed jobs that were not queued again, with the reason.' }),
-    is_complete: z.boolean().meta({ description: 'False if more failed jobs match than the limit.' }),
-  })
-  .meta({ id: 'JobRetries' });
+export const JobRetries = defineObject(() => ({
+  retried: z.array(jobIdSchema).meta({ description: 'Jobs that were queued again, newest first.' }),
+  refused: z
+    .array(z.strictObject({ job_id: jobIdSchema, code: z.string(), message: z.string() }))
+    .meta({ description: 'Failed jobs that were not queued again, with the reason.' }),
+  is_complete: z.boolean().meta({ description: 'False if more failed jobs match than the limit.' }),
+})).meta({ id: 'JobRetries' });
 export type JobRetries = z.infer<typeof JobRetries>;
 
 /** Returns the schema of an ISO 8601 time with an offset. */
 const isTime = (text: string): boolean =>
   /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d+)?(?:Z|[+-]\d{2}:\d{2})$/.test(text) && !Number.isNaN(Date.parse(text));
 
-export const JobRetryRequest = z
-  .strictObject({
-    kinds: z.array(z.enum(JOB_KINDS)).min(1).optional().meta({ description: 'Kinds of job. Default: all kinds.' }),
-    job_ids: z
-      .array(jobIdSchema)
-      .min(1)
-      .max(LIMITS.MAX_LISTED_JOBS)
-      .optional()
-      .meta({ description: 'Only those of these jobs that failed. Default: all jobs.' }),
-    since: z
-      .string()
-      .max(40)
-      .refine(isTime, 'must be a time with offset, for example 2024-06-28T00:00:00Z')
-      .optional()
-      .meta({ description: 'Only jobs that failed at this time or later, with offset. Default: no limit.' }),
-    limit: z
-      .int()
-      .min(1)
-      .max(LIMITS.MAX_LISTED_JOBS)
-      .default(LIMITS.MAX_LISTED_JOBS)
-      .meta({ description: 'Maximum number of jobs, newest first.' }),
-  })
-  .meta({ id: 'JobRetryRequest' });
+export const JobRetryRequest = defineObject(() => ({
+  kinds: z.array(z.enum(JOB_KINDS)).min(1).optional().meta({ description: 'Kinds of job. Default: all kinds.' }),
+  job_ids: z
+    .array(jobIdSchema)
+    .min(1)
+    .max(LIMITS.MAX_LISTED_JOBS)
+    .optional()
+    .meta({ description: 'Only those of these jobs that failed. Default: all jobs.' }),
+  since: z
+    .string()
+    .max(40)
+    .refine(isTime, 'must be a time with offset, for example 2024-06-28T00:00:00Z')
+    .optional()
+    .meta({ description: 'Only jobs that failed at this time or later, with offset. Default: no limit.' }),
+  limit: z
+    .int()
+    .min(1)
+    .max(LIMITS.MAX_LISTED_JOBS)
+    .default(LIMITS.MAX_LISTED_JOBS)
+    .meta({ description: 'Maximum number of jobs, newest first.' }),
+})).meta({ id: 'JobRetryRequest' });
 
-export const JobKindState = z
-  .strictObject({
-    kind: z.enum(JOB_KINDS),
-    lane: z
-      .enum(['heavy', 'light'])
-      .meta({ description: 'Jobs of the light lane run while those of the heavy one do.' }),
-    pause: z
-      .strictObject({
-        paused_at: z.string().meta({ description: 'Time of the pause, ISO-8601 UTC with offset.' }),
-        author: z.string().meta({ description: 'Name of the key that paused it; `local` without authentication.' }),
-        reason: z.string().nullable().meta({ description: 'Reason in the request.' }),
-      })
-      .nullable()
-      .meta({ description: 'Null while jobs of the kind start.' }),
-  })
-  .meta({ id: 'JobKindState', description: 'A kind of job.' });
+export const JobKindState = defineObject(() => ({
+  kind: z.enum(JOB_KINDS),
+  lane: z.enum(['heavy', 'light']).meta({ description: 'Jobs of the light lane run while those of the heavy one do.' }),
+  pause: z
+    .strictObject({
+      paused_at: z.string().meta({ description: 'Time of the pause, ISO-8601 UTC with offset.' }),
+      author: z.string().meta({ description: 'Name of the key that paused it; `local` without authentication.' }),
+      reason: z.string().nullable().meta({ description: 'Reason in the request.' }),
+    })
+    .nullable()
+    .meta({ description: 'Null while jobs of the kind start.' }),
+})).meta({ id: 'JobKindState', description: 'A kind of job.' });
 export type JobKindState = z.infer<typeof JobKindState>;
 
-const JobKindList = z
-  .strictObject({ kinds: z.array(JobKindState).meta({ description: 'Every kind, in a fixed order.' }) })
-  .meta({ id: 'JobKindList' });
+const JobKindList = defineObject(() => ({
+  kinds: z.array(JobKindState).meta({ description: 'Every kind, in a fixed order.' }),
+})).meta({ id: 'JobKindList' });
 
-const kindParams = z.strictObject({
+const kindParams = defineObject(() => ({
   job_kind: z.enum(JOB_KINDS).meta({ description: 'Kind of job.', example: 'sweep' }),
-});
+}));
 
-const params = z.strictObject({ job_id: jobIdSchema });
+const params = defineObject(() => ({ job_id: jobIdSchema }));
 
 export const jobRoutes = routes({
   listJobs: {
@@ -186,12 +168,12 @@ export const jobRoutes = routes({
     withoutMarket: true,
     tag: 'jobs',
     summary: 'Jobs, newest first.',
-    query: z.strictObject({
+    query: defineObject(() => ({
       kind: z.array(z.enum(JOB_KINDS)).optional().meta({ description: 'Only jobs of one of these kinds.' }),
       status: z.array(z.enum(JOB_STATUS_NAMES)).optional().meta({ description: 'Only jobs in one of these states.' }),
       limit: z.int().min(1).max(LIMITS.MAX_LISTED_JOBS).default(100).meta({ description: 'Maximum number of jobs.' }),
       before: jobIdSchema.optional().meta({ description: 'Only jobs submitted before this one.' }),
-    }),
+    })),
     success: { status: 200, description: 'The jobs.', schema: JobCollection },
     errors: [],
   },
@@ -202,11 +184,11 @@ export const jobRoutes = routes({
     tag: 'jobs',
     summary: 'Status of every job as server-sent events.',
     description: `On connection, one event \`status\` for each unfinished job (at most the newest ${LIMITS.MAX_LISTED_JOBS}), whose data is the JobStatus with a null result, then an event \`caught-up\`. Afterwards an event \`status\` for every change of any job, and a comment every 15 seconds.`,
-    query: z.strictObject({
+    query: defineObject(() => ({
       seconds: z.int().min(0).max(LIMITS.MAX_STREAM_SECONDS).default(LIMITS.MAX_STREAM_SECONDS).meta({
         description: 'Seconds until the stream ends; 0: as soon as the unfinished jobs are reported.',
       }),
-    }),
+    })),
     success: { status: 200, description: 'The stream.', media: ['text/event-stream'] },
     errors: ['OVERLOADED'],
   },
@@ -231,11 +213,9 @@ export const jobRoutes = routes({
       'Jobs that run continue, and new ones are accepted and wait. The pause holds for every process and across restarts, until the kind is resumed; other processes follow within two seconds. A paused kind keeps its first pause.',
     params: kindParams,
     body: {
-      schema: z
-        .strictObject({
-          reason: z.string().max(500).nullable().default(null).meta({ description: 'Reason, shown with the kind.' }),
-        })
-        .meta({ id: 'JobKindPause' }),
+      schema: defineObject(() => ({
+        reason: z.string().max(500).nullable().default(null).meta({ description: 'Reason, shown with the kind.' }),
+      })).meta({ id: 'JobKindPause' }),
       optional: true,
       example: { reason: 'The vendor delivers late.' },
     },
@@ -262,14 +242,14 @@ export const jobRoutes = routes({
     summary: 'Status of a job, with its result after success.',
     description: 'With `wait`, the response is sent when the status changes, or after the wait.',
     params,
-    query: z.strictObject({
+    query: defineObject(() => ({
       wait: z
         .number()
         .min(0)
         .max(LIMITS.MAX_WAIT_SECONDS)
         .default(0)
         .meta({ description: 'Maximum time to wait for a change of status, in seconds.' }),
-    }),
+    })),
     success: { status: 200, description: 'The status.', schema: JobStatus },
     errors: ['JOB_NOT_FOUND', 'DOCUMENT_UNREADABLE'],
   },

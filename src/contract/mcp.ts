@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { defineObject } from '#domain/schema/define-object.js';
 import { routes, type Route } from './route.js';
 
 /** Groups of tools that a client may select, because an agent chooses better among few tools. */
@@ -56,7 +57,7 @@ export const mcpRoutes = routes({
     summary: 'Model Context Protocol for agents: one JSON-RPC message.',
     description:
       'Streamable HTTP without stored sessions: every tool is an operation of this document, called with the scopes and prefixes of the key that is sent. Answers are shortened to 25,000 tokens and link to the full data. Progress is sent as server-sent events to requests with a `progressToken`. `tools` selects toolsets.',
-    query: z.strictObject({
+    query: defineObject(() => ({
       tools: z
         .array(z.enum([...TOOLSET_NAMES, 'all']))
         .optional()
@@ -64,7 +65,7 @@ export const mcpRoutes = routes({
           description: `Toolsets, or \`all\`. Default: ${DEFAULT_TOOLSETS.join(', ')}.`,
           example: ['indices', 'analytics'],
         }),
-    }),
+    })),
     body: { schema: McpMessage, example: { jsonrpc: '2.0', id: 1, method: 'tools/list' } },
     success: {
       status: 200,

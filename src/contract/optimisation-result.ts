@@ -1,23 +1,19 @@
 import { WeightFigures } from './weight-figures.js';
 import { z } from 'zod';
+import { defineObject } from '#domain/schema/define-object.js';
 import { MODEL_SOURCES } from '#domain/risk/risk-model-document.js';
 import { FRONTIER_RISKS } from '#domain/optimisation/frontier-risks.js';
 import { Finding } from './common.js';
 
-export const WeightRow = z
-  .strictObject({
-    identifier: z.string(),
-    weight: z.number().meta({ description: 'Optimised weight.' }),
-    index_weight: z.number().meta({ description: 'Target index weight.' }),
-    active_weight: z.number().meta({ description: 'weight - index_weight.' }),
-    risk_contribution: z.number().meta({ description: 'Contribution to the tracking error; they sum to it.' }),
-    variance_share: z.number().meta({ description: "Share of the portfolio's variance; they sum to 1." }),
-    at_bound: z
-      .enum(['lower', 'upper'])
-      .nullable()
-      .meta({ description: 'Binding position bound; null if none binds.' }),
-  })
-  .meta({ id: 'WeightRow' });
+export const WeightRow = defineObject(() => ({
+  identifier: z.string(),
+  weight: z.number().meta({ description: 'Optimised weight.' }),
+  index_weight: z.number().meta({ description: 'Target index weight.' }),
+  active_weight: z.number().meta({ description: 'weight - index_weight.' }),
+  risk_contribution: z.number().meta({ description: 'Contribution to the tracking error; they sum to it.' }),
+  variance_share: z.number().meta({ description: "Share of the portfolio's variance; they sum to 1." }),
+  at_bound: z.enum(['lower', 'upper']).nullable().meta({ description: 'Binding position bound; null if none binds.' }),
+})).meta({ id: 'WeightRow' });
 
 const riskAndReturn = { expected_return: z.number(), volatility: z.number(), tracking_error: z.number() };
 
@@ -32,70 +28,66 @@ const frontierPoint = {
   }),
 };
 
-export const FrontierPayload = z
-  .strictObject({
-    points: z.array(z.strictObject(frontierPoint)).meta({
-      description:
-        'From least variance to largest expected return within the constraints, equally spaced in expected return.',
+export const FrontierPayload = defineObject(() => ({
+  points: z.array(z.strictObject(frontierPoint)).meta({
+    description:
+      'From least variance to largest expected return within the constraints, equally spaced in expected return.',
+  }),
+  tangency: z
+    .strictObject({ ...frontierPoint, sharpe: z.number() })
+    .nullable()
+    .meta({
+      description: 'Largest excess return over the risk-free rate per unit of volatility; null if none is positive.',
     }),
-    tangency: z
-      .strictObject({ ...frontierPoint, sharpe: z.number() })
-      .nullable()
-      .meta({
-        description: 'Largest excess return over the risk-free rate per unit of volatility; null if none is positive.',
-      }),
-    resampled: z
-      .strictObject({
-        draws: z.int().min(1).meta({ description: 'Number of draws with a frontier.' }),
-        points: z.array(
-          z.strictObject({
-            ...riskAndReturn,
-            weights: z
-              .record(z.string(), z.number())
-              .meta({ description: 'Means over the draws, of securities with a weight.' }),
-            spread: z
-              .record(z.string(), z.number())
-              .meta({ description: 'Standard deviations of the weights over the draws, of these securities.' }),
-          }),
-        ),
-      })
-      .meta({ id: 'ResampledFrontier' })
-      .nullable()
-      .optional()
-      .meta({
-        description:
-          'By rank, from the least variance of each draw to its largest expected return, measured by the estimates themselves; null without `resampling`, absent in runs of earlier versions.',
-      }),
-    by_objective: z
-      .array(
+  resampled: z
+    .strictObject({
+      draws: z.int().min(1).meta({ description: 'Number of draws with a frontier.' }),
+      points: z.array(
         z.strictObject({
           ...riskAndReturn,
-          risk_measure: z
-            .enum(FRONTIER_RISKS)
-            .meta({ description: 'Measure of `risk`, which the objective minimises.' }),
-          risk: z.number().meta({
-            description:
-              'Minimum risk at the expected return: tracking error annualised; cvar and cdar as a fraction of value, per session.',
-          }),
-          weights: z.record(z.string(), z.number()).meta({ description: 'Weights of its holdings.' }),
+          weights: z
+            .record(z.string(), z.number())
+            .meta({ description: 'Means over the draws, of securities with a weight.' }),
+          spread: z
+            .record(z.string(), z.number())
+            .meta({ description: 'Standard deviations of the weights over the draws, of these securities.' }),
         }),
-      )
-      .nullable()
-      .optional()
-      .meta({
-        description:
-          'The frontier by the risk of the objective, costs aside, from its least to the largest expected return, for min_tracking_error, min_cvar and min_cdar; for tails 21, 11 or 6 points, depending on the amount of work. Null for other objectives, whose frontier is `points`, absent in runs of earlier versions.',
+      ),
+    })
+    .meta({ id: 'ResampledFrontier' })
+    .nullable()
+    .optional()
+    .meta({
+      description:
+        'By rank, from the least variance of each draw to its largest expected return, measured by the estimates themselves; null without `resampling`, absent in runs of earlier versions.',
+    }),
+  by_objective: z
+    .array(
+      z.strictObject({
+        ...riskAndReturn,
+        risk_measure: z.enum(FRONTIER_RISKS).meta({ description: 'Measure of `risk`, which the objective minimises.' }),
+        risk: z.number().meta({
+          description:
+            'Minimum risk at the expected return: tracking error annualised; cvar and cdar as a fraction of value, per session.',
+        }),
+        weights: z.record(z.string(), z.number()).meta({ description: 'Weights of its holdings.' }),
       }),
-    portfolio: z
-      .strictObject(riskAndReturn)
-      .optional()
-      .meta({ description: 'Position of the weights of the run among the points.' }),
-    index: z
-      .strictObject(riskAndReturn)
-      .optional()
-      .meta({ description: 'Position of the weights of the index, which may violate the constraints.' }),
-  })
-  .meta({ id: 'FrontierPayload' });
+    )
+    .nullable()
+    .optional()
+    .meta({
+      description:
+        'The frontier by the risk of the objective, costs aside, from its least to the largest expected return, for min_tracking_error, min_cvar and min_cdar; for tails 21, 11 or 6 points, depending on the amount of work. Null for other objectives, whose frontier is `points`, absent in runs of earlier versions.',
+    }),
+  portfolio: z
+    .strictObject(riskAndReturn)
+    .optional()
+    .meta({ description: 'Position of the weights of the run among the points.' }),
+  index: z
+    .strictObject(riskAndReturn)
+    .optional()
+    .meta({ description: 'Position of the weights of the index, which may violate the constraints.' }),
+})).meta({ id: 'FrontierPayload' });
 
 const clientRow = {
   id: z.string().meta({ description: "The client's id of the row, empty if there is none." }),
@@ -103,172 +95,158 @@ const clientRow = {
   type: z.string(),
 };
 
-export const SensitivityRow = z
-  .strictObject({
-    ...clientRow,
-    parameter: z.string().meta({ description: 'The parameter that is relaxed, all others unchanged.' }),
-    from: z.number().meta({ description: 'Value in the run.' }),
-    to: z.number().meta({ description: 'Value relaxed by one step.' }),
-    change: z.number().meta({ description: 'to - from.' }),
-    effect: z.number().nullable().meta({
-      description:
-        'Change of objective_value when the problem is solved again with the other value. Null if the work limit for explanations of tail risk is exhausted.',
-    }),
-    shadow_price: z
-      .number()
-      .meta({ description: 'Change of objective_value per unit of the parameter, for a small change of it.' }),
-    sentence: z.string().meta({ description: 'The effect in words, in the measure of the objective.' }),
-  })
-  .meta({ id: 'SensitivityRow' });
+export const SensitivityRow = defineObject(() => ({
+  ...clientRow,
+  parameter: z.string().meta({ description: 'The parameter that is relaxed, all others unchanged.' }),
+  from: z.number().meta({ description: 'Value in the run.' }),
+  to: z.number().meta({ description: 'Value relaxed by one step.' }),
+  change: z.number().meta({ description: 'to - from.' }),
+  effect: z.number().nullable().meta({
+    description:
+      'Change of objective_value when the problem is solved again with the other value. Null if the work limit for explanations of tail risk is exhausted.',
+  }),
+  shadow_price: z
+    .number()
+    .meta({ description: 'Change of objective_value per unit of the parameter, for a small change of it.' }),
+  sentence: z.string().meta({ description: 'The effect in words, in the measure of the objective.' }),
+})).meta({ id: 'SensitivityRow' });
 
-export const ConstraintCost = z
-  .strictObject({
-    ...clientRow,
-    objective_without: z
-      .number()
-      .nullable()
-      .meta({ description: 'objective_value of the problem without the row; null for the reason below.' }),
-    cost: z
-      .number()
-      .nullable()
-      .meta({ description: 'Deterioration of objective_value due to the row; 0 if it does not bind.' }),
-    reason: z.enum(['no_answer', 'work_spent']).nullable().optional().meta({
-      description:
-        'Reason why both are null: the problem without the row has no solution, or the work limit for explanations of tail risk is exhausted. Otherwise null; absent in runs of earlier versions.',
-    }),
-    sentence: z.string().meta({ description: 'The effect in words, in the measure of the objective.' }),
-  })
-  .meta({ id: 'ConstraintCost' });
+export const ConstraintCost = defineObject(() => ({
+  ...clientRow,
+  objective_without: z
+    .number()
+    .nullable()
+    .meta({ description: 'objective_value of the problem without the row; null for the reason below.' }),
+  cost: z
+    .number()
+    .nullable()
+    .meta({ description: 'Deterioration of objective_value due to the row; 0 if it does not bind.' }),
+  reason: z.enum(['no_answer', 'work_spent']).nullable().optional().meta({
+    description:
+      'Reason why both are null: the problem without the row has no solution, or the work limit for explanations of tail risk is exhausted. Otherwise null; absent in runs of earlier versions.',
+  }),
+  sentence: z.string().meta({ description: 'The effect in words, in the measure of the objective.' }),
+})).meta({ id: 'ConstraintCost' });
 
-export const NextName = z
-  .strictObject({
-    identifier: z.string(),
-    marginal: z.number().meta({ description: 'Change of objective_value per unit of weight of the security.' }),
-    expected_return: z.number().nullable().meta({ description: 'Annualised, by the model of the run.' }),
-    entry_return: z.number().nullable().meta({
-      description:
-        'Minimum expected return at which the security is held, others unchanged; null for an objective without expected returns.',
-    }),
-  })
-  .meta({ id: 'NextName' });
+export const NextName = defineObject(() => ({
+  identifier: z.string(),
+  marginal: z.number().meta({ description: 'Change of objective_value per unit of weight of the security.' }),
+  expected_return: z.number().nullable().meta({ description: 'Annualised, by the model of the run.' }),
+  entry_return: z.number().nullable().meta({
+    description:
+      'Minimum expected return at which the security is held, others unchanged; null for an objective without expected returns.',
+  }),
+})).meta({ id: 'NextName' });
 
-const TailOutcome = z
-  .strictObject({
-    scenarios: z.int().min(1).meta({ description: 'Number of scenarios: sessions or draws.' }),
-    average: z.number().meta({ description: 'Average of the worst scenarios: the objective without costs.' }),
-    level: z.number().meta({ description: 'The smallest of the averaged losses: the value at risk.' }),
-    largest: z.number().meta({ description: 'The worst loss.' }),
-  })
-  .meta({
-    id: 'TailOutcome',
-    description: 'Losses of one session, or drawdowns, of the solution, as fractions of value, positive for a loss.',
-  });
+const TailOutcome = defineObject(() => ({
+  scenarios: z.int().min(1).meta({ description: 'Number of scenarios: sessions or draws.' }),
+  average: z.number().meta({ description: 'Average of the worst scenarios: the objective without costs.' }),
+  level: z.number().meta({ description: 'The smallest of the averaged losses: the value at risk.' }),
+  largest: z.number().meta({ description: 'The worst loss.' }),
+})).meta({
+  id: 'TailOutcome',
+  description: 'Losses of one session, or drawdowns, of the solution, as fractions of value, positive for a loss.',
+});
 
-const WorstCase = z
-  .strictObject({
-    nominal: z.number().meta({ description: 'The objective by the estimates, in its measure.' }),
-    expected_return: z.number().nullable().meta({
-      description: 'Smallest expected return of the set, annualised and before costs; null without expected returns.',
-    }),
-    volatility: z.number().meta({ description: 'Largest volatility of the set, annualised.' }),
-  })
-  .meta({
-    id: 'WorstCase',
-    description: 'Figures of the weights by the estimates, and by the worst case of the uncertainty sets.',
-  });
+const WorstCase = defineObject(() => ({
+  nominal: z.number().meta({ description: 'The objective by the estimates, in its measure.' }),
+  expected_return: z.number().nullable().meta({
+    description: 'Smallest expected return of the set, annualised and before costs; null without expected returns.',
+  }),
+  volatility: z.number().meta({ description: 'Largest volatility of the set, annualised.' }),
+})).meta({
+  id: 'WorstCase',
+  description: 'Figures of the weights by the estimates, and by the worst case of the uncertainty sets.',
+});
 
-const MeasuringRisk = z
-  .strictObject({
-    model_id: z.string().nullable().meta({ description: 'The stored risk model; null for an estimate of the run.' }),
-    estimator: z
-      .enum(MODEL_SOURCES)
-      .meta({ description: 'Estimator of the covariance; `imported` for an imported model.' }),
-    settings: z
-      .record(z.string(), z.union([z.string(), z.number()]).nullable())
-      .meta({ description: 'Parameters of the estimator, as requested or by default.' }),
-    start: z.string().meta({ description: 'Date of the first return.' }),
-    end: z.string().meta({ description: 'Date of the last return.' }),
-    sessions: z.int().min(1).meta({ description: 'Number of returns: sessions on which every security has one.' }),
-  })
-  .meta({ id: 'MeasuringRisk', description: 'Risk model of an optimisation.' });
+const MeasuringRisk = defineObject(() => ({
+  model_id: z.string().nullable().meta({ description: 'The stored risk model; null for an estimate of the run.' }),
+  estimator: z
+    .enum(MODEL_SOURCES)
+    .meta({ description: 'Estimator of the covariance; `imported` for an imported model.' }),
+  settings: z
+    .record(z.string(), z.union([z.string(), z.number()]).nullable())
+    .meta({ description: 'Parameters of the estimator, as requested or by default.' }),
+  start: z.string().meta({ description: 'Date of the first return.' }),
+  end: z.string().meta({ description: 'Date of the last return.' }),
+  sessions: z.int().min(1).meta({ description: 'Number of returns: sessions on which every security has one.' }),
+})).meta({ id: 'MeasuringRisk', description: 'Risk model of an optimisation.' });
 
-export const OptimisationRunResult = z
-  .strictObject({
-    run_id: z.string(),
-    index_id: z.string(),
-    constraint_set_id: z.string(),
-    start: z.string().meta({ description: 'First date of the prices of the constituents.' }),
-    end: z.string().meta({ description: 'Last date of the prices of the constituents.' }),
-    rebalance_date: z.string().meta({ description: 'Rebalance whose weights are the target.' }),
-    risk_model: MeasuringRisk.optional().meta({
-      description: 'Risk model of objective, rows and results. Absent in runs of earlier versions.',
-    }),
-    converged: z.boolean().meta({ description: 'True if the optimality conditions hold for the original rows.' }),
-    heuristic: z.boolean().meta({
-      description:
-        'True if a non-convex constraint required a restricted second solve: feasible, but not proven optimal.',
-    }),
-    holdings: z.int().min(0),
-    gross_holdings: z.int().min(0).optional(),
-    iterations: z.int().min(0),
-    objective_type: z.string(),
-    objective_value: z.number().meta({
-      description:
-        'The objective in its measure, including costs: variance, utility, return, Sharpe ratio, diversification ratio, weighted correlation, average loss or drawdown of the worst scenarios, or the distance from parity, ln(volatility / product of (w/b)^b) less its value at parity.',
-    }),
-    objective: z.number().meta({
-      description:
-        'Annualised variance of the active weights for any objective: the square of tracking_error. The run optimised objective_value.',
-    }),
-    bound: z.number().nullable().meta({
-      description:
-        'Bound of the objective for all weights: proven over all choices of securities for a limited number of them and a quadratic objective, its value without the non-convex rows otherwise; less the gap of the proof for a tail.',
-    }),
-    gap: z.number().nullable().meta({ description: 'Distance of the value from the bound, relative to the value.' }),
-    proof: z
-      .enum(['quick', 'thorough'])
-      .optional()
-      .meta({ description: 'Requested effort for the proof of a choice. Absent in runs of earlier versions.' }),
-    expected_return: z
-      .number()
-      .nullable()
-      .meta({ description: 'Annualised expected return before costs; null without expected returns.' }),
-    volatility: z.number().meta({ description: 'Annualised, by the risk model of the run.' }),
-    costs: z
-      .number()
-      .nullable()
-      .meta({ description: 'Trading costs as a fraction of value; null if no costs were requested.' }),
-    tail: TailOutcome.nullable().optional().meta({
-      description:
-        'Scenarios of `min_cvar` or `min_cdar`; null for other objectives, absent in runs of earlier versions.',
-    }),
-    worst_case: WorstCase.nullable().optional().meta({
-      description: 'Figures for `uncertainty`; otherwise null, absent in runs of earlier versions.',
-    }),
-    before: WeightFigures.optional().meta({
-      description: 'Figures of the index weights. Absent in runs of earlier versions.',
-    }),
-    tracking_error: z.number(),
-    turnover: z.number().meta({ description: 'One-way turnover against the index weights.' }),
-    active_sum: z.number().meta({ description: 'Sum of active weights; zero under full investment.' }),
-    solver_message: z.string(),
-    weights: z.array(WeightRow).meta({ description: 'Every security, largest active position first.' }),
-    binding: z.array(z.record(z.string(), z.string()).nullable()).meta({
-      description: 'Binding constraints: id, index, type, label, side, unit and shadow_price as text.',
-    }),
-    sensitivities: z.array(SensitivityRow).optional().meta({
-      description:
-        'Effect of relaxing each binding bound: a fraction by a percentage point, a count by one, others by a hundredth; at most 20, the most expensive first. If rows choose securities, the securities held stay held. Absent in runs of earlier versions, as are the next two.',
-    }),
-    constraint_costs: z.array(ConstraintCost).optional().meta({
-      description: "Cost of each of the client's first 20 rows.",
-    }),
-    next_names: z.array(NextName).optional().meta({
-      description:
-        'At most 10 securities excluded only by their lower bound of 0, those nearest to a positive weight first.',
-    }),
-    frontier: FrontierPayload.nullable(),
-    findings: z.array(Finding),
-  })
-  .meta({ id: 'OptimisationRunResult' });
+export const OptimisationRunResult = defineObject(() => ({
+  run_id: z.string(),
+  index_id: z.string(),
+  constraint_set_id: z.string(),
+  start: z.string().meta({ description: 'First date of the prices of the constituents.' }),
+  end: z.string().meta({ description: 'Last date of the prices of the constituents.' }),
+  rebalance_date: z.string().meta({ description: 'Rebalance whose weights are the target.' }),
+  risk_model: MeasuringRisk.optional().meta({
+    description: 'Risk model of objective, rows and results. Absent in runs of earlier versions.',
+  }),
+  converged: z.boolean().meta({ description: 'True if the optimality conditions hold for the original rows.' }),
+  heuristic: z.boolean().meta({
+    description:
+      'True if a non-convex constraint required a restricted second solve: feasible, but not proven optimal.',
+  }),
+  holdings: z.int().min(0),
+  gross_holdings: z.int().min(0).optional(),
+  iterations: z.int().min(0),
+  objective_type: z.string(),
+  objective_value: z.number().meta({
+    description:
+      'The objective in its measure, including costs: variance, utility, return, Sharpe ratio, diversification ratio, weighted correlation, average loss or drawdown of the worst scenarios, or the distance from parity, ln(volatility / product of (w/b)^b) less its value at parity.',
+  }),
+  objective: z.number().meta({
+    description:
+      'Annualised variance of the active weights for any objective: the square of tracking_error. The run optimised objective_value.',
+  }),
+  bound: z.number().nullable().meta({
+    description:
+      'Bound of the objective for all weights: proven over all choices of securities for a limited number of them and a quadratic objective, its value without the non-convex rows otherwise; less the gap of the proof for a tail.',
+  }),
+  gap: z.number().nullable().meta({ description: 'Distance of the value from the bound, relative to the value.' }),
+  proof: z
+    .enum(['quick', 'thorough'])
+    .optional()
+    .meta({ description: 'Requested effort for the proof of a choice. Absent in runs of earlier versions.' }),
+  expected_return: z
+    .number()
+    .nullable()
+    .meta({ description: 'Annualised expected return before costs; null without expected returns.' }),
+  volatility: z.number().meta({ description: 'Annualised, by the risk model of the run.' }),
+  costs: z
+    .number()
+    .nullable()
+    .meta({ description: 'Trading costs as a fraction of value; null if no costs were requested.' }),
+  tail: TailOutcome.nullable().optional().meta({
+    description:
+      'Scenarios of `min_cvar` or `min_cdar`; null for other objectives, absent in runs of earlier versions.',
+  }),
+  worst_case: WorstCase.nullable().optional().meta({
+    description: 'Figures for `uncertainty`; otherwise null, absent in runs of earlier versions.',
+  }),
+  before: WeightFigures.optional().meta({
+    description: 'Figures of the index weights. Absent in runs of earlier versions.',
+  }),
+  tracking_error: z.number(),
+  turnover: z.number().meta({ description: 'One-way turnover against the index weights.' }),
+  active_sum: z.number().meta({ description: 'Sum of active weights; zero under full investment.' }),
+  solver_message: z.string(),
+  weights: z.array(WeightRow).meta({ description: 'Every security, largest active position first.' }),
+  binding: z.array(z.record(z.string(), z.string()).nullable()).meta({
+    description: 'Binding constraints: id, index, type, label, side, unit and shadow_price as text.',
+  }),
+  sensitivities: z.array(SensitivityRow).optional().meta({
+    description:
+      'Effect of relaxing each binding bound: a fraction by a percentage point, a count by one, others by a hundredth; at most 20, the most expensive first. If rows choose securities, the securities held stay held. Absent in runs of earlier versions, as are the next two.',
+  }),
+  constraint_costs: z.array(ConstraintCost).optional().meta({
+    description: "Cost of each of the client's first 20 rows.",
+  }),
+  next_names: z.array(NextName).optional().meta({
+    description:
+      'At most 10 securities excluded only by their lower bound of 0, those nearest to a positive weight first.',
+  }),
+  frontier: FrontierPayload.nullable(),
+  findings: z.array(Finding),
+})).meta({ id: 'OptimisationRunResult' });
 export type OptimisationRunResult = z.infer<typeof OptimisationRunResult>;

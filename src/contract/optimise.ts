@@ -1,4 +1,6 @@
 import { z } from 'zod';
+import { once } from '#base/once.js';
+import { defineObject } from '#domain/schema/define-object.js';
 import { CONSTRAINT_CLASSES } from '#domain/constraints/catalogue.js';
 import { ConstraintSet } from '#domain/documents/constraint-set.js';
 import { ConstraintRow } from '#domain/constraints/constraint-row.js';
@@ -17,48 +19,57 @@ import { jobStatus } from './jobs.js';
 import { OptimisationRunResult } from './optimisation-result.js';
 import { routes } from './route.js';
 
-export const ConstraintTypes = z
-  .strictObject({
-    types: z
-      .record(z.string(), z.array(z.string()))
-      .meta({ description: 'Parameter names of each constraint class, in form order.' }),
-    specs: z.array(TypeSpec).meta({ description: 'These classes with all details.' }),
-  })
-  .meta({ id: 'ConstraintTypes' });
+export const ConstraintTypes = defineObject(() => ({
+  types: z
+    .record(z.string(), z.array(z.string()))
+    .meta({ description: 'Parameter names of each constraint class, in form order.' }),
+  specs: z.array(TypeSpec).meta({ description: 'These classes with all details.' }),
+})).meta({ id: 'ConstraintTypes' });
 export type ConstraintTypes = z.infer<typeof ConstraintTypes>;
 
-/** Rows by class, only for the documentation: the service words the findings itself. */
-const [firstRow, ...otherRows] = CONSTRAINT_CLASSES.map(({ type, help, params }) =>
-  ConstraintRow.extend({
-    type: z.literal(type),
-    params: params.meta({ id: `${type}Params`, description: help }).prefault({}),
-  }).meta({ id: `${type}Row` }),
-);
-const ConstraintRowBody = z.discriminatedUnion('type', [firstRow!, ...otherRows]).meta({ id: 'ConstraintRowBody' });
-const ConstraintSetBody = ConstraintSet.extend({ constraints: z.array(ConstraintRowBody).max(500).default([]) }).meta({
+/** Returns the schema of rows by class, only for the documentation: the service words the findings itself. */
+const constraintRowBody = once(() => {
+  const [first, ...others] = CONSTRAINT_CLASSES.map(({ type, help, params }) =>
+    ConstraintRow.extend({
+      type: z.literal(type),
+      params: params.meta({ id: `${type}Params`, description: help }).prefault({}),
+    }).meta({ id: `${type}Row` }),
+  );
+  return z.discriminatedUnion('type', [first!, ...others]).meta({ id: 'ConstraintRowBody' });
+});
+const ConstraintSetBody = defineObject(() => ({
+  ...ConstraintSet.shape,
+  constraints: z.array(constraintRowBody()).max(500).default([]),
+})).meta({
   id: 'ConstraintSetBody',
   description: 'A ConstraintSet with the parameters of every constraint class.',
 });
 
-/** Objectives and expected returns by class, only for the documentation, like rows. */
-const [firstObjective, ...otherObjectives] = OBJECTIVE_CLASSES.map(({ type, help, params }) =>
-  params.extend({ type: z.literal(type) }).meta({ id: `${pascal(type)}Objective`, description: help }),
-);
-const ObjectiveBody = z
-  .union([
-    z.enum(OBJECTIVE_CLASSES.map(({ type }) => type) as [string, ...string[]]), // The catalogue is not empty.
-    z.discriminatedUnion('type', [firstObjective!, ...otherObjectives]),
-  ])
-  .meta({
-    id: 'Objective',
-    description: 'Objective of the optimisation: its type, or an object with the type and its parameters.',
-  });
-const [firstReturns, ...otherReturns] = RETURNS_CLASSES.map(({ type, help, params }) =>
-  params.extend({ type: z.literal(type) }).meta({ id: `${pascal(type)}Returns`, description: help }),
-);
-const ReturnsBody = z
-  .discriminatedUnion('type', [firstReturns!, ...otherReturns])
-  .meta({ id: 'ExpectedReturns', description: 'Annualised expected returns of the securities.' });
+/** Returns the schema of objectives by class, only for the documentation, like rows. */
+function objectiveBody() {
+  const [first, ...others] = OBJECTIVE_CLASSES.map(({ type, help, params }) =>
+    params.extend({ type: z.literal(type) }).meta({ id: `${pascal(type)}Objective`, description: help }),
+  );
+  return z
+    .union([
+      z.enum(OBJECTIVE_CLASSES.map(({ type }) => type) as [string, ...string[]]), // The catalogue is not empty.
+      z.discriminatedUnion('type', [first!, ...others]),
+    ])
+    .meta({
+      id: 'Objective',
+      description: 'Objective of the optimisation: its type, or an object with the type and its parameters.',
+    });
+}
+
+/** Returns the schema of expected returns by class, only for the documentation, like rows. */
+function returnsBody() {
+  const [first, ...others] = RETURNS_CLASSES.map(({ type, help, params }) =>
+    params.extend({ type: z.literal(type) }).meta({ id: `${pascal(type)}Returns`, description: help }),
+  );
+  return z
+    .discriminatedUnion('type', [first!, ...others])
+    .meta({ id: 'ExpectedReturns', description: 'Annualised expected returns of the securities.' });
+}
 
 /** Converts `max_sharpe` to `MaxSharpe`. */
 function pascal(type: string): string {
@@ -70,76 +81,75 @@ function describe<S extends z.ZodType>(schema: S, { description }: z.ZodType): S
   return description === undefined ? schema : schema.meta({ description });
 }
 
-const optimisationBody = {
-  objective: ObjectiveBody.default('min_tracking_error'),
-  expected_returns: ReturnsBody.nullable().default(null).meta({
+const optimisationBody = once(() => ({
+  objective: objectiveBody().default('min_tracking_error'),
+  expected_returns: returnsBody().nullable().default(null).meta({
     description: 'Required by max_utility, max_return and max_sharpe; a run also uses them for its frontier.',
   }),
   uncertainty: UncertaintySpec.nullable().default(null),
   costs: CostsSpec.nullable().default(null),
   risk_model: describe(optimisationFields.risk_model.unwrap().default(null), optimisationFields.risk_model),
   candidates: describe(optimisationFields.candidates.unwrap().default('parent'), optimisationFields.candidates),
-};
+}));
 
-const ObjectiveTypeSpec = TypeSpec.extend({
-  measure: z
-    .strictObject({
-      name: z.string().meta({ description: 'Term used in the sentences of a run.' }),
-      form: z.enum(Object.keys(MEASURE_FORMS) as [Measure['form'], ...Measure['form'][]]).meta({
-        description: `Relation of the figure to \`objective_value\`. ${Object.entries(MEASURE_FORMS)
-          .map(([form, meaning]) => `\`${form}\`: ${meaning}`)
-          .join('; ')}.`,
-      }),
-    })
-    .meta({
-      id: 'ObjectiveMeasure',
-      description: 'The figure in which a run reports the objective and changes of it.',
+const ObjectiveTypeSpec = defineObject(() => ({
+  ...TypeSpec.shape,
+  measure: defineObject(() => ({
+    name: z.string().meta({ description: 'Term used in the sentences of a run.' }),
+    form: z.enum(Object.keys(MEASURE_FORMS) as [Measure['form'], ...Measure['form'][]]).meta({
+      description: `Relation of the figure to \`objective_value\`. ${Object.entries(MEASURE_FORMS)
+        .map(([form, meaning]) => `\`${form}\`: ${meaning}`)
+        .join('; ')}.`,
     }),
-}).meta({ id: 'ObjectiveTypeSpec' });
+  })).meta({
+    id: 'ObjectiveMeasure',
+    description: 'The figure in which a run reports the objective and changes of it.',
+  }),
+})).meta({ id: 'ObjectiveTypeSpec' });
 
-export const ObjectiveTypes = z
-  .strictObject({
-    objectives: z.array(ObjectiveTypeSpec).meta({ description: 'Objectives of an optimisation.' }),
-    expected_returns: z.array(TypeSpec).meta({ description: 'Models of expected returns.' }),
-  })
-  .meta({ id: 'ObjectiveTypes' });
+export const ObjectiveTypes = defineObject(() => ({
+  objectives: z.array(ObjectiveTypeSpec).meta({ description: 'Objectives of an optimisation.' }),
+  expected_returns: z.array(TypeSpec).meta({ description: 'Models of expected returns.' }),
+})).meta({ id: 'ObjectiveTypes' });
 export type ObjectiveTypes = z.infer<typeof ObjectiveTypes>;
 
-export const OptimiseRequest = z
-  .strictObject({
-    id: Id.meta({ description: 'Id of the new index.' }),
-    name: z.string().min(1).max(200).meta({ description: 'Display name.' }),
-    description: z
-      .string()
-      .max(10_000)
-      .nullable()
-      .default(null)
-      .meta({ description: 'Null inherits nothing from the parent.' }),
-    ...optimisationBody,
-    constraints: z
-      .array(ConstraintRowBody)
-      .max(500)
-      .default([])
-      .meta({ description: 'Rows of the catalogue; none leaves the full-investment default.' }),
-  })
-  .meta({ id: 'OptimiseRequest' });
-
-export const OptimisationRunRequest = OptimisationRequest.extend(optimisationBody).meta({
-  id: 'OptimisationRunRequest',
-});
-
-export const OptimisationPreviewBody = OptimisationPreviewRequest.extend({
-  ...optimisationBody,
+export const OptimiseRequest = defineObject(() => ({
+  id: Id.meta({ description: 'Id of the new index.' }),
+  name: z.string().min(1).max(200).meta({ description: 'Display name.' }),
+  description: z
+    .string()
+    .max(10_000)
+    .nullable()
+    .default(null)
+    .meta({ description: 'Null inherits nothing from the parent.' }),
+  ...optimisationBody(),
   constraints: z
-    .array(ConstraintRowBody)
+    .array(constraintRowBody())
     .max(500)
     .default([])
     .meta({ description: 'Rows of the catalogue; none leaves the full-investment default.' }),
-}).meta({ id: 'OptimisationPreviewRequest' });
+})).meta({ id: 'OptimiseRequest' });
+
+export const OptimisationRunRequest = defineObject(() => ({
+  ...OptimisationRequest.shape,
+  ...optimisationBody(),
+})).meta({
+  id: 'OptimisationRunRequest',
+});
+
+export const OptimisationPreviewBody = defineObject(() => ({
+  ...OptimisationPreviewRequest.shape,
+  ...optimisationBody(),
+  constraints: z
+    .array(constraintRowBody())
+    .max(500)
+    .default([])
+    .meta({ description: 'Rows of the catalogue; none leaves the full-investment default.' }),
+})).meta({ id: 'OptimisationPreviewRequest' });
 
 export const OptimisationJobStatus = jobStatus('OptimisationJobStatus', 'optimise', OptimisationRunResult);
 
-const setPath = z.strictObject({ constraint_set_id: Id.meta({ description: 'Id of the constraint set.' }) });
+const setPath = defineObject(() => ({ constraint_set_id: Id.meta({ description: 'Id of the constraint set.' }) }));
 const example = {
   id: 'core',
   name: 'Core limits',
@@ -300,7 +310,8 @@ export const optimiseRoutes = routes({
     scope: 'read',
     tag,
     summary: 'The result of a finished optimisation.',
-    params: z.strictObject({ run_id: Id.meta({ description: 'Id of the run.' }) }),
+    description: 'A result is deleted with its job: see `--jobs-kept`.',
+    params: defineObject(() => ({ run_id: Id.meta({ description: 'Id of the run.' }) })),
     success: { status: 200, description: 'The result.', schema: OptimisationRunResult },
     errors: ['RUN_NOT_FOUND', 'DOCUMENT_UNREADABLE'],
   },
@@ -312,7 +323,7 @@ export const optimiseRoutes = routes({
     summary: 'Stores a new index that optimises this one at each of its rebalances.',
     versioned: true,
     description: 'Base date, base value, currency, calendar and rebalancing are those of the parent at this moment.',
-    params: z.strictObject({ index_id: Id }),
+    params: defineObject(() => ({ index_id: Id })),
     body: {
       schema: OptimiseRequest,
       document: true,

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { defineObject } from '#domain/schema/define-object.js';
 import {
   PluginDocument,
   PluginInput,
@@ -15,51 +16,48 @@ const { kind, source } = PluginDocument.shape;
 const { expression, sessions } = PluginInput.shape;
 const { minimum, maximum, help } = PluginParameter.shape;
 
-const ParameterTerms = PluginParameter.extend({
+const ParameterTerms = defineObject(() => ({
+  ...PluginParameter.shape,
   minimum: minimum.default(null),
   maximum: maximum.default(null),
   help: help.default(null),
-});
+}));
 
-export const PluginUpsert = z
-  .strictObject({
-    name: z.string().min(1).max(200),
-    description: z.string().max(10_000).nullable().default(null),
-    kind,
-    inputs: z
-      .record(PluginMember, z.union([expression, z.strictObject({ expression, sessions: sessions.default(1) })]))
-      .refine((inputs) => Object.keys(inputs).length <= LIMITS.MAX_PLUGIN_INPUTS, {
-        error: `has more than ${LIMITS.MAX_PLUGIN_INPUTS} inputs`,
-      })
-      .meta({
-        description:
-          'Columns that it reads, by the names under which `compute` gets them: Float64Arrays, NaN where a value is missing. With several sessions, the values of a security are adjacent, the latest last.',
-      }),
-    parameters: z
-      .record(PluginMember, z.union([PluginValue, ParameterTerms]))
-      .default({})
-      .meta({ description: 'Parameters with their defaults, or with bounds and help as well.' }),
-    source,
-  })
-  .meta({ id: 'PluginUpsert' });
+export const PluginUpsert = defineObject(() => ({
+  name: z.string().min(1).max(200),
+  description: z.string().max(10_000).nullable().default(null),
+  kind,
+  inputs: z
+    .record(PluginMember, z.union([expression, z.strictObject({ expression, sessions: sessions.default(1) })]))
+    .refine((inputs) => Object.keys(inputs).length <= LIMITS.MAX_PLUGIN_INPUTS, {
+      error: `has more than ${LIMITS.MAX_PLUGIN_INPUTS} inputs`,
+    })
+    .meta({
+      description:
+        'Columns that it reads, by the names under which `compute` gets them: Float64Arrays, NaN where a value is missing. With several sessions, the values of a security are adjacent, the latest last.',
+    }),
+  parameters: z
+    .record(PluginMember, z.union([PluginValue, ParameterTerms]))
+    .default({})
+    .meta({ description: 'Parameters with their defaults, or with bounds and help as well.' }),
+  source,
+})).meta({ id: 'PluginUpsert' });
 export type PluginUpsert = z.infer<typeof PluginUpsert>;
 
-export const Plugin = z
-  .strictObject({
-    plugin_id: z.string(),
-    ...PluginDocument.shape,
-    sha256: z.string().meta({ description: 'SHA-256 of the plug-in, which is part of every run that it computes.' }),
-    updated_at: z.string(),
-  })
-  .meta({ id: 'Plugin' });
+export const Plugin = defineObject(() => ({
+  plugin_id: z.string(),
+  ...PluginDocument.shape,
+  sha256: z.string().meta({ description: 'SHA-256 of the plug-in, which is part of every run that it computes.' }),
+  updated_at: z.string(),
+})).meta({ id: 'Plugin' });
 export type Plugin = z.infer<typeof Plugin>;
 
-export const PluginCollection = z
-  .strictObject({ plugins: z.array(Plugin), ...skippedFields })
-  .meta({ id: 'PluginCollection' });
+export const PluginCollection = defineObject(() => ({ plugins: z.array(Plugin), ...skippedFields })).meta({
+  id: 'PluginCollection',
+});
 export type PluginCollection = z.infer<typeof PluginCollection>;
 
-const params = z.strictObject({ plugin_id: Id.meta({ description: 'Id of the plug-in.' }) });
+const params = defineObject(() => ({ plugin_id: Id.meta({ description: 'Id of the plug-in.' }) }));
 
 /** The datapoint, the selection rule and the weighting of the guide. */
 export const PLUGIN_EXAMPLES = {

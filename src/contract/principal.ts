@@ -1,15 +1,14 @@
 import { z } from 'zod';
+import { defineObject } from '#domain/schema/define-object.js';
 import { routes, SCOPES } from './route.js';
 
-export const PrincipalView = z
-  .strictObject({
-    key_id: z
-      .string()
-      .nullable()
-      .meta({ description: 'Id of the key, or `sub:` and the subject of the token; null without authentication.' }),
-    scopes: z.array(z.enum(SCOPES)).meta({ description: 'Permissions; admin includes all others.' }),
-  })
-  .meta({ id: 'PrincipalView' });
+export const PrincipalView = defineObject(() => ({
+  key_id: z
+    .string()
+    .nullable()
+    .meta({ description: 'Id of the key, or `sub:` and the subject of the token; null without authentication.' }),
+  scopes: z.array(z.enum(SCOPES)).meta({ description: 'Permissions; admin includes all others.' }),
+})).meta({ id: 'PrincipalView' });
 
 export const principalRoutes = routes({
   getPrincipal: {

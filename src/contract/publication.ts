@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { defineObject } from '#domain/schema/define-object.js';
 import { PublicationEntry, PublicKey } from '#domain/documents/publication-document.js';
 import { ErrorPolicy, PublishedError } from '#domain/documents/published-error.js';
 import { Id, IsoDate } from '#domain/schema/shape.js';
@@ -10,61 +11,58 @@ import { RunKey, StaleState, whichRun } from './run-state.js';
 /** Maximum length of the reason of a restatement, in characters: a paragraph. */
 const REASON_LENGTH_MAX = 2000;
 
-export const PublishRequest = z
-  .strictObject({
-    ...whichRun,
-    through: IsoDate.optional().meta({
-      description: 'Last date to publish. Default: that of the run. Refused if the run lacks a session up to it.',
-    }),
-    restate: z.boolean().default(false).meta({ description: 'True: publish changed closes again.' }),
-    reason: z
-      .string()
-      .max(REASON_LENGTH_MAX)
-      .optional()
-      .meta({ description: 'Reason for the log; a restatement requires one.' }),
-    error_policy: ErrorPolicy.optional().meta({
-      description:
-        'Treatment of published closes that differ in the run. Default: the publication is refused with RESTATEMENT.',
-    }),
-    allow_partial: z.boolean().default(false).meta({
-      description: 'Publish closes for which constituents have no bar; their entries record it.',
-    }),
-  })
-  .meta({ id: 'PublishRequest' });
+export const PublishRequest = defineObject(() => ({
+  ...whichRun,
+  through: IsoDate.optional().meta({
+    description: 'Last date to publish. Default: that of the run. Refused if the run lacks a session up to it.',
+  }),
+  restate: z.boolean().default(false).meta({ description: 'True: publish changed closes again.' }),
+  reason: z
+    .string()
+    .max(REASON_LENGTH_MAX)
+    .optional()
+    .meta({ description: 'Reason for the log; a restatement requires one.' }),
+  error_policy: ErrorPolicy.optional().meta({
+    description:
+      'Treatment of published closes that differ in the run. Default: the publication is refused with RESTATEMENT.',
+  }),
+  allow_partial: z.boolean().default(false).meta({
+    description: 'Publish closes for which constituents have no bar; their entries record it.',
+  }),
+})).meta({ id: 'PublishRequest' });
 export type PublishRequest = z.infer<typeof PublishRequest>;
 
-export const Publication = z
-  .strictObject({
-    published: z.int().min(0).meta({ description: 'Closes published for the first time.' }),
-    restated: z.int().min(0).meta({ description: 'Closes published again.' }),
-    through: z.string().nullable().meta({ description: 'Last published date; null if there is none.' }),
-    head: z.string().meta({ description: 'Hash of the last entry; 64 zeros for an empty log.' }),
-    run_id: RunKey.meta({ description: 'Run of these closes.' }),
-    error: PublishedError.omit({ seq: true }).nullable().meta({
-      id: 'DecidedError',
-      description: 'Difference from published closes, with the decision; null if there is none.',
-    }),
-    stale: StaleState.nullable().meta({
-      description: 'Differences between the run and a new run of its request; null if it is current.',
-    }),
-  })
-  .meta({ id: 'Publication' });
+export const Publication = defineObject(() => ({
+  published: z.int().min(0).meta({ description: 'Closes published for the first time.' }),
+  restated: z.int().min(0).meta({ description: 'Closes published again.' }),
+  through: z.string().nullable().meta({ description: 'Last published date; null if there is none.' }),
+  head: z.string().meta({ description: 'Hash of the last entry; 64 zeros for an empty log.' }),
+  run_id: RunKey.meta({ description: 'Run of these closes.' }),
+  error: PublishedError.omit({ seq: true }).nullable().meta({
+    id: 'DecidedError',
+    description: 'Difference from published closes, with the decision; null if there is none.',
+  }),
+  stale: StaleState.nullable().meta({
+    description: 'Differences between the run and a new run of its request; null if it is current.',
+  }),
+})).meta({ id: 'Publication' });
 export type Publication = z.infer<typeof Publication>;
 
-export const PublishedLog = z
-  .strictObject({ entries: z.array(PublicationEntry).meta({ description: 'In the order of the log.' }) })
-  .meta({ id: 'PublishedLog' });
+export const PublishedLog = defineObject(() => ({
+  entries: z.array(PublicationEntry).meta({ description: 'In the order of the log.' }),
+})).meta({ id: 'PublishedLog' });
 
-export const PublishedErrors = z
-  .strictObject({ errors: z.array(PublishedError).meta({ description: 'Newest first.' }) })
-  .meta({ id: 'PublishedErrors' });
+export const PublishedErrors = defineObject(() => ({
+  errors: z.array(PublishedError).meta({ description: 'Newest first.' }),
+})).meta({ id: 'PublishedErrors' });
 
-export const PublicKeys = z
-  .strictObject({ keys: z.array(PublicKey).meta({ description: 'Oldest first.' }), ...skippedFields })
-  .meta({ id: 'PublicKeys' });
+export const PublicKeys = defineObject(() => ({
+  keys: z.array(PublicKey).meta({ description: 'Oldest first.' }),
+  ...skippedFields,
+})).meta({ id: 'PublicKeys' });
 export type PublicKeys = z.infer<typeof PublicKeys>;
 
-const params = z.strictObject({ index_id: Id });
+const params = defineObject(() => ({ index_id: Id }));
 const tag = 'publication';
 
 export const publicationRoutes = routes({
@@ -99,10 +97,10 @@ export const publicationRoutes = routes({
     summary: 'The published log of an index, even after its deletion.',
     description: `With \`Accept: ${LOG_MEDIA}\` one entry per line, the input of \`divisor verify-published\`.`,
     params,
-    query: z.strictObject({
+    query: defineObject(() => ({
       start: IsoDate.optional().meta({ description: 'First date.' }),
       end: IsoDate.optional().meta({ description: 'Last date.' }),
-    }),
+    })),
     success: { status: 200, description: 'The entries.', schema: PublishedLog, media: [LOG_MEDIA] },
     errors: ['NOTHING_PUBLISHED', 'INVALID_RANGE', 'DOCUMENT_UNREADABLE'],
   },
@@ -138,9 +136,9 @@ export const publicationRoutes = routes({
     description:
       'The register contains every restatement, and every difference that an error policy announced or left. Entries never change.',
     params,
-    query: z.strictObject({
+    query: defineObject(() => ({
       limit: z.int().min(1).max(1000).default(100).meta({ description: 'Maximum number of entries.' }),
-    }),
+    })),
     success: { status: 200, description: 'Errors, newest first.', schema: PublishedErrors },
     errors: [],
   },

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { defineObject } from '#domain/schema/define-object.js';
 import { Id } from '#domain/schema/shape.js';
 import { jobStatus } from './jobs.js';
 import { routes } from './route.js';
@@ -6,44 +7,38 @@ import { whichRun } from './run-state.js';
 
 const shown = z.union([z.number(), z.string()]).nullable();
 
-export const RunDifference = z
-  .strictObject({
-    part: z.string().meta({
-      description:
-        'Part that differs: a series, the weights, the securities, a field of the record (record.portfolio.cash), or result and overview.',
-    }),
-    date: z.string().nullable().meta({ description: 'First date of the difference; null if the part has no dates.' }),
-    name: z
-      .string()
-      .nullable()
-      .meta({ description: 'First security on that date, for parts with one value per security.' }),
-    stored: shown,
-    replayed: shown,
-  })
-  .meta({ id: 'RunDifference' });
+export const RunDifference = defineObject(() => ({
+  part: z.string().meta({
+    description:
+      'Part that differs: a series, the weights, the securities, a field of the record (record.portfolio.cash), or result and overview.',
+  }),
+  date: z.string().nullable().meta({ description: 'First date of the difference; null if the part has no dates.' }),
+  name: z
+    .string()
+    .nullable()
+    .meta({ description: 'First security on that date, for parts with one value per security.' }),
+  stored: shown,
+  replayed: shown,
+})).meta({ id: 'RunDifference' });
 
-export const ReplayView = z
-  .strictObject({
-    index_id: z.string(),
-    equal: z
-      .boolean()
-      .meta({ description: 'True if everything that is stored of the run was reproduced bit for bit.' }),
-    first_difference: RunDifference.nullable().meta({
-      description: 'First difference; null if they are equal.',
-    }),
-    inputs_equal: z.boolean().meta({ description: 'True if both runs have the same run_hash.' }),
-    stored_run_hash: z.string(),
-    replayed_run_hash: z.string(),
-    stored_engine_version: z.string(),
-    replayed_engine_version: z.string(),
-    stored_content_hash: z.string().meta({ description: 'Hash of the store of the run.' }),
-    replayed_content_hash: z.string().meta({ description: 'Hash of the store that is served.' }),
-    definition_changed: z.boolean().meta({
-      description: 'True if the stored definition has changed since; the replay uses the definition of the run.',
-    }),
-    run_at: z.string().nullable().meta({ description: 'Capture time of the stored run.' }),
-  })
-  .meta({ id: 'ReplayView' });
+export const ReplayView = defineObject(() => ({
+  index_id: z.string(),
+  equal: z.boolean().meta({ description: 'True if everything that is stored of the run was reproduced bit for bit.' }),
+  first_difference: RunDifference.nullable().meta({
+    description: 'First difference; null if they are equal.',
+  }),
+  inputs_equal: z.boolean().meta({ description: 'True if both runs have the same run_hash.' }),
+  stored_run_hash: z.string(),
+  replayed_run_hash: z.string(),
+  stored_engine_version: z.string(),
+  replayed_engine_version: z.string(),
+  stored_content_hash: z.string().meta({ description: 'Hash of the store of the run.' }),
+  replayed_content_hash: z.string().meta({ description: 'Hash of the store that is served.' }),
+  definition_changed: z.boolean().meta({
+    description: 'True if the stored definition has changed since; the replay uses the definition of the run.',
+  }),
+  run_at: z.string().nullable().meta({ description: 'Capture time of the stored run.' }),
+})).meta({ id: 'ReplayView' });
 export type ReplayView = z.infer<typeof ReplayView>;
 
 export const ReplayJobStatus = jobStatus('ReplayJobStatus', 'replay', ReplayView);
@@ -57,7 +52,7 @@ export const replayRoutes = routes({
     summary: 'Repeat a stored run as a job, and report whether the result is equal.',
     description:
       'Definition and request are those of the stored run, even if the definition has changed; the market is the served one. Nothing is replaced.',
-    params: z.strictObject({ index_id: Id }),
+    params: defineObject(() => ({ index_id: Id })),
     query: z.strictObject(whichRun),
     body: { schema: z.strictObject({}), optional: true, example: {} },
     success: { status: 202, description: 'The job; see Location.', schema: ReplayJobStatus },

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { defineObject } from '#domain/schema/define-object.js';
 import { createBuiltInTemplate } from '#domain/reports/built-in.js';
 import { ReportTemplateDocument } from '#domain/reports/template-document.js';
 import { Id } from '#domain/schema/shape.js';
@@ -10,75 +11,68 @@ import { RunKey } from './run-state.js';
 /** Maximum number of indices: the watchlist of one desk. At two pages each, it fits into a report. */
 const REPORT_INDICES_MAX = 50;
 
-export const RenderRequest = z
-  .strictObject({
-    template_id: Id.meta({
-      description: 'A stored template, or a built-in such as FACTSHEET-A4.',
-      example: 'FACTSHEET-A4',
-    }),
-    index_id: Id.nullable().default(null).meta({
-      description:
-        'Index or strategy whose latest run is shown by the blocks without an `index_id`; by all blocks of a built-in template. Ignored if every block of a stored template has an `index_id`.',
-    }),
-    index_ids: z.array(Id).min(1).max(REPORT_INDICES_MAX).nullable().default(null).meta({
-      description: 'Several indices in one document, each on a new page; instead of index_id.',
-    }),
-    run_ids: z.record(Id, RunKey).nullable().default(null).meta({
-      description: 'Run of each index or strategy of the report. Default: the newest.',
-    }),
-  })
-  .meta({ id: 'RenderRequest' });
+export const RenderRequest = defineObject(() => ({
+  template_id: Id.meta({
+    description: 'A stored template, or a built-in such as FACTSHEET-A4.',
+    example: 'FACTSHEET-A4',
+  }),
+  index_id: Id.nullable().default(null).meta({
+    description:
+      'Index or strategy whose latest run is shown by the blocks without an `index_id`; by all blocks of a built-in template. Ignored if every block of a stored template has an `index_id`.',
+  }),
+  index_ids: z.array(Id).min(1).max(REPORT_INDICES_MAX).nullable().default(null).meta({
+    description: 'Several indices in one document, each on a new page; instead of index_id.',
+  }),
+  run_ids: z.record(Id, RunKey).nullable().default(null).meta({
+    description: 'Run of each index or strategy of the report. Default: the newest.',
+  }),
+})).meta({ id: 'RenderRequest' });
 export type RenderRequest = z.infer<typeof RenderRequest>;
 
-export const RenderResult = z
-  .strictObject({
-    render_id: z.string().meta({ description: 'The PDF is fetched from GET /reports/renders/{render_id}.' }),
-    template_id: z.string(),
-    name: z.string(),
-    index_id: z
-      .string()
-      .nullable()
-      .meta({ description: 'Requested index; null for several indices and for a template that names its index.' }),
-    blocks: z.int().min(0),
-    bytes: z.int().min(0).meta({ description: 'Size of the rendered document.' }),
-    rendered_at: z.string().meta({
-      description: 'Wall-clock time of the rendering, ISO-8601 UTC with offset; not an as-of date of the content.',
-    }),
-    pages: z.int().min(1),
-  })
-  .meta({ id: 'RenderResult' });
+export const RenderResult = defineObject(() => ({
+  render_id: z.string().meta({ description: 'The PDF is fetched from GET /reports/renders/{render_id}.' }),
+  template_id: z.string(),
+  name: z.string(),
+  index_id: z
+    .string()
+    .nullable()
+    .meta({ description: 'Requested index; null for several indices and for a template that names its index.' }),
+  blocks: z.int().min(0),
+  bytes: z.int().min(0).meta({ description: 'Size of the rendered document.' }),
+  rendered_at: z.string().meta({
+    description: 'Wall-clock time of the rendering, ISO-8601 UTC with offset; not an as-of date of the content.',
+  }),
+  pages: z.int().min(1),
+})).meta({ id: 'RenderResult' });
 export type RenderResult = z.infer<typeof RenderResult>;
 
 export const RenderJobStatus = jobStatus('RenderJobStatus', 'render', RenderResult);
 
-export const RenderCollection = z
-  .strictObject({
-    renders: z.array(RenderResult).meta({ description: 'Finished renders, newest first.' }),
-    total: z.int().min(0).meta({ description: 'Number of renders that match, on all pages.' }),
-    ...skippedFields,
-  })
-  .meta({ id: 'RenderCollection' });
+export const RenderCollection = defineObject(() => ({
+  renders: z.array(RenderResult).meta({ description: 'Finished renders, newest first.' }),
+  total: z.int().min(0).meta({ description: 'Number of renders that match, on all pages.' }),
+  ...skippedFields,
+})).meta({ id: 'RenderCollection' });
 export type RenderCollection = z.infer<typeof RenderCollection>;
 
-export const SavedReportTemplate = ReportTemplateDocument.extend({
+export const SavedReportTemplate = defineObject(() => ({
+  ...ReportTemplateDocument.shape,
   findings: z
     .array(Finding)
     .optional()
     .meta({ description: 'Warnings that did not prevent the save; absent when there are none.' }),
-}).meta({ id: 'SavedReportTemplate' });
+})).meta({ id: 'SavedReportTemplate' });
 export type SavedReportTemplate = z.infer<typeof SavedReportTemplate>;
 
-export const ReportTemplateCollection = z
-  .strictObject({
-    templates: z.array(ReportTemplateDocument).meta({ description: 'Stored templates by id.' }),
-    built_in: z.array(z.string()).meta({ description: 'Templates generated from a run; they cannot be edited.' }),
-    ...skippedFields,
-  })
-  .meta({ id: 'ReportTemplateCollection' });
+export const ReportTemplateCollection = defineObject(() => ({
+  templates: z.array(ReportTemplateDocument).meta({ description: 'Stored templates by id.' }),
+  built_in: z.array(z.string()).meta({ description: 'Templates generated from a run; they cannot be edited.' }),
+  ...skippedFields,
+})).meta({ id: 'ReportTemplateCollection' });
 export type ReportTemplateCollection = z.infer<typeof ReportTemplateCollection>;
 
-const templatePath = z.strictObject({ template_id: Id });
-const renderPath = z.strictObject({ render_id: Id });
+const templatePath = defineObject(() => ({ template_id: Id }));
+const renderPath = defineObject(() => ({ render_id: Id }));
 const tag = 'reports';
 
 const example = {
@@ -119,12 +113,12 @@ export const reportRoutes = routes({
     scope: 'read',
     tag,
     summary: 'Finished renders, newest first.',
-    query: z.strictObject({
+    query: defineObject(() => ({
       index_id: Id.optional().meta({ description: 'Only renders of this index.' }),
       template_id: Id.optional().meta({ description: 'Only renders of this template.' }),
       limit: z.int().min(1).max(1000).default(100).meta({ description: 'Maximum number of renders.' }),
       before: Id.optional().meta({ description: 'Only renders older than this one: the next page.' }),
-    }),
+    })),
     success: { status: 200, description: 'The renders.', schema: RenderCollection },
     errors: [],
   },
@@ -184,7 +178,9 @@ export const reportRoutes = routes({
       status: 200,
       description: 'The stored document.',
       schema: SavedReportTemplate,
-      example: { ...createBuiltInTemplate('REBALANCE-A4', 'LARGE-100'), template_id: 'MONTHLY' },
+      get example() {
+        return { ...createBuiltInTemplate('REBALANCE-A4', 'LARGE-100'), template_id: 'MONTHLY' };
+      },
     },
     errors: ['TEMPLATE_BUILT_IN', 'ID_MISMATCH'],
   },

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { defineObject } from '#domain/schema/define-object.js';
 import { FULL_RUN_REASON_NAMES } from '#domain/documents/full-run-reasons.js';
 import { LIMITS } from '#domain/refusals/limits.js';
 import { Id } from '#domain/schema/shape.js';
@@ -6,75 +7,67 @@ import { ErrorDetail } from './common.js';
 import { jobStatus } from './jobs.js';
 import { routes } from './route.js';
 
-export const RerunRequest = z
-  .strictObject({
-    rerun_id: Id.nullable().default(null).meta({ description: 'Id of the rerun. Default: a generated one.' }),
-    ids: z
-      .array(Id)
-      .min(1)
-      .max(LIMITS.MAX_RERUN_IDS)
-      .nullable()
-      .default(null)
-      .meta({
-        description: `Indices and strategies, at most ${LIMITS.MAX_RERUN_IDS}; duplicates count once. Null: all with a stored run.`,
-      }),
-  })
-  .meta({ id: 'RerunRequest' });
+export const RerunRequest = defineObject(() => ({
+  rerun_id: Id.nullable().default(null).meta({ description: 'Id of the rerun. Default: a generated one.' }),
+  ids: z
+    .array(Id)
+    .min(1)
+    .max(LIMITS.MAX_RERUN_IDS)
+    .nullable()
+    .default(null)
+    .meta({
+      description: `Indices and strategies, at most ${LIMITS.MAX_RERUN_IDS}; duplicates count once. Null: all with a stored run.`,
+    }),
+})).meta({ id: 'RerunRequest' });
 export type RerunRequest = z.infer<typeof RerunRequest>;
 
 export const RERUN_OUTCOMES = ['stored', 'current', 'refused'] as const;
 
-export const RerunRow = z
-  .strictObject({
-    index_id: z.string(),
-    outcome: z.enum(RERUN_OUTCOMES).meta({
-      description:
-        '`stored`: it was run again. `current`: its stored run is not stale. `refused`: see `error`; its stored run stays.',
-    }),
-    run_id: z.string().nullable().meta({ description: 'Its run; null if it was refused.' }),
-    previous_run_id: z
-      .string()
-      .nullable()
-      .meta({ description: 'Stored run that was stale; null if it was not run again.' }),
-    end: z.string().nullable().meta({ description: 'Last date of its run; null if it was refused.' }),
-    extended_from: z.string().nullable().meta({
-      description: 'Last date that was reused from the stale run; null if everything was computed.',
-    }),
-    full_run_reason: z
-      .enum(FULL_RUN_REASON_NAMES)
-      .nullable()
-      .meta({ description: 'Why the stale run was not extended; null if it was, or if it was not run again.' }),
-    error: ErrorDetail.nullable().meta({
-      description: 'Set only if refused: the error of its backtest.',
-    }),
-  })
-  .meta({ id: 'RerunRow' });
+export const RerunRow = defineObject(() => ({
+  index_id: z.string(),
+  outcome: z.enum(RERUN_OUTCOMES).meta({
+    description:
+      '`stored`: it was run again. `current`: its stored run is not stale. `refused`: see `error`; its stored run stays.',
+  }),
+  run_id: z.string().nullable().meta({ description: 'Its run; null if it was refused.' }),
+  previous_run_id: z
+    .string()
+    .nullable()
+    .meta({ description: 'Stored run that was stale; null if it was not run again.' }),
+  end: z.string().nullable().meta({ description: 'Last date of its run; null if it was refused.' }),
+  extended_from: z.string().nullable().meta({
+    description: 'Last date that was reused from the stale run; null if everything was computed.',
+  }),
+  full_run_reason: z
+    .enum(FULL_RUN_REASON_NAMES)
+    .nullable()
+    .meta({ description: 'Why the stale run was not extended; null if it was, or if it was not run again.' }),
+  error: ErrorDetail.nullable().meta({
+    description: 'Set only if refused: the error of its backtest.',
+  }),
+})).meta({ id: 'RerunRow' });
 export type RerunRow = z.infer<typeof RerunRow>;
 
-export const RerunView = z
-  .strictObject({
-    rerun_id: z.string(),
-    indices: z.int().min(0).meta({ description: 'Number of checked indices and strategies.' }),
-    stored: z.int().min(0).meta({ description: 'Number of these with a new run.' }),
-    current: z.int().min(0).meta({ description: 'Number of these whose stored run is not stale.' }),
-    refused: z.int().min(0).meta({ description: 'Number of these that cannot be run.' }),
-    rows: z.array(RerunRow).meta({
-      description: `In the order of the ids: the first ${LIMITS.MAX_SWEEP_RESULT_ROWS}. All are available in blocks from GET /analytics/reruns/{rerun_id}/rows.`,
-    }),
-    engine_version: z.string(),
-  })
-  .meta({ id: 'RerunView' });
+export const RerunView = defineObject(() => ({
+  rerun_id: z.string(),
+  indices: z.int().min(0).meta({ description: 'Number of checked indices and strategies.' }),
+  stored: z.int().min(0).meta({ description: 'Number of these with a new run.' }),
+  current: z.int().min(0).meta({ description: 'Number of these whose stored run is not stale.' }),
+  refused: z.int().min(0).meta({ description: 'Number of these that cannot be run.' }),
+  rows: z.array(RerunRow).meta({
+    description: `In the order of the ids: the first ${LIMITS.MAX_SWEEP_RESULT_ROWS}. All are available in blocks from GET /analytics/reruns/{rerun_id}/rows.`,
+  }),
+  engine_version: z.string(),
+})).meta({ id: 'RerunView' });
 export type RerunView = z.infer<typeof RerunView>;
 
-export const RerunRows = z
-  .strictObject({
-    rerun_id: z.string(),
-    count: z.int().min(0).meta({ description: 'Rows of all blocks.' }),
-    block: z.int().min(0).meta({ description: 'Number of the block, from 0.' }),
-    blocks: z.int().min(0).meta({ description: 'Number of blocks.' }),
-    rows: z.array(RerunRow).max(LIMITS.MAX_BLOCK_ROWS).meta({ description: 'In the order of the ids.' }),
-  })
-  .meta({ id: 'RerunRows' });
+export const RerunRows = defineObject(() => ({
+  rerun_id: z.string(),
+  count: z.int().min(0).meta({ description: 'Rows of all blocks.' }),
+  block: z.int().min(0).meta({ description: 'Number of the block, from 0.' }),
+  blocks: z.int().min(0).meta({ description: 'Number of blocks.' }),
+  rows: z.array(RerunRow).max(LIMITS.MAX_BLOCK_ROWS).meta({ description: 'In the order of the ids.' }),
+})).meta({ id: 'RerunRows' });
 
 export const RerunJobStatus = jobStatus('RerunJobStatus', 'rerun', RerunView);
 
@@ -99,10 +92,10 @@ export const rerunRoutes = routes({
     tag: 'analytics',
     summary: 'Rows of a rerun in blocks.',
     description: `The result of a rerun has the first ${LIMITS.MAX_SWEEP_RESULT_ROWS} rows; blocks of ${LIMITS.MAX_BLOCK_ROWS} have all of them.`,
-    params: z.strictObject({ rerun_id: Id }),
-    query: z.strictObject({
+    params: defineObject(() => ({ rerun_id: Id })),
+    query: defineObject(() => ({
       block: z.int().min(0).default(0).meta({ description: 'Number of the block, from 0.' }),
-    }),
+    })),
     success: { status: 200, description: 'The block.', schema: RerunRows },
     errors: ['JOB_NOT_FOUND', 'DOCUMENT_UNREADABLE'],
   },

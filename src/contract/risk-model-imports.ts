@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { defineObject } from '#domain/schema/define-object.js';
 import { LIMITS } from '#domain/refusals/limits.js';
 import { MODEL_FILES, RiskModelImport, RiskModelImportQuery } from '#domain/risk/imported/import-terms.js';
 import { ImportedModelPayload } from '#domain/risk/risk-model-document.js';
@@ -6,19 +7,17 @@ import { Id } from '#domain/schema/shape.js';
 import { Finding } from './common.js';
 import { routes } from './route.js';
 
-export const RiskModelImportResult = z
-  .strictObject({
-    model_id: z.string(),
-    assets: z.int().meta({ description: 'Securities of all dates.' }),
-    factors: z.array(z.string()).meta({ description: 'In the order of the model; empty for covariances.' }),
-    imported: ImportedModelPayload.meta({ description: 'Terms and dates.' }),
-    content_hash: z.string().meta({ description: 'SHA-256 of securities, dates and matrices.' }),
-    findings: z.array(Finding).meta({ description: 'Warnings, which do not block an import.' }),
-  })
-  .meta({ id: 'RiskModelImportResult' });
+export const RiskModelImportResult = defineObject(() => ({
+  model_id: z.string(),
+  assets: z.int().meta({ description: 'Securities of all dates.' }),
+  factors: z.array(z.string()).meta({ description: 'In the order of the model; empty for covariances.' }),
+  imported: ImportedModelPayload.meta({ description: 'Terms and dates.' }),
+  content_hash: z.string().meta({ description: 'SHA-256 of securities, dates and matrices.' }),
+  findings: z.array(Finding).meta({ description: 'Warnings, which do not block an import.' }),
+})).meta({ id: 'RiskModelImportResult' });
 export type RiskModelImportResult = z.infer<typeof RiskModelImportResult>;
 
-const params = z.strictObject({ model_id: Id.meta({ description: 'Id of the risk model.' }) });
+const params = defineObject(() => ({ model_id: Id.meta({ description: 'Id of the risk model.' }) }));
 const tag = 'risk-models';
 
 const ids = ['BECQ', 'BEDV'];

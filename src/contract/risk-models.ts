@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { defineObject } from '#domain/schema/define-object.js';
 import {
   FactorModelPayload,
   ImportedModelPayload,
@@ -13,60 +14,57 @@ import { jobStatus } from './jobs.js';
 import { RiskValidationJobStatus } from './risk-validation.js';
 import { routes } from './route.js';
 
-export const RiskModelView = z
-  .strictObject({
-    model_id: z.string(),
-    asset_ids: z
-      .array(z.string())
-      .meta({ description: 'Securities with an estimate, ascending: the order of the frames.' }),
-    correlation: TableFrame.meta({ description: 'Symmetric, unit diagonal.' }),
-    covariance: TableFrame.meta({ description: 'Annualised.' }),
-    volatilities: z
-      .record(z.string(), z.number())
-      .meta({ description: 'Annualised square roots of the covariance diagonal.' }),
-    diagnostics: RiskDiagnosticsPayload,
-    factor_model: FactorModelPayload.optional().meta({
-      description: 'Factors of the estimators statistical, industries and styles; otherwise absent.',
-    }),
-    imported: ImportedModelPayload.optional().meta({
-      description: 'Terms and dates of an imported model; otherwise absent.',
-    }),
-    date: z.string().optional().meta({ description: 'Date of the returned model; absent for an estimated model.' }),
-    start: z.string().nullable().meta({ description: 'Bound of the request.' }),
-    end: z.string().nullable().meta({ description: 'Bound of the request.' }),
-    excluded: z.record(z.string(), z.string()).meta({ description: 'Excluded securities, with the reason.' }),
-    findings: z
-      .array(Finding)
-      .meta({ description: 'Unused settings of the request (`NO_EFFECT`), and warnings of an import.' }),
-    observed_start: z.string().meta({ description: 'First date of the returns used, or of an imported model.' }),
-    observed_end: z.string().meta({ description: 'Last date of the returns used, or of an imported model.' }),
-    content_hash: z.string().meta({ description: 'SHA-256 of securities and matrix.' }),
-    precision: z
-      .enum(['float64', 'float32'])
-      .meta({ description: 'Precision of the covariance product: float32 on the tensorflow engine.' }),
-  })
-  .meta({ id: 'RiskModelView' });
+export const RiskModelView = defineObject(() => ({
+  model_id: z.string(),
+  asset_ids: z
+    .array(z.string())
+    .meta({ description: 'Securities with an estimate, ascending: the order of the frames.' }),
+  correlation: TableFrame.meta({ description: 'Symmetric, unit diagonal.' }),
+  covariance: TableFrame.meta({ description: 'Annualised.' }),
+  volatilities: z
+    .record(z.string(), z.number())
+    .meta({ description: 'Annualised square roots of the covariance diagonal.' }),
+  diagnostics: RiskDiagnosticsPayload,
+  factor_model: FactorModelPayload.optional().meta({
+    description: 'Factors of the estimators statistical, industries and styles; otherwise absent.',
+  }),
+  imported: ImportedModelPayload.optional().meta({
+    description: 'Terms and dates of an imported model; otherwise absent.',
+  }),
+  date: z.string().optional().meta({ description: 'Date of the returned model; absent for an estimated model.' }),
+  start: z.string().nullable().meta({ description: 'Bound of the request.' }),
+  end: z.string().nullable().meta({ description: 'Bound of the request.' }),
+  excluded: z.record(z.string(), z.string()).meta({ description: 'Excluded securities, with the reason.' }),
+  findings: z
+    .array(Finding)
+    .meta({ description: 'Unused settings of the request (`NO_EFFECT`), and warnings of an import.' }),
+  observed_start: z.string().meta({ description: 'First date of the returns used, or of an imported model.' }),
+  observed_end: z.string().meta({ description: 'Last date of the returns used, or of an imported model.' }),
+  content_hash: z.string().meta({ description: 'SHA-256 of securities and matrix.' }),
+  precision: z
+    .enum(['float64', 'float32'])
+    .meta({ description: 'Precision of the covariance product: float32 on the tensorflow engine.' }),
+})).meta({ id: 'RiskModelView' });
 export type RiskModelView = z.infer<typeof RiskModelView>;
 
-export const RiskModelSummary = z
-  .strictObject({
-    model_id: z.string(),
-    estimator: z.enum(MODEL_SOURCES).meta({ description: 'Estimator; `imported` for an imported model.' }),
-    assets: z.int(),
-    average_correlation: z.number().meta({ description: 'Mean off-diagonal correlation; 0 for one security.' }),
-    observations: z.int(),
-    positive_semi_definite: z.boolean(),
-  })
-  .meta({ id: 'RiskModelSummary' });
+export const RiskModelSummary = defineObject(() => ({
+  model_id: z.string(),
+  estimator: z.enum(MODEL_SOURCES).meta({ description: 'Estimator; `imported` for an imported model.' }),
+  assets: z.int(),
+  average_correlation: z.number().meta({ description: 'Mean off-diagonal correlation; 0 for one security.' }),
+  observations: z.int(),
+  positive_semi_definite: z.boolean(),
+})).meta({ id: 'RiskModelSummary' });
 
-export const RiskModelCollection = z
-  .strictObject({ risk_models: z.array(RiskModelSummary), ...skippedFields })
-  .meta({ id: 'RiskModelCollection' });
+export const RiskModelCollection = defineObject(() => ({
+  risk_models: z.array(RiskModelSummary),
+  ...skippedFields,
+})).meta({ id: 'RiskModelCollection' });
 export type RiskModelCollection = z.infer<typeof RiskModelCollection>;
 
 export const RiskModelJobStatus = jobStatus('RiskModelJobStatus', 'risk', RiskModelView);
 
-const params = z.strictObject({ model_id: Id.meta({ description: 'Id of the risk model.' }) });
+const params = defineObject(() => ({ model_id: Id.meta({ description: 'Id of the risk model.' }) }));
 const tag = 'risk-models';
 
 export const riskModelRoutes = routes({
@@ -89,11 +87,11 @@ export const riskModelRoutes = routes({
     description:
       'With `Accept: application/vnd.apache.arrow.stream` an Arrow stream of the covariance, with a column `asset_id` and one per security; the metadata of its schema contains the other fields under `body`. Beyond 2,000 securities `correlation` is null there, as it follows from the covariance.',
     params,
-    query: z.strictObject({
+    query: defineObject(() => ({
       date: IsoDate.optional().meta({
         description: 'For an imported model, the day whose model is returned. Default: the newest.',
       }),
-    }),
+    })),
     success: {
       status: 200,
       description: 'The model.',

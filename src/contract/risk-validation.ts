@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { defineObject } from '#domain/schema/define-object.js';
 import { RiskModelRequest } from '#domain/risk/risk-model-document.js';
 import { PORTFOLIO_FAMILIES } from '#domain/risk/validation/trial-portfolios.js';
 import { TableFrame } from './common.js';
@@ -21,60 +22,52 @@ const measures = {
   }),
 };
 
-const ValidatedPortfolio = z
-  .strictObject({
-    family,
-    number: z
-      .int()
-      .meta({ description: 'Number within its family, from 1; eigenportfolios by decreasing eigenvalue.' }),
-    observations: z.int().meta({ description: 'Number of forecasts with an outcome.' }),
-    ...measures,
-    bias_low: number('Lower end of the 95 % band of the bias of unbiased forecasts: 1 - sqrt(2 / observations).'),
-    bias_high: number('Upper end of that band.'),
-    in_band: z.boolean().meta({ description: 'True if the bias is within the band.' }),
-    forecast_volatility: number('Root mean square of the forecasts, annualised.'),
-    realised_volatility: number('Standard deviation of the outcomes, annualised.'),
-  })
-  .meta({ id: 'ValidatedPortfolio' });
+const ValidatedPortfolio = defineObject(() => ({
+  family,
+  number: z.int().meta({ description: 'Number within its family, from 1; eigenportfolios by decreasing eigenvalue.' }),
+  observations: z.int().meta({ description: 'Number of forecasts with an outcome.' }),
+  ...measures,
+  bias_low: number('Lower end of the 95 % band of the bias of unbiased forecasts: 1 - sqrt(2 / observations).'),
+  bias_high: number('Upper end of that band.'),
+  in_band: z.boolean().meta({ description: 'True if the bias is within the band.' }),
+  forecast_volatility: number('Root mean square of the forecasts, annualised.'),
+  realised_volatility: number('Standard deviation of the outcomes, annualised.'),
+})).meta({ id: 'ValidatedPortfolio' });
 
-const ValidatedFamily = z
-  .strictObject({
-    family,
-    portfolios: z.int().meta({ description: 'Portfolios of the family.' }),
-    share_in_band: number('Share of portfolios with a bias within the band; 0.95 for unbiased forecasts.'),
-    ...measures,
-  })
-  .meta({ id: 'ValidatedFamily', description: 'Means over the portfolios of a family.' });
+const ValidatedFamily = defineObject(() => ({
+  family,
+  portfolios: z.int().meta({ description: 'Portfolios of the family.' }),
+  share_in_band: number('Share of portfolios with a bias within the band; 0.95 for unbiased forecasts.'),
+  ...measures,
+})).meta({ id: 'ValidatedFamily', description: 'Means over the portfolios of a family.' });
 
-export const RiskValidationView = z
-  .strictObject({
-    model_id: z.string(),
-    settings: RiskModelRequest.pick({
-      estimator: true,
-      factors: true,
-      eigenvalue_simulations: true,
-      threshold: true,
-      lags: true,
-      target: true,
-      intensity: true,
-      intensity_method: true,
-      half_life: true,
-    }).meta({ description: 'Estimator of every forecast.' }),
-    sessions: z.int().meta({ description: 'Number of returns of each forecast.' }),
-    horizon: z.int().meta({ description: 'Sessions of an outcome.' }),
-    index_id: z.string().nullable().meta({ description: 'Index whose weights are tested as a portfolio.' }),
-    start: z.string().meta({ description: 'Day of the first forecast.' }),
-    end: z.string().meta({ description: 'Last day of the last outcome.' }),
-    forecasts: z.int().meta({ description: 'Number of days with forecasts.' }),
-    skipped: z.int().meta({ description: 'Number of days with too little data for an estimate.' }),
-    families: z.array(ValidatedFamily).meta({ description: 'Means over the portfolios of each family.' }),
-    portfolios: z.array(ValidatedPortfolio).meta({ description: 'Each portfolio over all of its forecasts.' }),
-    by_date: TableFrame.meta({
-      description:
-        'By day of the forecast: number of securities with an estimate; forecast volatility and outcome over the horizon for the equally weighted portfolio and the index; and the root mean square of the standardised outcomes of each family.',
-    }),
-  })
-  .meta({ id: 'RiskValidationView' });
+export const RiskValidationView = defineObject(() => ({
+  model_id: z.string(),
+  settings: RiskModelRequest.pick({
+    estimator: true,
+    factors: true,
+    eigenvalue_simulations: true,
+    threshold: true,
+    lags: true,
+    target: true,
+    intensity: true,
+    intensity_method: true,
+    half_life: true,
+  }).meta({ description: 'Estimator of every forecast.' }),
+  sessions: z.int().meta({ description: 'Number of returns of each forecast.' }),
+  horizon: z.int().meta({ description: 'Sessions of an outcome.' }),
+  index_id: z.string().nullable().meta({ description: 'Index whose weights are tested as a portfolio.' }),
+  start: z.string().meta({ description: 'Day of the first forecast.' }),
+  end: z.string().meta({ description: 'Last day of the last outcome.' }),
+  forecasts: z.int().meta({ description: 'Number of days with forecasts.' }),
+  skipped: z.int().meta({ description: 'Number of days with too little data for an estimate.' }),
+  families: z.array(ValidatedFamily).meta({ description: 'Means over the portfolios of each family.' }),
+  portfolios: z.array(ValidatedPortfolio).meta({ description: 'Each portfolio over all of its forecasts.' }),
+  by_date: TableFrame.meta({
+    description:
+      'By day of the forecast: number of securities with an estimate; forecast volatility and outcome over the horizon for the equally weighted portfolio and the index; and the root mean square of the standardised outcomes of each family.',
+  }),
+})).meta({ id: 'RiskValidationView' });
 export type RiskValidationView = z.infer<typeof RiskValidationView>;
 
 export const RiskValidationJobStatus = jobStatus('RiskValidationJobStatus', 'validate', RiskValidationView);

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { defineObject } from '#domain/schema/define-object.js';
 import { RISK_REFERENCES } from '#domain/analytics/rolling-risk.js';
 import { LIMITS } from '#domain/refusals/limits.js';
 import { BenchmarkName } from '#domain/documents/benchmark-ref.js';
@@ -7,23 +8,21 @@ import { compositionErrors, TableFrame } from './common.js';
 import { routes } from './route.js';
 import { runState, whichRun } from './run-state.js';
 
-export const RollingRiskView = z
-  .strictObject({
-    ...runState,
-    index_id: z.string(),
-    window: z.int().nullable().meta({ description: 'Number of returns of a window; null with a half-life.' }),
-    half_life: z
-      .number()
-      .nullable()
-      .meta({ description: 'Sessions after which the weight of a return halves; null with a window.' }),
-    against: z.enum(RISK_REFERENCES).meta({ description: 'The tracked index, or a benchmark.' }),
-    benchmark_id: z.string().nullable().meta({ description: 'Id of the benchmark; null against the index.' }),
-    risk: TableFrame.meta({
-      description:
-        'By date, annualised: volatility of the run and of its reference (`index_volatility` or `benchmark_volatility`), tracking error, beta and correlation to the reference. A benchmark is compared on the dates that it shares with the run.',
-    }),
-  })
-  .meta({ id: 'RollingRiskView' });
+export const RollingRiskView = defineObject(() => ({
+  ...runState,
+  index_id: z.string(),
+  window: z.int().nullable().meta({ description: 'Number of returns of a window; null with a half-life.' }),
+  half_life: z
+    .number()
+    .nullable()
+    .meta({ description: 'Sessions after which the weight of a return halves; null with a window.' }),
+  against: z.enum(RISK_REFERENCES).meta({ description: 'The tracked index, or a benchmark.' }),
+  benchmark_id: z.string().nullable().meta({ description: 'Id of the benchmark; null against the index.' }),
+  risk: TableFrame.meta({
+    description:
+      'By date, annualised: volatility of the run and of its reference (`index_volatility` or `benchmark_volatility`), tracking error, beta and correlation to the reference. A benchmark is compared on the dates that it shares with the run.',
+  }),
+})).meta({ id: 'RollingRiskView' });
 export type RollingRiskView = z.infer<typeof RollingRiskView>;
 
 export const rollingRiskRoutes = routes({
@@ -35,8 +34,8 @@ export const rollingRiskRoutes = routes({
     summary: 'Volatility, tracking error, beta and correlation of a run over time.',
     description:
       'The figures use a window of returns, or all returns with weights that halve every `half_life` sessions, beginning with the twentieth return.',
-    params: z.strictObject({ index_id: Id }),
-    query: z.strictObject({
+    params: defineObject(() => ({ index_id: Id })),
+    query: defineObject(() => ({
       ...whichRun,
       window: z.coerce
         .number()
@@ -56,7 +55,7 @@ export const rollingRiskRoutes = routes({
         .max(1e6)
         .optional()
         .meta({ description: 'Half-life in sessions; instead of a window.' }),
-    }),
+    })),
     view: { name: 'rolling-risk', needs: ['memory'] },
     success: {
       status: 200,

@@ -1,19 +1,18 @@
 import { z } from 'zod';
+import { defineObject } from '#domain/schema/define-object.js';
 import { Id } from '#domain/schema/shape.js';
 
 /** Differences between a stored run and a new run of the same request. */
-export const StaleState = z
-  .strictObject({
-    definition: z.boolean().meta({ description: 'The index, or a document that it uses, has changed since the run.' }),
-    data: z.boolean().meta({ description: 'The served data has changed since the run.' }),
-    engine: z.boolean().meta({ description: 'The engine is a version with different results.' }),
-    reasons: z.array(z.string()).meta({ description: 'One sentence per cause.' }),
-    store_id: z
-      .string()
-      .nullable()
-      .meta({ description: 'The store of the run, if another one is served; otherwise null.' }),
-  })
-  .meta({ id: 'StaleState' });
+export const StaleState = defineObject(() => ({
+  definition: z.boolean().meta({ description: 'The index, or a document that it uses, has changed since the run.' }),
+  data: z.boolean().meta({ description: 'The served data has changed since the run.' }),
+  engine: z.boolean().meta({ description: 'The engine is a version with different results.' }),
+  reasons: z.array(z.string()).meta({ description: 'One sentence per cause.' }),
+  store_id: z
+    .string()
+    .nullable()
+    .meta({ description: 'The store of the run, if another one is served; otherwise null.' }),
+})).meta({ id: 'StaleState' });
 
 /** Id of one run. */
 export const RunKey = z

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { defineObject } from '#domain/schema/define-object.js';
 import { CHECK_CATALOGUE, CHECK_NAMES } from '#domain/daily-plans/check-catalogue.js';
 import { ScheduleDay, ScheduleDaySummary } from '#domain/daily-plans/day-document.js';
 import { Judgement } from '#domain/daily-plans/judgement-document.js';
@@ -14,80 +15,74 @@ import { routes } from './route.js';
 const REASON_LENGTH_MAX = 2000;
 const DAYS_LISTED_MAX = 500;
 
-export const Schedule = ScheduleDocument.extend({
+export const Schedule = defineObject(() => ({
+  ...ScheduleDocument.shape,
   schedule_id: z.string(),
   updated_at: z.string(),
-}).meta({ id: 'Schedule' });
+})).meta({ id: 'Schedule' });
 export type Schedule = z.infer<typeof Schedule>;
 
-export const ScheduleCollection = z
-  .strictObject({ schedules: z.array(Schedule).meta({ description: 'Schedules by id.' }), ...skippedFields })
-  .meta({ id: 'ScheduleCollection' });
+export const ScheduleCollection = defineObject(() => ({
+  schedules: z.array(Schedule).meta({ description: 'Schedules by id.' }),
+  ...skippedFields,
+})).meta({ id: 'ScheduleCollection' });
 
-export const ScheduleDays = z
-  .strictObject({
-    days: z.array(ScheduleDaySummary).meta({ description: 'Newest first.' }),
-    next: z
-      .strictObject({
-        date: z.string().meta({ description: 'Session.' }),
-        due_at: z.string().meta({ description: 'Time at which its day begins.' }),
-      })
-      .nullable()
-      .meta({ description: 'Next day; null for a disabled schedule and at the end of the calendar.' }),
-  })
-  .meta({ id: 'ScheduleDays' });
+export const ScheduleDays = defineObject(() => ({
+  days: z.array(ScheduleDaySummary).meta({ description: 'Newest first.' }),
+  next: z
+    .strictObject({
+      date: z.string().meta({ description: 'Session.' }),
+      due_at: z.string().meta({ description: 'Time at which its day begins.' }),
+    })
+    .nullable()
+    .meta({ description: 'Next day; null for a disabled schedule and at the end of the calendar.' }),
+})).meta({ id: 'ScheduleDays' });
 
 const Reason = z.string().min(1).max(REASON_LENGTH_MAX);
 const OptionalReason = Reason.nullable().default(null).meta({ description: 'Reason, for the register of decisions.' });
 
-export const DayRun = z
-  .strictObject({
-    again: z
-      .array(z.enum(STEP_TYPES))
-      .default([])
-      .meta({
-        description: 'Steps whose results are discarded first: their files are written again.',
-        example: ['export'],
-      }),
-    reason: OptionalReason,
-  })
-  .meta({ id: 'DayRun' });
-
-export const DaySkip = z
-  .strictObject({ reason: Reason.meta({ description: 'Reason, for the register of decisions.' }) })
-  .meta({ id: 'DaySkip' });
-
-export const DayWaiver = z
-  .strictObject({
-    check: z.enum(CHECK_NAMES).meta({ description: 'Check whose findings are accepted.' }),
-    index_id: Id.nullable()
-      .default(null)
-      .meta({ description: 'Index, with the indices that depend on it. Default: every index of the schedule.' }),
-    identifier: z.string().min(1).max(64).nullable().default(null).meta({
-      description: 'Security or series of the finding. Default: every finding of the check.',
+export const DayRun = defineObject(() => ({
+  again: z
+    .array(z.enum(STEP_TYPES))
+    .default([])
+    .meta({
+      description: 'Steps whose results are discarded first: their files are written again.',
+      example: ['export'],
     }),
-    reason: Reason.meta({ description: 'Reason, for the register of decisions.' }),
-  })
-  .meta({ id: 'DayWaiver' });
+  reason: OptionalReason,
+})).meta({ id: 'DayRun' });
 
-export const DayBackfill = z
-  .strictObject({
-    start: IsoDate.meta({ description: 'First session.' }),
-    end: IsoDate.meta({ description: 'Last session.' }),
-    reason: OptionalReason,
-  })
-  .meta({ id: 'DayBackfill' });
+export const DaySkip = defineObject(() => ({
+  reason: Reason.meta({ description: 'Reason, for the register of decisions.' }),
+})).meta({ id: 'DaySkip' });
 
-export const BackfilledDays = z
-  .strictObject({ dates: z.array(z.string()).meta({ description: 'Sessions whose days are performed.' }) })
-  .meta({ id: 'BackfilledDays' });
+export const DayWaiver = defineObject(() => ({
+  check: z.enum(CHECK_NAMES).meta({ description: 'Check whose findings are accepted.' }),
+  index_id: Id.nullable()
+    .default(null)
+    .meta({ description: 'Index, with the indices that depend on it. Default: every index of the schedule.' }),
+  identifier: z.string().min(1).max(64).nullable().default(null).meta({
+    description: 'Security or series of the finding. Default: every finding of the check.',
+  }),
+  reason: Reason.meta({ description: 'Reason, for the register of decisions.' }),
+})).meta({ id: 'DayWaiver' });
 
-export const Judgements = z
-  .strictObject({ judgements: z.array(Judgement).meta({ description: 'Newest first.' }) })
-  .meta({ id: 'Judgements' });
+export const DayBackfill = defineObject(() => ({
+  start: IsoDate.meta({ description: 'First session.' }),
+  end: IsoDate.meta({ description: 'Last session.' }),
+  reason: OptionalReason,
+})).meta({ id: 'DayBackfill' });
 
-const params = z.strictObject({ schedule_id: Id.meta({ description: 'Id of the schedule.' }) });
-const dayParams = params.extend({ date: IsoDate.meta({ description: 'Session.' }) });
+export const BackfilledDays = defineObject(() => ({
+  dates: z.array(z.string()).meta({ description: 'Sessions whose days are performed.' }),
+})).meta({ id: 'BackfilledDays' });
+
+export const Judgements = defineObject(() => ({
+  judgements: z.array(Judgement).meta({ description: 'Newest first.' }),
+})).meta({ id: 'Judgements' });
+
+const params = defineObject(() => ({ schedule_id: Id.meta({ description: 'Id of the schedule.' }) }));
+const dayParams = defineObject(() => ({ ...params.shape, date: IsoDate.meta({ description: 'Session.' }) }));
 const tag = 'schedules';
 const example = {
   name: 'Large caps, New York close',
@@ -166,10 +161,10 @@ export const scheduleRoutes = routes({
     withoutMarket: true,
     summary: 'Days of a schedule, and the begin of the next one.',
     params,
-    query: z.strictObject({
+    query: defineObject(() => ({
       limit: z.int().min(1).max(DAYS_LISTED_MAX).default(20).meta({ description: 'Maximum number of entries.' }),
       before: IsoDate.optional().meta({ description: 'Only days before this one.' }),
-    }),
+    })),
     success: { status: 200, description: 'Days, newest first.', schema: ScheduleDays },
     errors: ['SCHEDULE_NOT_FOUND', 'DOCUMENT_UNREADABLE'],
   },
@@ -182,14 +177,14 @@ export const scheduleRoutes = routes({
     summary: 'A day of a schedule: each step with its results, log and duration.',
     description: 'With `wait`, the response is sent when no step is running, or after the wait.',
     params: dayParams,
-    query: z.strictObject({
+    query: defineObject(() => ({
       wait: z
         .int()
         .min(0)
         .max(LIMITS.MAX_WAIT_SECONDS)
         .default(0)
         .meta({ description: 'Maximum time to wait, in seconds.' }),
-    }),
+    })),
     success: { status: 200, description: 'The day.', schema: ScheduleDay },
     errors: ['SCHEDULE_NOT_FOUND', 'DAY_NOT_FOUND', 'DOCUMENT_UNREADABLE'],
   },
@@ -200,9 +195,10 @@ export const scheduleRoutes = routes({
     tag,
     withoutMarket: true,
     summary: 'A file that a step of the day has written.',
-    params: dayParams.extend({
+    params: defineObject(() => ({
+      ...dayParams.shape,
       file_name: z.string().min(1).max(200).meta({ description: 'Name of the file.' }),
-    }),
+    })),
     success: { status: 200, description: 'The file.', media: ['application/octet-stream'] },
     errors: ['SCHEDULE_NOT_FOUND', 'DAY_NOT_FOUND', 'FILE_NOT_FOUND', 'DOCUMENT_UNREADABLE'],
   },
@@ -290,9 +286,9 @@ export const scheduleRoutes = routes({
     withoutMarket: true,
     summary: 'Register of the decisions about the days of a schedule, with their reasons.',
     params,
-    query: z.strictObject({
+    query: defineObject(() => ({
       limit: z.int().min(1).max(1000).default(100).meta({ description: 'Maximum number of entries.' }),
-    }),
+    })),
     success: { status: 200, description: 'Decisions, newest first.', schema: Judgements },
     errors: ['SCHEDULE_NOT_FOUND'],
   },

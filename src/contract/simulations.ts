@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { defineObject } from '#domain/schema/define-object.js';
 import { SIMULATION_METHODS, SimulationRequest } from '#domain/simulation/simulation.js';
 import { Id } from '#domain/schema/shape.js';
 import { TableFrame } from './common.js';
@@ -6,52 +7,48 @@ import { jobStatus } from './jobs.js';
 import { routes } from './route.js';
 import { whichRun } from './run-state.js';
 
-export const Distribution = z
-  .strictObject({
-    mean: z.number(),
-    deviation: z.number().meta({ description: 'Standard deviation over the paths, ddof 1.' }),
-    minimum: z.number(),
-    maximum: z.number(),
-    percentiles: z
-      .record(z.string(), z.number())
-      .meta({ description: 'By requested percentile, interpolated between order statistics.' }),
-  })
-  .meta({ id: 'Distribution' });
+export const Distribution = defineObject(() => ({
+  mean: z.number(),
+  deviation: z.number().meta({ description: 'Standard deviation over the paths, ddof 1.' }),
+  minimum: z.number(),
+  maximum: z.number(),
+  percentiles: z
+    .record(z.string(), z.number())
+    .meta({ description: 'By requested percentile, interpolated between order statistics.' }),
+})).meta({ id: 'Distribution' });
 
-export const SimulationView = z
-  .strictObject({
-    index_id: z.string(),
-    method: z.enum(SIMULATION_METHODS),
-    horizon: z.int(),
-    paths: z.int(),
-    seed: z.int(),
-    observations: z.int().meta({ description: 'Number of returns of the run used by the simulation.' }),
-    observed_start: z.string().meta({ description: 'First date of the run.' }),
-    observed_end: z.string().meta({ description: 'Last date of the run: the start of every path.' }),
-    mean_return: z.number().meta({ description: 'Mean return of a session.' }),
-    volatility: z.number().meta({ description: 'Annualised volatility of the drawn returns.' }),
-    factor_share: z
-      .number()
-      .nullable()
-      .meta({ description: 'Share of the variance that the factors explain; null for the bootstrap.' }),
-    levels: TableFrame.meta({
-      description: 'Level by date and percentile, 100 at the start; accurate to 0.6 % of a standard deviation.',
-    }),
-    total_return: Distribution,
-    max_drawdown: Distribution.meta({ description: 'At most 0.' }),
-    time_under_water: Distribution.meta({
-      description: 'Number of sessions of the longest period below a previous high.',
-    }),
-    shortfall: z.strictObject({
-      level: z.number().meta({ description: 'Multiple of the last level.' }),
-      at_end: z.number().meta({ description: 'Share of paths that end below the level.' }),
-      at_any_time: z.number().meta({ description: 'Share of paths that are below the level after any session.' }),
-    }),
-    precision: z
-      .enum(['float64', 'float32'])
-      .meta({ description: 'Precision of the levels of the paths: float32 on the tensorflow engine.' }),
-  })
-  .meta({ id: 'SimulationView' });
+export const SimulationView = defineObject(() => ({
+  index_id: z.string(),
+  method: z.enum(SIMULATION_METHODS),
+  horizon: z.int(),
+  paths: z.int(),
+  seed: z.int(),
+  observations: z.int().meta({ description: 'Number of returns of the run used by the simulation.' }),
+  observed_start: z.string().meta({ description: 'First date of the run.' }),
+  observed_end: z.string().meta({ description: 'Last date of the run: the start of every path.' }),
+  mean_return: z.number().meta({ description: 'Mean return of a session.' }),
+  volatility: z.number().meta({ description: 'Annualised volatility of the drawn returns.' }),
+  factor_share: z
+    .number()
+    .nullable()
+    .meta({ description: 'Share of the variance that the factors explain; null for the bootstrap.' }),
+  levels: TableFrame.meta({
+    description: 'Level by date and percentile, 100 at the start; accurate to 0.6 % of a standard deviation.',
+  }),
+  total_return: Distribution,
+  max_drawdown: Distribution.meta({ description: 'At most 0.' }),
+  time_under_water: Distribution.meta({
+    description: 'Number of sessions of the longest period below a previous high.',
+  }),
+  shortfall: z.strictObject({
+    level: z.number().meta({ description: 'Multiple of the last level.' }),
+    at_end: z.number().meta({ description: 'Share of paths that end below the level.' }),
+    at_any_time: z.number().meta({ description: 'Share of paths that are below the level after any session.' }),
+  }),
+  precision: z
+    .enum(['float64', 'float32'])
+    .meta({ description: 'Precision of the levels of the paths: float32 on the tensorflow engine.' }),
+})).meta({ id: 'SimulationView' });
 export type SimulationView = z.infer<typeof SimulationView>;
 
 export const SimulationJobStatus = jobStatus('SimulationJobStatus', 'simulate', SimulationView);
@@ -65,7 +62,7 @@ export const simulationRoutes = routes({
     summary: 'Simulate the future level of a stored run, as a job.',
     description:
       'The result has percentiles by date, and the distributions of total return, largest drawdown and time under water. The result depends only on the request and the run, not on the number of workers.',
-    params: z.strictObject({ index_id: Id }),
+    params: defineObject(() => ({ index_id: Id })),
     query: z.strictObject(whichRun),
     body: { schema: SimulationRequest, optional: true, example: { horizon: 252, paths: 100_000, level: 0.9 } },
     success: { status: 202, description: 'The job; see Location.', schema: SimulationJobStatus },

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { defineObject } from '#domain/schema/define-object.js';
 import { EXPORT_FORMATS } from '#domain/exports/formats.js';
 import { LIMITS } from '#domain/refusals/limits.js';
 import { SQL_VIEWS } from '#domain/sql/views.js';
@@ -8,38 +9,34 @@ import { routes } from './route.js';
 export const SQL_FORMATS = ['json', 'csv', 'arrow', 'parquet'] as const;
 export type SqlFormat = (typeof SQL_FORMATS)[number];
 
-export const SqlRequest = z
-  .strictObject({
-    query: z
-      .string()
-      .min(1)
-      .max(LIMITS.MAX_SQL_LENGTH)
-      .meta({ description: 'One SELECT statement in the SQL of DuckDB.' }),
-    format: z.enum(SQL_FORMATS).optional().meta({ description: 'Instead of `Accept`.' }),
-  })
-  .meta({ id: 'SqlRequest' });
+export const SqlRequest = defineObject(() => ({
+  query: z
+    .string()
+    .min(1)
+    .max(LIMITS.MAX_SQL_LENGTH)
+    .meta({ description: 'One SELECT statement in the SQL of DuckDB.' }),
+  format: z.enum(SQL_FORMATS).optional().meta({ description: 'Instead of `Accept`.' }),
+})).meta({ id: 'SqlRequest' });
 
-export const SqlResult = z
-  .strictObject({
-    columns: z
-      .array(
-        z
-          .strictObject({
-            name: z.string(),
-            type: z.enum(['date', 'text', 'number', 'count']).meta({
-              description: 'count: a whole number of 32 bits, or 1 and 0 for true and false.',
-            }),
-          })
-          .meta({ id: 'SqlColumn' }),
-      )
-      .meta({ description: 'Columns of the result.' }),
-    data: z
-      .array(z.array(z.union([z.string(), z.number()]).nullable()))
-      .meta({ description: 'Rows with one value per column; dates are YYYY-MM-DD.' }),
-    rows: z.int().min(0).meta({ description: 'Number of rows.' }),
-    truncated: z.boolean().meta({ description: `True if rows beyond ${LIMITS.MAX_SQL_ROWS} were omitted.` }),
-  })
-  .meta({ id: 'SqlResult' });
+export const SqlResult = defineObject(() => ({
+  columns: z
+    .array(
+      z
+        .strictObject({
+          name: z.string(),
+          type: z.enum(['date', 'text', 'number', 'count']).meta({
+            description: 'count: a whole number of 32 bits, or 1 and 0 for true and false.',
+          }),
+        })
+        .meta({ id: 'SqlColumn' }),
+    )
+    .meta({ description: 'Columns of the result.' }),
+  data: z
+    .array(z.array(z.union([z.string(), z.number()]).nullable()))
+    .meta({ description: 'Rows with one value per column; dates are YYYY-MM-DD.' }),
+  rows: z.int().min(0).meta({ description: 'Number of rows.' }),
+  truncated: z.boolean().meta({ description: `True if rows beyond ${LIMITS.MAX_SQL_ROWS} were omitted.` }),
+})).meta({ id: 'SqlResult' });
 export type SqlResult = z.infer<typeof SqlResult>;
 
 const views = Object.entries(SQL_VIEWS).map(

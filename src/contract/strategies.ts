@@ -1,44 +1,39 @@
 import { z } from 'zod';
+import { defineObject } from '#domain/schema/define-object.js';
 import { StrategyDocument } from '#domain/documents/strategy-document.js';
 import { Id } from '#domain/schema/shape.js';
 import { Finding, listingQuery, purgeQuery, skippedFields, ValidationReport } from './common.js';
 import { routes } from './route.js';
 
-export const SavedStrategy = z
-  .strictObject({
-    strategy: StrategyDocument,
-    findings: z.array(Finding).meta({ description: 'Warnings that did not prevent the save.' }),
-  })
-  .meta({ id: 'SavedStrategy' });
+export const SavedStrategy = defineObject(() => ({
+  strategy: StrategyDocument,
+  findings: z.array(Finding).meta({ description: 'Warnings that did not prevent the save.' }),
+})).meta({ id: 'SavedStrategy' });
 export type SavedStrategy = z.infer<typeof SavedStrategy>;
 
-export const StoredStrategy = z
-  .strictObject({
-    strategy: StrategyDocument,
-    problems: z
-      .array(Finding)
-      .meta({ description: 'Broken references of the strategy, for example to a deleted index.' }),
-    has_run: z.boolean().meta({ description: 'True if a backtest record is stored.' }),
-    run_at: z.string().nullable().meta({ description: 'Capture time of that record.' }),
-  })
-  .meta({ id: 'StoredStrategy' });
+export const StoredStrategy = defineObject(() => ({
+  strategy: StrategyDocument,
+  problems: z
+    .array(Finding)
+    .meta({ description: 'Broken references of the strategy, for example to a deleted index.' }),
+  has_run: z.boolean().meta({ description: 'True if a backtest record is stored.' }),
+  run_at: z.string().nullable().meta({ description: 'Capture time of that record.' }),
+})).meta({ id: 'StoredStrategy' });
 export type StoredStrategy = z.infer<typeof StoredStrategy>;
 
-export const StrategyCollection = z
-  .strictObject({ strategies: z.array(StoredStrategy), ...skippedFields })
-  .meta({ id: 'StrategyCollection' });
+export const StrategyCollection = defineObject(() => ({ strategies: z.array(StoredStrategy), ...skippedFields })).meta({
+  id: 'StrategyCollection',
+});
 export type StrategyCollection = z.infer<typeof StrategyCollection>;
 
-export const StrategyDeletion = z
-  .strictObject({
-    strategy_id: z.string(),
-    backtest_record_deleted: z.boolean(),
-    backtest_results_deleted: z.int().min(0).meta({ description: 'Number of deleted job records and stored results.' }),
-  })
-  .meta({ id: 'StrategyDeletion' });
+export const StrategyDeletion = defineObject(() => ({
+  strategy_id: z.string(),
+  backtest_record_deleted: z.boolean(),
+  backtest_results_deleted: z.int().min(0).meta({ description: 'Number of deleted job records and stored results.' }),
+})).meta({ id: 'StrategyDeletion' });
 export type StrategyDeletion = z.infer<typeof StrategyDeletion>;
 
-const params = z.strictObject({ strategy_id: Id });
+const params = defineObject(() => ({ strategy_id: Id }));
 const example = {
   id: 'LARGE-100-LOW-TURNOVER',
   name: 'Large hundred, traded once a year',

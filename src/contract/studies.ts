@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { defineObject } from '#domain/schema/define-object.js';
 import { LIMITS } from '#domain/refusals/limits.js';
 import { Id } from '#domain/schema/shape.js';
 import { ErrorDetail } from './common.js';
@@ -6,16 +7,14 @@ import { jobStatus } from './jobs.js';
 import { OptimisationRunRequest } from './optimise.js';
 import { routes } from './route.js';
 
-export const StudyRunsRequest = z
-  .strictObject({
-    study_id: Id.nullable().default(null).meta({ description: 'Id of the study. Default: a generated one.' }),
-    runs: z
-      .array(OptimisationRunRequest)
-      .min(1)
-      .max(LIMITS.MAX_STUDY_RUNS)
-      .meta({ description: `Optimisations, at most ${LIMITS.MAX_STUDY_RUNS}, each as in POST /optimise/runs.` }),
-  })
-  .meta({ id: 'StudyRequest' });
+export const StudyRunsRequest = defineObject(() => ({
+  study_id: Id.nullable().default(null).meta({ description: 'Id of the study. Default: a generated one.' }),
+  runs: z
+    .array(OptimisationRunRequest)
+    .min(1)
+    .max(LIMITS.MAX_STUDY_RUNS)
+    .meta({ description: `Optimisations, at most ${LIMITS.MAX_STUDY_RUNS}, each as in POST /optimise/runs.` }),
+})).meta({ id: 'StudyRequest' });
 
 export const STUDY_OUTCOMES = ['solved', 'refused'] as const;
 
@@ -39,43 +38,37 @@ const StudyFigures = z
   .meta({ id: 'StudyFigures', description: 'Figures of an optimisation, as in its result.' });
 export type StudyFigures = z.infer<typeof StudyFigures>;
 
-export const StudyRow = z
-  .strictObject({
-    position: z.int().min(0).meta({ description: 'Position in the request, from 0.' }),
-    index_id: z.string(),
-    constraint_set_id: z.string(),
-    outcome: z.enum(STUDY_OUTCOMES).meta({ description: '`solved`: see `run_id`. `refused`: see `error`.' }),
-    run_id: z.string().nullable().meta({
-      description: 'Its result: GET /optimise/runs/{run_id}. Null if it was refused.',
-    }),
-    figures: StudyFigures.nullable().meta({ description: 'Null if it was refused.' }),
-    error: ErrorDetail.nullable().meta({ description: 'Set only if refused: the error of its job.' }),
-  })
-  .meta({ id: 'StudyRow' });
+export const StudyRow = defineObject(() => ({
+  position: z.int().min(0).meta({ description: 'Position in the request, from 0.' }),
+  index_id: z.string(),
+  constraint_set_id: z.string(),
+  outcome: z.enum(STUDY_OUTCOMES).meta({ description: '`solved`: see `run_id`. `refused`: see `error`.' }),
+  run_id: z.string().nullable().meta({
+    description: 'Its result: GET /optimise/runs/{run_id}. Null if it was refused.',
+  }),
+  figures: StudyFigures.nullable().meta({ description: 'Null if it was refused.' }),
+  error: ErrorDetail.nullable().meta({ description: 'Set only if refused: the error of its job.' }),
+})).meta({ id: 'StudyRow' });
 export type StudyRow = z.infer<typeof StudyRow>;
 
-export const StudyView = z
-  .strictObject({
-    study_id: z.string(),
-    runs: z.int().min(0).meta({ description: 'Number of optimisations.' }),
-    solved: z.int().min(0).meta({ description: 'Number of these with a result.' }),
-    refused: z.int().min(0).meta({ description: 'Number of these that have an error.' }),
-    rows: z.array(StudyRow).meta({
-      description: `In the order of the request: the first ${LIMITS.MAX_SWEEP_RESULT_ROWS}. All are available in blocks from GET /optimise/studies/{study_id}/rows.`,
-    }),
-    engine_version: z.string(),
-  })
-  .meta({ id: 'StudyView' });
+export const StudyView = defineObject(() => ({
+  study_id: z.string(),
+  runs: z.int().min(0).meta({ description: 'Number of optimisations.' }),
+  solved: z.int().min(0).meta({ description: 'Number of these with a result.' }),
+  refused: z.int().min(0).meta({ description: 'Number of these that have an error.' }),
+  rows: z.array(StudyRow).meta({
+    description: `In the order of the request: the first ${LIMITS.MAX_SWEEP_RESULT_ROWS}. All are available in blocks from GET /optimise/studies/{study_id}/rows.`,
+  }),
+  engine_version: z.string(),
+})).meta({ id: 'StudyView' });
 
-export const StudyRows = z
-  .strictObject({
-    study_id: z.string(),
-    count: z.int().min(0).meta({ description: 'Rows of all blocks.' }),
-    block: z.int().min(0).meta({ description: 'Number of the block, from 0.' }),
-    blocks: z.int().min(0).meta({ description: 'Number of blocks.' }),
-    rows: z.array(StudyRow).max(LIMITS.MAX_BLOCK_ROWS).meta({ description: 'In the order of the request.' }),
-  })
-  .meta({ id: 'StudyRows' });
+export const StudyRows = defineObject(() => ({
+  study_id: z.string(),
+  count: z.int().min(0).meta({ description: 'Rows of all blocks.' }),
+  block: z.int().min(0).meta({ description: 'Number of the block, from 0.' }),
+  blocks: z.int().min(0).meta({ description: 'Number of blocks.' }),
+  rows: z.array(StudyRow).max(LIMITS.MAX_BLOCK_ROWS).meta({ description: 'In the order of the request.' }),
+})).meta({ id: 'StudyRows' });
 
 export const StudyJobStatus = jobStatus('StudyJobStatus', 'study', StudyView);
 
@@ -123,10 +116,10 @@ export const studyRoutes = routes({
     tag: 'optimise',
     summary: 'Rows of a study in blocks.',
     description: `The result of a study has the first ${LIMITS.MAX_SWEEP_RESULT_ROWS} rows; blocks of ${LIMITS.MAX_BLOCK_ROWS} have all of them.`,
-    params: z.strictObject({ study_id: Id }),
-    query: z.strictObject({
+    params: defineObject(() => ({ study_id: Id })),
+    query: defineObject(() => ({
       block: z.int().min(0).default(0).meta({ description: 'Number of the block, from 0.' }),
-    }),
+    })),
     success: { status: 200, description: 'The block.', schema: StudyRows },
     errors: ['JOB_NOT_FOUND', 'DOCUMENT_UNREADABLE'],
   },

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { defineObject } from '#domain/schema/define-object.js';
 import { LIMITS } from '#domain/refusals/limits.js';
 import { FOLD_RANKINGS, RANKING_NAMES } from '#domain/sweeps/rankings.js';
 import { SweepRequest } from '#domain/sweeps/sweep-request.js';
@@ -12,64 +13,58 @@ import { asKnownErrors } from './stores/data-versions.js';
 
 const probability = (description: string) => z.number().min(0).max(1).meta({ description });
 
-export const SweepRow = z
-  .strictObject({
-    rank: z.int().min(1).nullable().meta({ description: 'Null for a variant that was refused.' }),
-    variant: z.int().min(0).meta({ description: 'Position among the requested variants.' }),
-    patch: z.record(z.string(), z.unknown()).meta({ description: 'Changes of the variant, by JSON pointer.' }),
-    metrics: BacktestMetrics.nullable().meta({ description: 'Figures of a single run of the variant, bit for bit.' }),
-    total_costs: z.number().nullable(),
-    start: z.string().nullable(),
-    end: z.string().nullable(),
-    observations: z.int().nullable().meta({ description: 'Dates of the run.' }),
-    deflated_sharpe_ratio: probability(
-      'Probability that the true Sharpe ratio exceeds the expected best of all trials if every true ratio were zero.',
-    ).nullable(),
-    error: ErrorDetail.nullable().meta({ description: 'Reason why the variant was refused, as for a single run.' }),
-  })
-  .meta({ id: 'SweepRow' });
+export const SweepRow = defineObject(() => ({
+  rank: z.int().min(1).nullable().meta({ description: 'Null for a variant that was refused.' }),
+  variant: z.int().min(0).meta({ description: 'Position among the requested variants.' }),
+  patch: z.record(z.string(), z.unknown()).meta({ description: 'Changes of the variant, by JSON pointer.' }),
+  metrics: BacktestMetrics.nullable().meta({ description: 'Figures of a single run of the variant, bit for bit.' }),
+  total_costs: z.number().nullable(),
+  start: z.string().nullable(),
+  end: z.string().nullable(),
+  observations: z.int().nullable().meta({ description: 'Dates of the run.' }),
+  deflated_sharpe_ratio: probability(
+    'Probability that the true Sharpe ratio exceeds the expected best of all trials if every true ratio were zero.',
+  ).nullable(),
+  error: ErrorDetail.nullable().meta({ description: 'Reason why the variant was refused, as for a single run.' }),
+})).meta({ id: 'SweepRow' });
 
-export const SweepSelection = z
-  .strictObject({
-    trials: z.int().meta({
-      description:
-        'Number of variants that ran; variants with identical levels count once. Trials count as independent, which makes the deflation strict if they are similar.',
-    }),
-    sharpe_ratio: z
-      .number()
-      .meta({ description: 'Sharpe ratio of the variant ranked first, per session like all ratios here.' }),
-    skewness: z.number(),
-    kurtosis: z.number().meta({ description: '3 for normal returns.' }),
-    observations: z.int().meta({ description: 'Number of its returns.' }),
-    sharpe_variance: z.number().meta({ description: 'Variance of the Sharpe ratios of the trials.' }),
-    expected_maximum_sharpe_ratio: z
-      .number()
-      .meta({ description: 'Expected Sharpe ratio of the best of this many trials if every true ratio is zero.' }),
-    deflated_sharpe_ratio: probability(
-      'Bailey and López de Prado (2014): probability that the true Sharpe ratio exceeds it.',
-    ).nullable(),
-  })
-  .meta({ id: 'SweepSelection' });
+export const SweepSelection = defineObject(() => ({
+  trials: z.int().meta({
+    description:
+      'Number of variants that ran; variants with identical levels count once. Trials count as independent, which makes the deflation strict if they are similar.',
+  }),
+  sharpe_ratio: z
+    .number()
+    .meta({ description: 'Sharpe ratio of the variant ranked first, per session like all ratios here.' }),
+  skewness: z.number(),
+  kurtosis: z.number().meta({ description: '3 for normal returns.' }),
+  observations: z.int().meta({ description: 'Number of its returns.' }),
+  sharpe_variance: z.number().meta({ description: 'Variance of the Sharpe ratios of the trials.' }),
+  expected_maximum_sharpe_ratio: z
+    .number()
+    .meta({ description: 'Expected Sharpe ratio of the best of this many trials if every true ratio is zero.' }),
+  deflated_sharpe_ratio: probability(
+    'Bailey and López de Prado (2014): probability that the true Sharpe ratio exceeds it.',
+  ).nullable(),
+})).meta({ id: 'SweepSelection' });
 
-export const SweepOverfitting = z
-  .strictObject({
-    probability: probability('Share of the selections whose choice is not better than the median out of sample.'),
-    probability_of_loss: probability('Share of the selections whose choice has a negative Sharpe ratio out of sample.'),
-    median_logit: z.number().meta({
-      description: 'Median logit of the relative rank out of sample; below 0 when choices tend to disappoint.',
-    }),
-    combinations: z
-      .int()
-      .meta({ description: 'Number of selections: each half of the blocks of time against the other half.' }),
-    partitions: z.int(),
-    observations: z.int().meta({
-      description: 'Number of returns on common dates; the oldest are omitted to make the blocks equal.',
-    }),
-  })
-  .meta({
-    id: 'SweepOverfitting',
-    description: 'Combinatorially symmetric cross-validation of Bailey, Borwein, López de Prado and Zhu (2016).',
-  });
+export const SweepOverfitting = defineObject(() => ({
+  probability: probability('Share of the selections whose choice is not better than the median out of sample.'),
+  probability_of_loss: probability('Share of the selections whose choice has a negative Sharpe ratio out of sample.'),
+  median_logit: z.number().meta({
+    description: 'Median logit of the relative rank out of sample; below 0 when choices tend to disappoint.',
+  }),
+  combinations: z
+    .int()
+    .meta({ description: 'Number of selections: each half of the blocks of time against the other half.' }),
+  partitions: z.int(),
+  observations: z.int().meta({
+    description: 'Number of returns on common dates; the oldest are omitted to make the blocks equal.',
+  }),
+})).meta({
+  id: 'SweepOverfitting',
+  description: 'Combinatorially symmetric cross-validation of Bailey, Borwein, López de Prado and Zhu (2016).',
+});
 
 /** Metrics of a path, or their distribution over the paths. */
 const pathMetrics = <Value extends z.ZodType>(value: Value) => ({
@@ -82,149 +77,137 @@ const pathMetrics = <Value extends z.ZodType>(value: Value) => ({
   volatility: value.meta({ description: 'Annualised, ddof 1.' }),
 });
 
-export const SweepFoldChoice = z
-  .strictObject({
-    train: z.array(z.int()).meta({ description: 'Groups of the selection, by position.' }),
-    test: z.array(z.int()).meta({ description: 'Groups of the test.' }),
-    variant: z.int().meta({ description: 'Position of the selected variant.' }),
-    in_sample: z.number().meta({ description: 'Its metric on the groups of the selection.' }),
-    out_of_sample: z.number().meta({ description: 'Its metric on the groups of the test.' }),
-    rank: z.int().min(1).meta({
-      description:
-        'Rank of the variant among all trials on the test, 1 for the best; equal trials share the better rank.',
-    }),
-  })
-  .meta({ id: 'SweepFoldChoice' });
-
-export const SweepFoldsView = z
-  .strictObject({
-    method: z.enum(['combinatorial', 'walk_forward']).meta({ description: 'Division of time into groups.' }),
-    select_by: z.enum(FOLD_RANKINGS).meta({ description: 'Metric of the selection.' }),
-    groups: z
-      .array(z.strictObject({ start: z.string(), end: z.string() }))
-      .meta({ description: 'First and last date with a return, by group.' }),
-    observations: z.int().meta({
-      description: 'Number of returns of each variant; the oldest are omitted to make the groups equal.',
-    }),
-    left_before: z.int().meta({ description: 'Number of sessions of the sample excluded before a test.' }),
-    left_after: z
-      .int()
-      .meta({ description: 'Number of sessions of the sample excluded after a test, including the embargo.' }),
-    choices: z.array(SweepFoldChoice).meta({ description: 'One entry per split.' }),
-    chosen: z
-      .array(
-        z.strictObject({
-          variant: z.int(),
-          splits: z.int().meta({ description: 'Number of splits that selected it.' }),
-        }),
-      )
-      .meta({ description: 'Selected variants, the most frequent first.' }),
-    in_sample: Distribution.meta({ description: 'Metric of the selected variants on their samples, over the splits.' }),
-    out_of_sample: Distribution.meta({
-      description: 'Metric of the selected variants on their tests, over the splits.',
-    }),
-    paths: z.array(z.strictObject(pathMetrics(z.number()))).meta({
-      description: 'Metrics of the joined out-of-sample returns, with each group tested once.',
-    }),
-    over_paths: z.strictObject(pathMetrics(Distribution)).meta({ description: 'Each metric over the paths.' }),
-    probability_of_loss: probability('Share of paths with a loss.'),
-  })
-  .meta({
-    id: 'SweepFoldsView',
+export const SweepFoldChoice = defineObject(() => ({
+  train: z.array(z.int()).meta({ description: 'Groups of the selection, by position.' }),
+  test: z.array(z.int()).meta({ description: 'Groups of the test.' }),
+  variant: z.int().meta({ description: 'Position of the selected variant.' }),
+  in_sample: z.number().meta({ description: 'Its metric on the groups of the selection.' }),
+  out_of_sample: z.number().meta({ description: 'Its metric on the groups of the test.' }),
+  rank: z.int().min(1).meta({
     description:
-      'Cross-validation of the choice, López de Prado (2018), chapters 7 and 12. Percentiles are those of 5, 25, 50, 75 and 95 %. The cost of a change from one variant to another is not in the paths.',
-  });
+      'Rank of the variant among all trials on the test, 1 for the best; equal trials share the better rank.',
+  }),
+})).meta({ id: 'SweepFoldChoice' });
 
-export const SweepMap = z
-  .strictObject({
-    aggregation: z.literal('first_by_rank').meta({
-      description: 'A cell with several variants shows the one with the best rank, for every metric.',
-    }),
-    sentence: z.string().meta({ description: 'The rule in words.' }),
-    parameters: z
-      .array(
-        z.strictObject({
-          pointer: z.string().meta({ description: 'JSON pointer of the parameter, as in `patch`.' }),
-          values: z.array(z.unknown()).meta({ description: 'Its values, in the order of the request.' }),
-        }),
-      )
-      .meta({
-        description:
-          'Parameters that are varied, with their values: a map with all but two fixed has one variant a cell.',
+export const SweepFoldsView = defineObject(() => ({
+  method: z.enum(['combinatorial', 'walk_forward']).meta({ description: 'Division of time into groups.' }),
+  select_by: z.enum(FOLD_RANKINGS).meta({ description: 'Metric of the selection.' }),
+  groups: z
+    .array(z.strictObject({ start: z.string(), end: z.string() }))
+    .meta({ description: 'First and last date with a return, by group.' }),
+  observations: z.int().meta({
+    description: 'Number of returns of each variant; the oldest are omitted to make the groups equal.',
+  }),
+  left_before: z.int().meta({ description: 'Number of sessions of the sample excluded before a test.' }),
+  left_after: z
+    .int()
+    .meta({ description: 'Number of sessions of the sample excluded after a test, including the embargo.' }),
+  choices: z.array(SweepFoldChoice).meta({ description: 'One entry per split.' }),
+  chosen: z
+    .array(
+      z.strictObject({
+        variant: z.int(),
+        splits: z.int().meta({ description: 'Number of splits that selected it.' }),
       }),
-  })
-  .meta({ id: 'SweepMap' });
+    )
+    .meta({ description: 'Selected variants, the most frequent first.' }),
+  in_sample: Distribution.meta({ description: 'Metric of the selected variants on their samples, over the splits.' }),
+  out_of_sample: Distribution.meta({
+    description: 'Metric of the selected variants on their tests, over the splits.',
+  }),
+  paths: z.array(z.strictObject(pathMetrics(z.number()))).meta({
+    description: 'Metrics of the joined out-of-sample returns, with each group tested once.',
+  }),
+  over_paths: z.strictObject(pathMetrics(Distribution)).meta({ description: 'Each metric over the paths.' }),
+  probability_of_loss: probability('Share of paths with a loss.'),
+})).meta({
+  id: 'SweepFoldsView',
+  description:
+    'Cross-validation of the choice, López de Prado (2018), chapters 7 and 12. Percentiles are those of 5, 25, 50, 75 and 95 %. The cost of a change from one variant to another is not in the paths.',
+});
 
-export const SweepFan = z
-  .strictObject({
-    index: z.array(z.string()).meta({ description: 'Dates, evenly spread over the common dates of the variants.' }),
-    variants: z
-      .int()
-      .min(1)
-      .meta({ description: 'Number of variants of the quantiles: all, or a thousand evenly spread.' }),
-    quantiles: z
-      .array(
-        z.strictObject({
-          share: z.number().meta({ description: 'Share of the variants at or below the level.' }),
-          data: z.array(z.number()).meta({ description: 'Levels by date, 100 at the first.' }),
-        }),
-      )
-      .meta({ description: 'Quantiles of the levels on each date, from the lowest to the highest.' }),
-    first: z.array(z.number()).nullable().meta({ description: 'Levels of the variant ranked first.' }),
-  })
-  .meta({ id: 'SweepFan' });
-
-export const SweepView = z
-  .strictObject({
-    sweep_id: z.string(),
-    index_id: z.string(),
-    variants: z.int().min(1),
-    refused: z.int().min(0),
-    rank_by: z.enum(RANKING_NAMES),
-    rows: z.array(SweepRow).meta({
-      description: `By rank, refused variants last: the first ${LIMITS.MAX_SWEEP_RESULT_ROWS}. All are available in blocks from GET /analytics/sweeps/{sweep_id}/rows.`,
-    }),
-    selection: SweepSelection.nullable().meta({ description: 'Null if every variant was refused.' }),
-    overfitting: SweepOverfitting.nullable().meta({
-      description: 'Null with fewer than two trials, or fewer than two returns per block.',
-    }),
-    folds: SweepFoldsView.nullable().optional().meta({
-      description:
-        'Out-of-sample performance of the selection. Null without `folds`, or with too few returns, which the verdict reports; absent in sweeps of earlier versions.',
-    }),
-    identical_variants: z
-      .array(z.array(z.int().min(0)))
-      .optional()
-      .meta({
-        description:
-          'Lists of positions of variants with identical levels; each list counts as one trial. Absent in sweeps of earlier versions.',
+export const SweepMap = defineObject(() => ({
+  aggregation: z.literal('first_by_rank').meta({
+    description: 'A cell with several variants shows the one with the best rank, for every metric.',
+  }),
+  sentence: z.string().meta({ description: 'The rule in words.' }),
+  parameters: z
+    .array(
+      z.strictObject({
+        pointer: z.string().meta({ description: 'JSON pointer of the parameter, as in `patch`.' }),
+        values: z.array(z.unknown()).meta({ description: 'Its values, in the order of the request.' }),
       }),
-    fan: SweepFan.nullable().optional().meta({
+    )
+    .meta({
       description:
-        'Levels of the variants through time. Null with fewer than two common dates; absent in sweeps of earlier versions.',
+        'Parameters that are varied, with their values: a map with all but two fixed has one variant a cell.',
     }),
-    map: SweepMap.optional().meta({
-      description: 'Rule for maps over some of the parameters. Absent in sweeps of earlier versions.',
+})).meta({ id: 'SweepMap' });
+
+export const SweepFan = defineObject(() => ({
+  index: z.array(z.string()).meta({ description: 'Dates, evenly spread over the common dates of the variants.' }),
+  variants: z
+    .int()
+    .min(1)
+    .meta({ description: 'Number of variants of the quantiles: all, or a thousand evenly spread.' }),
+  quantiles: z
+    .array(
+      z.strictObject({
+        share: z.number().meta({ description: 'Share of the variants at or below the level.' }),
+        data: z.array(z.number()).meta({ description: 'Levels by date, 100 at the first.' }),
+      }),
+    )
+    .meta({ description: 'Quantiles of the levels on each date, from the lowest to the highest.' }),
+  first: z.array(z.number()).nullable().meta({ description: 'Levels of the variant ranked first.' }),
+})).meta({ id: 'SweepFan' });
+
+export const SweepView = defineObject(() => ({
+  sweep_id: z.string(),
+  index_id: z.string(),
+  variants: z.int().min(1),
+  refused: z.int().min(0),
+  rank_by: z.enum(RANKING_NAMES),
+  rows: z.array(SweepRow).meta({
+    description: `By rank, refused variants last: the first ${LIMITS.MAX_SWEEP_RESULT_ROWS}. All are available in blocks from GET /analytics/sweeps/{sweep_id}/rows.`,
+  }),
+  selection: SweepSelection.nullable().meta({ description: 'Null if every variant was refused.' }),
+  overfitting: SweepOverfitting.nullable().meta({
+    description: 'Null with fewer than two trials, or fewer than two returns per block.',
+  }),
+  folds: SweepFoldsView.nullable().optional().meta({
+    description:
+      'Out-of-sample performance of the selection. Null without `folds`, or with too few returns, which the verdict reports; absent in sweeps of earlier versions.',
+  }),
+  identical_variants: z
+    .array(z.array(z.int().min(0)))
+    .optional()
+    .meta({
+      description:
+        'Lists of positions of variants with identical levels; each list counts as one trial. Absent in sweeps of earlier versions.',
     }),
-    verdict: z
-      .array(z.string())
-      .optional()
-      .meta({ description: 'Conclusions from the figures, one sentence each. Absent in sweeps of earlier versions.' }),
-    store_content_hash: z.string(),
-    engine_version: z.string(),
-  })
-  .meta({ id: 'SweepView' });
+  fan: SweepFan.nullable().optional().meta({
+    description:
+      'Levels of the variants through time. Null with fewer than two common dates; absent in sweeps of earlier versions.',
+  }),
+  map: SweepMap.optional().meta({
+    description: 'Rule for maps over some of the parameters. Absent in sweeps of earlier versions.',
+  }),
+  verdict: z
+    .array(z.string())
+    .optional()
+    .meta({ description: 'Conclusions from the figures, one sentence each. Absent in sweeps of earlier versions.' }),
+  store_content_hash: z.string(),
+  engine_version: z.string(),
+})).meta({ id: 'SweepView' });
 export type SweepView = z.infer<typeof SweepView>;
 
-export const SweepRows = z
-  .strictObject({
-    sweep_id: z.string(),
-    count: z.int().min(0).meta({ description: 'Rows of all blocks: variants of the sweep.' }),
-    block: z.int().min(0).meta({ description: 'Number of the block, from 0.' }),
-    blocks: z.int().min(0).meta({ description: 'Number of blocks.' }),
-    rows: z.array(SweepRow).max(LIMITS.MAX_BLOCK_ROWS).meta({ description: 'By rank, refused variants last.' }),
-  })
-  .meta({ id: 'SweepRows' });
+export const SweepRows = defineObject(() => ({
+  sweep_id: z.string(),
+  count: z.int().min(0).meta({ description: 'Rows of all blocks: variants of the sweep.' }),
+  block: z.int().min(0).meta({ description: 'Number of the block, from 0.' }),
+  blocks: z.int().min(0).meta({ description: 'Number of blocks.' }),
+  rows: z.array(SweepRow).max(LIMITS.MAX_BLOCK_ROWS).meta({ description: 'By rank, refused variants last.' }),
+})).meta({ id: 'SweepRows' });
 
 export const SweepJobStatus = jobStatus('SweepJobStatus', 'sweep', SweepView);
 
@@ -263,10 +246,10 @@ export const sweepRoutes = routes({
     tag: 'analytics',
     summary: 'Rows of a sweep in blocks.',
     description: `The result of a sweep has the first ${LIMITS.MAX_SWEEP_RESULT_ROWS} rows; blocks of ${LIMITS.MAX_BLOCK_ROWS} have all of them, in the order of the ranking.`,
-    params: z.strictObject({ sweep_id: Id }),
-    query: z.strictObject({
+    params: defineObject(() => ({ sweep_id: Id })),
+    query: defineObject(() => ({
       block: z.int().min(0).default(0).meta({ description: 'Number of the block, from 0.' }),
-    }),
+    })),
     success: { status: 200, description: 'The block.', schema: SweepRows },
     errors: ['JOB_NOT_FOUND', 'DOCUMENT_UNREADABLE'],
   },

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { defineObject } from '#domain/schema/define-object.js';
 import { NOTE_LENGTH_MAX, VERSION_ACTIONS } from '#domain/documents/version-document.js';
 import type { ErrorCode } from '#domain/refusals/refusal.js';
 import { Id } from '#domain/schema/shape.js';
@@ -16,79 +17,71 @@ import { Plugin } from './plugins.js';
 import { Schedule } from './schedules.js';
 import { Watchlist } from './watchlists.js';
 
-export const DocumentVersion = z
-  .strictObject({
-    version: z.int().min(1).meta({ description: 'From 1, without a gap; a deletion has a number, too.' }),
-    etag: z.string().meta({ description: 'SHA-256 of the content; for a deletion, of the deleted content.' }),
-    at: z.string().meta({ description: 'Time of the write, ISO-8601 UTC with offset.' }),
-    author: z.string().meta({ description: 'Name of the key; local without keys.' }),
-    key_id: z
-      .string()
-      .nullable()
-      .meta({ description: 'Id of the key, or `sub:` and the subject of the token; null if there is none.' }),
-    note: z
-      .string()
-      .nullable()
-      .meta({
-        description: `X-Change-Note of the write, at most ${NOTE_LENGTH_MAX} characters; null if there is none.`,
-      }),
-    action: z.enum(VERSION_ACTIONS).meta({ description: 'Effect of the write on the document.' }),
-    restored_from: z.int().min(1).nullable().meta({
-      description: 'Number of the restored version; null for other writes.',
+export const DocumentVersion = defineObject(() => ({
+  version: z.int().min(1).meta({ description: 'From 1, without a gap; a deletion has a number, too.' }),
+  etag: z.string().meta({ description: 'SHA-256 of the content; for a deletion, of the deleted content.' }),
+  at: z.string().meta({ description: 'Time of the write, ISO-8601 UTC with offset.' }),
+  author: z.string().meta({ description: 'Name of the key; local without keys.' }),
+  key_id: z
+    .string()
+    .nullable()
+    .meta({ description: 'Id of the key, or `sub:` and the subject of the token; null if there is none.' }),
+  note: z
+    .string()
+    .nullable()
+    .meta({
+      description: `X-Change-Note of the write, at most ${NOTE_LENGTH_MAX} characters; null if there is none.`,
     }),
-    request_id: z.string().meta({ description: 'X-Request-Id of the write; empty for writes of the engine.' }),
-  })
-  .meta({ id: 'DocumentVersion' });
+  action: z.enum(VERSION_ACTIONS).meta({ description: 'Effect of the write on the document.' }),
+  restored_from: z.int().min(1).nullable().meta({
+    description: 'Number of the restored version; null for other writes.',
+  }),
+  request_id: z.string().meta({ description: 'X-Request-Id of the write; empty for writes of the engine.' }),
+})).meta({ id: 'DocumentVersion' });
 export type DocumentVersion = z.infer<typeof DocumentVersion>;
 
-export const VersionList = z
-  .strictObject({
-    versions: z.array(DocumentVersion).meta({ description: 'Newest first.' }),
-    total: z.int().min(1).meta({ description: 'Number of stored versions, listed or not.' }),
-    ...skippedFields,
-  })
-  .meta({ id: 'VersionList' });
+export const VersionList = defineObject(() => ({
+  versions: z.array(DocumentVersion).meta({ description: 'Newest first.' }),
+  total: z.int().min(1).meta({ description: 'Number of stored versions, listed or not.' }),
+  ...skippedFields,
+})).meta({ id: 'VersionList' });
 export type VersionList = z.infer<typeof VersionList>;
 
-export const DocumentChange = z
-  .strictObject({
-    path: z.string().meta({ description: 'JSON pointer into the document after the preceding changes.' }),
-    op: z.enum(['add', 'remove', 'replace']).meta({ description: 'As in JSON Patch (RFC 6902).' }),
-    before: z.unknown().meta({ description: 'Previous value; null for an addition.' }),
-    after: z.unknown().meta({ description: 'New value; null for a removal.' }),
-  })
-  .meta({ id: 'DocumentChange' });
+export const DocumentChange = defineObject(() => ({
+  path: z.string().meta({ description: 'JSON pointer into the document after the preceding changes.' }),
+  op: z.enum(['add', 'remove', 'replace']).meta({ description: 'As in JSON Patch (RFC 6902).' }),
+  before: z.unknown().meta({ description: 'Previous value; null for an addition.' }),
+  after: z.unknown().meta({ description: 'New value; null for a removal.' }),
+})).meta({ id: 'DocumentChange' });
 
-export const VersionDifference = z
-  .strictObject({
-    from: z.int().min(1).meta({ description: 'Number of the first version.' }),
-    to: z.int().min(1).meta({ description: 'Number of the second version.' }),
-    changes: z
-      .array(DocumentChange)
-      .meta({ description: 'Changes that lead from the first to the second version, in order.' }),
-    sentences: z
-      .strictObject({
-        removed: z.array(z.string()).meta({ description: 'Sentences of the first version only.' }),
-        added: z.array(z.string()).meta({ description: 'Sentences of the second version only.' }),
-      })
-      .meta({ description: 'Changes of the methodology, only for indices.' }),
-  })
-  .meta({ id: 'VersionDifference' });
+export const VersionDifference = defineObject(() => ({
+  from: z.int().min(1).meta({ description: 'Number of the first version.' }),
+  to: z.int().min(1).meta({ description: 'Number of the second version.' }),
+  changes: z
+    .array(DocumentChange)
+    .meta({ description: 'Changes that lead from the first to the second version, in order.' }),
+  sentences: z
+    .strictObject({
+      removed: z.array(z.string()).meta({ description: 'Sentences of the first version only.' }),
+      added: z.array(z.string()).meta({ description: 'Sentences of the second version only.' }),
+    })
+    .meta({ description: 'Changes of the methodology, only for indices.' }),
+})).meta({ id: 'VersionDifference' });
 export type VersionDifference = z.infer<typeof VersionDifference>;
 
 const VersionedDocument = z
   .looseObject({})
   .meta({ id: 'VersionedDocument', description: 'The document as it was stored, with its fields at that time.' });
 
-const listQuery = z.strictObject({
+const listQuery = defineObject(() => ({
   limit: z.int().min(1).max(1000).default(100).meta({ description: 'Maximum number of versions.' }),
   before: z.int().min(1).optional().meta({ description: 'Only versions with a smaller number.' }),
-});
+}));
 
-const differenceQuery = z.strictObject({
+const differenceQuery = defineObject(() => ({
   from: z.int().min(1).meta({ description: 'Number of the version to begin with.', example: 1 }),
   to: z.int().min(1).meta({ description: 'Number of the version to end with.', example: 1 }),
-});
+}));
 
 const VersionNumber = z
   .string()

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { defineObject } from '#domain/schema/define-object.js';
 import { AssetIdentifier, Id } from '#domain/schema/shape.js';
 import { listingQuery, purgeQuery, skippedFields } from './common.js';
 import { routes } from './route.js';
@@ -6,39 +7,35 @@ import { routes } from './route.js';
 /** Maximum number of securities of one watchlist. */
 const IDENTIFIERS_MAX = 10_000;
 
-export const WatchlistUpsert = z
-  .strictObject({
-    name: z.string().min(1).max(200),
-    description: z.string().max(10_000).nullable().default(null),
-    identifiers: z
-      .array(AssetIdentifier)
-      .max(IDENTIFIERS_MAX)
-      .default([])
-      .meta({ description: 'In the order to display, without duplicates.' }),
-  })
-  .meta({ id: 'WatchlistUpsert' });
+export const WatchlistUpsert = defineObject(() => ({
+  name: z.string().min(1).max(200),
+  description: z.string().max(10_000).nullable().default(null),
+  identifiers: z
+    .array(AssetIdentifier)
+    .max(IDENTIFIERS_MAX)
+    .default([])
+    .meta({ description: 'In the order to display, without duplicates.' }),
+})).meta({ id: 'WatchlistUpsert' });
 export type WatchlistUpsert = z.infer<typeof WatchlistUpsert>;
 
-export const Watchlist = z
-  .strictObject({
-    watchlist_id: z.string(),
-    name: z.string(),
-    description: z.string().nullable(),
-    identifiers: z.array(z.string()).meta({ description: "In the client's order, unique." }),
-    updated_at: z.string(),
-    unknown: z
-      .array(z.string())
-      .meta({ description: 'Identifiers that the served store lacks; all of them if no store is served.' }),
-  })
-  .meta({ id: 'Watchlist' });
+export const Watchlist = defineObject(() => ({
+  watchlist_id: z.string(),
+  name: z.string(),
+  description: z.string().nullable(),
+  identifiers: z.array(z.string()).meta({ description: "In the client's order, unique." }),
+  updated_at: z.string(),
+  unknown: z
+    .array(z.string())
+    .meta({ description: 'Identifiers that the served store lacks; all of them if no store is served.' }),
+})).meta({ id: 'Watchlist' });
 export type Watchlist = z.infer<typeof Watchlist>;
 
-export const WatchlistCollection = z
-  .strictObject({ watchlists: z.array(Watchlist), ...skippedFields })
-  .meta({ id: 'WatchlistCollection' });
+export const WatchlistCollection = defineObject(() => ({ watchlists: z.array(Watchlist), ...skippedFields })).meta({
+  id: 'WatchlistCollection',
+});
 export type WatchlistCollection = z.infer<typeof WatchlistCollection>;
 
-const params = z.strictObject({ watchlist_id: Id.meta({ description: 'Id of the watchlist.' }) });
+const params = defineObject(() => ({ watchlist_id: Id.meta({ description: 'Id of the watchlist.' }) }));
 
 export const watchlistRoutes = routes({
   listWatchlists: {

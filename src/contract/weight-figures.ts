@@ -1,18 +1,17 @@
 import { z } from 'zod';
+import { defineObject } from '#domain/schema/define-object.js';
 
 /** Weights in the figures of an optimisation: of the index or of the solution. */
-export const WeightFigures = z
-  .strictObject({
-    objective_value: z
-      .number()
-      .nullable()
-      .meta({ description: 'The objective in its measure, including costs; null if it is undefined for the weights.' }),
-    expected_return: z
-      .number()
-      .nullable()
-      .meta({ description: 'Annualised expected return before costs; null without expected returns.' }),
-    volatility: z.number().meta({ description: 'Annualised volatility by the risk model of the optimisation.' }),
-    tracking_error: z.number().meta({ description: 'Annualised tracking error against the index.' }),
-    turnover: z.number().meta({ description: 'One-way turnover against the index weights.' }),
-  })
-  .meta({ id: 'WeightFigures' });
+export const WeightFigures = defineObject(() => ({
+  objective_value: z
+    .number()
+    .nullable()
+    .meta({ description: 'The objective in its measure, including costs; null if it is undefined for the weights.' }),
+  expected_return: z
+    .number()
+    .nullable()
+    .meta({ description: 'Annualised expected return before costs; null without expected returns.' }),
+  volatility: z.number().meta({ description: 'Annualised volatility by the risk model of the optimisation.' }),
+  tracking_error: z.number().meta({ description: 'Annualised tracking error against the index.' }),
+  turnover: z.number().meta({ description: 'One-way turnover against the index weights.' }),
+})).meta({ id: 'WeightFigures' });

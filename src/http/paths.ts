@@ -72,8 +72,9 @@ function byPath<T extends Record<string, Route>>(
     paths.set(route.path, methods);
   }
   return [...paths]
-    .toSorted(([a], [b]) => compareSpecificity(a, b))
-    .map(([path, byMethod]) => [path, pathOperations(byMethod)]);
+    .map(([path, byMethod]) => ({ path, byMethod, rank: rankOf(path) }))
+    .toSorted((a, b) => compareText(a.rank, b.rank))
+    .map(({ path, byMethod }) => [path, pathOperations(byMethod)]);
 }
 
 function pathOperations(byMethod: Map<string, Operation>): PathOperations {
@@ -81,12 +82,10 @@ function pathOperations(byMethod: Map<string, Operation>): PathOperations {
   return { byMethod, allowed, isOpen: [...byMethod.values()].every(({ route }) => route.scope === 'open') };
 }
 
-/** Orders paths segment by segment: fixed word, parameter, wildcard. */
-function compareSpecificity(a: string, b: string): number {
-  const rank = (path: string) =>
-    path
-      .split('/')
-      .map((segment) => (segment === '*' ? '2' : segment.startsWith('{') ? '1' : '0'))
-      .join('');
-  return compareText(rank(a), rank(b));
+/** Returns the position of a path in the order of segments: fixed word, parameter, wildcard. */
+function rankOf(path: string): string {
+  return path
+    .split('/')
+    .map((segment) => (segment === '*' ? '2' : segment.startsWith('{') ? '1' : '0'))
+    .join('');
 }

@@ -1,3 +1,4 @@
+import { once } from '#base/once.js';
 import { queryOf, startsJobs } from '#contract/common-query.js';
 import { formatsOf, listMediaTypes } from '#contract/media-formats.js';
 import { isReading, type Body, type Route, type Scope } from '#contract/route.js';
@@ -72,9 +73,10 @@ export function createOperation(
   { withinStore, dataSettled, follow, assertCallback, authenticate, reachOf, isReadOnly }: OperationOptions,
 ): Operation {
   if (route.method === 'GET' && route.body !== undefined) throw new Error(`${id}: a GET has no body`);
-  const readQuery: QueryReader = route.openQuery === true ? () => ({}) : queryReader(queryOf(route));
+  const readQuery: QueryReader = route.openQuery === true ? () => ({}) : queryReader(() => queryOf(route));
   const isCalledBack = startsJobs(route);
-  const [offered, formats] = [listMediaTypes(route), formatsOf(route)];
+  const offered = listMediaTypes(route);
+  const formats = once(() => formatsOf(route));
   const idNames = [...route.path.matchAll(/\{(\w+)\}/g)].map((match) => match[1]!);
 
   /** Returns true if the client may still call the route and has the same documents: sharing may have ended. */
@@ -102,7 +104,7 @@ export function createOperation(
     if (isCalledBack && query['priority'] === 'high') assertHasScope('admin', principal);
     // A format in the query overrides the header.
     const { format } = query;
-    const named = typeof format === 'string' ? formats.get(format) : undefined;
+    const named = typeof format === 'string' ? formats().get(format) : undefined;
     const accept = format === undefined ? (exchange.request.headers.get('accept') ?? undefined) : undefined;
     const media = named ?? (offered.length === 0 ? '' : negotiate(accept, offered));
     const reach = currentReach();

@@ -14,12 +14,13 @@ const NUMBER = /^[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?$/;
 
 /**
  * Creates the query reader of a route: it converts text to numbers, booleans and lists by the schema, which then
- * validates them. Unknown parameters are refused. The schema is analysed at the first query.
+ * validates them. Unknown parameters are refused. The schema is read at the first query.
  * @throws Refusal VALIDATION_FAILED with one finding per invalid parameter
  */
-export function queryReader(schema: z.ZodObject = z.strictObject({})): QueryReader {
-  const kindsOf = once(() => new Map(Object.entries(schema.shape).map(([name, field]) => [name, kindOf(field)])));
-  const emptyOf = once(() => schema.safeParse({}));
+export function queryReader(schemaOf: () => z.ZodObject | undefined): QueryReader {
+  const schema = once((): z.ZodObject => schemaOf() ?? z.strictObject({}));
+  const kindsOf = once(() => new Map(Object.entries(schema().shape).map(([name, field]) => [name, kindOf(field)])));
+  const emptyOf = once(() => schema().safeParse({}));
   return (search) => {
     if (search === '' && emptyOf().success) return emptyOf().data!;
     const kinds = kindsOf();
@@ -31,7 +32,7 @@ export function queryReader(schema: z.ZodObject = z.strictObject({})): QueryRead
       if (kind === undefined) findings.push(unknownParameter(name, [...kinds.keys()]));
       else raw[name] = read(name, kind, given.getAll(name), findings);
     }
-    const shaped = checkShape(schema, raw);
+    const shaped = checkShape(schema(), raw);
     const reported = new Set(findings.map(({ path }) => path));
     findings.push(...shaped.findings.filter(({ path }) => !reported.has(path)));
     if (findings.length > 0 || shaped.value === undefined) throw refuseWithFindings('query', findings);

@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import type { Page } from 'playwright-core';
-import type { Approval } from '#clients/typescript/divisor.js';
+import type { Approval, PublishedLog } from '#clients/typescript/divisor.js';
 import { issueKey } from '#services/operations/keys.js';
-import { definition, familyOn, SESSIONS } from '../services/daily-plans/family.js';
+import { definition, familyOn, fileOf, performed, putSchedule, SESSIONS } from '../services/daily-plans/family.js';
 import { runService, type RunningService } from '../services/running-service.js';
 import { tryBrowser } from './browser.js';
-import { eventually, WAIT_MS } from './desk.js';
+import { eventually, follow, WAIT_MS } from './desk.js';
 
 vi.setConfig({ testTimeout: 2 * WAIT_MS, hookTimeout: 4 * WAIT_MS });
 
@@ -16,6 +16,8 @@ const [ada, ben] = people.map(({ key }) => ({ 'x-api-key': key }));
 /** The definition of a published index waits for a second person. */
 describe.skipIf('why' in tried)('the page of approvals', () => {
   let service: RunningService;
+  let asAda: RunningService;
+  let folder: Awaited<ReturnType<typeof familyOn>>;
   let page: Page;
   const ask = <T = Record<string, unknown>>(method: string, path: string, body?: unknown) =>
     service.ask<T>(method, path, body, ada);
@@ -23,9 +25,11 @@ describe.skipIf('why' in tried)('the page of approvals', () => {
   beforeAll(async () => {
     if (!('browser' in tried)) return;
     const environment = people.map(({ record }) => `${record.name}:${record.id}:${record.sha256}:admin`).join(',');
-    service = await runService(['--approvals', 'amend=2,override=2'], { DIVISOR_API_KEYS: environment });
-    const asAda = { ...service, ask, finished: (id: string) => service.finished(id, ada) };
-    await familyOn(asAda as RunningService, 10);
+    service = await runService(['--approvals', 'amend=2,override=2,waive=2,restate=2'], {
+      DIVISOR_API_KEYS: environment,
+    });
+    asAda = { ...service, ask, finished: (id: string) => service.finished(id, ada) } as RunningService;
+    folder = await familyOn(asAda, 10);
     await ask('POST', '/analytics/CORE/backtest', {});
     await service.finished('backtest:CORE', ada);
     expect((await ask('POST', '/analytics/CORE/publish', {})).status).toBe(200);
@@ -47,7 +51,8 @@ describe.skipIf('why' in tried)('the page of approvals', () => {
     await page.keyboard.press('Enter');
     await page.getByText('Change the definition of CORE.').first().click();
     const panel = page.getByRole('complementary', { name: 'Approval 1' });
-    await panel.getByText('Core, renamed').first().waitFor();
+    await panel.getByText('The whole history changes', { exact: false }).waitFor();
+    await panel.getByRole('row', { name: 'Name CORE Core, renamed' }).waitFor();
     expect(await panel.getByRole('button', { name: 'Reject' }).isDisabled()).toBe(true); // Without a comment.
     await panel.getByLabel('Comment').fill('A name only');
     await panel.getByRole('button', { name: 'Approve' }).click();
@@ -96,6 +101,8 @@ describe.skipIf('why' in tried)('the page of approvals', () => {
     expect(await override.isDisabled()).toBe(true); // Without a reason.
     await page.getByLabel('Reason, with the source of the price').fill('Notice of the exchange');
     await override.click();
+    await page.getByRole('link', { name: 'Approval 5' }).waitFor();
+    expect(await page.getByRole('alert').count()).toBe(0); // It is no error.
     await page.getByRole('link', { name: 'Approval 5' }).click();
     const panel = page.getByRole('complementary', { name: 'Approval 5' });
     await panel.getByText('Price requested').waitFor();
@@ -112,5 +119,50 @@ describe.skipIf('why' in tried)('the page of approvals', () => {
     const version = page.getByRole('row', { name: new RegExp(`Override by 30.5 the price of AA on ${date}`) });
     await version.click();
     await page.getByText('ben: Notice of the exchange').waitFor();
+  });
+
+  /** Opens the request that a refusal names. */
+  async function opened({ status, body }: { readonly status: number; readonly body: unknown }) {
+    const { error } = body as { readonly error: { readonly code: string; readonly detail: { approval_id: number } } };
+    expect([status, error.code]).toEqual([409, 'APPROVAL_REQUIRED']);
+    const id = error.detail.approval_id;
+    await follow(page, `/console/approvals?approval=${id}`);
+    return page.getByRole('complementary', { name: `Approval ${id}` });
+  }
+
+  test('a restatement is shown with its published and new levels', async () => {
+    await ask('POST', '/analytics/CORE/backtest', {});
+    await service.finished('backtest:CORE', ada);
+    const { body } = await ask<PublishedLog>('GET', '/analytics/CORE/published');
+    const level = body.entries.at(-1)!.price!.toFixed(4); // Later closes differ by rounding only.
+    const panel = await opened(
+      await ask('POST', '/analytics/CORE/publish', { restate: true, reason: 'The price was wrong' }),
+    );
+    await panel.getByText(new RegExp(`bps on ${SESSIONS[3]}$`)).waitFor();
+    await panel.getByRole('row', { name: `price ${level} ${level} 0.0000%` }).waitFor();
+    await panel.getByText('The price was wrong').first().waitFor();
+  });
+
+  test('an amendment is shown with its date and fields, a finding with its index and its number', async () => {
+    const amendment = {
+      effective_from: '2023-09-01',
+      reason: 'Review',
+      changes: { rebalance: { frequency: 'quarterly' } },
+    };
+    const { body: stored } = await ask('GET', '/indices/CORE');
+    const amended = await opened(await ask('PUT', '/indices/CORE', { ...stored, amendments: [amendment] }));
+    await amended.getByText('Effective from').waitFor();
+    await amended.getByRole('row', { name: 'Rebalance, Frequency monthly quarterly' }).waitFor();
+    const [session] = SESSIONS.slice(10);
+    await putSchedule(asAda, { enabled: false, steps: [{ type: 'refresh' }, { type: 'run' }, { type: 'checks' }] });
+    await folder.write(fileOf(session!, (own, security) => (security === 'AA' ? own * 10 : own)));
+    expect((await performed(asAda, session!)).state).toBe('blocked');
+    const waiver = { check: 'moves', index_id: 'EVEN', reason: 'The price of the exchange' };
+    const waived = await opened(await ask('POST', `/schedules/close/days/${session}/waivers`, waiver));
+    await waived.getByText('Unexplained moves').waitFor();
+    const finding = waived.getByRole('list', { name: 'Findings' }).getByRole('listitem');
+    await finding.getByRole('link', { name: 'EVEN' }).waitFor();
+    await finding.getByText(/\d%, limit 25\.00%$/).waitFor();
+    await waived.getByRole('link', { name: `close, ${session}` }).waitFor();
   });
 });

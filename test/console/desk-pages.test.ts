@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import type {
   CalendarClosures,
+  DeskAction,
+  DeskActions,
   EventsView,
   IdentifierSearch,
   IndexDocument,
@@ -71,6 +73,24 @@ describe.skipIf('why' in tried)('pages of a desk', () => {
     await day.click();
     const list = page.getByRole('table', { name: 'events' });
     await eventually(() => list.getAttribute('aria-rowcount')).toBe(String(same.length + 1));
+  });
+
+  test('a corporate action is compared with other sources side by side, and decided with their values', async () => {
+    const { page, service } = desk;
+    const { body } = await service.ask<DeskActions>('GET', '/actions?from=2020-01-01&limit=1');
+    const [action] = body.actions;
+    const id = action!.action_id;
+    await follow(page, `/console/actions?from=2020-01-01&action=${id}`);
+    await page.getByText('Values of other sources').click();
+    await page.getByRole('button', { name: 'Add to Other sources' }).click();
+    await page.getByLabel('Source *').fill('Notice of the issuer');
+    await page.getByLabel('Value').fill(String(2 * action!.value));
+    await page.getByRole('button', { name: 'Confirm', exact: true }).click();
+    const compared = page.getByRole('region', { name: 'Sources compared' });
+    await compared.getByRole('row', { name: /^Notice of the issuer .* differs –$/ }).waitFor();
+    const { body: decided } = await service.ask<DeskAction>('GET', `/actions/${id}`);
+    expect(decided.decisions[0]?.sources).toMatchObject([{ name: 'Notice of the issuer', value: 2 * action!.value }]);
+    await page.keyboard.press('Escape');
   });
 
   test('a closure is stored only once its effect is shown', async () => {

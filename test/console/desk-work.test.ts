@@ -15,6 +15,9 @@ const FOUND = [
   ['risk CORE', 'CORE Risk page'],
   ['closures', 'Closures of XNYS page'],
   ['new schedule', 'New schedule action'],
+  ['cessation new', 'New procedure action'],
+  ['statement core', 'Statement of CORE page'],
+  ['restatements', 'Register of errors page'],
   ['watchlist new', 'New watchlist action'],
   ['market warnings', 'market Warnings page'],
 ] as const;

@@ -2,8 +2,8 @@ import { rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import type { Page } from 'playwright-core';
-import type { Schedule, ScheduleDay } from '#clients/typescript/divisor.js';
-import { indexStates } from '#console/pages/schedules/day-states.js';
+import type { Schedule, ScheduleDaySummary } from '#clients/typescript/divisor.js';
+import { indexStates, shownDay } from '#console/pages/schedules/day-states.js';
 import { dayOf, FAMILY, familyOn, fileOf, performed, putSchedule, SESSIONS } from '../services/daily-plans/family.js';
 import { runService, type RunningService } from '../services/running-service.js';
 import { tryBrowser } from './browser.js';
@@ -15,23 +15,34 @@ const tried = await tryBrowser();
 const [first, second] = SESSIONS.slice(9) as [string, string];
 
 describe('states of indices', () => {
+  const held = (index: string, code: string) => ({
+    index_id: index,
+    step: 'checks',
+    reason: 'no price',
+    since: first,
+    code,
+  });
   const day = (change: object) =>
-    ({ state: 'done', reason: null, held: [], steps: [], ...change }) as unknown as ScheduleDay;
+    ({ state: 'done', reason: null, held: [], step: null, ...change }) as unknown as ScheduleDaySummary;
   const statesOf = (change: object) =>
     indexStates(day(change), ['A', 'B']).map(({ index, state }) => `${index} ${state}`);
 
   test('are blocked with the reason, waiting before the steps are done, and done afterwards', () => {
-    const held = [{ index_id: 'B', step: 'checks', reason: 'no price', since: first, code: null }];
     expect(statesOf({})).toEqual(['A done', 'B done']);
-    expect(statesOf({ state: 'blocked', held })).toEqual(['B blocked', 'A done']);
-    expect(statesOf({ state: 'waiting', steps: [{ type: 'run', state: 'pending', message: '' }] })).toEqual([
-      'A waiting',
-      'B waiting',
-    ]);
-    expect(statesOf({ state: 'waiting', steps: [{ type: 'deliver', state: 'waiting', message: '' }] })).toEqual([
-      'A done',
-      'B done',
-    ]);
+    const blocked = { state: 'blocked', step: 'checks', held: [held('B', 'CHECK_FAILED')] };
+    expect(statesOf(blocked)).toEqual(['B blocked', 'A done']);
+    expect(shownDay(day(blocked))).toEqual({ text: 'blocked', kind: 'bad' });
+    expect(statesOf({ state: 'waiting', step: 'run' })).toEqual(['A waiting', 'B waiting']);
+    expect(statesOf({ state: 'waiting', step: 'deliver' })).toEqual(['A done', 'B done']);
+  });
+
+  test('that wait for a second person are not blocked', () => {
+    const awaited = { state: 'blocked', step: 'publish', held: [held('B', 'APPROVAL_REQUIRED')] };
+    expect(statesOf(awaited)).toEqual(['B awaited', 'A done']);
+    expect(shownDay(day(awaited))).toEqual({ text: 'awaits approval', kind: 'warning' });
+    const both = { ...awaited, held: [...awaited.held, held('A', 'CHECK_FAILED')] };
+    expect(statesOf(both)).toEqual(['A blocked', 'B awaited']);
+    expect(shownDay(day(both)).text).toBe('blocked');
   });
 });
 
@@ -98,7 +109,9 @@ describe.skipIf('why' in tried)('the page of schedules', () => {
     await panel.getByText('blocked', { exact: true }).first().waitFor();
     await panel.getByText('Check', { exact: true }).first().waitFor();
     await panel.getByText('Nothing was delivered').waitFor();
-    const accept = panel.getByRole('button', { name: 'Accept: Unexplained moves' });
+    const findings = panel.getByRole('group', { name: 'Findings of Unexplained moves' });
+    await findings.getByLabel('Index of Unexplained moves').selectOption({ label: 'Every index (2 blocked)' });
+    const accept = findings.getByRole('button', { name: 'Accept: Unexplained moves for every index' });
     expect(await accept.isDisabled()).toBe(true); // Without a reason.
     await panel.getByLabel('Reason').fill('The price of the exchange');
     await accept.click();
@@ -114,6 +127,10 @@ describe.skipIf('why' in tried)('the page of schedules', () => {
     await page.getByLabel('Id *').fill('evening');
     await page.getByLabel('Name *').fill('Evening');
     await page.getByLabel('Begins at *').fill('quarter past six');
+    await page.getByText('Error policy', { exact: true }).click();
+    const policy = page.getByRole('group', { name: 'Error policy' });
+    await policy.getByLabel('Materiality *').fill('5');
+    await policy.getByLabel('Correction window *').fill('10');
     await page.getByLabel('Add a step').selectOption('export');
     await page.getByRole('button', { name: 'Save', exact: true }).click();
     await page.getByText('must be a time of day, HH:MM, as 18:30').first().waitFor();
@@ -123,6 +140,8 @@ describe.skipIf('why' in tried)('the page of schedules', () => {
     await page.getByText('Run → Check → Publish → Write files').waitFor();
     const stored = async () => (await service.ask<Schedule>('GET', '/schedules/evening')).body;
     expect(await stored()).toMatchObject({ name: 'Evening', at: '18:15', enabled: false, calendar: 'XNYS' });
+    const errors = { materiality_bps: 5, correction_window: 10 };
+    expect((await stored()).steps.find(({ type }) => type === 'publish')).toMatchObject({ errors });
     expect((await stored()).steps.at(-1)).toMatchObject({ type: 'export', files: [{ table: 'closing' }] });
     await page.getByRole('link', { name: 'Edit' }).click();
     await page.getByRole('button', { name: 'Move step 4 up' }).click();

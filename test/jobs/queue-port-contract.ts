@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { Refusal } from '#domain/refusals/refusal.js';
 import type { JobQueue, NewJob } from '#jobs/queue.js';
+import type { DocumentTransaction } from '#store/port.js';
 import { describeCallbacks } from './queue-port-callbacks.js';
 import { describeOrder } from './queue-port-order.js';
 import { describeAttempts } from './queue-port-attempts.js';
@@ -96,6 +97,28 @@ function describeSubmissions({ joined, joinAs }: Queues): void {
       expect(ids).toEqual(['waiting', 'c', 'd', 'x', 'b', 'y'].map((id) => `backtest:${id}`));
       expect(await documents.ids('job')).toEqual(ids.toSorted());
       expect(await queue.find('backtest:a')).toBeUndefined();
+    });
+
+    test('deletes stored results with the job that it forgets or replaces, those of no other', async () => {
+      const { queue, claimed, documents } = await joined({ endedMax: 2 });
+      const finish = async (submitted: NewJob, runIds: readonly string[]): Promise<void> => {
+        await queue.submit(submitted);
+        const { lease } = await claimed();
+        const effect = async (tx: DocumentTransaction): Promise<void> => {
+          for (const id of runIds) await tx.put('optimisation-run', id, { run_id: id });
+        };
+        expect(await queue.complete(lease, { ...succeed, effect })).toBe(true);
+      };
+      const study = (runs: number, inputHash: string): NewJob =>
+        job('s', { jobId: 'study:s', kind: 'study', request: { runs }, inputHash });
+      const optimise = (id: string): NewJob => job(id, { jobId: `optimise:${id}`, kind: 'optimise' });
+      await finish(study(3, 'long'), ['s-1', 's-2', 's-3']);
+      await finish(optimise('a'), ['a']);
+      await finish(study(1, 'short'), ['s-1']);
+      expect(await documents.ids('optimisation-run')).toEqual(['a', 's-1']);
+      await finish(optimise('b'), ['b']);
+      await queue.submit(job('next')); // which forgets the oldest, a
+      expect(await documents.ids('optimisation-run')).toEqual(['b', 's-1']);
     });
   });
 }

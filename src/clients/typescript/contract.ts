@@ -1093,6 +1093,14 @@ export interface BatchAccount {
   readonly findings: readonly Finding[];
   /** Sales by lot, and purchases. */
   readonly trades?: readonly BatchTrade[] | undefined;
+  /** Lots after the trades; null for an account of more than 500 lots. */
+  readonly lots_after?: readonly BatchLot[] | null | undefined;
+  /** Cash and lots at the prices of the day. */
+  readonly value?: number | undefined;
+  /** Cash after trades and costs. */
+  readonly cash?: number | undefined;
+  /** Trading costs. */
+  readonly costs?: number | undefined;
   /** Annual, after the trades. */
   readonly tracking_error?: number | undefined;
   /** Tax of the year after the trades, in money. */
@@ -1198,6 +1206,21 @@ export interface BatchJobStatus {
   readonly callbacks: readonly JobCallback[];
   /** Set if the job succeeded; null if the run of a backtest was deleted. */
   readonly result: BatchView | null;
+}
+
+export interface BatchLot {
+  /** Position of the lot in the account; null for a purchase. */
+  readonly lot: number | null;
+  /** Asset identifier. */
+  readonly identifier: string;
+  /** Number of shares. */
+  readonly shares: number;
+  /** Cost basis per share, without disallowed losses. */
+  readonly cost: number;
+  /** Day of the purchase. */
+  readonly acquired: string;
+  /** Value less cost. */
+  readonly unrealised_gain: number;
 }
 
 export interface BatchObjective {
@@ -1421,9 +1444,9 @@ export interface BenchmarkStatement {
       /** Persons who have to agree. */
       readonly persons: number;
     })[];
-    /** Decisions, newest first; up to 50. Days that were performed without a reason are no judgement. */
+    /** Decisions about its days, newest first; up to 50. A waiver has its findings of the index and its parents. Days that were performed without a reason are no judgement. */
     readonly judgements: readonly Judgement[];
-    /** Prices since its base date in place of those of the source, latest session first; up to 50. */
+    /** Prices in place of those of the source of securities that its run holds at that close or buys there, latest session first; up to 50. */
     readonly overrides: readonly PriceOverride[];
   };
   /** Circumstances in which the index may not serve its purpose. */
@@ -2020,7 +2043,7 @@ export interface ClosureEffect {
   readonly schedules: readonly {
     /** The schedule. */
     readonly schedule_id: string;
-    /** Open days of lost sessions: they end. */
+    /** Days of lost sessions that are open: they end. Days that are done, skipped or missed stay as they are. */
     readonly ended: readonly string[];
     /** Added sessions in the past without a day: perform them by backfill. */
     readonly missing: readonly string[];
@@ -3500,7 +3523,7 @@ export interface DividendSum {
   readonly yield: number;
 }
 
-/** Market value over divisor is the level at the close, and before the open the level of the previous close: no event changes the level. */
+/** Market value over divisor, with the cash of an overlay or a derived index, is the level at the close, and before the open the level of the previous close: no event changes the level. */
 export interface DivisorCheck {
   readonly check: 'divisor';
   /** Findings block the index (block), or are only reported (warn). Default: block. */
@@ -3509,7 +3532,7 @@ export interface DivisorCheck {
   readonly tolerance: number;
 }
 
-/** Market value over divisor is the level at the close, and before the open the level of the previous close: no event changes the level. */
+/** Market value over divisor, with the cash of an overlay or a derived index, is the level at the close, and before the open the level of the previous close: no event changes the level. */
 export interface DivisorCheckInput {
   readonly check: 'divisor';
   /** Findings block the index (block), or are only reported (warn). Default: block. */
@@ -5817,6 +5840,12 @@ export interface Judgement {
   readonly check: string | null;
   /** Security of a waiver; null for every finding of the check. */
   readonly identifier: string | null;
+  /** Findings that a waiver accepted; at most 200. */
+  readonly findings: readonly AcceptedFinding[];
+  /** Approval of it; null if it needed none. */
+  readonly approval_id: number | null;
+  /** Names of those who approved it. */
+  readonly approved_by: readonly string[];
   /** Why. */
   readonly reason: string | null;
 }
@@ -7932,6 +7961,10 @@ export interface PriceOverride {
   readonly key_id: string | null;
   /** Time of the override, ISO-8601 UTC with offset. */
   readonly at: string;
+  /** Approval of it; null if it needed none. */
+  readonly approval_id: number | null;
+  /** Names of those who approved it. */
+  readonly approved_by: readonly string[];
 }
 
 export interface PriceOverrideRequest {
@@ -11020,6 +11053,10 @@ export interface StepRecord {
   readonly code: string | null;
   /** Log of the step, the last 100 lines. */
   readonly log: readonly StepLogLine[];
+  /** Indices that the step holds back, with those that depend on them: a step that is done is blocked in part. */
+  readonly held: number;
+  /** Indices of the schedule. */
+  readonly indices: number;
   /** Results by index or file. */
   readonly items: readonly StepItem[];
 }
@@ -12572,7 +12609,7 @@ export interface WeightingSpecInput {
   readonly phase_in?: PhaseInInput | undefined;
 }
 
-/** Weights are not negative and add up to one. */
+/** Weights add up to one with cash, and are not negative in an index without short positions. */
 export interface WeightsCheck {
   readonly check: 'weights';
   /** Findings block the index (block), or are only reported (warn). Default: block. */
@@ -12581,7 +12618,7 @@ export interface WeightsCheck {
   readonly tolerance: number;
 }
 
-/** Weights are not negative and add up to one. */
+/** Weights add up to one with cash, and are not negative in an index without short positions. */
 export interface WeightsCheckInput {
   readonly check: 'weights';
   /** Findings block the index (block), or are only reported (warn). Default: block. */

@@ -36,12 +36,20 @@ export function DecideMany<D extends string>({ keys, noun, decisions, decide, on
     ({ decision, done }: ManyDecision<D>) =>
     async (onRefusal: OnRefusal) => {
       const refused: { readonly key: string; readonly message: string }[] = [];
+      let requested = 0;
       for (const key of keys)
-        await decide(key, decision, commentOf(comment)).catch((thrown: unknown) =>
-          refused.push({ key, message: troubleOf(thrown).message }),
-        );
-      const count = keys.length - refused.length;
+        await decide(key, decision, commentOf(comment)).catch((thrown: unknown) => {
+          const { code, message } = troubleOf(thrown);
+          if (code === 'APPROVAL_REQUIRED') requested++;
+          else refused.push({ key, message });
+        });
+      const count = keys.length - refused.length - requested;
       if (count > 0) say('good', `${countValues(count, noun)} ${done}.`);
+      if (requested > 0)
+        say('info', `${countValues(requested, noun)} wait for approval.`, {
+          address: '/console/approvals',
+          text: 'Approvals',
+        });
       if (refused.length === 0) setComment('');
       else onRefusal(troubleOf(new Error(refused.map(({ key, message }) => `${key}: ${message}`).join(' '))));
       onDone(refused.map(({ key }) => key));

@@ -1,9 +1,11 @@
 import type { ComponentChildren } from 'preact';
 import './facts.css';
 
+export type Fact = readonly [term: string, value: ComponentChildren];
+
 interface FactsProps {
   /** Terms with their values. Terms with null are omitted. */
-  readonly facts: readonly (readonly [term: string, value: ComponentChildren])[];
+  readonly facts: readonly Fact[];
 }
 
 /** Renders terms and their values, one per line. */

@@ -11,6 +11,7 @@ const PATHS = {
   reports: 'M4 1.5h5.5L13 5v9.5H4zM9.5 1.5V5H13M6 8.5h5M6 11h5',
   schedules: 'M8 2.5a5.5 5.5 0 1 0 .01 0M8 5v3.5L10.5 10',
   approvals: 'M2 8.5 6 12.5 14 3.5M2 4.5h5',
+  governance: 'M2 6.5 8 2.5 14 6.5zM4 6.5v6M8 6.5v6M12 6.5v6M2 13.5h12',
   jobs: 'M8 2a6 6 0 1 0 6 6M8 4.5V8l2.5 1.5',
   health: 'M1.5 8.5H5l1.5-4 3 7.5 1.5-3.5h3.5',
   calendar: 'M2.5 3.5h11v10h-11zM2.5 6.5h11M5.5 1.5v3M10.5 1.5v3M5.5 9h.01M8 9h.01M10.5 9h.01M5.5 11.5h.01M8 11.5h.01',

@@ -1,6 +1,7 @@
 import { activateStore } from '../state/actions.js';
 import { may } from '../state/principal.js';
 import type { Trouble } from '../state/service.js';
+import { approvalAddress } from '../words/addresses.js';
 import { Banner } from './banner.js';
 import { Button } from './button.js';
 import { Findings } from './findings.js';
@@ -10,8 +11,12 @@ interface ProblemProps {
   readonly onRetry?: (() => void) | undefined;
 }
 
-/** Renders an error of the service, with every finding. Codes, paths and the request id are under "Details". */
+/**
+ * Renders an error of the service, with every finding. Codes, paths and the request id are under "Details". A change that
+ * waits for another person is no error.
+ */
 export function Problem({ trouble, onRetry }: ProblemProps) {
+  if (trouble.code === 'APPROVAL_REQUIRED') return <Awaited trouble={trouble} />;
   const { message, code, findings, requestId } = trouble;
   const store = trouble.code === 'STORE_MISMATCH' ? storeOf(trouble.detail) : null;
   const own = findings.length === 1 && findings[0]!.message === message ? [] : findings;
@@ -44,6 +49,17 @@ export function Problem({ trouble, onRetry }: ProblemProps) {
           </p>
         </details>
       )}
+    </Banner>
+  );
+}
+
+function Awaited({ trouble: { message, detail } }: Pick<ProblemProps, 'trouble'>) {
+  const { approval_id: id } = detail as { readonly approval_id: number };
+  return (
+    <Banner kind="info" title={message}>
+      <p>
+        <a href={approvalAddress(id)}>Approval {id}</a>. Send the same change again once it is approved.
+      </p>
     </Banner>
   );
 }

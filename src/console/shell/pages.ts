@@ -10,6 +10,9 @@ export interface Page {
   readonly prime?: (params: Readonly<Record<string, string>>) => void;
 }
 
+/** Registers are one script, because their pages share their parts. */
+const governance = async () => (await import('../pages/governance/governance-page.js')).GovernancePage;
+
 /** All pages, each loaded on its first visit. Fixed path segments precede parameters. */
 export const PAGES: readonly Page[] = [
   { path: '/', load: async () => (await import('../pages/home/home.js')).Home },
@@ -92,6 +95,7 @@ export const PAGES: readonly Page[] = [
     path: '/console/approvals',
     load: async () => (await import('../pages/approvals/approvals-page.js')).ApprovalsPage,
   },
+  ...['', '/:part', '/:part/:id'].map((rest) => ({ path: `/console/governance${rest}`, load: governance })),
   { path: '/console/jobs', load: async () => (await import('../pages/jobs/jobs-page.js')).JobsPage },
   { path: '/console/reports', load: async () => (await import('../pages/reports/reports-page.js')).ReportsPage },
   {

@@ -1,6 +1,6 @@
 import { may } from '../state/principal.js';
 import { addressOf, go } from '../state/place.js';
-import { closuresAddress, indexAddress, storeAddress } from '../words/addresses.js';
+import { closuresAddress, governanceAddress, indexAddress, storeAddress } from '../words/addresses.js';
 import { INDEX_PARTS, STORE_PARTS } from '../words/parts.js';
 import type { Target } from '../words/search.js';
 
@@ -28,6 +28,12 @@ export const PLACES: readonly Target[] = [
   page('/console/actions', 'Corporate actions', 'dividends splits'),
   page('/console/schedules', 'Schedules', 'unattended'),
   page('/console/approvals', 'Approvals'),
+  page('/console/governance', 'Governance', 'statements iosco bmr evidence'),
+  page(governanceAddress('clients'), 'Clients', 'deliveries targets entitlements'),
+  page(governanceAddress('procedures'), 'Procedures', 'cessation complaints'),
+  page(governanceAddress('errors'), 'Register of errors', 'restatements'),
+  page(governanceAddress('judgements'), 'Expert judgements', 'waivers register'),
+  page(governanceAddress('audit'), 'Audit log', 'extract'),
   page('/console/jobs', 'Jobs', 'queue log'),
   page('/console/health', 'Health', 'status'),
 ];
@@ -37,6 +43,8 @@ const FORMS: readonly (readonly [string, string, string])[] = [
   ['/console/indices/new', 'New index', 'create an add'],
   ['/console/indices/templates', 'New index from a template', 'create add'],
   ['/console/schedules/new', 'New schedule', 'create a add'],
+  [governanceAddress('clients', 'new'), 'New client', 'create a add delivery'],
+  [governanceAddress('procedures', 'new'), 'New procedure', 'create a add cessation'],
   ['/console/reports/templates/new', 'New report template', 'create a add'],
   ['/console/watchlists/new', 'New watchlist', 'create a add'],
   ['/console/plugins/new', 'New plug-in', 'create a add plugin'],
@@ -69,7 +77,10 @@ interface Subjects {
   readonly stores: readonly Subject[];
 }
 
-/** Every part of every index, strategy and data store, the closures of their calendars, and a strategy for each index. */
+/**
+ * Every part of every index, strategy and data store, the closures of their calendars, and the statement of and a strategy
+ * for each index.
+ */
 export function partsOf({ indices, strategies, stores }: Subjects): readonly Target[] {
   const calendars = [...new Set(indices.map(({ calendar }) => calendar))];
   const parts =
@@ -85,6 +96,9 @@ export function partsOf({ indices, strategies, stores }: Subjects): readonly Tar
     ...calendars.map((code) => page(closuresAddress(code), `Closures of ${code}`, 'calendar holidays half days')),
     ...[...indices, ...strategies].flatMap(parts(INDEX_PARTS, indexAddress)),
     ...stores.flatMap(parts(STORE_PARTS, storeAddress)),
+    ...indices.map(({ id, name }) =>
+      page(governanceAddress('statements', id), `Statement of ${id}`, `benchmark ${name}`),
+    ),
     ...(may('write')
       ? indices.map(({ id, name }) => ({
           address: addressOf('/console/strategies/new', { index: id }),

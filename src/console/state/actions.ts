@@ -2,14 +2,18 @@ import type { AnyJob, BacktestRequest, JobStatus } from '#clients/typescript/div
 import { notifyChange } from './resource.js';
 import { forgetJob, noteJob } from './live.js';
 import { service, troubleOf, type Trouble } from './service.js';
+import { approvalAddress } from '../words/addresses.js';
 import { say } from './toasts.js';
 
 /** Receives the reason why a request was refused. */
 export type OnRefusal = (trouble: Trouble) => void;
 
 /** Shows a short note with the message of the service. */
-function sayRefused({ message, findings: [first] }: Trouble): void {
-  say('bad', first === undefined || first.path === '' ? message : `${message} (${first.path})`);
+function sayRefused({ message, findings: [first], code, detail }: Trouble): void {
+  if (code === 'APPROVAL_REQUIRED') {
+    const { approval_id: id } = detail as { readonly approval_id: number };
+    say('info', message, { address: approvalAddress(id), text: `Approval ${id}` });
+  } else say('bad', first === undefined || first.path === '' ? message : `${message} (${first.path})`);
 }
 
 /** Performs an action, and shows the message of the service if it is refused. @returns undefined if it was refused */

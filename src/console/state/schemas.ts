@@ -4,7 +4,8 @@ import { service } from './service.js';
 /** A schema of the contract, as OpenAPI has it. */
 export interface Schema {
   readonly $ref?: string;
-  readonly type?: string;
+  /** A list for a value that may be null. */
+  readonly type?: string | readonly string[] | undefined;
   readonly format?: string;
   readonly description?: string;
   readonly default?: unknown;

@@ -22,3 +22,9 @@ export const scheduleAddress = (id: string): string => `/console/schedules/${enc
 
 export const closuresAddress = (calendar: string): string =>
   `/console/calendar/closures/${encodeURIComponent(calendar)}`;
+
+export const approvalAddress = (id: number): string => `/console/approvals?approval=${id}`;
+
+/** Page of a register, or of one of its documents. */
+export const governanceAddress = (part: string, id?: string): string =>
+  `/console/governance/${part}${id === undefined ? '' : `/${encodeURIComponent(id)}`}`;

@@ -32,3 +32,9 @@ export function firstTimes(
 ): readonly string[] {
   return dates.filter((date) => (last === null || date > last) && (through === undefined || date <= through));
 }
+
+/** Returns the entry in force of the last published date; a restatement of an earlier one may follow it in the log. */
+export function latestClose<E extends { readonly date: string }>(entries: readonly E[]): E | undefined {
+  const [first, ...others] = entries;
+  return first && others.reduce((latest, entry) => (entry.date >= latest.date ? entry : latest), first);
+}

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { defineObject } from '#domain/schema/define-object.js';
 import { ACTION_CHOICES, type ActionChoice } from '#domain/corporate-actions/choices.js';
 import { ACTION_KINDS, ELECTION_DEFAULTS, type ActionType } from '#domain/market/market-data.js';
 import { VALUE_MEANING } from '../corporate-action.js';
@@ -11,101 +12,96 @@ const meanings = Object.entries(ACTION_CHOICES)
   .join('; ');
 const figure = (description: string) => z.number().nullable().meta({ description });
 
-const ReceivedShares = z
-  .strictObject({
-    identifier: z.string(),
-    ratio: z.number().meta({ description: 'Shares received for each share held before.' }),
-    weight: z.number().meta({ description: 'In addition to the previous holding of that security.' }),
-  })
-  .meta({ id: 'ReceivedShares' });
+const ReceivedShares = defineObject(() => ({
+  identifier: z.string(),
+  ratio: z.number().meta({ description: 'Shares received for each share held before.' }),
+  weight: z.number().meta({ description: 'In addition to the previous holding of that security.' }),
+})).meta({ id: 'ReceivedShares' });
 
-export const ActionsView = z
-  .strictObject({
-    ...runState,
-    index_id: z.string(),
-    as_of: z.string().meta({ description: 'Last date of the run.' }),
-    actions: z
-      .array(
-        z
-          .strictObject({
-            ex_date: z.string(),
-            identifier: z.string(),
-            type: z.enum([...ACTION_TYPES, 'SILENT_DELISTING', 'SPIN_OFF_EXIT']).meta({
+export const ActionsView = defineObject(() => ({
+  ...runState,
+  index_id: z.string(),
+  as_of: z.string().meta({ description: 'Last date of the run.' }),
+  actions: z
+    .array(
+      z
+        .strictObject({
+          ex_date: z.string(),
+          identifier: z.string(),
+          type: z.enum([...ACTION_TYPES, 'SILENT_DELISTING', 'SPIN_OFF_EXIT']).meta({
+            description:
+              'Type in the store. SILENT_DELISTING: the security left because it had no price during the waiting period of the treatment; its value is the last price. SPIN_OFF_EXIT: a security spun off from `related` left at its first close (`spin_offs: "drop_after_first_session"`), with the shares held until then.',
+          }),
+          value: z
+            .number()
+            .nullable()
+            .meta({
+              description: `${VALUE_MEANING} Null if a security ends and the payment per share is unknown.`,
+            }),
+          related: z
+            .string()
+            .nullable()
+            .meta({ description: 'Other identifier of a spin-off, merger or ticker change.' }),
+          cash: figure(
+            'Cash per share that a merger pays in addition to the shares of `related`; null if it pays none.',
+          ),
+          announced: z.string().nullable().meta({ description: 'Day of the announcement; null if unknown.' }),
+          state: z.enum(['effective', 'coming']).meta({
+            description: 'True if the action is after as_of and was known by then; figures after it are pro forma.',
+          }),
+          awaits_decision: z.boolean().meta({
+            description:
+              'True if a holder still has to decide: a rights issue, a dividend with a scrip_ratio, or two offers for a security on one ex-date, an ACQUISITION (cash) and a MERGER (shares). The decision is open until the election_date or, if that is unknown, until the ex-date.',
+          }),
+          election_date: z.string().nullable().meta({ description: 'Last day of the election; null if unknown.' }),
+          election_default: z
+            .enum(ELECTION_DEFAULTS)
+            .nullable()
+            .meta({ description: 'Default of the election; null if unknown.' }),
+          choices: z
+            .array(
+              z
+                .strictObject({
+                  choice: z.enum(CHOICE_NAMES).meta({ description: meanings }),
+                  weight_after: z.number().meta({ description: 'At prices that change only by the action.' }),
+                  shares_after: z.number().meta({ description: 'Index shares.' }),
+                  cash: z.number().meta({
+                    description: 'Per share held before, in the currency of the security; negative if the holder pays.',
+                  }),
+                  received: ReceivedShares.nullable().meta({
+                    description: 'Shares of another security; null if there are none.',
+                  }),
+                })
+                .meta({ id: 'ActionChoice' }),
+            )
+            .meta({
               description:
-                'Type in the store. SILENT_DELISTING: the security left because it had no price during the waiting period of the treatment; its value is the last price. SPIN_OFF_EXIT: a security spun off from `related` left at its first close (`spin_offs: "drop_after_first_session"`), with the shares held until then.',
+                'Result of each choice at the theoretical price ex rights or ex dividend; empty if there is no choice or the subscription price is unknown.',
             }),
-            value: z
-              .number()
-              .nullable()
-              .meta({
-                description: `${VALUE_MEANING} Null if a security ends and the payment per share is unknown.`,
-              }),
-            related: z
-              .string()
-              .nullable()
-              .meta({ description: 'Other identifier of a spin-off, merger or ticker change.' }),
-            cash: figure(
-              'Cash per share that a merger pays in addition to the shares of `related`; null if it pays none.',
-            ),
-            announced: z.string().nullable().meta({ description: 'Day of the announcement; null if unknown.' }),
-            state: z.enum(['effective', 'coming']).meta({
-              description: 'True if the action is after as_of and was known by then; figures after it are pro forma.',
-            }),
-            awaits_decision: z.boolean().meta({
-              description:
-                'True if a holder still has to decide: a rights issue, a dividend with a scrip_ratio, or two offers for a security on one ex-date, an ACQUISITION (cash) and a MERGER (shares). The decision is open until the election_date or, if that is unknown, until the ex-date.',
-            }),
-            election_date: z.string().nullable().meta({ description: 'Last day of the election; null if unknown.' }),
-            election_default: z
-              .enum(ELECTION_DEFAULTS)
-              .nullable()
-              .meta({ description: 'Default of the election; null if unknown.' }),
-            choices: z
-              .array(
-                z
-                  .strictObject({
-                    choice: z.enum(CHOICE_NAMES).meta({ description: meanings }),
-                    weight_after: z.number().meta({ description: 'At prices that change only by the action.' }),
-                    shares_after: z.number().meta({ description: 'Index shares.' }),
-                    cash: z.number().meta({
-                      description:
-                        'Per share held before, in the currency of the security; negative if the holder pays.',
-                    }),
-                    received: ReceivedShares.nullable().meta({
-                      description: 'Shares of another security; null if there are none.',
-                    }),
-                  })
-                  .meta({ id: 'ActionChoice' }),
-              )
-              .meta({
-                description:
-                  'Result of each choice at the theoretical price ex rights or ex dividend; empty if there is no choice or the subscription price is unknown.',
-              }),
-            price_before: figure(
-              'Previous close of the security in its currency; for a coming action the close of as_of.',
-            ),
-            weight_before: z.number().meta({ description: 'At the previous close; for a coming action on as_of.' }),
-            weight_after: figure('At the close of its session; pro forma at prices that change only by the action.'),
-            shares_before: z.number().meta({ description: 'Index shares: weight times level over price.' }),
-            shares_after: figure('Index shares after the action; null if they depend on a decision.'),
-            divisor_before: figure(
-              'Divisor of the index at the previous close, for a coming action on as_of; null for a strategy.',
-            ),
-            divisor_after: figure(
-              'Divisor after the action and all other events of its session, at the close of the ex-date; pro forma at the close of as_of, so that later price changes affect it. Null if it is not yet known.',
-            ),
-            proceeds: figure(
-              'Cash per share held before, in its currency, if the action removes the security: it buys the other constituents. For a merger into shares and cash, the cash part. For a past action, as the run applied it. Otherwise null.',
-            ),
-            received: ReceivedShares.nullable().meta({
-              description:
-                'Shares of the security that replaces this one; for a spin-off those of the new security, whose weight is 0 before its first close, and afterwards if it leaves then. For a past action, as the run applied it. Otherwise null.',
-            }),
-          })
-          .meta({ id: 'IndexAction' }),
-      )
-      .meta({ description: 'By ex-date and security; the last 10,000.' }),
-    actions_total: z.int().meta({ description: 'Number of actions in the window.' }),
-  })
-  .meta({ id: 'ActionsView' });
+          price_before: figure(
+            'Previous close of the security in its currency; for a coming action the close of as_of.',
+          ),
+          weight_before: z.number().meta({ description: 'At the previous close; for a coming action on as_of.' }),
+          weight_after: figure('At the close of its session; pro forma at prices that change only by the action.'),
+          shares_before: z.number().meta({ description: 'Index shares: weight times level over price.' }),
+          shares_after: figure('Index shares after the action; null if they depend on a decision.'),
+          divisor_before: figure(
+            'Divisor of the index at the previous close, for a coming action on as_of; null for a strategy.',
+          ),
+          divisor_after: figure(
+            'Divisor after the action and all other events of its session, at the close of the ex-date; pro forma at the close of as_of, so that later price changes affect it. Null if it is not yet known.',
+          ),
+          proceeds: figure(
+            'Cash per share held before, in its currency, if the action removes the security: it buys the other constituents. For a merger into shares and cash, the cash part. For a past action, as the run applied it. Otherwise null.',
+          ),
+          received: ReceivedShares.nullable().meta({
+            description:
+              'Shares of the security that replaces this one; for a spin-off those of the new security, whose weight is 0 before its first close, and afterwards if it leaves then. For a past action, as the run applied it. Otherwise null.',
+          }),
+        })
+        .meta({ id: 'IndexAction' }),
+    )
+    .meta({ description: 'By ex-date and security; the last 10,000.' }),
+  actions_total: z.int().meta({ description: 'Number of actions in the window.' }),
+})).meta({ id: 'ActionsView' });
 export type ActionsView = Stateless<z.infer<typeof ActionsView>>;

@@ -1,93 +1,86 @@
 import { z } from 'zod';
+import { defineObject } from '#domain/schema/define-object.js';
 import { OVERLAY_PART_HELP, OVERLAY_PART_NAMES } from '#domain/overlays/overlay-type.js';
 import { MEASURED_VARIANTS, RETURN_VARIANTS } from '#domain/market/market-data.js';
 import { ATTRIBUTION_MODELS } from '#domain/risk/factors/factor-attribution.js';
 import { Finding } from '../common.js';
 import { runState, type Stateless } from '../run-state.js';
 
-export const ContributionPayload = z
-  .strictObject({
-    asset_id: z.string(),
-    average_weight: z.number(),
-    contribution: z.number(),
-    total_return: z.number(),
-  })
-  .meta({ id: 'ContributionPayload' });
+export const ContributionPayload = defineObject(() => ({
+  asset_id: z.string(),
+  average_weight: z.number(),
+  contribution: z.number(),
+  total_return: z.number(),
+})).meta({ id: 'ContributionPayload' });
 
-export const AttributionView = z
-  .strictObject({
-    ...runState,
-    index_id: z.string(),
-    contributions: z
-      .array(ContributionPayload)
-      .meta({ description: 'By contribution, largest first, then identifier.' }),
-    contributions_sum: z.number().meta({
-      description: 'Sum of the contributions: total_return, or for an overlay total_return less overlay_parts_sum.',
+export const AttributionView = defineObject(() => ({
+  ...runState,
+  index_id: z.string(),
+  contributions: z.array(ContributionPayload).meta({ description: 'By contribution, largest first, then identifier.' }),
+  contributions_sum: z.number().meta({
+    description: 'Sum of the contributions: total_return, or for an overlay total_return less overlay_parts_sum.',
+  }),
+  overlay_parts_sum: z.number().nullable().meta({
+    description: 'Sum of overlay_parts; with contributions_sum it gives total_return. Null if there are none.',
+  }),
+  overlay_parts: z
+    .array(
+      z
+        .strictObject({
+          index_id: z.string().meta({ description: 'The overlay of the part: this overlay or an underlying one.' }),
+          part: z.enum(OVERLAY_PART_NAMES).meta({ description: `Kind of the part: ${OVERLAY_PART_HELP}.` }),
+          contribution: z.number(),
+        })
+        .meta({ id: 'OverlayPart' }),
+    )
+    .nullable()
+    .meta({
+      description:
+        'Return of an overlay apart from its constituents; both sum to the total return. Null for other indices.',
     }),
-    overlay_parts_sum: z.number().nullable().meta({
-      description: 'Sum of overlay_parts; with contributions_sum it gives total_return. Null if there are none.',
-    }),
-    overlay_parts: z
-      .array(
-        z
-          .strictObject({
-            index_id: z.string().meta({ description: 'The overlay of the part: this overlay or an underlying one.' }),
-            part: z.enum(OVERLAY_PART_NAMES).meta({ description: `Kind of the part: ${OVERLAY_PART_HELP}.` }),
-            contribution: z.number(),
-          })
-          .meta({ id: 'OverlayPart' }),
-      )
-      .nullable()
-      .meta({
-        description:
-          'Return of an overlay apart from its constituents; both sum to the total return. Null for other indices.',
-      }),
-    total_return: z.number(),
-    periods: z.int(),
-    reconciles: z.boolean(),
-    residual: z.number(),
-    cap_drag: z.number().nullable(),
-    cost_drag: z.number().nullable(),
-    requested_start: z.string().nullable(),
-    requested_end: z.string().nullable(),
-    start: z.string(),
-    end: z.string(),
-  })
-  .meta({ id: 'AttributionView' });
+  total_return: z.number(),
+  periods: z.int(),
+  reconciles: z.boolean(),
+  residual: z.number(),
+  cap_drag: z.number().nullable(),
+  cost_drag: z.number().nullable(),
+  requested_start: z.string().nullable(),
+  requested_end: z.string().nullable(),
+  start: z.string(),
+  end: z.string(),
+})).meta({ id: 'AttributionView' });
 export type AttributionView = Stateless<z.infer<typeof AttributionView>>;
 
-export const FactorAttributionView = z
-  .strictObject({
-    ...runState,
-    index_id: z.string(),
-    model: z.enum(ATTRIBUTION_MODELS),
-    factors: z
-      .array(
-        z
-          .strictObject({
-            factor: z.string().meta({ description: 'MARKET, a sector or a style.' }),
-            average_exposure: z.number().meta({ description: 'Mean exposure of the weights held.' }),
-            contribution: z.number().meta({ description: 'Exposure times return of the factor, linked.' }),
-          })
-          .meta({ id: 'FactorContribution' }),
-      )
-      .meta({ description: 'In the order of the model.' }),
-    specific: z.number().meta({ description: 'Returns of the securities that the factors do not explain, linked.' }),
-    other: z.number().meta({ description: 'Costs, cash, and securities without a regression, linked.' }),
-    total_return: z.number().meta({ description: 'Sum of the contributions, specific and other.' }),
-    covered_weight: z.number().meta({ description: 'Mean share of the gross weight that is in a regression.' }),
-    periods: z.int(),
-    reconciles: z.boolean(),
-    residual: z.number(),
-    requested_start: z.string().nullable(),
-    requested_end: z.string().nullable(),
-    start: z.string(),
-    end: z.string(),
-    findings: z.array(Finding).meta({
-      description: 'Months in which the store has too few securities for a regression: their return is in `other`.',
-    }),
-  })
-  .meta({ id: 'FactorAttributionView' });
+export const FactorAttributionView = defineObject(() => ({
+  ...runState,
+  index_id: z.string(),
+  model: z.enum(ATTRIBUTION_MODELS),
+  factors: z
+    .array(
+      z
+        .strictObject({
+          factor: z.string().meta({ description: 'MARKET, a sector or a style.' }),
+          average_exposure: z.number().meta({ description: 'Mean exposure of the weights held.' }),
+          contribution: z.number().meta({ description: 'Exposure times return of the factor, linked.' }),
+        })
+        .meta({ id: 'FactorContribution' }),
+    )
+    .meta({ description: 'In the order of the model.' }),
+  specific: z.number().meta({ description: 'Returns of the securities that the factors do not explain, linked.' }),
+  other: z.number().meta({ description: 'Costs, cash, and securities without a regression, linked.' }),
+  total_return: z.number().meta({ description: 'Sum of the contributions, specific and other.' }),
+  covered_weight: z.number().meta({ description: 'Mean share of the gross weight that is in a regression.' }),
+  periods: z.int(),
+  reconciles: z.boolean(),
+  residual: z.number(),
+  requested_start: z.string().nullable(),
+  requested_end: z.string().nullable(),
+  start: z.string(),
+  end: z.string(),
+  findings: z.array(Finding).meta({
+    description: 'Months in which the store has too few securities for a regression: their return is in `other`.',
+  }),
+})).meta({ id: 'FactorAttributionView' });
 export type FactorAttributionView = Stateless<z.infer<typeof FactorAttributionView>>;
 
 const effect = (description: string) =>
@@ -96,59 +89,55 @@ const effect = (description: string) =>
     .nullable()
     .meta({ description: `${description} Null without a benchmark.` });
 
-export const GroupAttributionRow = z
-  .strictObject({
-    group: z.string(),
-    average_weight: z.number(),
-    benchmark_average_weight: effect('Mean weight of the group in the benchmark.'),
-    contribution: z
-      .number()
-      .meta({ description: 'Contribution of the group to the total return; the groups sum to it.' }),
-    allocation: effect('Effect of a group weight that differs from the benchmark.'),
-    selection: effect('Effect of a group return that differs from the benchmark.'),
-    interaction: effect('Joint effect of both.'),
-  })
-  .meta({ id: 'GroupAttributionRow' });
-export const GroupAttributionView = z
-  .strictObject({
-    ...runState,
-    index_id: z.string(),
-    by: z.string().meta({
-      description:
-        'Reference column, as known at the end of the window. UNCLASSIFIED has the securities without a value, CASH the uninvested part and the separate return of an overlay.',
+export const GroupAttributionRow = defineObject(() => ({
+  group: z.string(),
+  average_weight: z.number(),
+  benchmark_average_weight: effect('Mean weight of the group in the benchmark.'),
+  contribution: z
+    .number()
+    .meta({ description: 'Contribution of the group to the total return; the groups sum to it.' }),
+  allocation: effect('Effect of a group weight that differs from the benchmark.'),
+  selection: effect('Effect of a group return that differs from the benchmark.'),
+  interaction: effect('Joint effect of both.'),
+})).meta({ id: 'GroupAttributionRow' });
+export const GroupAttributionView = defineObject(() => ({
+  ...runState,
+  index_id: z.string(),
+  by: z.string().meta({
+    description:
+      'Reference column, as known at the end of the window. UNCLASSIFIED has the securities without a value, CASH the uninvested part and the separate return of an overlay.',
+  }),
+  benchmark: z.string().nullable(),
+  return_variant: z.enum(RETURN_VARIANTS).meta({ description: 'Return of the run.' }),
+  benchmark_variant: z.enum(MEASURED_VARIANTS).nullable().meta({
+    description: 'Return variant of the benchmark, raw for unadjusted levels; null if there is none.',
+  }),
+  groups: z.array(GroupAttributionRow),
+  effects: z
+    .strictObject({
+      allocation: z.number().meta({ description: 'Effect of group weights that differ.' }),
+      selection: z.number().meta({ description: 'Effect of other securities within the groups.' }),
+      interaction: z.number().meta({ description: 'Joint effect of both.' }),
+    })
+    .nullable()
+    .meta({
+      description: 'Sum of each effect over all groups; together the active return. Null without a benchmark.',
     }),
-    benchmark: z.string().nullable(),
-    return_variant: z.enum(RETURN_VARIANTS).meta({ description: 'Return of the run.' }),
-    benchmark_variant: z.enum(MEASURED_VARIANTS).nullable().meta({
-      description: 'Return variant of the benchmark, raw for unadjusted levels; null if there is none.',
-    }),
-    groups: z.array(GroupAttributionRow),
-    effects: z
-      .strictObject({
-        allocation: z.number().meta({ description: 'Effect of group weights that differ.' }),
-        selection: z.number().meta({ description: 'Effect of other securities within the groups.' }),
-        interaction: z.number().meta({ description: 'Joint effect of both.' }),
-      })
-      .nullable()
-      .meta({
-        description: 'Sum of each effect over all groups; together the active return. Null without a benchmark.',
-      }),
-    total_return: z.number(),
-    benchmark_return: z.number().nullable(),
-    active_return: z
-      .number()
-      .nullable()
-      .meta({ description: 'total_return less benchmark_return; the effects of all groups sum to it.' }),
-    periods: z.int(),
-    residual: z.number(),
-    reconciles: z.boolean(),
-    requested_start: z.string(),
-    requested_end: z.string(),
-    start: z.string(),
-    end: z.string(),
-    findings: z.array(Finding).meta({
-      description: '`RETURNS_DIFFER` if only one of run and benchmark includes dividends.',
-    }),
-  })
-  .meta({ id: 'GroupAttributionView' });
+  total_return: z.number(),
+  benchmark_return: z.number().nullable(),
+  active_return: z
+    .number()
+    .nullable()
+    .meta({ description: 'total_return less benchmark_return; the effects of all groups sum to it.' }),
+  periods: z.int(),
+  residual: z.number(),
+  reconciles: z.boolean(),
+  requested_start: z.string(),
+  requested_end: z.string(),
+  start: z.string(),
+  end: z.string(),
+  findings: z.array(Finding).meta({
+    description: '`RETURNS_DIFFER` if only one of run and benchmark includes dividends.',
+  }),
+})).meta({ id: 'GroupAttributionView' });
 export type GroupAttributionView = Stateless<z.infer<typeof GroupAttributionView>>;

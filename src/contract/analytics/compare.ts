@@ -1,43 +1,40 @@
 import { z } from 'zod';
+import { defineObject } from '#domain/schema/define-object.js';
 import { MEASURED_VARIANTS } from '#domain/market/market-data.js';
 import { Finding, SeriesPayload } from '../common.js';
 import { RunKey, runState } from '../run-state.js';
 import { fraction } from './fields.js';
 
-export const CompareEntry = z
-  .strictObject({
-    ...runState,
-    run_id: RunKey.nullable().meta({ description: 'Id of the run; null for a benchmark.' }),
-    index_id: z.string(),
-    return_variant: z
-      .enum(MEASURED_VARIANTS)
-      .meta({ description: 'Return variant of the levels; raw for unadjusted levels.' }),
-    currency: z.string().meta({ description: 'Currency of the levels.' }),
-    level: SeriesPayload,
-    total_return: fraction('Last level over the first, less 1.'),
-    volatility: fraction('Annualised standard deviation of returns.'),
-    sharpe_ratio: z
-      .number()
-      .meta({ description: 'Mean return x sessions of a year / volatility; 0 without volatility.' }),
-    max_drawdown: fraction('Lowest drawdown, at most 0.'),
-  })
-  .meta({ id: 'CompareEntry' });
+export const CompareEntry = defineObject(() => ({
+  ...runState,
+  run_id: RunKey.nullable().meta({ description: 'Id of the run; null for a benchmark.' }),
+  index_id: z.string(),
+  return_variant: z
+    .enum(MEASURED_VARIANTS)
+    .meta({ description: 'Return variant of the levels; raw for unadjusted levels.' }),
+  currency: z.string().meta({ description: 'Currency of the levels.' }),
+  level: SeriesPayload,
+  total_return: fraction('Last level over the first, less 1.'),
+  volatility: fraction('Annualised standard deviation of returns.'),
+  sharpe_ratio: z
+    .number()
+    .meta({ description: 'Mean return x sessions of a year / volatility; 0 without volatility.' }),
+  max_drawdown: fraction('Lowest drawdown, at most 0.'),
+})).meta({ id: 'CompareEntry' });
 export type CompareEntry = z.infer<typeof CompareEntry>;
-export const CompareView = z
-  .strictObject({
-    index_ids: z.array(z.string()),
-    entries: z.array(CompareEntry),
-    findings: z.array(Finding).meta({
-      description:
-        '`DIFFERENT_DATA`: the runs used different data. `RETURNS_DIFFER` and `CURRENCIES_DIFFER`: the levels are not comparable. `WINDOW_CUT`: the benchmark lacks dates that the runs share.',
-    }),
-    correlations: z.array(z.array(z.number().nullable())).meta({
-      description:
-        'Correlations of the returns, rows and columns in the order of the entries; null if a series is constant.',
-    }),
-    observations: z.int(),
-    start: z.string(),
-    end: z.string(),
-  })
-  .meta({ id: 'CompareView' });
+export const CompareView = defineObject(() => ({
+  index_ids: z.array(z.string()),
+  entries: z.array(CompareEntry),
+  findings: z.array(Finding).meta({
+    description:
+      '`DIFFERENT_DATA`: the runs used different data. `RETURNS_DIFFER` and `CURRENCIES_DIFFER`: the levels are not comparable. `WINDOW_CUT`: the benchmark lacks dates that the runs share.',
+  }),
+  correlations: z.array(z.array(z.number().nullable())).meta({
+    description:
+      'Correlations of the returns, rows and columns in the order of the entries; null if a series is constant.',
+  }),
+  observations: z.int(),
+  start: z.string(),
+  end: z.string(),
+})).meta({ id: 'CompareView' });
 export type CompareView = z.infer<typeof CompareView>;

@@ -1,5 +1,6 @@
 import { WithholdingTax } from '#domain/documents/withholding-tax.js';
 import { z } from 'zod';
+import { defineObject } from '#domain/schema/define-object.js';
 import { RETURN_VARIANTS } from '#domain/market/market-data.js';
 import { runState, type Stateless } from '../run-state.js';
 
@@ -7,62 +8,58 @@ const points = z.number().meta({ description: 'Index points; negative where shor
 
 const netPoints = z.number().meta({ description: 'Points after withholding tax, as reinvested by a net return.' });
 
-const DividendSum = z
-  .strictObject({
-    points,
-    net_points: netPoints,
-    yield: z.number().meta({ description: 'Points over the level on as_of.' }),
-  })
-  .meta({ id: 'DividendSum', description: 'Dividends of the twelve months that end on as_of.' });
+const DividendSum = defineObject(() => ({
+  points,
+  net_points: netPoints,
+  yield: z.number().meta({ description: 'Points over the level on as_of.' }),
+})).meta({ id: 'DividendSum', description: 'Dividends of the twelve months that end on as_of.' });
 
-export const DividendPointsView = z
-  .strictObject({
-    ...runState,
-    index_id: z.string(),
-    variant: z
-      .enum(RETURN_VARIANTS)
-      .meta({ description: 'Return variant of the level in which the points are measured.' }),
-    withholding_tax: WithholdingTax.meta({
-      description: 'Withholding rate of the definition for net points, or its rates by the value of a field.',
+export const DividendPointsView = defineObject(() => ({
+  ...runState,
+  index_id: z.string(),
+  variant: z
+    .enum(RETURN_VARIANTS)
+    .meta({ description: 'Return variant of the level in which the points are measured.' }),
+  withholding_tax: WithholdingTax.meta({
+    description: 'Withholding rate of the definition for net points, or its rates by the value of a field.',
+  }),
+  as_of: z.string().meta({ description: 'Last date of the run.' }),
+  level: z.number().meta({ description: 'Level on as_of; for a strategy rebased to 100.' }),
+  dates: z.array(z.string()).meta({ description: 'Sessions in the window on which a constituent went ex dividend.' }),
+  points: z.array(points).meta({ description: 'Ordinary dividends before tax in index points, one value per date.' }),
+  net_points: z
+    .array(netPoints)
+    .meta({ description: 'Dividends after withholding tax in index points, one value per date.' }),
+  years: z
+    .array(z.strictObject({ year: z.int(), points, net_points: netPoints }))
+    .meta({ description: 'Sums of the calendar years in the window.' }),
+  trailing: DividendSum,
+  announced: z
+    .strictObject({
+      dividends: z
+        .array(
+          z
+            .strictObject({
+              ex_date: z.string(),
+              identifier: z.string(),
+              dividend: z.number().meta({ description: 'Per share, in the currency of the security.' }),
+              points,
+              net_points: netPoints,
+              status: z.enum(['announced', 'paid', 'cancelled']).nullable(),
+              announced: z.string().nullable().meta({ description: 'Day of the announcement; null if unknown.' }),
+            })
+            .meta({ id: 'AnnouncedDividend' }),
+        )
+        .meta({ description: 'By ex-date and security; the first 10,000.' }),
+      dividends_total: z.int(),
+      points,
+      net_points: netPoints,
+      yield: z.number().meta({ description: 'Points over the level on as_of.' }),
+    })
+    .meta({
+      id: 'AnnouncedDividends',
+      description:
+        'Dividends after as_of on the holdings of as_of, from actions known by then, at its prices and rates.',
     }),
-    as_of: z.string().meta({ description: 'Last date of the run.' }),
-    level: z.number().meta({ description: 'Level on as_of; for a strategy rebased to 100.' }),
-    dates: z.array(z.string()).meta({ description: 'Sessions in the window on which a constituent went ex dividend.' }),
-    points: z.array(points).meta({ description: 'Ordinary dividends before tax in index points, one value per date.' }),
-    net_points: z
-      .array(netPoints)
-      .meta({ description: 'Dividends after withholding tax in index points, one value per date.' }),
-    years: z
-      .array(z.strictObject({ year: z.int(), points, net_points: netPoints }))
-      .meta({ description: 'Sums of the calendar years in the window.' }),
-    trailing: DividendSum,
-    announced: z
-      .strictObject({
-        dividends: z
-          .array(
-            z
-              .strictObject({
-                ex_date: z.string(),
-                identifier: z.string(),
-                dividend: z.number().meta({ description: 'Per share, in the currency of the security.' }),
-                points,
-                net_points: netPoints,
-                status: z.enum(['announced', 'paid', 'cancelled']).nullable(),
-                announced: z.string().nullable().meta({ description: 'Day of the announcement; null if unknown.' }),
-              })
-              .meta({ id: 'AnnouncedDividend' }),
-          )
-          .meta({ description: 'By ex-date and security; the first 10,000.' }),
-        dividends_total: z.int(),
-        points,
-        net_points: netPoints,
-        yield: z.number().meta({ description: 'Points over the level on as_of.' }),
-      })
-      .meta({
-        id: 'AnnouncedDividends',
-        description:
-          'Dividends after as_of on the holdings of as_of, from actions known by then, at its prices and rates.',
-      }),
-  })
-  .meta({ id: 'DividendPointsView' });
+})).meta({ id: 'DividendPointsView' });
 export type DividendPointsView = Stateless<z.infer<typeof DividendPointsView>>;

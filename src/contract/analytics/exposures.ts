@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { defineObject } from '#domain/schema/define-object.js';
 import { runState, type Stateless } from '../run-state.js';
 
 const aDate = (description: string) => z.array(z.number()).meta({ description: `${description} One value per date.` });
@@ -13,66 +14,60 @@ const aDateOrNull = (description: string) =>
 const ofField = {
   mean: aDateOrNull('Mean of the datapoint, weighted by the holdings.'),
   coverage: aDate('Share of the weights, by their magnitude, that has a value.'),
-  percentiles: z
-    .strictObject({
-      p10: aDateOrNull('10 %.'),
-      p25: aDateOrNull('25 %.'),
-      p50: aDateOrNull('The median.'),
-      p75: aDateOrNull('75 %.'),
-      p90: aDateOrNull('90 %.'),
-    })
-    .meta({
-      id: 'WeightedPercentiles',
-      description: 'Smallest value for which the holdings at or below it have that share of the weights.',
-    }),
+  percentiles: defineObject(() => ({
+    p10: aDateOrNull('10 %.'),
+    p25: aDateOrNull('25 %.'),
+    p50: aDateOrNull('The median.'),
+    p75: aDateOrNull('75 %.'),
+    p90: aDateOrNull('90 %.'),
+  })).meta({
+    id: 'WeightedPercentiles',
+    description: 'Smallest value for which the holdings at or below it have that share of the weights.',
+  }),
 };
 
-const FieldExposure = z
-  .strictObject({
-    field: z.string(),
-    ...ofField,
-    benchmark: z
-      .strictObject(ofField)
-      .nullable()
-      .meta({ id: 'BenchmarkFieldExposure', description: 'Exposure of the benchmark; null if there is none.' }),
-  })
-  .meta({ id: 'FieldExposure' });
+const FieldExposure = defineObject(() => ({
+  field: z.string(),
+  ...ofField,
+  benchmark: z
+    .strictObject(ofField)
+    .nullable()
+    .meta({ id: 'BenchmarkFieldExposure', description: 'Exposure of the benchmark; null if there is none.' }),
+})).meta({ id: 'FieldExposure' });
 
-export const ExposuresView = z
-  .strictObject({
-    ...runState,
-    index_id: z.string(),
-    by: z.string().meta({
-      description:
-        'Reference column, as known on each date, UNCLASSIFIED if there is no value; IDENTIFIER makes each security a group.',
-    }),
-    benchmark: z.string().nullable(),
-    dates: z.array(z.string()).meta({ description: 'Dates of the run, or the last date of each interval.' }),
-    groups: z
-      .array(
-        z.strictObject({
-          group: z.string(),
-          weights: aDate('Sum of the held weights.'),
-          benchmark_weights: aDate('Sum of the weights of the benchmark.').nullable(),
-        }),
-      )
-      .meta({ description: 'By average weight, largest first; OTHERS last. They sum to the invested weight.' }),
-    fields: z.array(FieldExposure).meta({ description: 'In the order of the request.' }),
-    concentration: z
-      .strictObject({
-        herfindahl: aDate('Sum of squared weights.'),
-        effective: aDate('Effective number of assets: 1 over it; 0 without a weight.'),
-        largest: aDate('Largest weight.'),
-        gross_effective: aDate(
-          'Squared sum of the magnitudes of the weights over herfindahl: the number of equal positions with the same concentration.',
-        ),
-        gross_largest: aDate('Largest weight by magnitude, long or short.'),
-      })
-      .meta({ id: 'ConcentrationSeries' }),
-    active_share: aDate('Half the sum of the absolute differences from the weights of the benchmark.')
-      .nullable()
-      .meta({ description: 'Null without a benchmark.' }),
-    turnover: aDate('One-way turnover of the portfolio since the previous date; the first purchase does not count.'),
-  })
-  .meta({ id: 'ExposuresView' });
+export const ExposuresView = defineObject(() => ({
+  ...runState,
+  index_id: z.string(),
+  by: z.string().meta({
+    description:
+      'Reference column, as known on each date, UNCLASSIFIED if there is no value; IDENTIFIER makes each security a group.',
+  }),
+  benchmark: z.string().nullable(),
+  dates: z.array(z.string()).meta({ description: 'Dates of the run, or the last date of each interval.' }),
+  groups: z
+    .array(
+      z.strictObject({
+        group: z.string(),
+        weights: aDate('Sum of the held weights.'),
+        benchmark_weights: aDate('Sum of the weights of the benchmark.').nullable(),
+      }),
+    )
+    .meta({ description: 'By average weight, largest first; OTHERS last. They sum to the invested weight.' }),
+  fields: z.array(FieldExposure).meta({ description: 'In the order of the request.' }),
+  concentration: z
+    .strictObject({
+      herfindahl: aDate('Sum of squared weights.'),
+      effective: aDate('Effective number of assets: 1 over it; 0 without a weight.'),
+      largest: aDate('Largest weight.'),
+      gross_effective: aDate(
+        'Squared sum of the magnitudes of the weights over herfindahl: the number of equal positions with the same concentration.',
+      ),
+      gross_largest: aDate('Largest weight by magnitude, long or short.'),
+    })
+    .meta({ id: 'ConcentrationSeries' }),
+  active_share: aDate('Half the sum of the absolute differences from the weights of the benchmark.')
+    .nullable()
+    .meta({ description: 'Null without a benchmark.' }),
+  turnover: aDate('One-way turnover of the portfolio since the previous date; the first purchase does not count.'),
+})).meta({ id: 'ExposuresView' });
 export type ExposuresView = Stateless<z.infer<typeof ExposuresView>>;

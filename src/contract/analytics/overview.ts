@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { defineObject } from '#domain/schema/define-object.js';
 import { RETURN_VARIANTS } from '#domain/market/market-data.js';
 import { SeriesPayload } from '../common.js';
 import { runState, type Stateless } from '../run-state.js';
@@ -8,99 +9,88 @@ import { BacktestMetrics } from './metrics.js';
 const gross = <T extends z.ZodType>(schema: T, description: string) =>
   schema.optional().meta({ description: `${description} Absent in overviews of runs of earlier versions.` });
 
-export const ConcentrationPayload = z
-  .strictObject({
-    constituents: z.int(),
-    effective_assets: z.number(),
-    herfindahl: z.number(),
-    largest: z.number(),
-    top_weights: z
-      .record(z.string(), z.number())
-      .meta({ description: 'Combined weight of the largest 1, 5, 10 and 20 constituents.' }),
-    gross_constituents: gross(z.int(), 'Securities with a position, long or short.'),
-    gross_effective_assets: gross(
-      z.number(),
-      'Squared sum of the magnitudes of the weights over the sum of their squares: the number of equal positions with the same concentration, regardless of cash or borrowing.',
-    ),
-    gross_largest: gross(z.number(), 'Largest weight by magnitude, long or short.'),
-  })
-  .meta({ id: 'ConcentrationPayload' });
+export const ConcentrationPayload = defineObject(() => ({
+  constituents: z.int(),
+  effective_assets: z.number(),
+  herfindahl: z.number(),
+  largest: z.number(),
+  top_weights: z
+    .record(z.string(), z.number())
+    .meta({ description: 'Combined weight of the largest 1, 5, 10 and 20 constituents.' }),
+  gross_constituents: gross(z.int(), 'Securities with a position, long or short.'),
+  gross_effective_assets: gross(
+    z.number(),
+    'Squared sum of the magnitudes of the weights over the sum of their squares: the number of equal positions with the same concentration, regardless of cash or borrowing.',
+  ),
+  gross_largest: gross(z.number(), 'Largest weight by magnitude, long or short.'),
+})).meta({ id: 'ConcentrationPayload' });
 
-export const ExposurePayload = z
-  .strictObject({
-    long: z.number().meta({ description: 'Sum of the long weights.' }),
-    short: z.number().meta({ description: 'Sum of the short weights, negative.' }),
-    gross: z.number().meta({ description: 'Sum of the magnitudes of the weights.' }),
-    net: z.number().meta({ description: 'Sum of the weights; the rest to 1 is cash.' }),
-  })
-  .meta({ id: 'ExposurePayload' });
+export const ExposurePayload = defineObject(() => ({
+  long: z.number().meta({ description: 'Sum of the long weights.' }),
+  short: z.number().meta({ description: 'Sum of the short weights, negative.' }),
+  gross: z.number().meta({ description: 'Sum of the magnitudes of the weights.' }),
+  net: z.number().meta({ description: 'Sum of the weights; the rest to 1 is cash.' }),
+})).meta({ id: 'ExposurePayload' });
 
-const TrackingForecastPayload = z
-  .strictObject({
-    tracking_error: fraction('Root mean square of the forecasts in force on each date, annualised.'),
-    realised_tracking_error: fraction('Annualised standard deviation of the active returns that were forecast.'),
-    bias: z.number().nullable().meta({
-      description:
-        'Standard deviation of active returns, each divided by its forecast: above 1, risk was underestimated. Null if a forecast is 0.',
-    }),
-    bias_low: z.number().meta({ description: 'Lower end of the 95 % band of the bias of unbiased forecasts.' }),
-    bias_high: z.number().meta({ description: 'Upper end of that band: 1 + sqrt(2 / observations).' }),
-    observations: z.int().meta({ description: 'Number of active returns with a forecast.' }),
-    rebalances: z
-      .array(
-        z.strictObject({
-          date: date('Session after whose close the forecast applied.'),
-          tracking_error: fraction('Forecast of the risk model at the decision, annualised.'),
-          realised_tracking_error: z.number().nullable().meta({
-            description: 'Realised until the next rebalance, annualised, a fraction; null with fewer than two returns.',
-          }),
-          observations: z.int().meta({ description: 'Number of returns until the next rebalance.' }),
+const TrackingForecastPayload = defineObject(() => ({
+  tracking_error: fraction('Root mean square of the forecasts in force on each date, annualised.'),
+  realised_tracking_error: fraction('Annualised standard deviation of the active returns that were forecast.'),
+  bias: z.number().nullable().meta({
+    description:
+      'Standard deviation of active returns, each divided by its forecast: above 1, risk was underestimated. Null if a forecast is 0.',
+  }),
+  bias_low: z.number().meta({ description: 'Lower end of the 95 % band of the bias of unbiased forecasts.' }),
+  bias_high: z.number().meta({ description: 'Upper end of that band: 1 + sqrt(2 / observations).' }),
+  observations: z.int().meta({ description: 'Number of active returns with a forecast.' }),
+  rebalances: z
+    .array(
+      z.strictObject({
+        date: date('Session after whose close the forecast applied.'),
+        tracking_error: fraction('Forecast of the risk model at the decision, annualised.'),
+        realised_tracking_error: z.number().nullable().meta({
+          description: 'Realised until the next rebalance, annualised, a fraction; null with fewer than two returns.',
         }),
-      )
-      .meta({ description: 'Rebalances with a forecast, by date.' }),
-  })
-  .meta({ id: 'TrackingForecastPayload' });
+        observations: z.int().meta({ description: 'Number of returns until the next rebalance.' }),
+      }),
+    )
+    .meta({ description: 'Rebalances with a forecast, by date.' }),
+})).meta({ id: 'TrackingForecastPayload' });
 export type TrackingForecastPayload = z.infer<typeof TrackingForecastPayload>;
 
-export const ParentPayload = z
-  .strictObject({
-    index_id: z.string(),
-    observations: z.int().meta({ description: 'Number of dates in both the run and the parent.' }),
-    total_return: fraction('Of the parent over the shared dates.'),
-    tracking_difference: fraction('Total return of the run less that of the parent.'),
-    tracking_error: fraction('Annualised standard deviation of return differences to the parent.'),
-    forecast: TrackingForecastPayload.optional().meta({
-      description:
-        'Realised against forecast tracking error. Absent if no rebalance had a risk model, and in runs of earlier versions.',
-    }),
-  })
-  .meta({ id: 'ParentPayload' });
+export const ParentPayload = defineObject(() => ({
+  index_id: z.string(),
+  observations: z.int().meta({ description: 'Number of dates in both the run and the parent.' }),
+  total_return: fraction('Of the parent over the shared dates.'),
+  tracking_difference: fraction('Total return of the run less that of the parent.'),
+  tracking_error: fraction('Annualised standard deviation of return differences to the parent.'),
+  forecast: TrackingForecastPayload.optional().meta({
+    description:
+      'Realised against forecast tracking error. Absent if no rebalance had a risk model, and in runs of earlier versions.',
+  }),
+})).meta({ id: 'ParentPayload' });
 export type ParentPayload = z.infer<typeof ParentPayload>;
 
-export const OverviewView = z
-  .strictObject({
-    ...runState,
-    index_id: z.string(),
-    name: z.string(),
-    concentration: ConcentrationPayload,
-    exposure: ExposurePayload.optional().meta({
-      description: 'Long, short, gross and net exposure of the last rebalance; absent without a short position.',
-    }),
-    level: SeriesPayload,
-    metrics: BacktestMetrics,
-    parent: ParentPayload.optional().meta({
-      description:
-        'Comparison of a derived index with its parent. Absent for other runs and those of earlier versions.',
-    }),
-    return_variant: z.enum(RETURN_VARIANTS).optional().meta({
-      description:
-        'Return variant of the levels: total on prices that include dividends, regardless of the treatment. Absent in runs of earlier versions.',
-    }),
-    observations: z.int(),
-    rebalances: z.int(),
-    last_rebalance: z.string(),
-    start: z.string(),
-    end: z.string(),
-  })
-  .meta({ id: 'OverviewView' });
+export const OverviewView = defineObject(() => ({
+  ...runState,
+  index_id: z.string(),
+  name: z.string(),
+  concentration: ConcentrationPayload,
+  exposure: ExposurePayload.optional().meta({
+    description: 'Long, short, gross and net exposure of the last rebalance; absent without a short position.',
+  }),
+  level: SeriesPayload,
+  metrics: BacktestMetrics,
+  parent: ParentPayload.optional().meta({
+    description: 'Comparison of a derived index with its parent. Absent for other runs and those of earlier versions.',
+  }),
+  return_variant: z.enum(RETURN_VARIANTS).optional().meta({
+    description:
+      'Return variant of the levels: total on prices that include dividends, regardless of the treatment. Absent in runs of earlier versions.',
+  }),
+  observations: z.int(),
+  rebalances: z.int(),
+  last_rebalance: z.string(),
+  start: z.string(),
+  end: z.string(),
+})).meta({ id: 'OverviewView' });
 export type OverviewView = Stateless<z.infer<typeof OverviewView>>;

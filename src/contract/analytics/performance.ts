@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { defineObject } from '#domain/schema/define-object.js';
 import { MEASURED_VARIANTS, RETURN_VARIANTS } from '#domain/market/market-data.js';
 import { SeriesPayload } from '../common.js';
 import { runState, type Stateless } from '../run-state.js';
@@ -7,42 +8,40 @@ import { BacktestMetrics, BenchmarkStatistics, DrawdownRow, ReturnStatistics } f
 /** Series of a run with performance figures. */
 export const MEASURED = ['portfolio', 'index'] as const;
 
-export const PerformanceView = z
-  .strictObject({
-    ...runState,
-    index_id: z.string(),
-    of: z.enum(MEASURED).meta({
-      description: 'Subject of every figure: the portfolio after costs, or the index that it tracks.',
-    }),
-    return_variant: z.enum(RETURN_VARIANTS).meta({ description: 'Return that is measured.' }),
-    requested_start: z.string(),
-    requested_end: z.string(),
-    start: z.string().meta({ description: 'First date of the run in the window.' }),
-    end: z.string().meta({ description: 'Last date of the run in the window.' }),
-    observations: z.int(),
-    level: SeriesPayload.meta({ description: 'Level that is measured, 100 at the first date.' }),
-    index_level: SeriesPayload.meta({ description: 'The tracked index in its return variant, 100 at the first date.' }),
-    benchmark: z.string().nullable().meta({ description: 'Benchmark of the run; null if there is none.' }),
-    benchmark_variant: z.enum(MEASURED_VARIANTS).nullable().meta({
-      description:
-        'Return variant of the benchmark, raw for unadjusted levels; null if there is none, and in runs of earlier versions.',
-    }),
-    benchmark_level: SeriesPayload.nullable().meta({
-      description: 'The benchmark, 100 at the first shared date of the window; null if there is none.',
-    }),
-    drawdown: SeriesPayload.meta({ description: 'Level against its peak in the window; 0 at a high.' }),
-    metrics: BacktestMetrics.meta({ description: 'Figures of the window.' }),
-    statistics: ReturnStatistics.meta({ description: 'Distribution of the returns of the window.' }),
-    benchmark_statistics: BenchmarkStatistics.nullable().meta({
-      description: 'Comparison with the benchmark on the shared dates of the window; null with fewer than three.',
-    }),
-    drawdowns: z.array(DrawdownRow).meta({ description: 'The ten deepest falls of the window, the deepest first.' }),
-    annual_returns: z.record(z.string(), z.number()).meta({
-      description: 'Return of each calendar year within the window; they compound to the total.',
-    }),
-    monthly_returns: z.record(z.string(), z.number()).meta({
-      description: 'Return of each month (YYYY-MM) within the window; they compound to the total.',
-    }),
-  })
-  .meta({ id: 'PerformanceView' });
+export const PerformanceView = defineObject(() => ({
+  ...runState,
+  index_id: z.string(),
+  of: z.enum(MEASURED).meta({
+    description: 'Subject of every figure: the portfolio after costs, or the index that it tracks.',
+  }),
+  return_variant: z.enum(RETURN_VARIANTS).meta({ description: 'Return that is measured.' }),
+  requested_start: z.string(),
+  requested_end: z.string(),
+  start: z.string().meta({ description: 'First date of the run in the window.' }),
+  end: z.string().meta({ description: 'Last date of the run in the window.' }),
+  observations: z.int(),
+  level: SeriesPayload.meta({ description: 'Level that is measured, 100 at the first date.' }),
+  index_level: SeriesPayload.meta({ description: 'The tracked index in its return variant, 100 at the first date.' }),
+  benchmark: z.string().nullable().meta({ description: 'Benchmark of the run; null if there is none.' }),
+  benchmark_variant: z.enum(MEASURED_VARIANTS).nullable().meta({
+    description:
+      'Return variant of the benchmark, raw for unadjusted levels; null if there is none, and in runs of earlier versions.',
+  }),
+  benchmark_level: SeriesPayload.nullable().meta({
+    description: 'The benchmark, 100 at the first shared date of the window; null if there is none.',
+  }),
+  drawdown: SeriesPayload.meta({ description: 'Level against its peak in the window; 0 at a high.' }),
+  metrics: BacktestMetrics.meta({ description: 'Figures of the window.' }),
+  statistics: ReturnStatistics.meta({ description: 'Distribution of the returns of the window.' }),
+  benchmark_statistics: BenchmarkStatistics.nullable().meta({
+    description: 'Comparison with the benchmark on the shared dates of the window; null with fewer than three.',
+  }),
+  drawdowns: z.array(DrawdownRow).meta({ description: 'The ten deepest falls of the window, the deepest first.' }),
+  annual_returns: z.record(z.string(), z.number()).meta({
+    description: 'Return of each calendar year within the window; they compound to the total.',
+  }),
+  monthly_returns: z.record(z.string(), z.number()).meta({
+    description: 'Return of each month (YYYY-MM) within the window; they compound to the total.',
+  }),
+})).meta({ id: 'PerformanceView' });
 export type PerformanceView = Stateless<z.infer<typeof PerformanceView>>;

@@ -1,33 +1,28 @@
 import { z } from 'zod';
+import { defineObject } from '#domain/schema/define-object.js';
 import { date } from './fields.js';
 
-export const PriceGapPayload = z
-  .strictObject({
-    asset_id: z.string(),
-    date: date('Simulated session without a bar.'),
-    priced_from: date('Session of the carried-forward price.'),
-  })
-  .meta({ id: 'PriceGapPayload' });
+export const PriceGapPayload = defineObject(() => ({
+  asset_id: z.string(),
+  date: date('Simulated session without a bar.'),
+  priced_from: date('Session of the carried-forward price.'),
+})).meta({ id: 'PriceGapPayload' });
 export type PriceGapPayload = z.infer<typeof PriceGapPayload>;
 
-export const RebalancePricingPayload = z
-  .strictObject({
-    date: date('Rebalance date by the schedule.'),
-    priced_from: date('Session of the prices.'),
-  })
-  .meta({ id: 'RebalancePricingPayload' });
+export const RebalancePricingPayload = defineObject(() => ({
+  date: date('Rebalance date by the schedule.'),
+  priced_from: date('Session of the prices.'),
+})).meta({ id: 'RebalancePricingPayload' });
 export type RebalancePricingPayload = z.infer<typeof RebalancePricingPayload>;
 
-export const StaleFillPayload = z
-  .strictObject({
-    identifier: z.string(),
-    last_bar: date('Day of the price of the trade.'),
-    sessions_old: z.int().min(1).meta({ description: 'Sessions of its exchange since that day.' }),
-  })
-  .meta({
-    id: 'StaleFillPayload',
-    description: 'A security that a rebalance traded at the price of an earlier session.',
-  });
+export const StaleFillPayload = defineObject(() => ({
+  identifier: z.string(),
+  last_bar: date('Day of the price of the trade.'),
+  sessions_old: z.int().min(1).meta({ description: 'Sessions of its exchange since that day.' }),
+})).meta({
+  id: 'StaleFillPayload',
+  description: 'A security that a rebalance traded at the price of an earlier session.',
+});
 export type StaleFillPayload = z.infer<typeof StaleFillPayload>;
 
 export const gapsAndPricing = {

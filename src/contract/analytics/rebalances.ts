@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { defineObject } from '#domain/schema/define-object.js';
 import { REBALANCE_CAUSES } from '#domain/schedule/rebalance-causes.js';
 import { runState, type Stateless } from '../run-state.js';
 import { StaleFillPayload } from './prices.js';
@@ -45,44 +46,36 @@ const figures = {
 };
 
 export const RebalanceRow = z.strictObject(figures).meta({ id: 'RebalanceRow' });
-export const RebalanceList = z
-  .strictObject({
-    ...runState,
-    index_id: z.string(),
-    rebalances: z
-      .array(RebalanceRow)
-      .meta({ description: 'By date, beginning with the composition in force at the start.' }),
-  })
-  .meta({ id: 'RebalanceList' });
+export const RebalanceList = defineObject(() => ({
+  ...runState,
+  index_id: z.string(),
+  rebalances: z
+    .array(RebalanceRow)
+    .meta({ description: 'By date, beginning with the composition in force at the start.' }),
+})).meta({ id: 'RebalanceList' });
 export type RebalanceList = Stateless<z.infer<typeof RebalanceList>>;
 
-export const RebalancedName = z
-  .strictObject({
-    identifier: z.string(),
-    before: z.number().nullable().meta({ description: 'Weight just before the trades; null before the run.' }),
-    after: z.number().meta({ description: 'Weight after the close.' }),
-    change: z.number().nullable().meta({ description: 'Weight after the close less weight before the trades.' }),
-    target: z.number().meta({ description: 'Decided weight.' }),
-    uncapped: z.number().meta({ description: 'Weight before capping.' }),
-    capped: z.boolean(),
-    trade: z.number().nullable().meta({
-      description: 'Value bought, negative for a sale; 0 without a trade, null if the run does not store it.',
-    }),
-    price: z.number().nullable().meta({ description: 'Price of the trade; null if there is none.' }),
-  })
-  .meta({ id: 'RebalancedName' });
-export const RebalanceView = z
-  .strictObject({
-    ...runState,
-    index_id: z.string(),
-    requested_date: z.string().meta({ description: 'The requested date.' }),
-    ...figures,
-    previous: z.string().nullable().meta({ description: 'Date of the previous rebalance; null for the first.' }),
-    next: z.string().nullable().meta({ description: 'Date of the next rebalance; null for the last.' }),
-    names: z
-      .array(RebalancedName)
-      .meta({ description: 'Securities held before or after, by weight, then identifier.' }),
-    unfilled: z.array(UnfilledOrderPayload).meta({ description: 'Orders of the session that could not be filled.' }),
-  })
-  .meta({ id: 'RebalanceView' });
+export const RebalancedName = defineObject(() => ({
+  identifier: z.string(),
+  before: z.number().nullable().meta({ description: 'Weight just before the trades; null before the run.' }),
+  after: z.number().meta({ description: 'Weight after the close.' }),
+  change: z.number().nullable().meta({ description: 'Weight after the close less weight before the trades.' }),
+  target: z.number().meta({ description: 'Decided weight.' }),
+  uncapped: z.number().meta({ description: 'Weight before capping.' }),
+  capped: z.boolean(),
+  trade: z.number().nullable().meta({
+    description: 'Value bought, negative for a sale; 0 without a trade, null if the run does not store it.',
+  }),
+  price: z.number().nullable().meta({ description: 'Price of the trade; null if there is none.' }),
+})).meta({ id: 'RebalancedName' });
+export const RebalanceView = defineObject(() => ({
+  ...runState,
+  index_id: z.string(),
+  requested_date: z.string().meta({ description: 'The requested date.' }),
+  ...figures,
+  previous: z.string().nullable().meta({ description: 'Date of the previous rebalance; null for the first.' }),
+  next: z.string().nullable().meta({ description: 'Date of the next rebalance; null for the last.' }),
+  names: z.array(RebalancedName).meta({ description: 'Securities held before or after, by weight, then identifier.' }),
+  unfilled: z.array(UnfilledOrderPayload).meta({ description: 'Orders of the session that could not be filled.' }),
+})).meta({ id: 'RebalanceView' });
 export type RebalanceView = Stateless<z.infer<typeof RebalanceView>>;

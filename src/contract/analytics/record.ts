@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { defineObject } from '#domain/schema/define-object.js';
 import { REBALANCE_CAUSES } from '#domain/schedule/rebalance-causes.js';
 import { SeriesPayload, skippedFields, TableFrame } from '../common.js';
 import { runState, type Stateless } from '../run-state.js';
@@ -7,154 +8,141 @@ import { BacktestMetrics } from './metrics.js';
 import { StaleFillPayload, gapsAndPricing } from './prices.js';
 import { provenance } from './provenance.js';
 
-export const RebalanceSnapshot = z
-  .strictObject({
-    date: date('Date the weights took effect.'),
-    schedule_dates: z.array(z.string()).meta({
-      description:
-        'Schedule dates that this rebalance executes: its date, and those of closed days that move to its session.',
-    }),
-    weights: weightMap('Applied weights, summing to 1.'),
-    uncapped_weights: weightMap('Weights before capping; equal to weights if no cap was applied.'),
-    cap: z.number().nullable().meta({ description: 'Effective maximum single weight, if one applies.' }),
-    capped: z.array(z.string()).meta({ description: 'Securities held at the cap.' }),
-    redistributed: z.number().meta({ description: 'Weight moved away from capped securities.' }),
-    stale_fills: z
-      .array(StaleFillPayload)
-      .meta({ description: 'Securities traded at the price of an earlier session, up to max_stale_sessions old.' }),
-    announced: z
-      .string()
-      .nullable()
-      .meta({ description: 'Publication date of the composition, if earlier than date.' }),
-    target_weights: z.record(z.string(), z.number()).nullable().meta({
-      description:
-        'Weights decided from data up to reference_date; null if equal to the weights, and in runs stored before they were recorded.',
-    }),
-    reference_date: z.string().nullable().meta({
-      description:
-        'Last date of the data that selection and weighting read; null in runs stored before it was recorded.',
-    }),
-    pricing_date: z.string().nullable().meta({
-      description:
-        'Date whose closes turned target weights into index shares; null in runs stored before it was recorded.',
-    }),
-    review: z.string().nullable().meta({
-      description:
-        'Review that decided it, the first of several on the date; `rebalance` is that of the document itself. Null in runs stored before it was recorded.',
-    }),
-    reviews: z.array(z.string()).nullable().meta({
-      description: 'Every review that ran on the date, in order; null in runs stored before they were recorded.',
-    }),
-    phase: z.number().nullable().meta({
-      description:
-        'Completed fraction of the rebalance after this close: 1 for a rebalance that takes effect at once; null in runs stored before it was recorded.',
-    }),
-    index_shares: z.record(z.string(), z.number()).nullable().meta({
-      description:
-        'Index shares at the effective close: weight times market value over price, with divisor 1 on the base date. Null for strategies and overlays, and in older runs.',
-    }),
-    weighting_factor: z.record(z.string(), z.number().nullable()).nullable().meta({
-      description: 'Index shares over float-adjusted shares; null for a security without a share count.',
-    }),
-    cause: z.enum(REBALANCE_CAUSES).nullable().meta({
-      description:
-        'Trigger: the schedule, a breach with `treatment.on_breach`, or a change of constituents by `events`; null in runs stored before it was recorded.',
-    }),
-  })
-  .meta({ id: 'RebalanceSnapshot' });
+export const RebalanceSnapshot = defineObject(() => ({
+  date: date('Date the weights took effect.'),
+  schedule_dates: z.array(z.string()).meta({
+    description:
+      'Schedule dates that this rebalance executes: its date, and those of closed days that move to its session.',
+  }),
+  weights: weightMap('Applied weights, summing to 1.'),
+  uncapped_weights: weightMap('Weights before capping; equal to weights if no cap was applied.'),
+  cap: z.number().nullable().meta({ description: 'Effective maximum single weight, if one applies.' }),
+  capped: z.array(z.string()).meta({ description: 'Securities held at the cap.' }),
+  redistributed: z.number().meta({ description: 'Weight moved away from capped securities.' }),
+  stale_fills: z
+    .array(StaleFillPayload)
+    .meta({ description: 'Securities traded at the price of an earlier session, up to max_stale_sessions old.' }),
+  announced: z.string().nullable().meta({ description: 'Publication date of the composition, if earlier than date.' }),
+  target_weights: z.record(z.string(), z.number()).nullable().meta({
+    description:
+      'Weights decided from data up to reference_date; null if equal to the weights, and in runs stored before they were recorded.',
+  }),
+  reference_date: z.string().nullable().meta({
+    description: 'Last date of the data that selection and weighting read; null in runs stored before it was recorded.',
+  }),
+  pricing_date: z.string().nullable().meta({
+    description:
+      'Date whose closes turned target weights into index shares; null in runs stored before it was recorded.',
+  }),
+  review: z.string().nullable().meta({
+    description:
+      'Review that decided it, the first of several on the date; `rebalance` is that of the document itself. Null in runs stored before it was recorded.',
+  }),
+  reviews: z.array(z.string()).nullable().meta({
+    description: 'Every review that ran on the date, in order; null in runs stored before they were recorded.',
+  }),
+  phase: z.number().nullable().meta({
+    description:
+      'Completed fraction of the rebalance after this close: 1 for a rebalance that takes effect at once; null in runs stored before it was recorded.',
+  }),
+  index_shares: z.record(z.string(), z.number()).nullable().meta({
+    description:
+      'Index shares at the effective close: weight times market value over price, with divisor 1 on the base date. Null for strategies and overlays, and in older runs.',
+  }),
+  weighting_factor: z.record(z.string(), z.number().nullable()).nullable().meta({
+    description: 'Index shares over float-adjusted shares; null for a security without a share count.',
+  }),
+  cause: z.enum(REBALANCE_CAUSES).nullable().meta({
+    description:
+      'Trigger: the schedule, a breach with `treatment.on_breach`, or a change of constituents by `events`; null in runs stored before it was recorded.',
+  }),
+})).meta({ id: 'RebalanceSnapshot' });
 export type RebalanceSnapshot = z.infer<typeof RebalanceSnapshot>;
 
-export const CalendarCoveragePayload = z
-  .strictObject({
-    calendar: z.string(),
-    requested_start: z.string(),
-    requested_end: z.string(),
-    covered_start: z.string(),
-    covered_end: z.string(),
-    trimmed_start: z.boolean(),
-    trimmed_end: z.boolean(),
-  })
-  .meta({ id: 'CalendarCoveragePayload' });
+export const CalendarCoveragePayload = defineObject(() => ({
+  calendar: z.string(),
+  requested_start: z.string(),
+  requested_end: z.string(),
+  covered_start: z.string(),
+  covered_end: z.string(),
+  trimmed_start: z.boolean(),
+  trimmed_end: z.boolean(),
+})).meta({ id: 'CalendarCoveragePayload' });
 export type CalendarCoveragePayload = z.infer<typeof CalendarCoveragePayload>;
 
-export const BookPayload = z
-  .strictObject({
-    levels: SeriesPayload.meta({
-      description: 'Index points, beginning at the base value; a bare series is rebased to 100.',
-    }),
-    weights: TableFrame.meta({
-      description: 'Held weights after each close, dates by identifier: the latest MAX_WEIGHT_DATES dates.',
-    }),
-    weights_dates_total: z.int(),
-    rebalances: z.array(RebalanceSnapshot),
-    rebalances_total: z.int(),
-    calendar_coverage: CalendarCoveragePayload.nullable(),
-    divisor: SeriesPayload.optional().meta({
-      description: 'Market value over level, 1 at the start; absent for a bare level series.',
-    }),
-    dividend_points: SeriesPayload.optional().meta({
-      description:
-        'Ordinary dividends of each session in points of the price return; absent if dividends are reinvested in the paying security, and in older runs.',
-    }),
-  })
-  .meta({ id: 'BookPayload' });
+export const BookPayload = defineObject(() => ({
+  levels: SeriesPayload.meta({
+    description: 'Index points, beginning at the base value; a bare series is rebased to 100.',
+  }),
+  weights: TableFrame.meta({
+    description: 'Held weights after each close, dates by identifier: the latest MAX_WEIGHT_DATES dates.',
+  }),
+  weights_dates_total: z.int(),
+  rebalances: z.array(RebalanceSnapshot),
+  rebalances_total: z.int(),
+  calendar_coverage: CalendarCoveragePayload.nullable(),
+  divisor: SeriesPayload.optional().meta({
+    description: 'Market value over level, 1 at the start; absent for a bare level series.',
+  }),
+  dividend_points: SeriesPayload.optional().meta({
+    description:
+      'Ordinary dividends of each session in points of the price return; absent if dividends are reinvested in the paying security, and in older runs.',
+  }),
+})).meta({ id: 'BookPayload' });
 export type BookPayload = z.infer<typeof BookPayload>;
 
-export const UnfilledOrderPayload = z
-  .strictObject({
-    date: z.string(),
-    asset_id: z.string(),
-    side: z.enum(['buy', 'sell']),
-    target_weight: z.number(),
-    held_weight: z.number(),
-    notional: z.number(),
-    reason: z.enum(['no_price', 'stale_price', 'delisted']),
-    filled_on: z.string().nullable(),
-  })
-  .meta({ id: 'UnfilledOrderPayload' });
+export const UnfilledOrderPayload = defineObject(() => ({
+  date: z.string(),
+  asset_id: z.string(),
+  side: z.enum(['buy', 'sell']),
+  target_weight: z.number(),
+  held_weight: z.number(),
+  notional: z.number(),
+  reason: z.enum(['no_price', 'stale_price', 'delisted']),
+  filled_on: z.string().nullable(),
+})).meta({ id: 'UnfilledOrderPayload' });
 export type UnfilledOrderPayload = z.infer<typeof UnfilledOrderPayload>;
 
-export const PortfolioBookPayload = z
-  .strictObject({
-    cash: SeriesPayload,
-    initial_capital: z.number(),
-    nav: SeriesPayload.meta({
-      description: 'Value after each close, preceded by a day-zero row with the initial capital.',
-    }),
-    portfolio_id: z.string(),
-    positions: TableFrame,
-    positions_total: z.int(),
-    transactions: TableFrame,
-    transactions_total: z.int().meta({
-      description: 'Rows of the whole table. Beyond a million, only the latest are returned.',
-    }),
-    weights: TableFrame,
-    weights_dates_total: z.int(),
-  })
-  .meta({ id: 'PortfolioBookPayload' });
+export const PortfolioBookPayload = defineObject(() => ({
+  cash: SeriesPayload,
+  initial_capital: z.number(),
+  nav: SeriesPayload.meta({
+    description: 'Value after each close, preceded by a day-zero row with the initial capital.',
+  }),
+  portfolio_id: z.string(),
+  positions: TableFrame,
+  positions_total: z.int(),
+  transactions: TableFrame,
+  transactions_total: z.int().meta({
+    description: 'Rows of the whole table. Beyond a million, only the latest are returned.',
+  }),
+  weights: TableFrame,
+  weights_dates_total: z.int(),
+})).meta({ id: 'PortfolioBookPayload' });
 export type PortfolioBookPayload = z.infer<typeof PortfolioBookPayload>;
 
-export const BacktestResultSummary = z
-  .strictObject({
-    ...runState,
-    benchmark: BookPayload.nullable(),
-    index: z
-      .strictObject({ target: BookPayload.nullable(), optimised: BookPayload.nullable() })
-      .meta({ id: 'IndexBooksPayload' }),
-    metrics: BacktestMetrics,
-    portfolio: PortfolioBookPayload,
-    ...gapsAndPricing,
-    run_at: z.string().nullable(),
-    unfilled: z.array(UnfilledOrderPayload),
-    ...provenance,
-  })
-  .meta({ id: 'BacktestResultSummary' });
+export const BacktestResultSummary = defineObject(() => ({
+  ...runState,
+  benchmark: BookPayload.nullable(),
+  index: z
+    .strictObject({ target: BookPayload.nullable(), optimised: BookPayload.nullable() })
+    .meta({ id: 'IndexBooksPayload' }),
+  metrics: BacktestMetrics,
+  portfolio: PortfolioBookPayload,
+  ...gapsAndPricing,
+  run_at: z.string().nullable(),
+  unfilled: z.array(UnfilledOrderPayload),
+  ...provenance,
+})).meta({ id: 'BacktestResultSummary' });
 export type BacktestResultSummary = Stateless<z.infer<typeof BacktestResultSummary>>;
 
-export const BacktestRecordRow = z
-  .strictObject({ ...runState, index_id: z.string(), run_at: z.string().nullable() })
-  .meta({ id: 'BacktestRecordRow' });
-export const BacktestRecordCollection = z
-  .strictObject({ backtests: z.array(BacktestRecordRow), ...skippedFields })
-  .meta({ id: 'BacktestRecordCollection' });
+export const BacktestRecordRow = defineObject(() => ({
+  ...runState,
+  index_id: z.string(),
+  run_at: z.string().nullable(),
+})).meta({ id: 'BacktestRecordRow' });
+export const BacktestRecordCollection = defineObject(() => ({
+  backtests: z.array(BacktestRecordRow),
+  ...skippedFields,
+})).meta({ id: 'BacktestRecordCollection' });
 export type BacktestRecordCollection = z.infer<typeof BacktestRecordCollection>;

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { defineObject } from '#domain/schema/define-object.js';
 import { AsKnownOn } from '#domain/schema/as-known-on.js';
 import { BacktestFields } from '#domain/documents/backtest-fields.js';
 import { BenchmarkName, BenchmarkRef } from '#domain/documents/benchmark-ref.js';
@@ -8,32 +9,30 @@ const given = (field: z.ZodDefault) => ({ ...field.meta(), default: field.def.de
 const terms = BacktestFields.shape;
 
 /** Missing fields have the values of the strategy; for an index, the defaults. */
-export const BacktestRequest = z
-  .strictObject({
-    benchmark: z
-      .union([BenchmarkRef, BenchmarkName])
-      .nullable()
-      .optional()
-      .meta({
-        ...given(terms.benchmark),
-        description: `${terms.benchmark.description} Identifier (for example \`identifier:SPX\`), or an object that names another column than CLOSE.`,
-      }),
-    start: terms.start.unwrap().optional().meta(given(terms.start)),
-    end: terms.end.unwrap().optional().meta(given(terms.end)),
-    initial_capital: terms.initial_capital.unwrap().optional().meta(given(terms.initial_capital)),
-    transaction_cost_bps: terms.transaction_cost_bps.unwrap().optional().meta(given(terms.transaction_cost_bps)),
-    as_known_on: AsKnownOn,
-    as_known: terms.as_known,
-    store_id: terms.store_id,
-    if_stale: z.boolean().default(false).meta({
-      description:
-        'Run only if the stored run is stale for this request; otherwise its result is returned. Omitted fields are those of the stored run.',
+export const BacktestRequest = defineObject(() => ({
+  benchmark: z
+    .union([BenchmarkRef, BenchmarkName])
+    .nullable()
+    .optional()
+    .meta({
+      ...given(terms.benchmark),
+      description: `${terms.benchmark.description} Identifier (for example \`identifier:SPX\`), or an object that names another column than CLOSE.`,
     }),
-  })
-  .meta({
-    id: 'BacktestRequest',
+  start: terms.start.unwrap().optional().meta(given(terms.start)),
+  end: terms.end.unwrap().optional().meta(given(terms.end)),
+  initial_capital: terms.initial_capital.unwrap().optional().meta(given(terms.initial_capital)),
+  transaction_cost_bps: terms.transaction_cost_bps.unwrap().optional().meta(given(terms.transaction_cost_bps)),
+  as_known_on: AsKnownOn,
+  as_known: terms.as_known,
+  store_id: terms.store_id,
+  if_stale: z.boolean().default(false).meta({
     description:
-      'Default of an omitted field: with `if_stale` the value of the stored run, otherwise that of the strategy if one is run, otherwise the default of the field.',
-  });
+      'Run only if the stored run is stale for this request; otherwise its result is returned. Omitted fields are those of the stored run.',
+  }),
+})).meta({
+  id: 'BacktestRequest',
+  description:
+    'Default of an omitted field: with `if_stale` the value of the stored run, otherwise that of the strategy if one is run, otherwise the default of the field.',
+});
 /** Request of a run that may already be stored. */
 export type BacktestRequest = Omit<z.infer<typeof BacktestRequest>, 'if_stale' | 'as_known_on'>;

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { defineObject } from '#domain/schema/define-object.js';
 import { RETURN_VARIANTS } from '#domain/market/market-data.js';
 import { BenchmarkName } from '#domain/documents/benchmark-ref.js';
 import { ESTIMATORS } from '#domain/risk/risk-model-document.js';
@@ -22,7 +23,7 @@ import { CompareView } from './compare.js';
 import { WeightsView, RiskDecomposition } from './weights.js';
 import { LevelsView } from './levels.js';
 
-const params = z.strictObject({ index_id: Id });
+const params = defineObject(() => ({ index_id: Id }));
 const window = {
   start: IsoDate.optional().meta({ description: 'First day. Default: the first of the run.' }),
   end: IsoDate.optional().meta({ description: 'Last day. Default: the last of the run.' }),
@@ -110,7 +111,7 @@ export const analyticsRoutes = routes({
     summary: 'Levels, figures and correlations of several stored runs on their common dates.',
     description:
       'With `Accept: text/csv`, the levels: one row per date, one column per run. A benchmark is the last entry, in the calendar and currency of the first run; an identifier has the dates on which it has a value.',
-    query: z.strictObject({
+    query: defineObject(() => ({
       ids: z
         .array(RunOf)
         .min(1)
@@ -120,7 +121,7 @@ export const analyticsRoutes = routes({
         }),
       benchmark: BenchmarkName.optional(),
       ...window,
-    }),
+    })),
     success: { status: 200, description: 'The comparison.', schema: CompareView, media: ['text/csv'] },
     errors: [...priceErrors, ...benchmarkErrors, 'INVALID_RANGE', 'NO_COMMON_DATES'],
   },
@@ -164,7 +165,7 @@ export const analyticsRoutes = routes({
     tag,
     summary: 'Contributions of the securities to the return of a window, linked so that they add up exactly.',
     params,
-    query: z.strictObject({ ...whichRun, ...window }),
+    query: defineObject(() => ({ ...whichRun, ...window })),
     view: { name: 'attribution', needs: ['window'] },
     success: { status: 200, description: 'The attribution.', schema: AttributionView },
     errors: [...runErrors, 'INVALID_RANGE', 'RANGE_TOO_SHORT', 'TOTAL_LOSS'],
@@ -178,12 +179,12 @@ export const analyticsRoutes = routes({
     description:
       'Effects are those of Brinson and Fachler, period by period, linked after Cariño: they sum to the active return exactly. The benchmark is run from its definition and must have every date of the window.',
     params,
-    query: z.strictObject({
+    query: defineObject(() => ({
       ...whichRun,
       by: z.string().min(1).max(64).default('SECTOR').meta({ description: 'Reference column to group by.' }),
       benchmark: BenchmarkName.optional(),
       ...window,
-    }),
+    })),
     view: { name: 'groups', needs: ['window', 'benchmark', 'market', 'group-column'] },
     success: { status: 200, description: 'The groups.', schema: GroupAttributionView },
     errors: [...priceErrors, ...benchmarkErrors, 'INVALID_RANGE', 'TOTAL_LOSS', 'NO_COMMON_DATES'],
@@ -208,7 +209,7 @@ export const analyticsRoutes = routes({
     scope: 'read',
     tag,
     summary: 'One security of a run: its price, its weights, its correlation with the run.',
-    params: z.strictObject({ index_id: Id, identifier: AssetIdentifier }),
+    params: defineObject(() => ({ index_id: Id, identifier: AssetIdentifier })),
     query: z.strictObject(whichRun),
     view: { name: 'asset', needs: ['same-store'] },
     success: { status: 200, description: 'The security.', schema: AssetView },
@@ -221,7 +222,7 @@ export const analyticsRoutes = routes({
     tag,
     summary: 'Holdings of the index on a date, with concentration, drift and risk.',
     params,
-    query: z.strictObject({
+    query: defineObject(() => ({
       ...whichRun,
       as_of: IsoDate.optional().meta({
         description: 'The latest date of the run at or before this day. Default: the last date.',
@@ -235,7 +236,7 @@ export const analyticsRoutes = routes({
         description:
           'Estimator of a covariance over the window of the run, with its defaults; adds risk contributions. Excludes risk_model.',
       }),
-    }),
+    })),
     view: { name: 'weights', needs: ['risk'] },
     success: { status: 200, description: 'The weights.', schema: WeightsView },
     errors: [...priceErrors, ...benchmarkErrors, 'RISK_MODEL_NOT_FOUND'],
@@ -247,7 +248,7 @@ export const analyticsRoutes = routes({
     tag,
     summary: 'Active variance against a benchmark index, split into factors and the rest.',
     params,
-    query: z.strictObject({
+    query: defineObject(() => ({
       ...whichRun,
       as_of: IsoDate.optional().meta({
         description: 'The latest date of the run at or before this day. Default: the last date.',
@@ -269,7 +270,7 @@ export const analyticsRoutes = routes({
         .max(20)
         .optional()
         .meta({ description: 'Number of principal components of `statistical`. Default: 5.' }),
-    }),
+    })),
     view: { name: 'factor-risk', needs: ['factors', 'benchmark', 'market'] },
     success: { status: 200, description: 'The decomposition.', schema: RiskDecomposition },
     errors: [...priceErrors, ...benchmarkErrors, 'RISK_MODEL_NOT_FOUND', 'MODEL_LACKS_NAMES'],
@@ -283,14 +284,14 @@ export const analyticsRoutes = routes({
     description:
       'In each calendar month, the returns of all securities of the store are regressed on exposures known at the previous close. Contributions of all sessions are linked, so that they add up to the total return.',
     params,
-    query: z.strictObject({
+    query: defineObject(() => ({
       ...whichRun,
       model: z
         .enum(ATTRIBUTION_MODELS)
         .default('styles')
         .meta({ description: 'Market, sectors and styles, or market and sectors.' }),
       ...window,
-    }),
+    })),
     view: { name: 'factor-attribution', needs: ['window', 'market'] },
     success: { status: 200, description: 'The attribution.', schema: FactorAttributionView },
     errors: [...priceErrors, 'INVALID_RANGE', 'RANGE_TOO_SHORT', 'TOTAL_LOSS', 'NO_DATA_SOURCE'],
@@ -302,13 +303,13 @@ export const analyticsRoutes = routes({
     tag,
     summary: 'Index levels of a run in any return variant, with the divisor.',
     params,
-    query: z.strictObject({
+    query: defineObject(() => ({
       ...whichRun,
       variant: z.enum(RETURN_VARIANTS).optional().meta({
         description: 'Default: the variant of the index. A run on prices that include dividends has only `total`.',
       }),
       ...window,
-    }),
+    })),
     view: { name: 'levels', needs: ['window'] },
     success: { status: 200, description: 'The levels: a window is cut, not rebased.', schema: LevelsView },
     errors: [...runErrors, 'INVALID_RANGE', 'VARIANT_NOT_AVAILABLE'],

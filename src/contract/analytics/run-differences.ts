@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { defineObject } from '#domain/schema/define-object.js';
 import { Id } from '#domain/schema/shape.js';
 import { jobStatus } from '../jobs.js';
 import { routes } from '../route.js';
@@ -6,83 +7,78 @@ import { RunKey } from '../run-state.js';
 import { AppendedBars, DataCell, rowCounts } from '../stores/data-versions.js';
 import { DocumentChange } from '../versions.js';
 
-export const RunDifferenceRequest = z
-  .strictObject({
-    from: RunKey.meta({ description: 'Id of the earlier run.' }),
-    to: RunKey.meta({ description: 'Id of the later run.' }),
-  })
-  .meta({ id: 'RunsDifferenceRequest' });
+export const RunDifferenceRequest = defineObject(() => ({
+  from: RunKey.meta({ description: 'Id of the earlier run.' }),
+  to: RunKey.meta({ description: 'Id of the later run.' }),
+})).meta({ id: 'RunsDifferenceRequest' });
 
 export const RUN_CAUSES = ['definition', 'request', 'data', 'engine'] as const;
 
-export const RunsDifference = z
-  .strictObject({
-    same_levels: z.boolean().meta({ description: 'True if both have identical dates and levels, bit for bit.' }),
-    first_difference: z
-      .string()
-      .nullable()
-      .meta({ description: 'First date on which the levels differ, or that only one run has.' }),
-    largest: z
-      .strictObject({
-        date: z.string(),
-        from: z.number().meta({ description: 'Level of the earlier run, 100 at its start.' }),
-        to: z.number().meta({ description: 'Level of the later run, 100 at its start.' }),
-      })
-      .nullable()
-      .meta({
-        description:
-          'Common date with the largest relative difference; null if there is none, for example if only days were appended.',
-      }),
-    definition: z.array(DocumentChange).meta({
-      description: 'Changes of the index or strategy; changes of documents that it uses are under `/documents/{id}`.',
-    }),
-    request: z.array(DocumentChange).meta({ description: 'Changes of the request, with its defaults.' }),
-    data: z.strictObject({
-      cells: z.int().nullable().meta({
-        description:
-          'Number of values that differ; null for two stores, and if an earlier content is no longer available.',
-      }),
-      first: z.array(DataCell).meta({ description: 'The first of these.' }),
-      rows: z
-        .strictObject(rowCounts)
-        .nullable()
-        .meta({ description: 'Rows that differ or that only one content has; null like `cells`.' }),
-      appended: AppendedBars,
-      stores: z
-        .strictObject({
-          from: z.string().nullable().meta({ description: 'Data store of the earlier run.' }),
-          to: z.string().nullable().meta({ description: 'Data store of the later run.' }),
-        })
-        .meta({ description: 'Stores of the two runs; null for a run stored before this was recorded.' }),
-      reason: z.string().nullable().meta({ description: 'Reason why `cells` is null; otherwise null.' }),
-    }),
-    engine: z
-      .strictObject({
-        from: z.string().meta({ description: 'Version of the engine of the earlier run.' }),
-        to: z.string().meta({ description: 'Version of the engine of the later run.' }),
-      })
-      .meta({ description: 'Engines of both.' }),
-    effects: z
-      .array(
-        z.strictObject({
-          cause: z.enum(RUN_CAUSES).meta({ description: 'Inputs that were exchanged, in this order.' }),
-          total_return: z.number().meta({ description: 'Effect of the exchange on the total return.' }),
-        }),
-      )
-      .nullable()
-      .meta({
-        description:
-          'Effects, which sum to total_return exactly; null if a replay is impossible, see `effects_reason`.',
-      }),
-    effects_reason: z.string().nullable().meta({
+export const RunsDifference = defineObject(() => ({
+  same_levels: z.boolean().meta({ description: 'True if both have identical dates and levels, bit for bit.' }),
+  first_difference: z
+    .string()
+    .nullable()
+    .meta({ description: 'First date on which the levels differ, or that only one run has.' }),
+  largest: z
+    .strictObject({
+      date: z.string(),
+      from: z.number().meta({ description: 'Level of the earlier run, 100 at its start.' }),
+      to: z.number().meta({ description: 'Level of the later run, 100 at its start.' }),
+    })
+    .nullable()
+    .meta({
       description:
-        'Reason why effects are null: the replay was refused, or needs data that is not served or no longer available. Otherwise null.',
+        'Common date with the largest relative difference; null if there is none, for example if only days were appended.',
     }),
-    total_return: z.number().meta({
-      description: 'Total return of the later run less that of the earlier, to 15 digits of the larger one.',
+  definition: z.array(DocumentChange).meta({
+    description: 'Changes of the index or strategy; changes of documents that it uses are under `/documents/{id}`.',
+  }),
+  request: z.array(DocumentChange).meta({ description: 'Changes of the request, with its defaults.' }),
+  data: z.strictObject({
+    cells: z.int().nullable().meta({
+      description:
+        'Number of values that differ; null for two stores, and if an earlier content is no longer available.',
     }),
-  })
-  .meta({ id: 'RunsDifference' });
+    first: z.array(DataCell).meta({ description: 'The first of these.' }),
+    rows: z
+      .strictObject(rowCounts)
+      .nullable()
+      .meta({ description: 'Rows that differ or that only one content has; null like `cells`.' }),
+    appended: AppendedBars,
+    stores: z
+      .strictObject({
+        from: z.string().nullable().meta({ description: 'Data store of the earlier run.' }),
+        to: z.string().nullable().meta({ description: 'Data store of the later run.' }),
+      })
+      .meta({ description: 'Stores of the two runs; null for a run stored before this was recorded.' }),
+    reason: z.string().nullable().meta({ description: 'Reason why `cells` is null; otherwise null.' }),
+  }),
+  engine: z
+    .strictObject({
+      from: z.string().meta({ description: 'Version of the engine of the earlier run.' }),
+      to: z.string().meta({ description: 'Version of the engine of the later run.' }),
+    })
+    .meta({ description: 'Engines of both.' }),
+  effects: z
+    .array(
+      z.strictObject({
+        cause: z.enum(RUN_CAUSES).meta({ description: 'Inputs that were exchanged, in this order.' }),
+        total_return: z.number().meta({ description: 'Effect of the exchange on the total return.' }),
+      }),
+    )
+    .nullable()
+    .meta({
+      description: 'Effects, which sum to total_return exactly; null if a replay is impossible, see `effects_reason`.',
+    }),
+  effects_reason: z.string().nullable().meta({
+    description:
+      'Reason why effects are null: the replay was refused, or needs data that is not served or no longer available. Otherwise null.',
+  }),
+  total_return: z.number().meta({
+    description: 'Total return of the later run less that of the earlier, to 15 digits of the larger one.',
+  }),
+})).meta({ id: 'RunsDifference' });
 export type RunsDifference = z.infer<typeof RunsDifference>;
 
 export const RunDifferenceJobStatus = jobStatus('RunsDifferenceJobStatus', 'diff', RunsDifference);
@@ -96,7 +92,7 @@ export const runDifferenceRoutes = routes({
     summary: 'Explain the differences between two stored runs, as a job.',
     description:
       'The result lists differences of the definition, the request, the data and the engine, and the first date on which the levels differ. Runs in which the causes are exchanged one after the other give the share of each cause in the final difference.',
-    params: z.strictObject({ index_id: Id }),
+    params: defineObject(() => ({ index_id: Id })),
     body: { schema: RunDifferenceRequest, example: { from: '0123456789abcdef', to: 'fedcba9876543210' } },
     success: { status: 202, description: 'The job; see Location.', schema: RunDifferenceJobStatus },
     errors: [

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { defineObject } from '#domain/schema/define-object.js';
 import { BenchmarkName } from '#domain/documents/benchmark-ref.js';
 import { RETURN_VARIANTS } from '#domain/market/market-data.js';
 import { LIMITS } from '#domain/refusals/limits.js';
@@ -22,7 +23,7 @@ import { ScenarioRequest } from '#domain/scenarios/scenario-request.js';
 import { ScenariosView } from './scenarios.js';
 import { RunSummaryCollection } from './summaries.js';
 
-const params = z.strictObject({ index_id: Id });
+const params = defineObject(() => ({ index_id: Id }));
 const window = {
   start: IsoDate.optional().meta({ description: 'First day. Default: the first of the run.' }),
   end: IsoDate.optional().meta({ description: 'Last day. Default: the last of the run.' }),
@@ -75,7 +76,7 @@ export const runViewRoutes = routes({
     summary: 'Levels, drawdown, returns and figures of a window of a run.',
     description: 'The window is narrowed to dates of the run; all figures are measured within it.',
     params,
-    query: z.strictObject({
+    query: defineObject(() => ({
       ...whichRun,
       ...window,
       of: z.enum(MEASURED).optional().meta({
@@ -86,7 +87,7 @@ export const runViewRoutes = routes({
         description:
           'Return variant of the index that is measured. Default: that of the definition. A portfolio has only the variant of its run.',
       }),
-    }),
+    })),
     view: { name: 'performance', needs: ['window'] },
     success: { status: 200, description: 'The performance.', schema: PerformanceView },
     errors: [...errors, 'INVALID_RANGE', 'RANGE_TOO_SHORT', 'VARIANT_NOT_AVAILABLE'],
@@ -105,10 +106,10 @@ export const runViewRoutes = routes({
     ...common,
     path: '/analytics/{index_id}/rebalances/{date}',
     summary: 'One rebalance of a run by security: weights before and after, trades.',
-    params: z.strictObject({
+    params: defineObject(() => ({
       index_id: Id,
       date: IsoDate.meta({ description: 'The latest rebalance at or before this day.' }),
-    }),
+    })),
     query: z.strictObject(whichRun),
     view: { name: 'rebalance', needs: [] },
     success: { status: 200, description: 'The rebalance.', schema: RebalanceView },
@@ -121,7 +122,7 @@ export const runViewRoutes = routes({
     description:
       'Past actions on the holdings of the latest run, and actions announced by its last date, pro forma. Actions that await a decision are marked.',
     params,
-    query: z.strictObject({
+    query: defineObject(() => ({
       ...whichRun,
       from: IsoDate.optional().meta({ description: 'First ex-date. Default: the first date of the run.' }),
       to: IsoDate.optional().meta({ description: 'Last ex-date.' }),
@@ -129,7 +130,7 @@ export const runViewRoutes = routes({
         description:
           'For CSV only: the actions (default), or the whole index before and after each coming action, with weight and shares of each security, for every choice that the action offers. Refused with JSON.',
       }),
-    }),
+    })),
     view: { name: 'actions', needs: ['window', 'market', 'outside-mergers'] },
     success: { status: 200, description: 'The actions.', schema: ActionsView, media: ['text/csv'] },
     errors: [...errors, 'VALIDATION_FAILED', 'STORE_MISMATCH', 'NO_DATA_SOURCE', 'INVALID_RANGE'],
@@ -141,7 +142,7 @@ export const runViewRoutes = routes({
     description:
       'Points of a security: its weight at the previous close, times the level at that close, times dividend over price, both in the currency of the index.',
     params,
-    query: z.strictObject({ ...whichRun, ...window }),
+    query: defineObject(() => ({ ...whichRun, ...window })),
     view: { name: 'dividend-points', needs: ['window', 'market'] },
     success: { status: 200, description: 'The points.', schema: DividendPointsView },
     errors: [
@@ -159,7 +160,7 @@ export const runViewRoutes = routes({
     summary: 'Weights by group and averages of datapoints through time, with concentration and turnover.',
     description: `Groups and datapoints are as known on each date. BETA is that of the rules: against the equally weighted universe of the index on the date. A benchmark is run from its definition and must have holdings on every date. As CSV or Arrow, one \`table\`:\n\n${tableLines(EXPOSURE_TABLES)}`,
     params,
-    query: z.strictObject({
+    query: defineObject(() => ({
       ...whichRun,
       by: z.string().min(1).max(64).optional().meta({
         description:
@@ -185,7 +186,7 @@ export const runViewRoutes = routes({
           'For CSV, Arrow, Parquet and Excel; refused with JSON. Default: `fields` if any are requested, else `groups`.',
       }),
       ...window,
-    }),
+    })),
     view: { name: 'exposures', needs: ['window', 'exposures'] },
     success: {
       status: 200,
@@ -211,7 +212,7 @@ export const runViewRoutes = routes({
     summary: 'A published concentration rule checked on every session: headroom, breaches and their causes.',
     description: `Without a value in the reference column ISSUER, each security is its own issuer; a finding reports this. ${limitsAsFile}`,
     params,
-    query: z.strictObject({
+    query: defineObject(() => ({
       ...whichRun,
       rule: z
         .enum(LIMIT_RULE_NAMES)
@@ -227,7 +228,7 @@ export const runViewRoutes = routes({
         .meta({ description: 'Reference column of the issuer; IDENTIFIER makes each security its own issuer.' }),
       table: limitTable,
       ...window,
-    }),
+    })),
     view: { name: 'limits', needs: ['window', 'issuers'] },
     success: limitsSuccess,
     errors: [...errors, 'VALIDATION_FAILED', 'STORE_MISMATCH', 'NO_DATA_SOURCE', 'INVALID_RANGE', 'NO_DATA_IN_RANGE'],
@@ -239,7 +240,7 @@ export const runViewRoutes = routes({
     summary: 'Constraint rows checked on every session of a run.',
     description: `Rows on holdings and their datapoints; rows on a parent index, trades or forecast risk are refused. Datapoints are as known on each session. ${limitsAsFile}`,
     params,
-    query: z.strictObject({ ...whichRun, table: limitTable, ...window }),
+    query: defineObject(() => ({ ...whichRun, table: limitTable, ...window })),
     body: {
       schema: LimitsRequest,
       example: { rows: [{ id: 'cap', type: 'PositionBounds', params: { upper: 0.08 } }] },
@@ -256,7 +257,7 @@ export const runViewRoutes = routes({
       'The composition of a run in past windows and under shocks: return by security and group; nothing is stored.',
     params,
     description: `As CSV, Arrow, Parquet or Excel, one \`table\`:\n\n${tableLines(SCENARIO_TABLES)}`,
-    query: z.strictObject({ ...whichRun, table: scenarioTable }),
+    query: defineObject(() => ({ ...whichRun, table: scenarioTable })),
     body: {
       schema: ScenarioRequest,
       example: {

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { defineObject } from '#domain/schema/define-object.js';
 import { SeriesPayload } from '../common.js';
 import { jobStatus } from '../jobs.js';
 import { BacktestMetrics, RelativeMetricsPayload } from './metrics.js';
@@ -6,32 +7,30 @@ import { gapsAndPricing } from './prices.js';
 import { provenance } from './provenance.js';
 import { RebalanceSnapshot } from './record.js';
 
-export const BacktestRunResult = z
-  .strictObject({
-    annual_returns: z
-      .record(z.string(), z.number())
-      .meta({ description: 'Return of each calendar year; they compound to the total.' }),
-    benchmark: RelativeMetricsPayload.nullable(),
-    drawdown: SeriesPayload,
-    index_level: SeriesPayload,
-    index_version: z.int().min(1).nullable().optional().meta({
-      description: 'Version of the index or strategy; null if it has none, absent in results of earlier versions.',
-    }),
-    initial_capital: z.number(),
-    level: SeriesPayload,
-    metrics: BacktestMetrics,
-    ...gapsAndPricing,
-    rebalances: z
-      .array(RebalanceSnapshot)
-      .meta({ description: 'Compositions in the run, preceded by the one in force at its start.' }),
-    rebalances_total: z
-      .int()
-      .meta({ description: 'Total number; more than returned only if the weights exceed the size of a result.' }),
-    returns: SeriesPayload,
-    total_costs: z.number(),
-    ...provenance,
-  })
-  .meta({ id: 'BacktestRunResult' });
+export const BacktestRunResult = defineObject(() => ({
+  annual_returns: z
+    .record(z.string(), z.number())
+    .meta({ description: 'Return of each calendar year; they compound to the total.' }),
+  benchmark: RelativeMetricsPayload.nullable(),
+  drawdown: SeriesPayload,
+  index_level: SeriesPayload,
+  index_version: z.int().min(1).nullable().optional().meta({
+    description: 'Version of the index or strategy; null if it has none, absent in results of earlier versions.',
+  }),
+  initial_capital: z.number(),
+  level: SeriesPayload,
+  metrics: BacktestMetrics,
+  ...gapsAndPricing,
+  rebalances: z
+    .array(RebalanceSnapshot)
+    .meta({ description: 'Compositions in the run, preceded by the one in force at its start.' }),
+  rebalances_total: z
+    .int()
+    .meta({ description: 'Total number; more than returned only if the weights exceed the size of a result.' }),
+  returns: SeriesPayload,
+  total_costs: z.number(),
+  ...provenance,
+})).meta({ id: 'BacktestRunResult' });
 export type BacktestRunResult = z.infer<typeof BacktestRunResult>;
 
 export const BacktestJobStatus = jobStatus('BacktestJobStatus', 'backtest', BacktestRunResult);

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { defineObject } from '#domain/schema/define-object.js';
 import { Id } from '#domain/schema/shape.js';
 import { skippedFields } from '../common.js';
 import { routes } from '../route.js';
@@ -8,31 +9,27 @@ import { BacktestMetrics } from './metrics.js';
 /** Figures of a whole run. */
 export type RunMetrics = z.infer<typeof BacktestMetrics>;
 
-export const StoredRun = z
-  .strictObject({
-    run_id: RunKey.meta({ description: 'Id of the run, accepted by every view of a run.' }),
-    run_at: z.string().nullable(),
-    run_hash: z.string().meta({ description: 'SHA-256 of all inputs of the run.' }),
-    start: z.string(),
-    end: z.string(),
-    index_version: z.int().nullable().meta({ description: 'Version of the index or strategy; null for earlier runs.' }),
-    store_id: z.string().nullable(),
-    store_version: z.int().nullable().meta({ description: 'Version of its data; null if unknown.' }),
-    store_content_hash: z.string(),
-    engine_version: z.string(),
-    request: z.unknown().meta({ description: 'The request, with its defaults.' }),
-    metrics: BacktestMetrics.nullable().meta({ description: 'Null if its files cannot be read.' }),
-    published: z.boolean().meta({ description: 'True if closes of the run were published; such a run is kept.' }),
-  })
-  .meta({ id: 'StoredRun' });
+export const StoredRun = defineObject(() => ({
+  run_id: RunKey.meta({ description: 'Id of the run, accepted by every view of a run.' }),
+  run_at: z.string().nullable(),
+  run_hash: z.string().meta({ description: 'SHA-256 of all inputs of the run.' }),
+  start: z.string(),
+  end: z.string(),
+  index_version: z.int().nullable().meta({ description: 'Version of the index or strategy; null for earlier runs.' }),
+  store_id: z.string().nullable(),
+  store_version: z.int().nullable().meta({ description: 'Version of its data; null if unknown.' }),
+  store_content_hash: z.string(),
+  engine_version: z.string(),
+  request: z.unknown().meta({ description: 'The request, with its defaults.' }),
+  metrics: BacktestMetrics.nullable().meta({ description: 'Null if its files cannot be read.' }),
+  published: z.boolean().meta({ description: 'True if closes of the run were published; such a run is kept.' }),
+})).meta({ id: 'StoredRun' });
 
-export const StoredRuns = z
-  .strictObject({
-    runs: z.array(StoredRun).meta({ description: 'Newest first.' }),
-    total: z.int().min(0).meta({ description: 'Number of stored runs, listed or not.' }),
-    ...skippedFields,
-  })
-  .meta({ id: 'StoredRuns' });
+export const StoredRuns = defineObject(() => ({
+  runs: z.array(StoredRun).meta({ description: 'Newest first.' }),
+  total: z.int().min(0).meta({ description: 'Number of stored runs, listed or not.' }),
+  ...skippedFields,
+})).meta({ id: 'StoredRuns' });
 export type StoredRuns = z.infer<typeof StoredRuns>;
 
 export const runRoutes = routes({
@@ -43,11 +40,11 @@ export const runRoutes = routes({
     tag: 'analytics',
     summary: 'Stored runs of an index or a strategy, newest first.',
     description: 'The last 20 (`--runs-kept`) and those with published closes. Every view of a run accepts `run_id`.',
-    params: z.strictObject({ index_id: Id }),
-    query: z.strictObject({
+    params: defineObject(() => ({ index_id: Id })),
+    query: defineObject(() => ({
       limit: z.int().min(1).max(1000).optional().meta({ description: 'Maximum number of rows. Default: all.' }),
       before: RunKey.optional().meta({ description: 'Only rows after that of this run.' }),
-    }),
+    })),
     success: { status: 200, description: 'The runs.', schema: StoredRuns },
     errors: ['INDEX_NOT_FOUND', 'RUN_NOT_FOUND'],
   },

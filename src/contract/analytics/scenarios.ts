@@ -1,71 +1,64 @@
 import { z } from 'zod';
+import { defineObject } from '#domain/schema/define-object.js';
 import { Finding } from '../common.js';
 import { runState, type Stateless } from '../run-state.js';
 
 const number = (description: string) => z.number().meta({ description });
 
-const NameResult = z
-  .strictObject({
-    identifier: z.string(),
-    weight: z.number(),
-    return: z.number(),
-    contribution: number('weight * return.'),
-    standard_error: z
-      .number()
-      .nullable()
-      .meta({ description: 'Uncertainty of the estimated slopes of a response by regression.' }),
-  })
-  .meta({ id: 'ScenarioName' });
+const NameResult = defineObject(() => ({
+  identifier: z.string(),
+  weight: z.number(),
+  return: z.number(),
+  contribution: number('weight * return.'),
+  standard_error: z
+    .number()
+    .nullable()
+    .meta({ description: 'Uncertainty of the estimated slopes of a response by regression.' }),
+})).meta({ id: 'ScenarioName' });
 
-const GroupResult = z
-  .strictObject({ group: z.string(), weight: z.number(), contribution: z.number() })
-  .meta({ id: 'ScenarioGroup' });
+const GroupResult = defineObject(() => ({ group: z.string(), weight: z.number(), contribution: z.number() })).meta({
+  id: 'ScenarioGroup',
+});
 
-const SessionReturn = z.strictObject({ date: z.string(), return: z.number() });
+const SessionReturn = defineObject(() => ({ date: z.string(), return: z.number() }));
 
-const ScenarioResult = z
-  .strictObject({
-    name: z.string(),
-    return: z.number().nullable().meta({
-      description:
-        'Sum of the contributions; cash earns nothing. Null for a window that the store does not cover; the finding `NO_DATA_IN_RANGE` reports its dates.',
-    }),
-    by_name: z.array(NameResult).meta({ description: 'By contribution, the worst first.' }),
-    by_group: z.array(GroupResult).meta({ description: 'By contribution, the worst first.' }),
-    covered_weight: number(
-      'Gross weight of securities with returns in the window, divided by the gross weight of all.',
-    ),
-    proxied: z
-      .array(z.strictObject({ identifier: z.string(), proxy: z.string() }))
-      .meta({ description: 'Securities that use the equally weighted return of their group, or of all securities.' }),
-    window: z
-      .strictObject({ start: z.string(), end: z.string() })
-      .nullable()
-      .meta({ description: 'First and last close of the return; null for shocks and without a return.' }),
-    worst_session: SessionReturn.nullable(),
-    worst_sessions: z.array(SessionReturn),
-    r_squared: z
-      .number()
-      .nullable()
-      .meta({ description: 'R-squared of the regression of the composition on the factors; null without factors.' }),
-    observations: z.int().nullable().meta({ description: 'Returns in the regression.' }),
-    standard_error: z.number().nullable().meta({
-      description: 'Standard error of the return from the estimated slopes; null without factors.',
-    }),
-  })
-  .meta({ id: 'ScenarioResult' });
+const ScenarioResult = defineObject(() => ({
+  name: z.string(),
+  return: z.number().nullable().meta({
+    description:
+      'Sum of the contributions; cash earns nothing. Null for a window that the store does not cover; the finding `NO_DATA_IN_RANGE` reports its dates.',
+  }),
+  by_name: z.array(NameResult).meta({ description: 'By contribution, the worst first.' }),
+  by_group: z.array(GroupResult).meta({ description: 'By contribution, the worst first.' }),
+  covered_weight: number('Gross weight of securities with returns in the window, divided by the gross weight of all.'),
+  proxied: z
+    .array(z.strictObject({ identifier: z.string(), proxy: z.string() }))
+    .meta({ description: 'Securities that use the equally weighted return of their group, or of all securities.' }),
+  window: z
+    .strictObject({ start: z.string(), end: z.string() })
+    .nullable()
+    .meta({ description: 'First and last close of the return; null for shocks and without a return.' }),
+  worst_session: SessionReturn.nullable(),
+  worst_sessions: z.array(SessionReturn),
+  r_squared: z
+    .number()
+    .nullable()
+    .meta({ description: 'R-squared of the regression of the composition on the factors; null without factors.' }),
+  observations: z.int().nullable().meta({ description: 'Returns in the regression.' }),
+  standard_error: z.number().nullable().meta({
+    description: 'Standard error of the return from the estimated slopes; null without factors.',
+  }),
+})).meta({ id: 'ScenarioResult' });
 
-export const ScenariosView = z
-  .strictObject({
-    ...runState,
-    index_id: z.string(),
-    as_of: z.string(),
-    by: z.string(),
-    scenarios: z.array(ScenarioResult),
-    findings: z.array(Finding).meta({
-      description:
-        '`NO_DATA_IN_RANGE`: the store does not cover the window. `WINDOW_CUT`: the data ends within the window. `NO_EFFECT`: an unused setting.',
-    }),
-  })
-  .meta({ id: 'ScenariosView' });
+export const ScenariosView = defineObject(() => ({
+  ...runState,
+  index_id: z.string(),
+  as_of: z.string(),
+  by: z.string(),
+  scenarios: z.array(ScenarioResult),
+  findings: z.array(Finding).meta({
+    description:
+      '`NO_DATA_IN_RANGE`: the store does not cover the window. `WINDOW_CUT`: the data ends within the window. `NO_EFFECT`: an unused setting.',
+  }),
+})).meta({ id: 'ScenariosView' });
 export type ScenariosView = Stateless<z.infer<typeof ScenariosView>>;

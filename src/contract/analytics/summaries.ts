@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { defineObject } from '#domain/schema/define-object.js';
 import { RETURN_VARIANTS } from '#domain/market/market-data.js';
 import { SeriesPayload, skippedFields } from '../common.js';
 import { runState, type Stateless } from '../run-state.js';
@@ -21,36 +22,32 @@ const moves = {
 
 export const IndexMoves = z.strictObject(moves).meta({ id: 'IndexMoves' });
 
-export const RunSummaryRow = z
-  .strictObject({
-    ...runState,
-    index_id: z.string(),
-    name: z.string(),
-    run_at: z.string().nullable(),
-    end: z.string().meta({ description: "Last date of the run's levels." }),
-    level: z.number().meta({ description: 'Index points on that date; for a strategy its level, 100 at the start.' }),
-    return_variant: z.enum(RETURN_VARIANTS).meta({ description: 'Return variant of the levels.' }),
-    ...moves,
-    index: IndexMoves.nullable().meta({
-      description:
-        'These figures for the index on the dates of the run, before trading costs but after the costs of an overlay; null for a strategy. The other figures are those of the portfolio after costs.',
-    }),
-    last_rebalance: z.string(),
-    next_rebalance: z.string().nullable().meta({
-      description: 'First effective date of the schedule after the run; null for a strategy, or if unknown.',
-    }),
-    coming_rebalance: z.string().nullable().meta({
-      description:
-        'First effective date of the schedule after the run and not before today (UTC); null for a strategy, or if unknown.',
-    }),
-  })
-  .meta({ id: 'RunSummaryRow' });
-export const RunSummaryCollection = z
-  .strictObject({
-    summaries: z.array(RunSummaryRow).meta({ description: 'One row per run, by id.' }),
-    ...skippedFields,
-  })
-  .meta({ id: 'RunSummaryCollection' });
+export const RunSummaryRow = defineObject(() => ({
+  ...runState,
+  index_id: z.string(),
+  name: z.string(),
+  run_at: z.string().nullable(),
+  end: z.string().meta({ description: "Last date of the run's levels." }),
+  level: z.number().meta({ description: 'Index points on that date; for a strategy its level, 100 at the start.' }),
+  return_variant: z.enum(RETURN_VARIANTS).meta({ description: 'Return variant of the levels.' }),
+  ...moves,
+  index: IndexMoves.nullable().meta({
+    description:
+      'These figures for the index on the dates of the run, before trading costs but after the costs of an overlay; null for a strategy. The other figures are those of the portfolio after costs.',
+  }),
+  last_rebalance: z.string(),
+  next_rebalance: z.string().nullable().meta({
+    description: 'First effective date of the schedule after the run; null for a strategy, or if unknown.',
+  }),
+  coming_rebalance: z.string().nullable().meta({
+    description:
+      'First effective date of the schedule after the run and not before today (UTC); null for a strategy, or if unknown.',
+  }),
+})).meta({ id: 'RunSummaryRow' });
+export const RunSummaryCollection = defineObject(() => ({
+  summaries: z.array(RunSummaryRow).meta({ description: 'One row per run, by id.' }),
+  ...skippedFields,
+})).meta({ id: 'RunSummaryCollection' });
 export type RunSummaryCollection = z.infer<typeof RunSummaryCollection>;
 /** The part of a row that requires only the stored run. */
 export type RunFigures = Omit<

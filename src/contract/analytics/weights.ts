@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { defineObject } from '#domain/schema/define-object.js';
 import { ESTIMATORS } from '#domain/risk/risk-model-document.js';
 import { FACTOR_ESTIMATORS } from '#domain/risk/factor-model.js';
 import { FACTOR_MODELS } from '#domain/risk/factor-risk.js';
@@ -6,24 +7,25 @@ import { Finding } from '../common.js';
 import { runState, type Stateless } from '../run-state.js';
 import { ConcentrationPayload, ExposurePayload } from './overview.js';
 
-export const ConstituentRow = z
-  .strictObject({
-    identifier: z.string(),
-    weight: z.number().meta({ description: 'Weight held on as_of.' }),
-    decided_weight: z.number().meta({ description: 'Weight of the rebalance in force, after capping.' }),
-    raw_weight: z.number().meta({ description: 'Weight of the rebalance before capping.' }),
-    capped: z.boolean(),
-    active_weight: z.number().nullable(),
-    active_risk_contribution: z.number().nullable(),
-    risk_contribution: z.number().nullable(),
-    delta_since_rebalance: z.number().nullable(),
-    shares_outstanding: z.number().nullable(),
-  })
-  .meta({ id: 'ConstituentRow' });
+export const ConstituentRow = defineObject(() => ({
+  identifier: z.string(),
+  weight: z.number().meta({ description: 'Weight held on as_of.' }),
+  decided_weight: z.number().meta({ description: 'Weight of the rebalance in force, after capping.' }),
+  raw_weight: z.number().meta({ description: 'Weight of the rebalance before capping.' }),
+  capped: z.boolean(),
+  active_weight: z.number().nullable(),
+  active_risk_contribution: z.number().nullable(),
+  risk_contribution: z.number().nullable(),
+  delta_since_rebalance: z.number().nullable(),
+  shares_outstanding: z.number().nullable(),
+})).meta({ id: 'ConstituentRow' });
 
-export const DriftPayload = z
-  .strictObject({ maximum: z.number(), since: z.string(), total_absolute: z.number(), turnover: z.number() })
-  .meta({ id: 'DriftPayload' });
+export const DriftPayload = defineObject(() => ({
+  maximum: z.number(),
+  since: z.string(),
+  total_absolute: z.number(),
+  turnover: z.number(),
+})).meta({ id: 'DriftPayload' });
 
 const riskWindow = {
   uncovered: z.array(z.string()),
@@ -41,70 +43,66 @@ const measured = {
     .meta({ description: 'Requested estimator; null for the sample covariance or a stored model.' }),
   ...riskWindow,
 };
-export const RiskPayload = z
-  .strictObject({ volatility: z.number(), covered_weight: z.number(), ...measured })
-  .meta({ id: 'RiskPayload' });
-export const ActiveRiskPayload = z
-  .strictObject({
-    benchmark: z.string(),
-    tracking_error: z.number(),
-    covered_weight: z.number(),
-    contributions_not_held: z.record(z.string(), z.number()),
-    ...measured,
-  })
-  .meta({ id: 'ActiveRiskPayload' });
+export const RiskPayload = defineObject(() => ({
+  volatility: z.number(),
+  covered_weight: z.number(),
+  ...measured,
+})).meta({ id: 'RiskPayload' });
+export const ActiveRiskPayload = defineObject(() => ({
+  benchmark: z.string(),
+  tracking_error: z.number(),
+  covered_weight: z.number(),
+  contributions_not_held: z.record(z.string(), z.number()),
+  ...measured,
+})).meta({ id: 'ActiveRiskPayload' });
 
-export const WeightsView = z
-  .strictObject({
-    ...runState,
-    index_id: z.string(),
-    requested_as_of: z.string().nullable(),
-    as_of: z.string(),
-    rebalance_date: z.string(),
-    cap: z.number().nullable(),
-    weights: z.array(ConstituentRow),
-    concentration: ConcentrationPayload,
-    exposure: ExposurePayload.optional().meta({
-      description: 'Long, short, gross and net exposure of the held weights; absent without a short position.',
-    }),
-    drift: DriftPayload.nullable(),
-    risk: RiskPayload.nullable(),
-    active_risk: ActiveRiskPayload.nullable(),
-  })
-  .meta({ id: 'WeightsView' });
+export const WeightsView = defineObject(() => ({
+  ...runState,
+  index_id: z.string(),
+  requested_as_of: z.string().nullable(),
+  as_of: z.string(),
+  rebalance_date: z.string(),
+  cap: z.number().nullable(),
+  weights: z.array(ConstituentRow),
+  concentration: ConcentrationPayload,
+  exposure: ExposurePayload.optional().meta({
+    description: 'Long, short, gross and net exposure of the held weights; absent without a short position.',
+  }),
+  drift: DriftPayload.nullable(),
+  risk: RiskPayload.nullable(),
+  active_risk: ActiveRiskPayload.nullable(),
+})).meta({ id: 'WeightsView' });
 export type WeightsView = Stateless<z.infer<typeof WeightsView>>;
 
-export const RiskDecomposition = z
-  .strictObject({
-    ...runState,
-    contributions: z
-      .record(z.string(), z.number())
-      .meta({ description: 'Share of each factor in the factor variance; may be negative.' }),
-    factor_share: z.number(),
-    factor_variance: z.number(),
-    specific_variance: z.number(),
-    total_variance: z.number(),
-    tracking_error: z.number(),
-    residual: z.number(),
-    reconciles: z.boolean(),
-    model: z
-      .enum([...FACTOR_MODELS, 'imported'])
-      .meta({ description: 'Source of the factors; for a stored model its estimator, or imported.' }),
-    factors: z.array(z.string()),
-    exposures: z.record(z.string(), z.number()).meta({ description: 'Active exposure to each factor.' }),
-    benchmark: z.string().meta({ description: 'Index or identifier of the comparison.' }),
-    requested_as_of: z.string().nullable(),
-    as_of: z.string().meta({ description: 'Date of the weights.' }),
-    covered_weight: z.number().meta({ description: 'Share of the gross active weight that the figures cover.' }),
-    ...measured,
-    risk_estimator: z
-      .enum(FACTOR_ESTIMATORS)
-      .nullable()
-      .meta({ description: 'Requested estimator; null for `model` or a stored model.' }),
-    findings: z.array(Finding).meta({
-      description:
-        '`LOOK_AHEAD`: the estimate uses returns after as_of. `MODEL_LACKS_NAMES`: the stored model has no estimate for some securities. `NO_EFFECT`: `factors` with a model that does not use it.',
-    }),
-  })
-  .meta({ id: 'RiskDecomposition' });
+export const RiskDecomposition = defineObject(() => ({
+  ...runState,
+  contributions: z
+    .record(z.string(), z.number())
+    .meta({ description: 'Share of each factor in the factor variance; may be negative.' }),
+  factor_share: z.number(),
+  factor_variance: z.number(),
+  specific_variance: z.number(),
+  total_variance: z.number(),
+  tracking_error: z.number(),
+  residual: z.number(),
+  reconciles: z.boolean(),
+  model: z
+    .enum([...FACTOR_MODELS, 'imported'])
+    .meta({ description: 'Source of the factors; for a stored model its estimator, or imported.' }),
+  factors: z.array(z.string()),
+  exposures: z.record(z.string(), z.number()).meta({ description: 'Active exposure to each factor.' }),
+  benchmark: z.string().meta({ description: 'Index or identifier of the comparison.' }),
+  requested_as_of: z.string().nullable(),
+  as_of: z.string().meta({ description: 'Date of the weights.' }),
+  covered_weight: z.number().meta({ description: 'Share of the gross active weight that the figures cover.' }),
+  ...measured,
+  risk_estimator: z
+    .enum(FACTOR_ESTIMATORS)
+    .nullable()
+    .meta({ description: 'Requested estimator; null for `model` or a stored model.' }),
+  findings: z.array(Finding).meta({
+    description:
+      '`LOOK_AHEAD`: the estimate uses returns after as_of. `MODEL_LACKS_NAMES`: the stored model has no estimate for some securities. `NO_EFFECT`: `factors` with a model that does not use it.',
+  }),
+})).meta({ id: 'RiskDecomposition' });
 export type RiskDecomposition = Stateless<z.infer<typeof RiskDecomposition>>;

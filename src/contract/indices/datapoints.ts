@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { defineObject } from '#domain/schema/define-object.js';
 import { UniverseSpec } from '#domain/documents/index-document.js';
 import { NamedPlugins } from '#domain/documents/plugin-document.js';
 import { LIMITS } from '#domain/refusals/limits.js';
@@ -17,69 +18,63 @@ const expression = z.union([
 /** Maximum number of securities whose values an editor shows. */
 export const VALUES_MAX = 3;
 
-export const DatapointRequest = z
-  .strictObject({
-    expression: expression.meta({ description: 'The expression, as text or as nodes.' }),
-    expects: z
-      .enum(['number', 'condition'])
-      .default('number')
-      .meta({ description: 'A condition is accepted by ExpressionFilter and as the first operand of `if`.' }),
-    datapoints: z
-      .record(z.string().min(1).max(64), expression)
-      .optional()
-      .meta({ description: 'Expressions that it refers to, as in an index document.' }),
-    plugins: NamedPlugins.optional().meta({
-      description: 'Plug-ins that it refers to, as in an index document.',
-    }),
-    universe: UniverseSpec.optional().meta({
-      description: 'Universe, as in an index document. Default: all securities.',
-    }),
-    calendar: z.string().min(1).max(64).optional().meta({ description: 'Default: the preselected calendar.' }),
-    currency: CurrencyCode.default('USD').meta({ description: 'Of amounts of money.' }),
-    as_of: IsoDate.nullable().default(null).meta({ description: 'Decision date. Default: the latest of the store.' }),
-    identifiers: z
-      .array(AssetIdentifier)
-      .max(VALUES_MAX)
-      .default([])
-      .meta({ description: 'Securities whose values are returned. Default: the first that have one.' }),
-  })
-  .meta({ id: 'DatapointRequest' });
+export const DatapointRequest = defineObject(() => ({
+  expression: expression.meta({ description: 'The expression, as text or as nodes.' }),
+  expects: z
+    .enum(['number', 'condition'])
+    .default('number')
+    .meta({ description: 'A condition is accepted by ExpressionFilter and as the first operand of `if`.' }),
+  datapoints: z
+    .record(z.string().min(1).max(64), expression)
+    .optional()
+    .meta({ description: 'Expressions that it refers to, as in an index document.' }),
+  plugins: NamedPlugins.optional().meta({
+    description: 'Plug-ins that it refers to, as in an index document.',
+  }),
+  universe: UniverseSpec.optional().meta({
+    description: 'Universe, as in an index document. Default: all securities.',
+  }),
+  calendar: z.string().min(1).max(64).optional().meta({ description: 'Default: the preselected calendar.' }),
+  currency: CurrencyCode.default('USD').meta({ description: 'Of amounts of money.' }),
+  as_of: IsoDate.nullable().default(null).meta({ description: 'Decision date. Default: the latest of the store.' }),
+  identifiers: z
+    .array(AssetIdentifier)
+    .max(VALUES_MAX)
+    .default([])
+    .meta({ description: 'Securities whose values are returned. Default: the first that have one.' }),
+})).meta({ id: 'DatapointRequest' });
 export type DatapointRequest = z.output<typeof DatapointRequest>;
 
-export const DatapointEvaluation = z
-  .strictObject({
-    valid: z.boolean().meta({ description: 'True if no finding is an error.' }),
-    text: z.string().nullable().meta({ description: 'Canonical text; null if the expression cannot be parsed.' }),
-    tree: z.record(z.string(), z.unknown()).nullable().meta({ description: 'Canonical tree: an ExpressionNode.' }),
-    unit: z.string().nullable().meta({
-      description: 'Unit of the values, such as `money` or `number`; null if unknown, and for a condition.',
-    }),
-    as_of: IsoDate.nullable().meta({ description: 'Session of the values; null without values.' }),
-    values: z
-      .array(
-        z.strictObject({
-          identifier: z.string(),
-          value: z.union([z.number(), z.string(), z.boolean()]).nullable().meta({ description: 'Null if missing.' }),
-        }),
-      )
-      .max(VALUES_MAX)
-      .meta({ description: 'Values of the requested securities, or of the first that have a value.' }),
-    findings: z.array(Finding),
-  })
-  .meta({ id: 'DatapointEvaluation', description: 'Analysis of an expression, for an editor.' });
+export const DatapointEvaluation = defineObject(() => ({
+  valid: z.boolean().meta({ description: 'True if no finding is an error.' }),
+  text: z.string().nullable().meta({ description: 'Canonical text; null if the expression cannot be parsed.' }),
+  tree: z.record(z.string(), z.unknown()).nullable().meta({ description: 'Canonical tree: an ExpressionNode.' }),
+  unit: z.string().nullable().meta({
+    description: 'Unit of the values, such as `money` or `number`; null if unknown, and for a condition.',
+  }),
+  as_of: IsoDate.nullable().meta({ description: 'Session of the values; null without values.' }),
+  values: z
+    .array(
+      z.strictObject({
+        identifier: z.string(),
+        value: z.union([z.number(), z.string(), z.boolean()]).nullable().meta({ description: 'Null if missing.' }),
+      }),
+    )
+    .max(VALUES_MAX)
+    .meta({ description: 'Values of the requested securities, or of the first that have a value.' }),
+  findings: z.array(Finding),
+})).meta({ id: 'DatapointEvaluation', description: 'Analysis of an expression, for an editor.' });
 export type DatapointEvaluation = z.output<typeof DatapointEvaluation>;
 
 const forms = [...new Set(FUNCTIONS.map(({ form }) => form))] as [string, ...string[]];
 
 /** One function of expressions. */
-export const FunctionSpec = z
-  .strictObject({
-    name: z.string(),
-    form: z.enum(forms).meta({
-      description: 'Scope: values of one security, across securities, over trailing sessions, or known at a decision.',
-    }),
-    signature: z.string().meta({ description: 'Syntax.' }),
-    help: z.string(),
-    example: z.string().meta({ description: 'A complete expression.' }),
-  })
-  .meta({ id: 'FunctionSpec' });
+export const FunctionSpec = defineObject(() => ({
+  name: z.string(),
+  form: z.enum(forms).meta({
+    description: 'Scope: values of one security, across securities, over trailing sessions, or known at a decision.',
+  }),
+  signature: z.string().meta({ description: 'Syntax.' }),
+  help: z.string(),
+  example: z.string().meta({ description: 'A complete expression.' }),
+})).meta({ id: 'FunctionSpec' });

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { defineObject } from '#domain/schema/define-object.js';
 import { FunctionSpec } from './datapoints.js';
 import { IndexDocument, PipelineSpec } from '#domain/documents/index-document.js';
 import { RuleSpec } from '#domain/documents/pipeline-rows.js';
@@ -6,134 +7,125 @@ import { WeightingSpec } from '#domain/documents/weighting-spec.js';
 import { SELECTION_CLASSES, WEIGHTING_CLASSES } from '#domain/rules/catalogue.js';
 import { Finding, ParameterSpec, skippedFields, TypeSpec } from '../common.js';
 
-export const SavedIndex = z
-  .strictObject({
-    index: IndexDocument,
-    findings: z.array(Finding).meta({ description: 'Warnings that did not prevent the save.' }),
-  })
-  .meta({ id: 'SavedIndex' });
+export const SavedIndex = defineObject(() => ({
+  index: IndexDocument,
+  findings: z.array(Finding).meta({ description: 'Warnings that did not prevent the save.' }),
+})).meta({ id: 'SavedIndex' });
 export type SavedIndex = z.infer<typeof SavedIndex>;
 
-export const IndexSummary = z
-  .strictObject({
-    id: z.string(),
-    name: z.string(),
-    kind: z
-      .enum(['rule', 'derived', 'overlay'])
-      .meta({ description: 'Defined by rules, derived by optimisation, or based on other indices.' }),
-    source_index_id: z
-      .string()
-      .nullable()
-      .meta({ description: 'Parent of a derived index, or underlying index of an overlay; null for a blend.' }),
-    calendar: z.string(),
-    currency: z.string(),
-    base_date: z.string(),
-    store_id: z.string().nullable().meta({ description: 'Its data store; null for the active one.' }),
-    has_run: z.boolean().meta({ description: 'True if a backtest record is stored.' }),
-    run_at: z.string().nullable().meta({ description: 'Capture time of that record.' }),
-    tags: z.array(z.string()).meta({ description: 'Labels of the document.' }),
-  })
-  .meta({ id: 'IndexSummary' });
+export const IndexSummary = defineObject(() => ({
+  id: z.string(),
+  name: z.string(),
+  kind: z
+    .enum(['rule', 'derived', 'overlay'])
+    .meta({ description: 'Defined by rules, derived by optimisation, or based on other indices.' }),
+  source_index_id: z
+    .string()
+    .nullable()
+    .meta({ description: 'Parent of a derived index, or underlying index of an overlay; null for a blend.' }),
+  calendar: z.string(),
+  currency: z.string(),
+  base_date: z.string(),
+  store_id: z.string().nullable().meta({ description: 'Its data store; null for the active one.' }),
+  has_run: z.boolean().meta({ description: 'True if a backtest record is stored.' }),
+  run_at: z.string().nullable().meta({ description: 'Capture time of that record.' }),
+  tags: z.array(z.string()).meta({ description: 'Labels of the document.' }),
+})).meta({ id: 'IndexSummary' });
 
-export const IndexCollection = z
-  .strictObject({ indices: z.array(IndexSummary), ...skippedFields })
-  .meta({ id: 'IndexCollection' });
+export const IndexCollection = defineObject(() => ({ indices: z.array(IndexSummary), ...skippedFields })).meta({
+  id: 'IndexCollection',
+});
 export type IndexCollection = z.infer<typeof IndexCollection>;
 
-export const DeletedIndex = z
-  .strictObject({
-    index_id: z.string().meta({ description: 'The index removed.' }),
-    backtest_record_deleted: z.boolean(),
-    backtest_results_deleted: z.int().min(0).meta({ description: 'Number of deleted job records and stored results.' }),
-    derived_from: z
-      .string()
-      .nullable()
-      .meta({ description: 'Parent of an optimised child; null for the index of the request.' }),
-  })
-  .meta({ id: 'DeletedIndex' });
+export const DeletedIndex = defineObject(() => ({
+  index_id: z.string().meta({ description: 'The index removed.' }),
+  backtest_record_deleted: z.boolean(),
+  backtest_results_deleted: z.int().min(0).meta({ description: 'Number of deleted job records and stored results.' }),
+  derived_from: z
+    .string()
+    .nullable()
+    .meta({ description: 'Parent of an optimised child; null for the index of the request.' }),
+})).meta({ id: 'DeletedIndex' });
 
-export const IndexDeletion = z
-  .strictObject({
-    deleted: z
-      .array(DeletedIndex)
-      .meta({ description: 'The index of the request, then its children depth first in the order of their ids.' }),
-  })
-  .meta({ id: 'IndexDeletion' });
+export const IndexDeletion = defineObject(() => ({
+  deleted: z
+    .array(DeletedIndex)
+    .meta({ description: 'The index of the request, then its children depth first in the order of their ids.' }),
+})).meta({ id: 'IndexDeletion' });
 export type IndexDeletion = z.infer<typeof IndexDeletion>;
 
 const fields = (description: string) => z.array(ParameterSpec).meta({ description });
 
-export const RuleTypes = z
-  .strictObject({
-    selection: z.array(TypeSpec),
-    weighting: z.array(TypeSpec),
-    functions: z.array(FunctionSpec).meta({ description: 'Functions of expressions.' }),
-    fields: z
-      .strictObject({
-        index: fields('Of the document itself.'),
-        universe: fields('Of `universe`.'),
-        rebalance: fields('Of `rebalance`.'),
-        reviews: fields('The list `reviews` of the document.'),
-        treatment: fields('Of `pipeline.treatment`.'),
-        weighting: fields('Of `pipeline.weighting`, in addition to the parameters of its class.'),
-        derivation: fields('Of `derivation`, in addition to its objective and constraint rows.'),
-        events: fields('Of `events`, changes between reviews.'),
-      })
-      .meta({ id: 'DefinitionFields', description: 'Fields of a definition that no class describes.' }),
-  })
-  .meta({ id: 'RuleTypes' });
+export const RuleTypes = defineObject(() => ({
+  selection: z.array(TypeSpec),
+  weighting: z.array(TypeSpec),
+  functions: z.array(FunctionSpec).meta({ description: 'Functions of expressions.' }),
+  fields: z
+    .strictObject({
+      index: fields('Of the document itself.'),
+      universe: fields('Of `universe`.'),
+      rebalance: fields('Of `rebalance`.'),
+      reviews: fields('The list `reviews` of the document.'),
+      treatment: fields('Of `pipeline.treatment`.'),
+      weighting: fields('Of `pipeline.weighting`, in addition to the parameters of its class.'),
+      derivation: fields('Of `derivation`, in addition to its objective and constraint rows.'),
+      events: fields('Of `events`, changes between reviews.'),
+    })
+    .meta({ id: 'DefinitionFields', description: 'Fields of a definition that no class describes.' }),
+})).meta({ id: 'RuleTypes' });
 export type RuleTypes = z.infer<typeof RuleTypes>;
 
-export const OverlayTypes = z
-  .strictObject({
-    overlays: z
-      .array(
-        z
-          .strictObject({
-            type: z.string(),
-            label: z.string(),
-            help: z.string(),
-            formula: z
-              .string()
-              .meta({ description: 'Level of session t from the previous one; g is the growth of the index.' }),
-            reference: z.string().meta({ description: 'Publication of the formula.' }),
-            parameters: z.array(ParameterSpec),
-            example: z.record(z.string(), z.unknown()),
-          })
-          .meta({ id: 'OverlayTypeSpec' }),
-      )
-      .meta({ description: 'In the order of a form.' }),
-  })
-  .meta({ id: 'OverlayTypes' });
+export const OverlayTypes = defineObject(() => ({
+  overlays: z
+    .array(
+      z
+        .strictObject({
+          type: z.string(),
+          label: z.string(),
+          help: z.string(),
+          formula: z
+            .string()
+            .meta({ description: 'Level of session t from the previous one; g is the growth of the index.' }),
+          reference: z.string().meta({ description: 'Publication of the formula.' }),
+          parameters: z.array(ParameterSpec),
+          example: z.record(z.string(), z.unknown()),
+        })
+        .meta({ id: 'OverlayTypeSpec' }),
+    )
+    .meta({ description: 'In the order of a form.' }),
+})).meta({ id: 'OverlayTypes' });
 export type OverlayTypes = z.infer<typeof OverlayTypes>;
 
-/**
- * Rows of the document by class, only for the documentation: the service words the findings itself.
- */
-const [firstRule, ...otherRules] = SELECTION_CLASSES.map(({ type, help, params }) =>
+/** Returns the row of a rule class, only for the documentation: the service words the findings itself. */
+const ruleOf = ({ type, help, params }: (typeof SELECTION_CLASSES)[number]) =>
   RuleSpec.extend({
     type: z.literal(type),
     params: params.meta({ id: `${type}Params`, description: help }).prefault({}),
-  }).meta({ id: `${type}Rule` }),
-);
-const [firstWeighting, ...otherWeightings] = WEIGHTING_CLASSES.map(({ type, help, params }) =>
+  }).meta({ id: `${type}Rule` });
+
+const weightingOf = ({ type, help, params }: (typeof WEIGHTING_CLASSES)[number]) =>
   WeightingSpec.extend({
     type: z.literal(type),
     params: params.meta({ id: `${type}Params`, description: help }).prefault({}),
-  }).meta({ id: `${type}Weighting` }),
-);
-export const IndexDocumentBody = IndexDocument.extend({
-  pipeline: PipelineSpec.extend({
+  }).meta({ id: `${type}Weighting` });
+
+const PipelineBody = defineObject(() => {
+  const [firstRule, ...otherRules] = SELECTION_CLASSES.map(ruleOf);
+  const [firstWeighting, ...otherWeightings] = WEIGHTING_CLASSES.map(weightingOf);
+  return {
+    ...PipelineSpec.shape,
     selection: z
       .array(z.discriminatedUnion('type', [firstRule!, ...otherRules]))
       .max(64)
       .default([]),
     weighting: z.discriminatedUnion('type', [firstWeighting!, ...otherWeightings]),
-  })
-    .meta({ id: 'PipelineBody' })
-    .nullable()
-    .default(null),
-}).meta({
+  };
+}).meta({ id: 'PipelineBody' });
+
+export const IndexDocumentBody = defineObject(() => ({
+  ...IndexDocument.shape,
+  pipeline: PipelineBody.nullable().default(null),
+})).meta({
   id: 'IndexDocumentBody',
   description: 'An IndexDocument with the parameters of every rule and weighting class.',
 });

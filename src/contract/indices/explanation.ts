@@ -1,100 +1,96 @@
 import { z } from 'zod';
+import { defineObject } from '#domain/schema/define-object.js';
 import { Scalar, ExplainedDatapoint, ExplainedRule } from './explained-rule.js';
 import { ConstituentChange, WaitingOrder, NameSolve } from './explained-weight.js';
 import { Finding } from '../common.js';
 import { Replacement } from './replacement.js';
 
-const DerivedSource = z
-  .strictObject({
-    source_index_id: z.string(),
-    objective: z.string(),
-    source_weight: z.number().nullable().meta({
-      description:
-        'Weight in the parent, the start of the optimisation; null if the parent does not hold the security.',
-    }),
-    get source() {
-      return IndexExplanation;
-    },
-    solve: NameSolve.nullable().meta({ description: 'Null if the parent does not hold the security.' }),
-    findings: z.array(Finding).meta({ description: 'Warnings of the optimisation.' }),
-  })
-  .meta({
-    id: 'DerivedSource',
-    description: "Explanation of the parent's weight on the rebalance that was optimised, and of the optimisation.",
-  });
+const DerivedSource = defineObject(() => ({
+  source_index_id: z.string(),
+  objective: z.string(),
+  source_weight: z.number().nullable().meta({
+    description: 'Weight in the parent, the start of the optimisation; null if the parent does not hold the security.',
+  }),
+  get source() {
+    return IndexExplanation;
+  },
+  solve: NameSolve.nullable().meta({ description: 'Null if the parent does not hold the security.' }),
+  findings: z.array(Finding).meta({ description: 'Warnings of the optimisation.' }),
+})).meta({
+  id: 'DerivedSource',
+  description: "Explanation of the parent's weight on the rebalance that was optimised, and of the optimisation.",
+});
 
-export const IndexExplanation = z
-  .strictObject({
-    index_version: z.int().min(1).nullable().optional().meta({
-      description: 'Version of the explained definition; null if it has no versions, absent for a source.',
-    }),
-    index_id: z.string(),
-    identifier: z.string(),
-    requested_as_of: z.string().nullable(),
-    as_of: z.string().meta({ description: 'Session of the explanation.' }),
-    rebalance_date: z.string().meta({ description: 'Effective date of the composition in force.' }),
-    decision_date: z.string().meta({ description: 'Session whose data was used.' }),
-    reviews: z.array(z.string()).meta({
-      description: 'Reviews that decided it, in order; `rebalance` is that of the document itself.',
-    }),
-    in_universe: z.boolean(),
-    included: z.boolean(),
-    excluded_by: z.string().nullable(),
-    datapoints: z.array(ExplainedDatapoint),
-    rules: z.array(ExplainedRule),
-    weighting: z
-      .strictObject({
-        type: z.string(),
-        formula: z.string(),
-        parts: z.record(z.string(), Scalar).meta({ description: 'Values of the formula.' }),
-        raw: z.number().meta({ description: 'Raw weight.' }),
-        raw_total: z.number().meta({ description: 'Sum of the raw weights of all securities.' }),
-        uncapped_weight: z.number().meta({ description: 'raw / raw_total.' }),
-      })
-      .nullable(),
-    capping: z
-      .strictObject({
-        cap: z.number().nullable(),
-        floor: z.number(),
-        scale: z.number().meta({ description: 'weight = min(cap, max(floor, scale * uncapped_weight)).' }),
-        capped: z.boolean(),
-        rounds: z.array(z.strictObject({ scale: z.number(), capped: z.array(z.string()) })).meta({
-          description:
-            'Redistribution under a single cap: each round scales the uncapped securities; those above the cap are then capped.',
-        }),
-      })
-      .nullable(),
-    derivation: DerivedSource.nullable().meta({
-      description:
-        'Optimisation of a derived index; rules, weighting and capping are those of its source. Null for a rule-driven index.',
-    }),
-    stayed: z.number().meta({
-      description:
-        'Share of the decided weights that is still held on the effective date, as securities may leave in between. The applied weight is the decided weight divided by this share.',
-    }),
-    decided_weight: z.number().nullable().meta({
-      description:
-        'Decided weight, if it was converted into index shares before the effective close (`rebalance.weights_as: "shares"` with notice); the applied weight is the value of these shares. Otherwise null.',
-    }),
-    weight: z.number().nullable().meta({
-      description: 'Applied weight of the composition in force; null if the security is excluded.',
-    }),
-    held_weight: z.number().nullable().meta({ description: 'Weight held at the close of as_of; null if not held.' }),
-    entered: ConstituentChange.nullable().meta({
-      description: 'Last entry into the index by as_of; null if there is none.',
-    }),
-    left: ConstituentChange.nullable().meta({
-      description:
-        'Last exit from the index by as_of; null if there is none. Earlier than `entered` if the security returned.',
-    }),
-    replacements: z.array(Replacement).meta({
-      description: 'Changes between reviews by which it entered or left up to as_of, in order.',
-    }),
-    order: WaitingOrder.nullable().meta({ description: 'Pending order for the security; null if there is none.' }),
-    drift: z
-      .strictObject({ held_weight: z.number().nullable(), change: z.number() })
-      .nullable()
-      .meta({ description: 'Weight held at as_of and its change since; null on the rebalance date.' }),
-  })
-  .meta({ id: 'IndexExplanation' });
+export const IndexExplanation = defineObject(() => ({
+  index_version: z.int().min(1).nullable().optional().meta({
+    description: 'Version of the explained definition; null if it has no versions, absent for a source.',
+  }),
+  index_id: z.string(),
+  identifier: z.string(),
+  requested_as_of: z.string().nullable(),
+  as_of: z.string().meta({ description: 'Session of the explanation.' }),
+  rebalance_date: z.string().meta({ description: 'Effective date of the composition in force.' }),
+  decision_date: z.string().meta({ description: 'Session whose data was used.' }),
+  reviews: z.array(z.string()).meta({
+    description: 'Reviews that decided it, in order; `rebalance` is that of the document itself.',
+  }),
+  in_universe: z.boolean(),
+  included: z.boolean(),
+  excluded_by: z.string().nullable(),
+  datapoints: z.array(ExplainedDatapoint),
+  rules: z.array(ExplainedRule),
+  weighting: z
+    .strictObject({
+      type: z.string(),
+      formula: z.string(),
+      parts: z.record(z.string(), Scalar).meta({ description: 'Values of the formula.' }),
+      raw: z.number().meta({ description: 'Raw weight.' }),
+      raw_total: z.number().meta({ description: 'Sum of the raw weights of all securities.' }),
+      uncapped_weight: z.number().meta({ description: 'raw / raw_total.' }),
+    })
+    .nullable(),
+  capping: z
+    .strictObject({
+      cap: z.number().nullable(),
+      floor: z.number(),
+      scale: z.number().meta({ description: 'weight = min(cap, max(floor, scale * uncapped_weight)).' }),
+      capped: z.boolean(),
+      rounds: z.array(z.strictObject({ scale: z.number(), capped: z.array(z.string()) })).meta({
+        description:
+          'Redistribution under a single cap: each round scales the uncapped securities; those above the cap are then capped.',
+      }),
+    })
+    .nullable(),
+  derivation: DerivedSource.nullable().meta({
+    description:
+      'Optimisation of a derived index; rules, weighting and capping are those of its source. Null for a rule-driven index.',
+  }),
+  stayed: z.number().meta({
+    description:
+      'Share of the decided weights that is still held on the effective date, as securities may leave in between. The applied weight is the decided weight divided by this share.',
+  }),
+  decided_weight: z.number().nullable().meta({
+    description:
+      'Decided weight, if it was converted into index shares before the effective close (`rebalance.weights_as: "shares"` with notice); the applied weight is the value of these shares. Otherwise null.',
+  }),
+  weight: z.number().nullable().meta({
+    description: 'Applied weight of the composition in force; null if the security is excluded.',
+  }),
+  held_weight: z.number().nullable().meta({ description: 'Weight held at the close of as_of; null if not held.' }),
+  entered: ConstituentChange.nullable().meta({
+    description: 'Last entry into the index by as_of; null if there is none.',
+  }),
+  left: ConstituentChange.nullable().meta({
+    description:
+      'Last exit from the index by as_of; null if there is none. Earlier than `entered` if the security returned.',
+  }),
+  replacements: z.array(Replacement).meta({
+    description: 'Changes between reviews by which it entered or left up to as_of, in order.',
+  }),
+  order: WaitingOrder.nullable().meta({ description: 'Pending order for the security; null if there is none.' }),
+  drift: z
+    .strictObject({ held_weight: z.number().nullable(), change: z.number() })
+    .nullable()
+    .meta({ description: 'Weight held at as_of and its change since; null on the rebalance date.' }),
+})).meta({ id: 'IndexExplanation' });
 export type IndexExplanation = z.infer<typeof IndexExplanation>;

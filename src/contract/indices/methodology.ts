@@ -1,19 +1,18 @@
 import { z } from 'zod';
+import { defineObject } from '#domain/schema/define-object.js';
 import { METHODOLOGY_SECTIONS } from '#domain/rules/methodology.js';
 
-export const Methodology = z
-  .strictObject({
-    index_id: z.string(),
-    name: z.string(),
-    sentences: z
-      .array(
-        z.strictObject({
-          number: z.int().min(1),
-          section: z.enum(METHODOLOGY_SECTIONS).meta({ description: 'Part of the methodology that it belongs to.' }),
-          text: z.string(),
-        }),
-      )
-      .meta({ description: 'In the order of application.' }),
-  })
-  .meta({ id: 'Methodology' });
+export const Methodology = defineObject(() => ({
+  index_id: z.string(),
+  name: z.string(),
+  sentences: z
+    .array(
+      z.strictObject({
+        number: z.int().min(1),
+        section: z.enum(METHODOLOGY_SECTIONS).meta({ description: 'Part of the methodology that it belongs to.' }),
+        text: z.string(),
+      }),
+    )
+    .meta({ description: 'In the order of application.' }),
+})).meta({ id: 'Methodology' });
 export type Methodology = z.infer<typeof Methodology>;

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { defineObject } from '#domain/schema/define-object.js';
 import { AsKnownOn } from '#domain/schema/as-known-on.js';
 import { LIMIT_RULE_NAMES } from '#domain/compliance/rules.js';
 import { EXPOSURE_REASONS } from '#domain/overlays/overlay-type.js';
@@ -9,156 +10,136 @@ import { definitionRun } from '../run-state.js';
 import { IndexDocumentBody } from './definition.js';
 import { Replacement } from './replacement.js';
 
-export const PreviewRequest = z
-  .strictObject({
-    as_of: IsoDate.nullable().default(null).meta({
-      description: 'Decision date. Default: the base date of the index, or the first rebalance of a derived index.',
-    }),
-    as_known_on: AsKnownOn,
-    run_id: definitionRun,
-  })
-  .meta({ id: 'PreviewRequest' });
+export const PreviewRequest = defineObject(() => ({
+  as_of: IsoDate.nullable().default(null).meta({
+    description: 'Decision date. Default: the base date of the index, or the first rebalance of a derived index.',
+  }),
+  as_known_on: AsKnownOn,
+  run_id: definitionRun,
+})).meta({ id: 'PreviewRequest' });
 
-export const PreviewDocumentRequest = z
-  .strictObject({
-    document: IndexDocumentBody,
-    as_of: IsoDate.nullable().default(null).meta({
-      description: 'Decision date. Default: the base date of the document, or the first rebalance of a derived index.',
-    }),
-    as_known_on: AsKnownOn,
-  })
-  .meta({ id: 'PreviewDocumentRequest' });
+export const PreviewDocumentRequest = defineObject(() => ({
+  document: IndexDocumentBody,
+  as_of: IsoDate.nullable().default(null).meta({
+    description: 'Decision date. Default: the base date of the document, or the first rebalance of a derived index.',
+  }),
+  as_known_on: AsKnownOn,
+})).meta({ id: 'PreviewDocumentRequest' });
 
-export const PreviewStep = z
-  .strictObject({
-    position: z.int().min(0).meta({ description: '0 is the universe; rules follow in order.' }),
-    remaining: z.int().min(0).meta({ description: 'Securities left after the step.' }),
-    excluded: z.array(z.string()).meta({ description: 'Removed by this step; empty for the universe.' }),
-    rule_id: z.string().nullable(),
-    rule_type: z.string().nullable(),
-  })
-  .meta({ id: 'PreviewStep' });
+export const PreviewStep = defineObject(() => ({
+  position: z.int().min(0).meta({ description: '0 is the universe; rules follow in order.' }),
+  remaining: z.int().min(0).meta({ description: 'Securities left after the step.' }),
+  excluded: z.array(z.string()).meta({ description: 'Removed by this step; empty for the universe.' }),
+  rule_id: z.string().nullable(),
+  rule_type: z.string().nullable(),
+})).meta({ id: 'PreviewStep' });
 
-export const PreviewAsset = z
-  .strictObject({
-    identifier: z.string(),
-    included: z.boolean().meta({ description: 'True if the security is in the index.' }),
-    weight: z.number().nullable().meta({ description: 'Final weight; null if not held.' }),
-    excluded_by: z.string().nullable().meta({
-      description:
-        'Id of the first excluding rule; null for a selected security without a weight, and for a derived index.',
-    }),
-    excluded_at: z.int().nullable().meta({
-      description: 'Waterfall position of the exclusion; the number of steps for a selected security without a weight.',
-    }),
-    uncapped_weight: z.number().nullable().meta({ description: 'Set if the cap applied to the security.' }),
-    capped: z.boolean(),
-    source_weight: z.number().nullable().meta({ description: "The parent's weight; derived indices only." }),
-    solved_weight: z.number().nullable().meta({ description: 'Equals weight; derived indices only.' }),
-    weight_delta: z.number().nullable().meta({ description: 'Solved minus source; derived indices only.' }),
-  })
-  .meta({ id: 'PreviewAsset' });
+export const PreviewAsset = defineObject(() => ({
+  identifier: z.string(),
+  included: z.boolean().meta({ description: 'True if the security is in the index.' }),
+  weight: z.number().nullable().meta({ description: 'Final weight; null if not held.' }),
+  excluded_by: z.string().nullable().meta({
+    description:
+      'Id of the first excluding rule; null for a selected security without a weight, and for a derived index.',
+  }),
+  excluded_at: z.int().nullable().meta({
+    description: 'Waterfall position of the exclusion; the number of steps for a selected security without a weight.',
+  }),
+  uncapped_weight: z.number().nullable().meta({ description: 'Set if the cap applied to the security.' }),
+  capped: z.boolean(),
+  source_weight: z.number().nullable().meta({ description: "The parent's weight; derived indices only." }),
+  solved_weight: z.number().nullable().meta({ description: 'Equals weight; derived indices only.' }),
+  weight_delta: z.number().nullable().meta({ description: 'Solved minus source; derived indices only.' }),
+})).meta({ id: 'PreviewAsset' });
 
-export const PreviewConstraint = z
-  .strictObject({
-    label: z.string(),
-    kind: z.enum(['eq', 'ineq']),
-    binding: z.boolean().meta({ description: 'True if the bound is binding.' }),
-    slack: z.number().min(0).meta({ description: 'Distance to the boundary in `unit`.' }),
-    unit: z.enum(['fraction', 'count', 'value']),
-    relaxed_by: z.number().nullable().meta({
-      description:
-        'Change of the bound if the constraint was relaxed by its priority; null if it is satisfied as stated.',
-    }),
-  })
-  .meta({ id: 'PreviewConstraint' });
+export const PreviewConstraint = defineObject(() => ({
+  label: z.string(),
+  kind: z.enum(['eq', 'ineq']),
+  binding: z.boolean().meta({ description: 'True if the bound is binding.' }),
+  slack: z.number().min(0).meta({ description: 'Distance to the boundary in `unit`.' }),
+  unit: z.enum(['fraction', 'count', 'value']),
+  relaxed_by: z.number().nullable().meta({
+    description:
+      'Change of the bound if the constraint was relaxed by its priority; null if it is satisfied as stated.',
+  }),
+})).meta({ id: 'PreviewConstraint' });
 
-export const PreviewSolve = z
-  .strictObject({
-    source_index_id: z.string(),
-    objective: z.string(),
-    rebalance_date: z.string().meta({ description: 'Latest parent rebalance on or before as_of.' }),
-    before: WeightFigures.meta({ description: 'Figures of the index weights.' }),
-    after: WeightFigures.meta({ description: 'Figures of the solved weights.' }),
-    binding: z.array(z.string()).meta({ description: 'Labels of binding constraints.' }),
-    constraints: z.array(PreviewConstraint).meta({ description: 'Every constraint, binding or not.' }),
-  })
-  .meta({ id: 'PreviewSolve' });
+export const PreviewSolve = defineObject(() => ({
+  source_index_id: z.string(),
+  objective: z.string(),
+  rebalance_date: z.string().meta({ description: 'Latest parent rebalance on or before as_of.' }),
+  before: WeightFigures.meta({ description: 'Figures of the index weights.' }),
+  after: WeightFigures.meta({ description: 'Figures of the solved weights.' }),
+  binding: z.array(z.string()).meta({ description: 'Labels of binding constraints.' }),
+  constraints: z.array(PreviewConstraint).meta({ description: 'Every constraint, binding or not.' }),
+})).meta({ id: 'PreviewSolve' });
 
 type ExposureReason = keyof typeof EXPOSURE_REASONS; // Object.keys returns plain strings.
 
-export const PreviewOverlay = z
-  .strictObject({
-    type: z.string().meta({ description: 'Type of the overlay.' }),
-    index_ids: z.array(z.string()).meta({ description: 'Underlying indices.' }),
-    exposure: z
-      .strictObject({
-        exposure: z.number().meta({ description: 'After the close of resolved_date.' }),
-        target: z.number().meta({ description: 'Target exposure.' }),
-        before: z.number().nullable().meta({ description: 'After the previous close; null on the first session.' }),
-        volatility: z.number().nullable().meta({
-          description: 'Annual volatility from which the target was computed; null before the first return.',
-        }),
-        reason: z.enum(Object.keys(EXPOSURE_REASONS) as [ExposureReason, ...ExposureReason[]]).meta({
-          description: Object.entries(EXPOSURE_REASONS)
-            .map(([reason, help]) => `${reason}: ${help}`)
-            .join('; '),
-        }),
-      })
-      .optional()
-      .meta({ description: 'Derivation of the exposure of a risk control; absent for other types.' }),
-  })
-  .meta({ id: 'PreviewOverlay' });
+export const PreviewOverlay = defineObject(() => ({
+  type: z.string().meta({ description: 'Type of the overlay.' }),
+  index_ids: z.array(z.string()).meta({ description: 'Underlying indices.' }),
+  exposure: z
+    .strictObject({
+      exposure: z.number().meta({ description: 'After the close of resolved_date.' }),
+      target: z.number().meta({ description: 'Target exposure.' }),
+      before: z.number().nullable().meta({ description: 'After the previous close; null on the first session.' }),
+      volatility: z.number().nullable().meta({
+        description: 'Annual volatility from which the target was computed; null before the first return.',
+      }),
+      reason: z.enum(Object.keys(EXPOSURE_REASONS) as [ExposureReason, ...ExposureReason[]]).meta({
+        description: Object.entries(EXPOSURE_REASONS)
+          .map(([reason, help]) => `${reason}: ${help}`)
+          .join('; '),
+      }),
+    })
+    .optional()
+    .meta({ description: 'Derivation of the exposure of a risk control; absent for other types.' }),
+})).meta({ id: 'PreviewOverlay' });
 
-export const PreviewLimits = z
-  .strictObject({
-    rule: z.enum(LIMIT_RULE_NAMES).meta({ description: 'Published rule of concentration.' }),
-    headroom: z.number().meta({
-      description:
-        'Distance of the decided weights to the nearest bound; negative beyond it, which triggers no rebalance.',
-    }),
-  })
-  .meta({ id: 'PreviewLimits' });
+export const PreviewLimits = defineObject(() => ({
+  rule: z.enum(LIMIT_RULE_NAMES).meta({ description: 'Published rule of concentration.' }),
+  headroom: z.number().meta({
+    description:
+      'Distance of the decided weights to the nearest bound; negative beyond it, which triggers no rebalance.',
+  }),
+})).meta({ id: 'PreviewLimits' });
 
-export const PreviewResponse = z
-  .strictObject({
-    index_version: z.int().min(1).nullable().meta({
-      description: 'Version of the stored index; null for a document of the request.',
-    }),
-    index_id: z.string(),
-    as_of: z.string().meta({ description: 'Requested date, unchanged.' }),
-    resolved_date: z.string().nullable().meta({
-      description: 'Latest session with data on or before as_of; null before the first market date of the store.',
-    }),
-    assets: z
-      .array(PreviewAsset)
-      .meta({ description: 'One row per security: included by weight, then excluded by step.' }),
-    weights: z.record(z.string(), z.number()).meta({ description: 'Final weights by identifier.' }),
-    total_weight: z.number(),
-    cap: z.number().nullable().meta({ description: 'Effective cap; always null for a derived index.' }),
-    cap_redistributed: z.number(),
-    steps: z
-      .array(PreviewStep)
-      .nullable()
-      .meta({ description: 'The waterfall; null for a derived index and an overlay.' }),
-    solve: PreviewSolve.nullable().meta({
-      description: 'The optimisation; null for a rule-driven index and an overlay.',
-    }),
-    overlay: PreviewOverlay.optional().meta({
-      description:
-        'State of an overlay: assets and weights are its holdings after the close of resolved_date, through the underlying indices. `steps` and `solve` are null.',
-    }),
-    limits: PreviewLimits.optional().meta({
-      description: 'Rule that triggers rebalances of the index on a breach.',
-    }),
-    replacements: z.array(Replacement).optional().meta({
-      description:
-        'Changes of constituents between reviews (`events`) that were decided on resolved_date. Assets and weights are the result of the rules.',
-    }),
-    findings: z
-      .array(Finding)
-      .meta({ description: 'Warnings, for example about selected securities without a weight.' }),
-  })
-  .meta({ id: 'PreviewResponse' });
+export const PreviewResponse = defineObject(() => ({
+  index_version: z.int().min(1).nullable().meta({
+    description: 'Version of the stored index; null for a document of the request.',
+  }),
+  index_id: z.string(),
+  as_of: z.string().meta({ description: 'Requested date, unchanged.' }),
+  resolved_date: z.string().nullable().meta({
+    description: 'Latest session with data on or before as_of; null before the first market date of the store.',
+  }),
+  assets: z
+    .array(PreviewAsset)
+    .meta({ description: 'One row per security: included by weight, then excluded by step.' }),
+  weights: z.record(z.string(), z.number()).meta({ description: 'Final weights by identifier.' }),
+  total_weight: z.number(),
+  cap: z.number().nullable().meta({ description: 'Effective cap; always null for a derived index.' }),
+  cap_redistributed: z.number(),
+  steps: z
+    .array(PreviewStep)
+    .nullable()
+    .meta({ description: 'The waterfall; null for a derived index and an overlay.' }),
+  solve: PreviewSolve.nullable().meta({
+    description: 'The optimisation; null for a rule-driven index and an overlay.',
+  }),
+  overlay: PreviewOverlay.optional().meta({
+    description:
+      'State of an overlay: assets and weights are its holdings after the close of resolved_date, through the underlying indices. `steps` and `solve` are null.',
+  }),
+  limits: PreviewLimits.optional().meta({
+    description: 'Rule that triggers rebalances of the index on a breach.',
+  }),
+  replacements: z.array(Replacement).optional().meta({
+    description:
+      'Changes of constituents between reviews (`events`) that were decided on resolved_date. Assets and weights are the result of the rules.',
+  }),
+  findings: z.array(Finding).meta({ description: 'Warnings, for example about selected securities without a weight.' }),
+})).meta({ id: 'PreviewResponse' });
 /** Preview as computed; the response adds the version. */
 export type PreviewResponse = Omit<z.infer<typeof PreviewResponse>, 'index_version'>;

@@ -1,116 +1,113 @@
 import { z } from 'zod';
+import { defineObject } from '#domain/schema/define-object.js';
 import { Finding } from '../common.js';
 import { Replacement } from './replacement.js';
 
 const number = (description: string) => z.number().meta({ description });
 
-const PackReconciliation = z
-  .strictObject({
-    announced: z.string().meta({ description: 'Session of the announcement, whose closes price its orders.' }),
-    accounts: z
-      .array(
-        z
-          .strictObject({
-            name: z.string(),
-            value_announced: number('Cash and holdings at the closes of the announcement.'),
-            orders: z
-              .array(
-                z
-                  .strictObject({
-                    identifier: z.string(),
-                    shares_announced: number('Shares ordered at the announcement; negative for a sale.'),
-                    shares: number('Shares ordered now.'),
-                    change: number('Shares not ordered at the announcement.'),
-                    price_announced: number('Close of the announcement, on the share basis of as_of.'),
-                    price: number('Close of as_of.'),
-                  })
-                  .meta({ id: 'ReconciledOrder' }),
-              )
-              .meta({ description: 'By identifier: every security ordered on either date.' }),
-          })
-          .meta({ id: 'ReconciledAccount' }),
-      )
-      .meta({ description: 'Accounts as in the pack.' }),
-  })
-  .meta({
-    id: 'PackReconciliation',
-    description:
-      'Orders of the announcement compared with those of as_of for the same holdings: the effect of prices since then. Null until the announcement.',
-  });
-
-export const RebalancePack = z
-  .strictObject({
-    index_id: z.string(),
-    index_version: z.int().nullable().meta({ description: 'Version of the definition; null if it has no versions.' }),
-    requested_as_of: z.string().nullable().meta({ description: 'The date of the request; null if omitted.' }),
-    as_of: z.string().meta({
-      description:
-        'Session whose close prices the orders: the latest with data up to the requested date; a finding reports any other session.',
-    }),
-    effective: z.string().nullable().meta({
-      description: 'Effective date of the next rebalance or change of constituents; null if the calendar has none.',
-    }),
-    decision: z.string().meta({ description: 'Session of the decision.' }),
-    basis: z.enum(['announced', 'indicative', 'in_force']).meta({
-      description:
-        'Weights announced for `effective`; before the announcement, the result of the rules on as_of or the latest solution of a derived index.',
-    }),
-    replacements: z.array(Replacement).meta({
-      description:
-        'Changes of constituents outside the decision of a review that the orders carry out: of a change between reviews, or for securities that left while the review was pending.',
-    }),
-    accounts: z.array(
+const PackReconciliation = defineObject(() => ({
+  announced: z.string().meta({ description: 'Session of the announcement, whose closes price its orders.' }),
+  accounts: z
+    .array(
       z
         .strictObject({
           name: z.string(),
-          value: number('Cash and holdings before the trades, in the currency of the index, as all money here.'),
-          cash_after: number('Cash after trades and costs.'),
-          turnover: number('Half the traded value divided by the value.'),
-          cost: number('Expected cost of the trades.'),
-          drift_after: number(
-            'Half the sum of the absolute differences between achieved and target weights, due to lots.',
-          ),
-          trades: z
+          value_announced: number('Cash and holdings at the closes of the announcement.'),
+          orders: z
             .array(
               z
                 .strictObject({
                   identifier: z.string(),
-                  side: z.enum(['buy', 'sell']),
-                  shares: z.number(),
-                  price: number('Latest close in the currency of the index.'),
-                  value: z.number(),
-                  weight_before: number('Fraction of the value before the trades.'),
-                  weight_target: z.number(),
-                  weight_after: number('Fraction of the value after trades and costs.'),
-                  adv_shares: z.number().nullable().meta({ description: 'Mean volume; null if unknown.' }),
-                  adv_share: z.number().nullable().meta({ description: 'shares / adv_shares: 1 is a whole day.' }),
-                  days_to_trade: z.number().nullable().meta({ description: 'shares / (participation * adv_shares).' }),
-                  cost: number('value * (spread_bps / 2 + impact_bps * sqrt(shares / adv_shares)) / 10,000.'),
-                  reason: z.enum(['add', 'delete', 'reweight']),
+                  shares_announced: number('Shares ordered at the announcement; negative for a sale.'),
+                  shares: number('Shares ordered now.'),
+                  change: number('Shares not ordered at the announcement.'),
+                  price_announced: number('Close of the announcement, on the share basis of as_of.'),
+                  price: number('Close of as_of.'),
                 })
-                .meta({ id: 'PackTrade' }),
+                .meta({ id: 'ReconciledOrder' }),
             )
-            .meta({ description: 'By identifier.' }),
+            .meta({ description: 'By identifier: every security ordered on either date.' }),
         })
-        .meta({ id: 'PackedAccount' }),
-    ),
-    days_to_trade: z
-      .strictObject({ p50: z.number().nullable(), p90: z.number().nullable(), max: z.number().nullable() })
-      .meta({ id: 'DaysToTrade', description: 'Over the traded securities of all accounts; quantiles of type 7.' }),
-    liquidation: z
-      .array(z.strictObject({ days: z.int().meta({ description: 'Trading days.' }), share: z.number() }))
-      .meta({
-        description:
-          'Share of the initial holdings of all accounts that is sold within a number of days; empty if they hold nothing.',
-      }),
-    capacity: z
-      .array(z.strictObject({ days: z.int().meta({ description: 'Trading days.' }), aum: z.number().nullable() }))
-      .meta({
-        description: 'Largest AUM that can be invested within this number of days; null if a security has no volume.',
-      }),
-    reconciliation: PackReconciliation.nullable().meta({
-      description: 'Changes since the announcement; null up to its date.',
+        .meta({ id: 'ReconciledAccount' }),
+    )
+    .meta({ description: 'Accounts as in the pack.' }),
+})).meta({
+  id: 'PackReconciliation',
+  description:
+    'Orders of the announcement compared with those of as_of for the same holdings: the effect of prices since then. Null until the announcement.',
+});
+
+export const RebalancePack = defineObject(() => ({
+  index_id: z.string(),
+  index_version: z.int().nullable().meta({ description: 'Version of the definition; null if it has no versions.' }),
+  requested_as_of: z.string().nullable().meta({ description: 'The date of the request; null if omitted.' }),
+  as_of: z.string().meta({
+    description:
+      'Session whose close prices the orders: the latest with data up to the requested date; a finding reports any other session.',
+  }),
+  effective: z.string().nullable().meta({
+    description: 'Effective date of the next rebalance or change of constituents; null if the calendar has none.',
+  }),
+  decision: z.string().meta({ description: 'Session of the decision.' }),
+  basis: z.enum(['announced', 'indicative', 'in_force']).meta({
+    description:
+      'Weights announced for `effective`; before the announcement, the result of the rules on as_of or the latest solution of a derived index.',
+  }),
+  replacements: z.array(Replacement).meta({
+    description:
+      'Changes of constituents outside the decision of a review that the orders carry out: of a change between reviews, or for securities that left while the review was pending.',
+  }),
+  accounts: z.array(
+    z
+      .strictObject({
+        name: z.string(),
+        value: number('Cash and holdings before the trades, in the currency of the index, as all money here.'),
+        cash_after: number('Cash after trades and costs.'),
+        turnover: number('Half the traded value divided by the value.'),
+        cost: number('Expected cost of the trades.'),
+        drift_after: number(
+          'Half the sum of the absolute differences between achieved and target weights, due to lots.',
+        ),
+        trades: z
+          .array(
+            z
+              .strictObject({
+                identifier: z.string(),
+                side: z.enum(['buy', 'sell']),
+                shares: z.number(),
+                price: number('Latest close in the currency of the index.'),
+                value: z.number(),
+                weight_before: number('Fraction of the value before the trades.'),
+                weight_target: z.number(),
+                weight_after: number('Fraction of the value after trades and costs.'),
+                adv_shares: z.number().nullable().meta({ description: 'Mean volume; null if unknown.' }),
+                adv_share: z.number().nullable().meta({ description: 'shares / adv_shares: 1 is a whole day.' }),
+                days_to_trade: z.number().nullable().meta({ description: 'shares / (participation * adv_shares).' }),
+                cost: number('value * (spread_bps / 2 + impact_bps * sqrt(shares / adv_shares)) / 10,000.'),
+                reason: z.enum(['add', 'delete', 'reweight']),
+              })
+              .meta({ id: 'PackTrade' }),
+          )
+          .meta({ description: 'By identifier.' }),
+      })
+      .meta({ id: 'PackedAccount' }),
+  ),
+  days_to_trade: z
+    .strictObject({ p50: z.number().nullable(), p90: z.number().nullable(), max: z.number().nullable() })
+    .meta({ id: 'DaysToTrade', description: 'Over the traded securities of all accounts; quantiles of type 7.' }),
+  liquidation: z
+    .array(z.strictObject({ days: z.int().meta({ description: 'Trading days.' }), share: z.number() }))
+    .meta({
+      description:
+        'Share of the initial holdings of all accounts that is sold within a number of days; empty if they hold nothing.',
     }),
-    findings: z.array(Finding),
-  })
-  .meta({ id: 'RebalancePack' });
+  capacity: z
+    .array(z.strictObject({ days: z.int().meta({ description: 'Trading days.' }), aum: z.number().nullable() }))
+    .meta({
+      description: 'Largest AUM that can be invested within this number of days; null if a security has no volume.',
+    }),
+  reconciliation: PackReconciliation.nullable().meta({
+    description: 'Changes since the announcement; null up to its date.',
+  }),
+  findings: z.array(Finding),
+})).meta({ id: 'RebalancePack' });

@@ -1,29 +1,28 @@
 import { z } from 'zod';
+import { defineObject } from '#domain/schema/define-object.js';
 import { SWAP_RULES, type SwapRule } from '#domain/books/constituent-swap.js';
 
 const RULES = Object.keys(SWAP_RULES) as [SwapRule, ...SwapRule[]]; // Object.keys returns plain strings.
 
 /** A security that entered between reviews, and the constituent that it replaced. */
-export const Replacement = z
-  .strictObject({
-    date: z.string().meta({ description: 'Effective date, at the close.' }),
-    rule: z.enum(RULES).meta({
-      description: `${RULES.map((rule) => `\`${rule}\`: ${SWAP_RULES[rule]}`).join('; ')}.`,
-    }),
-    entered: z.string().meta({ description: 'Security that entered.' }),
-    left: z.string().meta({ description: 'Constituent that it replaced.' }),
-    decision_date: z.string().meta({ description: 'Session whose data was used.' }),
-    ranked_on: z.string().nullable().meta({
-      description:
-        'Session whose data ranked the security: for `next_ranked` the reference date of the review that excluded it. Null for a reserve list.',
-    }),
-    rank: z.int().min(1).meta({
-      description:
-        'Rank of the security that entered: for `next_ranked` among those that the review excluded, for `reserve` its position in the list, otherwise by the datapoint of the rule.',
-    }),
-    left_rank: z.int().min(1).nullable().meta({
-      description:
-        'Rank of the constituent by the same datapoint; null if it left by an event such as a merger, or has no value.',
-    }),
-  })
-  .meta({ id: 'Replacement' });
+export const Replacement = defineObject(() => ({
+  date: z.string().meta({ description: 'Effective date, at the close.' }),
+  rule: z.enum(RULES).meta({
+    description: `${RULES.map((rule) => `\`${rule}\`: ${SWAP_RULES[rule]}`).join('; ')}.`,
+  }),
+  entered: z.string().meta({ description: 'Security that entered.' }),
+  left: z.string().meta({ description: 'Constituent that it replaced.' }),
+  decision_date: z.string().meta({ description: 'Session whose data was used.' }),
+  ranked_on: z.string().nullable().meta({
+    description:
+      'Session whose data ranked the security: for `next_ranked` the reference date of the review that excluded it. Null for a reserve list.',
+  }),
+  rank: z.int().min(1).meta({
+    description:
+      'Rank of the security that entered: for `next_ranked` among those that the review excluded, for `reserve` its position in the list, otherwise by the datapoint of the rule.',
+  }),
+  left_rank: z.int().min(1).nullable().meta({
+    description:
+      'Rank of the constituent by the same datapoint; null if it left by an event such as a merger, or has no value.',
+  }),
+})).meta({ id: 'Replacement' });

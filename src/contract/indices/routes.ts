@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import { defineObject } from '#domain/schema/define-object.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
 import { AssetIdentifier, Id, IsoDate } from '#domain/schema/shape.js';
 import { compositionErrors, listingQuery, purgeQuery, ValidationReport } from '../common.js';
@@ -24,7 +24,7 @@ import { RebalancePack } from './rebalance-pack.js';
 import { Methodology } from './methodology.js';
 import { TemplateCollection, TemplateDetail, TemplateLevel, templatePath, templateQuery } from './templates.js';
 
-const indexPath = z.strictObject({ index_id: Id });
+const indexPath = defineObject(() => ({ index_id: Id }));
 
 export const indexRoutes = routes({
   listIndices: {
@@ -166,12 +166,12 @@ export const indexRoutes = routes({
     tag: 'indices',
     summary: 'A stored definition, in the form that PUT accepts.',
     params: indexPath,
-    query: z.strictObject({
+    query: defineObject(() => ({
       on: IsoDate.optional().meta({
         description:
           'Returns the definition in force on a day, YYYY-MM-DD, including amendments that are effective by then. Default: the document as stored.',
       }),
-    }),
+    })),
     success: { status: 200, description: 'The document.', schema: IndexDocument },
     errors: ['INDEX_NOT_FOUND', 'DOCUMENT_UNREADABLE'],
   },
@@ -222,11 +222,11 @@ export const indexRoutes = routes({
       'The explanation leads from the datapoints to the weight held today: `raw / raw_total`, then `min(cap, max(floor, scale * uncapped_weight))`, over `stayed`, gives the applied weight. ' +
       '`entered`, `left` and `order` report what has happened to the security since. ' +
       "For a derived index, the chain that leads to the parent's weight comes first (`derivation.source`), then every constraint row that contains the security and the bounds that held it: `solved_weight * scale / stayed` is the applied weight.",
-    params: z.strictObject({ index_id: Id, identifier: AssetIdentifier }),
-    query: z.strictObject({
+    params: defineObject(() => ({ index_id: Id, identifier: AssetIdentifier })),
+    query: defineObject(() => ({
       as_of: IsoDate.optional().meta({ description: 'Default: the latest date of the store.' }),
       run_id: definitionRun,
-    }),
+    })),
     success: { status: 200, description: 'The explanation.', schema: IndexExplanation },
     errors: ['INDEX_NOT_FOUND', 'RUN_NOT_FOUND', 'DOCUMENT_UNREADABLE', 'IDENTIFIER_NOT_FOUND', ...compositionErrors],
   },

@@ -1,17 +1,16 @@
 import { z } from 'zod';
+import { defineObject } from '#domain/schema/define-object.js';
 import { NEED_KINDS } from '#domain/checks/template-needs.js';
 import { TEMPLATE_KINDS, TemplateId, TemplateSource } from '#domain/documents/methodology-template.js';
 import { Id, IsoDate } from '#domain/schema/shape.js';
 import { Finding, SeriesPayload } from '../common.js';
 
-const TemplateNeed = z
-  .strictObject({
-    kind: z.enum(NEED_KINDS),
-    name: z.string(),
-    meaning: z.string().meta({ description: 'Content of the field.' }),
-    missing: z.boolean().meta({ description: 'True if the served store lacks it; false if no store is served.' }),
-  })
-  .meta({ id: 'TemplateNeed' });
+const TemplateNeed = defineObject(() => ({
+  kind: z.enum(NEED_KINDS),
+  name: z.string(),
+  meaning: z.string().meta({ description: 'Content of the field.' }),
+  missing: z.boolean().meta({ description: 'True if the served store lacks it; false if no store is served.' }),
+})).meta({ id: 'TemplateNeed' });
 
 const summary = {
   id: TemplateId,
@@ -34,42 +33,38 @@ const summary = {
 
 export const TemplateSummary = z.strictObject(summary).meta({ id: 'MethodologyTemplateSummary' });
 
-export const TemplateCollection = z
-  .strictObject({ templates: z.array(TemplateSummary) })
-  .meta({ id: 'MethodologyTemplateCollection' });
+export const TemplateCollection = defineObject(() => ({ templates: z.array(TemplateSummary) })).meta({
+  id: 'MethodologyTemplateCollection',
+});
 export type TemplateCollection = z.infer<typeof TemplateCollection>;
 
-export const TemplateDetail = z
-  .strictObject({
-    ...summary,
-    choices: z
-      .array(z.string())
-      .meta({ description: 'Choices where the public document is not specific, and deviations from it.' }),
-    documents: z
-      .array(z.record(z.string(), z.unknown()))
-      .meta({ description: 'Bodies in the form that PUT accepts, underlying indices first.' }),
-    findings: z.array(Finding).meta({ description: 'Other missing data of the served store, such as exchange rates.' }),
-  })
-  .meta({ id: 'MethodologyTemplateDetail' });
+export const TemplateDetail = defineObject(() => ({
+  ...summary,
+  choices: z
+    .array(z.string())
+    .meta({ description: 'Choices where the public document is not specific, and deviations from it.' }),
+  documents: z
+    .array(z.record(z.string(), z.unknown()))
+    .meta({ description: 'Bodies in the form that PUT accepts, underlying indices first.' }),
+  findings: z.array(Finding).meta({ description: 'Other missing data of the served store, such as exchange rates.' }),
+})).meta({ id: 'MethodologyTemplateDetail' });
 export type TemplateDetail = z.infer<typeof TemplateDetail>;
 
-export const TemplateLevel = z
-  .strictObject({
-    index_id: z.string().meta({ description: 'Document of the level: the last of the template.' }),
-    level: SeriesPayload.nullable().meta({
-      description: 'Level on a few sessions of the last three years of the served store; null with a problem.',
-    }),
-    problem: z
-      .string()
-      .nullable()
-      .meta({ description: 'Reason why the served store has no composition under the rules of the template.' }),
-  })
-  .meta({ id: 'MethodologyTemplateLevel' });
+export const TemplateLevel = defineObject(() => ({
+  index_id: z.string().meta({ description: 'Document of the level: the last of the template.' }),
+  level: SeriesPayload.nullable().meta({
+    description: 'Level on a few sessions of the last three years of the served store; null with a problem.',
+  }),
+  problem: z
+    .string()
+    .nullable()
+    .meta({ description: 'Reason why the served store has no composition under the rules of the template.' }),
+})).meta({ id: 'MethodologyTemplateLevel' });
 export type TemplateLevel = z.infer<typeof TemplateLevel>;
 
-export const templatePath = z.strictObject({ methodology_id: TemplateId.meta({ example: 'low-volatility' }) });
+export const templatePath = defineObject(() => ({ methodology_id: TemplateId.meta({ example: 'low-volatility' }) }));
 
-export const templateQuery = z.strictObject({
+export const templateQuery = defineObject(() => ({
   index_id: Id.optional().meta({
     description: 'Id of the index, and prefix of the ids of its further documents. Default: the ids of the template.',
   }),
@@ -77,4 +72,4 @@ export const templateQuery = z.strictObject({
     description:
       'Base date of every document. Default: one year after the start of the served store, or that of the template.',
   }),
-});
+}));

@@ -1,73 +1,73 @@
 import { z } from 'zod';
+import { defineObject } from '#domain/schema/define-object.js';
 import { Id } from '#domain/schema/shape.js';
 import { DOUBT_KINDS } from '#domain/market/doubt-kinds.js';
 import { Finding } from '../common.js';
 import { Name } from './store.js';
 
-const ActionRow = z.strictObject({ identifier: z.string(), type: z.string(), value: z.number(), ex_date: z.string() });
+const ActionRow = defineObject(() => ({
+  identifier: z.string(),
+  type: z.string(),
+  value: z.number(),
+  ex_date: z.string(),
+}));
 const cells = { identifier: z.string(), from: z.string(), to: z.string(), columns: z.array(z.string()) };
 
 export const DataRepair = z
   .discriminatedUnion('kind', [
-    z.strictObject({
+    defineObject(() => ({
       kind: z.literal('scale'),
       ...cells,
       factor: z.number(),
       inverse_columns: z.array(z.string()).optional(),
-    }),
-    z.strictObject({ kind: z.literal('remove_values'), ...cells }),
-    z.strictObject({ kind: z.literal('insert_action'), action: ActionRow }),
-    z.strictObject({
+    })),
+    defineObject(() => ({ kind: z.literal('remove_values'), ...cells })),
+    defineObject(() => ({ kind: z.literal('insert_action'), action: ActionRow })),
+    defineObject(() => ({
       kind: z.literal('replace_action'),
       action: ActionRow,
       value: z.number(),
       ex_date: z.string().optional().meta({ description: 'New day; absent if unchanged.' }),
-    }),
-    z.strictObject({ kind: z.literal('remove_action'), action: ActionRow }),
+    })),
+    defineObject(() => ({ kind: z.literal('remove_action'), action: ActionRow })),
   ])
   .meta({ id: 'DataRepair', description: 'A change of the data that resolves a data warning; days are inclusive.' });
 
-export const DataDoubt = z
-  .strictObject({
-    id: z
-      .string()
-      .meta({ description: 'Id of the data warning in a request for repairs; unchanged data has unchanged ids.' }),
-    kind: z.enum(DOUBT_KINDS),
-    identifier: z.string(),
-    date: z.string(),
-    confidence: z.number().min(0).max(1),
-    message: z.string(),
-    evidence: z
-      .record(z.string(), z.union([z.number(), z.string()]))
-      .meta({ description: 'Figures on which it is based.' }),
-    repair: DataRepair.nullable().meta({ description: 'Null if the data does not show the correct value.' }),
-  })
-  .meta({ id: 'DataDoubt' });
+export const DataDoubt = defineObject(() => ({
+  id: z
+    .string()
+    .meta({ description: 'Id of the data warning in a request for repairs; unchanged data has unchanged ids.' }),
+  kind: z.enum(DOUBT_KINDS),
+  identifier: z.string(),
+  date: z.string(),
+  confidence: z.number().min(0).max(1),
+  message: z.string(),
+  evidence: z
+    .record(z.string(), z.union([z.number(), z.string()]))
+    .meta({ description: 'Figures on which it is based.' }),
+  repair: DataRepair.nullable().meta({ description: 'Null if the data does not show the correct value.' }),
+})).meta({ id: 'DataDoubt' });
 
-export const DataAudit = z
-  .strictObject({
-    store_id: z.string(),
-    content_hash: z.string().meta({ description: 'Hash of the content that was checked.' }),
-    doubts: z.array(DataDoubt).meta({ description: 'By date and identifier; at most the 1000 most certain ones.' }),
-    total: z.int(),
-    partial_dates: z.array(Finding).meta({
-      description:
-        'Dates on which only some securities have a bar, the latest first, with their counts; then gaps of the whole market (GAP_LONG), each at the date after the gap.',
-    }),
-  })
-  .meta({ id: 'DataAudit' });
+export const DataAudit = defineObject(() => ({
+  store_id: z.string(),
+  content_hash: z.string().meta({ description: 'Hash of the content that was checked.' }),
+  doubts: z.array(DataDoubt).meta({ description: 'By date and identifier; at most the 1000 most certain ones.' }),
+  total: z.int(),
+  partial_dates: z.array(Finding).meta({
+    description:
+      'Dates on which only some securities have a bar, the latest first, with their counts; then gaps of the whole market (GAP_LONG), each at the date after the gap.',
+  }),
+})).meta({ id: 'DataAudit' });
 export type DataAudit = z.infer<typeof DataAudit>;
 
-export const RepairRequest = z
-  .strictObject({
-    doubts: z
-      .array(z.string().min(1).max(200))
-      .min(1)
-      .max(1000)
-      .meta({ description: 'Ids of the data warnings whose repairs are applied.' }),
-    store_id: Id.optional().meta({ description: 'Id of the new store. Default: {store_id}-repaired-{n}.' }),
-    name: Name.optional(),
-    activate: z.boolean().default(false).meta({ description: 'Serve the new store at once.' }),
-  })
-  .meta({ id: 'RepairRequest' });
+export const RepairRequest = defineObject(() => ({
+  doubts: z
+    .array(z.string().min(1).max(200))
+    .min(1)
+    .max(1000)
+    .meta({ description: 'Ids of the data warnings whose repairs are applied.' }),
+  store_id: Id.optional().meta({ description: 'Id of the new store. Default: {store_id}-repaired-{n}.' }),
+  name: Name.optional(),
+  activate: z.boolean().default(false).meta({ description: 'Serve the new store at once.' }),
+})).meta({ id: 'RepairRequest' });
 export type RepairRequest = z.infer<typeof RepairRequest>;

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { defineObject } from '#domain/schema/define-object.js';
 import { DATA_SOURCES } from '#domain/documents/data-version-document.js';
 import { Id } from '#domain/schema/shape.js';
 import { skippedFields } from '../common.js';
@@ -11,81 +12,72 @@ export const rowCounts = {
   rows_removed: z.int().min(0).meta({ description: 'Number of removed rows.' }),
 };
 
-export const DataVersion = z
-  .strictObject({
-    version: z.int().min(1).meta({ description: 'From 1, without a gap.' }),
-    content_hash: z.string().meta({ description: 'SHA-256 of the content.' }),
-    known_at: z.string().meta({ description: 'Time from which it was served, ISO-8601 UTC with offset.' }),
-    source: z.enum(DATA_SOURCES).meta({
-      description: 'Origin of the version; `reload`: its source had changed when a start or an activation read it.',
-    }),
-    ...rowCounts,
-    author: z.string().meta({
-      description: 'Name of the key of the request; `local` without keys, and for changes found at a start.',
-    }),
-    note: z.string().nullable().meta({ description: 'X-Change-Note of the request; null if there is none.' }),
-    request_id: z.string().meta({ description: 'The request; empty if the service acted on its own.' }),
-    readable: z.boolean().meta({ description: 'True if the version can be used with `as_known_on`.' }),
-  })
-  .meta({ id: 'DataVersion' });
+export const DataVersion = defineObject(() => ({
+  version: z.int().min(1).meta({ description: 'From 1, without a gap.' }),
+  content_hash: z.string().meta({ description: 'SHA-256 of the content.' }),
+  known_at: z.string().meta({ description: 'Time from which it was served, ISO-8601 UTC with offset.' }),
+  source: z.enum(DATA_SOURCES).meta({
+    description: 'Origin of the version; `reload`: its source had changed when a start or an activation read it.',
+  }),
+  ...rowCounts,
+  author: z.string().meta({
+    description: 'Name of the key of the request; `local` without keys, and for changes found at a start.',
+  }),
+  note: z.string().nullable().meta({ description: 'X-Change-Note of the request; null if there is none.' }),
+  request_id: z.string().meta({ description: 'The request; empty if the service acted on its own.' }),
+  readable: z.boolean().meta({ description: 'True if the version can be used with `as_known_on`.' }),
+})).meta({ id: 'DataVersion' });
 
-export const DataVersions = z
-  .strictObject({
-    versions: z.array(DataVersion).meta({ description: 'Newest first.' }),
-    total: z.int().min(0).meta({ description: 'Number of stored versions, listed or not.' }),
-    ...skippedFields,
-    copy: z.enum(['made', 'pending', 'missing']).nullable().meta({
-      description:
-        'Copy of the last content of a folder or a database, for use after its source has changed: `pending` while it is written after the response that served the content; `missing` if it exceeds `MAX_COPIED_CONTENT_BYTES`, did not fit on the disk or was interrupted. A missing copy that can be written is written when the store is next read. Null if the files of the service are the copy.',
-    }),
-  })
-  .meta({ id: 'DataVersions' });
+export const DataVersions = defineObject(() => ({
+  versions: z.array(DataVersion).meta({ description: 'Newest first.' }),
+  total: z.int().min(0).meta({ description: 'Number of stored versions, listed or not.' }),
+  ...skippedFields,
+  copy: z.enum(['made', 'pending', 'missing']).nullable().meta({
+    description:
+      'Copy of the last content of a folder or a database, for use after its source has changed: `pending` while it is written after the response that served the content; `missing` if it exceeds `MAX_COPIED_CONTENT_BYTES`, did not fit on the disk or was interrupted. A missing copy that can be written is written when the store is next read. Null if the files of the service are the copy.',
+  }),
+})).meta({ id: 'DataVersions' });
 export type DataVersions = z.infer<typeof DataVersions>;
 
 const value = z.union([z.string(), z.number(), z.boolean()]).nullable();
 
-export const DataCell = z
-  .strictObject({
-    table: z.string().meta({ description: 'Dataset of the value.' }),
-    identifier: z.string(),
-    date: z.string().nullable().meta({ description: 'Null for a value that is always valid.' }),
-    field: z.string().meta({ description: 'Column of the value.' }),
-    before: value.meta({ description: 'Null if there was none.' }),
-    after: value.meta({ description: 'Null if there is none.' }),
-  })
-  .meta({ id: 'DataCell' });
+export const DataCell = defineObject(() => ({
+  table: z.string().meta({ description: 'Dataset of the value.' }),
+  identifier: z.string(),
+  date: z.string().nullable().meta({ description: 'Null for a value that is always valid.' }),
+  field: z.string().meta({ description: 'Column of the value.' }),
+  before: value.meta({ description: 'Null if there was none.' }),
+  after: value.meta({ description: 'Null if there is none.' }),
+})).meta({ id: 'DataCell' });
 
-export const AppendedBars = z
-  .strictObject({
-    sessions: z.int().min(1).meta({ description: 'Number of new sessions.' }),
-    rows: z.int().min(0).meta({ description: 'Number of their bars, included in rows_added.' }),
-    start: z.string().meta({ description: 'The first new session, YYYY-MM-DD.' }),
-    end: z.string().meta({ description: 'The last new session, YYYY-MM-DD.' }),
-  })
+export const AppendedBars = defineObject(() => ({
+  sessions: z.int().min(1).meta({ description: 'Number of new sessions.' }),
+  rows: z.int().min(0).meta({ description: 'Number of their bars, included in rows_added.' }),
+  start: z.string().meta({ description: 'The first new session, YYYY-MM-DD.' }),
+  end: z.string().meta({ description: 'The last new session, YYYY-MM-DD.' }),
+}))
   .nullable()
   .meta({ description: 'Bars of sessions after the last one of the first version; null if there are none.' });
 
-export const DataDifference = z
-  .strictObject({
-    from: z.int().meta({ description: 'The earlier version.' }),
-    to: z.int().meta({ description: 'The later version.' }),
-    cells: z.int().min(0).meta({
-      description: 'Number of values up to the last date of the first version that differ or exist in only one.',
-    }),
-    ...rowCounts,
-    appended: AppendedBars,
-    changes: z.array(DataCell).meta({
-      description: 'The first of those values, by date; with `appended` then the values of appended bars.',
-    }),
-    cut: z.boolean().meta({ description: 'True if `limit` omitted some of them.' }),
-  })
-  .meta({ id: 'DataDifference' });
+export const DataDifference = defineObject(() => ({
+  from: z.int().meta({ description: 'The earlier version.' }),
+  to: z.int().meta({ description: 'The later version.' }),
+  cells: z.int().min(0).meta({
+    description: 'Number of values up to the last date of the first version that differ or exist in only one.',
+  }),
+  ...rowCounts,
+  appended: AppendedBars,
+  changes: z.array(DataCell).meta({
+    description: 'The first of those values, by date; with `appended` then the values of appended bars.',
+  }),
+  cut: z.boolean().meta({ description: 'True if `limit` omitted some of them.' }),
+})).meta({ id: 'DataDifference' });
 export type DataDifferenceView = z.infer<typeof DataDifference>;
 
 /** Errors of a request for an earlier version of the data. */
 export const asKnownErrors = ['NO_DATA_KNOWN', 'VERSION_NOT_FOUND', 'DOCUMENT_UNREADABLE'] as const;
 
-const params = z.strictObject({ store_id: Id.meta({ description: 'Id of the data store.' }) });
+const params = defineObject(() => ({ store_id: Id.meta({ description: 'Id of the data store.' }) }));
 
 export const dataVersionRoutes = routes({
   listDataVersions: {
@@ -97,10 +89,10 @@ export const dataVersionRoutes = routes({
     description:
       'The service keeps the values that changed and, for a folder or a database, a copy of the last content. Changes made while the service is stopped or serves another store are found when the store is read again. The copy is written after the response that serves a content; until `copy` reports that it exists, a source that changes while the service is stopped destroys that content. A version is not readable if retention removed it (`versions_kept`) or if it was too large to be copied.',
     params,
-    query: z.strictObject({
+    query: defineObject(() => ({
       limit: z.int().min(1).max(1000).default(100).meta({ description: 'Maximum number of versions.' }),
       before: z.int().min(1).optional().meta({ description: 'Only versions before this number.' }),
-    }),
+    })),
     success: { status: 200, description: 'The versions.', schema: DataVersions },
     errors: ['STORE_NOT_FOUND', 'DOCUMENT_UNREADABLE'],
   },
@@ -112,12 +104,12 @@ export const dataVersionRoutes = routes({
     tag: 'stores',
     summary: 'Values that differ between two versions of the data.',
     params,
-    query: z.strictObject({
+    query: defineObject(() => ({
       from: z.int().min(1).meta({ description: 'First version.', example: 1 }),
       to: z.int().min(1).meta({ description: 'Second version.', example: 1 }),
       limit: z.int().min(1).max(1000).default(100).meta({ description: 'Maximum number of listed values.' }),
       appended: z.boolean().default(false).meta({ description: 'True: list values of appended bars, too.' }),
-    }),
+    })),
     success: { status: 200, description: 'The difference.', schema: DataDifference },
     errors: ['STORE_NOT_FOUND', 'NO_DATA_SOURCE', ...asKnownErrors],
   },

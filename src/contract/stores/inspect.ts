@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { defineObject } from '#domain/schema/define-object.js';
 import { Mapping, MappingChange } from '#domain/documents/mapping.js';
 import { Adjustment, TableNames } from '#domain/documents/dataset-document.js';
 import { Finding, TableFrame } from '../common.js';
@@ -6,36 +7,33 @@ import { Finding, TableFrame } from '../common.js';
 /** Maximum size of a file in the request, in base64; a larger file is inspected in a folder. */
 const CONTENT_CHARS_MAX = 8 << 20;
 
-const MappingAnswers = z
-  .strictObject({
-    ...MappingChange.shape,
-    adjustment: Adjustment.optional().meta({ description: 'Price basis of CLOSE.' }),
-  })
-  .meta({
-    id: 'MappingAnswers',
-    description: 'Given members of a mapping, and the adjustment; no question is asked about them.',
-  });
+const MappingAnswers = defineObject(() => ({
+  ...MappingChange.shape,
+  adjustment: Adjustment.optional().meta({ description: 'Price basis of CLOSE.' }),
+})).meta({
+  id: 'MappingAnswers',
+  description: 'Given members of a mapping, and the adjustment; no question is asked about them.',
+});
 
-export const InspectRequest = z
-  .strictObject({
-    location: z.string().min(1).max(4096).optional().meta({
-      description: 'A folder, or the connection URL of a database, as for a store.',
-    }),
-    content: z
-      .string()
-      .min(1)
-      .max(CONTENT_CHARS_MAX)
-      .optional()
-      .meta({ description: 'A file in base64, instead of a location; CSV may be sent as text.' }),
-    format: z.enum(['xlsx', 'csv.zip', 'csv', 'parquet']).default('xlsx').meta({
-      description: 'Format of the content, as for an import; parquet is one table of prices.',
-    }),
-    mapping: Mapping.nullable().default(null).meta({ description: 'Mapping to test, instead of a proposal.' }),
-    answers: MappingAnswers.default({}).meta({ description: 'Given answers, about which the proposal does not ask.' }),
-    tables: TableNames.default({}).meta({
-      description: 'File or table of a dataset whose name differs from the dataset.',
-    }),
-  })
+export const InspectRequest = defineObject(() => ({
+  location: z.string().min(1).max(4096).optional().meta({
+    description: 'A folder, or the connection URL of a database, as for a store.',
+  }),
+  content: z
+    .string()
+    .min(1)
+    .max(CONTENT_CHARS_MAX)
+    .optional()
+    .meta({ description: 'A file in base64, instead of a location; CSV may be sent as text.' }),
+  format: z.enum(['xlsx', 'csv.zip', 'csv', 'parquet']).default('xlsx').meta({
+    description: 'Format of the content, as for an import; parquet is one table of prices.',
+  }),
+  mapping: Mapping.nullable().default(null).meta({ description: 'Mapping to test, instead of a proposal.' }),
+  answers: MappingAnswers.default({}).meta({ description: 'Given answers, about which the proposal does not ask.' }),
+  tables: TableNames.default({}).meta({
+    description: 'File or table of a dataset whose name differs from the dataset.',
+  }),
+}))
   .refine(({ location, content }) => (location === undefined) !== (content === undefined), {
     params: { finding: 'REQUIRED' },
     error: 'needs exactly one of location and content',
@@ -43,65 +41,63 @@ export const InspectRequest = z
   .meta({ id: 'InspectRequest' });
 export type InspectRequest = z.infer<typeof InspectRequest>;
 
-export const InspectResult = z
-  .strictObject({
-    files: z.int().min(0).meta({ description: 'Files, sheets or tables of the market.' }),
-    rows_read: z.int().min(0).meta({ description: 'Number of bars read with the mapping; 0 if findings prevent it.' }),
-    mapping: Mapping.meta({ description: 'Proposed mapping, in the form that a store or an import accepts.' }),
-    tables: TableNames.meta({ description: 'The table of the market, if it has another name in the database.' }),
-    adjustment: Adjustment,
-    basis: z
-      .strictObject({
-        adjustment: Adjustment,
-        reason: z.string().meta({ description: 'Reason for the choice.' }),
-        others: z
-          .array(
-            z
-              .strictObject({ adjustment: Adjustment, meaning: z.string().meta({ description: 'Alternative value.' }) })
-              .meta({ id: 'OtherAdjustment' }),
-          )
-          .meta({ description: 'Alternatives.' }),
-      })
-      .meta({ id: 'AdjustmentChoice', description: 'The proposed adjustment, and the reason.' }),
-    confidence: z.enum(['sure', 'likely', 'unsure']).meta({
-      description:
-        'sure: a vendor was recognised. likely: the names of the columns indicate it. unsure: a question must be answered.',
-    }),
-    recognised_as: z.string().nullable().meta({ description: 'Vendor or program that writes such tables.' }),
-    questions: z.array(z.string()).meta({ description: 'Question that the data does not answer.' }),
-    unsure: z
-      .array(
-        z
-          .strictObject({
-            field: z
-              .enum(['adjustment', ...Object.keys(Mapping.shape)])
-              .meta({ description: 'Field of the mapping, or the adjustment, that the answer sets.' }),
-            question: z.string().meta({ description: 'Question that the data does not answer.' }),
-            taken: z.string().nullable().meta({ description: 'Default value without an answer.' }),
-            others: z.array(z.string()).meta({ description: 'Other known possibilities.' }),
-            required: z.boolean().meta({ description: 'True if the answer is required before the data is read.' }),
-            conflicts: z
-              .array(
-                z.strictObject({
-                  identifier: z.string(),
-                  rows: z
-                    .int()
-                    .min(1)
-                    .meta({ description: 'Number of rows that differ from the first row of their date.' }),
-                  date: z.string().meta({ description: 'Date of the first of these.' }),
-                  column: z.string().meta({ description: 'Column of the first value that differs.' }),
-                  first: z.number().nullable().meta({ description: 'Value of the first row.' }),
-                  other: z.number().nullable().meta({ description: 'Value of the later row.' }),
-                }),
-              )
-              .optional()
-              .meta({ description: 'For on_duplicate: securities with different rows on one date, at most 1000.' }),
-          })
-          .meta({ id: 'MappingQuestion' }),
-      )
-      .meta({ description: 'These questions as findings, each at its field.' }),
-    preview: TableFrame.meta({ description: 'The first bars of the first security, as they would be read.' }),
-    findings: z.array(Finding).meta({ description: 'Findings of a full reading with the mapping.' }),
-  })
-  .meta({ id: 'InspectResult' });
+export const InspectResult = defineObject(() => ({
+  files: z.int().min(0).meta({ description: 'Files, sheets or tables of the market.' }),
+  rows_read: z.int().min(0).meta({ description: 'Number of bars read with the mapping; 0 if findings prevent it.' }),
+  mapping: Mapping.meta({ description: 'Proposed mapping, in the form that a store or an import accepts.' }),
+  tables: TableNames.meta({ description: 'The table of the market, if it has another name in the database.' }),
+  adjustment: Adjustment,
+  basis: z
+    .strictObject({
+      adjustment: Adjustment,
+      reason: z.string().meta({ description: 'Reason for the choice.' }),
+      others: z
+        .array(
+          z
+            .strictObject({ adjustment: Adjustment, meaning: z.string().meta({ description: 'Alternative value.' }) })
+            .meta({ id: 'OtherAdjustment' }),
+        )
+        .meta({ description: 'Alternatives.' }),
+    })
+    .meta({ id: 'AdjustmentChoice', description: 'The proposed adjustment, and the reason.' }),
+  confidence: z.enum(['sure', 'likely', 'unsure']).meta({
+    description:
+      'sure: a vendor was recognised. likely: the names of the columns indicate it. unsure: a question must be answered.',
+  }),
+  recognised_as: z.string().nullable().meta({ description: 'Vendor or program that writes such tables.' }),
+  questions: z.array(z.string()).meta({ description: 'Question that the data does not answer.' }),
+  unsure: z
+    .array(
+      z
+        .strictObject({
+          field: z
+            .enum(['adjustment', ...Object.keys(Mapping.shape)])
+            .meta({ description: 'Field of the mapping, or the adjustment, that the answer sets.' }),
+          question: z.string().meta({ description: 'Question that the data does not answer.' }),
+          taken: z.string().nullable().meta({ description: 'Default value without an answer.' }),
+          others: z.array(z.string()).meta({ description: 'Other known possibilities.' }),
+          required: z.boolean().meta({ description: 'True if the answer is required before the data is read.' }),
+          conflicts: z
+            .array(
+              z.strictObject({
+                identifier: z.string(),
+                rows: z
+                  .int()
+                  .min(1)
+                  .meta({ description: 'Number of rows that differ from the first row of their date.' }),
+                date: z.string().meta({ description: 'Date of the first of these.' }),
+                column: z.string().meta({ description: 'Column of the first value that differs.' }),
+                first: z.number().nullable().meta({ description: 'Value of the first row.' }),
+                other: z.number().nullable().meta({ description: 'Value of the later row.' }),
+              }),
+            )
+            .optional()
+            .meta({ description: 'For on_duplicate: securities with different rows on one date, at most 1000.' }),
+        })
+        .meta({ id: 'MappingQuestion' }),
+    )
+    .meta({ description: 'These questions as findings, each at its field.' }),
+  preview: TableFrame.meta({ description: 'The first bars of the first security, as they would be read.' }),
+  findings: z.array(Finding).meta({ description: 'Findings of a full reading with the mapping.' }),
+})).meta({ id: 'InspectResult' });
 export type InspectResult = z.infer<typeof InspectResult>;

@@ -1,39 +1,37 @@
 import { z } from 'zod';
+import { defineObject } from '#domain/schema/define-object.js';
 import { OVERRIDE_REASON_MAX, PriceOverride } from '#domain/documents/price-override.js';
 import { AssetIdentifier, Id, IsoDate } from '#domain/schema/shape.js';
 import { routes } from '../route.js';
 
-export const PriceOverrideRequest = z
-  .strictObject({
-    identifier: AssetIdentifier.meta({ description: 'Security of the store.' }),
-    date: IsoDate.meta({ description: 'Session of the store.' }),
-    price: z
-      .number()
-      .gt(0)
-      .nullable()
-      .meta({ description: 'CLOSE in place of that of the source; null withdraws the override.' }),
-    reason: z.string().min(1).max(OVERRIDE_REASON_MAX).meta({ description: 'Why, with the source of the price.' }),
-  })
-  .meta({ id: 'PriceOverrideRequest' });
+export const PriceOverrideRequest = defineObject(() => ({
+  identifier: AssetIdentifier.meta({ description: 'Security of the store.' }),
+  date: IsoDate.meta({ description: 'Session of the store.' }),
+  price: z
+    .number()
+    .gt(0)
+    .nullable()
+    .meta({ description: 'CLOSE in place of that of the source; null withdraws the override.' }),
+  reason: z.string().min(1).max(OVERRIDE_REASON_MAX).meta({ description: 'Why, with the source of the price.' }),
+})).meta({ id: 'PriceOverrideRequest' });
 export type PriceOverrideRequest = z.infer<typeof PriceOverrideRequest>;
 
-export const PriceOverrides = z
-  .strictObject({
-    store_id: z.string(),
-    overrides: z.array(PriceOverride).meta({ description: 'Overrides in force, by date and security.' }),
-  })
-  .meta({ id: 'PriceOverrides' });
+export const PriceOverrides = defineObject(() => ({
+  store_id: z.string(),
+  overrides: z.array(PriceOverride).meta({ description: 'Overrides in force, by date and security.' }),
+})).meta({ id: 'PriceOverrides' });
 export type PriceOverrides = z.infer<typeof PriceOverrides>;
 
-export const ChangedOverrides = PriceOverrides.extend({
+export const ChangedOverrides = defineObject(() => ({
+  ...PriceOverrides.shape,
   job_id: z
     .string()
     .nullable()
     .meta({ description: 'Refresh that applies the change; null if the next one applies it.' }),
-}).meta({ id: 'ChangedOverrides' });
+})).meta({ id: 'ChangedOverrides' });
 export type ChangedOverrides = z.infer<typeof ChangedOverrides>;
 
-const params = z.strictObject({ store_id: Id.meta({ description: 'Id of the data store.' }) });
+const params = defineObject(() => ({ store_id: Id.meta({ description: 'Id of the data store.' }) }));
 
 export const overrideRoutes = routes({
   listPriceOverrides: {

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { defineObject } from '#domain/schema/define-object.js';
 import { TABLE_KINDS } from '#domain/documents/dataset-document.js';
 import { FINDING_CODES } from '#domain/refusals/findings.js';
 import { IsoDate } from '#domain/schema/shape.js';
@@ -7,30 +8,28 @@ import { jobStatus } from '../jobs.js';
 
 const FindingCode = z.enum(FINDING_CODES).meta({ id: 'FindingCode', description: 'Code of a finding.' });
 
-export const RefreshRequest = z
-  .strictObject({
-    until: IsoDate.nullable().default(null).meta({
+export const RefreshRequest = defineObject(() => ({
+  until: IsoDate.nullable().default(null).meta({
+    description:
+      'Last date to load. Default: the latest date of the source. Later dates in the store are not changed, even with full.',
+  }),
+  full: z.boolean().default(false).meta({
+    description:
+      'Take every value from the source and report what was restated. Otherwise securities gain later bars and actions; one whose history the source has changed keeps its bars and actions, unless the change is a split.',
+  }),
+  dry_run: z
+    .boolean()
+    .default(false)
+    .meta({ description: 'Report the changes of a refresh without storing or serving them.' }),
+  fail_on: z
+    .union([FindingCode, z.array(FindingCode).max(FINDING_CODES.length)])
+    .default([])
+    .meta({
       description:
-        'Last date to load. Default: the latest date of the source. Later dates in the store are not changed, even with full.',
+        'Finding codes that reject the whole refresh: the job fails with REFRESH_REJECTED before anything is stored or served. Findings of the refresh count, and data warnings that the store does not have yet.',
+      example: ['PARTIAL_DATE', 'HISTORY_CHANGED'],
     }),
-    full: z.boolean().default(false).meta({
-      description:
-        'Take every value from the source and report what was restated. Otherwise securities gain later bars and actions; one whose history the source has changed keeps its bars and actions, unless the change is a split.',
-    }),
-    dry_run: z
-      .boolean()
-      .default(false)
-      .meta({ description: 'Report the changes of a refresh without storing or serving them.' }),
-    fail_on: z
-      .union([FindingCode, z.array(FindingCode).max(FINDING_CODES.length)])
-      .default([])
-      .meta({
-        description:
-          'Finding codes that reject the whole refresh: the job fails with REFRESH_REJECTED before anything is stored or served. Findings of the refresh count, and data warnings that the store does not have yet.',
-        example: ['PARTIAL_DATE', 'HISTORY_CHANGED'],
-      }),
-  })
-  .meta({ id: 'RefreshRequest' });
+})).meta({ id: 'RefreshRequest' });
 export type RefreshRequest = z.infer<typeof RefreshRequest>;
 
 const rowCounts = {
@@ -44,83 +43,79 @@ const rowCounts = {
 
 const scalar = z.union([z.string(), z.number(), z.boolean()]).nullable();
 
-const Restated = z.strictObject({
+const Restated = defineObject(() => ({
   dataset: z.enum(TABLE_KINDS),
   identifier: z.string(),
   date: z.string().nullable(),
   column: z.string(),
   before: scalar,
   after: scalar,
-});
+}));
 
-export const RefreshResult = z
-  .strictObject({
-    store_id: z.string(),
-    rows_added: z.int().meta({ description: 'Number of new rows of all datasets.' }),
-    rows_changed: z
-      .int()
-      .meta({ description: 'Number of rows of all datasets that the source has changed or removed.' }),
-    datasets: z
-      .record(z.enum(TABLE_KINDS), z.strictObject(rowCounts))
-      .meta({ description: 'Accepted changes, by dataset.' }),
-    dates_added: z.int(),
-    identifiers_added: z.int(),
-    start: z.string(),
-    end: z.string(),
-    restatements: z.array(Restated).meta({
-      description:
-        'Changed and removed values, market data first, by date, identifier and column; at most 1000. A column of an action or a membership includes its type or universe: DIVIDEND.value.',
+export const RefreshResult = defineObject(() => ({
+  store_id: z.string(),
+  rows_added: z.int().meta({ description: 'Number of new rows of all datasets.' }),
+  rows_changed: z.int().meta({ description: 'Number of rows of all datasets that the source has changed or removed.' }),
+  datasets: z
+    .record(z.enum(TABLE_KINDS), z.strictObject(rowCounts))
+    .meta({ description: 'Accepted changes, by dataset.' }),
+  dates_added: z.int(),
+  identifiers_added: z.int(),
+  start: z.string(),
+  end: z.string(),
+  restatements: z.array(Restated).meta({
+    description:
+      'Changed and removed values, market data first, by date, identifier and column; at most 1000. A column of an action or a membership includes its type or universe: DIVIDEND.value.',
+  }),
+  restatements_total: z.int(),
+  left_out: z
+    .strictObject({
+      ...rowCounts,
+      columns: z
+        .array(z.string())
+        .meta({ description: 'New columns with values on dates that the store already has.' }),
+      identifiers: z.array(z.string()).meta({ description: 'New securities with bars on these dates, at most 20.' }),
+      identifiers_total: z.int().min(0).meta({ description: 'Total number.' }),
+    })
+    .nullable()
+    .meta({
+      description: 'Differences of bars on dates that the store already has; null if there are none, or with full.',
     }),
-    restatements_total: z.int(),
-    left_out: z
-      .strictObject({
-        ...rowCounts,
-        columns: z
-          .array(z.string())
-          .meta({ description: 'New columns with values on dates that the store already has.' }),
-        identifiers: z.array(z.string()).meta({ description: 'New securities with bars on these dates, at most 20.' }),
-        identifiers_total: z.int().min(0).meta({ description: 'Total number.' }),
-      })
-      .nullable()
-      .meta({
-        description: 'Differences of bars on dates that the store already has; null if there are none, or with full.',
+  split_restatements: z
+    .array(
+      z.strictObject({
+        identifier: z.string(),
+        ratio: z.number().meta({ description: 'Shares after the split for one before it.' }),
+        date: z
+          .string()
+          .nullable()
+          .meta({ description: 'First date whose prices are not divided; null if there is none yet.' }),
       }),
-    split_restatements: z
-      .array(
-        z.strictObject({
-          identifier: z.string(),
-          ratio: z.number().meta({ description: 'Shares after the split for one before it.' }),
-          date: z
-            .string()
-            .nullable()
-            .meta({ description: 'First date whose prices are not divided; null if there is none yet.' }),
-        }),
-      )
-      .meta({ description: 'Securities whose history was restated for a split: their bars and actions are accepted.' }),
-    rejected: z
-      .array(
-        z.strictObject({
-          identifier: z.string(),
-          bars: z.strictObject(rowCounts).meta({ description: 'Bars of its history that differ in the source.' }),
-          corporate_actions: z
-            .strictObject(rowCounts)
-            .meta({ description: 'Corporate actions of its history that differ in the source.' }),
-          held_back: z.int().min(0).meta({ description: 'Number of later bars that are not accepted either.' }),
-          first: z.array(Restated).meta({ description: 'The first differences, at most 3.' }),
-        }),
-      )
-      .meta({
-        description:
-          'Securities whose history the source has changed: they keep their bars and actions, and gain none. At most 200.',
+    )
+    .meta({ description: 'Securities whose history was restated for a split: their bars and actions are accepted.' }),
+  rejected: z
+    .array(
+      z.strictObject({
+        identifier: z.string(),
+        bars: z.strictObject(rowCounts).meta({ description: 'Bars of its history that differ in the source.' }),
+        corporate_actions: z
+          .strictObject(rowCounts)
+          .meta({ description: 'Corporate actions of its history that differ in the source.' }),
+        held_back: z.int().min(0).meta({ description: 'Number of later bars that are not accepted either.' }),
+        first: z.array(Restated).meta({ description: 'The first differences, at most 3.' }),
       }),
-    rejected_total: z.int().min(0).meta({ description: 'Total number.' }),
-    dry_run: z.boolean().meta({ description: 'Nothing was stored or served.' }),
-    findings: z.array(Finding).meta({
+    )
+    .meta({
       description:
-        'SPLIT_RESTATED and HISTORY_CHANGED by security, HISTORY_CHANGED for other datasets, LATE_BARS; PARTIAL_DATE for dates that were added, and for the last ones; GAP_LONG for a gap of the whole market before them.',
+        'Securities whose history the source has changed: they keep their bars and actions, and gain none. At most 200.',
     }),
-  })
-  .meta({ id: 'RefreshResult' });
+  rejected_total: z.int().min(0).meta({ description: 'Total number.' }),
+  dry_run: z.boolean().meta({ description: 'Nothing was stored or served.' }),
+  findings: z.array(Finding).meta({
+    description:
+      'SPLIT_RESTATED and HISTORY_CHANGED by security, HISTORY_CHANGED for other datasets, LATE_BARS; PARTIAL_DATE for dates that were added, and for the last ones; GAP_LONG for a gap of the whole market before them.',
+  }),
+})).meta({ id: 'RefreshResult' });
 
 export const RefreshJobStatus = jobStatus('RefreshJobStatus', 'refresh', RefreshResult);
 export const SyncJobStatus = jobStatus('SyncJobStatus', 'sync', RefreshResult);

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { defineObject } from '#domain/schema/define-object.js';
 import { ImportQuery, TABLE_FORMATS } from '#domain/documents/import-request.js';
 import { LIMITS } from '#domain/refusals/limits.js';
 import { IMPORT_FORMATS } from '#domain/documents/import-request.js';
@@ -13,7 +14,7 @@ import { GenerateJobStatus } from './synthetic.js';
 import { GenerateSyntheticRequest } from '#domain/documents/synthetic-request.js';
 import { DataAudit, RepairRequest } from './audit.js';
 
-const storeParams = z.strictObject({ store_id: Id.meta({ description: 'Id of the data store.' }) });
+const storeParams = defineObject(() => ({ store_id: Id.meta({ description: 'Id of the data store.' }) }));
 
 export const storeRoutes = routes({
   listStores: {
@@ -216,12 +217,12 @@ export const storeRoutes = routes({
     scope: 'read',
     tag: 'stores',
     summary: 'An import template with one example row per sheet.',
-    query: z.strictObject({
+    query: defineObject(() => ({
       format: z.enum(IMPORT_FORMATS).optional().meta({
         description:
           'An Excel workbook, or a zip archive of CSV files (csv is the earlier name). Default: by `Accept`, with the workbook preferred.',
       }),
-    }),
+    })),
     success: {
       status: 200,
       description: 'The template, which can be imported unchanged.',

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { defineObject } from '#domain/schema/define-object.js';
 import { Adjustment, DeclaredCurrency, DATASET_KINDS, TableNames } from '#domain/documents/dataset-document.js';
 import { DerivedActions, Mapping, MappingChange } from '#domain/documents/mapping.js';
 import { Id } from '#domain/schema/shape.js';
@@ -11,116 +12,109 @@ const VersionsKept = z.int().min(1).max(1_000_000).nullable().meta({
     'Number of versions of the data to keep, including the last; null keeps all. A version to which a stored run or a published close refers is kept, with all later versions.',
 });
 
-export const DataStore = z
-  .strictObject({
-    store_id: z.string(),
-    name: z.string(),
-    kind: z.enum(DATASET_KINDS),
-    managed: z.boolean().meta({ description: 'The engine created the folder and deletes it with the store.' }),
-    active: z.boolean().meta({ description: 'The store being served; at most one.' }),
-    status: z
-      .enum(['writing', 'ready', 'loading', 'refreshing', 'error'])
-      .meta({ description: 'writing: being generated, not readable yet.' }),
-    location: z.string().nullable().meta({ description: 'Folder, or database URL with the password replaced by ***.' }),
-    source: z.string().nullable().meta({ description: 'Source of a refresh.' }),
-    refreshable: z.boolean().meta({ description: 'False if a refresh is refused with NOTHING_TO_REFRESH.' }),
-    adjustment: Adjustment,
-    currency: DeclaredCurrency,
-    mapping: Mapping.nullable().meta({
-      description: 'Mapping of its market; null if the tables need none.',
+export const DataStore = defineObject(() => ({
+  store_id: z.string(),
+  name: z.string(),
+  kind: z.enum(DATASET_KINDS),
+  managed: z.boolean().meta({ description: 'The engine created the folder and deletes it with the store.' }),
+  active: z.boolean().meta({ description: 'The store being served; at most one.' }),
+  status: z
+    .enum(['writing', 'ready', 'loading', 'refreshing', 'error'])
+    .meta({ description: 'writing: being generated, not readable yet.' }),
+  location: z.string().nullable().meta({ description: 'Folder, or database URL with the password replaced by ***.' }),
+  source: z.string().nullable().meta({ description: 'Source of a refresh.' }),
+  refreshable: z.boolean().meta({ description: 'False if a refresh is refused with NOTHING_TO_REFRESH.' }),
+  adjustment: Adjustment,
+  currency: DeclaredCurrency,
+  mapping: Mapping.nullable().meta({
+    description: 'Mapping of its market; null if the tables need none.',
+  }),
+  derived_actions: DerivedActions.nullable().meta({
+    description: 'Actions derived from adjusted closes at the last load; null without adjusted closes.',
+  }),
+  versions_kept: VersionsKept,
+  created_at: z.string(),
+  last_loaded_at: z.string().nullable(),
+  last_refreshed_at: z.string().nullable(),
+  identifiers: z
+    .int()
+    .nullable()
+    .meta({ description: 'Distinct identifiers of the market dataset; null before the first load.' }),
+  start: z.string().nullable().meta({ description: 'First date of the market.' }),
+  end: z.string().nullable().meta({ description: 'Last date of the market.' }),
+  size_bytes: z
+    .int()
+    .nullable()
+    .meta({ description: 'Bytes of its files; null before the first load and for a database server.' }),
+  content_hash: z.string().nullable().meta({
+    description: 'SHA-256 of the canonical content: changes if and only if a value changes, regardless of the files.',
+  }),
+  rows: z.record(z.string(), z.int()).nullable().meta({
+    description: 'Rows per dataset at the last load: those read, and actions derived from adjusted closes.',
+  }),
+  files: z
+    .array(z.strictObject({ label: z.string(), bytes: z.int(), sha256: z.string() }))
+    .optional()
+    .meta({ description: 'Every file of the last load with its SHA-256; omitted from listings.' }),
+  findings: z
+    .array(Finding)
+    .optional()
+    .meta({ description: 'Data warnings of the last load, at most 201; omitted from listings.' }),
+  taken_at_start: z
+    .strictObject({
+      dates_added: z.int().min(0),
+      rows_added: z
+        .int()
+        .min(0)
+        .meta({ description: 'Number of bars; 0 if the previous content is lost and the history has changed.' }),
+      identifiers_added: z.int().min(0),
+      findings: z.array(Finding).meta({ description: 'HISTORY_CHANGED, SPLIT_RESTATED, LATE_BARS or DATES_ADDED.' }),
+    })
+    .nullable()
+    .meta({
+      description: 'Changes of the source that were accepted at a start; reported by the next refresh, then null.',
     }),
-    derived_actions: DerivedActions.nullable().meta({
-      description: 'Actions derived from adjusted closes at the last load; null without adjusted closes.',
-    }),
-    versions_kept: VersionsKept,
-    created_at: z.string(),
-    last_loaded_at: z.string().nullable(),
-    last_refreshed_at: z.string().nullable(),
-    identifiers: z
-      .int()
-      .nullable()
-      .meta({ description: 'Distinct identifiers of the market dataset; null before the first load.' }),
-    start: z.string().nullable().meta({ description: 'First date of the market.' }),
-    end: z.string().nullable().meta({ description: 'Last date of the market.' }),
-    size_bytes: z
-      .int()
-      .nullable()
-      .meta({ description: 'Bytes of its files; null before the first load and for a database server.' }),
-    content_hash: z.string().nullable().meta({
-      description: 'SHA-256 of the canonical content: changes if and only if a value changes, regardless of the files.',
-    }),
-    rows: z.record(z.string(), z.int()).nullable().meta({
-      description: 'Rows per dataset at the last load: those read, and actions derived from adjusted closes.',
-    }),
-    files: z
-      .array(z.strictObject({ label: z.string(), bytes: z.int(), sha256: z.string() }))
-      .optional()
-      .meta({ description: 'Every file of the last load with its SHA-256; omitted from listings.' }),
-    findings: z
-      .array(Finding)
-      .optional()
-      .meta({ description: 'Data warnings of the last load, at most 201; omitted from listings.' }),
-    taken_at_start: z
-      .strictObject({
-        dates_added: z.int().min(0),
-        rows_added: z
-          .int()
-          .min(0)
-          .meta({ description: 'Number of bars; 0 if the previous content is lost and the history has changed.' }),
-        identifiers_added: z.int().min(0),
-        findings: z.array(Finding).meta({ description: 'HISTORY_CHANGED, SPLIT_RESTATED, LATE_BARS or DATES_ADDED.' }),
-      })
-      .nullable()
-      .meta({
-        description: 'Changes of the source that were accepted at a start; reported by the next refresh, then null.',
-      }),
-    error: ErrorDetail.nullable().meta({ description: 'Reason for the status error.' }),
-  })
-  .meta({ id: 'DataStore' });
+  error: ErrorDetail.nullable().meta({ description: 'Reason for the status error.' }),
+})).meta({ id: 'DataStore' });
 export type DataStore = z.infer<typeof DataStore>;
 
-export const DataStoreCollection = z
-  .strictObject({
-    stores: z.array(DataStore),
-    active: z.string().nullable().meta({ description: 'Id of the store being served.' }),
-    ...skippedFields,
-  })
-  .meta({ id: 'DataStoreCollection' });
+export const DataStoreCollection = defineObject(() => ({
+  stores: z.array(DataStore),
+  active: z.string().nullable().meta({ description: 'Id of the store being served.' }),
+  ...skippedFields,
+})).meta({ id: 'DataStoreCollection' });
 export type DataStoreCollection = z.infer<typeof DataStoreCollection>;
 
-export const DataStoreCreate = z
-  .strictObject({
-    store_id: Id.optional().meta({ description: 'Default: the name in lower case, with dashes for other characters.' }),
-    name: Name,
-    kind: z.enum(['folder', 'database']),
-    location: z.string().min(1).max(4096).meta({
-      description:
-        'Absolute path of a folder, or a connection URL: sqlite:///path, duckdb:///path, postgresql://user:password@host:port/database. The operator must allow the location.',
-    }),
-    tables: TableNames.default({}).meta({
-      description: 'File or table of a dataset whose name differs from the dataset.',
-    }),
-    adjustment: Adjustment.default('none'),
-    currency: DeclaredCurrency.default(null),
-    mapping: Mapping.nullable().default(null).meta({
-      description: 'Mapping of the market if its tables have another format; POST /data/inspect proposes one.',
-    }),
-    activate: z.boolean().default(false).meta({ description: 'Serve the store at once.' }),
-  })
-  .meta({ id: 'DataStoreCreate' });
+export const DataStoreCreate = defineObject(() => ({
+  store_id: Id.optional().meta({ description: 'Default: the name in lower case, with dashes for other characters.' }),
+  name: Name,
+  kind: z.enum(['folder', 'database']),
+  location: z.string().min(1).max(4096).meta({
+    description:
+      'Absolute path of a folder, or a connection URL: sqlite:///path, duckdb:///path, postgresql://user:password@host:port/database. The operator must allow the location.',
+  }),
+  tables: TableNames.default({}).meta({
+    description: 'File or table of a dataset whose name differs from the dataset.',
+  }),
+  adjustment: Adjustment.default('none'),
+  currency: DeclaredCurrency.default(null),
+  mapping: Mapping.nullable().default(null).meta({
+    description: 'Mapping of the market if its tables have another format; POST /data/inspect proposes one.',
+  }),
+  activate: z.boolean().default(false).meta({ description: 'Serve the store at once.' }),
+})).meta({ id: 'DataStoreCreate' });
 export type DataStoreCreate = z.infer<typeof DataStoreCreate>;
 
-export const DataStoreUpdate = z
-  .strictObject({
-    name: Name.optional(),
-    source: z.string().min(1).max(4096).nullable().optional().meta({ description: 'Source of a refresh.' }),
-    adjustment: Adjustment.optional(),
-    currency: DeclaredCurrency.optional(),
-    mapping: MappingChange.nullable().optional().meta({
-      description: 'Members to change. Null: no mapping. Applies from the next reading of the source.',
-    }),
-    versions_kept: VersionsKept.optional(),
-  })
+export const DataStoreUpdate = defineObject(() => ({
+  name: Name.optional(),
+  source: z.string().min(1).max(4096).nullable().optional().meta({ description: 'Source of a refresh.' }),
+  adjustment: Adjustment.optional(),
+  currency: DeclaredCurrency.optional(),
+  mapping: MappingChange.nullable().optional().meta({
+    description: 'Members to change. Null: no mapping. Applies from the next reading of the source.',
+  }),
+  versions_kept: VersionsKept.optional(),
+}))
   .refine((update) => Object.keys(update).length > 0, {
     params: { finding: 'REQUIRED' },
     error: 'needs at least one of name, source, adjustment, currency, mapping and versions_kept',

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { defineObject } from '../schema/define-object.js';
 import { ApprovalFacts } from './approval-facts.js';
 
 /** Changes that may need a second person, each with the scope of those who request and approve it. */
@@ -35,53 +36,50 @@ export type ApprovalRules = { readonly [A in ApprovalAction]?: ApprovalRule | un
 export const APPROVAL_STATES = ['pending', 'approved', 'used', 'rejected', 'withdrawn', 'expired'] as const;
 export type ApprovalState = (typeof APPROVAL_STATES)[number];
 
-const ApprovalStep = z
-  .strictObject({
-    at: z.string().meta({ description: 'Time, ISO-8601 UTC with offset.' }),
-    author: z.string().meta({ description: 'Name of the key; `local` without authentication.' }),
-    key_id: z.string().nullable().meta({ description: 'Id of the key; null without authentication.' }),
-    action: z
-      .enum(['requested', 'approved', 'rejected', 'withdrawn', 'commented', 'used'])
-      .meta({ description: 'Action taken.' }),
-    comment: z.string().nullable().meta({ description: 'Comment; null if there is none.' }),
-  })
-  .meta({ id: 'ApprovalStep' });
+const ApprovalStep = defineObject(() => ({
+  at: z.string().meta({ description: 'Time, ISO-8601 UTC with offset.' }),
+  author: z.string().meta({ description: 'Name of the key; `local` without authentication.' }),
+  key_id: z.string().nullable().meta({ description: 'Id of the key; null without authentication.' }),
+  action: z
+    .enum(['requested', 'approved', 'rejected', 'withdrawn', 'commented', 'used'])
+    .meta({ description: 'Action taken.' }),
+  comment: z.string().nullable().meta({ description: 'Comment; null if there is none.' }),
+})).meta({ id: 'ApprovalStep' });
 export type ApprovalStep = z.infer<typeof ApprovalStep>;
 
-const RequestingDay = z
-  .strictObject({ schedule_id: z.string(), date: z.string().meta({ description: 'Session.' }) })
-  .meta({ id: 'RequestingDay' });
+const RequestingDay = defineObject(() => ({
+  schedule_id: z.string(),
+  date: z.string().meta({ description: 'Session.' }),
+})).meta({ id: 'RequestingDay' });
 
 /** A request for the approval of other people, and its outcome. */
-export const Approval = z
-  .strictObject({
-    approval_id: z.int().min(1).meta({ description: 'From 1, without a gap.' }),
-    action: z.enum(APPROVAL_ACTION_NAMES).meta({ description: 'Change that is requested.' }),
-    subject: z.string().meta({ description: 'Id of the index, schedule or data store concerned.' }),
-    state: z.enum(APPROVAL_STATES).meta({ description: 'State of the approval.' }),
-    summary: z.string().meta({ description: 'The change in a sentence.' }),
-    facts: ApprovalFacts.nullable()
-      .default(null)
-      .meta({ description: 'Facts for the decision, by kind; null of a request before this member existed.' }),
-    detail: z.record(z.string(), z.unknown()).meta({ description: 'The members of `facts`, in no fixed form.' }),
-    schedule_day: RequestingDay.nullable()
-      .default(null)
-      .meta({ description: 'Day of a schedule that requests it; null for a request of a person.' }),
-    digest: z.string().meta({
-      description: 'SHA-256 of what is approved. A change with any other content needs another approval.',
-    }),
-    requested_at: z.string().meta({ description: 'Time of the request.' }),
-    requested_by: z.string().meta({ description: 'Name of the key that requests it.' }),
-    expires_at: z.string().meta({ description: 'Time after which it can no longer be approved or used.' }),
-    persons: z.int().min(2).meta({ description: 'Persons who have to agree, with the one who requests it.' }),
-    missing: z.int().min(0).meta({ description: 'Persons who have not agreed yet.' }),
-    history: z.array(ApprovalStep).meta({ description: 'Request, comments and decisions, in their order.' }),
-  })
-  .meta({ id: 'Approval', description: 'A request for the agreement of a second person.' });
+export const Approval = defineObject(() => ({
+  approval_id: z.int().min(1).meta({ description: 'From 1, without a gap.' }),
+  action: z.enum(APPROVAL_ACTION_NAMES).meta({ description: 'Change that is requested.' }),
+  subject: z.string().meta({ description: 'Id of the index, schedule or data store concerned.' }),
+  state: z.enum(APPROVAL_STATES).meta({ description: 'State of the approval.' }),
+  summary: z.string().meta({ description: 'The change in a sentence.' }),
+  facts: ApprovalFacts.nullable()
+    .default(null)
+    .meta({ description: 'Facts for the decision, by kind; null of a request before this member existed.' }),
+  detail: z.record(z.string(), z.unknown()).meta({ description: 'The members of `facts`, in no fixed form.' }),
+  schedule_day: RequestingDay.nullable()
+    .default(null)
+    .meta({ description: 'Day of a schedule that requests it; null for a request of a person.' }),
+  digest: z.string().meta({
+    description: 'SHA-256 of what is approved. A change with any other content needs another approval.',
+  }),
+  requested_at: z.string().meta({ description: 'Time of the request.' }),
+  requested_by: z.string().meta({ description: 'Name of the key that requests it.' }),
+  expires_at: z.string().meta({ description: 'Time after which it can no longer be approved or used.' }),
+  persons: z.int().min(2).meta({ description: 'Persons who have to agree, with the one who requests it.' }),
+  missing: z.int().min(0).meta({ description: 'Persons who have not agreed yet.' }),
+  history: z.array(ApprovalStep).meta({ description: 'Request, comments and decisions, in their order.' }),
+})).meta({ id: 'Approval', description: 'A request for the agreement of a second person.' });
 export type Approval = z.infer<typeof Approval>;
 
 /** Approvals that are pending, or approved and not used. */
-export const OpenApprovals = z.strictObject({
+export const OpenApprovals = defineObject(() => ({
   open: z.array(z.strictObject({ approval_id: z.int(), digest: z.string() })),
-});
+}));
 export type OpenApprovals = z.infer<typeof OpenApprovals>;

@@ -1,7 +1,8 @@
 import { z } from 'zod';
+import { defineObject } from '../schema/define-object.js';
 import { ActionDecision, ActionSource, ActionTerms, DeskActionEffect } from '../corporate-actions/action-desk.js';
 import { CHECK_NAMES } from '../daily-plans/check-catalogue.js';
-import { CheckMeasure } from '../daily-plans/checks/check-kind.js';
+import { AcceptedFinding } from '../daily-plans/judgement-document.js';
 import { LevelChange } from '../documents/published-error.js';
 
 const level = (variant: string) =>
@@ -12,7 +13,7 @@ const level = (variant: string) =>
 const levels = { price: level('Price'), total: level('Total'), net: level('Net') };
 
 const Levels = z.strictObject(levels).meta({ id: 'ApprovedLevels' });
-const DatedLevels = z.strictObject({ date: z.string(), ...levels }).meta({ id: 'ApprovedClose' });
+const DatedLevels = defineObject(() => ({ date: z.string(), ...levels })).meta({ id: 'ApprovedClose' });
 
 const closes = {
   index_id: z.string(),
@@ -25,112 +26,89 @@ const closes = {
   previous: DatedLevels.nullable().meta({ description: 'Published close before it; null if there is none.' }),
 };
 
-const PublishFacts = z
-  .strictObject({ kind: z.literal('publish'), ...closes })
-  .meta({ id: 'PublishFacts', description: 'Closes that are published for the first time.' });
+const PublishFacts = defineObject(() => ({ kind: z.literal('publish'), ...closes })).meta({
+  id: 'PublishFacts',
+  description: 'Closes that are published for the first time.',
+});
 
-const RestateFacts = z
-  .strictObject({
-    kind: z.literal('restate'),
-    ...closes,
-    levels_changed: z.int().min(0).meta({ description: 'Restated dates on which a level changes.' }),
-    latest: z
-      .strictObject({
-        date: z.string(),
-        before: Levels.meta({ description: 'Published levels.' }),
-        after: Levels.meta({ description: 'New levels.' }),
-      })
-      .meta({ description: 'Last restated close.' }),
-    largest: LevelChange.nullable().meta({
-      description: 'Largest change of a level; null if only divisor or composition differ.',
-    }),
-    reason: z.string().nullable().meta({ description: 'Reason of the restatement.' }),
-  })
-  .meta({ id: 'RestateFacts', description: 'Closes that are published again with other figures.' });
+const RestateFacts = defineObject(() => ({
+  kind: z.literal('restate'),
+  ...closes,
+  levels_changed: z.int().min(0).meta({ description: 'Restated dates on which a level changes.' }),
+  latest: z
+    .strictObject({
+      date: z.string(),
+      before: Levels.meta({ description: 'Published levels.' }),
+      after: Levels.meta({ description: 'New levels.' }),
+    })
+    .meta({ description: 'Last restated close.' }),
+  largest: LevelChange.nullable().meta({
+    description: 'Largest change of a level; null if only divisor or composition differ.',
+  }),
+  reason: z.string().nullable().meta({ description: 'Reason of the restatement.' }),
+})).meta({ id: 'RestateFacts', description: 'Closes that are published again with other figures.' });
 
-const ChangedField = z
-  .strictObject({
-    field: z.string().meta({ description: 'Member of the definition in words.', example: 'Rebalance, frequency' }),
-    path: z.string().meta({ description: 'JSON pointer of the member.' }),
-    before: z.unknown().meta({ description: 'Value before; null if there was none.' }),
-    after: z.unknown().meta({ description: 'Value after; null if there is none.' }),
-  })
-  .meta({ id: 'ChangedField' });
+const ChangedField = defineObject(() => ({
+  field: z.string().meta({ description: 'Member of the definition in words.', example: 'Rebalance, frequency' }),
+  path: z.string().meta({ description: 'JSON pointer of the member.' }),
+  before: z.unknown().meta({ description: 'Value before; null if there was none.' }),
+  after: z.unknown().meta({ description: 'Value after; null if there is none.' }),
+})).meta({ id: 'ChangedField' });
 export type ChangedField = z.infer<typeof ChangedField>;
 
-const DefinitionChange = z
-  .strictObject({
-    effective_from: z.string().nullable().meta({
-      description: 'Date from which it applies: that of an amendment; null for a change of the whole history.',
-    }),
-    announced: z.string().nullable().meta({ description: 'Date of the announcement; null if there is none.' }),
-    reason: z.string().nullable().meta({ description: 'Reason of an amendment; null if there is none.' }),
-    rebalance: z.boolean().meta({ description: 'True: the index is rebalanced on the date.' }),
-    fields: z.array(ChangedField).meta({ description: 'Changed members; at most 200.' }),
-    removed: z.array(z.string()).meta({ description: 'Sentences of the methodology that no longer apply.' }),
-    added: z.array(z.string()).meta({ description: 'New sentences of the methodology.' }),
-  })
-  .meta({ id: 'DefinitionChange' });
+const DefinitionChange = defineObject(() => ({
+  effective_from: z.string().nullable().meta({
+    description: 'Date from which it applies: that of an amendment; null for a change of the whole history.',
+  }),
+  announced: z.string().nullable().meta({ description: 'Date of the announcement; null if there is none.' }),
+  reason: z.string().nullable().meta({ description: 'Reason of an amendment; null if there is none.' }),
+  rebalance: z.boolean().meta({ description: 'True: the index is rebalanced on the date.' }),
+  fields: z.array(ChangedField).meta({ description: 'Changed members; at most 200.' }),
+  removed: z.array(z.string()).meta({ description: 'Sentences of the methodology that no longer apply.' }),
+  added: z.array(z.string()).meta({ description: 'New sentences of the methodology.' }),
+})).meta({ id: 'DefinitionChange' });
 export type DefinitionChange = z.infer<typeof DefinitionChange>;
 
-const AmendFacts = z
-  .strictObject({
-    kind: z.literal('amend'),
-    index_id: z.string(),
-    deletes: z.boolean().meta({ description: 'True for a deletion of the index.' }),
-    changes: z.array(DefinitionChange).meta({ description: 'Change of the whole history, then amendments by date.' }),
-  })
-  .meta({ id: 'AmendFacts', description: 'Change of a definition with published closes.' });
+const AmendFacts = defineObject(() => ({
+  kind: z.literal('amend'),
+  index_id: z.string(),
+  deletes: z.boolean().meta({ description: 'True for a deletion of the index.' }),
+  changes: z.array(DefinitionChange).meta({ description: 'Change of the whole history, then amendments by date.' }),
+})).meta({ id: 'AmendFacts', description: 'Change of a definition with published closes.' });
 
-const ActionFacts = z
-  .strictObject({
-    kind: z.literal('action'),
-    store_id: z.string(),
-    action_id: z.string().meta({ description: 'Id of the corporate action.' }),
-    decision: ActionDecision.shape.decision,
-    terms: ActionTerms.meta({ description: 'Terms of the action.' }),
-    sources: z.array(ActionSource).meta({ description: 'Values of other sources.' }),
-    differences: z.array(z.string()).meta({ description: 'Differences between the store and these sources.' }),
-    effects: z.array(DeskActionEffect).meta({ description: 'Effect on each index whose run holds the security.' }),
-  })
-  .meta({ id: 'ActionFacts', description: 'Decision about a corporate action.' });
+const ActionFacts = defineObject(() => ({
+  kind: z.literal('action'),
+  store_id: z.string(),
+  action_id: z.string().meta({ description: 'Id of the corporate action.' }),
+  decision: ActionDecision.shape.decision,
+  terms: ActionTerms.meta({ description: 'Terms of the action.' }),
+  sources: z.array(ActionSource).meta({ description: 'Values of other sources.' }),
+  differences: z.array(z.string()).meta({ description: 'Differences between the store and these sources.' }),
+  effects: z.array(DeskActionEffect).meta({ description: 'Effect on each index whose run holds the security.' }),
+})).meta({ id: 'ActionFacts', description: 'Decision about a corporate action.' });
 
-const OverrideFacts = z
-  .strictObject({
-    kind: z.literal('override'),
-    store_id: z.string(),
-    identifier: z.string().meta({ description: 'Security.' }),
-    date: z.string().meta({ description: 'Session of the price.' }),
-    before: z.number().nullable().meta({ description: 'Price in force; null if there is none.' }),
-    price: z.number().nullable().meta({ description: 'Price requested; null withdraws the override.' }),
-    change: z.number().nullable().meta({ description: 'Relative change of the price; null if a price is missing.' }),
-    reason: z.string(),
-  })
-  .meta({ id: 'OverrideFacts', description: 'Price in place of that of the source.' });
+const OverrideFacts = defineObject(() => ({
+  kind: z.literal('override'),
+  store_id: z.string(),
+  identifier: z.string().meta({ description: 'Security.' }),
+  date: z.string().meta({ description: 'Session of the price.' }),
+  before: z.number().nullable().meta({ description: 'Price in force; null if there is none.' }),
+  price: z.number().nullable().meta({ description: 'Price requested; null withdraws the override.' }),
+  change: z.number().nullable().meta({ description: 'Relative change of the price; null if a price is missing.' }),
+  reason: z.string(),
+})).meta({ id: 'OverrideFacts', description: 'Price in place of that of the source.' });
 
-const AcceptedFinding = z
-  .strictObject({
-    index_id: z.string(),
-    identifier: z.string().nullable().meta({ description: 'Security or series; null for the index as a whole.' }),
-    message: z.string().meta({ description: 'Finding in a sentence.' }),
-    measure: CheckMeasure.nullable().meta({ description: 'Number and limit; null for a finding without a number.' }),
-  })
-  .meta({ id: 'AcceptedFinding' });
-export type AcceptedFinding = z.infer<typeof AcceptedFinding>;
-
-const WaiveFacts = z
-  .strictObject({
-    kind: z.literal('waive'),
-    schedule_id: z.string(),
-    date: z.string().meta({ description: 'Session.' }),
-    check: z.enum(CHECK_NAMES).meta({ description: 'Check whose findings are accepted.' }),
-    index_id: z.string().nullable().meta({ description: 'Index, with those derived from it; null for every index.' }),
-    identifier: z.string().nullable().meta({ description: 'Security or series; null for every finding of the check.' }),
-    reason: z.string(),
-    findings: z.array(AcceptedFinding).meta({ description: 'Findings at the time of the request; at most 200.' }),
-    total: z.int().min(0).meta({ description: 'Number of findings.' }),
-  })
-  .meta({ id: 'WaiveFacts', description: 'Findings of a check that are accepted.' });
+const WaiveFacts = defineObject(() => ({
+  kind: z.literal('waive'),
+  schedule_id: z.string(),
+  date: z.string().meta({ description: 'Session.' }),
+  check: z.enum(CHECK_NAMES).meta({ description: 'Check whose findings are accepted.' }),
+  index_id: z.string().nullable().meta({ description: 'Index, with those derived from it; null for every index.' }),
+  identifier: z.string().nullable().meta({ description: 'Security or series; null for every finding of the check.' }),
+  reason: z.string(),
+  findings: z.array(AcceptedFinding).meta({ description: 'Findings at the time of the request; at most 200.' }),
+  total: z.int().min(0).meta({ description: 'Number of findings.' }),
+})).meta({ id: 'WaiveFacts', description: 'Findings of a check that are accepted.' });
 
 /** Facts of a request for the persons who decide, by the kind of change. */
 export const ApprovalFacts = z.discriminatedUnion('kind', [

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { defineObject } from '../schema/define-object.js';
 import { IsoDate } from '../schema/shape.js';
 
 /** Maximum number of recorded changes of a calendar: 40 years with one a week. */
@@ -8,31 +9,28 @@ const REASON_LENGTH_MAX = 500;
 const LocalTime = z.string().regex(/^([01]\d|2[0-3]):[0-5]\d$/, { error: 'must be a local time HH:MM, such as 13:00' });
 
 /** Recorded change of one day of a calendar. */
-export const SessionChange = z
-  .strictObject({
-    date: IsoDate.meta({ description: 'Day that differs from the rules of the calendar.' }),
-    session: z.enum(['closed', 'open']).meta({
-      description: '`closed`: no session. `open`: a session, on unusual hours or on a day that has none by the rules.',
-    }),
-    opens: LocalTime.optional().meta({ description: 'Local time of a late opening. Default: the usual one.' }),
-    closes: LocalTime.optional().meta({ description: 'Local time of an early close. Default: the usual one.' }),
-    reason: z.string().min(1).max(REASON_LENGTH_MAX).meta({ description: 'Why, with the source.' }),
-  })
-  .meta({ id: 'SessionChange' });
+export const SessionChange = defineObject(() => ({
+  date: IsoDate.meta({ description: 'Day that differs from the rules of the calendar.' }),
+  session: z.enum(['closed', 'open']).meta({
+    description: '`closed`: no session. `open`: a session, on unusual hours or on a day that has none by the rules.',
+  }),
+  opens: LocalTime.optional().meta({ description: 'Local time of a late opening. Default: the usual one.' }),
+  closes: LocalTime.optional().meta({ description: 'Local time of an early close. Default: the usual one.' }),
+  reason: z.string().min(1).max(REASON_LENGTH_MAX).meta({ description: 'Why, with the source.' }),
+})).meta({ id: 'SessionChange' });
 export type SessionChange = z.infer<typeof SessionChange>;
 
 /** Recorded changes of a calendar; its code is its key. */
-export const ClosuresDocument = z
-  .strictObject({
-    changes: z.array(SessionChange).max(CLOSURES_MAX).meta({ description: 'Changes, one for each date.' }),
-  })
-  .meta({ id: 'ClosuresDocument' });
+export const ClosuresDocument = defineObject(() => ({
+  changes: z.array(SessionChange).max(CLOSURES_MAX).meta({ description: 'Changes, one for each date.' }),
+})).meta({ id: 'ClosuresDocument' });
 export type ClosuresDocument = z.infer<typeof ClosuresDocument>;
 
 /** Recorded changes with the version of their document. */
-export const VersionedClosures = ClosuresDocument.extend({
+export const VersionedClosures = defineObject(() => ({
+  ...ClosuresDocument.shape,
   version: z.int().min(1).meta({ description: 'Version of the recorded changes.' }),
-});
+}));
 export type VersionedClosures = z.infer<typeof VersionedClosures>;
 
 /** Recorded changes by the code of the calendar. */

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { defineObject } from '../schema/define-object.js';
 import { IsoDate } from '../schema/shape.js';
 
 /**
@@ -35,10 +36,14 @@ const Recurring = {
   note: z.string().optional(),
 };
 
-export const RecurringRule = z.strictObject({ ...Recurring, observed: Observance.optional() });
+export const RecurringRule = defineObject(() => ({ ...Recurring, observed: Observance.optional() }));
 export type RecurringRule = z.infer<typeof RecurringRule>;
 
-export const DatedRule = z.strictObject({ name: z.string().min(1), dates: DatesByYear, note: z.string().optional() });
+export const DatedRule = defineObject(() => ({
+  name: z.string().min(1),
+  dates: DatesByYear,
+  note: z.string().optional(),
+}));
 export type DatedRule = z.infer<typeof DatedRule>;
 
 export const ClosureRule = z.union([DatedRule, RecurringRule]);
@@ -47,26 +52,26 @@ export type ClosureRule = z.infer<typeof ClosureRule>;
 const LocalTime = z.string().regex(/^\d\d:\d\d$/);
 
 export const ShortSession = z.union([
-  z.strictObject({ at: LocalTime, name: z.string().min(1), dates: DatesByYear, note: z.string().optional() }),
-  z.strictObject({
+  defineObject(() => ({ at: LocalTime, name: z.string().min(1), dates: DatesByYear, note: z.string().optional() })),
+  defineObject(() => ({
     at: LocalTime,
     ...Recurring,
     observed: z.union([z.literal('previous-session'), Observance]).optional(),
-  }),
+  })),
 ]);
 export type ShortSession = z.infer<typeof ShortSession>;
 
 /** Rules that several calendars share. */
-export const FamilyFile = z.strictObject({
+export const FamilyFile = defineObject(() => ({
   name: z.string().min(1),
   closed: z.array(ClosureRule).default([]),
   early: z.array(ShortSession).default([]),
-});
+}));
 export type FamilyFile = z.infer<typeof FamilyFile>;
 
-export const Coverage = z.strictObject({ from: IsoDate, publishedTo: IsoDate, to: IsoDate });
+export const Coverage = defineObject(() => ({ from: IsoDate, publishedTo: IsoDate, to: IsoDate }));
 
-export const RuleFile = z.strictObject({
+export const RuleFile = defineObject(() => ({
   code: z.string().min(1),
   name: z.string().min(1),
   country: z.string().min(1),
@@ -99,32 +104,32 @@ export const RuleFile = z.strictObject({
   /** Sessions on days that the week or a rule would close. */
   open: z.array(DatedRule).default([]),
   early: z.array(ShortSession).default([]),
-});
+}));
 export type RuleFile = z.infer<typeof RuleFile>;
 
 /** Feast days of calendars that are not computed: name of the table, then dates by year. */
-export const DateTables = z.strictObject({ about: z.string(), tables: z.record(z.string(), DatesByYear) });
+export const DateTables = defineObject(() => ({ about: z.string(), tables: z.record(z.string(), DatesByYear) }));
 export type DateTables = z.infer<typeof DateTables>;
 
 /** Codes that trade on the days of another code. */
 export const AliasFile = z.array(
-  z.strictObject({
+  defineObject(() => ({
     code: z.string().min(1),
     name: z.string().min(1),
     uses: z.string().min(1),
     note: z.string().optional(),
-  }),
+  })),
 );
 export type AliasFile = z.infer<typeof AliasFile>;
 
 /** `index.json`: the list of calendars, derived from the rule files and the aliases. */
-export const IndexEntry = z.strictObject({
+export const IndexEntry = defineObject(() => ({
   code: z.string(),
   name: z.string(),
   tz: z.string(),
   rules: z.string(),
   coverage: Coverage,
-});
+}));
 export type IndexEntry = z.infer<typeof IndexEntry>;
 export const CalendarIndex = z.array(IndexEntry);
 export type CalendarIndex = z.infer<typeof CalendarIndex>;

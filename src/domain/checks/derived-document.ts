@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { defineObject } from '../schema/define-object.js';
 import { assertNoErrors } from '../refusals/refusal.js';
 import { checkShape, Id } from '../schema/shape.js';
 import { checkRows } from '../documents/constraint-set.js';
@@ -10,13 +11,13 @@ import { requestWithTrees } from '../documents/request-expressions.js';
 import { isObject } from './index-context.js';
 
 /** Fields of a request for a new derived index. Other fields are copied from its parent. */
-export const DerivationRequest = z.strictObject({
+export const DerivationRequest = defineObject(() => ({
   id: Id,
   name: z.string().min(1).max(200),
   description: z.string().max(10_000).nullable().default(null),
   ...optimisationFields,
   constraints: z.array(ConstraintRow).max(500).default([]),
-});
+}));
 export type DerivationRequest = z.infer<typeof DerivationRequest>;
 
 /** Reads the request in a body. @throws Refusal VALIDATION_FAILED with the path of each bad row */

@@ -1,3 +1,4 @@
+import { once } from '#base/once.js';
 import { blendParts, OverlaySpec, overlayTypeOf } from '../overlays/catalogue.js';
 import type { Finding } from '../refusals/findings.js';
 import { refuseWithFindings } from '../refusals/refusal.js';
@@ -80,11 +81,11 @@ function remarksOn({ overlay, base_value: baseValue }: OverlayDocument, source: 
   return remarks.map((remark) => ({ ...remark, path: `overlay.${remark.path}` }));
 }
 
-const USUAL_REBALANCE = JSON.stringify(RebalanceSpec.parse({}));
+const usualRebalance = once(() => JSON.stringify(RebalanceSpec.parse({})));
 
 /** Reports the schedule of an overlay, which the underlying indices determine. */
 function ownRebalance({ rebalance, overlay }: OverlayDocument): Finding[] {
-  if (JSON.stringify(rebalance) === USUAL_REBALANCE) return [];
+  if (JSON.stringify(rebalance) === usualRebalance()) return [];
   const instead =
     overlay.type === 'blend'
       ? 'overlay.rebalance sets the dates on which the weights of a blend are restored'

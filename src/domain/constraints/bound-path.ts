@@ -1,5 +1,6 @@
 import { raiseToPower } from '#kernels/power.js';
 import { z } from 'zod';
+import { defineObject } from '../schema/define-object.js';
 import type { Day } from '../time/days.js';
 import { dayFrom } from '../time/days.js';
 import { IsoDate } from '../schema/shape.js';
@@ -7,22 +8,20 @@ import { IsoDate } from '../schema/shape.js';
 /** Mean length of a year in days. */
 const YEAR_DAYS = 365.25;
 
-export const BoundPath = z
-  .strictObject({
-    base: z.union([z.number(), IsoDate]).meta({
-      description:
-        'Value at the base, or a base date: the value is then that of the source index at its latest review on or before that date.',
-    }),
-    yearly: z.number().gt(-1).max(10).meta({
-      description: 'Change per year, a fraction: -0.07 lowers the bound by 7 % per year. Years are days over 365.25.',
-      unit: 'fraction',
-    }),
-    times: z.number().default(1).meta({ description: 'Multiple of the value at the base: 0.5 starts at half of it.' }),
-    from: IsoDate.optional().meta({
-      description: 'Start of the first year if `base` is a value. Default: the base date of the index.',
-    }),
-  })
-  .meta({ id: 'BoundPath', description: 'Bound that changes by a fraction every year.' });
+export const BoundPath = defineObject(() => ({
+  base: z.union([z.number(), IsoDate]).meta({
+    description:
+      'Value at the base, or a base date: the value is then that of the source index at its latest review on or before that date.',
+  }),
+  yearly: z.number().gt(-1).max(10).meta({
+    description: 'Change per year, a fraction: -0.07 lowers the bound by 7 % per year. Years are days over 365.25.',
+    unit: 'fraction',
+  }),
+  times: z.number().default(1).meta({ description: 'Multiple of the value at the base: 0.5 starts at half of it.' }),
+  from: IsoDate.optional().meta({
+    description: 'Start of the first year if `base` is a value. Default: the base date of the index.',
+  }),
+})).meta({ id: 'BoundPath', description: 'Bound that changes by a fraction every year.' });
 export type BoundPath = z.infer<typeof BoundPath>;
 
 export const isBoundPath = (bound: unknown): bound is BoundPath =>

@@ -67,5 +67,5 @@ export function findConstraintClass(type: string): ConstraintClass | undefined {
   return BY_TYPE.get(type);
 }
 
-/** The catalogue for clients. */
-export const constraintSpecs: readonly TypeSpec[] = CONSTRAINT_CLASSES.map(typeSpec);
+/** Returns the catalogue for clients. */
+export const constraintSpecs = (): TypeSpec[] => CONSTRAINT_CLASSES.map(typeSpec);

@@ -1,13 +1,12 @@
 import { z } from 'zod';
+import { defineObject } from '../schema/define-object.js';
 
 /** Constraint as clients write it; its catalogue entry checks its parameters. */
-export const ConstraintRow = z
-  .strictObject({
-    type: z.string().min(1).meta({ description: 'Constraint class; see /optimise/constraint-types.' }),
-    id: z.string().max(64).default('').meta({
-      description: 'Name of the row in responses: up to 64 characters, unique among the rows. Default: its position.',
-    }),
-    params: z.record(z.string(), z.unknown()).default({}),
-  })
-  .meta({ id: 'ConstraintRow' });
+export const ConstraintRow = defineObject(() => ({
+  type: z.string().min(1).meta({ description: 'Constraint class; see /optimise/constraint-types.' }),
+  id: z.string().max(64).default('').meta({
+    description: 'Name of the row in responses: up to 64 characters, unique among the rows. Default: its position.',
+  }),
+  params: z.record(z.string(), z.unknown()).default({}),
+})).meta({ id: 'ConstraintRow' });
 export type ConstraintRow = z.infer<typeof ConstraintRow>;

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { defineObject } from '../schema/define-object.js';
 import type { ConstraintClass } from './constraint-class.js';
 
 type Params = Readonly<Record<string, unknown>>;
@@ -7,20 +8,18 @@ type Params = Readonly<Record<string, unknown>>;
 const ENTRIES_MAX = 16;
 const STEPS_MAX = 16;
 
-export const RelaxEntry = z
-  .strictObject({
-    row: z.string().min(1).max(64).meta({ label: 'Row', description: 'Id of the constraint row that is relaxed.' }),
-    steps: z
-      .array(z.union([z.number(), z.record(z.string(), z.unknown())]))
-      .min(1)
-      .max(STEPS_MAX)
-      .meta({
-        label: 'Steps',
-        description:
-          'Limits to try for the row, in order: a number replaces its main limit, an object the parameters that it contains.',
-      }),
-  })
-  .meta({ id: 'RelaxEntry', description: 'Constraint row with the limits to try if the problem is infeasible.' });
+export const RelaxEntry = defineObject(() => ({
+  row: z.string().min(1).max(64).meta({ label: 'Row', description: 'Id of the constraint row that is relaxed.' }),
+  steps: z
+    .array(z.union([z.number(), z.record(z.string(), z.unknown())]))
+    .min(1)
+    .max(STEPS_MAX)
+    .meta({
+      label: 'Steps',
+      description:
+        'Limits to try for the row, in order: a number replaces its main limit, an object the parameters that it contains.',
+    }),
+})).meta({ id: 'RelaxEntry', description: 'Constraint row with the limits to try if the problem is infeasible.' });
 export type RelaxEntry = z.infer<typeof RelaxEntry>;
 
 /** Entries in the order of trial. Each step keeps the previous steps. */

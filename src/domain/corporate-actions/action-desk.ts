@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { defineObject } from '../schema/define-object.js';
 import { ACTION_KINDS, type ActionType, type CorporateAction } from '../market/market-data.js';
 import { IsoDate } from '../schema/shape.js';
 import { formatDay, type Day } from '../time/days.js';
@@ -10,64 +11,56 @@ export type DeskState = (typeof DESK_STATES)[number];
 const ACTION_TYPES = Object.keys(ACTION_KINDS) as [ActionType, ...ActionType[]]; // Object.keys returns plain strings.
 
 /** Terms of an action, as a person decides on them. */
-export const ActionTerms = z
-  .strictObject({
-    identifier: z.string(),
-    type: z.enum(ACTION_TYPES).meta({ description: 'Type of the action.' }),
-    ex_date: z.string(),
-    value: z.number().meta({ description: 'As in the store: an amount per share, a multiplier or a ratio, by type.' }),
-    pay_date: z.string().nullable().meta({ description: 'Null: unknown.' }),
-    related: z.string().nullable().meta({ description: 'Other identifier of a spin-off, merger or ticker change.' }),
-    subscription_price: z.number().nullable().meta({ description: 'Price of a new share in a rights issue.' }),
-    cash: z.number().nullable().meta({ description: 'Of a merger, money paid per share in addition to shares.' }),
-  })
-  .meta({ id: 'ActionTerms' });
+export const ActionTerms = defineObject(() => ({
+  identifier: z.string(),
+  type: z.enum(ACTION_TYPES).meta({ description: 'Type of the action.' }),
+  ex_date: z.string(),
+  value: z.number().meta({ description: 'As in the store: an amount per share, a multiplier or a ratio, by type.' }),
+  pay_date: z.string().nullable().meta({ description: 'Null: unknown.' }),
+  related: z.string().nullable().meta({ description: 'Other identifier of a spin-off, merger or ticker change.' }),
+  subscription_price: z.number().nullable().meta({ description: 'Price of a new share in a rights issue.' }),
+  cash: z.number().nullable().meta({ description: 'Of a merger, money paid per share in addition to shares.' }),
+})).meta({ id: 'ActionTerms' });
 export type ActionTerms = z.infer<typeof ActionTerms>;
 
 /** Value of an action according to another source. */
-export const ActionSource = z
-  .strictObject({
-    name: z.string().min(1).max(200).meta({ description: 'Source, such as the notice of the issuer.' }),
-    value: z.number().nullable().default(null).meta({ description: 'Its value; null if it has none.' }),
-    ex_date: IsoDate.nullable().default(null).meta({ description: 'Its ex-date; null if it has none.' }),
-  })
-  .meta({ id: 'ActionSource' });
+export const ActionSource = defineObject(() => ({
+  name: z.string().min(1).max(200).meta({ description: 'Source, such as the notice of the issuer.' }),
+  value: z.number().nullable().default(null).meta({ description: 'Its value; null if it has none.' }),
+  ex_date: IsoDate.nullable().default(null).meta({ description: 'Its ex-date; null if it has none.' }),
+})).meta({ id: 'ActionSource' });
 export type ActionSource = z.infer<typeof ActionSource>;
 
 /** A decision of a person about a corporate action. */
-export const ActionDecision = z
-  .strictObject({
-    decision: z.enum(['confirmed', 'rejected', 'reopened']).meta({ description: 'Decision about the action.' }),
-    terms: ActionTerms.meta({ description: 'Terms on which it was decided.' }),
-    sources: z.array(ActionSource).meta({ description: 'Other sources, as compared by the person.' }),
-    comment: z.string().nullable().meta({ description: 'Comment; null if there is none.' }),
-    author: z.string().meta({ description: 'Name of the key.' }),
-    key_id: z.string().nullable().meta({ description: 'Id of the key.' }),
-    at: z.string().meta({ description: 'Time of the decision.' }),
-  })
-  .meta({ id: 'ActionDecision' });
+export const ActionDecision = defineObject(() => ({
+  decision: z.enum(['confirmed', 'rejected', 'reopened']).meta({ description: 'Decision about the action.' }),
+  terms: ActionTerms.meta({ description: 'Terms on which it was decided.' }),
+  sources: z.array(ActionSource).meta({ description: 'Other sources, as compared by the person.' }),
+  comment: z.string().nullable().meta({ description: 'Comment; null if there is none.' }),
+  author: z.string().meta({ description: 'Name of the key.' }),
+  key_id: z.string().nullable().meta({ description: 'Id of the key.' }),
+  at: z.string().meta({ description: 'Time of the decision.' }),
+})).meta({ id: 'ActionDecision' });
 export type ActionDecision = z.infer<typeof ActionDecision>;
 
 /** Decisions about one action, earliest first. */
-export const ActionDecisions = z.strictObject({ decisions: z.array(ActionDecision).min(1) });
+export const ActionDecisions = defineObject(() => ({ decisions: z.array(ActionDecision).min(1) }));
 export type ActionDecisions = z.infer<typeof ActionDecisions>;
 
 const figure = (description: string) => z.number().nullable().meta({ description });
 
-export const DeskActionEffect = z
-  .strictObject({
-    index_id: z.string(),
-    state: z
-      .enum(['effective', 'coming'])
-      .meta({ description: '`coming`: after the last date of the run, with pro forma figures.' }),
-    weight_before: figure('Weight at the previous close.'),
-    weight_after: figure('Weight after the action.'),
-    shares_before: figure('Index shares before the action.'),
-    shares_after: figure('Index shares after the action.'),
-    divisor_before: figure('Divisor of the index before the action.'),
-    divisor_after: figure('Divisor after the action and all other events of its session.'),
-  })
-  .meta({ id: 'DeskActionEffect' });
+export const DeskActionEffect = defineObject(() => ({
+  index_id: z.string(),
+  state: z
+    .enum(['effective', 'coming'])
+    .meta({ description: '`coming`: after the last date of the run, with pro forma figures.' }),
+  weight_before: figure('Weight at the previous close.'),
+  weight_after: figure('Weight after the action.'),
+  shares_before: figure('Index shares before the action.'),
+  shares_after: figure('Index shares after the action.'),
+  divisor_before: figure('Divisor of the index before the action.'),
+  divisor_after: figure('Divisor after the action and all other events of its session.'),
+})).meta({ id: 'DeskActionEffect' });
 export type DeskActionEffect = z.infer<typeof DeskActionEffect>;
 
 export const termsOf = (action: CorporateAction): ActionTerms => ({

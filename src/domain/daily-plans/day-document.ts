@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { defineObject } from '../schema/define-object.js';
 import { IsoDate } from '../schema/shape.js';
 import { CHECK_NAMES } from './check-catalogue.js';
 import { ScheduleDocument } from './schedule-document.js';
@@ -15,13 +16,11 @@ export const ITEM_STATES = ['waiting', 'blocked', 'failed', 'done'] as const;
 export type ItemState = (typeof ITEM_STATES)[number];
 
 /** File that a step wrote. */
-const MadeFile = z
-  .strictObject({
-    name: z.string().meta({ description: 'Name of the file.' }),
-    bytes: z.int().min(0),
-    sha256: z.string(),
-  })
-  .meta({ id: 'MadeFile' });
+const MadeFile = defineObject(() => ({
+  name: z.string().meta({ description: 'Name of the file.' }),
+  bytes: z.int().min(0),
+  sha256: z.string(),
+})).meta({ id: 'MadeFile' });
 
 const itemFields = {
   key: z.string().meta({ description: 'An index, a file, or a file and its recipient.' }),
@@ -33,27 +32,23 @@ const itemFields = {
   job_id: z.string().nullable().meta({ description: 'Job that does it.' }),
 };
 
-export const StepItem = z
-  .strictObject({
-    ...itemFields,
-    file: MadeFile.nullable().meta({ description: 'File that was made.' }),
-    detail: z.record(z.string(), z.unknown()).nullable().meta({
-      description:
-        'More about the result. Of a finding: `check`, `identifier`, `severity`, `measure` (value, limit, unit) and, if it was accepted, `waived_by` and `reason`.',
-    }),
-  })
-  .meta({ id: 'StepItem' });
+export const StepItem = defineObject(() => ({
+  ...itemFields,
+  file: MadeFile.nullable().meta({ description: 'File that was made.' }),
+  detail: z.record(z.string(), z.unknown()).nullable().meta({
+    description:
+      'More about the result. Of a finding: `check`, `identifier`, `severity`, `measure` (value, limit, unit) and, if it was accepted, `waived_by` and `reason`.',
+  }),
+})).meta({ id: 'StepItem' });
 
 /** An item as it is stored: with the artifact of its file. */
-export const StoredItem = StepItem.extend({ artifact: z.string().nullable() });
+export const StoredItem = defineObject(() => ({ ...StepItem.shape, artifact: z.string().nullable() }));
 export type StoredItem = z.infer<typeof StoredItem>;
 
-const LogLine = z
-  .strictObject({
-    at: z.string().meta({ description: 'Time of the line.' }),
-    message: z.string(),
-  })
-  .meta({ id: 'StepLogLine' });
+const LogLine = defineObject(() => ({
+  at: z.string().meta({ description: 'Time of the line.' }),
+  message: z.string(),
+})).meta({ id: 'StepLogLine' });
 
 const stepFields = {
   type: z.enum(STEP_TYPES).meta({ description: 'Kind of the step.' }),
@@ -67,40 +62,42 @@ const stepFields = {
   log: z.array(LogLine).meta({ description: 'Log of the step, the last 100 lines.' }),
 };
 
-export const StepRecord = z
-  .strictObject({ ...stepFields, items: z.array(StepItem).meta({ description: 'Results by index or file.' }) })
-  .meta({ id: 'StepRecord' });
+export const StepRecord = defineObject(() => ({
+  ...stepFields,
+  held: z.int().min(0).meta({
+    description:
+      'Indices that the step holds back, with those that depend on them: a step that is done is blocked in part.',
+  }),
+  indices: z.int().min(0).meta({ description: 'Indices of the schedule.' }),
+  items: z.array(StepItem).meta({ description: 'Results by index or file.' }),
+})).meta({ id: 'StepRecord' });
 
-export const StoredStep = z.strictObject({ ...stepFields, items: z.array(StoredItem) });
+export const StoredStep = defineObject(() => ({ ...stepFields, items: z.array(StoredItem) }));
 export type StoredStep = z.infer<typeof StoredStep>;
 
 /** A decision of a person to accept findings of a check. */
-export const Waiver = z
-  .strictObject({
-    check: z.enum(CHECK_NAMES).meta({ description: 'Check whose findings are accepted.' }),
-    index_id: z
-      .string()
-      .nullable()
-      .meta({ description: 'Index, with the indices derived from it; null for every index.' }),
-    identifier: z.string().nullable().meta({ description: 'Security; null for every finding of the check.' }),
-    reason: z.string().meta({ description: 'Why.' }),
-    author: z.string().meta({ description: 'Name of the key.' }),
-    key_id: z.string().nullable().meta({ description: 'Id of the key.' }),
-    at: z.string().meta({ description: 'Time of the decision.' }),
-  })
-  .meta({ id: 'Waiver' });
+export const Waiver = defineObject(() => ({
+  check: z.enum(CHECK_NAMES).meta({ description: 'Check whose findings are accepted.' }),
+  index_id: z
+    .string()
+    .nullable()
+    .meta({ description: 'Index, with the indices derived from it; null for every index.' }),
+  identifier: z.string().nullable().meta({ description: 'Security; null for every finding of the check.' }),
+  reason: z.string().meta({ description: 'Why.' }),
+  author: z.string().meta({ description: 'Name of the key.' }),
+  key_id: z.string().nullable().meta({ description: 'Id of the key.' }),
+  at: z.string().meta({ description: 'Time of the decision.' }),
+})).meta({ id: 'Waiver' });
 export type Waiver = z.infer<typeof Waiver>;
 
 /** Index that is held back, with the reason. */
-export const HeldIndex = z
-  .strictObject({
-    index_id: z.string(),
-    since: z.string().meta({ description: 'Session since which it is held back.' }),
-    step: z.enum(STEP_TYPES).meta({ description: 'Step that holds it back.' }),
-    code: z.string().nullable(),
-    reason: z.string().meta({ description: 'Why, in a sentence.' }),
-  })
-  .meta({ id: 'HeldIndex' });
+export const HeldIndex = defineObject(() => ({
+  index_id: z.string(),
+  since: z.string().meta({ description: 'Session since which it is held back.' }),
+  step: z.enum(STEP_TYPES).meta({ description: 'Step that holds it back.' }),
+  code: z.string().nullable(),
+  reason: z.string().meta({ description: 'Why, in a sentence.' }),
+})).meta({ id: 'HeldIndex' });
 export type HeldIndex = z.infer<typeof HeldIndex>;
 
 const dayFields = {
@@ -124,34 +121,33 @@ const dayFields = {
 };
 
 /** A day as it is shown. */
-export const ScheduleDay = z
-  .strictObject({ ...dayFields, steps: z.array(StepRecord).meta({ description: 'Steps, in their order.' }) })
-  .meta({ id: 'ScheduleDay', description: 'The day of a session: what was planned, and what came of it.' });
+export const ScheduleDay = defineObject(() => ({
+  ...dayFields,
+  steps: z.array(StepRecord).meta({ description: 'Steps, in their order.' }),
+})).meta({ id: 'ScheduleDay', description: 'The day of a session: what was planned, and what came of it.' });
 export type ScheduleDay = z.infer<typeof ScheduleDay>;
 
 /** A day in listings. */
-export const ScheduleDaySummary = z
-  .strictObject({
-    ...dayFields,
-    step: z.enum(STEP_TYPES).nullable().meta({ description: 'First step that is not done; null if all are.' }),
-  })
-  .meta({ id: 'ScheduleDaySummary' });
+export const ScheduleDaySummary = defineObject(() => ({
+  ...dayFields,
+  step: z.enum(STEP_TYPES).nullable().meta({ description: 'First step that is not done; null if all are.' }),
+})).meta({ id: 'ScheduleDaySummary' });
 export type ScheduleDaySummary = z.infer<typeof ScheduleDaySummary>;
 
 /** Lease on a day: no other process performs the day until it ends. */
-const Lease = z.strictObject({ holder: z.string(), until: z.string() });
+const Lease = defineObject(() => ({ holder: z.string(), until: z.string() }));
 
 /** A day that is to be performed again: the schedule that it follows then, and the steps without results. */
-const Renewal = z.strictObject({
+const Renewal = defineObject(() => ({
   plan: ScheduleDocument,
   version: dayFields.version,
   author: dayFields.author,
   key_id: z.string().nullable(),
   again: z.array(z.enum(STEP_TYPES)),
-});
+}));
 export type Renewal = z.infer<typeof Renewal>;
 
-export const DayDocument = z.strictObject({
+export const DayDocument = defineObject(() => ({
   ...dayFields,
   key_id: z.string().nullable(),
   plan: ScheduleDocument,
@@ -159,11 +155,11 @@ export const DayDocument = z.strictObject({
   renewal: Renewal.optional(),
   lease: Lease.nullable(),
   steps: z.array(StoredStep),
-});
+}));
 export type DayDocument = z.infer<typeof DayDocument>;
 
 /** Progress of a schedule. The engine reads only its open days. */
-export const ScheduleState = z.strictObject({
+export const ScheduleState = defineObject(() => ({
   /** Last session that has a day; null before the first. */
   through: IsoDate.nullable(),
   /** Sessions whose days have not ended, ascending. */
@@ -172,7 +168,7 @@ export const ScheduleState = z.strictObject({
   files_from: IsoDate.optional(),
   /** Day of the last search for old files. */
   pruned_on: IsoDate.optional(),
-});
+}));
 export type ScheduleState = z.infer<typeof ScheduleState>;
 
 /** Maximum number of log lines stored for a step. */

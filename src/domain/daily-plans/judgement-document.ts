@@ -1,26 +1,38 @@
 import { z } from 'zod';
+import { defineObject } from '../schema/define-object.js';
+import { CheckMeasure } from './checks/check-kind.js';
 
 /** Decisions by people about a day. Each is kept permanently, with its reason. */
 export const JUDGEMENT_ACTIONS = ['run', 'backfill', 'skip', 'waive'] as const;
 
+/** A finding of a check that a person accepts. */
+export const AcceptedFinding = defineObject(() => ({
+  index_id: z.string(),
+  identifier: z.string().nullable().meta({ description: 'Security or series; null for the index as a whole.' }),
+  message: z.string().meta({ description: 'Finding in a sentence.' }),
+  measure: CheckMeasure.nullable().meta({ description: 'Number and limit; null for a finding without a number.' }),
+})).meta({ id: 'AcceptedFinding' });
+export type AcceptedFinding = z.infer<typeof AcceptedFinding>;
+
 /** A decision of a person about a schedule. */
-export const Judgement = z
-  .strictObject({
-    seq: z.int().min(1).meta({ description: 'From 1, without a gap, by schedule.' }),
-    at: z.string().meta({ description: 'Time of the decision, ISO-8601 UTC with offset.' }),
-    author: z.string().meta({ description: 'Name of the key; `local` without authentication.' }),
-    key_id: z.string().nullable().meta({ description: 'Id of the key; null without authentication.' }),
-    action: z.enum(JUDGEMENT_ACTIONS).meta({ description: 'Decision.' }),
-    schedule_id: z.string(),
-    date: z.string().meta({ description: 'Session concerned, of a backfill the first.' }),
-    index_id: z.string().nullable().default(null).meta({ description: 'Index of a waiver; null for every index.' }),
-    check: z.string().nullable().default(null).meta({ description: 'Check that was waived; null of other decisions.' }),
-    identifier: z
-      .string()
-      .nullable()
-      .default(null)
-      .meta({ description: 'Security of a waiver; null for every finding of the check.' }),
-    reason: z.string().nullable().meta({ description: 'Why.' }),
-  })
-  .meta({ id: 'Judgement', description: 'A decision of a person about a day of a schedule.' });
+export const Judgement = defineObject(() => ({
+  seq: z.int().min(1).meta({ description: 'From 1, without a gap, by schedule.' }),
+  at: z.string().meta({ description: 'Time of the decision, ISO-8601 UTC with offset.' }),
+  author: z.string().meta({ description: 'Name of the key; `local` without authentication.' }),
+  key_id: z.string().nullable().meta({ description: 'Id of the key; null without authentication.' }),
+  action: z.enum(JUDGEMENT_ACTIONS).meta({ description: 'Decision.' }),
+  schedule_id: z.string(),
+  date: z.string().meta({ description: 'Session concerned, of a backfill the first.' }),
+  index_id: z.string().nullable().default(null).meta({ description: 'Index of a waiver; null for every index.' }),
+  check: z.string().nullable().default(null).meta({ description: 'Check that was waived; null of other decisions.' }),
+  identifier: z
+    .string()
+    .nullable()
+    .default(null)
+    .meta({ description: 'Security of a waiver; null for every finding of the check.' }),
+  findings: z.array(AcceptedFinding).default([]).meta({ description: 'Findings that a waiver accepted; at most 200.' }),
+  approval_id: z.int().nullable().default(null).meta({ description: 'Approval of it; null if it needed none.' }),
+  approved_by: z.array(z.string()).default([]).meta({ description: 'Names of those who approved it.' }),
+  reason: z.string().nullable().meta({ description: 'Why.' }),
+})).meta({ id: 'Judgement', description: 'A decision of a person about a day of a schedule.' });
 export type Judgement = z.infer<typeof Judgement>;

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { defineObject } from '../schema/define-object.js';
 import { LIMITS } from '../refusals/limits.js';
 
 /** Maximum trailing window and lag of a datapoint: ten years of sessions. */
@@ -84,16 +85,15 @@ function checkWindow(field: Omit<FieldRequest, 'transform'>, context: z.Refineme
 }
 
 /** Datapoint of an expression. */
-export const FieldNode = z
-  .strictObject({
-    node: z.literal('field'),
-    ...fields,
-    text: z
-      .string()
-      .max(LIMITS.MAX_EXPRESSION_LENGTH)
-      .optional()
-      .meta({ description: 'Canonical text of the tree, at its root; ignored in requests.' }),
-  })
+export const FieldNode = defineObject(() => ({
+  node: z.literal('field'),
+  ...fields,
+  text: z
+    .string()
+    .max(LIMITS.MAX_EXPRESSION_LENGTH)
+    .optional()
+    .meta({ description: 'Canonical text of the tree, at its root; ignored in requests.' }),
+}))
   .superRefine(checkWindow)
   .meta({ id: 'FieldNode', description: 'A datapoint, read for every security on or before the decision date.' });
 

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { defineObject } from '../schema/define-object.js';
 import { Id, IsoDate } from '../schema/shape.js';
 import { FileTables } from './target-kind.js';
 import { Target } from './target-catalogue.js';
@@ -8,35 +9,31 @@ const ENTITLED_MAX = 1000;
 const TARGETS_MAX = 20;
 
 /** Files that a client may receive, with the first and the last session. */
-export const Entitlement = z
-  .strictObject({
-    indices: z
-      .array(Id)
-      .min(1)
-      .max(ENTITLED_MAX)
-      .nullable()
-      .default(null)
-      .meta({ description: 'Indices. Default: every index.', example: ['LARGE-100'] }),
-    tables: FileTables.meta({ description: 'Tables of files; `report` is a rendered report. Default: every file.' }),
-    starts_on: IsoDate.nullable().default(null).meta({ description: 'First session. Default: any.' }),
-    ends_on: IsoDate.nullable().default(null).meta({ description: 'Last session. Default: none.' }),
-  })
-  .meta({ id: 'Entitlement' });
+export const Entitlement = defineObject(() => ({
+  indices: z
+    .array(Id)
+    .min(1)
+    .max(ENTITLED_MAX)
+    .nullable()
+    .default(null)
+    .meta({ description: 'Indices. Default: every index.', example: ['LARGE-100'] }),
+  tables: FileTables.meta({ description: 'Tables of files; `report` is a rendered report. Default: every file.' }),
+  starts_on: IsoDate.nullable().default(null).meta({ description: 'First session. Default: any.' }),
+  ends_on: IsoDate.nullable().default(null).meta({ description: 'Last session. Default: none.' }),
+})).meta({ id: 'Entitlement' });
 export type Entitlement = z.infer<typeof Entitlement>;
 
 /** A client as it is written. */
-export const ClientBody = z
-  .strictObject({
-    name: z.string().min(1).max(200),
-    description: z.string().max(10_000).nullable().default(null),
-    enabled: z.boolean().default(true).meta({ description: 'True if files are delivered.' }),
-    entitlements: z
-      .array(Entitlement)
-      .max(ENTITLEMENTS_MAX)
-      .meta({ description: 'Files that it may receive: those that one entry covers. An empty list: none.' }),
-    targets: z.array(Target).max(TARGETS_MAX).default([]).meta({ description: 'Where its files go.' }),
-  })
-  .meta({ id: 'ClientBody' });
+export const ClientBody = defineObject(() => ({
+  name: z.string().min(1).max(200),
+  description: z.string().max(10_000).nullable().default(null),
+  enabled: z.boolean().default(true).meta({ description: 'True if files are delivered.' }),
+  entitlements: z
+    .array(Entitlement)
+    .max(ENTITLEMENTS_MAX)
+    .meta({ description: 'Files that it may receive: those that one entry covers. An empty list: none.' }),
+  targets: z.array(Target).max(TARGETS_MAX).default([]).meta({ description: 'Where its files go.' }),
+})).meta({ id: 'ClientBody' });
 export type ClientBody = z.infer<typeof ClientBody>;
 
 /** The client as it is stored: its secrets are separate documents. */
@@ -44,10 +41,10 @@ export const ClientDocument = ClientBody.meta({ id: 'ClientDocument' });
 export type ClientDocument = z.infer<typeof ClientDocument>;
 
 /** Encrypted secrets of a client by target. Each is valid for one address only. */
-export const ClientSecrets = z.strictObject({
+export const ClientSecrets = defineObject(() => ({
   client_id: z.string(),
   secrets: z.record(z.string(), z.strictObject({ owner: z.string(), sealed: z.string() })),
-});
+}));
 export type ClientSecrets = z.infer<typeof ClientSecrets>;
 
 /** A file of a day by what entitlements distinguish. */

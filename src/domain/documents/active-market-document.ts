@@ -1,8 +1,9 @@
 import { z } from 'zod';
+import { defineObject } from '../schema/define-object.js';
 import { Adjustment } from './dataset-document.js';
 
 /** Market that all processes of a cluster serve, and the artifact with its columns. */
-export const ActiveMarketDocument = z.strictObject({
+export const ActiveMarketDocument = defineObject(() => ({
   market: z.strictObject({
     datasetId: z.string(),
     contentHash: z.string(),
@@ -11,5 +12,5 @@ export const ActiveMarketDocument = z.strictObject({
   }),
   loaded_at: z.string(),
   snapshot: z.strictObject({ name: z.string(), bytes: z.int(), sha256: z.string() }),
-});
+}));
 export type ActiveMarketDocument = z.infer<typeof ActiveMarketDocument>;

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { defineObject } from '../schema/define-object.js';
 import { IsoDate } from '../schema/shape.js';
 
 /** Members of a document that an amendment can change. */
@@ -20,24 +21,22 @@ export const FIXED_TREATMENT = ['dividends', 'reinvestment'] as const;
 const AMENDMENTS_MAX = 100;
 
 /** Change of a methodology that leaves history unchanged. */
-export const Amendment = z
-  .strictObject({
-    effective_from: IsoDate.meta({
-      label: 'Effective from',
-      help: 'The first review on or after this date follows the new version; earlier reviews follow the previous version.',
-    }),
-    announced: IsoDate.optional().meta({ label: 'Announced', help: 'Date on which clients were informed.' }),
-    reason: z.string().min(1).max(2_000).optional().meta({ label: 'Reason', help: 'Free text.', format: 'prose' }),
-    rebalance: z.boolean().optional().meta({
-      label: 'Rebalance',
-      help: 'Rebalances on the first session on or after the date instead of waiting for the next review.',
-    }),
-    changes: z.record(z.string(), z.unknown()).meta({
-      label: 'Changes',
-      description: `JSON merge patch (RFC 7396) of the document: its members ${AMENDABLE.join(', ')}; arrays are replaced whole.`,
-    }),
-  })
-  .meta({ id: 'Amendment' });
+export const Amendment = defineObject(() => ({
+  effective_from: IsoDate.meta({
+    label: 'Effective from',
+    help: 'The first review on or after this date follows the new version; earlier reviews follow the previous version.',
+  }),
+  announced: IsoDate.optional().meta({ label: 'Announced', help: 'Date on which clients were informed.' }),
+  reason: z.string().min(1).max(2_000).optional().meta({ label: 'Reason', help: 'Free text.', format: 'prose' }),
+  rebalance: z.boolean().optional().meta({
+    label: 'Rebalance',
+    help: 'Rebalances on the first session on or after the date instead of waiting for the next review.',
+  }),
+  changes: z.record(z.string(), z.unknown()).meta({
+    label: 'Changes',
+    description: `JSON merge patch (RFC 7396) of the document: its members ${AMENDABLE.join(', ')}; arrays are replaced whole.`,
+  }),
+})).meta({ id: 'Amendment' });
 export type Amendment = z.infer<typeof Amendment>;
 
 export const Amendments = z.array(Amendment).max(AMENDMENTS_MAX).meta({

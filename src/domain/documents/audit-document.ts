@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { defineObject } from '../schema/define-object.js';
 import { NO_HASH } from './publication-document.js';
 import { VERSION_ACTIONS } from './version-document.js';
 
@@ -53,69 +54,64 @@ export type AuditAction = (typeof AUDIT_ACTIONS)[number];
 const Hash = z.string().regex(/^[0-9a-f]{64}$/);
 
 /** Write of one document; never changed once it is stored. */
-export const AuditEntry = z
-  .strictObject({
-    seq: z.int().min(1).meta({ description: 'From 1, without a gap.' }),
-    at: z.string().meta({ description: 'Time of the write, ISO-8601 UTC with offset.' }),
-    author: z.string().meta({
-      description:
-        'Name of the key; for the result of a job, of the key that started it; `local` without authentication.',
-    }),
-    key_id: z
-      .string()
-      .optional()
-      .meta({ description: 'Id of that key, or `sub:` and the subject of the token; absent without authentication.' }),
-    request_id: z.string().meta({ description: 'Id of the request; empty for a write of the service itself.' }),
-    note: z.string().nullable().meta({ description: 'Note of the client on its write.' }),
-    action: z.enum(AUDIT_ACTIONS).meta({ description: 'Action on the document.' }),
-    kind: z.enum(AUDIT_KINDS).meta({ description: 'Kind of the document, or of the other subject.' }),
-    id: z.string().meta({
-      description:
-        'Its id: for a run that of the index, for a publication with a number, for a data version that of the store; the address whose key was refused, or the path that was read.',
-    }),
-    run_id: z.string().optional().meta({ description: 'Id of the run; absent for other kinds.' }),
-    version: z.int().nullable().meta({ description: 'The version created; null for kinds without versions.' }),
-    etag: z.string().nullable().meta({ description: 'SHA-256 of the written content; null for a deletion.' }),
-    previous: Hash.meta({ description: 'Hash of the previous entry; 64 zeros in the first.' }),
-    hash: Hash.meta({ description: 'SHA-256 of the canonical JSON of the entry without hash.' }),
-  })
-  .meta({ id: 'AuditEntry' });
+export const AuditEntry = defineObject(() => ({
+  seq: z.int().min(1).meta({ description: 'From 1, without a gap.' }),
+  at: z.string().meta({ description: 'Time of the write, ISO-8601 UTC with offset.' }),
+  author: z.string().meta({
+    description:
+      'Name of the key; for the result of a job, of the key that started it; `local` without authentication.',
+  }),
+  key_id: z
+    .string()
+    .optional()
+    .meta({ description: 'Id of that key, or `sub:` and the subject of the token; absent without authentication.' }),
+  request_id: z.string().meta({ description: 'Id of the request; empty for a write of the service itself.' }),
+  note: z.string().nullable().meta({ description: 'Note of the client on its write.' }),
+  action: z.enum(AUDIT_ACTIONS).meta({ description: 'Action on the document.' }),
+  kind: z.enum(AUDIT_KINDS).meta({ description: 'Kind of the document, or of the other subject.' }),
+  id: z.string().meta({
+    description:
+      'Its id: for a run that of the index, for a publication with a number, for a data version that of the store; the address whose key was refused, or the path that was read.',
+  }),
+  run_id: z.string().optional().meta({ description: 'Id of the run; absent for other kinds.' }),
+  version: z.int().nullable().meta({ description: 'The version created; null for kinds without versions.' }),
+  etag: z.string().nullable().meta({ description: 'SHA-256 of the written content; null for a deletion.' }),
+  previous: Hash.meta({ description: 'Hash of the previous entry; 64 zeros in the first.' }),
+  hash: Hash.meta({ description: 'SHA-256 of the canonical JSON of the entry without hash.' }),
+})).meta({ id: 'AuditEntry' });
 export type AuditEntry = z.infer<typeof AuditEntry>;
 
 /** End of the audit log. */
-export const AuditHead = z
-  .strictObject({
-    seq: z.int().min(0).meta({ description: 'Number of the last entry; 0 of an empty log.' }),
-    hash: Hash.meta({ description: 'Hash of the last entry.' }),
-  })
-  .meta({ id: 'AuditHead' });
+export const AuditHead = defineObject(() => ({
+  seq: z.int().min(0).meta({ description: 'Number of the last entry; 0 of an empty log.' }),
+  hash: Hash.meta({ description: 'Hash of the last entry.' }),
+})).meta({ id: 'AuditHead' });
 export type AuditHead = z.infer<typeof AuditHead>;
 
 /** Stored end of the log, with information on its signatures; absent in older homes. */
-export const StoredAuditHead = AuditHead.extend({
+export const StoredAuditHead = defineObject(() => ({
+  ...AuditHead.shape,
   /** Number of the last signed entry. */
   sealed: z.int().min(1).optional(),
   /** Number of signatures. */
   seals: z.int().min(1).optional(),
   /** Hash of the last signature; absent in homes that were sealed before signatures were chained. */
   seal_hash: Hash.optional(),
-}).meta({ id: 'StoredAuditHead' });
+})).meta({ id: 'StoredAuditHead' });
 export type StoredAuditHead = z.infer<typeof StoredAuditHead>;
 
 /** Signature of the log up to one entry, without whose key earlier entries cannot be rewritten. */
-export const AuditSeal = z
-  .strictObject({
-    seq: z.int().min(1).meta({ description: 'Number of the last entry that it covers.' }),
-    entry_hash: Hash.meta({ description: 'Hash of that entry, which depends on all earlier entries.' }),
-    previous: Hash.optional().meta({
-      description: 'Hash of the previous seal; 64 zeros in the first; absent in seals made before seals were chained.',
-    }),
-    at: z.string().meta({ description: 'Time of the signature, ISO-8601 UTC with offset.' }),
-    hash: Hash.meta({ description: 'SHA-256 of the canonical JSON of the seal without hash and signature.' }),
-    key_id: z.string().meta({ description: 'Key that signed it, as for published logs.' }),
-    signature: z.string().meta({ description: 'Ed25519 over the 32 bytes of hash, in base64.' }),
-  })
-  .meta({ id: 'AuditSeal' });
+export const AuditSeal = defineObject(() => ({
+  seq: z.int().min(1).meta({ description: 'Number of the last entry that it covers.' }),
+  entry_hash: Hash.meta({ description: 'Hash of that entry, which depends on all earlier entries.' }),
+  previous: Hash.optional().meta({
+    description: 'Hash of the previous seal; 64 zeros in the first; absent in seals made before seals were chained.',
+  }),
+  at: z.string().meta({ description: 'Time of the signature, ISO-8601 UTC with offset.' }),
+  hash: Hash.meta({ description: 'SHA-256 of the canonical JSON of the seal without hash and signature.' }),
+  key_id: z.string().meta({ description: 'Key that signed it, as for published logs.' }),
+  signature: z.string().meta({ description: 'Ed25519 over the 32 bytes of hash, in base64.' }),
+})).meta({ id: 'AuditSeal' });
 export type AuditSeal = z.infer<typeof AuditSeal>;
 
 export const NO_AUDIT: AuditHead = { seq: 0, hash: NO_HASH };

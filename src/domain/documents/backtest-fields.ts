@@ -1,9 +1,10 @@
 import { z } from 'zod';
+import { defineObject } from '../schema/define-object.js';
 import { Id, IsoDate } from '../schema/shape.js';
 import { BenchmarkRef } from './benchmark-ref.js';
 
 /** Common terms of a backtest request and a strategy. */
-export const BacktestFields = z.strictObject({
+export const BacktestFields = defineObject(() => ({
   benchmark: BenchmarkRef.nullable()
     .default(null)
     .meta({ description: 'External benchmark: a second comparison in addition to the tracked index.' }),
@@ -30,5 +31,5 @@ export const BacktestFields = z.strictObject({
   store_id: Id.optional().meta({
     description: 'Data store of the run, for an index that belongs to none. Default: the active store.',
   }),
-});
+}));
 export type BacktestFields = z.infer<typeof BacktestFields>;

@@ -1,16 +1,15 @@
 import { z } from 'zod';
+import { defineObject } from '../schema/define-object.js';
 import { isAssetIdentifier } from '../schema/shape.js';
 
 const KINDS = ['index', 'identifier'] as const;
 
 /** Benchmark of a run in addition to the tracked index. */
-export const BenchmarkRef = z
-  .strictObject({
-    id: z.string().min(1).max(64),
-    kind: z.enum(KINDS),
-    price_column: z.string().min(1).max(64).default('CLOSE'),
-  })
-  .meta({ id: 'BenchmarkRef' });
+export const BenchmarkRef = defineObject(() => ({
+  id: z.string().min(1).max(64),
+  kind: z.enum(KINDS),
+  price_column: z.string().min(1).max(64).default('CLOSE'),
+})).meta({ id: 'BenchmarkRef' });
 export type BenchmarkRef = z.infer<typeof BenchmarkRef>;
 
 /** Benchmark as a single text, used by every request that names a benchmark. */

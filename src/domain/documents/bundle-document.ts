@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { defineObject } from '../schema/define-object.js';
 import { PublicKey } from './publication-document.js';
 
 const Hash = z.string().regex(/^[0-9a-f]{64}$/);
@@ -32,7 +33,7 @@ export const MANIFEST_FILE = 'manifest.json';
 export const BUNDLE_BYTES_MAX = 512 * 2 ** 20;
 
 /** List of hashes of a bundle, signed by its publisher. */
-export const BundleManifest = z.strictObject({
+export const BundleManifest = defineObject(() => ({
   format: z.literal('divisor-bundle-1'),
   index_id: z.string(),
   /** Run from which the closes are recomputed, and the version of its engine. */
@@ -52,11 +53,11 @@ export const BundleManifest = z.strictObject({
   key_id: z.string(),
   hash: Hash,
   signature: z.string(),
-});
+}));
 export type BundleManifest = z.infer<typeof BundleManifest>;
 
 /** Calendar with its sessions. */
-export const BundleCalendar = z.strictObject({
+export const BundleCalendar = defineObject(() => ({
   code: z.string(),
   name: z.string(),
   region: z.string(),
@@ -64,17 +65,17 @@ export const BundleCalendar = z.strictObject({
   coverage: z.strictObject({ from: z.int(), publishedTo: z.int(), to: z.int() }),
   /** Days since 1970-01-01, ascending. */
   sessions: z.array(z.int()),
-});
+}));
 export type BundleCalendar = z.infer<typeof BundleCalendar>;
 
-export const BundleKeys = z.strictObject({ keys: z.array(PublicKey) });
+export const BundleKeys = defineObject(() => ({ keys: z.array(PublicKey) }));
 
 /**
  * Contents of the market on which decisions were made, with the days, since 1970-01-01, at whose end each was known.
  */
-export const BundleKnown = z.strictObject({
+export const BundleKnown = defineObject(() => ({
   known_on: z.int(),
   /** The latest first, each as the change from the content after it. */
   earlier: z.array(z.strictObject({ known_on: z.int(), file: z.string() })),
-});
+}));
 export type BundleKnown = z.infer<typeof BundleKnown>;

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { defineObject } from '../schema/define-object.js';
 import { validateConstraints } from '../constraints/validate.js';
 import { hasErrors, orderFindings, type Finding } from '../refusals/findings.js';
 import { checkShape, Id } from '../schema/shape.js';
@@ -14,17 +15,15 @@ export const RESERVED_CONSTRAINT_SET_IDS = ['validate'] as const;
 /** Maximum number of rows of one set. */
 const ROWS_MAX = 500;
 
-export const ConstraintSet = z
-  .strictObject({
-    id: Id.meta({ description: 'Used in the path.' }),
-    name: z.string().min(1).max(200),
-    constraints: z
-      .array(ConstraintRow)
-      .max(ROWS_MAX)
-      .default([])
-      .meta({ description: 'Rows in order. An empty list keeps the full-investment default.' }),
-  })
-  .meta({ id: 'ConstraintSet' });
+export const ConstraintSet = defineObject(() => ({
+  id: Id.meta({ description: 'Used in the path.' }),
+  name: z.string().min(1).max(200),
+  constraints: z
+    .array(ConstraintRow)
+    .max(ROWS_MAX)
+    .default([])
+    .meta({ description: 'Rows in order. An empty list keeps the full-investment default.' }),
+})).meta({ id: 'ConstraintSet' });
 export type ConstraintSet = z.infer<typeof ConstraintSet>;
 
 export interface CheckedConstraintSet {

@@ -1,14 +1,15 @@
 import { z } from 'zod';
+import { defineObject } from '../schema/define-object.js';
 import { LOCAL_AUTHOR } from './version-document.js';
 
 /** Origin of a version of the data; `reload`: the source had changed when a start or an activation read it. */
 export const DATA_SOURCES = ['import', 'append', 'replace', 'refresh', 'reload', 'repair', 'synthetic'] as const;
 export type DataSource = (typeof DATA_SOURCES)[number];
 
-const Artifact = z.strictObject({ name: z.string(), bytes: z.int().min(0), sha256: z.string() });
+const Artifact = defineObject(() => ({ name: z.string(), bytes: z.int().min(0), sha256: z.string() }));
 
 /** Version of the content of a data store; stored under the id of the store and its number. */
-export const DataVersionDocument = z.strictObject({
+export const DataVersionDocument = defineObject(() => ({
   version: z.int().min(1),
   content_hash: z.string(),
   /** Change from this content to the previous one; null if no process had both contents. */
@@ -22,20 +23,20 @@ export const DataVersionDocument = z.strictObject({
   request_id: z.string().default(''),
   /** Change from this content back to the previous one; null if no process had both. */
   change: Artifact.nullable(),
-});
+}));
 export type DataVersionDocument = z.infer<typeof DataVersionDocument>;
 
 /** Source of the last content of a data store if its original source has changed. */
-export const DataCopy = z.strictObject({
+export const DataCopy = defineObject(() => ({
   /** Complete content. */
   content: Artifact,
   /** Changes from this content to the latest, earliest first. */
   changes: z.array(Artifact),
-});
+}));
 export type DataCopy = z.infer<typeof DataCopy>;
 
 /** Last version of a data store; stored under its id. */
-export const DataHistoryDocument = z.strictObject({
+export const DataHistoryDocument = defineObject(() => ({
   latest: z.int().min(1),
   content_hash: z.string(),
   known_at: z.string(),
@@ -45,7 +46,7 @@ export const DataHistoryDocument = z.strictObject({
   copy: DataCopy.nullable().default(null),
   /** Highest version that belonged to a deleted store; absent if there was none. */
   forgotten: z.int().min(1).optional(),
-});
+}));
 export type DataHistoryDocument = z.infer<typeof DataHistoryDocument>;
 
 /** Record that remains for the id of a deleted store: its numbers are never reused. */

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { defineObject } from '../schema/define-object.js';
 import { DerivedActions, Mapping } from './mapping.js';
 import { ChangedPrice, OVERRIDES_MAX, PriceOverride } from './price-override.js';
 import { CurrencyCode, Id } from '../schema/shape.js';
@@ -25,11 +26,11 @@ export const TABLE_KINDS = ['market', 'reference', 'corporate_actions', 'univers
 /** Names of tables that differ from their kind. */
 export const TableNames = z.partialRecord(z.enum(TABLE_KINDS), z.string().min(1).max(200));
 
-const ErrorDetailBody = z.strictObject({
+const ErrorDetailBody = defineObject(() => ({
   code: z.string(),
   message: z.string(),
   detail: z.record(z.string(), z.unknown()).nullable(),
-});
+}));
 const FindingBody = z.looseObject({
   severity: z.enum(['error', 'warning', 'info']),
   code: z.string(),
@@ -39,18 +40,18 @@ const FindingBody = z.looseObject({
 
 /** Name of a file in a folder that the engine created. */
 const KeptName = z.string().regex(/^[\w-][\w.-]{0,254}$/);
-const KeptArtifact = z.strictObject({ name: z.string(), bytes: z.int(), sha256: z.string() });
+const KeptArtifact = defineObject(() => ({ name: z.string(), bytes: z.int(), sha256: z.string() }));
 
-const TakenAtStart = z.strictObject({
+const TakenAtStart = defineObject(() => ({
   dates_added: z.int(),
   /** Number of new bars; 0 if the previous content is lost and history changed. */
   rows_added: z.int(),
   identifiers_added: z.int(),
   findings: z.array(FindingBody),
-});
+}));
 export type TakenAtStart = z.infer<typeof TakenAtStart>;
 
-export const DatasetDocument = z.strictObject({
+export const DatasetDocument = defineObject(() => ({
   store_id: Id,
   name: z.string(),
   kind: z.enum(DATASET_KINDS),
@@ -107,7 +108,7 @@ export const DatasetDocument = z.strictObject({
   taken_at_start: TakenAtStart.nullable().default(null),
   /** Request that created the synthetic data. */
   synthetic: z.record(z.string(), z.unknown()).nullable(),
-});
+}));
 export type DatasetDocument = z.infer<typeof DatasetDocument>;
 
 /** Fields of a store that a client declares; the others describe what was read, and its location. */

@@ -16,7 +16,7 @@ export interface DefinitionFields {
   readonly events: readonly ParameterSpec[];
 }
 
-const identity = IndexDocument.pick({
+const IDENTITY = {
   id: true,
   name: true,
   calendar: true,
@@ -28,12 +28,12 @@ const identity = IndexDocument.pick({
   store_id: true,
   description: true,
   tags: true,
-});
+} as const;
 
 /** Returns the fields of a definition other than its rule classes, for forms. */
 export function definitionFields(): DefinitionFields {
   return {
-    index: parameterSpecs(identity),
+    index: parameterSpecs(IndexDocument.pick(IDENTITY)),
     universe: parameterSpecs(UniverseSpec),
     rebalance: parameterSpecs(RebalanceSpec),
     reviews: parameterSpecs(IndexDocument.pick({ reviews: true })),

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { defineObject } from '../schema/define-object.js';
 import { RebalanceSpec } from '../schedule/rebalance-spec.js';
 import { AssetIdentifier } from '../schema/shape.js';
 
@@ -11,76 +12,70 @@ const RANK_MAX = 20_000;
 const rank = z.int().min(1).max(RANK_MAX);
 const field = z.string().min(1).max(64).default('FREE_FLOAT_MARKET_CAP');
 
-export const FastEntrySpec = z
-  .strictObject({
-    rank: rank.meta({ label: 'Rank', help: 'A new security ranked at or above this enters.' }),
-    field: field.meta({ label: 'Ranked by', help: 'Datapoint, largest first, over constituents and candidates.' }),
-    after_sessions: z
-      .int()
-      .min(0)
-      .max(250)
-      .default(1)
-      .meta({ label: 'After', help: 'Sessions after its first price, at whose close it is ranked.', unit: 'sessions' }),
-  })
-  .meta({ id: 'FastEntrySpec' });
+export const FastEntrySpec = defineObject(() => ({
+  rank: rank.meta({ label: 'Rank', help: 'A new security ranked at or above this enters.' }),
+  field: field.meta({ label: 'Ranked by', help: 'Datapoint, largest first, over constituents and candidates.' }),
+  after_sessions: z
+    .int()
+    .min(0)
+    .max(250)
+    .default(1)
+    .meta({ label: 'After', help: 'Sessions after its first price, at whose close it is ranked.', unit: 'sessions' }),
+})).meta({ id: 'FastEntrySpec' });
 
-export const FastExitSpec = z
-  .strictObject({
-    rank: rank.meta({ label: 'Rank', help: 'A constituent ranked below this leaves.' }),
-    field: field.meta({ label: 'Ranked by', help: 'Datapoint, largest first, over constituents and candidates.' }),
-    schedule: RebalanceSpec.prefault({ frequency: 'monthly' }).meta({
-      label: 'Schedule',
-      help: 'Dates on which constituents are ranked, in the form of `rebalance` of the document. Default: monthly.',
-    }),
-  })
-  .meta({ id: 'FastExitSpec' });
+export const FastExitSpec = defineObject(() => ({
+  rank: rank.meta({ label: 'Rank', help: 'A constituent ranked below this leaves.' }),
+  field: field.meta({ label: 'Ranked by', help: 'Datapoint, largest first, over constituents and candidates.' }),
+  schedule: RebalanceSpec.prefault({ frequency: 'monthly' }).meta({
+    label: 'Schedule',
+    help: 'Dates on which constituents are ranked, in the form of `rebalance` of the document. Default: monthly.',
+  }),
+})).meta({ id: 'FastExitSpec' });
 
 /** Changes of an index between its reviews. */
-export const EventsSpec = z
-  .strictObject({
-    share_changes: z.enum(['review', 'effective']).default('review').meta({
-      label: 'Share and float changes',
-      help: 'Wait for the next review, or apply after the previous close of their date (effective): index shares scale and the divisor adjusts. For market-value weightings.',
+export const EventsSpec = defineObject(() => ({
+  share_changes: z.enum(['review', 'effective']).default('review').meta({
+    label: 'Share and float changes',
+    help: 'Wait for the next review, or apply after the previous close of their date (effective): index shares scale and the divisor adjusts. For market-value weightings.',
+  }),
+  threshold: z
+    .number()
+    .min(0)
+    .max(1)
+    .default(0.05)
+    .meta({
+      label: 'Threshold',
+      help: 'Smallest change applied between reviews, measured cumulatively since the counts last adopted.',
+      unit: 'fraction',
+      when: [{ share_changes: ['effective'] }],
     }),
-    threshold: z
-      .number()
-      .min(0)
-      .max(1)
-      .default(0.05)
-      .meta({
-        label: 'Threshold',
-        help: 'Smallest change applied between reviews, measured cumulatively since the counts last adopted.',
-        unit: 'fraction',
-        when: [{ share_changes: ['effective'] }],
-      }),
-    replacement: z.enum(['none', 'next_ranked', 'reserve']).default('none').meta({
-      label: 'Replacement',
-      help: 'Replacement of a constituent that leaves between reviews: no security (none), the best-ranked security that the last review did not select and that still passes the rules (next_ranked), or the first of a list (reserve).',
+  replacement: z.enum(['none', 'next_ranked', 'reserve']).default('none').meta({
+    label: 'Replacement',
+    help: 'Replacement of a constituent that leaves between reviews: no security (none), the best-ranked security that the last review did not select and that still passes the rules (next_ranked), or the first of a list (reserve).',
+  }),
+  reserve: z
+    .array(AssetIdentifier)
+    .min(1)
+    .max(RESERVE_MAX)
+    .optional()
+    .meta({
+      label: 'Reserve',
+      help: 'Identifiers in the order in which they enter.',
+      when: [{ replacement: ['reserve'] }],
     }),
-    reserve: z
-      .array(AssetIdentifier)
-      .min(1)
-      .max(RESERVE_MAX)
-      .optional()
-      .meta({
-        label: 'Reserve',
-        help: 'Identifiers in the order in which they enter.',
-        when: [{ replacement: ['reserve'] }],
-      }),
-    fast_entry: FastEntrySpec.optional().meta({
-      label: 'Fast entry',
-      help: 'New securities that enter between reviews, each in place of the lowest-ranked constituent.',
-    }),
-    fast_exit: FastExitSpec.optional().meta({
-      label: 'Fast exit',
-      help: 'Constituents that leave between reviews, each replaced by the best-ranked security outside the index.',
-    }),
-    acquirer: z.enum(['convert', 'remove']).default('convert').meta({
-      label: 'Acquirer outside the universe',
-      help: 'A security that merges into one outside the universe converts into it (convert), or leaves at its last price (remove).',
-    }),
-  })
-  .meta({ id: 'EventsSpec' });
+  fast_entry: FastEntrySpec.optional().meta({
+    label: 'Fast entry',
+    help: 'New securities that enter between reviews, each in place of the lowest-ranked constituent.',
+  }),
+  fast_exit: FastExitSpec.optional().meta({
+    label: 'Fast exit',
+    help: 'Constituents that leave between reviews, each replaced by the best-ranked security outside the index.',
+  }),
+  acquirer: z.enum(['convert', 'remove']).default('convert').meta({
+    label: 'Acquirer outside the universe',
+    help: 'A security that merges into one outside the universe converts into it (convert), or leaves at its last price (remove).',
+  }),
+})).meta({ id: 'EventsSpec' });
 export type EventsSpec = z.infer<typeof EventsSpec>;
 
 /** Returns true if constituents of an index may change between its reviews for reasons other than corporate actions. */

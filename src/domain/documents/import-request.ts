@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { defineObject } from '../schema/define-object.js';
 import { Id } from '../schema/shape.js';
 import { Mapping } from './mapping.js';
 import { Adjustment, DeclaredCurrency, TABLE_KINDS } from './dataset-document.js';
@@ -18,7 +19,7 @@ export const IMPORT_FORMATS = ['xlsx', 'csv.zip', 'csv'] as const;
 export type ImportFormat = (typeof IMPORT_FORMATS)[number];
 
 /** Fields of an import that are checked before its data is read. */
-export const ImportHeader = z.strictObject({
+export const ImportHeader = defineObject(() => ({
   name: z.string().min(1).max(200),
   store_id: Id.optional().meta({
     description: 'Default: the name in lower case, with other characters replaced by dashes.',
@@ -39,7 +40,7 @@ export const ImportHeader = z.strictObject({
     .enum(['refuse', 'replace', 'append'])
     .default('refuse')
     .meta({ description: 'Action if the id is already used: append adds new rows to an imported store.' }),
-});
+}));
 export type ImportHeader = z.infer<typeof ImportHeader>;
 
 /** Formats of a table as the body of an import, by media type. */
@@ -52,7 +53,7 @@ export type TableFormat = (typeof TABLE_FORMATS)[keyof typeof TABLE_FORMATS];
 const { shape } = ImportHeader;
 
 /** Query of an import whose body is a table. */
-export const ImportQuery = z.strictObject({
+export const ImportQuery = defineObject(() => ({
   name: shape.name.optional().meta({ description: 'Id of the store. Required if the body is a table.' }),
   store_id: shape.store_id,
   dataset: z.enum(TABLE_KINDS).optional().meta({ description: 'Kind of the table. Default: market.' }),
@@ -64,7 +65,7 @@ export const ImportQuery = z.strictObject({
     .unwrap()
     .optional()
     .meta({ description: 'Action if the id is already used; tables other than the market are appended.' }),
-});
+}));
 export type ImportQuery = z.infer<typeof ImportQuery>;
 
 const isTable = (value: unknown): boolean => {
@@ -82,7 +83,8 @@ const isTable = (value: unknown): boolean => {
 };
 
 /** Complete body of an import. */
-export const ImportBody = ImportHeader.extend({
+export const ImportBody = defineObject(() => ({
+  ...ImportHeader.shape,
   content: z.string().min(1).nullable().default(null),
   tables: z
     .record(
@@ -91,5 +93,5 @@ export const ImportBody = ImportHeader.extend({
     )
     .nullable()
     .default(null),
-});
+}));
 export type ImportBody = z.infer<typeof ImportBody>;

@@ -2,6 +2,7 @@ import { Amendments } from './amendment.js';
 import { RoundingSpec } from './rounding.js';
 import { WithholdingTax } from './withholding-tax.js';
 import { z } from 'zod';
+import { defineObject } from '../schema/define-object.js';
 import { RecordedClosures } from '../calendars/closures.js';
 import { LIMIT_RULE_NAMES } from '../compliance/rules.js';
 import { ConstraintRow } from '../constraints/constraint-row.js';
@@ -47,47 +48,45 @@ const PARTS_MAX = 16;
 
 const NestedUniverse: z.ZodType<UniverseSpec> = z.lazy(() => UniverseSpec);
 
-export const UniverseSpec = z
-  .strictObject({
-    kind: z
-      .enum(['all', 'named', 'list', 'index', 'watchlist', ...SET_KINDS])
-      .default('all')
-      .meta({ label: 'Kind', help: 'Securities of the market, or a set operation on other universes.' }),
-    id: z
-      .string()
-      .min(1)
-      .max(64)
-      .nullable()
-      .optional()
-      .meta({
-        label: 'Universe',
-        help: 'For the kind `named` a universe of the market; for `index` an index, with its constituents at each decision.',
-        format: 'universe',
-        when: [{ kind: ['named', 'index'] }],
-      }),
-    watchlist_id: Id.optional().meta({
-      label: 'Watchlist',
-      help: 'Stored watchlist for the kind `watchlist`, in its state at the time of use.',
-      format: 'watchlist',
-      when: [{ kind: ['watchlist'] }],
+export const UniverseSpec = defineObject(() => ({
+  kind: z
+    .enum(['all', 'named', 'list', 'index', 'watchlist', ...SET_KINDS])
+    .default('all')
+    .meta({ label: 'Kind', help: 'Securities of the market, or a set operation on other universes.' }),
+  id: z
+    .string()
+    .min(1)
+    .max(64)
+    .nullable()
+    .optional()
+    .meta({
+      label: 'Universe',
+      help: 'For the kind `named` a universe of the market; for `index` an index, with its constituents at each decision.',
+      format: 'universe',
+      when: [{ kind: ['named', 'index'] }],
     }),
-    identifiers: z
-      .array(AssetIdentifier)
-      .max(20_000)
-      .optional()
-      .meta({ label: 'Names', help: 'Asset identifiers of the kind `list`.', when: [{ kind: ['list'] }] }),
-    of: z
-      .array(NestedUniverse)
-      .min(2)
-      .max(PARTS_MAX)
-      .optional()
-      .meta({
-        label: 'Universes',
-        help: 'Universes of a set: the members of any of them (union), of all (intersection), or of only the first (difference). An index among them has its last decided constituents.',
-        when: [{ kind: [...SET_KINDS] }],
-      }),
-  })
-  .meta({ id: 'UniverseSpec' });
+  watchlist_id: Id.optional().meta({
+    label: 'Watchlist',
+    help: 'Stored watchlist for the kind `watchlist`, in its state at the time of use.',
+    format: 'watchlist',
+    when: [{ kind: ['watchlist'] }],
+  }),
+  identifiers: z
+    .array(AssetIdentifier)
+    .max(20_000)
+    .optional()
+    .meta({ label: 'Names', help: 'Asset identifiers of the kind `list`.', when: [{ kind: ['list'] }] }),
+  of: z
+    .array(NestedUniverse)
+    .min(2)
+    .max(PARTS_MAX)
+    .optional()
+    .meta({
+      label: 'Universes',
+      help: 'Universes of a set: the members of any of them (union), of all (intersection), or of only the first (difference). An index among them has its last decided constituents.',
+      when: [{ kind: [...SET_KINDS] }],
+    }),
+})).meta({ id: 'UniverseSpec' });
 
 export interface UniverseSpec {
   kind: 'all' | 'named' | 'list' | 'index' | 'watchlist' | (typeof SET_KINDS)[number];
@@ -119,101 +118,95 @@ export function findListedNames(universe: UniverseSpec | undefined): readonly st
   return universe?.kind === 'list' || universe?.kind === 'watchlist' ? universe.identifiers : undefined;
 }
 
-export const TreatmentSpec = z
-  .strictObject({
-    dividends: z.enum(['price', 'total', 'net']).default('price').meta({
-      label: 'Dividends',
-      help: 'Return variant: dividends excluded, reinvested, or reinvested after withholding tax.',
+export const TreatmentSpec = defineObject(() => ({
+  dividends: z.enum(['price', 'total', 'net']).default('price').meta({
+    label: 'Dividends',
+    help: 'Return variant: dividends excluded, reinvested, or reinvested after withholding tax.',
+  }),
+  withholding_tax: WithholdingTax.default(0).meta({
+    label: 'Withholding tax',
+    help: 'Fraction of ordinary dividends that is withheld in the net variant: a number, or rates by the value of a field: { "field": "COUNTRY", "rates": { "US": 0.3 }, "default": 0.15 }.',
+    unit: 'fraction',
+    when: [{ dividends: ['net'] }],
+  }),
+  reinvestment: z.enum(['index', 'constituent']).default('index').meta({
+    label: 'Reinvestment',
+    help: 'Ordinary dividends buy the whole index, or more of the paying security.',
+  }),
+  special_dividends: z.enum(['adjust', 'constituent', 'reinvest', 'ignore']).default('adjust').meta({
+    label: 'Special dividends',
+    help: 'Special dividends and returns of capital reduce the previous close and change the divisor (adjust), buy more of the paying security (constituent, also written reinvest), or are ignored.',
+  }),
+  rights: z.enum(['subscribe', 'price_only', 'constituent']).optional().meta({
+    label: 'Rights issues',
+    help: 'The previous close becomes the ex-rights price; index shares grow by the new shares (subscribe), stay (price_only), or keep the value of the holding (constituent). Default: subscribe if weights are market values, otherwise price_only.',
+  }),
+  splits: z
+    .enum(['apply', 'ignore'])
+    .default('apply')
+    .meta({ label: 'Splits', help: 'Applied; left out only where prices are adjusted already.' }),
+  delisting: z
+    .enum(['last_price', 'zero', 'action_value'])
+    .default('action_value')
+    .meta({ label: 'Delisting', help: 'Value of a security that leaves.' }),
+  spin_offs: z.enum(['zero_price', 'drop_after_first_session', 'ignore']).default('zero_price').meta({
+    label: 'Spin-offs',
+    help: 'A spun-off security enters at zero on its ex-date and stays until the next rebalance, or leaves at its first close; or it is ignored.',
+  }),
+  missing_prices: z.enum(['carry', 'exclude', 'fail']).default('carry').meta({
+    label: 'Missing prices',
+    help: 'Carry the last price, exclude the security until the next rebalance, or fail.',
+  }),
+  max_stale_sessions: z.int().min(0).max(10_000).nullable().optional().meta({
+    label: 'Longest gap',
+    help: 'A constituent without a price for this number of sessions of its calendar leaves; null carries its last price until a review or an action removes it. Default: 5, or null if the store has a delisting, an acquisition or a merger.',
+    unit: 'sessions',
+  }),
+  entry_stale_sessions: z.int().min(0).max(60).default(5).meta({
+    label: 'Longest gap of an entry',
+    help: 'A security without a price for this number of sessions, or for max_stale_sessions if that is less, is not newly selected.',
+    unit: 'sessions',
+  }),
+  suspension: z.enum(['last_price', 'zero']).optional().meta({
+    label: 'Value of a suspended constituent',
+    help: 'A constituent without a price that is removed without an action leaves at its last price, or is written off (zero). Default: last_price.',
+  }),
+  stale_targets: z
+    .enum(['carry', 'defer'])
+    .default('carry')
+    .meta({ label: 'Trades without a price', help: 'At the carried price, or at the next price bar.' }),
+  on_breach: z.enum(['none', 'rebalance']).optional().meta({
+    label: 'On a breach',
+    help: 'Rebalance if a limit is exceeded between reviews, or do nothing (none).',
+  }),
+  breach_rule: z
+    .enum(LIMIT_RULE_NAMES)
+    .optional()
+    .meta({
+      label: 'Limits',
+      help: 'Published rule whose breach triggers a rebalance. Default: UCITS_5_10_40.',
+      when: [{ on_breach: ['rebalance'] }],
     }),
-    withholding_tax: WithholdingTax.default(0).meta({
-      label: 'Withholding tax',
-      help: 'Fraction of ordinary dividends that is withheld in the net variant: a number, or rates by the value of a field: { "field": "COUNTRY", "rates": { "US": 0.3 }, "default": 0.15 }.',
-      unit: 'fraction',
-      when: [{ dividends: ['net'] }],
-    }),
-    reinvestment: z.enum(['index', 'constituent']).default('index').meta({
-      label: 'Reinvestment',
-      help: 'Ordinary dividends buy the whole index, or more of the paying security.',
-    }),
-    special_dividends: z.enum(['adjust', 'constituent', 'reinvest', 'ignore']).default('adjust').meta({
-      label: 'Special dividends',
-      help: 'Special dividends and returns of capital reduce the previous close and change the divisor (adjust), buy more of the paying security (constituent, also written reinvest), or are ignored.',
-    }),
-    rights: z.enum(['subscribe', 'price_only', 'constituent']).optional().meta({
-      label: 'Rights issues',
-      help: 'The previous close becomes the ex-rights price; index shares grow by the new shares (subscribe), stay (price_only), or keep the value of the holding (constituent). Default: subscribe if weights are market values, otherwise price_only.',
-    }),
-    splits: z
-      .enum(['apply', 'ignore'])
-      .default('apply')
-      .meta({ label: 'Splits', help: 'Applied; left out only where prices are adjusted already.' }),
-    delisting: z
-      .enum(['last_price', 'zero', 'action_value'])
-      .default('action_value')
-      .meta({ label: 'Delisting', help: 'Value of a security that leaves.' }),
-    spin_offs: z.enum(['zero_price', 'drop_after_first_session', 'ignore']).default('zero_price').meta({
-      label: 'Spin-offs',
-      help: 'A spun-off security enters at zero on its ex-date and stays until the next rebalance, or leaves at its first close; or it is ignored.',
-    }),
-    missing_prices: z.enum(['carry', 'exclude', 'fail']).default('carry').meta({
-      label: 'Missing prices',
-      help: 'Carry the last price, exclude the security until the next rebalance, or fail.',
-    }),
-    max_stale_sessions: z.int().min(0).max(10_000).nullable().optional().meta({
-      label: 'Longest gap',
-      help: 'A constituent without a price for this number of sessions of its calendar leaves; null carries its last price until a review or an action removes it. Default: 5, or null if the store has a delisting, an acquisition or a merger.',
-      unit: 'sessions',
-    }),
-    entry_stale_sessions: z.int().min(0).max(60).default(5).meta({
-      label: 'Longest gap of an entry',
-      help: 'A security without a price for this number of sessions, or for max_stale_sessions if that is less, is not newly selected.',
-      unit: 'sessions',
-    }),
-    suspension: z.enum(['last_price', 'zero']).optional().meta({
-      label: 'Value of a suspended constituent',
-      help: 'A constituent without a price that is removed without an action leaves at its last price, or is written off (zero). Default: last_price.',
-    }),
-    stale_targets: z
-      .enum(['carry', 'defer'])
-      .default('carry')
-      .meta({ label: 'Trades without a price', help: 'At the carried price, or at the next price bar.' }),
-    on_breach: z.enum(['none', 'rebalance']).optional().meta({
-      label: 'On a breach',
-      help: 'Rebalance if a limit is exceeded between reviews, or do nothing (none).',
-    }),
-    breach_rule: z
-      .enum(LIMIT_RULE_NAMES)
-      .optional()
-      .meta({
-        label: 'Limits',
-        help: 'Published rule whose breach triggers a rebalance. Default: UCITS_5_10_40.',
-        when: [{ on_breach: ['rebalance'] }],
-      }),
-  })
-  .meta({ id: 'TreatmentSpec' });
+})).meta({ id: 'TreatmentSpec' });
 export type TreatmentSpec = z.infer<typeof TreatmentSpec>;
 
-export const PipelineSpec = z
-  .strictObject({
-    selection: z.array(RuleSpec).max(64).default([]),
-    treatment: TreatmentSpec.prefault({}),
-    weighting: WeightingSpec,
-  })
-  .meta({ id: 'PipelineSpec' });
+export const PipelineSpec = defineObject(() => ({
+  selection: z.array(RuleSpec).max(64).default([]),
+  treatment: TreatmentSpec.prefault({}),
+  weighting: WeightingSpec,
+})).meta({ id: 'PipelineSpec' });
 export type PipelineSpec = z.infer<typeof PipelineSpec>;
 
-export const DerivationPayload = z
-  .strictObject({
-    source_index_id: Id,
-    ...optimisationFields,
-    constraints: z.array(ConstraintRow).max(500).default([]),
-    relax: RelaxEntries.optional().meta({
-      label: 'Relaxation',
-      description:
-        'Rows that are relaxed step by step, in this order, at rebalances where the problem is infeasible. Rows with a priority are relaxed after them.',
-    }),
-  })
-  .meta({ id: 'DerivationPayload' });
+export const DerivationPayload = defineObject(() => ({
+  source_index_id: Id,
+  ...optimisationFields,
+  constraints: z.array(ConstraintRow).max(500).default([]),
+  relax: RelaxEntries.optional().meta({
+    label: 'Relaxation',
+    description:
+      'Rows that are relaxed step by step, in this order, at rebalances where the problem is infeasible. Rows with a priority are relaxed after them.',
+  }),
+})).meta({ id: 'DerivationPayload' });
 export type DerivationPayload = z.infer<typeof DerivationPayload>;
 
 const DATAPOINTS_MAX = LIMITS.MAX_DATAPOINTS;
@@ -225,79 +218,76 @@ const NamedDatapoints = z
     error: `has more than ${DATAPOINTS_MAX} names`,
   });
 
-export const IndexDocument = z
-  .strictObject({
-    id: Id.meta({ label: 'Id', help: '1 to 64 letters, digits, dashes and underscores.' }),
-    name: z.string().min(1).max(200).meta({ label: 'Name', help: 'Shown next to the id.' }),
-    description: z
-      .string()
-      .max(10_000)
-      .nullable()
-      .default(null)
-      .meta({ label: 'Description', help: 'Description, free text.', format: 'prose' }),
-    calendar: z
-      .string()
-      .min(1)
-      .meta({ label: 'Calendar', help: 'Exchange whose sessions the index uses.', format: 'calendar' }),
-    base_date: IsoDate.meta({
-      label: 'Base date',
-      help: 'First rebalance: the first session on or after it.',
-    }),
-    base_value: z
-      .number()
-      .gt(0)
-      .max(1e12)
-      .default(100)
-      .meta({ label: 'Base value', help: 'Level on the first session.', unit: 'points' }),
-    base_market_value: z.number().gt(0).max(1e18).optional().meta({
-      label: 'Base market value',
-      help: 'Market value on the first session; the initial divisor is base market value over base value. Default: the base value, so that the initial divisor is 1.',
-      unit: 'money',
-    }),
-    currency: CurrencyCode.default('USD').meta({
-      label: 'Currency',
-      help: 'ISO 4217 code of the level. An overlay has the currency into which it converts, otherwise that of the underlying index.',
-    }),
-    store_id: Id.nullable().optional().meta({
-      label: 'Data store',
-      help: 'Data store of the index: it is computed on this store, even if another one is active. Null: the active store.',
-      format: 'store',
-    }),
-    universe: UniverseSpec.optional(),
-    rebalance: RebalanceSpec.prefault({}),
-    reviews: z.array(ReviewSpec).max(REVIEWS_MAX).optional().meta({
-      label: 'Further reviews',
-      help: 'Reviews in addition to the rebalance, each with its schedule and scope. On one date they run in the order membership, weights, shares.',
-    }),
-    datapoints: NamedDatapoints.optional().meta({
-      description:
-        'Expressions of datapoints by name: the document can use these names like datapoints; they take precedence over columns of the store.',
-    }),
-    plugins: NamedPlugins.optional().meta({
-      description:
-        'Stored plug-ins by name: each name is a datapoint of the document, and PluginFilter and PluginWeight refer to it.',
-    }),
-    rounding: RoundingSpec.optional().meta({
-      label: 'Rounding',
-      help: 'Decimals of levels, divisor, index shares and weights, halves away from zero.',
-      format: 'object',
-    }),
-    pipeline: PipelineSpec.nullable().default(null),
-    events: EventsSpec.optional().meta({ description: 'Changes between reviews. Default: none.' }),
-    derivation: DerivationPayload.nullable().default(null),
-    kind: z.literal('overlay').optional().meta({ description: 'Present only in an overlay on another index.' }),
-    source_index_id: Id.optional().meta({
-      description: 'Underlying index of an overlay; a blend lists its components instead.',
-    }),
-    overlay: OverlaySpec.optional().meta({ description: 'Type and terms of an overlay on its underlying index.' }),
-    amendments: Amendments.optional(),
-    closures: RecordedClosures.optional().meta({
-      description:
-        'Recorded changes of calendars as they were computed, in the documents of runs; ignored in requests.',
-    }),
-    tags: z.array(z.string().min(1).max(64)).max(32).default([]).meta({ label: 'Tags', help: 'Free labels.' }),
-  })
-  .meta({ id: 'IndexDocument' });
+export const IndexDocument = defineObject(() => ({
+  id: Id.meta({ label: 'Id', help: '1 to 64 letters, digits, dashes and underscores.' }),
+  name: z.string().min(1).max(200).meta({ label: 'Name', help: 'Shown next to the id.' }),
+  description: z
+    .string()
+    .max(10_000)
+    .nullable()
+    .default(null)
+    .meta({ label: 'Description', help: 'Description, free text.', format: 'prose' }),
+  calendar: z
+    .string()
+    .min(1)
+    .meta({ label: 'Calendar', help: 'Exchange whose sessions the index uses.', format: 'calendar' }),
+  base_date: IsoDate.meta({
+    label: 'Base date',
+    help: 'First rebalance: the first session on or after it.',
+  }),
+  base_value: z
+    .number()
+    .gt(0)
+    .max(1e12)
+    .default(100)
+    .meta({ label: 'Base value', help: 'Level on the first session.', unit: 'points' }),
+  base_market_value: z.number().gt(0).max(1e18).optional().meta({
+    label: 'Base market value',
+    help: 'Market value on the first session; the initial divisor is base market value over base value. Default: the base value, so that the initial divisor is 1.',
+    unit: 'money',
+  }),
+  currency: CurrencyCode.default('USD').meta({
+    label: 'Currency',
+    help: 'ISO 4217 code of the level. An overlay has the currency into which it converts, otherwise that of the underlying index.',
+  }),
+  store_id: Id.nullable().optional().meta({
+    label: 'Data store',
+    help: 'Data store of the index: it is computed on this store, even if another one is active. Null: the active store.',
+    format: 'store',
+  }),
+  universe: UniverseSpec.optional(),
+  rebalance: RebalanceSpec.prefault({}),
+  reviews: z.array(ReviewSpec).max(REVIEWS_MAX).optional().meta({
+    label: 'Further reviews',
+    help: 'Reviews in addition to the rebalance, each with its schedule and scope. On one date they run in the order membership, weights, shares.',
+  }),
+  datapoints: NamedDatapoints.optional().meta({
+    description:
+      'Expressions of datapoints by name: the document can use these names like datapoints; they take precedence over columns of the store.',
+  }),
+  plugins: NamedPlugins.optional().meta({
+    description:
+      'Stored plug-ins by name: each name is a datapoint of the document, and PluginFilter and PluginWeight refer to it.',
+  }),
+  rounding: RoundingSpec.optional().meta({
+    label: 'Rounding',
+    help: 'Decimals of levels, divisor, index shares and weights, halves away from zero.',
+    format: 'object',
+  }),
+  pipeline: PipelineSpec.nullable().default(null),
+  events: EventsSpec.optional().meta({ description: 'Changes between reviews. Default: none.' }),
+  derivation: DerivationPayload.nullable().default(null),
+  kind: z.literal('overlay').optional().meta({ description: 'Present only in an overlay on another index.' }),
+  source_index_id: Id.optional().meta({
+    description: 'Underlying index of an overlay; a blend lists its components instead.',
+  }),
+  overlay: OverlaySpec.optional().meta({ description: 'Type and terms of an overlay on its underlying index.' }),
+  amendments: Amendments.optional(),
+  closures: RecordedClosures.optional().meta({
+    description: 'Recorded changes of calendars as they were computed, in the documents of runs; ignored in requests.',
+  }),
+  tags: z.array(z.string().min(1).max(64)).max(32).default([]).meta({ label: 'Tags', help: 'Free labels.' }),
+})).meta({ id: 'IndexDocument' });
 export type IndexDocument = z.infer<typeof IndexDocument>;
 
 /** Document that selects and weights by rules. */

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { defineObject } from '../schema/define-object.js';
 import { requireOneOfEach } from '../schema/one-of.js';
 import { Id, IsoDate } from '../schema/shape.js';
 import { AsKnownOn } from '../schema/as-known-on.js';
@@ -7,24 +8,22 @@ import { AsKnownOn } from '../schema/as-known-on.js';
 const Document = z.record(z.string(), z.unknown());
 const asOf = IsoDate.nullable().default(null);
 
-export const DocumentQuestion = z.strictObject({ document: Document, as_of: asOf, as_known_on: AsKnownOn });
+export const DocumentQuestion = defineObject(() => ({ document: Document, as_of: asOf, as_known_on: AsKnownOn }));
 export type DocumentQuestion = z.infer<typeof DocumentQuestion>;
 
-export const WhatIfQuestion = z
-  .strictObject({
-    index_id: Id.nullable().default(null),
-    document: Document.nullable().default(null),
-    patch: Document.nullable().default(null),
-    changed: Document.nullable().default(null),
-    as_of: asOf,
-    as_known_on: AsKnownOn,
-  })
-  .superRefine(
-    requireOneOfEach([
-      ['index_id', 'document'],
-      ['patch', 'changed'],
-    ]),
-  );
+export const WhatIfQuestion = defineObject(() => ({
+  index_id: Id.nullable().default(null),
+  document: Document.nullable().default(null),
+  patch: Document.nullable().default(null),
+  changed: Document.nullable().default(null),
+  as_of: asOf,
+  as_known_on: AsKnownOn,
+})).superRefine(
+  requireOneOfEach([
+    ['index_id', 'document'],
+    ['patch', 'changed'],
+  ]),
+);
 export type WhatIfQuestion = z.infer<typeof WhatIfQuestion>;
 
 /**

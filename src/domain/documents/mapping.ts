@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { defineObject } from '../schema/define-object.js';
 
 /** Maximum number of tables, columns and entries in one mapping. */
 const ENTRIES_MAX = 2000;
@@ -18,113 +19,111 @@ const IDENTIFIER_FROM = /^(?:column|file:[^{}]*\{identifier\}[^{}]*|heading:[^{}
 const DATE_PATTERN = /^(?=.*Y)(?=.*M)(?=.*D)(?:YYYY|YY|MMM|MM|M|DD|D|[^A-Za-z0-9])+$/;
 
 /** Mapping of a market whose prices come from a file, sheet or table in the vendor's format. */
-export const Mapping = z
-  .strictObject({
-    layout: z.enum(['long', 'wide']).default('long').meta({
-      description: '`long`: one row per security and date; `wide`: one row per date and one column per security.',
-      example: 'wide',
+export const Mapping = defineObject(() => ({
+  layout: z.enum(['long', 'wide']).default('long').meta({
+    description: '`long`: one row per security and date; `wide`: one row per date and one column per security.',
+    example: 'wide',
+  }),
+  skip_rows: z.int().min(0).max(1000).default(0).meta({
+    description: 'Rows before the header of each table, empty ones not counted.',
+    example: 3,
+  }),
+  encoding: z.enum(ENCODINGS).nullable().default(null).meta({
+    description: 'Encoding of text files without a byte order mark. Null: UTF-8.',
+    example: 'windows-1252',
+  }),
+  field: ColumnName.min(1).nullable().default(null).meta({
+    description:
+      'Wide: field of the numbers. Null: each column also states the field, in two header rows or as ("Close", "AAPL") in Parquet.',
+    example: 'CLOSE',
+  }),
+  fields: z
+    .record(ColumnName.min(1), ColumnName.min(1))
+    .refine((fields) => Object.keys(fields).length <= ENTRIES_MAX, { error: `at most ${ENTRIES_MAX} tables` })
+    .default({})
+    .meta({
+      description: 'Wide, one table per field: field of each file, sheet or table. Others are not read.',
+      example: { 'close.csv': 'CLOSE', 'volume.csv': 'VOLUME' },
     }),
-    skip_rows: z.int().min(0).max(1000).default(0).meta({
-      description: 'Rows before the header of each table, empty ones not counted.',
-      example: 3,
-    }),
-    encoding: z.enum(ENCODINGS).nullable().default(null).meta({
-      description: 'Encoding of text files without a byte order mark. Null: UTF-8.',
-      example: 'windows-1252',
-    }),
-    field: ColumnName.min(1).nullable().default(null).meta({
+  columns: z
+    .record(ColumnName.min(1), ColumnName)
+    .refine((columns) => Object.keys(columns).length <= ENTRIES_MAX, { error: `at most ${ENTRIES_MAX} columns` })
+    .default({})
+    .meta({
       description:
-        'Wide: field of the numbers. Null: each column also states the field, in two header rows or as ("Close", "AAPL") in Parquet.',
-      example: 'CLOSE',
+        'Column of the date, the identifier and each datapoint, if it has another name. An empty text refers to the column without a name.',
+      example: { date: 'Date', identifier: 'Ticker', CLOSE: 'Close' },
     }),
-    fields: z
-      .record(ColumnName.min(1), ColumnName.min(1))
-      .refine((fields) => Object.keys(fields).length <= ENTRIES_MAX, { error: `at most ${ENTRIES_MAX} tables` })
-      .default({})
-      .meta({
-        description: 'Wide, one table per field: field of each file, sheet or table. Others are not read.',
-        example: { 'close.csv': 'CLOSE', 'volume.csv': 'VOLUME' },
-      }),
-    columns: z
-      .record(ColumnName.min(1), ColumnName)
-      .refine((columns) => Object.keys(columns).length <= ENTRIES_MAX, { error: `at most ${ENTRIES_MAX} columns` })
-      .default({})
-      .meta({
-        description:
-          'Column of the date, the identifier and each datapoint, if it has another name. An empty text refers to the column without a name.',
-        example: { date: 'Date', identifier: 'Ticker', CLOSE: 'Close' },
-      }),
-    identifier_from: z
-      .string()
-      .max(200)
-      .refine((text) => IDENTIFIER_FROM.test(text), {
-        error: 'must be column, file: with the name of a file around {identifier}, or heading: with a label',
-      })
-      .nullable()
-      .default(null)
-      .meta({
-        description:
-          'Source of the identifier: a column (also null), the name of the file or sheet (file:; others are not read), or a label above the header (heading:Security).',
-        example: 'file:{identifier}_data.csv',
-      }),
-    date_format: z
-      .string()
-      .max(40)
-      .refine((text) => EPOCH_FORMATS.some((each) => each === text) || DATE_PATTERN.test(text), {
-        error: `must consist of YYYY or YY, MMM, MM or M, DD or D, or be one of ${EPOCH_FORMATS.join(', ')}`,
-      })
-      .nullable()
-      .default(null)
-      .meta({
-        description: `Date format; null is YYYY-MM-DD. A pattern of YYYY, YY, MMM, MM, M, DD and D, or one of ${EPOCH_FORMATS.join(', ')}. A time of day is ignored.`,
-        example: 'MM/DD/YYYY',
-      }),
-    decimal: z.enum(['.', ',']).default('.').meta({
-      description: 'Decimal separator. With a comma, points, apostrophes and spaces between thousands are ignored.',
-      example: ',',
-    }),
-    thousands: z.enum([',', '.', "'", ' ']).nullable().default(null).meta({
+  identifier_from: z
+    .string()
+    .max(200)
+    .refine((text) => IDENTIFIER_FROM.test(text), {
+      error: 'must be column, file: with the name of a file around {identifier}, or heading: with a label',
+    })
+    .nullable()
+    .default(null)
+    .meta({
       description:
-        'Thousands separator with a decimal point: 1,234.5. If equal to the decimal separator, it applies only to VOLUME and SHARES_OUTSTANDING, as in 58,490 next to 14,82. Null: none.',
-      example: ',',
+        'Source of the identifier: a column (also null), the name of the file or sheet (file:; others are not read), or a label above the header (heading:Security).',
+      example: 'file:{identifier}_data.csv',
     }),
-    units: z.enum(['refuse', 'read']).default('refuse').meta({
-      description: 'Currency signs ($14.82), and K, M, B or T after a number (59.83M): refused, or read.',
-      example: 'read',
+  date_format: z
+    .string()
+    .max(40)
+    .refine((text) => EPOCH_FORMATS.some((each) => each === text) || DATE_PATTERN.test(text), {
+      error: `must consist of YYYY or YY, MMM, MM or M, DD or D, or be one of ${EPOCH_FORMATS.join(', ')}`,
+    })
+    .nullable()
+    .default(null)
+    .meta({
+      description: `Date format; null is YYYY-MM-DD. A pattern of YYYY, YY, MMM, MM, M, DD and D, or one of ${EPOCH_FORMATS.join(', ')}. A time of day is ignored.`,
+      example: 'MM/DD/YYYY',
     }),
-    on_duplicate: z.enum(['refuse', 'identical', 'first', 'last']).default('refuse').meta({
-      description:
-        'A second row of one security and date: refused, accepted if all its values are equal, ignored, or used instead of the first.',
-      example: 'identical',
-    }),
-    zero_prices: z
-      .enum(['refuse', 'missing'])
-      .default('refuse')
-      .meta({ description: 'A price of 0: refused, or read as no price.', example: 'missing' }),
-    negative_prices: z.enum(['refuse', 'absolute']).default('refuse').meta({
-      description:
-        'A negative price: refused, or read as its absolute value (CRSP marks the mean of bid and ask this way).',
-      example: 'absolute',
-    }),
-    adjusted_close: ColumnName.min(1).nullable().default(null).meta({
-      description:
-        'Column of closes adjusted for dividends, and for splits if CLOSE is not: cash dividends, and those splits, are derived from it. The column is then not a datapoint.',
-      example: 'Adj Close',
-    }),
-    ignore: z
-      .array(ColumnName)
-      .max(ENTRIES_MAX)
-      .default([])
-      .meta({ description: 'Columns, files and sheets that are not read.', example: ['Repaired?'] }),
-  })
-  .meta({
-    id: 'Mapping',
-    description: 'Mapping of tables in their original format to a market. Unmapped columns are read by name.',
-  });
+  decimal: z.enum(['.', ',']).default('.').meta({
+    description: 'Decimal separator. With a comma, points, apostrophes and spaces between thousands are ignored.',
+    example: ',',
+  }),
+  thousands: z.enum([',', '.', "'", ' ']).nullable().default(null).meta({
+    description:
+      'Thousands separator with a decimal point: 1,234.5. If equal to the decimal separator, it applies only to VOLUME and SHARES_OUTSTANDING, as in 58,490 next to 14,82. Null: none.',
+    example: ',',
+  }),
+  units: z.enum(['refuse', 'read']).default('refuse').meta({
+    description: 'Currency signs ($14.82), and K, M, B or T after a number (59.83M): refused, or read.',
+    example: 'read',
+  }),
+  on_duplicate: z.enum(['refuse', 'identical', 'first', 'last']).default('refuse').meta({
+    description:
+      'A second row of one security and date: refused, accepted if all its values are equal, ignored, or used instead of the first.',
+    example: 'identical',
+  }),
+  zero_prices: z
+    .enum(['refuse', 'missing'])
+    .default('refuse')
+    .meta({ description: 'A price of 0: refused, or read as no price.', example: 'missing' }),
+  negative_prices: z.enum(['refuse', 'absolute']).default('refuse').meta({
+    description:
+      'A negative price: refused, or read as its absolute value (CRSP marks the mean of bid and ask this way).',
+    example: 'absolute',
+  }),
+  adjusted_close: ColumnName.min(1).nullable().default(null).meta({
+    description:
+      'Column of closes adjusted for dividends, and for splits if CLOSE is not: cash dividends, and those splits, are derived from it. The column is then not a datapoint.',
+    example: 'Adj Close',
+  }),
+  ignore: z
+    .array(ColumnName)
+    .max(ENTRIES_MAX)
+    .default([])
+    .meta({ description: 'Columns, files and sheets that are not read.', example: ['Repaired?'] }),
+})).meta({
+  id: 'Mapping',
+  description: 'Mapping of tables in their original format to a market. Unmapped columns are read by name.',
+});
 export type Mapping = z.infer<typeof Mapping>;
 
 /** Some members of a mapping, without their defaults: absent members do not change. */
-export const MappingChange = z.strictObject(withoutDefaults(Mapping.shape)).partial().meta({
+export const MappingChange = defineObject(() => z.strictObject(withoutDefaults(Mapping.shape)).partial().shape).meta({
   id: 'MappingChange',
   description: 'Members of a mapping to change; the others stay unchanged. A member is replaced as a whole.',
 });
@@ -146,7 +145,8 @@ export function changeMapping(mapping: Mapping | null, change: MappingChange | n
 }
 
 /** Number of cash dividends and splits derived from adjusted closes. */
-export const DerivedActions = z
-  .strictObject({ dividends: z.int().min(0), splits: z.int().min(0) })
-  .meta({ id: 'DerivedActions', description: 'Corporate actions that were derived from adjusted closes.' });
+export const DerivedActions = defineObject(() => ({ dividends: z.int().min(0), splits: z.int().min(0) })).meta({
+  id: 'DerivedActions',
+  description: 'Corporate actions that were derived from adjusted closes.',
+});
 export type DerivedActions = z.infer<typeof DerivedActions>;

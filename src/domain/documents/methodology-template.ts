@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { defineObject } from '../schema/define-object.js';
 import { Id, IsoDate } from '../schema/shape.js';
 
 /** Maximum number of documents of one template. */
@@ -17,45 +18,41 @@ export const TemplateId = z
   .max(64);
 
 /** Published text that a template follows. */
-export const TemplateSource = z
-  .strictObject({
-    title: text(200).meta({ description: 'Title of the public document.' }),
-    publisher: text(200).meta({ description: 'Its publisher.' }),
-    date: z
-      .string()
-      .regex(/^\d{4}(?:-\d{2}(?:-\d{2})?)?$/, { error: 'is not a year, month or day' })
-      .meta({ description: 'Year, month or day of the edition.' }),
-  })
-  .meta({ id: 'TemplateSource' });
+export const TemplateSource = defineObject(() => ({
+  title: text(200).meta({ description: 'Title of the public document.' }),
+  publisher: text(200).meta({ description: 'Its publisher.' }),
+  date: z
+    .string()
+    .regex(/^\d{4}(?:-\d{2}(?:-\d{2})?)?$/, { error: 'is not a year, month or day' })
+    .meta({ description: 'Year, month or day of the edition.' }),
+})).meta({ id: 'TemplateSource' });
 
 /** Kinds of templates, by which they are filtered. */
 export const TEMPLATE_KINDS = ['size', 'factor', 'other_weighting', 'optimised', 'overlay'] as const;
 
 /** File of data/methodologies: one published methodology as documents that anyone may store. */
-export const MethodologyTemplate = z
-  .strictObject({
-    id: TemplateId,
-    title: text(200),
-    kind: z.enum(TEMPLATE_KINDS),
-    style: text(500),
-    source: TemplateSource,
-    choices: z.array(text(1000)).max(CHOICES_MAX),
-    /** Meanings of the columns, series and universes that must be supplied. */
-    meanings: z.record(text(64), text(500)).default({}),
-    /** Bodies of index documents, each after the indices that it uses. */
-    documents: z
-      .array(z.looseObject({ id: Id, name: text(200), base_date: IsoDate }))
-      .min(1)
-      .max(DOCUMENTS_MAX),
-  })
-  .superRefine(({ id, documents }, context) => {
-    const stem = stemOf(id);
-    documents.forEach((document, i) => {
-      if (document.id === stem || document.id.startsWith(`${stem}-`)) return;
-      const message = `must be ${stem} or begin with ${stem}-`;
-      context.addIssue({ code: 'custom', path: ['documents', i, 'id'], input: document.id, message });
-    });
+export const MethodologyTemplate = defineObject(() => ({
+  id: TemplateId,
+  title: text(200),
+  kind: z.enum(TEMPLATE_KINDS),
+  style: text(500),
+  source: TemplateSource,
+  choices: z.array(text(1000)).max(CHOICES_MAX),
+  /** Meanings of the columns, series and universes that must be supplied. */
+  meanings: z.record(text(64), text(500)).default({}),
+  /** Bodies of index documents, each after the indices that it uses. */
+  documents: z
+    .array(z.looseObject({ id: Id, name: text(200), base_date: IsoDate }))
+    .min(1)
+    .max(DOCUMENTS_MAX),
+})).superRefine(({ id, documents }, context) => {
+  const stem = stemOf(id);
+  documents.forEach((document, i) => {
+    if (document.id === stem || document.id.startsWith(`${stem}-`)) return;
+    const message = `must be ${stem} or begin with ${stem}-`;
+    context.addIssue({ code: 'custom', path: ['documents', i, 'id'], input: document.id, message });
   });
+});
 export type MethodologyTemplate = z.infer<typeof MethodologyTemplate>;
 
 /** Returns the prefix of the ids of a template's documents. */

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { defineObject } from '../schema/define-object.js';
 import { LIMITS } from '../refusals/limits.js';
 import { hasErrors } from '../refusals/findings.js';
 import { assertNoErrors } from '../refusals/refusal.js';
@@ -9,31 +10,24 @@ import { stateRowDefaults } from './row-settings.js';
 import { optimisationFields, optimisationFindings } from './optimisation-spec.js';
 import { requestWithTrees } from './request-expressions.js';
 
-const Resampling = z
-  .strictObject({
-    draws: z
-      .int()
-      .min(1)
-      .max(LIMITS.MAX_FRONTIER_DRAWS)
-      .default(100)
-      .meta({ description: 'Number of histories drawn.' }),
-    seed: z.int().min(0).default(0).meta({ description: 'Equal seeds give equal draws, on any number of workers.' }),
-    sessions: z
-      .int()
-      .min(LIMITS.MIN_MODEL_OBSERVATIONS)
-      .max(LIMITS.MAX_SCENARIOS)
-      .nullable()
-      .default(null)
-      .meta({ description: 'Number of returns in each history. Null: the number in the window.' }),
-  })
-  .meta({
-    id: 'Resampling',
-    description:
-      'A frontier averaged over draws from the estimated moments, in addition to that of the estimates themselves.',
-  });
+const Resampling = defineObject(() => ({
+  draws: z.int().min(1).max(LIMITS.MAX_FRONTIER_DRAWS).default(100).meta({ description: 'Number of histories drawn.' }),
+  seed: z.int().min(0).default(0).meta({ description: 'Equal seeds give equal draws, on any number of workers.' }),
+  sessions: z
+    .int()
+    .min(LIMITS.MIN_MODEL_OBSERVATIONS)
+    .max(LIMITS.MAX_SCENARIOS)
+    .nullable()
+    .default(null)
+    .meta({ description: 'Number of returns in each history. Null: the number in the window.' }),
+})).meta({
+  id: 'Resampling',
+  description:
+    'A frontier averaged over draws from the estimated moments, in addition to that of the estimates themselves.',
+});
 
 /** Request of an optimisation. */
-export const OptimisationRequest = z.strictObject({
+export const OptimisationRequest = defineObject(() => ({
   index_id: Id.meta({ description: 'Index whose weights are the target.' }),
   constraint_set_id: Id,
   ...optimisationFields,
@@ -55,7 +49,7 @@ export const OptimisationRequest = z.strictObject({
     description:
       'Effort for the proof of a choice of securities: `quick` within seconds, `thorough` within about a minute of one processor. `gap` in the result says what it proved.',
   }),
-});
+}));
 export type OptimisationRequest = z.infer<typeof OptimisationRequest>;
 
 /** Maximum number of rows of a request. */
@@ -98,10 +92,10 @@ function checkRequest(body: Body) {
 }
 
 /** Request of many optimisations; each run is read by itself. */
-const StudyRequest = z.strictObject({
+const StudyRequest = defineObject(() => ({
   study_id: Id.nullable().default(null),
   runs: z.array(z.record(z.string(), z.unknown())).min(1).max(LIMITS.MAX_STUDY_RUNS),
-});
+}));
 
 export interface ReadStudy {
   /** Null: generated. */

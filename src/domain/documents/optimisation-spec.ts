@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { defineObject } from '../schema/define-object.js';
 import { checkParams } from '../catalogue/check-params.js';
 import { findReturnsClass, RETURNS_CLASSES } from '../expected-returns/catalogue.js';
 import type { ReturnsClass } from '../expected-returns/returns-class.js';
@@ -21,26 +22,24 @@ export type ObjectiveSpec = z.infer<typeof ObjectiveSpec>;
 export const ReturnsSpec = Typed;
 export type ReturnsSpec = z.infer<typeof ReturnsSpec>;
 
-export const CostsSpec = z
-  .strictObject({
-    linear_bps: z
-      .number()
-      .min(0)
-      .max(10_000)
-      .default(0)
-      .meta({ description: 'Cost of a trade, in basis points of the traded weight.' }),
-    impact_coefficient: z
-      .number()
-      .min(0)
-      .max(1000)
-      .default(0)
-      .meta({ description: 'Market impact: this times the traded weight of a security to the power of 3/2.' }),
-  })
-  .meta({
-    id: 'TradeCosts',
-    description:
-      'Costs of the trades from the weights held just before, as a fraction of value; from the index weights if there are no holdings.',
-  });
+export const CostsSpec = defineObject(() => ({
+  linear_bps: z
+    .number()
+    .min(0)
+    .max(10_000)
+    .default(0)
+    .meta({ description: 'Cost of a trade, in basis points of the traded weight.' }),
+  impact_coefficient: z
+    .number()
+    .min(0)
+    .max(1000)
+    .default(0)
+    .meta({ description: 'Market impact: this times the traded weight of a security to the power of 3/2.' }),
+})).meta({
+  id: 'TradeCosts',
+  description:
+    'Costs of the trades from the weights held just before, as a fraction of value; from the index weights if there are no holdings.',
+});
 export type CostsSpec = z.infer<typeof CostsSpec>;
 
 /** Objective, expected returns and costs: fields of a derivation and of a run. */

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { defineObject } from '../schema/define-object.js';
 import type { SandboxProgram } from '#base/sandbox/sandbox.js';
 import { SESSIONS_BACK_MAX } from '../datapoints/field-request.js';
 import { NumberExpression } from '../datapoints/expressions/expression.js';
@@ -20,14 +21,14 @@ export const PluginValue = z.union([z.number(), z.string().max(200), z.boolean()
 const sessions = z.int().min(1).max(SESSIONS_BACK_MAX);
 
 /** Input in a computed document. */
-const BoundInput = z.strictObject({
+const BoundInput = defineObject(() => ({
   name: z.string(),
   expression: NumberExpression.meta({ description: 'Expression of the values.' }),
   sessions: sessions.meta({ description: 'Number of trailing sessions, with a value for each security.' }),
-});
+}));
 
 /** Form of a stored plug-in in a computed document. */
-const PluginCode = z.strictObject({
+const PluginCode = defineObject(() => ({
   kind: z.enum(PLUGIN_KINDS),
   sha256: z.string().meta({ description: 'SHA-256 of the stored plug-in.' }),
   inputs: z
@@ -38,11 +39,11 @@ const PluginCode = z.strictObject({
     .record(z.string(), PluginValue)
     .meta({ description: 'Parameters, with defaults for those that are not given.' }),
   source: z.string().max(LIMITS.MAX_PLUGIN_SOURCE),
-});
+}));
 export type PluginCode = z.infer<typeof PluginCode>;
 
 /** Use of a plug-in, under the name by which the rules of a document refer to it. */
-export const PluginUse = z.strictObject({
+export const PluginUse = defineObject(() => ({
   plugin: Id.meta({ description: 'Id of the stored plug-in, in its state when the index is computed.' }),
   parameters: z
     .record(PluginMember, PluginValue)
@@ -51,7 +52,7 @@ export const PluginUse = z.strictObject({
   code: PluginCode.optional().meta({
     description: 'The plug-in as it was computed, in the documents of runs; ignored in requests.',
   }),
-});
+}));
 export type PluginUse = z.infer<typeof PluginUse>;
 
 /** Plug-ins by the names of the datapoints that they provide in the document. */
@@ -63,7 +64,7 @@ export const NamedPlugins = z
 export type NamedPlugins = z.infer<typeof NamedPlugins>;
 
 /** Input of a plug-in: an expression, read on trailing sessions. */
-export const PluginInput = z.strictObject({
+export const PluginInput = defineObject(() => ({
   expression: z
     .string()
     .min(1)
@@ -72,18 +73,18 @@ export const PluginInput = z.strictObject({
   sessions: sessions.meta({
     description: 'Number of trailing sessions up to the decision date, with one value of the expression each.',
   }),
-});
+}));
 
 /** Parameter of a plug-in. */
-export const PluginParameter = z.strictObject({
+export const PluginParameter = defineObject(() => ({
   default: PluginValue,
   minimum: z.number().nullable(),
   maximum: z.number().nullable(),
   help: z.string().max(500).nullable(),
-});
+}));
 
 /** Stored plug-in; its id is its key. */
-export const PluginDocument = z.strictObject({
+export const PluginDocument = defineObject(() => ({
   name: z.string().min(1).max(200),
   description: z.string().max(10_000).nullable(),
   kind: z.enum(PLUGIN_KINDS).meta({
@@ -96,7 +97,7 @@ export const PluginDocument = z.strictObject({
     description:
       'JavaScript that defines `compute(inputs, parameters, count)`. It returns a list of `count` values, one for each security. The functions of `rows` compute on whole windows, faster than loops.',
   }),
-});
+}));
 export type PluginDocument = z.infer<typeof PluginDocument>;
 
 /** Returns plug-ins as expressions of their inputs; without inputs if their code is absent. */

@@ -1,29 +1,30 @@
 import { z } from 'zod';
+import { defineObject } from '../schema/define-object.js';
 
 /** Overrides of one store at most: corrections, not a source of prices. */
 export const OVERRIDES_MAX = 1000;
 export const OVERRIDE_REASON_MAX = 500;
 
 /** A close that a person set instead of that of the source. */
-export const PriceOverride = z
-  .strictObject({
-    identifier: z.string().meta({ description: 'Security.' }),
-    date: z.string().meta({ description: 'Session of the price.' }),
-    price: z.number().meta({ description: 'CLOSE in place of that of the source.' }),
-    source_price: z
-      .number()
-      .nullable()
-      .meta({ description: 'CLOSE of the source at the time of the override; null if it had none.' }),
-    reason: z.string().meta({ description: 'Why, with the source of the price.' }),
-    author: z.string().meta({ description: 'Name of the key; `local` without authentication.' }),
-    key_id: z.string().nullable().meta({ description: 'Id of the key; null without authentication.' }),
-    at: z.string().meta({ description: 'Time of the override, ISO-8601 UTC with offset.' }),
-  })
-  .meta({ id: 'PriceOverride' });
+export const PriceOverride = defineObject(() => ({
+  identifier: z.string().meta({ description: 'Security.' }),
+  date: z.string().meta({ description: 'Session of the price.' }),
+  price: z.number().meta({ description: 'CLOSE in place of that of the source.' }),
+  source_price: z
+    .number()
+    .nullable()
+    .meta({ description: 'CLOSE of the source at the time of the override; null if it had none.' }),
+  reason: z.string().meta({ description: 'Why, with the source of the price.' }),
+  author: z.string().meta({ description: 'Name of the key; `local` without authentication.' }),
+  key_id: z.string().nullable().meta({ description: 'Id of the key; null without authentication.' }),
+  at: z.string().meta({ description: 'Time of the override, ISO-8601 UTC with offset.' }),
+  approval_id: z.int().nullable().default(null).meta({ description: 'Approval of it; null if it needed none.' }),
+  approved_by: z.array(z.string()).default([]).meta({ description: 'Names of those who approved it.' }),
+})).meta({ id: 'PriceOverride' });
 export type PriceOverride = z.infer<typeof PriceOverride>;
 
 /** A price of a store that was overridden, or no longer is, since the store was read. */
-export const ChangedPrice = z.strictObject({ identifier: z.string(), date: z.string(), at: z.string() });
+export const ChangedPrice = defineObject(() => ({ identifier: z.string(), date: z.string(), at: z.string() }));
 export type ChangedPrice = z.infer<typeof ChangedPrice>;
 
 interface ChangedPrices {

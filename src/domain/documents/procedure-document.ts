@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { defineObject } from '../schema/define-object.js';
 import { Id, IsoDate } from '../schema/shape.js';
 
 /** Kinds of procedures, each with its subject. */
@@ -21,19 +22,17 @@ const TEXT_LENGTH_MAX = 100_000;
 const INDICES_MAX = 500;
 
 /** A procedure of the administrator; its id is its key. */
-export const ProcedureDocument = z
-  .strictObject({
-    name: z.string().min(1).max(200),
-    kind: z.enum(PROCEDURE_KIND_NAMES).meta({ description: 'Subject of the procedure.' }),
-    text: z.string().min(1).max(TEXT_LENGTH_MAX).meta({ description: 'Markdown.' }),
-    indices: z
-      .array(Id)
-      .min(1)
-      .max(INDICES_MAX)
-      .nullable()
-      .default(null)
-      .meta({ description: 'Indices that it applies to. Default: all.', example: ['LARGE-100'] }),
-    review_by: IsoDate.nullable().default(null).meta({ description: 'Date by which it is to be reviewed.' }),
-  })
-  .meta({ id: 'ProcedureDocument' });
+export const ProcedureDocument = defineObject(() => ({
+  name: z.string().min(1).max(200),
+  kind: z.enum(PROCEDURE_KIND_NAMES).meta({ description: 'Subject of the procedure.' }),
+  text: z.string().min(1).max(TEXT_LENGTH_MAX).meta({ description: 'Markdown.' }),
+  indices: z
+    .array(Id)
+    .min(1)
+    .max(INDICES_MAX)
+    .nullable()
+    .default(null)
+    .meta({ description: 'Indices that it applies to. Default: all.', example: ['LARGE-100'] }),
+  review_by: IsoDate.nullable().default(null).meta({ description: 'Date by which it is to be reviewed.' }),
+})).meta({ id: 'ProcedureDocument' });
 export type ProcedureDocument = z.infer<typeof ProcedureDocument>;

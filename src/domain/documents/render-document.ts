@@ -1,7 +1,8 @@
 import { z } from 'zod';
+import { defineObject } from '../schema/define-object.js';
 
 /** Document of a rendered report; its PDF is stored separately as bytes. */
-export const RenderDocument = z.strictObject({
+export const RenderDocument = defineObject(() => ({
   render_id: z.string(),
   template_id: z.string(),
   name: z.string(),
@@ -13,5 +14,5 @@ export const RenderDocument = z.strictObject({
   /** Wall-clock time of the rendering, ISO-8601 UTC with offset. */
   rendered_at: z.string(),
   artifact: z.strictObject({ name: z.string(), bytes: z.int().min(0), sha256: z.string() }),
-});
+}));
 export type RenderDocument = z.infer<typeof RenderDocument>;

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { defineObject } from '../schema/define-object.js';
 import { RebalanceSpec } from '../schedule/rebalance-spec.js';
 import { REVIEW_SCOPES } from '../schedule/review-scopes.js';
 import { Id } from '../schema/shape.js';
@@ -9,27 +10,25 @@ import { WeightingSpec } from './weighting-spec.js';
 export const REVIEWS_MAX = 16;
 
 /** Review in addition to the rebalance of a document. */
-export const ReviewSpec = z
-  .strictObject({
-    id: Id.meta({ label: 'Id', help: 'Snapshots name it; `rebalance` is the one of the document itself.' }),
-    schedule: RebalanceSpec.prefault({}).meta({
-      label: 'Schedule',
-      help: 'Schedule, in the form of `rebalance` of the document.',
-    }),
-    scope: z.enum(REVIEW_SCOPES).meta({
-      label: 'Scope',
-      help: 'Select and weight again (membership), weight the current constituents again (weights), or update share counts and float only (shares).',
-    }),
-    selection: z
-      .array(RuleSpec)
-      .max(64)
-      .optional()
-      .meta({ label: 'Selection', help: 'Default: that of the pipeline.', when: [{ scope: ['membership'] }] }),
-    weighting: WeightingSpec.optional().meta({
-      label: 'Weighting',
-      help: 'Default: that of the pipeline.',
-      when: [{ scope: ['membership', 'weights'] }],
-    }),
-  })
-  .meta({ id: 'ReviewSpec' });
+export const ReviewSpec = defineObject(() => ({
+  id: Id.meta({ label: 'Id', help: 'Snapshots name it; `rebalance` is the one of the document itself.' }),
+  schedule: RebalanceSpec.prefault({}).meta({
+    label: 'Schedule',
+    help: 'Schedule, in the form of `rebalance` of the document.',
+  }),
+  scope: z.enum(REVIEW_SCOPES).meta({
+    label: 'Scope',
+    help: 'Select and weight again (membership), weight the current constituents again (weights), or update share counts and float only (shares).',
+  }),
+  selection: z
+    .array(RuleSpec)
+    .max(64)
+    .optional()
+    .meta({ label: 'Selection', help: 'Default: that of the pipeline.', when: [{ scope: ['membership'] }] }),
+  weighting: WeightingSpec.optional().meta({
+    label: 'Weighting',
+    help: 'Default: that of the pipeline.',
+    when: [{ scope: ['membership', 'weights'] }],
+  }),
+})).meta({ id: 'ReviewSpec' });
 export type ReviewSpec = z.infer<typeof ReviewSpec>;

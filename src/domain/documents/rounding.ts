@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { defineObject } from '../schema/define-object.js';
 
 /** Digits of a float64. */
 const DECIMALS_MAX = 15;
@@ -7,21 +8,16 @@ const decimals = (label: string, help: string) =>
   z.int().min(0).max(DECIMALS_MAX).optional().meta({ label, help, unit: 'decimals' });
 
 /** Decimals of an index, halves away from zero; omitted values are not rounded. */
-export const RoundingSpec = z
-  .strictObject({
-    level: decimals(
-      'Level',
-      'Decimals of published, exported and printed levels. They are computed in full precision.',
-    ),
-    divisor: decimals('Divisor', 'Decimals of the divisor in the calculation, whenever it changes.'),
-    shares: decimals(
-      'Index shares',
-      'Decimals of index shares in the calculation, whenever they change. Requires base_market_value.',
-    ),
-    weights: decimals(
-      'Weights',
-      'Decimals of published, exported and printed weights. They are computed in full precision.',
-    ),
-  })
-  .meta({ id: 'RoundingSpec' });
+export const RoundingSpec = defineObject(() => ({
+  level: decimals('Level', 'Decimals of published, exported and printed levels. They are computed in full precision.'),
+  divisor: decimals('Divisor', 'Decimals of the divisor in the calculation, whenever it changes.'),
+  shares: decimals(
+    'Index shares',
+    'Decimals of index shares in the calculation, whenever they change. Requires base_market_value.',
+  ),
+  weights: decimals(
+    'Weights',
+    'Decimals of published, exported and printed weights. They are computed in full precision.',
+  ),
+})).meta({ id: 'RoundingSpec' });
 export type RoundingSpec = z.infer<typeof RoundingSpec>;

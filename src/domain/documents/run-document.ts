@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { defineObject } from '../schema/define-object.js';
 import { FULL_RUN_REASON_NAMES } from './full-run-reasons.js';
 import { CurrencyCode } from '../schema/shape.js';
 import { Adjustment } from './dataset-document.js';
@@ -7,7 +8,7 @@ const file = { name: z.string(), bytes: z.int().min(0), sha256: z.string() };
 const Artifact = z.strictObject(file);
 
 /** Document of a run of an index or a strategy, stored under its id. Its results are stored separately as bytes. */
-export const RunDocument = z.strictObject({
+export const RunDocument = defineObject(() => ({
   run_id: z.string(),
   /** Tracked index. */
   index_id: z.string(),
@@ -61,5 +62,5 @@ export const RunDocument = z.strictObject({
     /** Matrices of the stored risk models of the plan, by id; absent if it has none. */
     models: z.record(z.string(), Artifact).optional(),
   }),
-});
+}));
 export type RunDocument = z.infer<typeof RunDocument>;

@@ -1,35 +1,34 @@
 import { z } from 'zod';
+import { defineObject } from '../schema/define-object.js';
 import { Id } from '../schema/shape.js';
 import { BacktestFields } from './backtest-fields.js';
 import { RebalanceSpec } from '../schedule/rebalance-spec.js';
 
 /** Portfolio that follows an index under its own execution terms, as clients write it. */
-export const StrategyDocument = z
-  .strictObject({
-    id: Id.meta({ description: 'Must differ from all index ids, because runs and views of both share their paths.' }),
-    name: z.string().min(1).max(200),
-    description: z.string().max(10_000).nullable().default(null),
-    index_id: Id.meta({ description: 'Index it follows.' }),
-    ...BacktestFields.omit({ as_known: true, store_id: true }).shape,
-    constraint_set_id: Id.nullable()
-      .default(null)
-      .meta({ description: 'Constraint set applied to the targets at each rebalance.' }),
-    rebalance: RebalanceSpec.nullable().default(null).meta({
-      description:
-        'Own cadence on the calendar of the index; null follows the rebalances of the index. Targets are the weights of the index at the close of the date itself, so effective_lag has no effect.',
-    }),
-    drift_tolerance: z.number().min(0).max(1).nullable().default(null).meta({
-      description:
-        'A fraction: after the first purchase a security is traded only if its weight differs from its target by more than this. Null: always traded.',
-    }),
-    exposure: z
-      .number()
-      .min(0)
-      .max(1)
-      .default(1)
-      .meta({ description: 'Fraction invested at each rebalance; the rest is cash without interest.' }),
-  })
-  .meta({ id: 'StrategyDocument' });
+export const StrategyDocument = defineObject(() => ({
+  id: Id.meta({ description: 'Must differ from all index ids, because runs and views of both share their paths.' }),
+  name: z.string().min(1).max(200),
+  description: z.string().max(10_000).nullable().default(null),
+  index_id: Id.meta({ description: 'Index it follows.' }),
+  ...BacktestFields.omit({ as_known: true, store_id: true }).shape,
+  constraint_set_id: Id.nullable()
+    .default(null)
+    .meta({ description: 'Constraint set applied to the targets at each rebalance.' }),
+  rebalance: RebalanceSpec.nullable().default(null).meta({
+    description:
+      'Own cadence on the calendar of the index; null follows the rebalances of the index. Targets are the weights of the index at the close of the date itself, so effective_lag has no effect.',
+  }),
+  drift_tolerance: z.number().min(0).max(1).nullable().default(null).meta({
+    description:
+      'A fraction: after the first purchase a security is traded only if its weight differs from its target by more than this. Null: always traded.',
+  }),
+  exposure: z
+    .number()
+    .min(0)
+    .max(1)
+    .default(1)
+    .meta({ description: 'Fraction invested at each rebalance; the rest is cash without interest.' }),
+})).meta({ id: 'StrategyDocument' });
 export type StrategyDocument = z.infer<typeof StrategyDocument>;
 
 /** Reads a stored body as a document; undefined if it does not satisfy the schema. */

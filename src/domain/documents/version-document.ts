@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { defineObject } from '../schema/define-object.js';
 
 /** Kinds of documents with a version for every state. */
 export const VERSIONED_KINDS = [
@@ -52,7 +53,7 @@ export interface Authorship {
 export const NO_REQUEST: Authorship = { author: LOCAL_AUTHOR, note: null, requestId: '' };
 
 /** Record that a document has a history: written with its first version, and when versions are purged. */
-export const HistoryDocument = z.strictObject({
+export const HistoryDocument = defineObject(() => ({
   /** Number of the last version at that time; versions are numbered from 1 without a gap. */
   latest: z.int().min(1),
   /** ETag of the content at that time, in homes in which each version rewrote this record. */
@@ -61,11 +62,11 @@ export const HistoryDocument = z.strictObject({
   purged: z.int().min(1).optional(),
   /** Author of the first version, if that version was removed to make space for later ones. */
   owner: z.strictObject({ author: z.string(), key_id: z.string().optional() }).optional(),
-});
+}));
 export type HistoryDocument = z.infer<typeof HistoryDocument>;
 
 /** Stored version of a document. */
-export const VersionDocument = z.strictObject({
+export const VersionDocument = defineObject(() => ({
   version: z.int().min(1),
   /** SHA-256 of the canonical JSON of the content; for a deletion of the deleted content. */
   etag: z.string(),
@@ -81,5 +82,5 @@ export const VersionDocument = z.strictObject({
   request_id: z.string(),
   /** JSON, or, if long, deflated JSON in base64; null for a deletion. */
   content: z.string().nullable(),
-});
+}));
 export type VersionDocument = z.infer<typeof VersionDocument>;

@@ -1,10 +1,11 @@
 import { z } from 'zod';
+import { defineObject } from '../schema/define-object.js';
 import { AssetIdentifier } from '../schema/shape.js';
 
 /** Stored watchlist; its id is its key. */
-export const WatchlistDocument = z.strictObject({
+export const WatchlistDocument = defineObject(() => ({
   name: z.string(),
   description: z.string().nullable(),
   identifiers: z.array(AssetIdentifier),
-});
+}));
 export type WatchlistDocument = z.infer<typeof WatchlistDocument>;

@@ -1,27 +1,25 @@
 import { z } from 'zod';
+import { defineObject } from '../schema/define-object.js';
 import { NumberExpression } from '../datapoints/expressions/expression.js';
 import { Datapoint } from '../datapoints/field-request.js';
 
-export const GroupCap = z
-  .strictObject({
-    field: z.string().min(1).meta({ label: 'Grouped by', description: 'Reference column.' }),
-    cap: z.number().gt(0).max(1).meta({ label: 'Cap', description: 'Largest weight of a group.', unit: 'fraction' }),
-    groups: z
-      .array(z.string())
-      .nullable()
-      .default(null)
-      .meta({ label: 'Groups', description: 'Groups that are capped. Default: every group.' }),
-  })
-  .meta({ id: 'GroupCap' });
+export const GroupCap = defineObject(() => ({
+  field: z.string().min(1).meta({ label: 'Grouped by', description: 'Reference column.' }),
+  cap: z.number().gt(0).max(1).meta({ label: 'Cap', description: 'Largest weight of a group.', unit: 'fraction' }),
+  groups: z
+    .array(z.string())
+    .nullable()
+    .default(null)
+    .meta({ label: 'Groups', description: 'Groups that are capped. Default: every group.' }),
+})).meta({ id: 'GroupCap' });
 export type GroupCap = z.infer<typeof GroupCap>;
 
 const fraction = z.number().gt(0).max(1);
 
-const SingleLadder = z
-  .strictObject({
-    above: fraction.meta({ description: 'Caps apply if any weight is above this.', unit: 'fraction' }),
-    to: fraction.meta({ description: 'Maximum weight in that case.', unit: 'fraction' }),
-  })
+const SingleLadder = defineObject(() => ({
+  above: fraction.meta({ description: 'Caps apply if any weight is above this.', unit: 'fraction' }),
+  to: fraction.meta({ description: 'Maximum weight in that case.', unit: 'fraction' }),
+}))
   .refine(({ above, to }) => to <= above, {
     path: ['to'],
     params: { finding: 'EMPTY_RANGE' },
@@ -29,15 +27,14 @@ const SingleLadder = z
   })
   .meta({ id: 'SingleLadder' });
 
-const GroupLadder = z
-  .strictObject({
-    each_above: fraction.meta({
-      description: 'Weights above this are added up; the others are capped at it.',
-      unit: 'fraction',
-    }),
-    together_above: fraction.meta({ description: 'Caps apply if their total exceeds this.', unit: 'fraction' }),
-    to: fraction.meta({ description: 'Their total weight in that case.', unit: 'fraction' }),
-  })
+const GroupLadder = defineObject(() => ({
+  each_above: fraction.meta({
+    description: 'Weights above this are added up; the others are capped at it.',
+    unit: 'fraction',
+  }),
+  together_above: fraction.meta({ description: 'Caps apply if their total exceeds this.', unit: 'fraction' }),
+  to: fraction.meta({ description: 'Their total weight in that case.', unit: 'fraction' }),
+}))
   .refine(({ together_above: above, to }) => to <= above, {
     path: ['to'],
     params: { finding: 'EMPTY_RANGE' },
@@ -45,11 +42,10 @@ const GroupLadder = z
   })
   .meta({ id: 'GroupLadder' });
 
-export const LadderCaps = z
-  .strictObject({
-    single: SingleLadder.optional().meta({ label: 'Single weights', description: 'First stage.' }),
-    group: GroupLadder.optional().meta({ label: 'Total of large weights', description: 'Second stage.' }),
-  })
+export const LadderCaps = defineObject(() => ({
+  single: SingleLadder.optional().meta({ label: 'Single weights', description: 'First stage.' }),
+  group: GroupLadder.optional().meta({ label: 'Total of large weights', description: 'Second stage.' }),
+}))
   .refine(({ single, group }) => single !== undefined || group !== undefined, {
     path: ['single'],
     params: { finding: 'REQUIRED' },
@@ -63,63 +59,59 @@ const STEPS_MAX = 60;
 
 const expression = z.union([z.string().min(1).max(64), Datapoint, NumberExpression]);
 
-export const PhaseIn = z
-  .strictObject({
-    field: expression.meta({
-      label: 'Field',
-      help: 'Datapoint or expression that multiplies the raw weights, such as FREE_FLOAT.',
+export const PhaseIn = defineObject(() => ({
+  field: expression.meta({
+    label: 'Field',
+    help: 'Datapoint or expression that multiplies the raw weights, such as FREE_FLOAT.',
+    ref: 'Datapoint',
+    format: 'expression',
+  }),
+  steps: z.int().min(1).max(STEPS_MAX).meta({
+    label: 'Steps',
+    help: 'Reviews over which a change of the field is phased in, in equal steps.',
+    unit: 'reviews',
+  }),
+})).meta({ id: 'PhaseIn' });
+export type PhaseIn = z.infer<typeof PhaseIn>;
+
+export const WeightingSpec = defineObject(() => ({
+  type: z.string().min(1).meta({ description: 'Weighting class; see /indices/rule-types.' }),
+  params: z.record(z.string(), z.unknown()).default({}),
+  cap: z
+    .union([fraction, z.string().min(1).max(64), Datapoint, NumberExpression])
+    .nullable()
+    .default(null)
+    .meta({
+      label: 'Cap',
+      help: 'Maximum weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is evaluated for each constituent. Default: none.',
+      unit: 'fraction',
       ref: 'Datapoint',
       format: 'expression',
     }),
-    steps: z.int().min(1).max(STEPS_MAX).meta({
-      label: 'Steps',
-      help: 'Reviews over which a change of the field is phased in, in equal steps.',
-      unit: 'reviews',
-    }),
-  })
-  .meta({ id: 'PhaseIn' });
-export type PhaseIn = z.infer<typeof PhaseIn>;
-
-export const WeightingSpec = z
-  .strictObject({
-    type: z.string().min(1).meta({ description: 'Weighting class; see /indices/rule-types.' }),
-    params: z.record(z.string(), z.unknown()).default({}),
-    cap: z
-      .union([fraction, z.string().min(1).max(64), Datapoint, NumberExpression])
-      .nullable()
-      .default(null)
-      .meta({
-        label: 'Cap',
-        help: 'Maximum weight of a constituent: a number, or an expression such as min(0.09, 3 * weight_in("PARENT")), which is evaluated for each constituent. Default: none.',
-        unit: 'fraction',
-        ref: 'Datapoint',
-        format: 'expression',
-      }),
-    floor: z
-      .number()
-      .min(0)
-      .max(1)
-      .nullable()
-      .default(null)
-      .meta({ label: 'Floor', help: 'Minimum weight of a security. Default: no minimum.', unit: 'fraction' }),
-    group_caps: z.array(GroupCap).max(100).default([]).meta({
-      label: 'Caps of groups',
-      help: 'Maximum weights of groups.',
-    }),
-    cap_by: z.string().min(1).max(64).optional().meta({
-      label: 'Cap by',
-      help: 'Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value forms a separate group.',
-    }),
-    ladder_caps: LadderCaps.optional().meta({
-      label: 'Caps in stages',
-      help: 'Caps that apply if a limit is exceeded: first to single weights, then to the total of large weights.',
-      ref: 'LadderCaps',
-    }),
-    phase_in: PhaseIn.optional().meta({
-      label: 'Phase-in',
-      help: 'Datapoint that multiplies the raw weights and whose changes are phased in over several reviews.',
-      ref: 'PhaseIn',
-    }),
-  })
-  .meta({ id: 'WeightingSpec' });
+  floor: z
+    .number()
+    .min(0)
+    .max(1)
+    .nullable()
+    .default(null)
+    .meta({ label: 'Floor', help: 'Minimum weight of a security. Default: no minimum.', unit: 'fraction' }),
+  group_caps: z.array(GroupCap).max(100).default([]).meta({
+    label: 'Caps of groups',
+    help: 'Maximum weights of groups.',
+  }),
+  cap_by: z.string().min(1).max(64).optional().meta({
+    label: 'Cap by',
+    help: 'Reference column, such as ISSUER: `cap` and `ladder_caps` limit the weight of each of its groups instead of each constituent. A constituent without a value forms a separate group.',
+  }),
+  ladder_caps: LadderCaps.optional().meta({
+    label: 'Caps in stages',
+    help: 'Caps that apply if a limit is exceeded: first to single weights, then to the total of large weights.',
+    ref: 'LadderCaps',
+  }),
+  phase_in: PhaseIn.optional().meta({
+    label: 'Phase-in',
+    help: 'Datapoint that multiplies the raw weights and whose changes are phased in over several reviews.',
+    ref: 'PhaseIn',
+  }),
+})).meta({ id: 'WeightingSpec' });
 export type WeightingSpec = z.infer<typeof WeightingSpec>;

@@ -14,5 +14,5 @@ export function findReturnsClass(type: string): ReturnsClass | undefined {
   return BY_TYPE.get(type);
 }
 
-/** The catalogue for clients. */
-export const returnsSpecs: readonly TypeSpec[] = RETURNS_CLASSES.map(typeSpec);
+/** Returns the catalogue for clients. */
+export const returnsSpecs = (): TypeSpec[] => RETURNS_CLASSES.map(typeSpec);

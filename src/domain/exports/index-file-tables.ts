@@ -24,11 +24,16 @@ const ids = Object.fromEntries(Object.entries(others).map(([column, field]) => [
   readonly [C in Exclude<IdColumn, 'isin'>]: ReturnType<typeof ofStore>;
 }; // The keys are those of the entries.
 
+const CASH = 'CASH/';
+/** Returns the identifier of cash in files. No security has it, because its identifier contains no slash. */
+export const cashName = (currency: string): string => `${CASH}${currency}`;
+export const isCashName = (identifier: string): boolean => identifier.startsWith(CASH);
+
 /** Columns of an index in index shares on one session. */
 const columns = {
   date: date('Session.'),
-  identifier: text('The security.'),
-  name: text('NAME of the reference data.'),
+  identifier: text('The security, or `CASH/USD` for cash in that currency.'),
+  name: text('NAME of the reference data; `Cash` for cash.'),
   isin: text('ISIN of the reference data; null if the store has none.'),
   ...ids,
   currency: text('Currency of its price; null unless the store of the run is active.'),
@@ -37,34 +42,38 @@ const columns = {
   shares: number('Shares outstanding; null without a count.', 'shares'),
   float: fraction('Free float; 1 without a value, null without a share count.'),
   weighting_factor: number('Index shares over float-adjusted shares; null without a share count.'),
-  index_shares: number('Shares of the security in the index.', 'shares'),
+  index_shares: number(
+    'Shares of the security in the index; of cash its amount, negative if money is borrowed.',
+    'shares',
+  ),
   market_value: money('Index shares times price times fx.'),
-  weight: fraction('Market value over that of the index.'),
+  weight: fraction('Market value over that of the index, cash included.'),
   dividend_points: points('Ordinary dividends of the session before tax, in points of the price return.'),
-  divisor: number('Market value of the index divided by this is its level.'),
+  divisor: number('Market value of the index, cash included, divided by this is its level.'),
+  variant: text('Return variant of that level: price, total or net.'),
 };
 
-const { date: session, dividend_points: _paid, divisor, ...ofSecurities } = columns;
+const { date: session, dividend_points: _paid, variant: _variant, divisor, ...ofSecurities } = columns;
 
 /** Index files for clients to load, one session each. */
 export const INDEX_FILE_TABLES = {
   closing: {
     help: 'The index at the close of `date`: closes, index shares and divisor of the session, before the trades at the close.',
-    row: 'a security held, by identifier',
+    row: 'a security held, or the cash that an overlay or a derived index holds or owes, by identifier',
     isOfSession: true,
     readsMarket: true,
     columns,
   },
   opening: {
     help: 'The index before `date` opens: the closing file of the previous session, after the trades at its close, and the changes of share counts and the corporate actions of the session.',
-    row: 'a security held, by identifier',
+    row: 'a security held, or the cash that an overlay or a derived index holds or owes, by identifier',
     isOfSession: true,
     readsMarket: true,
     columns,
   },
   proforma: {
     help: 'The announced composition at the close of `date`, from its announcement to the close at which it takes effect: its index shares are adjusted for the corporate actions of each session, and scaled to its market value.',
-    row: 'a security of the announced composition, by identifier',
+    row: 'a security or the cash of the announced composition, by identifier',
     isOfSession: true,
     readsMarket: true,
     readsDefinition: true,

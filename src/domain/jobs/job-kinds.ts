@@ -29,6 +29,9 @@ export type JobSubject =
 /** `forget`: deletion of the subject cancels and deletes the job in the same transaction. `keep`: the job remains. */
 export type OnDeletion = 'forget' | 'keep';
 
+/** Function of the second half of the id of a job, and of its request. */
+export type ResultIds = (ident: string, request: unknown) => readonly string[];
+
 /** Properties of one kind of job for all parts of the service. `jobKind` with its name creates its handler. */
 interface JobKindEntry<P, M extends 'tasks' | 'served-market' | null> {
   /** `light` jobs run while `heavy` jobs do: each lane has its own queue and threads. */
@@ -44,6 +47,11 @@ interface JobKindEntry<P, M extends 'tasks' | 'served-market' | null> {
    * process. Null if each task may run wherever the artifacts and the market are available.
    */
   readonly sharedMemory: M;
+  /**
+   * Returns the ids of the documents `optimisation-run` in which a succeeded job stored its results: they are
+   * deleted with it. Absent if the job itself refers to its results.
+   */
+  readonly resultIds?: ResultIds;
   /** True if the job runs in parts. Its input refers to the outputs of the parts until it ends. */
   readonly inParts?: true;
 }
@@ -72,6 +80,7 @@ export const JOB_KIND_CATALOGUE = {
     payload: OptimisationPayload,
     key: ({ run_id }) => run_id,
     sharedMemory: null,
+    resultIds: (runId) => [runId],
   }),
   render: entry({
     lane: 'light',
@@ -137,6 +146,10 @@ export const JOB_KIND_CATALOGUE = {
     key: ({ study_id }) => study_id,
     sharedMemory: null,
     inParts: true,
+    resultIds: (studyId, request) => {
+      const { runs } = request as { readonly runs: number }; // `src/services/optimisation/studies.ts` submits it
+      return Array.from({ length: runs }, (_, position) => optimisationIdIn(studyId, position));
+    },
   }),
   simulate: entry({
     lane: 'heavy',
@@ -161,6 +174,9 @@ export const JOB_KIND_CATALOGUE = {
     sharedMemory: 'tasks',
   }),
 } as const;
+
+/** Returns the id of an optimisation of a study. */
+export const optimisationIdIn = (studyId: string, position: number): string => `${studyId}-${position + 1}`;
 
 export type JobKindName = keyof typeof JOB_KIND_CATALOGUE;
 

@@ -36,8 +36,9 @@ export interface ObjectiveTypeSpec extends TypeSpec {
   readonly measure: Pick<Measure, 'name' | 'form'>;
 }
 
-/** The catalogue for clients. */
-export const objectiveSpecs: readonly ObjectiveTypeSpec[] = OBJECTIVE_CLASSES.map((entry) => {
-  const { name, form } = entry.measure;
-  return { ...typeSpec(entry), measure: { name, form } };
-});
+/** Returns the catalogue for clients. */
+export const objectiveSpecs = (): ObjectiveTypeSpec[] =>
+  OBJECTIVE_CLASSES.map((entry) => {
+    const { name, form } = entry.measure;
+    return { ...typeSpec(entry), measure: { name, form } };
+  });

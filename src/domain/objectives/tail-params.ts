@@ -1,8 +1,9 @@
 import { z } from 'zod';
+import { defineObject } from '../schema/define-object.js';
 import { LIMITS } from '../refusals/limits.js';
 
 /** Parameters of objectives on the worst historical scenarios. */
-export const tailParams = z.strictObject({
+export const tailParams = defineObject(() => ({
   confidence: z.number().min(0).lt(1).default(0.95).meta({
     label: 'Confidence',
     help: 'Share of the scenarios that are better than those averaged; 0 averages all of them.',
@@ -13,7 +14,7 @@ export const tailParams = z.strictObject({
     help: 'Number of sessions up to the decision whose returns are the scenarios. Default: that of the risk model.',
     unit: 'sessions',
   }),
-});
+}));
 
 /** Describes the share of the tail, in words. */
 export function share(confidence: number): string {

@@ -54,9 +54,9 @@ export interface OverlayTypeSpec extends Pick<
   readonly parameters: readonly ParameterSpec[];
 }
 
-/** The catalogue for clients. */
-export const overlaySpecs: readonly OverlayTypeSpec[] = OVERLAY_TYPES.map(
-  ({ type, label, help, formula, reference, schema, example }) => ({
+/** Returns the catalogue for clients. */
+export const overlaySpecs = (): OverlayTypeSpec[] =>
+  OVERLAY_TYPES.map(({ type, label, help, formula, reference, schema, example }) => ({
     type,
     label,
     help,
@@ -64,5 +64,4 @@ export const overlaySpecs: readonly OverlayTypeSpec[] = OVERLAY_TYPES.map(
     reference,
     parameters: parameterSpecs(schema).filter(({ name }) => name !== 'type'),
     example,
-  }),
-);
+  }));

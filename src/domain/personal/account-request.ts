@@ -1,122 +1,109 @@
 import { z } from 'zod';
+import { defineObject } from '../schema/define-object.js';
 import { LIMITS } from '../refusals/limits.js';
 import { AssetIdentifier, Id, IsoDate } from '../schema/shape.js';
 
 const amount = (description: string) => z.number().min(0).meta({ description });
 
-export const AccountLot = z
-  .strictObject({
-    identifier: AssetIdentifier,
-    shares: z.number().positive().meta({ description: 'Shares of the lot.' }),
-    cost: amount('Cost basis per share, in the currency of the index.'),
-    acquired: IsoDate.meta({ description: 'Day of the purchase.' }),
-  })
-  .meta({ id: 'AccountLot' });
+export const AccountLot = defineObject(() => ({
+  identifier: AssetIdentifier,
+  shares: z.number().positive().meta({ description: 'Shares of the lot.' }),
+  cost: amount('Cost basis per share, in the currency of the index.'),
+  acquired: IsoDate.meta({ description: 'Day of the purchase.' }),
+})).meta({ id: 'AccountLot' });
 export type AccountLot = z.infer<typeof AccountLot>;
 
-export const RecentTrade = z
-  .strictObject({
-    identifier: AssetIdentifier,
-    date: IsoDate,
-    shares: z.number().meta({ description: 'Shares bought; negative for a sale.' }),
-    price: amount('Price per share.'),
-    cost: amount('Cost basis per share of a sale; a sale without it counts as a sale at a loss.').optional(),
-  })
-  .meta({ id: 'RecentTrade' });
+export const RecentTrade = defineObject(() => ({
+  identifier: AssetIdentifier,
+  date: IsoDate,
+  shares: z.number().meta({ description: 'Shares bought; negative for a sale.' }),
+  price: amount('Price per share.'),
+  cost: amount('Cost basis per share of a sale; a sale without it counts as a sale at a loss.').optional(),
+})).meta({ id: 'RecentTrade' });
 export type RecentTrade = z.infer<typeof RecentTrade>;
 
 export const LOT_METHODS = ['specific', 'hifo', 'fifo'] as const;
 
-export const AccountTax = z
-  .strictObject({
-    short_rate: z.number().min(0).max(1).default(0.37).meta({ description: 'Tax rate of short-term gains.' }),
-    long_rate: z.number().min(0).max(1).default(0.2).meta({ description: 'Rate of gains after more than one year.' }),
-    carry_forward: amount('Losses carried forward, in money.').default(0),
-    realised: z
-      .strictObject({
-        short: z.number().default(0).meta({ description: 'Short-term.' }),
-        long: z.number().default(0).meta({ description: 'Long-term.' }),
-      })
-      .prefault({})
-      .meta({ description: 'Net gains realised this year before this trade, in money.' }),
-    wash_sale_days: z
-      .int()
-      .min(0)
-      .max(366)
-      .default(30)
-      .meta({ description: 'Days before and after a sale at a loss.' }),
-    wash_sales: z.enum(['disallow', 'forbid']).default('disallow').meta({
-      description: 'Losses within the window are disallowed and added to the basis, or not realised.',
-    }),
-    lot_method: z
-      .enum(LOT_METHODS)
-      .default('specific')
-      .meta({ description: 'Order in which lots of a security are sold: lowest tax, highest cost, or oldest first.' }),
-    netting: z.enum(['us', 'separate']).default('us').meta({
-      description: 'Short-term and long-term gains offset each other, or each only itself.',
-    }),
-    weight: amount('Weight of taxes in the objective.').default(1),
-    loss_value: z.number().min(0).max(1).default(0).meta({
-      description: 'Value of a net loss carried forward, per unit; at most the long-term rate.',
-    }),
-    budget: z
-      .number()
-      .nullable()
-      .default(null)
-      .meta({ description: 'Maximum net gains of the year less losses carried forward, in money.' }),
-  })
-  .meta({ id: 'AccountTax' });
+export const AccountTax = defineObject(() => ({
+  short_rate: z.number().min(0).max(1).default(0.37).meta({ description: 'Tax rate of short-term gains.' }),
+  long_rate: z.number().min(0).max(1).default(0.2).meta({ description: 'Rate of gains after more than one year.' }),
+  carry_forward: amount('Losses carried forward, in money.').default(0),
+  realised: z
+    .strictObject({
+      short: z.number().default(0).meta({ description: 'Short-term.' }),
+      long: z.number().default(0).meta({ description: 'Long-term.' }),
+    })
+    .prefault({})
+    .meta({ description: 'Net gains realised this year before this trade, in money.' }),
+  wash_sale_days: z.int().min(0).max(366).default(30).meta({ description: 'Days before and after a sale at a loss.' }),
+  wash_sales: z.enum(['disallow', 'forbid']).default('disallow').meta({
+    description: 'Losses within the window are disallowed and added to the basis, or not realised.',
+  }),
+  lot_method: z
+    .enum(LOT_METHODS)
+    .default('specific')
+    .meta({ description: 'Order in which lots of a security are sold: lowest tax, highest cost, or oldest first.' }),
+  netting: z.enum(['us', 'separate']).default('us').meta({
+    description: 'Short-term and long-term gains offset each other, or each only itself.',
+  }),
+  weight: amount('Weight of taxes in the objective.').default(1),
+  loss_value: z.number().min(0).max(1).default(0).meta({
+    description: 'Value of a net loss carried forward, per unit; at most the long-term rate.',
+  }),
+  budget: z
+    .number()
+    .nullable()
+    .default(null)
+    .meta({ description: 'Maximum net gains of the year less losses carried forward, in money.' }),
+})).meta({ id: 'AccountTax' });
 export type AccountTax = z.infer<typeof AccountTax>;
 
-export const Account = z
-  .strictObject({
-    account_id: Id.meta({ description: 'Id of the account, for its result.' }),
-    cash: amount('Cash, in the currency of the index.').default(0),
-    lots: z.array(AccountLot).max(LIMITS.MAX_ACCOUNT_LOTS).default([]).meta({ description: 'Lots held.' }),
-    exclusions: z
-      .array(AssetIdentifier)
-      .max(5000)
-      .default([])
-      .meta({ description: 'Securities that are sold and not bought.' }),
-    tilts: z.record(z.string(), z.number().min(-1).max(1)).default({}).meta({
-      description: 'Weights added to those of the parent, by security.',
-    }),
-    tracking_error_limit: z.number().positive().max(1).nullable().default(null).meta({
-      description: 'Maximum annual tracking error.',
-    }),
-    minimum_trade: amount('Minimum trade, in money.').default(0),
-    recent: z.array(RecentTrade).max(50_000).default([]).meta({
-      description: 'Trades before `as_of`, with shares as they count on it, after splits.',
-    }),
-    substitutes: z.array(z.array(AssetIdentifier).min(2).max(100)).max(5000).default([]).meta({
-      description: 'Groups of securities that count as the same for wash sales.',
-    }),
-    tax: AccountTax.prefault({}).meta({ description: 'Rates, and rules of the tax.' }),
-  })
-  .meta({ id: 'PersonalAccount' });
+export const Account = defineObject(() => ({
+  account_id: Id.meta({ description: 'Id of the account, for its result.' }),
+  cash: amount('Cash, in the currency of the index.').default(0),
+  lots: z.array(AccountLot).max(LIMITS.MAX_ACCOUNT_LOTS).default([]).meta({ description: 'Lots held.' }),
+  exclusions: z
+    .array(AssetIdentifier)
+    .max(5000)
+    .default([])
+    .meta({ description: 'Securities that are sold and not bought.' }),
+  tilts: z.record(z.string(), z.number().min(-1).max(1)).default({}).meta({
+    description: 'Weights added to those of the parent, by security.',
+  }),
+  tracking_error_limit: z.number().positive().max(1).nullable().default(null).meta({
+    description: 'Maximum annual tracking error.',
+  }),
+  minimum_trade: amount('Minimum trade, in money.').default(0),
+  recent: z.array(RecentTrade).max(50_000).default([]).meta({
+    description: 'Trades before `as_of`, with shares as they count on it, after splits.',
+  }),
+  substitutes: z.array(z.array(AssetIdentifier).min(2).max(100)).max(5000).default([]).meta({
+    description: 'Groups of securities that count as the same for wash sales.',
+  }),
+  tax: AccountTax.prefault({}).meta({ description: 'Rates, and rules of the tax.' }),
+})).meta({ id: 'PersonalAccount' });
 export type Account = z.infer<typeof Account>;
 
 /** Account settings of a batch: every field of an account except its id, lots and trades. */
 export type AccountDefaults = Omit<z.input<typeof Account>, 'account_id' | 'lots' | 'recent'>;
 
-const { account_id: _id, lots: _lots, recent: _recent, tax: _tax, ...ownFields } = Account.shape;
-const { realised: _realised, ...taxFields } = AccountTax.shape;
-
 /** Values of fields that an account does not state. Each is checked like that of an account and has no default. */
-export const AccountDefaults = z
-  .strictObject({
+export const AccountDefaults = defineObject(() => {
+  const { account_id: _id, lots: _lots, recent: _recent, tax: _tax, ...ownFields } = Account.shape;
+  const { realised, ...taxFields } = AccountTax.shape;
+  return {
     ...withoutDefaults(ownFields),
     tax: z
       .strictObject({
         ...withoutDefaults(taxFields),
-        realised: z.strictObject(withoutDefaults(AccountTax.shape.realised.unwrap().shape)).optional().meta({
+        realised: z.strictObject(withoutDefaults(realised.unwrap().shape)).optional().meta({
           description: 'Net gains realised this year before this trade, in money.',
         }),
       })
       .optional()
       .meta({ description: 'Rates, and rules of the tax.' }),
-  })
-  .meta({ id: 'AccountDefaults' });
+  };
+}).meta({ id: 'AccountDefaults' });
 
 /** Returns fields that may be absent and then stay so. */
 function withoutDefaults(shape: Readonly<Record<string, z.ZodType>>): Record<string, z.ZodType> {
@@ -145,27 +132,25 @@ const rowId = z
 /** Rows that all accounts of a batch keep. */
 export const BatchRow = z
   .discriminatedUnion('type', [
-    z.strictObject({
+    defineObject(() => ({
       type: z.literal('PositionBounds'),
       id: rowId,
       params: z.strictObject({ lower: bounds.lower, upper: bounds.upper }),
-    }),
-    z.strictObject({ type: z.literal('GroupBounds'), id: rowId, params: z.strictObject(ofGroups) }),
-    z.strictObject({ type: z.literal('ActiveGroupBounds'), id: rowId, params: z.strictObject(ofGroups) }),
+    })),
+    defineObject(() => ({ type: z.literal('GroupBounds'), id: rowId, params: z.strictObject(ofGroups) })),
+    defineObject(() => ({ type: z.literal('ActiveGroupBounds'), id: rowId, params: z.strictObject(ofGroups) })),
   ])
   .meta({ id: 'BatchRow' });
 export type BatchRow = z.infer<typeof BatchRow>;
 
-export const BatchObjective = z
-  .strictObject({
-    risk_aversion: z.number().positive().max(10_000).default(10).meta({
-      description: 'Price of the annual tracking variance, in shares of the value.',
-    }),
-    cost_bps: z.number().min(0).max(1000).default(5).meta({ description: 'Cost of a trade in basis points.' }),
-    cash_minimum: z.number().min(0).max(1).default(0).meta({ description: 'Minimum weight of cash after trading.' }),
-    cash_maximum: z.number().min(0).max(1).default(0.01).meta({ description: 'Maximum weight of cash after trading.' }),
-  })
-  .meta({ id: 'BatchObjective' });
+export const BatchObjective = defineObject(() => ({
+  risk_aversion: z.number().positive().max(10_000).default(10).meta({
+    description: 'Price of the annual tracking variance, in shares of the value.',
+  }),
+  cost_bps: z.number().min(0).max(1000).default(5).meta({ description: 'Cost of a trade in basis points.' }),
+  cash_minimum: z.number().min(0).max(1).default(0).meta({ description: 'Minimum weight of cash after trading.' }),
+  cash_maximum: z.number().min(0).max(1).default(0.01).meta({ description: 'Maximum weight of cash after trading.' }),
+})).meta({ id: 'BatchObjective' });
 
 /** Common terms of a batch: the first line of an NDJSON body. */
 export const batchTerms = {
@@ -187,12 +172,10 @@ export const batchTerms = {
 export const BatchTerms = z.strictObject(batchTerms).meta({ id: 'BatchTerms' });
 export type BatchTerms = z.infer<typeof BatchTerms>;
 
-export const BatchRequest = z
-  .strictObject({
-    ...batchTerms,
-    accounts: z.array(z.unknown()).min(1).max(LIMITS.MAX_BATCH_ACCOUNTS).meta({
-      description: 'Accounts. An account that is not valid gets findings in its result; the others run.',
-    }),
-  })
-  .meta({ id: 'BatchRequest' });
+export const BatchRequest = defineObject(() => ({
+  ...batchTerms,
+  accounts: z.array(z.unknown()).min(1).max(LIMITS.MAX_BATCH_ACCOUNTS).meta({
+    description: 'Accounts. An account that is not valid gets findings in its result; the others run.',
+  }),
+})).meta({ id: 'BatchRequest' });
 export type BatchRequest = z.infer<typeof BatchRequest>;

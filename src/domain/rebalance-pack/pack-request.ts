@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { defineObject } from '../schema/define-object.js';
 import { exactlyOne } from '../schema/one-of.js';
 import { AssetIdentifier, IsoDate } from '../schema/shape.js';
 
@@ -10,84 +11,82 @@ export const AUM = 'AUM';
 
 const amount = z.number().min(-1e15).max(1e15).nullable().default(null);
 
-const PackHolding = z
-  .strictObject({
-    identifier: AssetIdentifier,
-    shares: amount.meta({ description: 'Negative for a short position.' }),
-    value: amount.meta({
-      description: 'Value instead of shares: at the close of as_of, in the currency of the index.',
-    }),
-  })
+const PackHolding = defineObject(() => ({
+  identifier: AssetIdentifier,
+  shares: amount.meta({ description: 'Negative for a short position.' }),
+  value: amount.meta({
+    description: 'Value instead of shares: at the close of as_of, in the currency of the index.',
+  }),
+}))
   .superRefine(exactlyOne({ by: 'a holding', of: ['shares', 'value'] }))
   .meta({ id: 'PackHolding' });
 
 /** Accounts and terms of a rebalance. */
-export const RebalancePackRequest = z
-  .strictObject({
-    as_of: IsoDate.nullable()
-      .default(null)
-      .meta({ description: 'Session whose close prices the orders. Default: the latest date of the data.' }),
-    accounts: z
-      .array(
-        z
-          .strictObject({
-            name: z
-              .string()
-              .min(1)
-              .max(100)
-              .meta({ description: 'Name, unique among the accounts; AUM is that of `aum`.' }),
-            cash: z.number().min(0).max(1e15).default(0).meta({ description: 'Cash in the currency of the index.' }),
-            holdings: z
-              .array(PackHolding)
-              .max(NAMES_MAX)
-              .default([])
-              .meta({ description: 'Holdings, by shares or by value.' }),
-          })
-          .meta({ id: 'PackAccount' }),
-      )
-      .max(ACCOUNTS_MAX)
-      .default([]),
-    aum: z
-      .number()
-      .gt(0)
-      .max(1e15)
-      .nullable()
-      .default(null)
-      .meta({ description: 'Adds the account AUM with this amount of cash, for a purchase of the whole index.' }),
-    lot_sizes: z
-      .record(AssetIdentifier, z.int().min(1).max(1e9))
-      .default({})
-      .meta({ description: 'Lot size in shares, by identifier: resulting holdings are multiples of it. Default: 1.' }),
-    participation: z
-      .number()
-      .gt(0)
-      .max(1)
-      .default(0.1)
-      .meta({ description: 'Maximum share of the daily volume that is traded.' }),
-    adv_sessions: z
-      .int()
-      .min(1)
-      .max(2520)
-      .default(20)
-      .meta({ description: 'Number of sessions with a price bar in the mean volume.' }),
-    cost: z
-      .strictObject({
-        spread_bps: z
-          .number()
-          .min(0)
-          .max(10_000)
-          .default(5)
-          .meta({ description: 'Whole spread, of which half is paid.' }),
-        impact_bps: z
-          .number()
-          .min(0)
-          .max(10_000)
-          .default(10)
-          .meta({ description: 'Market impact of trading a whole day of volume.' }),
-      })
-      .prefault({})
-      .meta({ id: 'PackCost' }),
-  })
+export const RebalancePackRequest = defineObject(() => ({
+  as_of: IsoDate.nullable()
+    .default(null)
+    .meta({ description: 'Session whose close prices the orders. Default: the latest date of the data.' }),
+  accounts: z
+    .array(
+      z
+        .strictObject({
+          name: z
+            .string()
+            .min(1)
+            .max(100)
+            .meta({ description: 'Name, unique among the accounts; AUM is that of `aum`.' }),
+          cash: z.number().min(0).max(1e15).default(0).meta({ description: 'Cash in the currency of the index.' }),
+          holdings: z
+            .array(PackHolding)
+            .max(NAMES_MAX)
+            .default([])
+            .meta({ description: 'Holdings, by shares or by value.' }),
+        })
+        .meta({ id: 'PackAccount' }),
+    )
+    .max(ACCOUNTS_MAX)
+    .default([]),
+  aum: z
+    .number()
+    .gt(0)
+    .max(1e15)
+    .nullable()
+    .default(null)
+    .meta({ description: 'Adds the account AUM with this amount of cash, for a purchase of the whole index.' }),
+  lot_sizes: z
+    .record(AssetIdentifier, z.int().min(1).max(1e9))
+    .default({})
+    .meta({ description: 'Lot size in shares, by identifier: resulting holdings are multiples of it. Default: 1.' }),
+  participation: z
+    .number()
+    .gt(0)
+    .max(1)
+    .default(0.1)
+    .meta({ description: 'Maximum share of the daily volume that is traded.' }),
+  adv_sessions: z
+    .int()
+    .min(1)
+    .max(2520)
+    .default(20)
+    .meta({ description: 'Number of sessions with a price bar in the mean volume.' }),
+  cost: z
+    .strictObject({
+      spread_bps: z
+        .number()
+        .min(0)
+        .max(10_000)
+        .default(5)
+        .meta({ description: 'Whole spread, of which half is paid.' }),
+      impact_bps: z
+        .number()
+        .min(0)
+        .max(10_000)
+        .default(10)
+        .meta({ description: 'Market impact of trading a whole day of volume.' }),
+    })
+    .prefault({})
+    .meta({ id: 'PackCost' }),
+}))
   .superRefine(({ accounts }, context) =>
     accounts.forEach(({ holdings }, at) => {
       const rows = new Map<string, number>();

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { defineObject } from '../schema/define-object.js';
 import { LIMITS } from '../refusals/limits.js';
 import { Id } from '../schema/shape.js';
 import { ReportBlock } from './block-kinds.js';
@@ -10,25 +11,21 @@ export const PAGE_SIZES = {
 } as const;
 export type PageSize = keyof typeof PAGE_SIZES;
 
-export const ReportPage = z
-  .strictObject({
-    size: z.enum(['A4', 'LETTER', 'A3']).default('A4'),
-    orientation: z.enum(['portrait', 'landscape']).default('portrait'),
-    margin: z.number().min(0).max(144).default(36).meta({ description: 'Points on every side.' }),
-  })
-  .meta({ id: 'ReportPage' });
+export const ReportPage = defineObject(() => ({
+  size: z.enum(['A4', 'LETTER', 'A3']).default('A4'),
+  orientation: z.enum(['portrait', 'landscape']).default('portrait'),
+  margin: z.number().min(0).max(144).default(36).meta({ description: 'Points on every side.' }),
+})).meta({ id: 'ReportPage' });
 export type ReportPage = z.infer<typeof ReportPage>;
 
-export const ReportTemplateDocument = z
-  .strictObject({
-    template_id: Id.meta({ description: 'Used in the URL.' }),
-    name: z.string().min(1).max(200).meta({ description: 'Title of the rendered report.' }),
-    blocks: z
-      .array(ReportBlock)
-      .max(LIMITS.MAX_REPORT_BLOCKS)
-      .default([])
-      .meta({ description: 'Blocks, drawn top to bottom. A template without blocks can be stored but not rendered.' }),
-    page: ReportPage.prefault({}),
-  })
-  .meta({ id: 'ReportTemplateDocument' });
+export const ReportTemplateDocument = defineObject(() => ({
+  template_id: Id.meta({ description: 'Used in the URL.' }),
+  name: z.string().min(1).max(200).meta({ description: 'Title of the rendered report.' }),
+  blocks: z
+    .array(ReportBlock)
+    .max(LIMITS.MAX_REPORT_BLOCKS)
+    .default([])
+    .meta({ description: 'Blocks, drawn top to bottom. A template without blocks can be stored but not rendered.' }),
+  page: ReportPage.prefault({}),
+})).meta({ id: 'ReportTemplateDocument' });
 export type ReportTemplateDocument = z.infer<typeof ReportTemplateDocument>;

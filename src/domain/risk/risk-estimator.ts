@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { defineObject } from '../schema/define-object.js';
 import { LIMITS } from '../refusals/limits.js';
 import { Id } from '../schema/shape.js';
 import { estimatorFields, RiskModelRequest } from './risk-model-document.js';
@@ -6,30 +7,28 @@ import { estimatorFields, RiskModelRequest } from './risk-model-document.js';
 const { target, intensity, intensity_method } = RiskModelRequest.shape;
 
 /** Estimator of the covariance of an optimisation, if not the default. */
-export const RiskEstimator = z
-  .strictObject({
-    ...estimatorFields,
-    target,
-    intensity,
-    intensity_method,
-    half_life: z
-      .number()
-      .min(1)
-      .max(1e6)
-      .nullable()
-      .default(null)
-      .meta({ description: 'Sessions after which the weight of an observation halves. Default: equal weights.' }),
-    sessions: z
-      .int()
-      .min(LIMITS.MIN_MODEL_OBSERVATIONS)
-      .max(LIMITS.DERIVED_RISK_SESSIONS)
-      .nullable()
-      .default(null)
-      .meta({
-        description: `Number of returns up to the decision. Default: ${LIMITS.DERIVED_RISK_SESSIONS} in a derived index, the whole window in a run.`,
-      }),
-  })
-  .meta({ id: 'RiskEstimator', description: 'Settings of a risk model, as in an estimate request.' });
+export const RiskEstimator = defineObject(() => ({
+  ...estimatorFields,
+  target,
+  intensity,
+  intensity_method,
+  half_life: z
+    .number()
+    .min(1)
+    .max(1e6)
+    .nullable()
+    .default(null)
+    .meta({ description: 'Sessions after which the weight of an observation halves. Default: equal weights.' }),
+  sessions: z
+    .int()
+    .min(LIMITS.MIN_MODEL_OBSERVATIONS)
+    .max(LIMITS.DERIVED_RISK_SESSIONS)
+    .nullable()
+    .default(null)
+    .meta({
+      description: `Number of returns up to the decision. Default: ${LIMITS.DERIVED_RISK_SESSIONS} in a derived index, the whole window in a run.`,
+    }),
+})).meta({ id: 'RiskEstimator', description: 'Settings of a risk model, as in an estimate request.' });
 export type RiskEstimator = z.infer<typeof RiskEstimator>;
 
 /** Stored risk model by its id, or the settings of an estimate. */

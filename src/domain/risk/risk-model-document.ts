@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { defineObject } from '../schema/define-object.js';
 import { STRUCTURED_ESTIMATORS } from '#kernels/moments/estimators/structured-covariance.js';
 import { SHRINKAGE_TARGETS } from '#kernels/moments/shrinkage-target.js';
 import { ESTIMATOR_SETTINGS, settingHelp } from './estimator-settings.js';
@@ -58,129 +59,121 @@ export const estimatorFields = {
 };
 
 /** Request of an estimate; stored with the model, so that it can be repeated. */
-export const RiskModelRequest = z
-  .strictObject({
-    identifiers: z.array(AssetIdentifier).default([]).meta({
-      description:
-        'Securities of the estimate; duplicates count once. Empty: those of index_id. Sessions are the days of the data on which any of them has a price, on any exchange, not those of a calendar.',
-    }),
-    index_id: Id.nullable().default(null).meta({
-      description:
-        'Use the last holdings in the latest run of this index; sessions are those of the calendar of the index.',
-    }),
-    start: IsoDate.nullable()
-      .default(null)
-      .meta({ description: 'First day of the window. Default: the whole stored history.' }),
-    end: IsoDate.nullable().default(null).meta({ description: 'Last day of the window.' }),
-    as_known_on: AsKnownOn,
-    ...estimatorFields,
-    intensity: z
-      .number()
-      .min(0)
-      .max(1)
-      .nullable()
-      .default(null)
-      .meta({ description: settingHelp('intensity') }),
-    target: z
-      .enum(SHRINKAGE_TARGETS)
-      .default('constant_correlation')
-      .meta({ description: settingHelp('target') }),
-    repair: z.boolean().default(false).meta({
-      description: 'Clip negative eigenvalues if the result is not positive semi-definite; the diagonal is kept.',
-    }),
-    intensity_method: z
-      .enum(ESTIMATOR_SETTINGS.intensity_method.choices)
-      .default('shape')
-      .meta({ description: settingHelp('intensity_method') }),
-    half_life: z
-      .number()
-      .gt(0)
-      .max(1e6)
-      .nullable()
-      .default(null)
-      .meta({ description: settingHelp('half_life') }),
-    returns: z
-      .enum(['total', 'price'])
-      .default('total')
-      .meta({ description: 'Total returns include dividends; price returns do not.' }),
-  })
-  .meta({ id: 'RiskModelRequest' });
+export const RiskModelRequest = defineObject(() => ({
+  identifiers: z.array(AssetIdentifier).default([]).meta({
+    description:
+      'Securities of the estimate; duplicates count once. Empty: those of index_id. Sessions are the days of the data on which any of them has a price, on any exchange, not those of a calendar.',
+  }),
+  index_id: Id.nullable().default(null).meta({
+    description:
+      'Use the last holdings in the latest run of this index; sessions are those of the calendar of the index.',
+  }),
+  start: IsoDate.nullable()
+    .default(null)
+    .meta({ description: 'First day of the window. Default: the whole stored history.' }),
+  end: IsoDate.nullable().default(null).meta({ description: 'Last day of the window.' }),
+  as_known_on: AsKnownOn,
+  ...estimatorFields,
+  intensity: z
+    .number()
+    .min(0)
+    .max(1)
+    .nullable()
+    .default(null)
+    .meta({ description: settingHelp('intensity') }),
+  target: z
+    .enum(SHRINKAGE_TARGETS)
+    .default('constant_correlation')
+    .meta({ description: settingHelp('target') }),
+  repair: z.boolean().default(false).meta({
+    description: 'Clip negative eigenvalues if the result is not positive semi-definite; the diagonal is kept.',
+  }),
+  intensity_method: z
+    .enum(ESTIMATOR_SETTINGS.intensity_method.choices)
+    .default('shape')
+    .meta({ description: settingHelp('intensity_method') }),
+  half_life: z
+    .number()
+    .gt(0)
+    .max(1e6)
+    .nullable()
+    .default(null)
+    .meta({ description: settingHelp('half_life') }),
+  returns: z
+    .enum(['total', 'price'])
+    .default('total')
+    .meta({ description: 'Total returns include dividends; price returns do not.' }),
+})).meta({ id: 'RiskModelRequest' });
 export type RiskModelRequest = z.infer<typeof RiskModelRequest>;
 
-export const RiskDiagnosticsPayload = z
-  .strictObject({
-    assets: z.int(),
-    observations: z.int().meta({
-      description:
-        'Sessions used after dropping incomplete ones; for a model by identifiers, days of the data. 0 for an imported model.',
-    }),
-    average_correlation: z.number().meta({
-      description: 'Mean off-diagonal correlation of the served matrix; 0 for a single security.',
-    }),
-    condition_number: z.number().meta({
-      description:
-        'Largest over smallest eigenvalue. 1e300 for a singular matrix, whose smallest eigenvalue is at most 1e-15 times the number of securities times the largest: it has no inverse to working precision.',
-    }),
-    intensity: z
-      .number()
-      .nullable()
-      .meta({ description: 'Weight on the target; 0 is the sample covariance, null without a target.' }),
-    positive_semi_definite: z.boolean(),
-    repaired: z.boolean(),
-    smallest_eigenvalue: z.number(),
-    target: z.enum(SHRINKAGE_TARGETS).nullable(),
-  })
-  .meta({ id: 'RiskDiagnosticsPayload' });
+export const RiskDiagnosticsPayload = defineObject(() => ({
+  assets: z.int(),
+  observations: z.int().meta({
+    description:
+      'Sessions used after dropping incomplete ones; for a model by identifiers, days of the data. 0 for an imported model.',
+  }),
+  average_correlation: z.number().meta({
+    description: 'Mean off-diagonal correlation of the served matrix; 0 for a single security.',
+  }),
+  condition_number: z.number().meta({
+    description:
+      'Largest over smallest eigenvalue. 1e300 for a singular matrix, whose smallest eigenvalue is at most 1e-15 times the number of securities times the largest: it has no inverse to working precision.',
+  }),
+  intensity: z
+    .number()
+    .nullable()
+    .meta({ description: 'Weight on the target; 0 is the sample covariance, null without a target.' }),
+  positive_semi_definite: z.boolean(),
+  repaired: z.boolean(),
+  smallest_eigenvalue: z.number(),
+  target: z.enum(SHRINKAGE_TARGETS).nullable(),
+})).meta({ id: 'RiskDiagnosticsPayload' });
 export type RiskDiagnosticsPayload = z.infer<typeof RiskDiagnosticsPayload>;
 
-export const FactorModelPayload = z
-  .strictObject({
-    r_squared: z.number().nullable().meta({
-      description:
-        'Mean share of the cross-sectional variance that the factors explain; for principal components their share of all variances. Null for an imported model.',
-    }),
-    factors: z
-      .array(
-        z.strictObject({
-          factor: z.string().meta({ description: 'MARKET, a sector, a style or a principal component; as imported.' }),
-          volatility: z.number().meta({ description: 'Annualised, of the return of the factor.' }),
-          mean_t_statistic: z.number().nullable().meta({
-            description: 'Mean magnitude over the sessions; null for a principal component and for an imported model.',
-          }),
-          significant_share: z.number().nullable().meta({
-            description:
-              'Share of the sessions on which that is above 2; null for a principal component and for an imported model.',
-          }),
+export const FactorModelPayload = defineObject(() => ({
+  r_squared: z.number().nullable().meta({
+    description:
+      'Mean share of the cross-sectional variance that the factors explain; for principal components their share of all variances. Null for an imported model.',
+  }),
+  factors: z
+    .array(
+      z.strictObject({
+        factor: z.string().meta({ description: 'MARKET, a sector, a style or a principal component; as imported.' }),
+        volatility: z.number().meta({ description: 'Annualised, of the return of the factor.' }),
+        mean_t_statistic: z.number().nullable().meta({
+          description: 'Mean magnitude over the sessions; null for a principal component and for an imported model.',
         }),
-      )
-      .meta({ description: 'Factors in the order of the model.' }),
-  })
-  .meta({ id: 'FactorModelPayload' });
+        significant_share: z.number().nullable().meta({
+          description:
+            'Share of the sessions on which that is above 2; null for a principal component and for an imported model.',
+        }),
+      }),
+    )
+    .meta({ description: 'Factors in the order of the model.' }),
+})).meta({ id: 'FactorModelPayload' });
 export type FactorModelPayload = z.infer<typeof FactorModelPayload>;
 
 /** Terms and dates of an imported model. */
-export const ImportedModelPayload = z
-  .strictObject({
-    ...ImportTerms.shape,
-    dates: z
-      .array(
-        z.strictObject({
-          date: z.string().meta({ description: 'Day from which the model is in force.' }),
-          assets: z.int().meta({ description: 'Securities of the date.' }),
-          repaired: z.boolean(),
-          smallest_eigenvalue: z.number(),
-          lacks: z.array(z.string()).meta({ description: 'Securities of other dates without a covariance.' }),
-        }),
-      )
-      .meta({ description: 'Ascending.' }),
-  })
-  .meta({ id: 'ImportedModelPayload' });
+export const ImportedModelPayload = defineObject(() => ({
+  ...ImportTerms.shape,
+  dates: z
+    .array(
+      z.strictObject({
+        date: z.string().meta({ description: 'Day from which the model is in force.' }),
+        assets: z.int().meta({ description: 'Securities of the date.' }),
+        repaired: z.boolean(),
+        smallest_eigenvalue: z.number(),
+        lacks: z.array(z.string()).meta({ description: 'Securities of other dates without a covariance.' }),
+      }),
+    )
+    .meta({ description: 'Ascending.' }),
+})).meta({ id: 'ImportedModelPayload' });
 export type ImportedModelPayload = z.infer<typeof ImportedModelPayload>;
 
-const storedArtifact = z.strictObject({ name: z.string(), bytes: z.int().min(0), sha256: z.string() });
+const storedArtifact = defineObject(() => ({ name: z.string(), bytes: z.int().min(0), sha256: z.string() }));
 
 /** Stored risk model without its matrix, which is stored separately as the float64 upper triangle, row by row. */
-export const RiskModelDocument = z.strictObject({
+export const RiskModelDocument = defineObject(() => ({
   model_id: z.string(),
   /** Estimated securities, ascending, [N]. */
   asset_ids: z.array(z.string()),
@@ -204,7 +197,7 @@ export const RiskModelDocument = z.strictObject({
   covariance: storedArtifact,
   /** Exposures, factor covariance and specific variances as float64; absent without factors, and in older models. */
   factors: storedArtifact.optional(),
-});
+}));
 export type RiskModelDocument = z.infer<typeof RiskModelDocument>;
 
 /** Returns the origin of a stored model. */

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { defineObject } from '../schema/define-object.js';
 import { isReversed } from '../schema/assert-order.js';
 import { IsoDate } from '../schema/shape.js';
 
@@ -11,41 +12,37 @@ export const REGRESSION_SESSIONS = 504;
 
 const name = z.string().min(1).max(100);
 
-const WindowScenario = z
-  .strictObject({
-    name,
-    window: z
-      .strictObject({ start: IsoDate, end: IsoDate })
-      .superRefine(({ start, end }, context) => {
-        if (!isReversed({ start, end })) return;
-        context.addIssue({
-          code: 'custom',
-          path: ['end'],
-          input: end,
-          params: { finding: 'INVALID_RANGE', isWhole: true },
-          message: `is ${end}, before start ${start}`,
-        });
-      })
-      .meta({ description: 'Buy-and-hold return from the close before `start` to the close of `end`.' }),
-  })
-  .meta({ id: 'WindowScenario' });
+const WindowScenario = defineObject(() => ({
+  name,
+  window: z
+    .strictObject({ start: IsoDate, end: IsoDate })
+    .superRefine(({ start, end }, context) => {
+      if (!isReversed({ start, end })) return;
+      context.addIssue({
+        code: 'custom',
+        path: ['end'],
+        input: end,
+        params: { finding: 'INVALID_RANGE', isWhole: true },
+        message: `is ${end}, before start ${start}`,
+      });
+    })
+    .meta({ description: 'Buy-and-hold return from the close before `start` to the close of `end`.' }),
+})).meta({ id: 'WindowScenario' });
 
-const ShockScenario = z
-  .strictObject({
-    name,
-    shocks: z
-      .record(z.string().min(1).max(200), z.number().gt(-1).max(10))
-      .refine((shocks) => Object.keys(shocks).length >= 1 && Object.keys(shocks).length <= SHOCKS_MAX, {
-        params: { finding: 'OUT_OF_RANGE' },
-        error: `must have 1 to ${SHOCKS_MAX} shocks`,
-      })
-      .meta({
-        description:
-          'Returns by a held identifier or `SECTOR:Energy`, which apply directly; or by a series or another identifier of the data, to which the rest responds by regression.',
-      }),
-    regression_sessions: z.int().min(60).max(5040).default(REGRESSION_SESSIONS),
-  })
-  .meta({ id: 'ShockScenario' });
+const ShockScenario = defineObject(() => ({
+  name,
+  shocks: z
+    .record(z.string().min(1).max(200), z.number().gt(-1).max(10))
+    .refine((shocks) => Object.keys(shocks).length >= 1 && Object.keys(shocks).length <= SHOCKS_MAX, {
+      params: { finding: 'OUT_OF_RANGE' },
+      error: `must have 1 to ${SHOCKS_MAX} shocks`,
+    })
+    .meta({
+      description:
+        'Returns by a held identifier or `SECTOR:Energy`, which apply directly; or by a series or another identifier of the data, to which the rest responds by regression.',
+    }),
+  regression_sessions: z.int().min(60).max(5040).default(REGRESSION_SESSIONS),
+})).meta({ id: 'ShockScenario' });
 
 /** Scenarios of a request, or of a table in a report. */
 export const ScenarioList = z
@@ -70,14 +67,12 @@ export const ScenarioList = z
     });
   });
 
-export const ScenarioRequest = z
-  .strictObject({
-    as_of: IsoDate.nullable()
-      .default(null)
-      .meta({ description: 'Date of the composition. Default: the last of the run.' }),
-    by: z.string().min(1).max(64).default('SECTOR').meta({ description: 'Reference column of groups and proxies.' }),
-    scenarios: ScenarioList,
-  })
-  .meta({ id: 'ScenarioRequest' });
+export const ScenarioRequest = defineObject(() => ({
+  as_of: IsoDate.nullable()
+    .default(null)
+    .meta({ description: 'Date of the composition. Default: the last of the run.' }),
+  by: z.string().min(1).max(64).default('SECTOR').meta({ description: 'Reference column of groups and proxies.' }),
+  scenarios: ScenarioList,
+})).meta({ id: 'ScenarioRequest' });
 export type ScenarioRequest = z.output<typeof ScenarioRequest>;
 export type Scenario = ScenarioRequest['scenarios'][number];

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { defineObject } from '../schema/define-object.js';
 import { IsoDate } from '../schema/shape.js';
 import { DateRule, PhaseSpec } from './date-rule-spec.js';
 
@@ -6,99 +7,97 @@ import { DateRule, PhaseSpec } from './date-rule-spec.js';
 export const ANCHORED = ['monthly', 'quarterly', 'semi_annual', 'annual'] as const;
 
 /** Dates of the rebalances of an index. */
-export const RebalanceSpec = z
-  .strictObject({
-    frequency: z
-      .enum(['none', 'daily', 'weekly', ...ANCHORED, 'custom'])
-      .default('quarterly')
-      .meta({ label: 'Frequency', help: 'Frequency of rebalances.' }),
-    anchor: z
-      .enum(['first_session', 'last_session', 'third_friday', 'nth_weekday', 'day_of_month'])
-      .default('last_session')
-      .meta({ label: 'Day', help: 'Day inside each period.', when: [{ frequency: ANCHORED }] }),
-    months: z
-      .array(z.int().min(1).max(12))
-      .min(1)
-      .max(12)
-      .nullable()
-      .default(null)
-      .meta({
-        label: 'Months',
-        help: '1 to 12. Default: those of the frequency.',
-        when: [{ frequency: ANCHORED }],
-      }),
-    weekday: z
-      .int()
-      .min(0)
-      .max(4)
-      .nullable()
-      .default(null)
-      .meta({
-        label: 'Weekday',
-        help: '0 Monday to 4 Friday.',
-        when: [{ frequency: ['weekly'] }, { frequency: ANCHORED, anchor: ['nth_weekday'] }],
-      }),
-    nth: z
-      .int()
-      .min(1)
-      .max(5)
-      .nullable()
-      .default(null)
-      .meta({
-        label: 'Which weekday',
-        help: 'Number of the weekday in the month, from 1; 5 is the last.',
-        when: [{ frequency: ANCHORED, anchor: ['nth_weekday'] }],
-      }),
-    day: z
-      .int()
-      .min(1)
-      .max(31)
-      .nullable()
-      .default(null)
-      .meta({
-        label: 'Day of the month',
-        help: 'Clipped to the end of the month.',
-        when: [{ frequency: ANCHORED, anchor: ['day_of_month'] }],
-      }),
-    roll: z
-      .enum(['following', 'preceding', 'unadjusted'])
-      .default('following')
-      .meta({
-        label: 'If it is not a session',
-        help: 'Next or previous session; `unadjusted` keeps the day and uses prices of the previous session.',
-        when: [{ frequency: ['weekly', ...ANCHORED, 'custom'] }],
-      }),
-    effective_lag: z
-      .int()
-      .min(0)
-      .max(60)
-      .default(0)
-      .meta({ label: 'Notice', help: 'From the decision to the effective date.', unit: 'sessions' }),
-    weights_as: z.enum(['shares', 'weights']).default('shares').meta({
-      label: 'Weights as',
-      help: 'Target weights become index shares at the closes of the pricing date and drift until the effective date (shares), or hold exactly at the effective close (weights).',
+export const RebalanceSpec = defineObject(() => ({
+  frequency: z
+    .enum(['none', 'daily', 'weekly', ...ANCHORED, 'custom'])
+    .default('quarterly')
+    .meta({ label: 'Frequency', help: 'Frequency of rebalances.' }),
+  anchor: z
+    .enum(['first_session', 'last_session', 'third_friday', 'nth_weekday', 'day_of_month'])
+    .default('last_session')
+    .meta({ label: 'Day', help: 'Day inside each period.', when: [{ frequency: ANCHORED }] }),
+  months: z
+    .array(z.int().min(1).max(12))
+    .min(1)
+    .max(12)
+    .nullable()
+    .default(null)
+    .meta({
+      label: 'Months',
+      help: '1 to 12. Default: those of the frequency.',
+      when: [{ frequency: ANCHORED }],
     }),
-    reference: DateRule.optional().meta({
-      label: 'Reference date',
-      help: 'Selection and weighting read data up to this date. Default: the notice in sessions before the effective date.',
+  weekday: z
+    .int()
+    .min(0)
+    .max(4)
+    .nullable()
+    .default(null)
+    .meta({
+      label: 'Weekday',
+      help: '0 Monday to 4 Friday.',
+      when: [{ frequency: ['weekly'] }, { frequency: ANCHORED, anchor: ['nth_weekday'] }],
     }),
-    announcement: DateRule.optional().meta({
-      label: 'Announcement',
-      help: 'On or after the reference date and before the effective date. Default: the reference date.',
+  nth: z
+    .int()
+    .min(1)
+    .max(5)
+    .nullable()
+    .default(null)
+    .meta({
+      label: 'Which weekday',
+      help: 'Number of the weekday in the month, from 1; 5 is the last.',
+      when: [{ frequency: ANCHORED, anchor: ['nth_weekday'] }],
     }),
-    pricing_date: DateRule.optional().meta({
-      label: 'Pricing date',
-      help: 'Closes of this date convert target weights into index shares. Default: the reference date.',
+  day: z
+    .int()
+    .min(1)
+    .max(31)
+    .nullable()
+    .default(null)
+    .meta({
+      label: 'Day of the month',
+      help: 'Clipped to the end of the month.',
+      when: [{ frequency: ANCHORED, anchor: ['day_of_month'] }],
     }),
-    phase: PhaseSpec.optional().meta({
-      label: 'Phase',
-      help: 'Spreads the rebalance over several closes from the effective date on. Default: one close.',
+  roll: z
+    .enum(['following', 'preceding', 'unadjusted'])
+    .default('following')
+    .meta({
+      label: 'If it is not a session',
+      help: 'Next or previous session; `unadjusted` keeps the day and uses prices of the previous session.',
+      when: [{ frequency: ['weekly', ...ANCHORED, 'custom'] }],
     }),
-    dates: z
-      .array(IsoDate)
-      .max(10_000)
-      .default([])
-      .meta({ label: 'Dates', help: 'Effective dates, YYYY-MM-DD.', when: [{ frequency: ['custom'] }] }),
-  })
-  .meta({ id: 'RebalanceSpec' });
+  effective_lag: z
+    .int()
+    .min(0)
+    .max(60)
+    .default(0)
+    .meta({ label: 'Notice', help: 'From the decision to the effective date.', unit: 'sessions' }),
+  weights_as: z.enum(['shares', 'weights']).default('shares').meta({
+    label: 'Weights as',
+    help: 'Target weights become index shares at the closes of the pricing date and drift until the effective date (shares), or hold exactly at the effective close (weights).',
+  }),
+  reference: DateRule.optional().meta({
+    label: 'Reference date',
+    help: 'Selection and weighting read data up to this date. Default: the notice in sessions before the effective date.',
+  }),
+  announcement: DateRule.optional().meta({
+    label: 'Announcement',
+    help: 'On or after the reference date and before the effective date. Default: the reference date.',
+  }),
+  pricing_date: DateRule.optional().meta({
+    label: 'Pricing date',
+    help: 'Closes of this date convert target weights into index shares. Default: the reference date.',
+  }),
+  phase: PhaseSpec.optional().meta({
+    label: 'Phase',
+    help: 'Spreads the rebalance over several closes from the effective date on. Default: one close.',
+  }),
+  dates: z
+    .array(IsoDate)
+    .max(10_000)
+    .default([])
+    .meta({ label: 'Dates', help: 'Effective dates, YYYY-MM-DD.', when: [{ frequency: ['custom'] }] }),
+})).meta({ id: 'RebalanceSpec' });
 export type RebalanceSpec = z.infer<typeof RebalanceSpec>;

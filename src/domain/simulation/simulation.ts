@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { defineObject } from '../schema/define-object.js';
 import { createLevelBins } from '#kernels/simulation/level-bins.js';
 import type { LevelBins, PathModel } from '#kernels/simulation/simulate-paths.js';
 import { LIMITS } from '../refusals/limits.js';
@@ -7,53 +8,50 @@ import { Refusal } from '../refusals/refusal.js';
 export const SIMULATION_METHODS = ['block_bootstrap', 'gaussian_factor'] as const;
 
 /** Request of a simulation. */
-export const SimulationRequest = z
-  .strictObject({
-    method: z.enum(SIMULATION_METHODS).default('block_bootstrap').meta({
-      description:
-        '`block_bootstrap`: blocks of consecutive returns of the run; `gaussian_factor`: independent normal returns with the mean of the run and the variance of the last weights in a statistical factor model.',
-    }),
-    horizon: z
-      .int()
-      .min(1)
-      .max(LIMITS.MAX_SIMULATION_SESSIONS)
-      .default(252)
-      .meta({ description: 'Number of future sessions.' }),
-    paths: z
-      .int()
-      .min(1)
-      .max(LIMITS.MAX_SIMULATION_PATHS)
-      .default(10_000)
-      .meta({ description: 'Number of paths; it determines the time, and the memory with 28 bytes each.' }),
-    block: z.int().min(1).max(LIMITS.MAX_SIMULATION_SESSIONS).default(21).meta({
-      description:
-        'Number of sessions in a block, at most the number of returns of the run; ignored by gaussian_factor.',
-    }),
-    seed: z
-      .int()
-      .min(0)
-      .default(0)
-      .meta({ description: 'Equal seeds give equal paths, on any machine and any number of workers.' }),
-    percentiles: z
-      .array(z.number().gt(0).lt(1))
-      .min(1)
-      .max(25)
-      .default([0.05, 0.25, 0.5, 0.75, 0.95])
-      .meta({ description: 'Percentiles as shares of the paths that end below; duplicates count once.' }),
-    level: z
-      .number()
-      .gt(0)
-      .max(100)
-      .default(1)
-      .meta({ description: 'Level threshold, as a multiple of the last level.' }),
-    factors: z
-      .int()
-      .min(1)
-      .max(20)
-      .default(5)
-      .meta({ description: 'Number of principal components of the factor model; ignored by block_bootstrap.' }),
-  })
-  .meta({ id: 'SimulationRequest' });
+export const SimulationRequest = defineObject(() => ({
+  method: z.enum(SIMULATION_METHODS).default('block_bootstrap').meta({
+    description:
+      '`block_bootstrap`: blocks of consecutive returns of the run; `gaussian_factor`: independent normal returns with the mean of the run and the variance of the last weights in a statistical factor model.',
+  }),
+  horizon: z
+    .int()
+    .min(1)
+    .max(LIMITS.MAX_SIMULATION_SESSIONS)
+    .default(252)
+    .meta({ description: 'Number of future sessions.' }),
+  paths: z
+    .int()
+    .min(1)
+    .max(LIMITS.MAX_SIMULATION_PATHS)
+    .default(10_000)
+    .meta({ description: 'Number of paths; it determines the time, and the memory with 28 bytes each.' }),
+  block: z.int().min(1).max(LIMITS.MAX_SIMULATION_SESSIONS).default(21).meta({
+    description: 'Number of sessions in a block, at most the number of returns of the run; ignored by gaussian_factor.',
+  }),
+  seed: z
+    .int()
+    .min(0)
+    .default(0)
+    .meta({ description: 'Equal seeds give equal paths, on any machine and any number of workers.' }),
+  percentiles: z
+    .array(z.number().gt(0).lt(1))
+    .min(1)
+    .max(25)
+    .default([0.05, 0.25, 0.5, 0.75, 0.95])
+    .meta({ description: 'Percentiles as shares of the paths that end below; duplicates count once.' }),
+  level: z
+    .number()
+    .gt(0)
+    .max(100)
+    .default(1)
+    .meta({ description: 'Level threshold, as a multiple of the last level.' }),
+  factors: z
+    .int()
+    .min(1)
+    .max(20)
+    .default(5)
+    .meta({ description: 'Number of principal components of the factor model; ignored by block_bootstrap.' }),
+})).meta({ id: 'SimulationRequest' });
 export type SimulationRequest = z.infer<typeof SimulationRequest>;
 
 /** Number of level bins per session. Over twelve standard deviations, a bin is 0.6 % of one. */

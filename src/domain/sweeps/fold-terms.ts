@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { defineObject } from '../schema/define-object.js';
 import { LIMITS } from '../refusals/limits.js';
 import { FOLD_RANKINGS } from './rankings.js';
 
@@ -24,15 +25,13 @@ const shared = {
   }),
 };
 
-const CombinatorialFolds = z
-  .strictObject({
-    method: z.literal('combinatorial'),
-    ...shared,
-    test_groups: z.int().min(1).max(15).default(2).meta({
-      description:
-        'Number of groups in every test: each choice of them is a split, and the other groups are its sample.',
-    }),
-  })
+const CombinatorialFolds = defineObject(() => ({
+  method: z.literal('combinatorial'),
+  ...shared,
+  test_groups: z.int().min(1).max(15).default(2).meta({
+    description: 'Number of groups in every test: each choice of them is a split, and the other groups are its sample.',
+  }),
+}))
   .superRefine(({ groups, test_groups: testGroups }, context) => {
     if (testGroups >= groups)
       context.addIssue({
@@ -55,23 +54,21 @@ const CombinatorialFolds = z
       'Combinatorial purged cross-validation: every choice of test groups is a split, and the tests join to several whole paths.',
   });
 
-const WalkForwardFolds = z
-  .strictObject({
-    method: z.literal('walk_forward'),
-    groups: shared.groups,
-    select_by: shared.select_by,
-    purge: shared.purge,
-    train_groups: z
-      .int()
-      .min(1)
-      .max(15)
-      .default(1)
-      .meta({ description: 'Number of groups in the sample before the first test.' }),
-    window: z.enum(['expanding', 'rolling']).default('expanding').meta({
-      description:
-        '`expanding`: the sample is everything before the test; `rolling`: the last `train_groups` before it.',
-    }),
-  })
+const WalkForwardFolds = defineObject(() => ({
+  method: z.literal('walk_forward'),
+  groups: shared.groups,
+  select_by: shared.select_by,
+  purge: shared.purge,
+  train_groups: z
+    .int()
+    .min(1)
+    .max(15)
+    .default(1)
+    .meta({ description: 'Number of groups in the sample before the first test.' }),
+  window: z.enum(['expanding', 'rolling']).default('expanding').meta({
+    description: '`expanding`: the sample is everything before the test; `rolling`: the last `train_groups` before it.',
+  }),
+}))
   .superRefine(({ groups, train_groups: trainGroups }, context) => {
     if (trainGroups < groups) return;
     context.addIssue({

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { defineObject } from '../schema/define-object.js';
 import { AsKnownOn } from '../schema/as-known-on.js';
 import { BacktestFields } from '../documents/backtest-fields.js';
 import { StrategyDocument } from '../documents/strategy-document.js';
@@ -19,49 +20,42 @@ export const SweepStrategy = StrategyDocument.pick({ rebalance: true, drift_tole
 export const SweepTerms = BacktestFields.omit({ benchmark: true }).meta({ id: 'SweepTerms' });
 
 /** Request of a sweep: a base, and the differences of its variants. */
-export const SweepRequest = z
-  .strictObject({
-    sweep_id: Id.nullable()
-      .default(null)
-      .meta({ description: 'Second half of the id of the job. Default: generated.' }),
-    as_known_on: AsKnownOn,
-    index_id: Id.nullable().default(null).meta({ description: 'A stored index as the base.' }),
-    document: z
-      .record(z.string(), z.unknown())
-      .nullable()
-      .default(null)
-      .meta({ description: 'Or an IndexDocument as the base.' }),
-    request: SweepTerms.prefault({}).meta({ description: 'Terms of the backtests.' }),
-    strategy: SweepStrategy.nullable()
-      .default(null)
-      .meta({ description: 'Terms of a strategy that follows the index. Default: the index is held.' }),
-    grid: z
-      .record(z.string(), z.array(z.unknown()).min(1).max(LIMITS.MAX_SWEEP_VARIANTS))
-      .nullable()
-      .default(null)
-      .meta({
-        description:
-          'Values by JSON pointer: every combination is a variant, the last pointer varying fastest. Pointers begin with /document, /request or /strategy.',
-      }),
-    patches: z
-      .array(Patch)
-      .min(1)
-      .max(LIMITS.MAX_SWEEP_PATCHES)
-      .nullable()
-      .default(null)
-      .meta({ description: 'Or a list of variants, each as values by JSON pointer.' }),
-    rank_by: z
-      .enum(RANKING_NAMES)
-      .default('sharpe_ratio')
-      .meta({ description: 'Metric of the ranking; ties keep the order of the variants.' }),
-    partitions: z.int().min(2).max(16).multipleOf(2).default(16).meta({
-      description:
-        'Number of time blocks into which the estimate of overfitting divides the returns; every half of them selects once.',
-    }),
-    folds: SweepFolds.nullable().default(null).meta({
-      description: 'Splits of time to test the choice among the variants out of sample; null for no test.',
-    }),
-  })
+export const SweepRequest = defineObject(() => ({
+  sweep_id: Id.nullable().default(null).meta({ description: 'Second half of the id of the job. Default: generated.' }),
+  as_known_on: AsKnownOn,
+  index_id: Id.nullable().default(null).meta({ description: 'A stored index as the base.' }),
+  document: z
+    .record(z.string(), z.unknown())
+    .nullable()
+    .default(null)
+    .meta({ description: 'Or an IndexDocument as the base.' }),
+  request: SweepTerms.prefault({}).meta({ description: 'Terms of the backtests.' }),
+  strategy: SweepStrategy.nullable()
+    .default(null)
+    .meta({ description: 'Terms of a strategy that follows the index. Default: the index is held.' }),
+  grid: z.record(z.string(), z.array(z.unknown()).min(1).max(LIMITS.MAX_SWEEP_VARIANTS)).nullable().default(null).meta({
+    description:
+      'Values by JSON pointer: every combination is a variant, the last pointer varying fastest. Pointers begin with /document, /request or /strategy.',
+  }),
+  patches: z
+    .array(Patch)
+    .min(1)
+    .max(LIMITS.MAX_SWEEP_PATCHES)
+    .nullable()
+    .default(null)
+    .meta({ description: 'Or a list of variants, each as values by JSON pointer.' }),
+  rank_by: z
+    .enum(RANKING_NAMES)
+    .default('sharpe_ratio')
+    .meta({ description: 'Metric of the ranking; ties keep the order of the variants.' }),
+  partitions: z.int().min(2).max(16).multipleOf(2).default(16).meta({
+    description:
+      'Number of time blocks into which the estimate of overfitting divides the returns; every half of them selects once.',
+  }),
+  folds: SweepFolds.nullable().default(null).meta({
+    description: 'Splits of time to test the choice among the variants out of sample; null for no test.',
+  }),
+}))
   .superRefine(
     requireOneOfEach([
       ['index_id', 'document'],

@@ -3,6 +3,7 @@ import { LIMITS } from '#domain/refusals/limits.js';
 import { refuseWithFindings } from '#domain/refusals/refusal.js';
 import { checkShape } from '#domain/schema/shape.js';
 import { z } from 'zod';
+import { defineObject } from '#domain/schema/define-object.js';
 import type { Answer } from '../reply.js';
 import { CANCELLED } from './running-calls.js';
 import { toolResult, type ToolResult } from './tool-answer.js';
@@ -13,7 +14,7 @@ import { WAIT_TOOL, type ListedTool } from './tools.js';
 const LOOK_SECONDS = 1;
 const WAIT_DEFAULT_SECONDS = 30;
 
-const WaitArguments = z.strictObject({
+const WaitArguments = defineObject(() => ({
   job_id: jobIdSchema,
   seconds: z
     .number()
@@ -21,7 +22,7 @@ const WaitArguments = z.strictObject({
     .max(LIMITS.MAX_TOOL_WAIT_SECONDS)
     .default(WAIT_DEFAULT_SECONDS)
     .meta({ description: 'Maximum wait in seconds.' }),
-});
+}));
 
 /** Describes the tool that waits for a job of any kind. */
 export function waitTool(): ListedTool {

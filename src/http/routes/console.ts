@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { defineObject } from '#domain/schema/define-object.js';
 import { routes, type Route } from '#contract/route.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import { codingFor, type Coding } from '../content-coding.js';
@@ -38,7 +39,7 @@ export const consoleRoutes = routes({
     ...page,
     path: '/console/assets/{asset}',
     summary: 'A script, style, font or picture of the console.',
-    params: z.strictObject({ asset: z.string() }),
+    params: defineObject(() => ({ asset: z.string() })),
     success: { status: 200, description: 'The file.' },
   },
 });

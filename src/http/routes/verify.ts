@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { defineObject } from '#domain/schema/define-object.js';
 import { routes } from '#contract/route.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import type { Handlers } from '../handler.js';
@@ -23,7 +24,7 @@ export const verifyRoutes = routes({
     ...page,
     path: '/verify/{file}',
     summary: 'A script or style of that page.',
-    params: z.strictObject({ file: z.string() }),
+    params: defineObject(() => ({ file: z.string() })),
   },
 });
 

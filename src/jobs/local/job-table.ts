@@ -34,7 +34,16 @@ import type { FoundJob, JobListing, JobLog, JobQuery, JobQueue, LaneLoad, NewJob
 import type { JobState } from '../status.js';
 import { createJobHistory } from './job-history.js';
 import { lanesOf } from './lane-tally.js';
-import { deleteJob, failedJob, isEndedIn, submittedIn, writeLife, type Effect, type FailedJob } from './stored-jobs.js';
+import {
+  deleteResultsOf,
+  failedJob,
+  forgetIn,
+  isEndedIn,
+  submittedIn,
+  writeLife,
+  type Effect,
+  type FailedJob,
+} from './stored-jobs.js';
 import { createJobWatchers } from './watchers.js';
 
 /** A pending or running job. */
@@ -152,7 +161,8 @@ export function createJobTable(dependencies: JobTableDependencies): JobTable {
     const jobId = identity.job_id;
     const surplus = history.surplus(endedMax, FORGOTTEN_AT_ONCE_MAX);
     await store.transaction(async (tx) => {
-      for (const ended of surplus) if (await isEndedIn(tx, ended)) await deleteJob(tx, ended.id);
+      for (const ended of surplus) await forgetIn(tx, ended);
+      await deleteResultsOf(tx, jobId);
       await tx.put('job', jobId, record);
       await tx.put('job-input', jobId, input);
     });

@@ -6,6 +6,7 @@ import type { StoredInput } from '../kept-parts.js';
 import { isTerminal, type Life } from '../life-cycle.js';
 import type { Ending } from '../queue.js';
 import { inputIn } from '../renewal.js';
+import { deleteResults } from '../stored-results.js';
 import type { RememberedJob } from './job-history.js';
 
 export type Effect = Extract<Ending, { type: 'succeed' }>['effect'];
@@ -19,9 +20,23 @@ export interface FailedJob {
 /** Returns true if the ended job is still the stored one: its id may have been submitted again meanwhile. */
 export async function isEndedIn(tx: DocumentTransaction, { id, sequence }: RememberedJob): Promise<boolean> {
   const stored = await tx.get('job', id);
-  if (stored === undefined || 'unreadable' in stored) return stored !== undefined;
-  const record = readJobRecord(stored.body, id);
-  return record === undefined || (record.sequence === sequence && isTerminal(record.status));
+  const record = readStored(stored, readJobRecord);
+  if (record === undefined) return stored !== undefined;
+  return record.sequence === sequence && isTerminal(record.status);
+}
+
+/** Deletes an ended job with its results, if it is still the stored one. */
+export async function forgetIn(tx: DocumentTransaction, ended: RememberedJob): Promise<void> {
+  if (!(await isEndedIn(tx, ended))) return;
+  await deleteResultsOf(tx, ended.id);
+  await tx.delete('job', ended.id);
+  await tx.delete('job-input', ended.id);
+}
+
+/** Deletes the results of the stored job of an id, if there is one. */
+export async function deleteResultsOf(tx: DocumentTransaction, jobId: string): Promise<void> {
+  const record = readStored(await tx.get('job', jobId), readJobRecord);
+  if (record !== undefined) await deleteResults(tx, record);
 }
 
 interface Change {
@@ -41,11 +56,6 @@ export async function writeLife(tx: DocumentTransaction, { identity, life, effec
   await tx.put('job', jobId, { ...identity, ...life, ...submitted, callbacks } satisfies JobRecord);
   // A failed job keeps its input for a retry.
   if (isTerminal(life.status) && life.status !== 'failed') await tx.delete('job-input', jobId);
-}
-
-export async function deleteJob(tx: DocumentTransaction, jobId: string): Promise<void> {
-  await tx.delete('job', jobId);
-  await tx.delete('job-input', jobId);
 }
 
 /** Reads the request body, which is only on disk: ten thousand waiting jobs must not keep theirs in memory. */

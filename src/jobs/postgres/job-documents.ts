@@ -27,6 +27,7 @@ import type { JobStatus } from '../status.js';
 import type { Admission, Waiting } from '../admission.js';
 import { inputIn, renewedRecord } from '../renewal.js';
 import type { AttemptKey } from '../attempt-key.js';
+import { deleteResults } from '../stored-results.js';
 import type { JobRows, Place, PlaceOfJob, ReservedJob } from './job-rows.js';
 import { queuedKind, queuedLane } from './queued-kinds.js';
 import { NOTHING, type Beat, type FoundBody, type SeenJob } from './seen-job.js';
@@ -158,6 +159,7 @@ export function createJobDocuments({ documents, rows, retryOf }: JobDocumentsDep
           return { record: url === null ? before : await addCallback(tx, before, url), isNew: false };
         }
         admit(place);
+        if (before !== undefined) await deleteResults(tx, before);
         const callbacks = url === null ? [] : [newCallback(url)];
         const identity = identityOf(job, { created_at: at, sequence: place.sequence });
         const record = { ...identity, ...newLife(message), request, callbacks };
@@ -241,6 +243,7 @@ async function forgetIn(tx: DocumentTransaction, id: string, sequence: number): 
   const record = recordOf(stored);
   const isItself = record === undefined ? stored !== undefined : record.sequence === sequence;
   if (!isItself || (record !== undefined && !isTerminal(record.status))) return;
+  if (record !== undefined) await deleteResults(tx, record);
   await tx.delete('job', id);
   if (record?.status !== 'succeeded') await tx.delete('job-input', id);
 }

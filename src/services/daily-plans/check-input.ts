@@ -1,6 +1,13 @@
-import type { CheckedComposition, CheckedLevels, CheckInput } from '#domain/daily-plans/checks/check-kind.js';
+import {
+  LEVEL_VARIANTS,
+  type CheckedComposition,
+  type CheckedLevels,
+  type CheckInput,
+} from '#domain/daily-plans/checks/check-kind.js';
+import { isCashName } from '#domain/exports/index-file-tables.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
-import type { IndexDocument } from '#domain/documents/index-document.js';
+import { textOn } from '#domain/documents/amended-texts.js';
+import { isRuleDocument, type IndexDocument } from '#domain/documents/index-document.js';
 import type { RunDocument } from '#domain/documents/run-document.js';
 import { closeOn } from '#domain/market/series.js';
 import type { DeskState } from '#domain/corporate-actions/action-desk.js';
@@ -46,6 +53,32 @@ const WITHOUT_TABLE: ReadonlySet<string> = new Set([
 
 type Rows = readonly Readonly<Record<string, string | number | null>>[];
 
+interface TableTerms {
+  readonly table: 'closing' | 'opening' | 'levels';
+  readonly start?: string;
+  readonly end: string;
+}
+
+/** Returns the rows of a table of a run; null if its kind of index has no such table, or none on the date. */
+export async function readTable(
+  exports: CheckInputDependencies['exports'],
+  run: RunDocument,
+  terms: TableTerms,
+  signal: AbortSignal,
+): Promise<Rows | null> {
+  try {
+    const found = await exports.export({ subject: run.index_id, id: runIdOf(run) }, { ...terms, format: 'json' });
+    const body = JSON.parse(Buffer.from(await bytesOf(await found.open(signal))).toString()) as {
+      readonly columns: readonly string[];
+      readonly data: readonly (readonly (string | number | null)[])[];
+    }; // Made by this engine.
+    return body.data.map((row) => Object.fromEntries(body.columns.map((column, k) => [column, row[k] ?? null])));
+  } catch (thrown) {
+    if (thrown instanceof Refusal && WITHOUT_TABLE.has(thrown.code)) return null;
+    throw thrown;
+  }
+}
+
 /** Reads the data that checks of an index judge. */
 export async function checkInput(
   { exports, publications, calendars, documents }: CheckInputDependencies,
@@ -60,22 +93,12 @@ export async function checkInput(
   const from = calendar.sessions[Math.max(sessionAt - COMPARED_SESSIONS, 0)]!;
   const at = run !== undefined && run.end < date ? run.end : date;
 
-  async function table(name: 'closing' | 'opening' | 'levels', start?: string): Promise<Rows | null> {
-    if (run === undefined || !reads.has(name)) return null;
-    try {
-      const request = { table: name, format: 'json', end: at, ...(start !== undefined && { start }) } as const;
-      const found = await exports.export({ subject: index.id, id: runIdOf(run) }, request);
-      const body = JSON.parse(Buffer.from(await bytesOf(await found.open(signal))).toString()) as {
-        readonly columns: readonly string[];
-        readonly data: readonly (readonly (string | number | null)[])[];
-      }; // Made by this engine.
-      return body.data.map((row) => Object.fromEntries(body.columns.map((column, k) => [column, row[k] ?? null])));
-    } catch (thrown) {
-      if (thrown instanceof Refusal && WITHOUT_TABLE.has(thrown.code)) return null;
-      throw thrown;
-    }
-  }
+  const table = (name: 'closing' | 'opening' | 'levels', start?: string): Promise<Rows | null> =>
+    run === undefined || !reads.has(name)
+      ? Promise.resolve(null)
+      : readTable(exports, run, { table: name, end: at, ...(start !== undefined && { start }) }, signal);
 
+  const { rounding } = textOn(index, day).document;
   const start = run !== undefined && formatDay(from) < run.start ? run.start : formatDay(from);
   const lookup = lookupOf(market);
   const close = market.fields.get('CLOSE')!;
@@ -95,7 +118,12 @@ export async function checkInput(
     opening,
     levels: levelsOf((await table('levels', start)) ?? []),
     published: reads.has('published') ? await publishedLevels(publications, index.id, formatDay(from)) : new Map(),
-    levelDecimals: index.rounding?.level ?? null,
+    decimals: {
+      level: rounding?.level ?? null,
+      divisor: rounding?.divisor ?? null,
+      weights: rounding?.weights ?? null,
+    },
+    maySellShort: !isRuleDocument(index),
     closeOn(identifier, on) {
       const column = lookup.positionOf(identifier);
       const row = findLastAtMost(market.dates, on);
@@ -123,15 +151,23 @@ export async function checkInput(
   };
 }
 
-function compositionOf(rows: Rows | null): CheckedComposition | null {
+const NO_CASH = { marketValue: 0, weight: 0 };
+
+/** Returns the securities and the cash of the rows of an index file; null without a file. */
+export function compositionOf(rows: Rows | null): CheckedComposition | null {
   if (rows === null) return null;
-  const holdings = rows.map((row) => ({
+  const all = rows.map((row) => ({
     identifier: String(row['identifier']),
     marketValue: Number(row['market_value'] ?? Number.NaN),
     weight: Number(row['weight'] ?? Number.NaN),
   }));
-  const divisor = rows[0]?.['divisor'];
-  return { holdings, divisor: typeof divisor === 'number' ? divisor : null };
+  const { divisor, variant } = rows[0] ?? {};
+  return {
+    holdings: all.filter(({ identifier }) => !isCashName(identifier)),
+    cash: all.find(({ identifier }) => isCashName(identifier)) ?? NO_CASH,
+    divisor: typeof divisor === 'number' ? divisor : null,
+    variant: LEVEL_VARIANTS.find((name) => name === variant) ?? 'price', // Only a file without rows has none.
+  };
 }
 
 function levelsOf(rows: Rows): ReadonlyMap<Day, CheckedLevels> {

@@ -1,3 +1,4 @@
+import { once } from '#base/once.js';
 import type { IndexCollection, IndexDeletion, OverlayTypes, RuleTypes } from '#contract/indices/definition.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
 import type { IndexDocument } from '#domain/documents/index-document.js';
@@ -85,8 +86,6 @@ export function createIndices({
   calendars,
   approvals,
 }: IndicesDependencies): Indices {
-  const catalogue = { ...ruleTypes(), fields: definitionFields() } as RuleTypes; // read-only lists here, plain ones there
-
   const marketFor = (body: Body) => marketToCheckOn({ documents, stores, markets }, body);
 
   /** Checks a document on a market; findings about its store come first. */
@@ -183,8 +182,8 @@ export function createIndices({
         throw refuseWithFindings('index document', findings);
       return { valid: document !== undefined, findings };
     },
-    ruleTypes: () => catalogue,
-    overlayTypes: () => ({ overlays: overlaySpecs as OverlayTypes['overlays'] }), // As above.
+    ruleTypes: once(() => ({ ...ruleTypes(), fields: definitionFields() }) as RuleTypes), // Lists are read-only here, plain there.
+    overlayTypes: once(() => ({ overlays: overlaySpecs() as OverlayTypes['overlays'] })), // As above.
   };
 }
 

@@ -1,3 +1,4 @@
+import { once } from '#base/once.js';
 import type { ConstraintTypes, ObjectiveTypes } from '#contract/optimise.js';
 import { returnsSpecs } from '#domain/expected-returns/catalogue.js';
 import { objectiveSpecs } from '#domain/objectives/catalogue.js';
@@ -64,24 +65,27 @@ export interface OptimiseDependencies extends OptimisationPlansDependencies {
   readonly now: () => number;
 }
 
+function listConstraintTypes(): ConstraintTypes {
+  const specs = constraintSpecs() as ConstraintTypes['specs']; // Lists are read-only on one side, plain on the other.
+  return {
+    types: Object.fromEntries(specs.map(({ type, parameters }) => [type, parameters.map(({ name }) => name)])),
+    specs,
+  };
+}
+
+const listObjectiveTypes = (): ObjectiveTypes => ({
+  objectives: objectiveSpecs() as ObjectiveTypes['objectives'],
+  expected_returns: returnsSpecs() as ObjectiveTypes['expected_returns'],
+});
+
 export function createOptimise(dependencies: OptimiseDependencies): Optimise {
   const { documents, artifacts, jobs, kind, markets, stores, now } = dependencies;
   const plans = createOptimisationPlans(dependencies);
-  const catalogue: ConstraintTypes = {
-    types: Object.fromEntries(
-      constraintSpecs.map(({ type, parameters }) => [type, parameters.map(({ name }) => name)]),
-    ),
-    specs: constraintSpecs as ConstraintTypes['specs'], // read-only lists on the one side, plain ones on the other
-  };
-  const objectives: ObjectiveTypes = {
-    objectives: objectiveSpecs as ObjectiveTypes['objectives'],
-    expected_returns: returnsSpecs as ObjectiveTypes['expected_returns'],
-  };
 
   return {
     ...createConstraintSets({ documents, markets }),
-    types: () => catalogue,
-    objectiveTypes: () => objectives,
+    types: once(listConstraintTypes),
+    objectiveTypes: once(listObjectiveTypes),
     async start(body, origin) {
       const request = readOptimisationRequest(body);
       const target = await requireTarget(documents, request.index_id);

@@ -2,6 +2,7 @@ import { referencesOf } from '#domain/checks/validate-reference.js';
 import type { IndexDocument } from '#domain/documents/index-document.js';
 import type { OptimisationDocument } from '#domain/documents/optimisation-document.js';
 import { storedModelOf, listUsedModels } from '#domain/documents/used-models.js';
+import { optimisationIdIn } from '#domain/jobs/job-kinds.js';
 import type { StudyPayload } from '#domain/jobs/payloads.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import { jobKind, type JobKind } from '#jobs/job-kind.js';
@@ -41,7 +42,7 @@ export function createStudyJob(dependencies: StudyJobDependencies): JobKind<Stud
       const documents = reachedFrom(payload.documents, index_id);
       const used = new Set([...listUsedModels(Object.values(documents)).keys(), storedModelOf(request)]);
       const { document, figures } = await optimiseOnce(dependencies, attempt, {
-        run_id: `${payload.study_id}-${position + 1}`,
+        run_id: optimisationIdIn(payload.study_id, position),
         documents,
         models: Object.fromEntries(Object.entries(payload.models).filter(([id]) => used.has(id))),
         constraints: payload.sets[constraint_set_id]!,

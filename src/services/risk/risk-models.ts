@@ -1,3 +1,4 @@
+import { once } from '#base/once.js';
 import type { RiskModelCollection } from '#contract/risk-models.js';
 import { assertOrder, assertHeld } from '#domain/schema/assert-order.js';
 import { referencesOf } from '#domain/checks/validate-reference.js';
@@ -95,7 +96,7 @@ export interface RiskModels {
 }
 
 /** The request of an absent body. */
-const DEFAULTS = canonicalJson(RiskModelRequest.parse({}));
+const defaultsText = once(() => canonicalJson(RiskModelRequest.parse({})));
 
 export function createRiskModels({
   documents,
@@ -150,7 +151,7 @@ export function createRiskModels({
   /** Returns a new request without securities repeats the stored one, unless it differs otherwise. */
   async function settle(modelId: string, request: RiskModelRequest): Promise<RiskModelRequest> {
     if (request.identifiers.length > 0 || request.index_id !== null) return request;
-    const isAbsent = canonicalJson(request) === DEFAULTS;
+    const isAbsent = canonicalJson(request) === defaultsText();
     if (isAbsent && (await documents.get('risk-model', modelId)) !== undefined) {
       const { request: earlier } = (await load(modelId)).document;
       if (earlier !== undefined) return earlier;

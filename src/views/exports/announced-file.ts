@@ -8,7 +8,7 @@ import { isOverlayDocument, sourcesOf } from '#domain/documents/index-document.j
 import { exchangeRates } from '#domain/market/exchange-rates.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import { formatDay, type Day } from '#domain/time/days.js';
-import { roundToWholeShares, type IndexFile } from './index-file.js';
+import { addCash, cashBeside, roundToWholeShares, type IndexFile } from './index-file.js';
 
 /** The announced composition of an index at a close, in index shares scaled to the market value of the index. */
 export interface AnnouncedFile extends IndexFile {
@@ -40,7 +40,7 @@ export function createAnnouncedFile(composer: Composer, { indexId, day }: IndexO
   function nameOf(position: number): string {
     return sm.identifiers[columns[position]!]!;
   }
-  return {
+  const file = {
     day,
     effective,
     divisor: book.divisor[session - book.from]!,
@@ -49,6 +49,10 @@ export function createAnnouncedFile(composer: Composer, { indexId, day }: IndexO
     price: of((k) => sm.carriedClose(session, columns[k]!)),
     fx: of((k) => (rates.isNative(columns[k]!) ? 1 : rates.rateAt(session, columns[k]!))),
   };
+  const weights = of((k) => composition.weights[k]!);
+  const held = weights.findIndex((weight) => weight !== 0);
+  const money = held < 0 ? 0 : (file.shares[held]! * file.price[held]! * file.fx[held]!) / weights[held]!;
+  return addCash(file, cashBeside(weights, money), document.currency);
 }
 
 interface IndexOnDay {

@@ -3,6 +3,8 @@ import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { VARIANT_BLOCKS } from '#domain/backtest/run-file/schema.js';
 import { adjustClose, openingFactor, shareFactor } from '#domain/index-mathematics/adjusted-close.js';
 import type { MarketData } from '#domain/market/market-data.js';
+import { cashName } from '#domain/exports/index-file-tables.js';
+import type { ReturnVariant } from '#domain/market/market-data.js';
 import { findLastAtMost } from '#domain/numbers/search.js';
 import { roundHalfAway } from '#domain/numbers/round-half-away.js';
 import { Refusal } from '#domain/refusals/refusal.js';
@@ -10,7 +12,7 @@ import { dayFrom, formatDay, type Day } from '#domain/time/days.js';
 import { countChanges, type CountChange } from '../count-changes.js';
 import { runEffects, type RunEffect } from '../run-effects.js';
 
-/** An index in index shares on one session: market value over divisor is its level. */
+/** An index in index shares on one session: market value over divisor is its level. Cash is the last of its names. */
 export interface IndexFile {
   readonly day: Day;
   /** Securities of the file, [H]. */
@@ -24,19 +26,28 @@ export interface IndexFile {
   readonly fx: Float64Array;
 }
 
+/** A file of a session, with the return variant of its level. */
+export interface SessionFile extends IndexFile {
+  readonly variant: ReturnVariant;
+}
+
 /**
  * Returns an index at the close of a session: index shares and divisor at its closes, before events of the close.
  * @param asOf YYYY-MM-DD; uses the last session on or before it; null for the last session
  * @param market source of spun-off securities; null if it is not served
  * @throws Refusal NO_DATA_AT_DATE
  */
-export function createClosingFile(columns: RunColumns, asOf: string | null, market: MarketData | null): IndexFile {
+export function createClosingFile(columns: RunColumns, asOf: string | null, market: MarketData | null): SessionFile {
   const run = readRun(columns);
   const at = positionOf(run, asOf);
   const close = { ...onDay(run, at), price: pricesAt(run, at), fx: ratesAt(run, at) };
-  if (at === 0 || !run.sharesAreKept) return { ...close, divisor: run.divisor[at]!, shares: sharesAfter(run, at) };
-  const { shares, divisor } = openedAt(run, at, market);
-  return { ...close, shares, divisor, price: valuedAt(run, at, { ...close, shares, divisor }) };
+  if (at === 0 || !run.sharesAreKept) {
+    const after = { ...close, divisor: run.divisor[at]!, shares: sharesAfter(run, at) };
+    return withCash(after, cashAfter(run, at), columns);
+  }
+  const { shares, divisor, cash } = openedAt(run, at, market); // Cash of an index without an overlay earns nothing.
+  const file = { ...close, shares, divisor, cash };
+  return withCash({ ...file, price: valuedAt(run, at, file) }, cash, columns);
 }
 
 /**
@@ -53,10 +64,13 @@ export function fileDay(columns: RunColumns, asOf: string | null): Day {
  * session's changes of share counts and corporate actions applied.
  * @throws Refusal NO_DATA_AT_DATE for the first session, which has no previous one
  */
-export function openingFile(columns: RunColumns, asOf: string | null, market: MarketData | null): IndexFile {
+export function openingFile(columns: RunColumns, asOf: string | null, market: MarketData | null): SessionFile {
   const run = readRun(columns);
   const at = positionOf(run, asOf);
-  if (at > 0) return openedAt(run, at, market);
+  if (at > 0) {
+    const { cash, ...file } = openedAt(run, at, market);
+    return withCash(file, cash, columns);
+  }
   const first = formatDay(run.days[0]!);
   throw new Refusal('NO_DATA_AT_DATE', `The index begins at the close of ${first}: it has no opening on that day.`);
 }
@@ -73,6 +87,7 @@ interface ReadRun {
   readonly counts: readonly CountChange[];
   /** True if dividends do not change index shares. */
   readonly sharesAreKept: boolean;
+  readonly variant: ReturnVariant;
 }
 
 function readRun(columns: RunColumns): ReadRun {
@@ -81,7 +96,8 @@ function readRun(columns: RunColumns): ReadRun {
   const ofIndex = (block: Parameters<RunColumns['f64']>[0]): Float64Array =>
     columns.f64(block, first, first + days.length);
   const sharesAreKept = columns.has('dividendPoints');
-  const blocks = VARIANT_BLOCKS[sharesAreKept && columns.has('levelPrice') ? 'price' : columns.header.variant];
+  const variant = sharesAreKept && columns.has('levelPrice') ? 'price' : columns.header.variant;
+  const blocks = VARIANT_BLOCKS[variant];
   return {
     columns,
     days,
@@ -91,10 +107,15 @@ function readRun(columns: RunColumns): ReadRun {
     effects: runEffects(columns),
     counts: countChanges(columns),
     sharesAreKept,
+    variant,
   };
 }
 
-const onDay = ({ days, columns }: ReadRun, at: number) => ({ day: days[at]!, names: columns.header.names });
+const onDay = ({ days, columns, variant }: ReadRun, at: number) => ({
+  day: days[at]!,
+  names: columns.header.names,
+  variant,
+});
 
 function positionOf({ days }: ReadRun, asOf: string | null): number {
   const at = asOf === null ? days.length - 1 : findLastAtMost(days, dayFrom(asOf));
@@ -103,15 +124,55 @@ function positionOf({ days }: ReadRun, asOf: string | null): number {
   throw new Refusal('NO_DATA_AT_DATE', message);
 }
 
+/** Weights after a close with its trades, [H]. */
+function weightsAfter({ columns }: ReadRun, at: number): Float64Array {
+  const { names, has_index_weights: isSeparate } = columns.header;
+  const H = names.length;
+  return columns.f64(isSeparate ? 'indexWeights' : 'weights', at * H, (at + 1) * H);
+}
+
+/** Market value of an index after a close, cash included. */
+const moneyAt = ({ level, divisor, exact }: ReadRun, at: number): number =>
+  level[at]! * divisor[at]! * (exact?.[at] ?? 1);
+
+/** Rounding error of a sum of weights. */
+const WEIGHT_NOISE = 1e-9;
+
+/** Cash after a close with its trades, negative if money is borrowed. */
+function cashAfter(run: ReadRun, at: number): number {
+  return cashBeside(weightsAfter(run, at), moneyAt(run, at));
+}
+
+/** Returns the part of an amount that weights do not invest. */
+export function cashBeside(weights: Float64Array, money: number): number {
+  const left = 1 - weights.reduce((sum, weight) => sum + weight, 0);
+  return Math.abs(left) < WEIGHT_NOISE ? 0 : left * money;
+}
+
+/** Adds cash to a file, as a security with the price 1 in the currency of the index. */
+export function addCash<F extends IndexFile>(file: F, cash: number, currency: string): F {
+  if (cash === 0) return file;
+  const add = (values: Float64Array, value: number): Float64Array => Float64Array.of(...values, value);
+  const { names, shares, price, fx } = file;
+  return {
+    ...file,
+    names: [...names, cashName(currency)],
+    shares: add(shares, cash),
+    price: add(price, 1),
+    fx: add(fx, 1),
+  };
+}
+
+const withCash = <F extends IndexFile>(file: F, cash: number, { header }: RunColumns): F =>
+  addCash(file, cash, header.currency);
+
 /** Index shares after a close with its trades. */
 function sharesAfter(run: ReadRun, at: number): Float64Array {
   const { header } = run.columns;
-  const H = header.names.length;
-  const weights = run.columns.f64(header.has_index_weights ? 'indexWeights' : 'weights', at * H, (at + 1) * H);
-  const money = run.level[at]! * run.divisor[at]! * (run.exact?.[at] ?? 1);
+  const money = moneyAt(run, at);
   const [price, fx] = [pricesAt(run, at), ratesAt(run, at)];
   const { shares: decimals } = runSettingsOn(header, run.days[at]! + 1).rounding;
-  return weights.map((weight, i) => {
+  return weightsAfter(run, at).map((weight, i) => {
     const shares = weight === 0 ? 0 : (weight * money) / (price[i]! * fx[i]!);
     return roundToWholeShares(shares, decimals);
   });
@@ -136,12 +197,13 @@ export function roundToWholeShares(shares: number, decimals: number | undefined)
  * Creates the index after a close, and after the changes of share counts and the corporate actions of the session
  * behind it.
  */
-function openedAt(run: ReadRun, at: number, market: MarketData | null): IndexFile {
+function openedAt(run: ReadRun, at: number, market: MarketData | null): CashFile {
   const { header } = run.columns;
   const { treatment, rounding } = runSettingsOn(header, run.days[at]!);
   const terms = runShareTerms(treatment);
   const [shares, price, fx] = [sharesAfter(run, at - 1), pricesAt(run, at - 1), ratesAt(run, at - 1)];
-  const before = worth(shares, price, fx);
+  const cash = cashAfter(run, at - 1);
+  const before = worth(shares, price, fx) + cash;
   let after = before;
   for (const { name, at: t, factor } of run.counts) {
     if (t !== at || shares[name] === 0) continue;
@@ -166,7 +228,7 @@ function openedAt(run: ReadRun, at: number, market: MarketData | null): IndexFil
   }
   const exact = (run.divisor[at - 1]! * after) / before;
   const divisor = roundValue(exact, after === before ? undefined : rounding.divisor);
-  return { ...onDay(run, at), divisor, shares, price, fx };
+  return { ...onDay(run, at), divisor, shares, price, fx, cash };
 }
 
 const roundValue = (value: number, decimals: number | undefined): number =>
@@ -174,6 +236,11 @@ const roundValue = (value: number, decimals: number | undefined): number =>
 
 function worth(shares: Float64Array, price: Float64Array, fx: Float64Array): number {
   return shares.reduce((sum, held, i) => (held === 0 ? sum : sum + held * price[i]! * fx[i]!), 0);
+}
+
+/** A file before its cash is one of its names. */
+interface CashFile extends SessionFile {
+  readonly cash: number;
 }
 
 interface Opening {
@@ -203,7 +270,7 @@ function childrenOf(
 }
 
 /** Prices at which a session values the holdings: for leaving securities, their proceeds. */
-function valuedAt(run: ReadRun, at: number, file: IndexFile): Float64Array {
+function valuedAt(run: ReadRun, at: number, file: CashFile): Float64Array {
   const { columns } = run;
   const { header } = columns;
   if (header.has_index_weights) return settledAt(run, at, file);
@@ -224,9 +291,9 @@ function valuedAt(run: ReadRun, at: number, file: IndexFile): Float64Array {
  * Returns prices for a run in which only weights before trades are stored: the value missing at the closes belongs to
  * the securities that leave. If several leave on one session, it is divided in proportion to their last closes.
  */
-function settledAt(run: ReadRun, at: number, { shares, divisor, price, fx }: IndexFile): Float64Array {
+function settledAt(run: ReadRun, at: number, { shares, divisor, price, fx, cash }: CashFile): Float64Array {
   const money = run.level[at]! * divisor;
-  const lacking = money - worth(shares, price, fx);
+  const lacking = money - cash - worth(shares, price, fx);
   if (!(Math.abs(lacking / money) > OTHER_PRICE)) return price;
   const closes = run.columns.f64('price', at * shares.length, (at + 1) * shares.length);
   const after = sharesAfter(run, at);

@@ -62,6 +62,10 @@ async function addresses({ service }: Desk): Promise<readonly string[]> {
     '/console/schedules/new',
     '/console/actions',
     '/console/approvals',
+    '/console/governance',
+    '/console/governance/clients/new',
+    '/console/governance/audit',
+    '/console/governance/statements/CORE',
     '/console/batches',
     '/console/risk-models',
     '/console/risk-models/daily',
@@ -317,6 +321,8 @@ export function describePages(desk: () => Desk): void {
       .getByText(`${(100 * change.turnover).toFixed(2)}%`, { exact: true })
       .waitFor();
     await page.getByRole('button', { name: 'Save', disabled: false }).press('Enter');
+    await page.getByText('Change the whole history instead').press('Enter');
+    await page.getByRole('button', { name: 'Change the whole history' }).press('Enter');
     await page.getByRole('button', { name: 'Run again' }).press('Enter');
     await page.getByText('This run is out of date').waitFor({ state: 'detached' });
     const { body: run } = await service.ask<{ stale: object | null }>('GET', '/analytics/CORE/overview');

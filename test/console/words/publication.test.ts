@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { firstTimes, throughProblem } from '#console/words/publication.js';
+import { firstTimes, latestClose, throughProblem } from '#console/words/publication.js';
 
 const run = { start: '2024-01-02', end: '2024-01-31', last: '2024-01-15', isRestated: false };
 
@@ -19,4 +19,12 @@ test('the first publication contains the closes after the log', () => {
   expect(firstTimes(dates, undefined, run)).toEqual(['2024-01-16', '2024-01-17']);
   expect(firstTimes(dates, '2024-01-16', run)).toEqual(['2024-01-16']);
   expect(firstTimes(dates, undefined, { last: null })).toEqual(dates);
+});
+
+test('the latest close is that of the last date, not the last entry of the log', () => {
+  const entry = (date: string, price: number) => ({ date, price });
+  const log = [entry('2024-01-12', 100), entry('2024-01-15', 101), entry('2024-01-12', 99)];
+  expect(latestClose(log)).toEqual(entry('2024-01-15', 101));
+  expect(latestClose([...log, entry('2024-01-15', 102)])).toEqual(entry('2024-01-15', 102));
+  expect(latestClose([])).toBeUndefined();
 });

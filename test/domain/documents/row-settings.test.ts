@@ -26,7 +26,7 @@ describe('a row that leaves a changed default open', () => {
   });
 
   test('has the default of today in the catalogue', () => {
-    const spec = constraintSpecs.find(({ type }) => type === 'WeightedAverage')!;
+    const spec = constraintSpecs().find(({ type }) => type === 'WeightedAverage')!;
     expect(spec.parameters.find(({ name }) => name === 'missing')).toMatchObject({
       default: 'renormalise',
       required: false,

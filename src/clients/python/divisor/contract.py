@@ -1200,6 +1200,14 @@ class BatchAccount(_BatchAccount, total=False):
 
     #: Sales by lot, and purchases.
     trades: t.Sequence[BatchTrade]
+    #: Lots after the trades; null for an account of more than 500 lots.
+    lots_after: t.Optional[t.Sequence[BatchLot]]
+    #: Cash and lots at the prices of the day.
+    value: float
+    #: Cash after trades and costs.
+    cash: float
+    #: Trading costs.
+    costs: float
     #: Annual, after the trades.
     tracking_error: float
     #: Tax of the year after the trades, in money.
@@ -1308,6 +1316,21 @@ class BatchJobStatus(t.TypedDict):
     callbacks: t.Sequence[JobCallback]
     #: Set if the job succeeded; null if the run of a backtest was deleted.
     result: t.Optional[BatchView]
+
+
+class BatchLot(t.TypedDict):
+    #: Position of the lot in the account; null for a purchase.
+    lot: t.Optional[int]
+    #: Asset identifier.
+    identifier: str
+    #: Number of shares.
+    shares: float
+    #: Cost basis per share, without disallowed losses.
+    cost: float
+    #: Day of the purchase.
+    acquired: str
+    #: Value less cost.
+    unrealised_gain: float
 
 
 class BatchObjective(t.TypedDict, total=False):
@@ -1559,9 +1582,9 @@ class BenchmarkStatementDiscretionApprovals(t.TypedDict):
 class BenchmarkStatementDiscretion(t.TypedDict):
     #: Changes that several people have to agree to.
     approvals: t.Sequence[BenchmarkStatementDiscretionApprovals]
-    #: Decisions, newest first; up to 50. Days that were performed without a reason are no judgement.
+    #: Decisions about its days, newest first; up to 50. A waiver has its findings of the index and its parents. Days that were performed without a reason are no judgement.
     judgements: t.Sequence[Judgement]
-    #: Prices since its base date in place of those of the source, latest session first; up to 50.
+    #: Prices in place of those of the source of securities that its run holds at that close or buys there, latest session first; up to 50.
     overrides: t.Sequence[PriceOverride]
 
 
@@ -2250,7 +2273,7 @@ class ClosureEffectIndices(t.TypedDict):
 class ClosureEffectSchedules(t.TypedDict):
     #: The schedule.
     schedule_id: str
-    #: Open days of lost sessions: they end.
+    #: Days of lost sessions that are open: they end. Days that are done, skipped or missed stay as they are.
     ended: t.Sequence[str]
     #: Added sessions in the past without a day: perform them by backfill.
     missing: t.Sequence[str]
@@ -3928,7 +3951,7 @@ DividendSum = t.TypedDict("DividendSum", {
 
 
 class DivisorCheck(t.TypedDict):
-    """Market value over divisor is the level at the close, and before the open the level of the previous close: no event changes the level."""
+    """Market value over divisor, with the cash of an overlay or a derived index, is the level at the close, and before the open the level of the previous close: no event changes the level."""
 
     check: t.Literal["divisor"]
     #: Findings block the index (block), or are only reported (warn). Default: block.
@@ -3942,7 +3965,7 @@ class _DivisorCheckInput(t.TypedDict):
 
 
 class DivisorCheckInput(_DivisorCheckInput, total=False):
-    """Market value over divisor is the level at the close, and before the open the level of the previous close: no event changes the level."""
+    """Market value over divisor, with the cash of an overlay or a derived index, is the level at the close, and before the open the level of the previous close: no event changes the level."""
 
     #: Findings block the index (block), or are only reported (warn). Default: block.
     severity: t.Literal["block", "warn"]
@@ -6538,6 +6561,12 @@ class Judgement(t.TypedDict):
     check: t.Optional[str]
     #: Security of a waiver; null for every finding of the check.
     identifier: t.Optional[str]
+    #: Findings that a waiver accepted; at most 200.
+    findings: t.Sequence[AcceptedFinding]
+    #: Approval of it; null if it needed none.
+    approval_id: t.Optional[int]
+    #: Names of those who approved it.
+    approved_by: t.Sequence[str]
     #: Why.
     reason: t.Optional[str]
 
@@ -8870,6 +8899,10 @@ class PriceOverride(t.TypedDict):
     key_id: t.Optional[str]
     #: Time of the override, ISO-8601 UTC with offset.
     at: str
+    #: Approval of it; null if it needed none.
+    approval_id: t.Optional[int]
+    #: Names of those who approved it.
+    approved_by: t.Sequence[str]
 
 
 class PriceOverrideRequest(t.TypedDict):
@@ -12158,6 +12191,10 @@ class StepRecord(t.TypedDict):
     code: t.Optional[str]
     #: Log of the step, the last 100 lines.
     log: t.Sequence[StepLogLine]
+    #: Indices that the step holds back, with those that depend on them: a step that is done is blocked in part.
+    held: int
+    #: Indices of the schedule.
+    indices: int
     #: Results by index or file.
     items: t.Sequence[StepItem]
 
@@ -13851,7 +13888,7 @@ class WeightingSpecInput(_WeightingSpecInput, total=False):
 
 
 class WeightsCheck(t.TypedDict):
-    """Weights are not negative and add up to one."""
+    """Weights add up to one with cash, and are not negative in an index without short positions."""
 
     check: t.Literal["weights"]
     #: Findings block the index (block), or are only reported (warn). Default: block.
@@ -13865,7 +13902,7 @@ class _WeightsCheckInput(t.TypedDict):
 
 
 class WeightsCheckInput(_WeightsCheckInput, total=False):
-    """Weights are not negative and add up to one."""
+    """Weights add up to one with cash, and are not negative in an index without short positions."""
 
     #: Findings block the index (block), or are only reported (warn). Default: block.
     severity: t.Literal["block", "warn"]

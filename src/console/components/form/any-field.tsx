@@ -67,7 +67,7 @@ interface OptionalProps {
 }
 
 /** The members of an object that may be absent: a line that opens. */
-function Optional({ label, isSet, children }: OptionalProps) {
+export function Optional({ label, isSet, children }: OptionalProps) {
   const [isOpen, setOpen] = useState(isSet);
   useEffect(() => {
     if (isSet) setOpen(true);
@@ -115,30 +115,42 @@ function Members({ spec, value, path, findings, datapoints, isDisabled = false, 
   );
 }
 
-function Rows(props: AnyFieldProps) {
-  const { spec, value, path, onChange } = props;
+const Rows = (props: AnyFieldProps) => (
+  <FieldRows
+    label={props.spec.label}
+    value={props.value}
+    onChange={props.onChange}
+    row={(row, at, put) => <Members {...props} value={row} path={[...props.path, at]} onChange={put} />}
+  />
+);
+
+interface FieldRowsProps {
+  readonly label: string;
+  readonly value: Json | undefined;
+  onChange(value: Json | undefined): void;
+  /** Renders the fields of a row. */
+  readonly row: (row: Json, at: number, onChange: (row: Json | undefined) => void) => ComponentChildren;
+}
+
+/** Renders a list of objects, to which rows are added and from which they are removed. */
+export function FieldRows({ label, value, onChange, row: fields }: FieldRowsProps) {
   const rows = Array.isArray(value) ? (value as readonly Json[]) : [];
   const put = (next: readonly Json[]) => onChange(next.length === 0 ? undefined : next);
   return (
     <>
       {rows.map((row, at) => (
-        <div key={at} class="field-row" role="group" aria-label={`${spec.label}, row ${at + 1}`}>
-          <Members
-            {...props}
-            value={row}
-            path={[...path, at]}
-            onChange={(own) => put(rows.map((other, i) => (i === at ? (own ?? {}) : other)))}
-          />
+        <div key={at} class="field-row" role="group" aria-label={`${label}, row ${at + 1}`}>
+          {fields(row, at, (own) => put(rows.map((other, i) => (i === at ? (own ?? {}) : other))))}
           <Button
             kind="bare"
-            aria-label={`Remove row ${at + 1} of ${spec.label}`}
+            aria-label={`Remove row ${at + 1} of ${label}`}
             onClick={() => put(rows.filter((_, i) => i !== at))}
           >
             <Icon name="close" />
           </Button>
         </div>
       ))}
-      <Button aria-label={`Add to ${spec.label}`} onClick={() => put([...rows, {}])}>
+      <Button aria-label={`Add to ${label}`} onClick={() => put([...rows, {}])}>
         <Icon name="plus" /> Add
       </Button>
     </>

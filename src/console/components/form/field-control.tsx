@@ -46,23 +46,7 @@ export function FieldControl(props: ControlProps) {
         </select>
       );
     case 'choice':
-      return (
-        <select
-          class="control"
-          {...common}
-          value={value === undefined || value === null ? '' : String(value)}
-          onChange={({ currentTarget: { value: chosen } }) =>
-            onChange(chosen === '' ? undefined : spec.isNumeric === true ? Number(chosen) : chosen)
-          }
-        >
-          {spec.isRequired !== true && <option value="">{otherwiseText(spec)}</option>}
-          {(spec.choices ?? []).map((choice) => (
-            <option key={choice} value={choice}>
-              {spec.words?.[choice] ?? choice.replaceAll('_', ' ')}
-            </option>
-          ))}
-        </select>
-      );
+      return <OneOf {...props} common={common} />;
     case 'choices':
       return <Several {...props} />;
     case 'series':
@@ -108,6 +92,30 @@ function otherwiseText({ otherwise, words }: FieldSpec): string {
 
 interface CommonProps extends ControlProps {
   readonly common: Readonly<Record<string, unknown>>;
+}
+
+/** One of several. */
+function OneOf({ spec, value, onChange, common }: CommonProps) {
+  const isMissing = value === undefined || value === null;
+  return (
+    <select
+      class="control"
+      {...common}
+      value={isMissing ? '' : String(value)}
+      onChange={({ currentTarget: { value: chosen } }) =>
+        onChange(chosen === '' ? undefined : spec.isNumeric === true ? Number(chosen) : chosen)
+      }
+    >
+      {spec.isRequired !== true && <option value="">{otherwiseText(spec)}</option>}
+      {/* Without it, the first choice would look as if it were chosen. */}
+      {spec.isRequired === true && isMissing && <option value="">choose</option>}
+      {(spec.choices ?? []).map((choice) => (
+        <option key={choice} value={choice}>
+          {spec.words?.[choice] ?? choice.replaceAll('_', ' ')}
+        </option>
+      ))}
+    </select>
+  );
 }
 
 /** Any of several, each of them pressed or not. */

@@ -57,13 +57,15 @@ const choicesOf = ({ enum: all, const: one, items }: Schema): readonly string[] 
 /** Returns the schema of a member without null. */
 function valueOf(schemas: Schemas, own: Schema): Schema {
   const whole = resolve(schemas, own);
+  if (Array.isArray(whole.type)) return { ...whole, type: whole.type.find((type) => type !== 'null') };
   const other = whole.anyOf?.filter(({ type }) => type !== 'null');
   return other?.length === 1 ? resolve(schemas, other[0]!) : whole;
 }
 
-/** Returns the object that a member is, or may be instead of a name. */
+/** Returns the object that a member is, that it lists, or that it may be instead of a name. */
 function objectOf(schemas: Schemas, own: Schema): Schema {
   const whole = valueOf(schemas, own);
+  if (whole.items !== undefined) return objectOf(schemas, whole.items);
   return whole.anyOf?.map((one) => resolve(schemas, one)).find(({ type }) => type === 'object') ?? whole;
 }
 
@@ -82,9 +84,10 @@ function kindOf(schemas: Schemas, schema: Schema): FieldKind {
       return schema.format === 'date' ? 'date' : (schema.maxLength ?? 0) > LINE_MAX ? 'prose' : 'text';
     case 'array': {
       const item = items && resolve(schemas, items);
-      return item?.type === 'string' ? 'list' : 'json';
+      return item?.type === 'string' ? 'list' : item?.properties === undefined ? 'json' : 'rows';
     }
     case 'object': {
+      if (schema.properties !== undefined) return 'object';
       const member = typeof members === 'object' ? resolve(schemas, members) : undefined;
       if (member?.type === 'string') return 'pairs';
       return member?.type === 'number' || member?.type === 'integer' ? 'numbers' : 'json';

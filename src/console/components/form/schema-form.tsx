@@ -2,10 +2,13 @@ import type { Finding } from '#clients/typescript/divisor.js';
 import { useSchemas } from '../../state/schemas.js';
 import { pathText, type JsonObject, type Path } from '../../words/paths.js';
 import { Answered } from '../wait.js';
+import { lazy } from '../lazy.js';
 import { Field, FieldGrid } from './field.js';
 import type { FieldSpec } from './field-spec.js';
 import { NamedField } from './named-field.js';
 import { fieldsOf } from './schema-fields.js';
+
+const NestedField = lazy('the fields', async () => (await import('./nested-field.js')).NestedField);
 
 interface SchemaFormProps {
   /** Name of the schema. */
@@ -14,7 +17,7 @@ interface SchemaFormProps {
   readonly names?: readonly string[];
   /** Members that are not shown. */
   readonly except?: readonly string[];
-  /** Properties of a member that a form overrides. */
+  /** Properties of a member that a form overrides; `costs.spread` is a member of a member. */
   readonly changes?: Readonly<Record<string, Partial<FieldSpec>>>;
   readonly value: JsonObject;
   readonly findings?: readonly Finding[];
@@ -50,17 +53,36 @@ export function SchemaForm(props: SchemaFormProps) {
                 isDisabled: fixed.includes(spec.name),
                 onChange: (own: JsonObject[string]) => put(spec.name, own),
               };
-              return spec.kind === 'named' ? (
-                <NamedField key={spec.name} {...shown} members={fieldsOf(all, `${schema}.${spec.name}`)} />
-              ) : (
-                <Field key={spec.name} {...shown} />
-              );
+              const members = `${schema}.${spec.name}`;
+              if (shown.spec.kind === 'named')
+                return <NamedField key={spec.name} {...shown} members={fieldsOf(all, members)} />;
+              if (shown.spec.kind === 'object' || shown.spec.kind === 'rows')
+                return (
+                  <NestedField
+                    key={spec.name}
+                    {...shown}
+                    schema={members}
+                    changes={changesWithin(changes, spec.name)}
+                    path={[...path, spec.name]}
+                  />
+                );
+              return <Field key={spec.name} {...shown} />;
             })}
         </FieldGrid>
       )}
     </Answered>
   );
 }
+
+/** Properties of fields that a form overrides. */
+export type Changes = NonNullable<SchemaFormProps['changes']>;
+
+const changesWithin = (changes: Changes, name: string): Changes =>
+  Object.fromEntries(
+    Object.entries(changes).flatMap(([own, change]) =>
+      own.startsWith(`${name}.`) ? [[own.slice(name.length + 1), change]] : [],
+    ),
+  );
 
 const within = (findings: readonly Finding[], text: string): readonly Finding[] =>
   findings.filter(({ path }) => path === text || path.startsWith(`${text}.`) || path.startsWith(`${text}[`));

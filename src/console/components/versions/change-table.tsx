@@ -28,6 +28,30 @@ export function ChangeTable({ label, changes, document }: ChangeTableProps) {
   );
 }
 
+interface SentencesProps {
+  readonly removed: readonly string[];
+  readonly added: readonly string[];
+}
+
+/** Sentences of a methodology that no longer apply, and those that apply instead. */
+export function Sentences({ removed, added }: SentencesProps) {
+  if (added.length + removed.length === 0) return null;
+  return (
+    <ul class="version-sentences" aria-label="In words">
+      {removed.map((text) => (
+        <li key={text}>
+          <del>{text}</del>
+        </li>
+      ))}
+      {added.map((text) => (
+        <li key={text}>
+          <ins>{text}</ins>
+        </li>
+      ))}
+    </ul>
+  );
+}
+
 interface WrittenTableProps {
   readonly label: string;
   readonly heads: readonly string[];
@@ -60,6 +84,7 @@ const SHOWN_MAX = 200;
 
 /** Renders a JSON value; a long one is shown in full when it is opened. */
 function Value({ value }: { readonly value: Json }) {
+  if (value === null) return <>–</>;
   const text = typeof value === 'string' ? value : JSON.stringify(value);
   if (text.length <= SHOWN_MAX) return <>{text}</>;
   return (

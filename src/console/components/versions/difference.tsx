@@ -13,7 +13,7 @@ import { Field } from '../form/field.js';
 import { JsonDocument } from '../json-document.js';
 import { Section } from '../page.js';
 import { Answered } from '../wait.js';
-import { ChangeTable } from './change-table.js';
+import { ChangeTable, Sentences } from './change-table.js';
 import { differenceOf, readVersion, restoreVersion, scopeOf, type Versioned } from './families.js';
 
 interface DifferenceProps {
@@ -89,20 +89,7 @@ function Changes({ of, difference: { to, changes, sentences } }: ChangesProps) {
   if (changes.length === 0) return <p class="quiet">No differences.</p>;
   return (
     <>
-      {added.length + removed.length > 0 && (
-        <ul class="version-sentences" aria-label="In words">
-          {removed.map((text) => (
-            <li key={text}>
-              <del>{text}</del>
-            </li>
-          ))}
-          {added.map((text) => (
-            <li key={text}>
-              <ins>{text}</ins>
-            </li>
-          ))}
-        </ul>
-      )}
+      <Sentences removed={removed} added={added} />
       <ChangeTable label="Changes by field" changes={changes} document={document.data as JsonObject | undefined} />
     </>
   );

@@ -1,24 +1,29 @@
-import type { DeskActionDetail, DeskActionEffect, DeskDecisionRequest } from '#clients/typescript/divisor.js';
+import type { DeskActionDetail, DeskDecisionRequest } from '#clients/typescript/divisor.js';
 import { useState } from 'preact/hooks';
-import { ActionButton } from '../../components/action-button.js';
 import { Badge } from '../../components/badge.js';
 import { Banner } from '../../components/banner.js';
+import { Button } from '../../components/button.js';
 import { commentOf, CommentInput } from '../../components/comment-input.js';
-import { Entries, type Entry } from '../../components/entries.js';
 import { Facts } from '../../components/facts.js';
+import { SchemaForm } from '../../components/form/schema-form.js';
 import { MayNot } from '../../components/may-not.js';
+import { Problem } from '../../components/problem.js';
 import { SidePanel } from '../../components/side-panel.js';
 import { Answered } from '../../components/wait.js';
-import { attempt, type OnRefusal } from '../../state/actions.js';
+import { attempt } from '../../state/actions.js';
 import { may } from '../../state/principal.js';
 import { notifyChange, useResource } from '../../state/resource.js';
+import { useAsking } from '../../state/refusals.js';
 import { service } from '../../state/service.js';
 import { say } from '../../state/toasts.js';
 import { actionValue } from '../../words/actions.js';
-import { indexAddress, nameAddress } from '../../words/addresses.js';
+import { nameAddress } from '../../words/addresses.js';
 import { moment } from '../../words/dates.js';
-import { figure, percent } from '../../words/numbers.js';
+import { figure } from '../../words/numbers.js';
+import type { JsonObject } from '../../words/paths.js';
 import { STATE_KINDS, typeWords } from './action-states.js';
+import { Effects } from './effects.js';
+import { latestSources, Sources } from './sources.js';
 
 interface ActionPanelProps {
   readonly id: string;
@@ -41,6 +46,8 @@ export function ActionPanel({ id, onClose }: ActionPanelProps) {
         {(found) => (
           <>
             <Described action={found} />
+            <h3>Sources</h3>
+            <Sources terms={found} sources={latestSources(found.decisions)} />
             <Decision action={found} />
             <Effects effects={found.effects} />
             <History action={found} />
@@ -75,67 +82,61 @@ function Described({ action }: { readonly action: DeskActionDetail }) {
   );
 }
 
-function Decision({ action: { action_id: id, state } }: { readonly action: DeskActionDetail }) {
+function Decision({ action: { action_id: id, state, decisions } }: { readonly action: DeskActionDetail }) {
   const [comment, setComment] = useState('');
+  // Values of JSON.
+  const [asked, setAsked] = useState({ sources: latestSources(decisions) } as unknown as JsonObject);
+  const { trouble, ask } = useAsking();
   if (!may('data')) return <MayNot scope="data" what="decide" />;
-  const decide = (decision: DeskDecisionRequest['decision']) => (onRefusal: OnRefusal) =>
-    attempt(async () => {
-      const body = { decision, comment: commentOf(comment) };
-      await service.value.call('decideAction', { params: { action_id: id }, body });
-      say('good', `The action is ${decision}.`);
-      setComment('');
-      notifyChange();
-    }, onRefusal);
+  const decide = (decision: DeskDecisionRequest['decision']) =>
+    void ask('', (onRefusal) =>
+      attempt(async () => {
+        // The service reports errors in the sources.
+        const body = { ...asked, decision, comment: commentOf(comment) } as DeskDecisionRequest;
+        await service.value.call('decideAction', { params: { action_id: id }, body });
+        say('good', `The action is ${decision}.`);
+        setComment('');
+        notifyChange();
+      }, onRefusal),
+    );
   return (
     <>
+      <details>
+        <summary>Values of other sources</summary>
+        <SchemaForm
+          schema="DeskDecisionRequest"
+          names={['sources']}
+          changes={SOURCE_FIELDS}
+          value={asked}
+          findings={trouble?.findings ?? []}
+          onChange={setAsked}
+        />
+      </details>
       <CommentInput value={comment} onChange={setComment} />
       <div class="form-actions">
         {state !== 'confirmed' && (
-          <ActionButton kind="main" act={decide('confirmed')}>
+          <Button kind="main" onClick={() => decide('confirmed')}>
             Confirm
-          </ActionButton>
+          </Button>
         )}
         {state !== 'rejected' && (
-          <ActionButton kind="danger" act={decide('rejected')}>
+          <Button kind="danger" onClick={() => decide('rejected')}>
             Reject
-          </ActionButton>
+          </Button>
         )}
-        {state !== 'new' && <ActionButton act={decide('reopened')}>Reopen</ActionButton>}
+        {state !== 'new' && <Button onClick={() => decide('reopened')}>Reopen</Button>}
       </div>
+      {trouble !== null && <Problem trouble={trouble} />}
     </>
   );
 }
 
-function Effects({ effects }: { readonly effects: readonly DeskActionEffect[] }) {
-  return (
-    <>
-      <h3>Effect on indices</h3>
-      {effects.length === 0 ? (
-        <p class="quiet">No index with a run holds the security on this date.</p>
-      ) : (
-        <Entries label="Effect on indices" entries={effects.map(effectEntry)} />
-      )}
-    </>
-  );
-}
-
-const moved = (before: number | null, after: number | null, write: (value: number | null) => string): string =>
-  before === after ? write(before) : `${write(before)} → ${write(after)}`;
-
-const effectEntry = (effect: DeskActionEffect): Entry => ({
-  key: effect.index_id,
-  title: <a href={indexAddress(effect.index_id)}>{effect.index_id}</a>,
-  badge: <Badge kind={effect.state === 'coming' ? 'info' : 'plain'}>{effect.state}</Badge>,
-  text: (
-    <Facts
-      facts={[
-        ['Weight', moved(effect.weight_before, effect.weight_after, percent)],
-        ['Index shares', moved(effect.shares_before, effect.shares_after, figure)],
-        ['Divisor', moved(effect.divisor_before, effect.divisor_after, figure)],
-      ]}
-    />
-  ),
-});
+const SOURCE_FIELDS = {
+  sources: { label: 'Other sources' },
+  'sources.name': { label: 'Source' },
+  'sources.value': { help: 'As in the data store: an amount per share, or a ratio.' },
+  'sources.ex_date': { label: 'Ex-date', help: null },
+};
 
 function History({ action: { decisions } }: { readonly action: DeskActionDetail }) {
   return (
@@ -147,7 +148,7 @@ function History({ action: { decisions } }: { readonly action: DeskActionDetail 
           <li key={at}>
             {moment(at)}: {author} {decision}
             {comment !== null && `: ${comment}`}
-            {sources.map(({ name, value }) => ` (${name}: ${value ?? 'no value'})`).join('')}
+            {sources.length > 0 && ` (compared: ${sources.map(({ name }) => name).join(', ')})`}
           </li>
         ))}
       </ul>

@@ -1,4 +1,4 @@
-import type { Approval, ApprovalDecisionRequest, DocumentChange } from '#clients/typescript/divisor.js';
+import type { Approval, ApprovalDecisionRequest } from '#clients/typescript/divisor.js';
 import { useState } from 'preact/hooks';
 import { ActionButton } from '../../components/action-button.js';
 import { Badge } from '../../components/badge.js';
@@ -6,18 +6,18 @@ import { commentOf, CommentInput } from '../../components/comment-input.js';
 import { Facts } from '../../components/facts.js';
 import { JsonDocument } from '../../components/json-document.js';
 import { MayNot } from '../../components/may-not.js';
-import { ChangeTable } from '../../components/versions/change-table.js';
 import { SidePanel } from '../../components/side-panel.js';
 import { Answered } from '../../components/wait.js';
 import { attempt, type OnRefusal } from '../../state/actions.js';
+import { addressOf } from '../../state/place.js';
 import { may, principal } from '../../state/principal.js';
 import { notifyChange, useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { say } from '../../state/toasts.js';
+import { scheduleAddress } from '../../words/addresses.js';
 import { moment } from '../../words/dates.js';
-import { labelOf } from '../../words/labels.js';
-import { change, decimal, figure } from '../../words/numbers.js';
 import { ACTION_WORDS, STATE_KINDS, subjectAddress } from './approval-states.js';
+import { RequestFactsView } from './request-facts.js';
 
 interface ApprovalPanelProps {
   readonly id: number;
@@ -35,12 +35,17 @@ export function ApprovalPanel({ id, onClose }: ApprovalPanelProps) {
         {(found) => (
           <>
             <Described approval={found} />
-            <Requested approval={found} />
+            {found.facts !== null && (
+              <>
+                <h3>What changes</h3>
+                <RequestFactsView facts={found.facts} />
+              </>
+            )}
             <Decision approval={found} />
             <History approval={found} />
             <details>
               <summary>Details</summary>
-              <JsonDocument label="Details as JSON" value={found.detail} />
+              <JsonDocument label="Details as JSON" value={found.facts ?? found.detail} />
             </details>
           </>
         )}
@@ -51,6 +56,7 @@ export function ApprovalPanel({ id, onClose }: ApprovalPanelProps) {
 
 function Described({ approval }: { readonly approval: Approval }) {
   const { action, subject, state, summary, requested_by: by, requested_at: at, expires_at: until } = approval;
+  const day = approval.schedule_day;
   const address = subjectAddress(approval);
   return (
     <>
@@ -60,6 +66,14 @@ function Described({ approval }: { readonly approval: Approval }) {
           ['State', <Badge kind={STATE_KINDS[state]}>{state}</Badge>],
           ['Change', ACTION_WORDS[action]],
           ['Concerns', <a href={address}>{subject}</a>],
+          [
+            'Day',
+            day && (
+              <a href={addressOf(scheduleAddress(day.schedule_id), { day: day.date })}>
+                {day.schedule_id}, {day.date}
+              </a>
+            ),
+          ],
           ['Requested', `${moment(at)} by ${by}`],
           ['Expires', state === 'pending' || state === 'approved' ? moment(until) : null],
           ['Missing', state === 'pending' ? `${approval.missing} of ${approval.persons} persons` : null],
@@ -67,53 +81,6 @@ function Described({ approval }: { readonly approval: Approval }) {
       />
     </>
   );
-}
-
-/** Renders what would change: fields of a definition before and after, or the figures of the request. */
-function Requested({ approval: { action, detail } }: { readonly approval: Approval }) {
-  const changes = action === 'amend' ? (detail['changes'] as readonly DocumentChange[]) : []; // The service wrote them.
-  const facts = [...closeFacts(detail), ...(action === 'amend' ? [] : figureFacts(detail))];
-  if (changes.length === 0 && facts.length === 0) return null;
-  return (
-    <>
-      <h3>What changes</h3>
-      {changes.length > 0 && <ChangeTable label="Changes of the definition" changes={changes} />}
-      <Facts facts={facts} />
-    </>
-  );
-}
-
-/** Members of a request with a text or a number; members with rows are in the details. */
-function figureFacts(detail: Approval['detail']): readonly (readonly [string, string])[] {
-  const { before, price } = detail;
-  const move =
-    typeof before === 'number' && typeof price === 'number' ? ([['Move', change(price / before - 1)]] as const) : [];
-  const facts = Object.entries(detail).flatMap(([name, value]) => {
-    if (name === 'action_id' || (typeof value !== 'string' && typeof value !== 'number')) return [];
-    return [[WORDS[name] ?? labelOf(name), typeof value === 'number' ? figure(value) : value] as const];
-  });
-  return [...facts, ...move];
-}
-
-const WORDS: Readonly<Record<string, string>> = {
-  identifier: 'Security',
-  date: 'Session',
-  before: 'Price now',
-  price: 'Price requested',
-};
-
-type Levels = Partial<Readonly<Record<'price' | 'total' | 'net', number | null>>> & { readonly date?: string };
-
-/** Returns the last close of a publication and the one before it. */
-function closeFacts(detail: Approval['detail']): readonly (readonly [string, string])[] {
-  const [close, previous] = [detail['close'], detail['previous']] as (Levels | null | undefined)[]; // of a publication
-  if (close == null) return [];
-  return (['price', 'total', 'net'] as const).flatMap((variant) => {
-    const [value, before] = [close[variant], previous?.[variant]];
-    if (value == null) return [];
-    const move = before == null ? '' : `, ${change(value / before - 1)} since ${previous?.date}`;
-    return [[`Level (${variant})`, `${decimal(value, 4)}${move}`] as const];
-  });
 }
 
 function Decision({ approval: { approval_id: id, state, history } }: { readonly approval: Approval }) {

@@ -103,7 +103,9 @@ function Listed({ approvals, chosen, open }: ListedProps) {
           columns={COLUMNS}
           rows={rows}
           keyOf={({ approval_id: id }) => String(id)}
-          searchIn={({ subject, summary, requested_by: by }) => `${subject} ${summary} ${by}`}
+          searchIn={({ subject, summary, requested_by: by, schedule_day: day }) =>
+            `${subject} ${summary} ${by} ${day?.schedule_id ?? ''} ${day?.date ?? ''}`
+          }
           sort={{ column: 'id', direction: 'desc' }}
           onOpen={({ approval_id: id }) => setParameters({ approval: String(id) })}
           openKey={open}
@@ -162,14 +164,23 @@ const COLUMNS: readonly Column<Approval>[] = [
     value: ({ state }) => state,
     show: ({ state }) => <Badge kind={STATE_KINDS[state]}>{state}</Badge>,
   },
-  { id: 'action', title: 'Kind', width: 160, priority: 5, value: ({ action }) => ACTION_WORDS[action] },
-  { id: 'summary', title: 'Change', width: 220, grow: 3, value: ({ summary }) => summary },
-  { id: 'by', title: 'Requested by', width: 120, priority: 2, value: (row) => row.requested_by },
+  { id: 'subject', title: 'Concerns', width: 120, grow: 1, value: ({ subject }) => subject },
+  { id: 'action', title: 'Kind', width: 170, priority: 5, value: ({ action }) => ACTION_WORDS[action] },
+  {
+    id: 'summary',
+    title: 'Change',
+    width: 220,
+    grow: 3,
+    priority: 2,
+    value: ({ summary }) => summary,
+    show: ({ summary }) => <span title={summary}>{summary}</span>,
+  },
+  { id: 'by', title: 'Requested by', width: 120, priority: 3, value: (row) => row.requested_by },
   {
     id: 'at',
     title: 'Requested',
     width: 172,
-    priority: 3,
+    priority: 4,
     value: (row) => row.requested_at,
     show: (row) => moment(row.requested_at),
   },
@@ -177,7 +188,7 @@ const COLUMNS: readonly Column<Approval>[] = [
     id: 'until',
     title: 'Expires',
     width: 172,
-    priority: 4,
+    priority: 6,
     value: (row) => row.expires_at,
     show: (row) => (row.state === 'pending' || row.state === 'approved' ? moment(row.expires_at) : '–'),
   },
@@ -187,6 +198,7 @@ const COLUMNS: readonly Column<Approval>[] = [
     help: 'Persons who have not agreed yet',
     width: 80,
     align: 'right',
+    priority: 6,
     value: (row) => row.missing,
   },
 ];

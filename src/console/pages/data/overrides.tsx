@@ -1,7 +1,6 @@
 import type { DataStore, PriceOverrides } from '#clients/typescript/divisor.js';
 import { useState } from 'preact/hooks';
 import { ActionButton } from '../../components/action-button.js';
-import { Banner } from '../../components/banner.js';
 import { CommentInput } from '../../components/comment-input.js';
 import { EmptyState } from '../../components/empty-state.js';
 import { Field, FieldGrid } from '../../components/form/field.js';
@@ -59,7 +58,7 @@ export function Overrides({ store }: { readonly store: DataStore }) {
         until it is withdrawn; indices with the security become stale.{' '}
         <GuideLink page="schedules">Price overrides</GuideLink>
       </p>
-      {trouble !== null && <Refused trouble={trouble} />}
+      {trouble !== null && <Problem trouble={trouble} />}
       {may('data') && <NewOverride store={store} trouble={trouble} send={send} />}
       <Section title="Overrides in force">
         <Answered resource={listed} what="the overrides">
@@ -88,19 +87,6 @@ interface Place {
 
 /** Sends a change. @returns true if it is stored */
 type Send = (place: Place, price: number | null, reason: string) => Promise<boolean>;
-
-/** Renders why a change was not stored; a change that waits for a second person is at its approval. */
-function Refused({ trouble }: { readonly trouble: Trouble }) {
-  if (trouble.code !== 'APPROVAL_REQUIRED') return <Problem trouble={trouble} />;
-  const { approval_id: id } = trouble.detail as { readonly approval_id: number };
-  return (
-    <Banner kind="info" title={trouble.message}>
-      <p>
-        <a href={`/console/approvals?approval=${id}`}>Approval {id}</a>. Send the same change again once it is approved.
-      </p>
-    </Banner>
-  );
-}
 
 const FIELDS: readonly FieldSpec[] = [
   { name: 'identifier', label: 'Security', kind: 'text', isRequired: true },

@@ -36,6 +36,7 @@ import { Beneath, fromTemplate } from './from-template.js';
 import { bodyOf, Live } from './live.js';
 import { Overlay, overlayOn } from './overlay.js';
 import { Changes, Identity, Precision, Schedule, Treatment, Universe } from './parts.js';
+import { PendingChanges } from './pending-changes.js';
 import { idOf, storedIndex, useSaving, type Opened, type Saving } from './saving.js';
 import { Selection } from './selection.js';
 import { Weighting } from './weighting.js';
@@ -149,7 +150,7 @@ function Designer({ opened, types, onReload }: DesignerProps) {
         >
           {left && isChanged && <Left onDiscard={discard} />}
           {opened.beneath !== undefined && <Beneath documents={opened.beneath} />}
-          <Saved saving={saving} mine={document} note={note} />
+          <Saved id={id} saving={saving} mine={document} note={note} />
           <div class="designer">
             <Forms document={document} />
             <Extent findings={findings} isValid={isValid} />
@@ -231,16 +232,18 @@ function Left({ onDiscard }: { readonly onDiscard: () => void }) {
 }
 
 interface SavedProps {
+  readonly id: string;
   readonly saving: Saving;
   readonly mine: JsonObject;
   readonly note: string;
 }
 
 /** Renders the result of the last attempt to save. */
-function Saved({ saving, mine, note }: SavedProps) {
-  const { clash, trouble, takeTheirs, saveOver } = saving;
+function Saved({ id, saving, mine, note }: SavedProps) {
+  const { clash, trouble, pending, takeTheirs, saveOver } = saving;
   return (
     <>
+      {pending !== null && <PendingChanges id={id} pending={pending} saving={saving} note={note} />}
       {clash !== null && (
         <Conflict
           clash={clash}
@@ -250,7 +253,7 @@ function Saved({ saving, mine, note }: SavedProps) {
           onResolve={(document) => saveOver(clash, document, note)}
         />
       )}
-      {trouble !== null && <Problem trouble={trouble} />}
+      {trouble !== null && pending === null && <Problem trouble={trouble} />}
     </>
   );
 }

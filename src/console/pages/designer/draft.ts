@@ -4,6 +4,7 @@ import { useContext } from 'preact/hooks';
 import { monthsBefore } from '../../words/dates.js';
 import type { Finding, RuleTypes } from '#clients/typescript/divisor.js';
 import { jsonIn } from '../../state/addressed.js';
+import { parameter } from '../../state/place.js';
 import {
   differences,
   isObject,
@@ -173,13 +174,17 @@ export function withChanges(first: JsonObject, text: string | null): JsonObject 
 
 const KEPT = 'divisor.draft.';
 
-/** Returns a draft that was left in this tab. */
+/** Drafts of new indices are kept apart by what they begin with: ids contain no colon. */
+const keyOf = (id: string): string =>
+  KEPT + (id === '' ? `new:${parameter('beneath') ?? parameter('template') ?? ''}` : id);
+
+/** Returns a draft that was left in this tab. @param id empty for a new index */
 export function leftDraft(id: string): JsonObject | null {
-  const text = sessionStorage.getItem(KEPT + id);
+  const text = sessionStorage.getItem(keyOf(id));
   return text === null ? null : (JSON.parse(text) as JsonObject); // Written by `keepDraft`.
 }
 
 export function keepDraft(id: string, document: JsonObject | null): void {
-  if (document === null) sessionStorage.removeItem(KEPT + id);
-  else sessionStorage.setItem(KEPT + id, JSON.stringify(document));
+  if (document === null) sessionStorage.removeItem(keyOf(id));
+  else sessionStorage.setItem(keyOf(id), JSON.stringify(document));
 }

@@ -24,7 +24,7 @@ export function Overlay() {
     const parts =
       chosen === 'blend' && typeof beneath === 'string' ? { parts: [{ index_id: beneath, weight: 1 }] } : {};
     const first = draft.at([...OVERLAY, 'parts', 0, 'index_id']);
-    const source = chosen === 'blend' ? {} : { source_index_id: beneath ?? first ?? known.indices[0] };
+    const source = chosen === 'blend' ? {} : { source_index_id: beneath ?? first };
     const proposed = isStored ? {} : rename(others, { from: String(type), to: chosen });
     draft.replace({ ...others, ...proposed, ...source, overlay: { type: chosen, ...parts } });
   };

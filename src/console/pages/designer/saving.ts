@@ -1,10 +1,11 @@
-import { DivisorError } from '#clients/typescript/divisor.js';
+import { DivisorError, type BenchmarkStatement } from '#clients/typescript/divisor.js';
 import { useEffect, useState } from 'preact/hooks';
 import { go, setParameters } from '../../state/place.js';
 import { notifyChange } from '../../state/resource.js';
 import { service, troubleOf, type Trouble } from '../../state/service.js';
 import { say } from '../../state/toasts.js';
 import { indexAddress } from '../../words/addresses.js';
+import { sortChanges, withAmendment, type SortedChanges } from '../../words/amendments.js';
 import type { JsonObject } from '../../words/paths.js';
 import type { Clash } from '../../components/conflict/conflict.js';
 import { keepDraft, type Draft } from './draft.js';
@@ -34,12 +35,28 @@ interface SavingInput {
   onReload(): void;
 }
 
+/** Changes of a definition with published closes, which apply from a date or to the whole history. */
+export interface Pending extends SortedChanges {
+  readonly before: JsonObject;
+  readonly after: JsonObject;
+  readonly published: Published;
+}
+
+type Published = NonNullable<BenchmarkStatement['publication']>;
+
 export interface Saving {
   readonly isSaving: boolean;
   readonly trouble: Trouble | null;
   readonly clash: Clash | null;
+  /** Changes that require a choice; null if there are none. */
+  readonly pending: Pending | null;
   /** @param note why, for the list of versions */
   save(note: string): void;
+  /** Saves pending changes as an amendment. @param terms of it, without its date and its changes */
+  amend(date: string, terms: JsonObject, note: string): void;
+  /** Saves pending changes for the whole history. */
+  saveWhole(note: string): void;
+  dropPending(): void;
   /** Overwrites the version of another person after its review. */
   saveOver(clash: Clash, document: JsonObject, note: string): void;
   takeTheirs(): void;
@@ -51,12 +68,13 @@ export function useSaving({ draft, opened, onReload }: SavingInput): Saving {
   const [trouble, setTrouble] = useState<Trouble | null>(null);
   const [clash, setClash] = useState<Clash | null>(null);
   const [seen, setSeen] = useState(opened);
+  const [pending, setPending] = useState<Pending | null>(null);
   // Findings of an earlier draft do not apply to a changed one.
   const text = JSON.stringify(draft.document.value);
   useEffect(() => setTrouble(null), [text]);
 
-  async function put(etag: string | null, why: string): Promise<void> {
-    const body = bodyOf(draft.document.value);
+  async function put(document: JsonObject, etag: string | null, why: string): Promise<void> {
+    const body = bodyOf(document);
     const note = why === '' ? undefined : why;
     if (!opened.isStored) await service.value.call('createIndex', { body, note });
     else
@@ -67,16 +85,12 @@ export function useSaving({ draft, opened, onReload }: SavingInput): Saving {
     go(indexAddress(body.id));
   }
 
-  /** @param over version that was reviewed last */
-  async function save(over: Opened, note: string): Promise<void> {
+  /** Performs requests of a save, and shows why they were refused. */
+  async function attempted(requests: () => Promise<void>): Promise<void> {
     setSaving(true);
     setTrouble(null);
     try {
-      await put(over.etag, note).catch(async (thrown: unknown) => {
-        if (!(thrown instanceof DivisorError && thrown.code === 'PRECONDITION_FAILED')) throw thrown;
-        const { document, etag } = await storedIndex(idOf(opened));
-        setClash({ base: over.document, theirs: document, etag });
-      });
+      await requests();
     } catch (thrown) {
       const told = troubleOf(thrown);
       const message = `${told.message} The change may not have been saved. Save again when the service is available.`;
@@ -85,17 +99,45 @@ export function useSaving({ draft, opened, onReload }: SavingInput): Saving {
     setSaving(false);
   }
 
+  /** @param over version that was reviewed last */
+  const store = (document: JsonObject, over: Opened, note: string) =>
+    put(document, over.etag, note).catch(async (thrown: unknown) => {
+      if (!(thrown instanceof DivisorError && thrown.code === 'PRECONDITION_FAILED')) throw thrown;
+      const { document: theirs, etag } = await storedIndex(idOf(opened));
+      setPending(null);
+      setClash({ base: over.document, theirs, etag });
+    });
+
+  /** Stores a change that affects no published close, and shows the choice for others. */
+  const storeOrAsk = (document: JsonObject, over: Opened, note: string) =>
+    attempted(async () => {
+      const asked = opened.isStored ? await pendingChanges(idOf(opened), over.document, document) : null;
+      if (asked === null) await store(document, over, note);
+      else setPending(asked);
+    });
+
   return {
     isSaving,
     trouble,
     clash,
-    save: (note) => void save(seen, note),
+    pending,
+    save: (note) => void storeOrAsk(draft.document.value, seen, note),
+    amend(date, terms, note) {
+      if (pending !== null) void attempted(() => store(withAmendment(date, terms, pending), seen, note));
+    },
+    saveWhole(note) {
+      if (pending !== null) void attempted(() => store(pending.after, seen, note));
+    },
+    dropPending() {
+      setPending(null);
+      setTrouble(null);
+    },
     saveOver({ theirs, etag }, document, note) {
       const over = { document: theirs, etag, isStored: true };
       setSeen(over);
       setClash(null);
       draft.replace(document);
-      void save(over, note);
+      void storeOrAsk(document, over, note);
     },
     takeTheirs() {
       keepDraft(idOf(opened), null);
@@ -104,4 +146,12 @@ export function useSaving({ draft, opened, onReload }: SavingInput): Saving {
       onReload();
     },
   };
+}
+
+/** Returns the changes that affect published closes; null if there are none. */
+async function pendingChanges(id: string, before: JsonObject, after: JsonObject): Promise<Pending | null> {
+  const { publication: published } = await service.value.call('getStatement', { params: { index_id: id } });
+  if (published === null) return null;
+  const changes = sortChanges(before, after, published.through);
+  return changes.amendable.length + changes.fixed.length === 0 ? null : { before, after, published, ...changes };
 }

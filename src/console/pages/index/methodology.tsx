@@ -8,6 +8,7 @@ import { useFields } from '../../state/fields.js';
 import { parameter } from '../../state/place.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
+import { governanceAddress } from '../../words/addresses.js';
 import { plainSentence, SECTION_TITLES } from '../../words/methodology.js';
 
 /** Renders the definition in words, with a table of contents, and as it is stored. */
@@ -20,7 +21,7 @@ export function Methodology({ index }: { readonly index: IndexDocument }) {
     <div class="index-part">
       {parameter('run_id') !== null && <p class="quiet">The current definition, independent of the selected run.</p>}
       <Answered resource={words} what="the methodology">
-        {({ sentences }) => <Text sentences={sentences} store={index.store_id ?? null} />}
+        {({ sentences }) => <Text id={id} sentences={sentences} store={index.store_id ?? null} />}
       </Answered>
       <details class="designer-part">
         <summary>
@@ -35,7 +36,13 @@ export function Methodology({ index }: { readonly index: IndexDocument }) {
 type Sentences = View['sentences'];
 type Titled = keyof typeof SECTION_TITLES;
 
-function Text({ sentences, store }: { readonly sentences: Sentences; readonly store: string | null }) {
+interface TextProps {
+  readonly id: string;
+  readonly sentences: Sentences;
+  readonly store: string | null;
+}
+
+function Text({ id, sentences, store }: TextProps) {
   const used = (Object.keys(SECTION_TITLES) as Titled[]).filter((name) =>
     sentences.some(({ section }) => section === name),
   );
@@ -52,6 +59,7 @@ function Text({ sentences, store }: { readonly sentences: Sentences; readonly st
           ))}
         </ol>
         <Button onClick={() => print()}>Print</Button>
+        <a href={governanceAddress('statements', id)}>Benchmark statement</a>
       </nav>
       <div>
         {used.map((name) => (

@@ -1,7 +1,8 @@
 import type { Operations, ScheduleDay } from '#clients/typescript/divisor.js';
 import { useState } from 'preact/hooks';
 import { ActionButton } from '../../components/action-button.js';
-import { commentOf, CommentInput } from '../../components/comment-input.js';
+import { Select } from '../../components/choice.js';
+import { CommentInput } from '../../components/comment-input.js';
 import { attempt, type OnRefusal } from '../../state/actions.js';
 import { may } from '../../state/principal.js';
 import { notifyChange } from '../../state/resource.js';
@@ -11,12 +12,15 @@ import { checkWords } from './step-words.js';
 
 type Waiver = Operations['waiveScheduleCheck']['request']['body'];
 
+/** Sends a decision, and shows what was done. */
+type Decide = (call: () => Promise<unknown>, done: string) => (onRefusal: OnRefusal) => Promise<unknown>;
+
 /** Decisions about an unfinished day: perform it again, accept the findings of a check, or skip it. */
 export function DayDecision({ day }: { readonly day: ScheduleDay }) {
   const [reason, setReason] = useState('');
   if (day.state === 'done' || day.state === 'skipped' || day.state === 'running') return null;
   const params = { schedule_id: day.schedule_id, date: day.date };
-  const decide = (call: () => Promise<unknown>, done: string) => (onRefusal: OnRefusal) =>
+  const decide: Decide = (call, done) => (onRefusal) =>
     attempt(async () => {
       await call();
       say('good', done);
@@ -24,44 +28,92 @@ export function DayDecision({ day }: { readonly day: ScheduleDay }) {
       notifyChange();
     }, onRefusal);
   const hasReason = reason.trim() !== '';
-  const run = () => service.value.call('runScheduleDay', { params, body: { reason: commentOf(reason) } });
+  const run = () => service.value.call('runScheduleDay', { params, body: {} });
   const skip = () => service.value.call('skipScheduleDay', { params, body: { reason } });
-  const waive = (check: string) => () =>
-    service.value.call('waiveScheduleCheck', { params, body: { check: check as Waiver['check'], reason } }); // The service named it.
+  const waive = (body: Omit<Waiver, 'reason'>) => () =>
+    service.value.call('waiveScheduleCheck', { params, body: { ...body, reason } });
+  if (!may('run') && !may('publish')) return null;
   return (
     <>
-      <CommentInput label="Reason" value={reason} onChange={setReason} />
-      <div class="form-actions">
-        {may('run') && (
+      {may('run') && (
+        <div class="form-actions">
           <ActionButton kind="main" act={decide(run, `${day.date} is performed again.`)}>
             Perform again
           </ActionButton>
-        )}
-        {may('publish') &&
-          checksOf(day).map((check) => (
-            <ActionButton
-              key={check}
-              disabled={!hasReason}
-              act={decide(waive(check), `The findings of ${checkWords(check)} are accepted.`)}
-            >
-              Accept: {checkWords(check)}
-            </ActionButton>
-          ))}
-        {may('run') && (
+        </div>
+      )}
+      <h3>{may('publish') && findingsOf(day).length > 0 ? 'Accept findings, or skip the day' : 'Skip the day'}</h3>
+      <CommentInput label="Reason, for the register of judgements" value={reason} onChange={setReason} />
+      {may('publish') &&
+        findingsOf(day).map((blocked) => (
+          <Acceptance key={blocked.check} blocked={blocked} isReady={hasReason} decide={decide} waive={waive} />
+        ))}
+      {may('run') && (
+        <div class="form-actions">
           <ActionButton kind="danger" disabled={!hasReason} act={decide(skip, `${day.date} is skipped.`)}>
             Skip the day
           </ActionButton>
-        )}
-      </div>
-      <p class="quiet">A reason is required to accept findings or to skip the day. It is kept in the register.</p>
+        </div>
+      )}
     </>
   );
 }
 
-/** Checks that hold indices back. */
-function checksOf({ steps }: ScheduleDay): readonly string[] {
-  const checks = steps.flatMap(({ items }) =>
-    items.flatMap(({ state, detail }) => (state === 'blocked' ? [detail?.['check']] : [])),
+/** A check with the indices that its findings hold back. */
+interface Blocked {
+  readonly check: string;
+  readonly indices: readonly string[];
+}
+
+/** Choice of all indices: ids of indices contain no such character. */
+const ALL = '*';
+
+interface AcceptanceProps {
+  readonly blocked: Blocked;
+  /** True if a reason is given. */
+  readonly isReady: boolean;
+  readonly decide: Decide;
+  readonly waive: (body: Omit<Waiver, 'reason'>) => () => Promise<unknown>;
+}
+
+/** Accepts the findings of a check for one index, with those derived from it, or for all that it holds back. */
+function Acceptance({ blocked: { check, indices }, isReady, decide, waive }: AcceptanceProps) {
+  const [chosen, setChosen] = useState('');
+  const index = indices.length === 1 ? indices[0]! : chosen; // There is one.
+  const body = { check: check as Waiver['check'], index_id: index === ALL ? null : index }; // The service named it.
+  const of = index === ALL ? 'every index' : index;
+  return (
+    <div class="acceptance" role="group" aria-label={`Findings of ${checkWords(check)}`}>
+      {indices.length > 1 && (
+        <Select
+          label={`Index of ${checkWords(check)}`}
+          options={[
+            { value: '', text: 'Choose an index' },
+            ...indices.map((value) => ({ value, text: value })),
+            { value: ALL, text: `Every index (${indices.length} blocked)` },
+          ]}
+          value={chosen}
+          onChoose={setChosen}
+        />
+      )}
+      <ActionButton
+        disabled={!isReady || index === ''}
+        act={decide(waive(body), `The findings of ${checkWords(check)} are accepted for ${of}.`)}
+      >
+        Accept: {checkWords(check)}
+        {index === '' ? '' : ` for ${of}`}
+      </ActionButton>
+    </div>
   );
-  return [...new Set(checks.filter((check) => typeof check === 'string'))];
+}
+
+/** Checks that hold indices back, with these indices. */
+function findingsOf({ steps }: ScheduleDay): readonly Blocked[] {
+  const byCheck = new Map<string, Set<string>>();
+  for (const { state, detail, index_id: index } of steps.flatMap(({ items }) => items)) {
+    const check = detail?.['check'];
+    if (state !== 'blocked' || typeof check !== 'string' || index === null) continue;
+    byCheck.set(check, (byCheck.get(check) ?? new Set()).add(index));
+  }
+  return [...byCheck].map(([check, indices]) => ({ check, indices: [...indices].toSorted() }));
 }

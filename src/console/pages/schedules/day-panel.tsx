@@ -1,17 +1,18 @@
-import type { DeliveryRecord, Schedule, ScheduleDay } from '#clients/typescript/divisor.js';
+import type { Schedule, ScheduleDay } from '#clients/typescript/divisor.js';
 import { Badge, type Kind } from '../../components/badge.js';
-import { EmptyState } from '../../components/empty-state.js';
 import { Entries, type Entry } from '../../components/entries.js';
 import { Facts } from '../../components/facts.js';
 import { SidePanel } from '../../components/side-panel.js';
 import { Answered } from '../../components/wait.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
-import { indexAddress } from '../../words/addresses.js';
+import { addressOf } from '../../state/place.js';
+import { governanceAddress, indexAddress } from '../../words/addresses.js';
 import { duration, moment } from '../../words/dates.js';
 import { countValues } from '../../words/numbers.js';
 import { DayDecision } from './day-decision.js';
-import { DAY_KINDS, INDEX_KINDS, indexStates, type IndexState } from './day-states.js';
+import { INDEX_STATES, indexStates, openStep, shownDay, type IndexState, type ShownState } from './day-states.js';
+import { Deliveries } from './deliveries.js';
 import { checkWords, stepWords } from './step-words.js';
 
 interface DayPanelProps {
@@ -34,7 +35,7 @@ export function DayPanel({ schedule, date, onClose }: DayPanelProps) {
             <Described day={found} />
             <DayDecision day={found} />
             <h3>Indices</h3>
-            <Entries label="Indices" entries={indexStates(found, schedule.indices).map(indexEntry)} />
+            <Entries label="Indices" entries={statesOf(found, schedule.indices).map(indexEntry)} />
             <h3>Steps</h3>
             <Entries label="Steps" entries={found.steps.map(stepEntry)} />
           </>
@@ -42,9 +43,38 @@ export function DayPanel({ schedule, date, onClose }: DayPanelProps) {
       </Answered>
       <h3>Deliveries</h3>
       <Answered resource={sent} what="the deliveries">
-        {({ deliveries }) => <Deliveries records={deliveries} />}
+        {({ deliveries }) => <Deliveries records={deliveries} empty="No client has a file of this day." />}
       </Answered>
+      <Records schedule={schedule.schedule_id} date={date} />
     </SidePanel>
+  );
+}
+
+function statesOf(day: ScheduleDay, indices: readonly string[]): readonly IndexState[] {
+  const step = openStep(day);
+  return indexStates({ ...day, step: step?.type ?? null }, indices, step?.message);
+}
+
+/** Renders links to the registers in which decisions about the day and its results are kept. */
+function Records({ schedule, date }: { readonly schedule: string; readonly date: string }) {
+  const links = [
+    [addressOf(governanceAddress('judgements'), { 'judgements.q': `${schedule} ${date}` }), 'Judgements of the day'],
+    [governanceAddress('errors'), 'Register of errors'],
+    [governanceAddress('clients'), 'Clients'],
+    [addressOf(governanceAddress('audit'), { from: date }), `Audit log from ${date}`],
+    [addressOf('/console/approvals', { state: 'all', 'approvals.q': date }), 'Approvals'],
+  ] as const;
+  return (
+    <>
+      <h3>Records</h3>
+      <ul>
+        {links.map(([address, text]) => (
+          <li key={text}>
+            <a href={address}>{text}</a>
+          </li>
+        ))}
+      </ul>
+    </>
   );
 }
 
@@ -52,7 +82,7 @@ function Described({ day }: { readonly day: ScheduleDay }) {
   return (
     <Facts
       facts={[
-        ['State', <Badge kind={DAY_KINDS[day.state]}>{day.state}</Badge>],
+        ['State', <StateBadge {...shownDay(day)} />],
         // Reasons of indices are next to them.
         ['Reason', day.held.length > 0 ? null : day.reason],
         ['Held back', day.held.length === 0 ? null : countValues(day.held.length, 'index', 'indices')],
@@ -60,16 +90,24 @@ function Described({ day }: { readonly day: ScheduleDay }) {
         ['Ended', day.finished_at === null ? null : moment(day.finished_at)],
         ['Next attempt', day.next_attempt_at === null ? null : moment(day.next_attempt_at)],
         ['Author', day.author],
-        ['Accepted', day.waivers.length === 0 ? null : day.waivers.map(({ check }) => checkWords(check)).join(', ')],
+        ['Accepted', day.waivers.length === 0 ? null : day.waivers.map(waiverWords).join(', ')],
       ]}
     />
   );
 }
 
+const StateBadge = ({ text, kind }: ShownState) => <Badge kind={kind}>{text}</Badge>;
+
+/** `Unexplained moves (CORE)`: the check, and the index or security if it is not for all. */
+function waiverWords({ check, index_id: index, identifier }: ScheduleDay['waivers'][number]): string {
+  const of = [index, identifier].filter(Boolean).join(', ');
+  return of === '' ? checkWords(check) : `${checkWords(check)} (${of})`;
+}
+
 const indexEntry = ({ index, state, step, reason }: IndexState): Entry => ({
   key: index,
   title: <a href={indexAddress(index)}>{index}</a>,
-  badge: <Badge kind={INDEX_KINDS[state]}>{state}</Badge>,
+  badge: <StateBadge {...INDEX_STATES[state]} />,
   aside: step === '' ? '' : stepWords(step),
   text: reason,
 });
@@ -84,11 +122,21 @@ const STEP_KINDS: Readonly<Record<Step['state'], Kind>> = {
   done: 'good',
 };
 
-function stepEntry({ type, state, attempts, duration_ms: ms, message, log }: Step, at: number): Entry {
+/** A step that is done has performed every index, but may hold some of them back. */
+function stepState({ state, items }: Step): ShownState {
+  const held = new Set(
+    items.flatMap((item) => (item.state === 'blocked' && item.index_id !== null ? item.index_id : [])),
+  );
+  if (state !== 'done' || held.size === 0) return { text: state, kind: STEP_KINDS[state] };
+  return { text: `${countValues(held.size, 'index', 'indices')} held back`, kind: 'warning' };
+}
+
+function stepEntry(step: Step, at: number): Entry {
+  const { type, attempts, duration_ms: ms, message, log } = step;
   return {
     key: `${at} ${type}`,
     title: `${at + 1}. ${stepWords(type)}`,
-    badge: <Badge kind={STEP_KINDS[state]}>{state}</Badge>,
+    badge: <StateBadge {...stepState(step)} />,
     aside: `${countValues(attempts, 'attempt')}, ${duration(ms / 1000)}`,
     text: (
       <>
@@ -109,33 +157,3 @@ function stepEntry({ type, state, attempts, duration_ms: ms, message, log }: Ste
     ),
   };
 }
-
-type Sent = DeliveryRecord['files'][number] & { readonly client: string };
-
-function Deliveries({ records }: { readonly records: readonly DeliveryRecord[] }) {
-  const rows = records.flatMap(({ client_id: client, files }) => files.map((file): Sent => ({ ...file, client })));
-  if (rows.length === 0)
-    return <EmptyState title="Nothing was delivered">No client has a file of this day.</EmptyState>;
-  const log = records.flatMap(({ client_id: client, log: lines }) => lines.map((line) => ({ ...line, client })));
-  return (
-    <>
-      <Entries label="Deliveries" entries={rows.map(sentEntry)} />
-      <h3>Log</h3>
-      <ul>
-        {log.map(({ at, client, target, path, message }) => (
-          <li key={`${at} ${client} ${target} ${path}`}>
-            {moment(at)} {client}/{target} {path}: {message}
-          </li>
-        ))}
-      </ul>
-    </>
-  );
-}
-
-const sentEntry = ({ client, target, path, state, attempts }: Sent): Entry => ({
-  key: `${client} ${target} ${path}`,
-  title: path,
-  badge: <Badge kind={state === 'delivered' ? 'good' : state === 'failed' ? 'bad' : 'warning'}>{state}</Badge>,
-  aside: countValues(attempts, 'attempt'),
-  text: `${client}, ${target}`,
-});

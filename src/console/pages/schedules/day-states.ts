@@ -1,7 +1,12 @@
-import type { ScheduleDay } from '#clients/typescript/divisor.js';
+import type { HeldIndex, ScheduleDay, ScheduleDaySummary } from '#clients/typescript/divisor.js';
+
+/** Kinds of badges. */
+type Kind = 'plain' | 'good' | 'warning' | 'bad' | 'info';
+
+type Day = Pick<ScheduleDaySummary, 'state' | 'reason' | 'held'>;
 
 /** Kinds of badges by the state of a day. */
-export const DAY_KINDS: Readonly<Record<ScheduleDay['state'], 'good' | 'info' | 'warning' | 'bad' | 'plain'>> = {
+const DAY_KINDS: Readonly<Record<ScheduleDay['state'], Kind>> = {
   done: 'good',
   running: 'info',
   waiting: 'warning',
@@ -10,31 +15,63 @@ export const DAY_KINDS: Readonly<Record<ScheduleDay['state'], 'good' | 'info' | 
   missed: 'bad',
 };
 
+/** State as it is shown, and the kind of its badge. */
+export interface ShownState {
+  readonly text: string;
+  readonly kind: Kind;
+}
+
+const AWAITED: ShownState = { text: 'awaits approval', kind: 'warning' };
+
+/** An index waits for the decision of a person, and is not wrong. */
+const isAwaited = ({ code }: Pick<HeldIndex, 'code'>): boolean => code === 'APPROVAL_REQUIRED';
+
+/** State of a day: one whose indices only wait for approval is not blocked. */
+export const shownDay = ({ state, held }: Day): ShownState =>
+  state === 'blocked' && held.length > 0 && held.every(isAwaited) ? AWAITED : { text: state, kind: DAY_KINDS[state] };
+
+/** Returns true for a day that needs a decision about its figures. */
+export const isBlocked = (day: Day): boolean => day.state === 'blocked' && shownDay(day) !== AWAITED;
+
 /** State of an index on a day. */
 export interface IndexState {
   readonly index: string;
-  readonly state: 'done' | 'waiting' | 'blocked';
+  readonly state: 'blocked' | 'awaited' | 'waiting' | 'done';
   readonly step: string;
   readonly reason: string;
 }
 
-export const INDEX_KINDS: Readonly<Record<IndexState['state'], 'good' | 'warning' | 'bad'>> = {
-  done: 'good',
-  waiting: 'warning',
-  blocked: 'bad',
+export const INDEX_STATES: Readonly<Record<IndexState['state'], ShownState>> = {
+  blocked: { text: 'blocked', kind: 'bad' },
+  awaited: AWAITED,
+  waiting: { text: 'waiting', kind: 'warning' },
+  done: { text: 'done', kind: 'good' },
 };
 
+/** Order of states: what needs a person comes first. */
+const ORDER = Object.keys(INDEX_STATES);
+
+/** Returns the first step of a day that is not done. */
+export const openStep = ({ steps }: ScheduleDay): ScheduleDay['steps'][number] | undefined =>
+  steps.find(({ state }) => state !== 'done');
+
 /** States of the indices of a day: held ones with their reasons first, then those that wait, then the others. */
-export function indexStates(day: ScheduleDay, indices: readonly string[]): readonly IndexState[] {
+export function indexStates(
+  day: Day & Pick<ScheduleDaySummary, 'step'>,
+  indices: readonly string[],
+  message = '',
+): readonly IndexState[] {
   const held = new Map(day.held.map((index) => [index.index_id, index]));
-  const hasEnded = day.state === 'done' || day.state === 'skipped' || day.state === 'missed';
-  const next = day.steps.find((step) => step.state !== 'done' && step.type !== 'deliver');
+  // Deliveries hold no index back.
+  const isOpen = (day.state === 'waiting' || day.state === 'running') && day.step !== null && day.step !== 'deliver';
   const states = indices.map((index): IndexState => {
     const found = held.get(index);
-    if (found !== undefined) return { index, state: 'blocked', step: found.step, reason: found.reason };
-    if (hasEnded || next === undefined) return { index, state: 'done', step: '', reason: '' };
-    return { index, state: 'waiting', step: next.type, reason: day.reason ?? next.message };
+    if (found !== undefined) {
+      const state = day.state === 'waiting' ? 'waiting' : isAwaited(found) ? 'awaited' : 'blocked';
+      return { index, state, step: found.step, reason: found.reason };
+    }
+    if (!isOpen) return { index, state: 'done', step: '', reason: '' };
+    return { index, state: 'waiting', step: day.step ?? '', reason: day.reason ?? message };
   });
-  const order = ['blocked', 'waiting', 'done'];
-  return states.toSorted((a, b) => order.indexOf(a.state) - order.indexOf(b.state) || (a.index < b.index ? -1 : 1));
+  return states.toSorted((a, b) => ORDER.indexOf(a.state) - ORDER.indexOf(b.state) || (a.index < b.index ? -1 : 1));
 }

@@ -16,7 +16,7 @@ import { indexAddress, scheduleAddress } from '../../words/addresses.js';
 import { moment, weekday } from '../../words/dates.js';
 import { count, NONE } from '../../words/numbers.js';
 import { DayPanel } from './day-panel.js';
-import { DAY_KINDS } from './day-states.js';
+import { isBlocked, shownDay } from './day-states.js';
 import { stepWords } from './step-words.js';
 import './schedules.css';
 
@@ -97,7 +97,8 @@ interface SummaryProps {
 }
 
 function Summary({ rows, next }: SummaryProps) {
-  const countOf = (state: ScheduleDaySummary['state']) => rows.filter((day) => day.state === state).length;
+  const countOf = (state: string) => rows.filter((day) => shownDay(day).text === state).length;
+  const blocked = rows.filter(isBlocked).length;
   const late = rows.filter((day) => day.is_late).length;
   return (
     <Metrics
@@ -105,8 +106,8 @@ function Summary({ rows, next }: SummaryProps) {
       metrics={[
         { term: 'Next day begins', value: next === null ? NONE : moment(next.due_at), note: next?.date ?? '' },
         { term: 'Done', value: count(countOf('done')), note: `of ${count(rows.length)} days` },
-        { term: 'Blocked', value: count(countOf('blocked')), kind: countOf('blocked') > 0 ? 'down' : '' },
-        { term: 'Waiting', value: count(countOf('waiting')) },
+        { term: 'Blocked', value: count(blocked), kind: blocked > 0 ? 'down' : '' },
+        { term: 'Waiting', value: count(countOf('waiting') + countOf('awaits approval')) },
         { term: 'Skipped or missed', value: count(countOf('skipped') + countOf('missed')) },
         { term: 'Late', value: count(late), help: 'Days that ended after their deadline' },
       ]}
@@ -153,9 +154,9 @@ const COLUMNS: readonly Column<ScheduleDaySummary>[] = [
   {
     id: 'state',
     title: 'State',
-    width: 96,
-    value: ({ state }) => state,
-    show: ({ state }) => <Badge kind={DAY_KINDS[state]}>{state}</Badge>,
+    width: 120,
+    value: (day) => shownDay(day).text,
+    show: (day) => <Badge kind={shownDay(day).kind}>{shownDay(day).text}</Badge>,
   },
   {
     id: 'held',

@@ -13,10 +13,10 @@ import { addressOf } from '../../state/place.js';
 import { may } from '../../state/principal.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
-import { scheduleAddress } from '../../words/addresses.js';
+import { indexAddress, scheduleAddress } from '../../words/addresses.js';
 import { moment, weekday } from '../../words/dates.js';
 import { count, countValues, NONE } from '../../words/numbers.js';
-import { DAY_KINDS } from './day-states.js';
+import { INDEX_STATES, indexStates, isBlocked, shownDay, type IndexState, type ShownState } from './day-states.js';
 import { stepWords } from './step-words.js';
 
 /** A schedule with its latest day and its next one. */
@@ -78,7 +78,9 @@ function NoSchedule() {
 
 function All({ rows }: { readonly rows: readonly Overview[] }) {
   const open = rows.flatMap(({ open: days }) => days);
-  const countOf = (state: ScheduleDaySummary['state']) => open.filter((day) => day.state === state).length;
+  const countOf = (state: string) => open.filter((day) => shownDay(day).text === state).length;
+  const blocked = open.filter(isBlocked).length;
+  const indices = rows.flatMap(latestIndices);
   const due = rows.flatMap(({ next }) => (next === null ? [] : [next.due_at])).toSorted()[0];
   const enabled = rows.filter(({ schedule }) => schedule.enabled).length;
   return (
@@ -89,10 +91,11 @@ function All({ rows }: { readonly rows: readonly Overview[] }) {
           { term: 'Schedules', value: count(rows.length), note: `${enabled} enabled` },
           {
             term: 'Blocked days',
-            value: count(countOf('blocked')),
-            kind: countOf('blocked') > 0 ? 'down' : '',
-            note: countOf('blocked') > 0 ? 'need a decision' : `of the last ${EXAMINED}`,
+            value: count(blocked),
+            kind: blocked > 0 ? 'down' : '',
+            note: blocked > 0 ? 'need a decision' : `of the last ${EXAMINED}`,
           },
+          { term: 'Await approval', value: count(countOf('awaits approval')), note: 'resume once it is given' },
           { term: 'Waiting days', value: count(countOf('waiting')), note: 'resume automatically' },
           { term: 'Missed days', value: count(countOf('missed')), kind: countOf('missed') > 0 ? 'down' : '' },
           { term: 'Next day begins', value: due === undefined ? NONE : moment(due) },
@@ -108,6 +111,20 @@ function All({ rows }: { readonly rows: readonly Overview[] }) {
         searchIn={({ schedule: { schedule_id: id, name, indices } }) => `${id} ${name} ${indices.join(' ')}`}
         height={620}
       />
+      {indices.length > 0 && (
+        <Section title="Indices" aside="on the latest day of their schedule">
+          <Table
+            label="indices on their latest day"
+            name="states"
+            columns={INDEX_COLUMNS}
+            rows={indices}
+            keyOf={({ schedule, index }) => `${schedule} ${index}`}
+            addressOf={({ schedule, date }) => addressOf(scheduleAddress(schedule), { day: date })}
+            searchIn={({ schedule, index, reason }) => `${index} ${schedule} ${reason}`}
+            height={420}
+          />
+        </Section>
+      )}
       {open.length > 0 && (
         <Section title="Open days" aside={`of the last ${EXAMINED} of each schedule`}>
           <Entries label="Open days" entries={rows.flatMap(openEntries).slice(0, OPEN_MAX)} />
@@ -120,15 +137,56 @@ function All({ rows }: { readonly rows: readonly Overview[] }) {
 /** Open days that are listed. */
 const OPEN_MAX = 12;
 
+/** An index on the latest day of its schedule. */
+interface LatestIndex extends IndexState {
+  readonly schedule: string;
+  readonly date: string;
+}
+
+const latestIndices = ({ schedule: { schedule_id: schedule, indices }, latest }: Overview): readonly LatestIndex[] =>
+  latest === null ? [] : indexStates(latest, indices).map((index) => ({ ...index, schedule, date: latest.date }));
+
+const StateBadge = ({ text, kind }: ShownState) => <Badge kind={kind}>{text}</Badge>;
+
+const INDEX_COLUMNS: readonly Column<LatestIndex>[] = [
+  {
+    id: 'index',
+    title: 'Index',
+    width: 120,
+    grow: 1,
+    value: ({ index }) => index,
+    show: ({ index }) => <a href={indexAddress(index)}>{index}</a>,
+  },
+  {
+    id: 'state',
+    title: 'State',
+    width: 120,
+    value: ({ state }) => state,
+    show: ({ state }) => <StateBadge {...INDEX_STATES[state]} />,
+  },
+  { id: 'date', title: 'Session', width: 104, priority: 3, value: ({ date }) => date },
+  { id: 'step', title: 'Step', width: 110, priority: 4, value: ({ step }) => (step === '' ? '' : stepWords(step)) },
+  {
+    id: 'reason',
+    title: 'Reason',
+    width: 180,
+    grow: 3,
+    priority: 2,
+    value: ({ reason }) => reason,
+    show: ({ reason }) => <span title={reason}>{reason}</span>,
+  },
+  { id: 'schedule', title: 'Schedule', width: 110, priority: 5, value: ({ schedule }) => schedule },
+];
+
 const openEntries = ({ schedule: { schedule_id: id, name }, open }: Overview): readonly Entry[] =>
-  open.map(({ date, state, reason, held }) => ({
+  open.map(({ date, reason, held, ...day }) => ({
     key: `${id} ${date}`,
     title: (
       <a href={addressOf(scheduleAddress(id), { day: date })}>
         {name}, {date}
       </a>
     ),
-    badge: <Badge kind={DAY_KINDS[state]}>{state}</Badge>,
+    badge: <StateBadge {...shownDay({ ...day, reason, held })} />,
     aside: held.length === 0 ? '' : `${countValues(held.length, 'index', 'indices')} held back`,
     text: reason ?? '',
   }));
@@ -165,7 +223,7 @@ const COLUMNS: readonly Column<Overview>[] = [
         <span class="quiet">none yet</span>
       ) : (
         <>
-          {latest.date} <Badge kind={DAY_KINDS[latest.state]}>{latest.state}</Badge>
+          {latest.date} <StateBadge {...shownDay(latest)} />
         </>
       ),
   },

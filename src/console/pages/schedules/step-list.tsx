@@ -27,6 +27,7 @@ export function StepList({ steps, findings, onChange }: StepListProps) {
       findings={findings}
       hidden={() => ['files']}
       rare={RARE}
+      changesOf={() => CHANGES}
       more={(step, at, put) =>
         step['type'] === 'export' && (
           <Files
@@ -44,7 +45,9 @@ export function StepList({ steps, findings, onChange }: StepListProps) {
 }
 
 /** Settings of few plans. */
-const RARE = ['errors', 'checks', 'fail_on', 'allow_partial', 'indices', 'clients'];
+const RARE = ['checks', 'fail_on', 'allow_partial', 'indices', 'clients'];
+
+const CHANGES = { errors: { label: 'Error policy' } };
 
 const stepSchema = (schemas: Schemas) => schemas['ScheduleBody']?.properties?.['steps']?.items ?? {};
 

@@ -1,3 +1,4 @@
+import { once } from '#base/once.js';
 import type { RoundingSpec } from '../../documents/rounding.js';
 import { STALE_SESSIONS } from '../../documents/stale-sessions.js';
 import { breachRuleOf } from '../../compliance/breach-watch.js';
@@ -103,7 +104,7 @@ export function runShareTerms({ rights = OLDER.rights, split_shares: kept }: Sto
   return { rights, splitShares: kept ?? 'multiply' };
 }
 
-const DEFAULTS = TreatmentSpec.parse({});
+const usualTreatment = once(() => TreatmentSpec.parse({}));
 
 type TreatmentTerms = Pick<GrowthTerms, 'rights' | 'splitShares'> & {
   readonly rule: StoredTreatment['breach_rule'] | null;
@@ -121,13 +122,13 @@ export function toStoredTreatment(
     splits,
     ...(stale_targets === 'defer' ? { stale_targets } : {}),
     ...(rule ? { breach_rule: rule } : {}),
-    ...(delisting === DEFAULTS.delisting ? {} : { delisting }),
+    ...(delisting === usualTreatment().delisting ? {} : { delisting }),
     ...(max_stale_sessions === STALE_SESSIONS ? {} : { max_stale_sessions }),
     ...(max_stale_sessions === STALE_SESSIONS && entry_stale_sessions === STALE_SESSIONS
       ? {}
       : { entry_stale_sessions }),
     ...(suspension === 'zero' ? { suspension } : {}),
-    ...(withholding_tax === DEFAULTS.withholding_tax ? {} : { withholding_tax }),
+    ...(withholding_tax === usualTreatment().withholding_tax ? {} : { withholding_tax }),
     ...(reinvestment === OLDER.reinvestment ? {} : { reinvestment }),
     ...(rights === OLDER.rights ? {} : { rights }),
     ...(spin_offs === 'drop_after_first_session' ? { spin_offs } : {}),

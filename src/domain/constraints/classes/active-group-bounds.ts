@@ -1,18 +1,17 @@
 import { z } from 'zod';
+import { defineObject } from '../../schema/define-object.js';
 import { constraintClass } from '../constraint-class.js';
 import { category, constraintParams, fraction, groups, notEmpty } from '../parameters.js';
 import { fixLimit, state } from '../program-row.js';
 import { groupsInScope, indicator } from '../scope.js';
 
-const SmallGroup = z
-  .strictObject({
-    below: fraction({ label: 'Below', help: 'Index weight below which a group is small.' }),
-    multiple: z.number().min(1).max(1000).meta({
-      label: 'Multiple',
-      help: 'Maximum weight of a small group, as a multiple of its index weight.',
-    }),
-  })
-  .meta({ id: 'SmallGroup' });
+const SmallGroup = defineObject(() => ({
+  below: fraction({ label: 'Below', help: 'Index weight below which a group is small.' }),
+  multiple: z.number().min(1).max(1000).meta({
+    label: 'Multiple',
+    help: 'Maximum weight of a small group, as a multiple of its index weight.',
+  }),
+})).meta({ id: 'SmallGroup' });
 
 export const activeGroupBounds = constraintClass({
   type: 'ActiveGroupBounds',

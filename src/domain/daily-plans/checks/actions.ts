@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { defineObject } from '../../schema/define-object.js';
 import { formatDay } from '../../time/days.js';
 import { checkKind, severity } from './check-kind.js';
 
@@ -6,18 +7,16 @@ const help =
   'Dates of corporate actions of constituents are possible: ex-dates are sessions, announced before, paid after.';
 
 export const actions = checkKind({
-  schema: z
-    .strictObject({
-      check: z.literal('actions'),
-      severity: severity('warn'),
-      days_ahead: z
-        .int()
-        .min(0)
-        .max(400)
-        .default(10)
-        .meta({ description: 'Calendar days after the session that are checked.' }),
-    })
-    .meta({ id: 'ActionsCheck', description: help }),
+  schema: defineObject(() => ({
+    check: z.literal('actions'),
+    severity: severity('warn'),
+    days_ahead: z
+      .int()
+      .min(0)
+      .max(400)
+      .default(10)
+      .meta({ description: 'Calendar days after the session that are checked.' }),
+  })).meta({ id: 'ActionsCheck', description: help }),
   help,
   needsRun: false,
   reads: ['closing'],

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { defineObject } from '../../schema/define-object.js';
 import type { DeskState } from '../../corporate-actions/action-desk.js';
 import type { CorporateAction } from '../../market/market-data.js';
 import type { Day } from '../../time/days.js';
@@ -14,8 +15,13 @@ export interface CheckedHolding {
 
 /** Holdings and divisor of an index on a session. */
 export interface CheckedComposition {
+  /** Securities, without cash. */
   readonly holdings: readonly CheckedHolding[];
+  /** Cash in the currency of the index, and as a fraction of it; negative if money is borrowed. */
+  readonly cash: Pick<CheckedHolding, 'marketValue' | 'weight'>;
   readonly divisor: number | null;
+  /** Return variant of the level that market value over divisor is. */
+  readonly variant: (typeof LEVEL_VARIANTS)[number];
 }
 
 /** Levels of an index at a close; null for a variant without a level. */
@@ -41,8 +47,10 @@ export interface CheckInput {
   readonly levels: ReadonlyMap<Day, CheckedLevels>;
   /** Published levels in force by session. */
   readonly published: ReadonlyMap<Day, CheckedLevels>;
-  /** Decimals to which levels are rounded; null for levels that are not. */
-  readonly levelDecimals: number | null;
+  /** Decimals to which levels, divisors and weights are rounded; null for those that are not. */
+  readonly decimals: Readonly<Record<'level' | 'divisor' | 'weights', number | null>>;
+  /** True if the index may hold short positions. */
+  readonly maySellShort: boolean;
   /** Close of a security on a day; NaN without a price. */
   closeOn(identifier: string, day: Day): number;
   /** Last days with any price, up to the session, ascending. */
@@ -64,13 +72,11 @@ export interface CheckInput {
 }
 
 /** Number that a check found, and its limit. */
-export const CheckMeasure = z
-  .strictObject({
-    value: z.number().meta({ description: 'Number that the check found.' }),
-    limit: z.number().meta({ description: 'Limit of the check.' }),
-    unit: z.enum(['fraction', 'bp', 'sessions', 'constituents']).meta({ description: 'Unit of both.' }),
-  })
-  .meta({ id: 'CheckMeasure' });
+export const CheckMeasure = defineObject(() => ({
+  value: z.number().meta({ description: 'Number that the check found.' }),
+  limit: z.number().meta({ description: 'Limit of the check.' }),
+  unit: z.enum(['fraction', 'bp', 'sessions', 'constituents']).meta({ description: 'Unit of both.' }),
+})).meta({ id: 'CheckMeasure' });
 export type CheckMeasure = z.infer<typeof CheckMeasure>;
 
 /** A problem that a check found. */

@@ -1,13 +1,15 @@
 import { z } from 'zod';
+import { defineObject } from '../../schema/define-object.js';
 import { formatDay } from '../../time/days.js';
 import { checkKind, severity } from './check-kind.js';
 
 const help = 'Corporate actions of constituents that take effect on the session were confirmed by a person.';
 
 export const confirmedActions = checkKind({
-  schema: z
-    .strictObject({ check: z.literal('confirmed_actions'), severity: severity('block') })
-    .meta({ id: 'ConfirmedActionsCheck', description: help }),
+  schema: defineObject(() => ({ check: z.literal('confirmed_actions'), severity: severity('block') })).meta({
+    id: 'ConfirmedActionsCheck',
+    description: help,
+  }),
   help,
   needsRun: true,
   reads: ['closing', 'opening', 'decisions'],

@@ -1,21 +1,15 @@
 import { z } from 'zod';
+import { defineObject } from '../../schema/define-object.js';
 import { checkKind, percent, severity } from './check-kind.js';
 
 const help = 'Constituents that are traded on the session have a price, by weight.';
 
 export const coverage = checkKind({
-  schema: z
-    .strictObject({
-      check: z.literal('coverage'),
-      severity: severity('block'),
-      minimum: z
-        .number()
-        .min(0)
-        .max(1)
-        .default(1)
-        .meta({ description: 'Minimum weight of constituents with a price.' }),
-    })
-    .meta({ id: 'CoverageCheck', description: help }),
+  schema: defineObject(() => ({
+    check: z.literal('coverage'),
+    severity: severity('block'),
+    minimum: z.number().min(0).max(1).default(1).meta({ description: 'Minimum weight of constituents with a price.' }),
+  })).meta({ id: 'CoverageCheck', description: help }),
   help,
   needsRun: false,
   reads: ['closing'],

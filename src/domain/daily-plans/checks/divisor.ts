@@ -1,30 +1,31 @@
 import { z } from 'zod';
+import { defineObject } from '../../schema/define-object.js';
+import type { Day } from '../../time/days.js';
 import { checkKind, severity, type CheckedComposition } from './check-kind.js';
 
 const help =
-  'Market value over divisor is the level at the close, and before the open the level of the previous close: no event changes the level.';
+  'Market value over divisor, with the cash of an overlay or a derived index, is the level at the close, and before the open the level of the previous close: no event changes the level.';
 
 export const divisor = checkKind({
-  schema: z
-    .strictObject({
-      check: z.literal('divisor'),
-      severity: severity('block'),
-      tolerance: z
-        .number()
-        .min(0)
-        .max(0.1)
-        .default(1e-9)
-        .meta({ description: 'Largest relative difference, beyond rounding.' }),
-    })
-    .meta({ id: 'DivisorCheck', description: help }),
+  schema: defineObject(() => ({
+    check: z.literal('divisor'),
+    severity: severity('block'),
+    tolerance: z
+      .number()
+      .min(0)
+      .max(0.1)
+      .default(1e-9)
+      .meta({ description: 'Largest relative difference, beyond rounding.' }),
+  })).meta({ id: 'DivisorCheck', description: help }),
   help,
   needsRun: true,
   reads: ['closing', 'opening', 'levels'],
-  judge({ closing, opening, levels, date, previous, levelDecimals }, { tolerance }) {
-    const problem = (composition: CheckedComposition | null, level: number | null | undefined, when: string) => {
+  judge({ closing, opening, levels, date, previous, decimals }, { tolerance }) {
+    const problem = (composition: CheckedComposition | null, day: Day, when: string) => {
       const value = levelOf(composition);
+      const level = composition === null ? undefined : levels.get(day)?.[composition.variant];
       if (value === undefined || level == null) return [];
-      const rounding = levelDecimals === null ? 0 : Number(`0.5e-${levelDecimals}`) / level;
+      const rounding = errorOf(decimals.level, level) + errorOf(decimals.divisor, composition!.divisor!); // It has a value.
       const difference = Math.abs(value / level - 1);
       if (difference <= tolerance + rounding) return [];
       const message = `Market value over divisor ${when} is ${value}; the level is ${level}.`;
@@ -36,15 +37,17 @@ export const divisor = checkKind({
         },
       ];
     };
-    return [
-      ...problem(closing, levels.get(date)?.price, 'at the close'),
-      ...problem(opening, levels.get(previous)?.price, 'before the open'),
-    ];
+    return [...problem(closing, date, 'at the close'), ...problem(opening, previous, 'before the open')];
   },
 });
 
+/** Returns the relative error of a value that is rounded to decimals. */
+const errorOf = (decimals: number | null, value: number): number =>
+  decimals === null ? 0 : Number(`0.5e-${decimals}`) / Math.abs(value);
+
 function levelOf(composition: CheckedComposition | null): number | undefined {
-  if (composition === null || composition.divisor === null || composition.holdings.length === 0) return undefined;
-  const value = composition.holdings.reduce((sum, { marketValue }) => sum + marketValue, 0);
-  return value / composition.divisor;
+  if (composition === null || composition.divisor === null) return undefined;
+  const { holdings, cash, divisor: by } = composition;
+  if (holdings.length === 0 && cash.weight === 0) return undefined;
+  return holdings.reduce((sum, { marketValue }) => sum + marketValue, cash.marketValue) / by;
 }

@@ -1,12 +1,14 @@
 import { z } from 'zod';
+import { defineObject } from '../../schema/define-object.js';
 import { checkKind, severity } from './check-kind.js';
 
 const help = 'The refresh of the day changes no history of constituents.';
 
 export const history = checkKind({
-  schema: z
-    .strictObject({ check: z.literal('history'), severity: severity('block') })
-    .meta({ id: 'HistoryCheck', description: help }),
+  schema: defineObject(() => ({ check: z.literal('history'), severity: severity('block') })).meta({
+    id: 'HistoryCheck',
+    description: help,
+  }),
   help,
   needsRun: false,
   reads: ['closing'],

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { defineObject } from '../../schema/define-object.js';
 import { counted } from '../../catalogue/sentence-numbers.js';
 import { LIMIT_RULE_NAMES, LIMIT_RULES } from '../../compliance/rules.js';
 import { headroomAt } from '../../compliance/limit-row.js';
@@ -10,22 +11,20 @@ const help = 'The closing composition keeps limits of concentration and of the n
 const ROUNDING = 1e-9;
 
 export const limits = checkKind({
-  schema: z
-    .strictObject({
-      check: z.literal('limits'),
-      severity: severity('warn'),
-      rule: z.enum(LIMIT_RULE_NAMES).nullable().default(null).meta({ description: 'Published rule of concentration.' }),
-      maximum_weight: z
-        .number()
-        .gt(0)
-        .max(1)
-        .nullable()
-        .default(null)
-        .meta({ description: 'Largest weight of a security.' }),
-      minimum: z.int().min(0).nullable().default(null).meta({ description: 'Minimum number of constituents.' }),
-      maximum: z.int().min(1).nullable().default(null).meta({ description: 'Largest number of constituents.' }),
-    })
-    .meta({ id: 'LimitsCheck', description: help }),
+  schema: defineObject(() => ({
+    check: z.literal('limits'),
+    severity: severity('warn'),
+    rule: z.enum(LIMIT_RULE_NAMES).nullable().default(null).meta({ description: 'Published rule of concentration.' }),
+    maximum_weight: z
+      .number()
+      .gt(0)
+      .max(1)
+      .nullable()
+      .default(null)
+      .meta({ description: 'Largest weight of a security.' }),
+    minimum: z.int().min(0).nullable().default(null).meta({ description: 'Minimum number of constituents.' }),
+    maximum: z.int().min(1).nullable().default(null).meta({ description: 'Largest number of constituents.' }),
+  })).meta({ id: 'LimitsCheck', description: help }),
   help,
   needsRun: true,
   reads: ['closing'],

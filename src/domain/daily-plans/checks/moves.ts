@@ -1,21 +1,20 @@
 import { z } from 'zod';
+import { defineObject } from '../../schema/define-object.js';
 import { checkKind, percent, severity } from './check-kind.js';
 
 const help = 'Large moves of constituents have a corporate action.';
 
 export const moves = checkKind({
-  schema: z
-    .strictObject({
-      check: z.literal('moves'),
-      severity: severity('block'),
-      limit: z
-        .number()
-        .gt(0)
-        .max(100)
-        .default(0.25)
-        .meta({ description: 'Largest move without a corporate action, a fraction.' }),
-    })
-    .meta({ id: 'MovesCheck', description: help }),
+  schema: defineObject(() => ({
+    check: z.literal('moves'),
+    severity: severity('block'),
+    limit: z
+      .number()
+      .gt(0)
+      .max(100)
+      .default(0.25)
+      .meta({ description: 'Largest move without a corporate action, a fraction.' }),
+  })).meta({ id: 'MovesCheck', description: help }),
   help,
   needsRun: false,
   reads: ['closing'],

@@ -1,22 +1,21 @@
 import { z } from 'zod';
+import { defineObject } from '../../schema/define-object.js';
 import { formatDay } from '../../time/days.js';
 import { checkKind, LEVEL_VARIANTS, severity } from './check-kind.js';
 
 const help = 'The run gives the published levels again.';
 
 export const published = checkKind({
-  schema: z
-    .strictObject({
-      check: z.literal('published'),
-      severity: severity('block'),
-      tolerance_bps: z
-        .number()
-        .min(0)
-        .max(10_000)
-        .default(0)
-        .meta({ description: 'Largest difference, in basis points of the level.' }),
-    })
-    .meta({ id: 'PublishedCheck', description: help }),
+  schema: defineObject(() => ({
+    check: z.literal('published'),
+    severity: severity('block'),
+    tolerance_bps: z
+      .number()
+      .min(0)
+      .max(10_000)
+      .default(0)
+      .meta({ description: 'Largest difference, in basis points of the level.' }),
+  })).meta({ id: 'PublishedCheck', description: help }),
   help,
   needsRun: true,
   reads: ['levels', 'published'],

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { defineObject } from '../../schema/define-object.js';
 import { Id } from '../../schema/shape.js';
 import { formatDay } from '../../time/days.js';
 import { checkKind, LEVEL_VARIANTS, severity } from './check-kind.js';
@@ -20,9 +21,11 @@ export const secondSourceFields = {
 };
 
 export const secondSource = checkKind({
-  schema: z
-    .strictObject({ check: z.literal('second_source'), severity: severity('block'), ...secondSourceFields })
-    .meta({ id: 'SecondSourceCheck', description: help }),
+  schema: defineObject(() => ({
+    check: z.literal('second_source'),
+    severity: severity('block'),
+    ...secondSourceFields,
+  })).meta({ id: 'SecondSourceCheck', description: help }),
   help,
   needsRun: true,
   reads: ['levels'],

@@ -1,21 +1,20 @@
 import { z } from 'zod';
+import { defineObject } from '../../schema/define-object.js';
 import { checkKind, severity } from './check-kind.js';
 
 const help = 'Prices of constituents change: a price that repeats for many sessions is suspect.';
 
 export const staleness = checkKind({
-  schema: z
-    .strictObject({
-      check: z.literal('staleness'),
-      severity: severity('warn'),
-      sessions: z
-        .int()
-        .min(2)
-        .max(250)
-        .default(5)
-        .meta({ description: 'Sessions with the same price that are reported.' }),
-    })
-    .meta({ id: 'StalenessCheck', description: help }),
+  schema: defineObject(() => ({
+    check: z.literal('staleness'),
+    severity: severity('warn'),
+    sessions: z
+      .int()
+      .min(2)
+      .max(250)
+      .default(5)
+      .meta({ description: 'Sessions with the same price that are reported.' }),
+  })).meta({ id: 'StalenessCheck', description: help }),
   help,
   needsRun: false,
   reads: ['closing'],

@@ -1,43 +1,40 @@
 import { z } from 'zod';
+import { defineObject } from '../../schema/define-object.js';
 import { checkKind, percent, severity } from './check-kind.js';
 
-const help = 'Weights are not negative and add up to one.';
+const help = 'Weights add up to one with cash, and are not negative in an index without short positions.';
 
 export const weights = checkKind({
-  schema: z
-    .strictObject({
-      check: z.literal('weights'),
-      severity: severity('block'),
-      tolerance: z
-        .number()
-        .min(0)
-        .max(0.1)
-        .default(1e-9)
-        .meta({ description: 'Largest distance of the sum from one.' }),
-    })
-    .meta({ id: 'WeightsCheck', description: help }),
+  schema: defineObject(() => ({
+    check: z.literal('weights'),
+    severity: severity('block'),
+    tolerance: z.number().min(0).max(0.1).default(1e-9).meta({ description: 'Largest distance of the sum from one.' }),
+  })).meta({ id: 'WeightsCheck', description: help }),
   help,
   needsRun: true,
   reads: ['closing'],
-  judge({ closing }, { tolerance }) {
+  judge({ closing, decimals, maySellShort }, { tolerance }) {
     if (closing === null) return [];
-    const { holdings } = closing;
-    if (holdings.length === 0) return [{ identifier: null, message: 'The index has no constituents.' }];
-    const sum = holdings.reduce((total, { weight }) => total + weight, 0);
+    const { holdings, cash } = closing;
+    if (holdings.length === 0 && cash.weight === 0)
+      return [{ identifier: null, message: 'The index has no constituents.' }];
+    const sum = holdings.reduce((total, { weight }) => total + weight, cash.weight);
     const negative = holdings
-      .filter(({ weight }) => !(weight >= 0))
+      .filter(({ weight }) => (maySellShort ? Number.isNaN(weight) : !(weight >= 0)))
       .map(({ identifier, weight }) => ({
         identifier,
         message: `${identifier} has the weight ${percent(weight)}.`,
         measure: { value: weight, limit: 0, unit: 'fraction' } as const,
       }));
-    if (Math.abs(sum - 1) <= tolerance) return negative;
+    // Each rounded weight contributes its error.
+    const rounding = decimals.weights === null ? 0 : (holdings.length + 1) * Number(`0.5e-${decimals.weights}`);
+    if (Math.abs(sum - 1) <= tolerance + rounding) return negative;
     return [
       ...negative,
       {
         identifier: null,
         message: `Weights add up to ${Number(sum.toPrecision(12))}.`,
-        measure: { value: Math.abs(sum - 1), limit: tolerance, unit: 'fraction' },
+        measure: { value: Math.abs(sum - 1), limit: tolerance + rounding, unit: 'fraction' },
       },
     ];
   },

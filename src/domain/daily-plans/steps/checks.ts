@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { defineObject } from '../../schema/define-object.js';
 import { Check, CHECK_NAMES } from '../check-catalogue.js';
 import { stepKind } from '../step-kind.js';
 
@@ -6,21 +7,19 @@ const help =
   'Checks the data and the run of each index before its close is published. A finding blocks its index, or is reported only.';
 
 export const checks = stepKind({
-  schema: z
-    .strictObject({
-      type: z.literal('checks'),
-      checks: z
-        .array(Check)
-        .min(1)
-        .max(4 * CHECK_NAMES.length)
-        .nullable()
-        .default(null)
-        .meta({
-          description:
-            'Checks with their parameters. Default: all that need no parameter; before the runs, those of data.',
-        }),
-    })
-    .meta({ id: 'ChecksStep', description: help }),
+  schema: defineObject(() => ({
+    type: z.literal('checks'),
+    checks: z
+      .array(Check)
+      .min(1)
+      .max(4 * CHECK_NAMES.length)
+      .nullable()
+      .default(null)
+      .meta({
+        description:
+          'Checks with their parameters. Default: all that need no parameter; before the runs, those of data.',
+      }),
+  })).meta({ id: 'ChecksStep', description: help }),
   help,
   scope: 'read',
   repeats: true,

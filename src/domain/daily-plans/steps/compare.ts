@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { defineObject } from '../../schema/define-object.js';
 import { secondSourceFields } from '../checks/second-source.js';
 import { stepKind } from '../step-kind.js';
 
@@ -7,9 +8,10 @@ const help =
   'Compares the level of each index with that of a second source, a series of the store. A difference blocks the index.';
 
 export const compare = stepKind({
-  schema: z
-    .strictObject({ type: z.literal('compare'), second_source: series, ...fields })
-    .meta({ id: 'CompareStep', description: help }),
+  schema: defineObject(() => ({ type: z.literal('compare'), second_source: series, ...fields })).meta({
+    id: 'CompareStep',
+    description: help,
+  }),
   help,
   scope: 'read',
   repeats: true,

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { defineObject } from '../../schema/define-object.js';
 import { Id } from '../../schema/shape.js';
 import { stepKind } from '../step-kind.js';
 
@@ -8,21 +9,19 @@ const help =
   'Delivers the files of earlier steps to the targets of clients, according to their entitlements. Failed deliveries block no other step.';
 
 export const deliver = stepKind({
-  schema: z
-    .strictObject({
-      type: z.literal('deliver'),
-      clients: z
-        .array(Id)
-        .min(1)
-        .max(CLIENTS_MAX)
-        .nullable()
-        .default(null)
-        .meta({
-          description: 'Clients. Default: every client that is entitled to a file.',
-          example: ['ACME'],
-        }),
-    })
-    .meta({ id: 'DeliverStep', description: help }),
+  schema: defineObject(() => ({
+    type: z.literal('deliver'),
+    clients: z
+      .array(Id)
+      .min(1)
+      .max(CLIENTS_MAX)
+      .nullable()
+      .default(null)
+      .meta({
+        description: 'Clients. Default: every client that is entitled to a file.',
+        example: ['ACME'],
+      }),
+  })).meta({ id: 'DeliverStep', description: help }),
   help,
   scope: 'publish',
   repeats: true,

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { defineObject } from '../../schema/define-object.js';
 import { EXPORT_NAMES } from '../../exports/catalogue.js';
 import { FORMAT_NAMES } from '../../exports/formats.js';
 import { Id } from '../../schema/shape.js';
@@ -20,37 +21,33 @@ export const FilePattern = z
     if (problem !== undefined) context.addIssue({ code: 'custom', message: `is no pattern: ${problem}` });
   });
 
-const ExportedFile = z
-  .strictObject({
-    table: z.enum(EXPORT_NAMES).meta({ description: 'Table of the export.', example: 'closing' }),
-    format: z.enum(FORMAT_NAMES).default('csv').meta({ description: 'Format of the file.' }),
-    name: FilePattern.optional().meta({
-      description:
-        'Pattern of the file name with {index}, {table}, {schedule} and {date:YYYYMMDD}. Default: {index}_{date:YYYYMMDD}_{table}.FORMAT.',
-      example: '{index}_{date:YYYYMMDD}_closing.csv',
-    }),
-    indices: z.array(Id).min(1).max(500).nullable().default(null).meta({
-      description: 'Indices of the plan that have the file. Default: all.',
-    }),
-    by: z.string().min(1).max(64).optional().meta({ description: 'Reference column of the groups of the table.' }),
-    from_start: z.boolean().default(false).meta({
-      description: 'The whole history up to the session. Otherwise only the session.',
-    }),
-    optional: z.boolean().default(false).meta({
-      description:
-        'A table without rows on the session, such as a proforma file between announcements, produces no file.',
-    }),
-  })
-  .meta({ id: 'ExportedFile' });
+const ExportedFile = defineObject(() => ({
+  table: z.enum(EXPORT_NAMES).meta({ description: 'Table of the export.', example: 'closing' }),
+  format: z.enum(FORMAT_NAMES).default('csv').meta({ description: 'Format of the file.' }),
+  name: FilePattern.optional().meta({
+    description:
+      'Pattern of the file name with {index}, {table}, {schedule} and {date:YYYYMMDD}. Default: {index}_{date:YYYYMMDD}_{table}.FORMAT.',
+    example: '{index}_{date:YYYYMMDD}_closing.csv',
+  }),
+  indices: z.array(Id).min(1).max(500).nullable().default(null).meta({
+    description: 'Indices of the plan that have the file. Default: all.',
+  }),
+  by: z.string().min(1).max(64).optional().meta({ description: 'Reference column of the groups of the table.' }),
+  from_start: z.boolean().default(false).meta({
+    description: 'The whole history up to the session. Otherwise only the session.',
+  }),
+  optional: z.boolean().default(false).meta({
+    description:
+      'A table without rows on the session, such as a proforma file between announcements, produces no file.',
+  }),
+})).meta({ id: 'ExportedFile' });
 export type ExportedFile = z.infer<typeof ExportedFile>;
 
 export const exportFiles = stepKind({
-  schema: z
-    .strictObject({
-      type: z.literal('export'),
-      files: z.array(ExportedFile).min(1).max(FILES_MAX).meta({ description: 'Files of each index.' }),
-    })
-    .meta({ id: 'ExportStep', description: help }),
+  schema: defineObject(() => ({
+    type: z.literal('export'),
+    files: z.array(ExportedFile).min(1).max(FILES_MAX).meta({ description: 'Files of each index.' }),
+  })).meta({ id: 'ExportStep', description: help }),
   help,
   scope: 'read',
   repeats: true,

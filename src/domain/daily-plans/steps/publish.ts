@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { defineObject } from '../../schema/define-object.js';
 import { ErrorPolicy } from '../../documents/published-error.js';
 import { stepKind } from '../step-kind.js';
 
@@ -6,18 +7,16 @@ const help =
   'Publishes the closes of every index through the session, parents first. A close is published once, however often the step is performed.';
 
 export const publish = stepKind({
-  schema: z
-    .strictObject({
-      type: z.literal('publish'),
-      errors: ErrorPolicy.nullable().default(null).meta({
-        description: 'Treatment of published closes that differ in the run. Default: they hold the index back.',
-      }),
-      allow_partial: z
-        .boolean()
-        .default(false)
-        .meta({ description: 'Publish closes for which constituents have no bar; their entries record it.' }),
-    })
-    .meta({ id: 'PublishStep', description: help }),
+  schema: defineObject(() => ({
+    type: z.literal('publish'),
+    errors: ErrorPolicy.nullable().default(null).meta({
+      description: 'Treatment of published closes that differ in the run. Default: they hold the index back.',
+    }),
+    allow_partial: z
+      .boolean()
+      .default(false)
+      .meta({ description: 'Publish closes for which constituents have no bar; their entries record it.' }),
+  })).meta({ id: 'PublishStep', description: help }),
   help,
   scope: 'publish',
   repeats: true,

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { defineObject } from '../../schema/define-object.js';
 import type { FindingCode } from '../../refusals/findings.js';
 import { LIMITS } from '../../refusals/limits.js';
 import { FieldNode, SESSIONS_BACK_MAX } from '../field-request.js';
@@ -22,16 +23,15 @@ export const ComparisonValue = z
     help: 'A number or an expression for gt, ge, lt, le; a string, number or boolean for eq, ne; a non-empty array for in; [low, high] for between.',
   });
 
-const ComparisonShape = z
-  .strictObject({
-    node: z.literal('comparison'),
-    get field() {
-      return Node;
-    },
-    comparison: z.enum(COMPARISONS),
-    value: ComparisonValue,
-    text,
-  })
+const ComparisonShape = defineObject(() => ({
+  node: z.literal('comparison'),
+  get field() {
+    return Node;
+  },
+  comparison: z.enum(COMPARISONS),
+  value: ComparisonValue,
+  text,
+}))
   .superRefine((node, context) => {
     const problem = node.value === undefined ? undefined : valueProblem(node.comparison, node.value);
     if (problem === undefined) return;
@@ -45,83 +45,71 @@ const ComparisonShape = z
   })
   .meta({ id: 'ComparisonNode' });
 
-const AllNode = z
-  .strictObject({
-    node: z.literal('all'),
-    get operands() {
-      return z.array(Node);
-    },
-    text,
-  })
-  .meta({ id: 'AllNode', description: 'Every operand must pass.' });
+const AllNode = defineObject(() => ({
+  node: z.literal('all'),
+  get operands() {
+    return z.array(Node);
+  },
+  text,
+})).meta({ id: 'AllNode', description: 'Every operand must pass.' });
 
-const AnyNode = z
-  .strictObject({
-    node: z.literal('any'),
-    get operands() {
-      return z.array(Node);
-    },
-    text,
-  })
-  .meta({ id: 'AnyNode', description: 'At least one operand must pass.' });
+const AnyNode = defineObject(() => ({
+  node: z.literal('any'),
+  get operands() {
+    return z.array(Node);
+  },
+  text,
+})).meta({ id: 'AnyNode', description: 'At least one operand must pass.' });
 
-const NotNode = z
-  .strictObject({
-    node: z.literal('not'),
-    get operand() {
-      return Node;
-    },
-    text,
-  })
-  .meta({ id: 'NotNode', description: 'The operand must fail.' });
+const NotNode = defineObject(() => ({
+  node: z.literal('not'),
+  get operand() {
+    return Node;
+  },
+  text,
+})).meta({ id: 'NotNode', description: 'The operand must fail.' });
 
-const ValueShape = z
-  .strictObject({
-    node: z.literal('value'),
-    value: z
-      .union([scalar, z.array(scalar).min(1).max(1000)])
-      .meta({ description: 'A constant, or a list of constants as the edges of ladder.' }),
-    text,
-  })
-  .meta({ id: 'ValueNode', description: 'A constant.' });
+const ValueShape = defineObject(() => ({
+  node: z.literal('value'),
+  value: z
+    .union([scalar, z.array(scalar).min(1).max(1000)])
+    .meta({ description: 'A constant, or a list of constants as the edges of ladder.' }),
+  text,
+})).meta({ id: 'ValueNode', description: 'A constant.' });
 
-const ArithmeticShape = z
-  .strictObject({
-    node: z.literal('arithmetic'),
-    operator: z.enum(OPERATORS).meta({ description: 'Operator between the operands; ^ is a power.' }),
-    get operands() {
-      return z.array(Node).min(1).max(64);
-    },
-    text,
-  })
-  .meta({ id: 'ArithmeticNode', description: 'Operands from left to right; a single operand of - is negated.' });
+const ArithmeticShape = defineObject(() => ({
+  node: z.literal('arithmetic'),
+  operator: z.enum(OPERATORS).meta({ description: 'Operator between the operands; ^ is a power.' }),
+  get operands() {
+    return z.array(Node).min(1).max(64);
+  },
+  text,
+})).meta({ id: 'ArithmeticNode', description: 'Operands from left to right; a single operand of - is negated.' });
 
 const sessionsBack = z.int().min(0).max(SESSIONS_BACK_MAX);
 
-const FunctionShape = z
-  .strictObject({
-    node: z.literal('function'),
-    name: z.string().min(1).max(64).meta({ description: 'One of /indices/rule-types, `functions`.' }),
-    get operands() {
-      return z.array(Node).max(64);
-    },
-    by: z
-      .string()
-      .min(1)
-      .max(64)
-      .optional()
-      .meta({ description: 'Column whose values define the groups in which the function is applied.' }),
-    over: z.enum(['selection', 'universe']).optional().meta({
-      description:
-        'Securities across which the function is applied: the remaining ones (default), or the whole universe.',
-    }),
-    window: sessionsBack.min(1).optional().meta({ description: 'Trailing sessions.' }),
-    lag: sessionsBack.optional().meta({ description: 'Sessions back from the decision date.' }),
-    low: z.number().min(0).max(1).optional().meta({ description: 'Lower percentile, a fraction.' }),
-    high: z.number().min(0).max(1).optional().meta({ description: 'Upper percentile, a fraction.' }),
-    text,
-  })
-  .meta({ id: 'FunctionNode', description: 'A function of the catalogue with its operands.' });
+const FunctionShape = defineObject(() => ({
+  node: z.literal('function'),
+  name: z.string().min(1).max(64).meta({ description: 'One of /indices/rule-types, `functions`.' }),
+  get operands() {
+    return z.array(Node).max(64);
+  },
+  by: z
+    .string()
+    .min(1)
+    .max(64)
+    .optional()
+    .meta({ description: 'Column whose values define the groups in which the function is applied.' }),
+  over: z.enum(['selection', 'universe']).optional().meta({
+    description:
+      'Securities across which the function is applied: the remaining ones (default), or the whole universe.',
+  }),
+  window: sessionsBack.min(1).optional().meta({ description: 'Trailing sessions.' }),
+  lag: sessionsBack.optional().meta({ description: 'Sessions back from the decision date.' }),
+  low: z.number().min(0).max(1).optional().meta({ description: 'Lower percentile, a fraction.' }),
+  high: z.number().min(0).max(1).optional().meta({ description: 'Upper percentile, a fraction.' }),
+  text,
+})).meta({ id: 'FunctionNode', description: 'A function of the catalogue with its operands.' });
 
 const Node: z.ZodType<ExpressionNode> = z
   .discriminatedUnion('node', [

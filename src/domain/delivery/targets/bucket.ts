@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { defineObject } from '../../schema/define-object.js';
 import { addressOf, secretField, storedFields, targetFields, targetKind } from '../target-kind.js';
 
 const url = addressOf(['s3'], ({ hostname, username }) =>
@@ -11,22 +12,20 @@ const endpoint = addressOf(['https', 'http'], ({ pathname, username }) =>
 export const bucket = targetKind({
   help: 'A bucket of an S3-compatible object store: with its own keys on a host of `--delivery-hosts`, or with the keys of the service for a bucket of `--delivery-buckets`.',
   secret: 'the secret access key of `access_key_id`',
-  schema: z
-    .strictObject({
-      type: z.literal('bucket'),
-      ...targetFields,
-      url: url.meta({ description: 'Bucket and prefix.', example: 's3://acme-in/indices' }),
-      region: z.string().min(1).max(64).nullable().default(null).meta({
-        description: 'Region. Default: that of the service.',
-      }),
-      endpoint: endpoint.nullable().default(null).meta({
-        description: 'Origin of a store outside AWS. Default: that of the service; AWS with a region.',
-      }),
-      access_key_id: z.string().min(1).max(200).nullable().default(null).meta({
-        description: 'Key of the client. Default: the keys of the service.',
-      }),
-      secret: secretField.meta({ description: 'Secret of that key.' }),
-      ...storedFields,
-    })
-    .meta({ id: 'BucketTarget' }),
+  schema: defineObject(() => ({
+    type: z.literal('bucket'),
+    ...targetFields,
+    url: url.meta({ description: 'Bucket and prefix.', example: 's3://acme-in/indices' }),
+    region: z.string().min(1).max(64).nullable().default(null).meta({
+      description: 'Region. Default: that of the service.',
+    }),
+    endpoint: endpoint.nullable().default(null).meta({
+      description: 'Origin of a store outside AWS. Default: that of the service; AWS with a region.',
+    }),
+    access_key_id: z.string().min(1).max(200).nullable().default(null).meta({
+      description: 'Key of the client. Default: the keys of the service.',
+    }),
+    secret: secretField.meta({ description: 'Secret of that key.' }),
+    ...storedFields,
+  })).meta({ id: 'BucketTarget' }),
 });

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { defineObject } from '../../schema/define-object.js';
 import { addressOf, targetFields, targetKind } from '../target-kind.js';
 
 const url = addressOf(['https', 'http'], ({ username }) => (username === '' ? undefined : 'must hold no user'));
@@ -6,11 +7,9 @@ const url = addressOf(['https', 'http'], ({ username }) => (username === '' ? un
 export const callback = targetKind({
   help: 'A POST request with the file as its body, signed as callbacks of jobs are. The operator allows hosts with `--callback-hosts`.',
   secret: undefined,
-  schema: z
-    .strictObject({
-      type: z.literal('callback'),
-      ...targetFields,
-      url: url.meta({ description: 'Receiver.', example: 'https://data.acme.example/divisor' }),
-    })
-    .meta({ id: 'CallbackTarget' }),
+  schema: defineObject(() => ({
+    type: z.literal('callback'),
+    ...targetFields,
+    url: url.meta({ description: 'Receiver.', example: 'https://data.acme.example/divisor' }),
+  })).meta({ id: 'CallbackTarget' }),
 });

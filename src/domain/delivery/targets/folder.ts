@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { defineObject } from '../../schema/define-object.js';
 import { addressOf, storedFields, targetFields, targetKind } from '../target-kind.js';
 
 const url = addressOf(['file'], ({ host, pathname }) =>
@@ -8,12 +9,10 @@ const url = addressOf(['file'], ({ host, pathname }) =>
 export const folder = targetKind({
   help: 'A folder of the machine, or one that is mounted. The operator allows folders with `--delivery-roots`.',
   secret: undefined,
-  schema: z
-    .strictObject({
-      type: z.literal('folder'),
-      ...targetFields,
-      url: url.meta({ description: 'Folder.', example: 'file:///srv/delivery/acme' }),
-      ...storedFields,
-    })
-    .meta({ id: 'FolderTarget' }),
+  schema: defineObject(() => ({
+    type: z.literal('folder'),
+    ...targetFields,
+    url: url.meta({ description: 'Folder.', example: 'file:///srv/delivery/acme' }),
+    ...storedFields,
+  })).meta({ id: 'FolderTarget' }),
 });

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { defineObject } from '../../schema/define-object.js';
 import { FileTables, targetFields, targetKind } from '../target-kind.js';
 
 const RECIPIENTS_MAX = 50;
@@ -12,23 +13,21 @@ const Address = z
 export const mail = targetKind({
   help: 'Mail with the files attached. The operator sets the server with `DIVISOR_SMTP_URL` and `--smtp-from`, and the domains of recipients with `--mail-domains`.',
   secret: undefined,
-  schema: z
-    .strictObject({
-      type: z.literal('mail'),
-      ...targetFields,
-      tables: FileTables.default(['report']).meta({ description: 'Tables whose files are sent. Default: reports.' }),
-      to: z
-        .array(Address)
-        .min(1)
-        .max(RECIPIENTS_MAX)
-        .meta({ description: 'Recipients.', example: ['desk@acme.example'] }),
-      subject: z
-        .string()
-        .min(1)
-        .max(200)
-        .regex(/^[^\p{Cc}]*$/u, { error: 'must be one line' })
-        .default('{schedule} {date}')
-        .meta({ description: 'Subject with {client}, {schedule} and {date:YYYY-MM-DD}.' }),
-    })
-    .meta({ id: 'MailTarget' }),
+  schema: defineObject(() => ({
+    type: z.literal('mail'),
+    ...targetFields,
+    tables: FileTables.default(['report']).meta({ description: 'Tables whose files are sent. Default: reports.' }),
+    to: z
+      .array(Address)
+      .min(1)
+      .max(RECIPIENTS_MAX)
+      .meta({ description: 'Recipients.', example: ['desk@acme.example'] }),
+    subject: z
+      .string()
+      .min(1)
+      .max(200)
+      .regex(/^[^\p{Cc}]*$/u, { error: 'must be one line' })
+      .default('{schedule} {date}')
+      .meta({ description: 'Subject with {client}, {schedule} and {date:YYYY-MM-DD}.' }),
+  })).meta({ id: 'MailTarget' }),
 });

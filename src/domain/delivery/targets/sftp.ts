@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { defineObject } from '../../schema/define-object.js';
 import { addressOf, secretField, storedFields, targetFields, targetKind } from '../target-kind.js';
 
 const url = addressOf(['sftp'], ({ hostname, username }) =>
@@ -8,24 +9,21 @@ const url = addressOf(['sftp'], ({ hostname, username }) =>
 export const sftp = targetKind({
   help: 'A folder of an SFTP server, whose host key is known. The operator allows hosts with `--delivery-hosts`.',
   secret: 'the password, or the private key in PEM or OpenSSH form without a passphrase',
-  schema: z
-    .strictObject({
-      type: z.literal('sftp'),
-      ...targetFields,
-      url: url.meta({
-        description:
-          'Server, user and folder. The path begins at the root of the server; /~/ is the folder of the user.',
-        example: 'sftp://divisor@sftp.acme.example/in',
+  schema: defineObject(() => ({
+    type: z.literal('sftp'),
+    ...targetFields,
+    url: url.meta({
+      description: 'Server, user and folder. The path begins at the root of the server; /~/ is the folder of the user.',
+      example: 'sftp://divisor@sftp.acme.example/in',
+    }),
+    host_key: z
+      .string()
+      .regex(/^SHA256:[A-Za-z0-9+/]{43}=?$/, { error: 'must be a fingerprint as SHA256: and 43 characters' })
+      .meta({
+        description: 'Fingerprint of the host key, as `ssh-keygen -lf` prints it. Another server is refused.',
+        example: 'SHA256:uNiVztksCsDhcc0u9e8BrrJhl0ekTBVbgA0lL0p9xRE',
       }),
-      host_key: z
-        .string()
-        .regex(/^SHA256:[A-Za-z0-9+/]{43}=?$/, { error: 'must be a fingerprint as SHA256: and 43 characters' })
-        .meta({
-          description: 'Fingerprint of the host key, as `ssh-keygen -lf` prints it. Another server is refused.',
-          example: 'SHA256:uNiVztksCsDhcc0u9e8BrrJhl0ekTBVbgA0lL0p9xRE',
-        }),
-      secret: secretField.meta({ description: 'Password, or private key.' }),
-      ...storedFields,
-    })
-    .meta({ id: 'SftpTarget' }),
+    secret: secretField.meta({ description: 'Password, or private key.' }),
+    ...storedFields,
+  })).meta({ id: 'SftpTarget' }),
 });

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { defineObject } from '../../schema/define-object.js';
 import { AssetIdentifier } from '../../schema/shape.js';
 import { riskAversion } from '../parameters.js';
 import { posteriorReturns } from '../posterior.js';
@@ -10,33 +11,31 @@ const VIEWS_MAX = 200;
 /** Maximum number of securities in one view. */
 const LEGS_MAX = 2000;
 
-const View = z
-  .strictObject({
-    weights: z
-      .record(AssetIdentifier, z.number().min(-1e6).max(1e6))
-      .refine((weights) => Object.values(weights).some((weight) => weight !== 0), {
-        error: 'has only zero weights',
-      })
-      .refine((weights) => Object.keys(weights).length <= LEGS_MAX, { error: `has more than ${LEGS_MAX} securities` })
-      .meta({
-        description:
-          'Portfolio of the view: one security for an absolute view, weights that sum to 0 for a relative one.',
-      }),
-    value: z
-      .number()
-      .min(-100)
-      .max(100)
-      .meta({ description: 'Expected return of that portfolio, as a fraction per year.' }),
-    confidence: z.number().min(0).max(1).default(0.5).meta({ description: '0 for no effect up to 1 for certainty.' }),
-  })
-  .meta({ id: 'View' });
+const View = defineObject(() => ({
+  weights: z
+    .record(AssetIdentifier, z.number().min(-1e6).max(1e6))
+    .refine((weights) => Object.values(weights).some((weight) => weight !== 0), {
+      error: 'has only zero weights',
+    })
+    .refine((weights) => Object.keys(weights).length <= LEGS_MAX, { error: `has more than ${LEGS_MAX} securities` })
+    .meta({
+      description:
+        'Portfolio of the view: one security for an absolute view, weights that sum to 0 for a relative one.',
+    }),
+  value: z
+    .number()
+    .min(-100)
+    .max(100)
+    .meta({ description: 'Expected return of that portfolio, as a fraction per year.' }),
+  confidence: z.number().min(0).max(1).default(0.5).meta({ description: '0 for no effect up to 1 for certainty.' }),
+})).meta({ id: 'View' });
 
 export const blackLitterman = returnsClass({
   type: 'black_litterman',
   label: 'Black-Litterman',
   help: 'Returns above cash at which the index is optimal, moved towards views by their confidence and by covariance.',
   isAboveCash: true,
-  params: z.strictObject({
+  params: defineObject(() => ({
     views: z.array(View).max(VIEWS_MAX).default([]).meta({
       label: 'Views',
       help: 'Expected returns of portfolios with a confidence. An empty list keeps the prior.',
@@ -49,7 +48,7 @@ export const blackLitterman = returnsClass({
       .default(0.05)
       .meta({ label: 'Tau', help: 'Variance of the prior, as a share of the covariance.' }),
     risk_aversion: riskAversion,
-  }),
+  })),
   example: {
     type: 'black_litterman',
     views: [{ weights: { AAPL: 1, MSFT: -1 }, value: 0.02, confidence: 0.6 }],

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { defineObject } from '../../schema/define-object.js';
 import { equilibriumReturns } from '../equilibrium.js';
 import { riskAversion } from '../parameters.js';
 import { returnsClass } from '../returns-class.js';
@@ -8,7 +9,7 @@ export const capmReturns = returnsClass({
   label: 'Capital asset pricing',
   help: 'Risk aversion times the covariance with the index: the returns above cash at which the index is optimal. Betas may be shrunk towards one.',
   isAboveCash: true,
-  params: z.strictObject({
+  params: defineObject(() => ({
     risk_aversion: riskAversion,
     shrinkage: z
       .number()
@@ -16,7 +17,7 @@ export const capmReturns = returnsClass({
       .max(1)
       .default(0)
       .meta({ label: 'Shrinkage', help: 'Weight of one in each shrunk beta.', unit: 'fraction' }),
-  }),
+  })),
   example: { type: 'capm', risk_aversion: 2.5, shrinkage: 0.3 },
   sentence: ({ risk_aversion, shrinkage }) =>
     `${risk_aversion} times the covariances with the source${shrinkage > 0 ? `, their betas shrunk by ${shrinkage} towards one` : ''}`,

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { defineObject } from '../../schema/define-object.js';
 import { FieldNode } from '../../datapoints/field-request.js';
 import { numeric, toRequest } from '../../datapoints/field-use.js';
 import { returnsClass } from '../returns-class.js';
@@ -10,14 +11,14 @@ export const fieldReturns = returnsClass({
   type: 'field',
   label: 'Datapoint',
   help: 'A datapoint of the store as of the decision, as a fraction per year. A missing value is replaced by the mean of the others.',
-  params: z.strictObject({
+  params: defineObject(() => ({
     field: z.union([z.string().min(1).max(64), FieldNode, NumberExpression]).meta({
       label: 'Field',
       help: 'Datapoint with the expected returns: its name, or an expression of datapoints as text or as nodes.',
       ref: 'FieldNode',
       format: 'expression',
     }),
-  }),
+  })),
   example: { type: 'field', field: 'EXPECTED_RETURN' },
   reads: ({ field }) => [numeric(field, 'field')],
   sentence: ({ field }) => `the datapoint ${expressionWords(toRequest(field))}`,

@@ -1,17 +1,18 @@
 import { z } from 'zod';
+import { defineObject } from '../../schema/define-object.js';
 import { returnsClass } from '../returns-class.js';
 
 export const historicalReturns = returnsClass({
   type: 'historical',
   label: 'Historical means',
   help: 'Annualised arithmetic means over the window of the risk model, shrunk towards their mean over the securities.',
-  params: z.strictObject({
+  params: defineObject(() => ({
     shrinkage: z.number().min(0).max(1).default(0).meta({
       label: 'Shrinkage',
       help: 'Weight of the mean over the securities; 1 makes all returns equal.',
       unit: 'fraction',
     }),
-  }),
+  })),
   example: { type: 'historical', shrinkage: 0.5 },
   sentence: ({ shrinkage }) =>
     `the historical means of the window of the risk model${shrinkage > 0 ? `, shrunk by ${shrinkage} towards their mean` : ''}`,

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { defineObject } from '../../schema/define-object.js';
 import { formatInWords, objectiveClass, createPlainMeasure } from '../objective-class.js';
 
 export const maxSharpe = objectiveClass({
@@ -8,13 +9,13 @@ export const maxSharpe = objectiveClass({
   sense: 'maximise',
   needsReturns: true,
   uncertain: ['returns', 'covariance'],
-  params: z.strictObject({
+  params: defineObject(() => ({
     risk_free_rate: z.number().min(-1).max(1).default(0).meta({
       label: 'Risk-free rate',
       help: 'Annual rate that is subtracted from the return.',
       unit: 'fraction per year',
     }),
-  }),
+  })),
   cash: ({ risk_free_rate }) => risk_free_rate,
   unattainable: ({ risk_free_rate: rate }, most) =>
     `No weights within the rows have an expected return above the risk-free rate of ${rate} after costs${most === null ? '' : `; the most that any are is ${formatInWords(most + rate)}`}.`,

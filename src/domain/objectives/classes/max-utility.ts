@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { defineObject } from '../../schema/define-object.js';
 import { objectiveClass, returnMeasure } from '../objective-class.js';
 
 export const maxUtility = objectiveClass({
@@ -8,14 +9,14 @@ export const maxUtility = objectiveClass({
   sense: 'maximise',
   needsReturns: true,
   uncertain: ['returns', 'covariance'],
-  params: z.strictObject({
+  params: defineObject(() => ({
     risk_aversion: z
       .number()
       .gt(0)
       .max(1e9)
       .default(2.5)
       .meta({ label: 'Risk aversion', help: 'Price of a unit of variance, halved.' }),
-  }),
+  })),
   measure: returnMeasure('the utility'),
   example: { type: 'max_utility', risk_aversion: 4 },
   sentence: ({ risk_aversion }) => `the largest expected return less ${risk_aversion}/2 times the variance`,

@@ -1,3 +1,4 @@
+import { defineObject } from '../../schema/define-object.js';
 import { lossMeasure, objectiveClass } from '../objective-class.js';
 import { drawnParams, scenarioTerms } from '../scenario-terms.js';
 import { share, tailParams } from '../tail-params.js';
@@ -9,7 +10,7 @@ export const minCvar = objectiveClass({
   help: 'Minimum average loss of the worst sessions: the conditional value at risk (expected shortfall) of historical or simulated returns.',
   sense: 'minimise',
   needsReturns: false,
-  params: tailParams.extend(drawnParams),
+  params: defineObject(() => ({ ...tailParams.shape, ...drawnParams })),
   measure: lossMeasure('the conditional value at risk'),
   example: { type: 'min_cvar', confidence: 0.95, scenarios: 252 },
   sentence: ({ confidence }) => `the least average loss of the worst ${share(confidence)} of sessions`,

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { defineObject } from '../../schema/define-object.js';
 import { category } from '../../datapoints/field-use.js';
 import { objectiveClass, createPlainMeasure } from '../objective-class.js';
 import { parityNumerator } from '../parity.js';
@@ -24,7 +25,7 @@ export const riskParity = objectiveClass({
   help: 'Risk contributions equal to the budgets: the maximum ratio of the geometric mean of the weights, by budget, to the volatility.',
   sense: 'minimise',
   needsReturns: false,
-  params: z.strictObject({
+  params: defineObject(() => ({
     budgets: Budgets.nullable().default(null).meta({
       label: 'Budgets',
       help: 'Share of the variance by identifier or by group, with sum 1. Default: equal shares. A group divides its budget equally among the members without their own budget.',
@@ -35,7 +36,7 @@ export const riskParity = objectiveClass({
       .max(64)
       .default('SECTOR')
       .meta({ label: 'Budget field', help: 'Reference column whose groups have budgets.' }),
-  }),
+  })),
   measure: createPlainMeasure('the distance from parity'),
   reads: ({ budgets, budget_field }) => (budgets === null ? [] : [category(budget_field, 'budget_field')]),
   unattainable: () =>

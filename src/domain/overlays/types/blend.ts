@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { defineObject } from '../../schema/define-object.js';
 import { RETURN_VARIANTS } from '../../market/market-data.js';
 import { RebalanceSpec } from '../../schedule/rebalance-spec.js';
 import { Id } from '../../schema/shape.js';
@@ -8,7 +9,7 @@ import { reportIdle, reportIdleMembers, type Remark } from '../remarks.js';
 import { subtractCosts } from '../steps.js';
 import { shareText } from '../../catalogue/sentence-numbers.js';
 
-const schema = z.strictObject({
+const schema = defineObject(() => ({
   type: z.literal('blend'),
   parts: z
     .array(
@@ -26,7 +27,7 @@ const schema = z.strictObject({
     .optional()
     .meta({ description: 'Return variant of every part. Default: that of the first part.' }),
   cost_bps: costBps,
-});
+}));
 
 export const blend = overlayType({
   type: 'blend',

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { defineObject } from '../../schema/define-object.js';
 import { majorUnit } from '../../market/exchange-rates.js';
 import { exactlyOne } from '../../schema/one-of.js';
 import { CurrencyCode } from '../../schema/shape.js';
@@ -13,39 +14,37 @@ const STRUCK = 'that are struck on the last session of each month until that of 
 
 const ratio = z.number().min(0).max(1);
 
-const schema = z
-  .strictObject({
-    type: z.literal('currency_hedged'),
-    to: CurrencyCode.meta({ description: 'Currency of the overlay.' }),
-    ratio: ratio.default(1).meta({ description: 'Fraction that is hedged.' }),
-    rates: z
-      .strictObject({
-        domestic: rateSeries('rate of the currency of the overlay'),
-        foreign: rateSeries('rate of the currency of the underlying index').optional(),
-      })
-      .meta({ description: 'Interest rates for the price of forwards.' }),
-    currencies: z
-      .array(
-        z.strictObject({
-          currency: CurrencyCode.meta({ description: 'Currency in which securities are quoted.' }),
-          rate: rateSeries('rate of that currency'),
-          ratio: ratio.optional().meta({ description: 'Fraction of it that is hedged, instead of `ratio`.' }),
-        }),
-      )
-      .min(1)
-      .max(40)
-      .optional()
-      .meta({
-        description:
-          'Hedges each of these currencies by the weight of its securities, instead of the whole index by `rates.foreign`; the others stay unhedged.',
+const schema = defineObject(() => ({
+  type: z.literal('currency_hedged'),
+  to: CurrencyCode.meta({ description: 'Currency of the overlay.' }),
+  ratio: ratio.default(1).meta({ description: 'Fraction that is hedged.' }),
+  rates: z
+    .strictObject({
+      domestic: rateSeries('rate of the currency of the overlay'),
+      foreign: rateSeries('rate of the currency of the underlying index').optional(),
+    })
+    .meta({ description: 'Interest rates for the price of forwards.' }),
+  currencies: z
+    .array(
+      z.strictObject({
+        currency: CurrencyCode.meta({ description: 'Currency in which securities are quoted.' }),
+        rate: rateSeries('rate of that currency'),
+        ratio: ratio.optional().meta({ description: 'Fraction of it that is hedged, instead of `ratio`.' }),
       }),
-    adjust: z
-      .enum(['monthly', 'daily'])
-      .default('monthly')
-      .meta({ description: 'Dates on which the hedged amount is reset to the level.' }),
-    basis: basis(360),
-  })
-  .superRefine(exactlyOne({ by: 'a currency hedge', of: ['rates.foreign', 'currencies'] }));
+    )
+    .min(1)
+    .max(40)
+    .optional()
+    .meta({
+      description:
+        'Hedges each of these currencies by the weight of its securities, instead of the whole index by `rates.foreign`; the others stay unhedged.',
+    }),
+  adjust: z
+    .enum(['monthly', 'daily'])
+    .default('monthly')
+    .meta({ description: 'Dates on which the hedged amount is reset to the level.' }),
+  basis: basis(360),
+})).superRefine(exactlyOne({ by: 'a currency hedge', of: ['rates.foreign', 'currencies'] }));
 
 type Terms = z.output<typeof schema>;
 

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { defineObject } from '../../schema/define-object.js';
 import { CurrencyCode } from '../../schema/shape.js';
 import { majorUnit } from '../../market/exchange-rates.js';
 import { overlayType } from '../overlay-type.js';
@@ -10,10 +11,10 @@ export const currency = overlayType({
   help: 'The index in another currency, unhedged.',
   formula: 'L[t] = L[t-1] * g[t] * s[t] / s[t-1], s: price of the currency beneath in that of the overlay',
   reference: 'MSCI Index Calculation Methodology: indices in other currencies',
-  schema: z.strictObject({
+  schema: defineObject(() => ({
     type: z.literal('currency'),
     to: CurrencyCode.meta({ description: 'Currency of the overlay.' }),
-  }),
+  })),
   example: { type: 'currency', to: 'EUR' },
   currency: ({ to }) => to,
   sentences: ({ to }) => [`The underlying index is converted into ${to} at the exchange rate of each session.`],

@@ -1,12 +1,13 @@
 import { raiseToPower } from '#kernels/power.js';
 import { z } from 'zod';
+import { defineObject } from '../../schema/define-object.js';
 import { basis, percent } from '../fields.js';
 import { exactlyOne } from '../../schema/one-of.js';
 import { overlayType, type OverlayContext, type OverlayPath } from '../overlay-type.js';
 import { reportIdle, reportIdleMembers, type Remark } from '../remarks.js';
 import { holdWhole, yearFractions } from '../steps.js';
 
-const schema = z.strictObject({
+const schema = defineObject(() => ({
   type: z.literal('decrement'),
   percent: percent.nullable().default(null).meta({ description: 'Percent per year: 5 is 5 %.' }),
   points: z.number().gt(0).nullable().default(null).meta({ description: 'Index points per year, instead of percent.' }),
@@ -15,7 +16,7 @@ const schema = z.strictObject({
     .enum(['geometric', 'arithmetic'])
     .default('geometric')
     .meta({ description: 'Method of subtracting percent.' }),
-});
+}));
 
 export const decrement = overlayType({
   type: 'decrement',

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { defineObject } from '../../schema/define-object.js';
 import { basis, rateSeries } from '../fields.js';
 import { overlayType } from '../overlay-type.js';
 import { accruals, holdWhole } from '../steps.js';
@@ -9,11 +10,11 @@ export const excessReturn = overlayType({
   help: 'The index over cash.',
   formula: 'L[t] = L[t-1] * g[t] / (1 + c[t-1] * days / basis)',
   reference: 'S&P Dow Jones Indices, Index Mathematics Methodology: excess return indices',
-  schema: z.strictObject({
+  schema: defineObject(() => ({
     type: z.literal('excess_return'),
     cash: rateSeries('rate of cash'),
     basis: basis(360),
-  }),
+  })),
   example: { type: 'excess_return', cash: 'SOFR' },
   series: ({ cash }) => [{ path: 'cash', series: cash, currency: null }],
   sentences: ({ cash, basis: days }) => [

@@ -1,5 +1,6 @@
 import { raiseToPower } from '#kernels/power.js';
 import { z } from 'zod';
+import { defineObject } from '../../schema/define-object.js';
 import { basis, percent } from '../fields.js';
 import { overlayType } from '../overlay-type.js';
 import { reportIdle } from '../remarks.js';
@@ -11,7 +12,7 @@ export const fee = overlayType({
   help: 'An annual fee, subtracted every day.',
   formula: 'L[t] = L[t-1] * g[t] * (1 - p)^(days / basis)',
   reference: 'geometric day count, as in fee-adjusted indices of STOXX and Solactive',
-  schema: z.strictObject({ type: z.literal('fee'), percent, basis: basis(365) }),
+  schema: defineObject(() => ({ type: z.literal('fee'), percent, basis: basis(365) })),
   example: { type: 'fee', percent: 0.5, basis: 365 },
   sentences: ({ percent: p, basis: days }) => [
     `A fee of ${p} % per year is subtracted every day: the level is multiplied by (1 - ${p} %) to the power of calendar days over ${days}.`,

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { defineObject } from '../../schema/define-object.js';
 import { shareText } from '../../catalogue/sentence-numbers.js';
 import { basis, costBps, costSentences, rateSeries } from '../fields.js';
 import { overlayType } from '../overlay-type.js';
@@ -7,7 +8,7 @@ import { accruals, BASIS_POINT, subtractCosts, positive, yearFractions } from '.
 
 const FACTOR_MAX = 10;
 
-const schema = z.strictObject({
+const schema = defineObject(() => ({
   type: z.literal('leverage'),
   factor: z
     .number()
@@ -27,7 +28,7 @@ const schema = z.strictObject({
     .meta({ description: 'Spread over the rate, basis points per year.' }),
   cost_bps: costBps,
   basis: basis(360),
-});
+}));
 
 export const leverage = overlayType({
   type: 'leverage',

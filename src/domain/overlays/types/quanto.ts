@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { defineObject } from '../../schema/define-object.js';
 import { majorUnit } from '../../market/exchange-rates.js';
 import { CurrencyCode } from '../../schema/shape.js';
 import { overlayType } from '../overlay-type.js';
@@ -10,10 +11,10 @@ export const quanto = overlayType({
   help: 'The return of the index in its own currency, paid in another, without exchange rates.',
   formula: 'L[t] = L[t-1] * g[t], L in the currency of the overlay and g in that of the underlying index',
   reference: 'S&P Dow Jones Indices, Index Mathematics Methodology: quanto indices',
-  schema: z.strictObject({
+  schema: defineObject(() => ({
     type: z.literal('quanto'),
     to: CurrencyCode.meta({ description: 'Currency in which the return is paid: that of the overlay.' }),
-  }),
+  })),
   example: { type: 'quanto', to: 'EUR' },
   currency: ({ to }) => to,
   converts: false,

@@ -1,5 +1,6 @@
 import { raiseToPower } from '#kernels/power.js';
 import { z } from 'zod';
+import { defineObject } from '../../schema/define-object.js';
 import { exactlyOne } from '../../schema/one-of.js';
 import { shareText } from '../../catalogue/sentence-numbers.js';
 import { annualisation, basis, costBps, costSentences, rateSeries } from '../fields.js';
@@ -17,7 +18,7 @@ import {
 
 const halfLife = z.number().gt(0).max(2520).meta({ description: 'Sessions.' });
 
-const schema = z.strictObject({
+const schema = defineObject(() => ({
   type: z.literal('risk_control'),
   target: z.number().gt(0).max(2).meta({ description: 'Annual volatility, as a fraction.' }),
   half_lives: z.array(halfLife).min(1).max(4).nullable().default(null).meta({
@@ -48,7 +49,7 @@ const schema = z.strictObject({
   cost_bps: costBps,
   basis: basis(360),
   annualisation,
-});
+}));
 
 export const riskControl = overlayType({
   type: 'risk_control',

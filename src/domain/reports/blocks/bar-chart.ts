@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { defineObject } from '../../schema/define-object.js';
 import { blockFields, blockKind, meaningsOf, namesOf } from '../block.js';
 
 /** Sources of the bars of a chart. */
@@ -17,34 +18,33 @@ const BARS_MAX = 200;
 
 export const barChart = blockKind({
   help: 'Bars of a run with their values, or values given by the template.',
-  schema: z
-    .strictObject({
-      kind: z.literal('bar_chart'),
-      ...blockFields,
-      source: z
-        .enum(namesOf(BAR_SOURCES))
-        .default('annual_returns')
-        .meta({ description: `Source of the bars. ${meaningsOf(BAR_SOURCES)}.` }),
-      limit: z.int().min(1).max(BARS_MAX).default(10).meta({
-        description:
-          'Maximum number of bars, with equal numbers of contributors and detractors. A single further sector is shown, several are summed.',
-      }),
-      aum: z
-        .number()
-        .gt(0)
-        .max(1e15)
-        .default(100_000_000)
-        .meta({ description: 'Value of the portfolio that is sold, in the currency of the index.' }),
-      values: z
-        .record(z.string().max(80), z.number())
-        .refine((values) => Object.keys(values).length <= BARS_MAX, {
-          params: { finding: 'OUT_OF_RANGE' },
-          error: `has more than ${BARS_MAX} entries`,
-        })
-        .nullable()
-        .default(null)
-        .meta({ description: 'Label to value, for a literal chart.' }),
-    })
+  schema: defineObject(() => ({
+    kind: z.literal('bar_chart'),
+    ...blockFields,
+    source: z
+      .enum(namesOf(BAR_SOURCES))
+      .default('annual_returns')
+      .meta({ description: `Source of the bars. ${meaningsOf(BAR_SOURCES)}.` }),
+    limit: z.int().min(1).max(BARS_MAX).default(10).meta({
+      description:
+        'Maximum number of bars, with equal numbers of contributors and detractors. A single further sector is shown, several are summed.',
+    }),
+    aum: z
+      .number()
+      .gt(0)
+      .max(1e15)
+      .default(100_000_000)
+      .meta({ description: 'Value of the portfolio that is sold, in the currency of the index.' }),
+    values: z
+      .record(z.string().max(80), z.number())
+      .refine((values) => Object.keys(values).length <= BARS_MAX, {
+        params: { finding: 'OUT_OF_RANGE' },
+        error: `has more than ${BARS_MAX} entries`,
+      })
+      .nullable()
+      .default(null)
+      .meta({ description: 'Label to value, for a literal chart.' }),
+  }))
     .superRefine(({ source, values }, context) => {
       if (source === 'literal' && values === null)
         context.addIssue({

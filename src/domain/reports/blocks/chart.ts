@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { defineObject } from '../../schema/define-object.js';
 import { LIMIT_RULE_NAMES } from '../../compliance/rules.js';
 import { blockFields, blockKind, meaningsOf, namesOf } from '../block.js';
 
@@ -18,33 +19,31 @@ const NAMES = namesOf(CHART_LINES);
 
 export const chart = blockKind({
   help: 'Lines of a run over time. Levels share one panel; the others have separate panels below it.',
-  schema: z
-    .strictObject({
-      kind: z.literal('chart'),
-      ...blockFields,
-      lines: z
-        .array(z.enum(NAMES))
-        .min(1)
-        .max(NAMES.length)
-        .default(['level'])
-        .meta({ description: `Series drawn. ${meaningsOf(CHART_LINES)}.` }),
-      log_scale: z.boolean().default(false).meta({ description: 'Logarithmic axis for the levels.' }),
-      rule: z.enum(LIMIT_RULE_NAMES).nullable().default(null).meta({
-        description:
-          'Published rule of concentration whose headroom is drawn; Default: the one that triggers rebalances.',
-      }),
-      fallback_rule: z.enum(LIMIT_RULE_NAMES).nullable().default(null).meta({
-        description:
-          'Rule whose headroom is drawn if `rule` is absent and no rule triggers rebalances of the index. Default: none.',
-      }),
-      height: z
-        .number()
-        .min(60)
-        .max(1000)
-        .default(180)
-        .meta({ description: 'Height of the chart in points; at most that of the page.' }),
-    })
-    .meta({ id: 'ChartBlock' }),
+  schema: defineObject(() => ({
+    kind: z.literal('chart'),
+    ...blockFields,
+    lines: z
+      .array(z.enum(NAMES))
+      .min(1)
+      .max(NAMES.length)
+      .default(['level'])
+      .meta({ description: `Series drawn. ${meaningsOf(CHART_LINES)}.` }),
+    log_scale: z.boolean().default(false).meta({ description: 'Logarithmic axis for the levels.' }),
+    rule: z.enum(LIMIT_RULE_NAMES).nullable().default(null).meta({
+      description:
+        'Published rule of concentration whose headroom is drawn; Default: the one that triggers rebalances.',
+    }),
+    fallback_rule: z.enum(LIMIT_RULE_NAMES).nullable().default(null).meta({
+      description:
+        'Rule whose headroom is drawn if `rule` is absent and no rule triggers rebalances of the index. Default: none.',
+    }),
+    height: z
+      .number()
+      .min(60)
+      .max(1000)
+      .default(180)
+      .meta({ description: 'Height of the chart in points; at most that of the page.' }),
+  })).meta({ id: 'ChartBlock' }),
   example: {
     kind: 'chart',
     title: 'Level',

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { defineObject } from '../../schema/define-object.js';
 import { blockFields, blockKind, namesOf } from '../block.js';
 
 interface StatEntry {
@@ -104,26 +105,24 @@ const VALUES_MAX = 60;
 
 export const statGrid = blockKind({
   help: 'Figures of a run in a grid, or values given by the template.',
-  schema: z
-    .strictObject({
-      kind: z.literal('stat_grid'),
-      ...blockFields,
-      stats: z.array(z.enum(NAMES)).max(VALUES_MAX).nullable().default(null).meta({
-        description:
-          'Figures in the order printed. Default: those of every run, tracking of the index unless it is an overlay, tracking error to the parent for a derived index, exposures for a run with short positions; none if values are given.',
-      }),
-      columns: z.int().min(1).max(6).default(4).meta({ description: 'Number of figures per row.' }),
-      values: z
-        .record(z.string().max(80), z.string().max(200))
-        .refine((values) => Object.keys(values).length <= VALUES_MAX, {
-          params: { finding: 'OUT_OF_RANGE' },
-          error: `has more than ${VALUES_MAX} entries`,
-        })
-        .nullable()
-        .default(null)
-        .meta({ description: 'Label to text, printed as given after the figures.' }),
-    })
-    .meta({ id: 'StatGridBlock' }),
+  schema: defineObject(() => ({
+    kind: z.literal('stat_grid'),
+    ...blockFields,
+    stats: z.array(z.enum(NAMES)).max(VALUES_MAX).nullable().default(null).meta({
+      description:
+        'Figures in the order printed. Default: those of every run, tracking of the index unless it is an overlay, tracking error to the parent for a derived index, exposures for a run with short positions; none if values are given.',
+    }),
+    columns: z.int().min(1).max(6).default(4).meta({ description: 'Number of figures per row.' }),
+    values: z
+      .record(z.string().max(80), z.string().max(200))
+      .refine((values) => Object.keys(values).length <= VALUES_MAX, {
+        params: { finding: 'OUT_OF_RANGE' },
+        error: `has more than ${VALUES_MAX} entries`,
+      })
+      .nullable()
+      .default(null)
+      .meta({ description: 'Label to text, printed as given after the figures.' }),
+  })).meta({ id: 'StatGridBlock' }),
   example: {
     kind: 'stat_grid',
     index_id: 'LARGE-100',

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { defineObject } from '../../schema/define-object.js';
 import { ScenarioList } from '../../scenarios/scenario-request.js';
 import { blockFields, blockKind, meaningsOf, namesOf } from '../block.js';
 
@@ -37,12 +38,11 @@ const COLUMNS_MAX = 40;
 const Cell = z.union([z.string().max(400), z.number(), z.boolean(), z.null()]);
 
 /** Table inside a template. */
-export const LiteralTable = z
-  .strictObject({
-    index: z.array(z.union([z.string().max(200), z.int()])).max(ROWS_MAX),
-    columns: z.array(z.string().max(200)).max(COLUMNS_MAX),
-    data: z.array(z.array(Cell).max(COLUMNS_MAX)).max(ROWS_MAX),
-  })
+export const LiteralTable = defineObject(() => ({
+  index: z.array(z.union([z.string().max(200), z.int()])).max(ROWS_MAX),
+  columns: z.array(z.string().max(200)).max(COLUMNS_MAX),
+  data: z.array(z.array(Cell).max(COLUMNS_MAX)).max(ROWS_MAX),
+}))
   .superRefine(({ index, columns, data }, context) => {
     const refuse = (message: string, path: (string | number)[]) =>
       context.addIssue({ code: 'custom', message, path, params: { finding: 'WRONG_TYPE' } });
@@ -55,29 +55,28 @@ export type LiteralTable = z.infer<typeof LiteralTable>;
 
 export const table = blockKind({
   help: 'Table of a run, or one given by the template.',
-  schema: z
-    .strictObject({
-      kind: z.literal('table'),
-      ...blockFields,
-      source: z
-        .enum(SOURCES)
-        .default('constituents')
-        .meta({ description: `Source of the rows. ${meaningsOf(TABLE_SOURCES)}.` }),
-      limit: z.int().min(1).max(ROWS_MAX).default(10).meta({
-        description:
-          'Maximum number of rows: the largest holdings, the latest rebalances, years of returns. A single further security is shown, several are summed.',
-      }),
-      aum: z
-        .number()
-        .gt(0)
-        .max(1e15)
-        .default(100_000_000)
-        .meta({ description: 'Value of the portfolio of a pack, in the currency of the index.' }),
-      scenarios: ScenarioList.nullable()
-        .default(null)
-        .meta({ description: 'Past windows and shocks of a table of scenarios, as in a request for scenarios.' }),
-      frame: LiteralTable.nullable().default(null).meta({ description: 'The rows of a literal table.' }),
-    })
+  schema: defineObject(() => ({
+    kind: z.literal('table'),
+    ...blockFields,
+    source: z
+      .enum(SOURCES)
+      .default('constituents')
+      .meta({ description: `Source of the rows. ${meaningsOf(TABLE_SOURCES)}.` }),
+    limit: z.int().min(1).max(ROWS_MAX).default(10).meta({
+      description:
+        'Maximum number of rows: the largest holdings, the latest rebalances, years of returns. A single further security is shown, several are summed.',
+    }),
+    aum: z
+      .number()
+      .gt(0)
+      .max(1e15)
+      .default(100_000_000)
+      .meta({ description: 'Value of the portfolio of a pack, in the currency of the index.' }),
+    scenarios: ScenarioList.nullable()
+      .default(null)
+      .meta({ description: 'Past windows and shocks of a table of scenarios, as in a request for scenarios.' }),
+    frame: LiteralTable.nullable().default(null).meta({ description: 'The rows of a literal table.' }),
+  }))
     .superRefine(({ source, frame, scenarios }, context) => {
       const require = (member: string, what: string) =>
         context.addIssue({

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { defineObject } from '../../schema/define-object.js';
 import { blockFields, blockKind } from '../block.js';
 
 /** Maximum number of characters: some six printed pages. */
@@ -6,13 +7,11 @@ const CHARACTERS_MAX = 20_000;
 
 export const text = blockKind({
   help: 'Paragraphs, separated by empty lines. `**bold**`, lists of lines that begin with `- ` or `* `, and numbered ones with `1. `.',
-  schema: z
-    .strictObject({
-      kind: z.literal('text'),
-      ...blockFields,
-      text: z.string().max(CHARACTERS_MAX).meta({ description: 'The paragraphs.' }),
-    })
-    .meta({ id: 'TextBlock' }),
+  schema: defineObject(() => ({
+    kind: z.literal('text'),
+    ...blockFields,
+    text: z.string().max(CHARACTERS_MAX).meta({ description: 'The paragraphs.' }),
+  })).meta({ id: 'TextBlock' }),
   example: {
     kind: 'text',
     title: 'Method',

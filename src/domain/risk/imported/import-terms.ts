@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { defineObject } from '../../schema/define-object.js';
 import type { FindingCode } from '../../refusals/findings.js';
 import { LIMITS } from '../../refusals/limits.js';
 import { IsoDate } from '../../schema/shape.js';
@@ -43,42 +44,38 @@ const frame = (rows: string, columns: string) =>
     })
     .optional();
 
-export const ImportedModelDate = z
-  .strictObject({
-    date: IsoDate.meta({ description: 'Day from which the model is in force, ascending.' }),
-    covariance: frame('Securities.', 'The same securities.').meta({
-      description: 'Covariances of the securities, in the form of GET /risk-models/{model_id}.',
-    }),
-    exposures: frame('Securities.', 'Factors.').meta({
-      description: 'B: exposures of the securities to the factors, with factor_covariance and specific_variances.',
-    }),
-    factor_covariance: frame('Factors.', 'The same factors.').meta({ description: 'F: covariances of the factors.' }),
-    specific_variances: z
-      .record(z.string(), z.unknown())
-      .optional()
-      .meta({ description: 'D: specific variance by security.' }),
-  })
-  .meta({ id: 'ImportedModelDate' });
+export const ImportedModelDate = defineObject(() => ({
+  date: IsoDate.meta({ description: 'Day from which the model is in force, ascending.' }),
+  covariance: frame('Securities.', 'The same securities.').meta({
+    description: 'Covariances of the securities, in the form of GET /risk-models/{model_id}.',
+  }),
+  exposures: frame('Securities.', 'Factors.').meta({
+    description: 'B: exposures of the securities to the factors, with factor_covariance and specific_variances.',
+  }),
+  factor_covariance: frame('Factors.', 'The same factors.').meta({ description: 'F: covariances of the factors.' }),
+  specific_variances: z
+    .record(z.string(), z.unknown())
+    .optional()
+    .meta({ description: 'D: specific variance by security.' }),
+})).meta({ id: 'ImportedModelDate' });
 export type ImportedModelDate = z.infer<typeof ImportedModelDate>;
 
 /** External model, by date. */
-export const RiskModelImport = z
-  .strictObject({
-    ...importTermFields,
-    models: z.array(ImportedModelDate).min(1).max(LIMITS.MAX_MODEL_DATES).meta({
-      description: 'One model per date, ascending: all covariances, or all factor models of the same factors.',
-    }),
-  })
-  .meta({ id: 'RiskModelImport' });
+export const RiskModelImport = defineObject(() => ({
+  ...importTermFields,
+  models: z.array(ImportedModelDate).min(1).max(LIMITS.MAX_MODEL_DATES).meta({
+    description: 'One model per date, ascending: all covariances, or all factor models of the same factors.',
+  }),
+})).meta({ id: 'RiskModelImport' });
 export type RiskModelImport = z.infer<typeof RiskModelImport>;
 
 /** Terms of a file, in the query. */
-export const RiskModelImportQuery = z.strictObject({
+export const RiskModelImportQuery = defineObject(() => ({
   units: importTermFields.units.optional().meta({ description: 'As in the JSON body. Required with a file.' }),
   annualisation: z.int().min(1).max(366).optional().meta({ description: 'As in the JSON body.' }),
   repair: z.boolean().optional().meta({ description: 'As in the JSON body.' }),
   date: IsoDate.optional().meta({ description: 'Date of a file without a column `date`.' }),
-});
+}));
 export type RiskModelImportQuery = z.infer<typeof RiskModelImportQuery>;
 
 /** Problem of a model, with its path. */

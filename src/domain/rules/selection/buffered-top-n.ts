@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { defineObject } from '../../schema/define-object.js';
 import { category, numeric } from '../../datapoints/field-use.js';
 import * as parameters from '../parameters.js';
 import { ceilTolerantly, floorTolerantly } from '../rounding.js';
@@ -20,45 +21,43 @@ export const bufferedTopN = selectionClass({
   type: 'BufferedTopN',
   label: 'Best by a field, with a buffer',
   help: 'Keeps the `count` best securities; constituents stay while they rank within a buffer, which reduces turnover.',
-  params: z
-    .strictObject({
-      field: parameters.defaultToField('MARKET_CAP'),
-      count: parameters.count,
-      enter_rank: rank.meta({
-        label: 'Enter rank',
-        help: 'Securities ranked at or above this always enter. Default: 80 % of count, rounded down.',
-        unit: 'rank',
-      }),
-      exit_rank: rank.meta({
-        label: 'Exit rank',
-        help: 'Constituents ranked at or above this stay. Default: 120 % of count, rounded up.',
-        unit: 'rank',
-      }),
-      ascending: parameters.ascending,
-      group_by: parameters.groupBy,
-      missing: parameters.missing,
-    })
-    .superRefine((params, context) => {
-      const { count, enter_rank, exit_rank } = params;
-      if (enter_rank !== null && enter_rank > count) {
-        context.addIssue({
-          code: 'custom',
-          path: ['enter_rank'],
-          input: enter_rank,
-          params: { finding: 'OUT_OF_RANGE' },
-          message: `must be at most the count of ${count}`,
-        });
-      }
-      if (exit_rank !== null && exit_rank < count) {
-        context.addIssue({
-          code: 'custom',
-          path: ['exit_rank'],
-          input: exit_rank,
-          params: { finding: 'OUT_OF_RANGE' },
-          message: `must be at least the count of ${count}`,
-        });
-      }
+  params: defineObject(() => ({
+    field: parameters.defaultToField('MARKET_CAP'),
+    count: parameters.count,
+    enter_rank: rank.meta({
+      label: 'Enter rank',
+      help: 'Securities ranked at or above this always enter. Default: 80 % of count, rounded down.',
+      unit: 'rank',
     }),
+    exit_rank: rank.meta({
+      label: 'Exit rank',
+      help: 'Constituents ranked at or above this stay. Default: 120 % of count, rounded up.',
+      unit: 'rank',
+    }),
+    ascending: parameters.ascending,
+    group_by: parameters.groupBy,
+    missing: parameters.missing,
+  })).superRefine((params, context) => {
+    const { count, enter_rank, exit_rank } = params;
+    if (enter_rank !== null && enter_rank > count) {
+      context.addIssue({
+        code: 'custom',
+        path: ['enter_rank'],
+        input: enter_rank,
+        params: { finding: 'OUT_OF_RANGE' },
+        message: `must be at most the count of ${count}`,
+      });
+    }
+    if (exit_rank !== null && exit_rank < count) {
+      context.addIssue({
+        code: 'custom',
+        path: ['exit_rank'],
+        input: exit_rank,
+        params: { finding: 'OUT_OF_RANGE' },
+        message: `must be at least the count of ${count}`,
+      });
+    }
+  }),
   example: {
     id: 'size',
     type: 'BufferedTopN',

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { defineObject } from '../../schema/define-object.js';
 import { category } from '../../datapoints/field-use.js';
 import * as parameters from '../parameters.js';
 import { selectionClass } from '../selection-class.js';
@@ -10,21 +11,19 @@ export const categoryFilter = selectionClass({
   type: 'CategoryFilter',
   label: 'Category filter',
   help: 'Keeps securities whose category is in one list and not in another.',
-  params: z
-    .strictObject({
-      field: parameters.fieldName,
-      include: categories.meta({
-        label: 'Include',
-        help: 'Categories to keep. Default: all that are not excluded.',
-      }),
-      exclude: categories.meta({ label: 'Exclude', help: 'Categories that are removed.' }),
-      missing: parameters.missing,
-    })
-    .refine(({ include, exclude }) => include !== null || exclude !== null, {
-      path: ['include'],
-      params: { finding: 'MISSING_PARAMETER' },
-      error: 'or exclude is required',
+  params: defineObject(() => ({
+    field: parameters.fieldName,
+    include: categories.meta({
+      label: 'Include',
+      help: 'Categories to keep. Default: all that are not excluded.',
     }),
+    exclude: categories.meta({ label: 'Exclude', help: 'Categories that are removed.' }),
+    missing: parameters.missing,
+  })).refine(({ include, exclude }) => include !== null || exclude !== null, {
+    path: ['include'],
+    params: { finding: 'MISSING_PARAMETER' },
+    error: 'or exclude is required',
+  }),
   example: {
     id: 'no-financials',
     type: 'CategoryFilter',

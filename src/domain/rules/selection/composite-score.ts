@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { defineObject } from '../../schema/define-object.js';
 import { zScores } from '../../datapoints/transforms.js';
 import { numeric } from '../../datapoints/field-use.js';
 import * as parameters from '../parameters.js';
@@ -7,34 +8,30 @@ import { selectionClass } from '../selection-class.js';
 import type { RankThreshold } from '../thresholds.js';
 import { keepRanked, describeMissingPolicy, nameUsedField, valuesOf, type Chosen } from '../verdicts.js';
 
-const Term = z
-  .strictObject({
-    field: parameters.field,
-    weight: z.number().gt(0).max(1e6).default(1).meta({ description: 'Weight of the term in the average.' }),
-    direction: z.enum(['high', 'low']).default('high').meta({ description: 'Which end of the datapoint is good.' }),
-    winsorise: z.number().gt(0).max(100).default(3).meta({ description: 'Limit on the absolute z-score.' }),
-  })
-  .meta({ id: 'ScoreTerm' });
+const Term = defineObject(() => ({
+  field: parameters.field,
+  weight: z.number().gt(0).max(1e6).default(1).meta({ description: 'Weight of the term in the average.' }),
+  direction: z.enum(['high', 'low']).default('high').meta({ description: 'Which end of the datapoint is good.' }),
+  winsorise: z.number().gt(0).max(100).default(3).meta({ description: 'Limit on the absolute z-score.' }),
+})).meta({ id: 'ScoreTerm' });
 
 export const compositeScore = selectionClass({
   type: 'CompositeScore',
   label: 'Composite score',
   help: 'Scores securities by a weighted average of winsorised z-scores and keeps the best, those above a score, or both.',
-  params: z
-    .strictObject({
-      terms: z.array(Term).min(1).max(32).meta({ label: 'Terms', help: 'Datapoints of the score.', ref: 'ScoreTerm' }),
-      count: parameters.count
-        .nullable()
-        .default(null)
-        .meta({ label: 'Count', help: 'Number of best scores that are kept. Default: no limit.', unit: 'securities' }),
-      minimum: parameters.bound('Minimum', 'Minimum score; null: no minimum.', 'z units'),
-      missing: parameters.missing,
-    })
-    .refine(({ count, minimum }) => count !== null || minimum !== null, {
-      path: ['count'],
-      params: { finding: 'MISSING_PARAMETER' },
-      error: 'or minimum is required',
-    }),
+  params: defineObject(() => ({
+    terms: z.array(Term).min(1).max(32).meta({ label: 'Terms', help: 'Datapoints of the score.', ref: 'ScoreTerm' }),
+    count: parameters.count
+      .nullable()
+      .default(null)
+      .meta({ label: 'Count', help: 'Number of best scores that are kept. Default: no limit.', unit: 'securities' }),
+    minimum: parameters.bound('Minimum', 'Minimum score; null: no minimum.', 'z units'),
+    missing: parameters.missing,
+  })).refine(({ count, minimum }) => count !== null || minimum !== null, {
+    path: ['count'],
+    params: { finding: 'MISSING_PARAMETER' },
+    error: 'or minimum is required',
+  }),
   example: {
     id: 'quality-value',
     type: 'CompositeScore',

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { defineObject } from '../../schema/define-object.js';
 import { category, numeric } from '../../datapoints/field-use.js';
 import * as parameters from '../parameters.js';
 import { selectionClass } from '../selection-class.js';
@@ -16,44 +17,42 @@ export const cumulativeCoverage = selectionClass({
   type: 'CumulativeCoverage',
   label: 'Cumulative coverage',
   help: 'Keeps the best securities until they cover a share of the total; constituents stay within a buffer or a band.',
-  params: z
-    .strictObject({
-      field: parameters
-        .defaultToField('FREE_FLOAT_MARKET_CAP')
-        .meta({ label: 'Coverage field', help: 'Datapoint whose total is covered.' }),
-      coverage: z.number().gt(0).max(1).meta({
-        label: 'Coverage',
-        help: 'Share of the total to cover; the security that crosses it is kept.',
-        unit: 'fraction',
-      }),
-      buffer: z
-        .number()
-        .min(0)
-        .max(1)
-        .default(0)
-        .meta({ label: 'Buffer', help: 'Constituents stay until the coverage plus this.', unit: 'fraction' }),
-      group_by: parameters.groupBy,
-      rank_field: parameters.field.nullable().default(null).meta({
-        label: 'Rank field',
-        help: 'Datapoint of the ranking. Default: the coverage field.',
-      }),
-      ascending: parameters.ascending,
-      lower: share.meta({
-        label: 'Lower band',
-        help: 'Securities outside the index enter up to this coverage before constituents are considered.',
-        unit: 'fraction',
-      }),
-      upper: share.meta({
-        label: 'Upper band',
-        help: 'Constituents stay up to this coverage; then the best others fill up to the coverage.',
-        unit: 'fraction',
-      }),
-      missing: parameters.missing,
-    })
-    .superRefine((params, context) => {
-      for (const { name, code, message } of bandProblems(params))
-        context.addIssue({ code: 'custom', path: [name], input: params[name], params: { finding: code }, message });
+  params: defineObject(() => ({
+    field: parameters
+      .defaultToField('FREE_FLOAT_MARKET_CAP')
+      .meta({ label: 'Coverage field', help: 'Datapoint whose total is covered.' }),
+    coverage: z.number().gt(0).max(1).meta({
+      label: 'Coverage',
+      help: 'Share of the total to cover; the security that crosses it is kept.',
+      unit: 'fraction',
     }),
+    buffer: z
+      .number()
+      .min(0)
+      .max(1)
+      .default(0)
+      .meta({ label: 'Buffer', help: 'Constituents stay until the coverage plus this.', unit: 'fraction' }),
+    group_by: parameters.groupBy,
+    rank_field: parameters.field.nullable().default(null).meta({
+      label: 'Rank field',
+      help: 'Datapoint of the ranking. Default: the coverage field.',
+    }),
+    ascending: parameters.ascending,
+    lower: share.meta({
+      label: 'Lower band',
+      help: 'Securities outside the index enter up to this coverage before constituents are considered.',
+      unit: 'fraction',
+    }),
+    upper: share.meta({
+      label: 'Upper band',
+      help: 'Constituents stay up to this coverage; then the best others fill up to the coverage.',
+      unit: 'fraction',
+    }),
+    missing: parameters.missing,
+  })).superRefine((params, context) => {
+    for (const { name, code, message } of bandProblems(params))
+      context.addIssue({ code: 'custom', path: [name], input: params[name], params: { finding: code }, message });
+  }),
   example: { id: 'standard', type: 'CumulativeCoverage', params: { coverage: 0.85, buffer: 0.05 } },
   behaviour({ field, coverage, buffer, group_by, rank_field, ascending, lower, upper, missing }) {
     const size = numeric(field, 'field');

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { defineObject } from '../../schema/define-object.js';
 import { civilOf, dayOf, type Day } from '../../time/days.js';
 import { numeric } from '../../datapoints/field-use.js';
 import * as parameters from '../parameters.js';
@@ -10,7 +11,7 @@ export const dividendFilter = selectionClass({
   type: 'DividendFilter',
   label: 'Dividend filter',
   help: 'Keeps securities with a minimum trailing yield that have paid in each of the last calendar years.',
-  params: z.strictObject({
+  params: defineObject(() => ({
     minimum_yield: z.number().min(0).max(100).default(0).meta({
       label: 'Minimum yield',
       help: 'Minimum ordinary dividends of twelve months over the close.',
@@ -22,7 +23,7 @@ export const dividendFilter = selectionClass({
       unit: 'years',
     }),
     missing: parameters.missing,
-  }),
+  })),
   example: { id: 'payers', type: 'DividendFilter', params: { minimum_yield: 0.02, minimum_years: 5 } },
   behaviour({ minimum_yield, minimum_years, missing }) {
     const value = numeric('DIVIDEND_YIELD');

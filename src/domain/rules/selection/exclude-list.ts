@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import { defineObject } from '../../schema/define-object.js';
 import * as parameters from '../parameters.js';
 import { selectionClass } from '../selection-class.js';
 import { listText, reason } from '../verdicts.js';
@@ -7,7 +7,7 @@ export const excludeList = selectionClass({
   type: 'ExcludeList',
   label: 'Exclude list',
   help: 'Removes the securities of a list.',
-  params: z.strictObject({ identifiers: parameters.identifiers }),
+  params: defineObject(() => ({ identifiers: parameters.identifiers })),
   example: { id: 'sanctioned', type: 'ExcludeList', params: { identifiers: ['XYZ'] } },
   behaviour({ identifiers: listed }) {
     const set = new Set(listed);

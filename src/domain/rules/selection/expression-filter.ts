@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import { defineObject } from '../../schema/define-object.js';
 import { comparisonReasons } from '../comparison-reasons.js';
 import { conditionText } from '../../datapoints/expressions/sentences.js';
 import { Condition } from '../../datapoints/expressions/expression.js';
@@ -13,7 +13,7 @@ export const expressionFilter = selectionClass({
   type: 'ExpressionFilter',
   label: 'Expression filter',
   help: 'Keeps securities for which an expression of datapoints is true.',
-  params: z.strictObject({
+  params: defineObject(() => ({
     expression: Condition.meta({
       label: 'Expression',
       help: 'Condition as text, or a tree of all, any, not and comparisons.',
@@ -24,7 +24,7 @@ export const expressionFilter = selectionClass({
       label: 'Missing values',
       help: 'Treatment of a security for which the expression is unknown because a datapoint is missing.',
     }),
-  }),
+  })),
   example: {
     id: 'liquid-technology',
     type: 'ExpressionFilter',

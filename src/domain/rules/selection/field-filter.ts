@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { defineObject } from '../../schema/define-object.js';
 import { comparisonReasons } from '../comparison-reasons.js';
 import { comparisonText } from '../../datapoints/expressions/sentences.js';
 import { TRUE, UNKNOWN } from '../../datapoints/expressions/truth-values.js';
@@ -13,24 +14,22 @@ export const fieldFilter = selectionClass({
   type: 'FieldFilter',
   label: 'Field filter',
   help: 'Keeps securities whose datapoint meets one comparison: the short form of an expression.',
-  params: z
-    .strictObject({
-      field: parameters.field,
-      comparison: z.enum(COMPARISONS).meta({ label: 'Comparison' }),
-      value: ComparisonValue,
-      missing: parameters.missing,
-    })
-    .superRefine(({ comparison, value }, context) => {
-      const problem = value === undefined ? undefined : valueProblem(comparison, value);
-      if (problem !== undefined)
-        context.addIssue({
-          code: 'custom',
-          path: ['value'],
-          input: value,
-          params: { finding: problem.code },
-          message: problem.message,
-        });
-    }),
+  params: defineObject(() => ({
+    field: parameters.field,
+    comparison: z.enum(COMPARISONS).meta({ label: 'Comparison' }),
+    value: ComparisonValue,
+    missing: parameters.missing,
+  })).superRefine(({ comparison, value }, context) => {
+    const problem = value === undefined ? undefined : valueProblem(comparison, value);
+    if (problem !== undefined)
+      context.addIssue({
+        code: 'custom',
+        path: ['value'],
+        input: value,
+        params: { finding: problem.code },
+        message: problem.message,
+      });
+  }),
   example: { id: 'dollars', type: 'FieldFilter', params: { field: 'CURRENCY', comparison: 'eq', value: 'USD' } },
   behaviour({ field, comparison, value, missing }) {
     const node: ComparisonNode = {

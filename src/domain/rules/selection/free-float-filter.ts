@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { defineObject } from '../../schema/define-object.js';
 import { numeric } from '../../datapoints/field-use.js';
 import * as parameters from '../parameters.js';
 import { selectionClass } from '../selection-class.js';
@@ -8,7 +9,7 @@ export const freeFloatFilter = selectionClass({
   type: 'FreeFloatFilter',
   label: 'Free float filter',
   help: 'Keeps securities with a minimum share of free float.',
-  params: z.strictObject({
+  params: defineObject(() => ({
     minimum: z
       .number()
       .min(0)
@@ -16,7 +17,7 @@ export const freeFloatFilter = selectionClass({
       .default(0.15)
       .meta({ label: 'Minimum', help: 'Minimum share in free float.', unit: 'fraction' }),
     missing: parameters.missing,
-  }),
+  })),
   example: { id: 'float', type: 'FreeFloatFilter', params: { minimum: 0.15 } },
   behaviour({ minimum, missing }) {
     const value = numeric('FREE_FLOAT');

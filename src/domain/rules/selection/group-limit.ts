@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { defineObject } from '../../schema/define-object.js';
 import { category, numeric } from '../../datapoints/field-use.js';
 import * as parameters from '../parameters.js';
 import { selectionClass } from '../selection-class.js';
@@ -8,7 +9,7 @@ export const groupLimit = selectionClass({
   type: 'GroupLimit',
   label: 'Group limit',
   help: 'Keeps a maximum number of securities of each group, the best by a field.',
-  params: z.strictObject({
+  params: defineObject(() => ({
     field: parameters.fieldName.meta({
       label: 'Field',
       help: 'Column whose values are the groups; securities without a value form one group.',
@@ -22,7 +23,7 @@ export const groupLimit = selectionClass({
       .max(20_000)
       .meta({ label: 'Maximum', help: 'Maximum number of securities of one group.', unit: 'securities' }),
     missing: parameters.missing,
-  }),
+  })),
   example: { id: 'sector-limit', type: 'GroupLimit', params: { field: 'SECTOR', maximum: 20 } },
   behaviour({ field, rank_field, maximum, missing }) {
     const group = category(field, 'field');

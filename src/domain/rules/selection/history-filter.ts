@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { defineObject } from '../../schema/define-object.js';
 import { requestLatest, SESSIONS_BACK_MAX } from '../../datapoints/field-request.js';
 import { numeric } from '../../datapoints/field-use.js';
 import * as parameters from '../parameters.js';
@@ -11,7 +12,7 @@ export const historyFilter = selectionClass({
   type: 'HistoryFilter',
   label: 'History filter',
   help: 'Keeps securities with price bars on a minimum share of the trailing sessions.',
-  params: z.strictObject({
+  params: defineObject(() => ({
     sessions: z
       .int()
       .min(1)
@@ -25,7 +26,7 @@ export const historyFilter = selectionClass({
       .default(0.95)
       .meta({ label: 'Coverage', help: 'Minimum share of them with a price bar.', unit: 'fraction' }),
     missing: parameters.missing,
-  }),
+  })),
   example: { id: 'history', type: 'HistoryFilter', params: { sessions: 252, coverage: 0.95 } },
   behaviour({ sessions, coverage, missing }) {
     const field = requestLatest('CLOSE', { aggregate: 'count', window: sessions });

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { defineObject } from '../../schema/define-object.js';
 import { requestLatest } from '../../datapoints/field-request.js';
 import { numeric } from '../../datapoints/field-use.js';
 import * as parameters from '../parameters.js';
@@ -9,7 +10,7 @@ export const liquidityFilter = selectionClass({
   type: 'LiquidityFilter',
   label: 'Liquidity filter',
   help: 'Keeps securities with a minimum daily traded value; constituents may have a separate minimum.',
-  params: z.strictObject({
+  params: defineObject(() => ({
     minimum: parameters.moneyRequired('Minimum', 'Minimum daily traded value.', 'money per day in index currency'),
     window: parameters.window(60),
     statistic: z
@@ -21,7 +22,7 @@ export const liquidityFilter = selectionClass({
       'Minimum daily traded value of a constituent. Default: same as for others.',
     ),
     missing: parameters.missing,
-  }),
+  })),
   example: {
     id: 'liquid',
     type: 'LiquidityFilter',

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { defineObject } from '../../schema/define-object.js';
 import { numeric } from '../../datapoints/field-use.js';
 import * as parameters from '../parameters.js';
 import { selectionClass } from '../selection-class.js';
@@ -10,18 +11,16 @@ export const marketCapFilter = selectionClass({
   type: 'MarketCapFilter',
   label: 'Market capitalisation filter',
   help: 'Keeps securities with a market capitalisation between two bounds; constituents may have a separate minimum.',
-  params: z
-    .strictObject({
-      minimum: parameters.moneyBound('Minimum', 'Minimum market capitalisation; null: no minimum.'),
-      maximum: parameters.moneyBound('Maximum', 'Maximum market capitalisation; null: no maximum.'),
-      free_float: z.boolean().default(true).meta({ label: 'Free float', help: 'Count only the shares in free float.' }),
-      incumbent_minimum: parameters.moneyBound(
-        'Incumbent minimum',
-        'Minimum market capitalisation of a constituent. Default: same as for others.',
-      ),
-      missing: parameters.missing,
-    })
-    .refine(order.check, order.issue),
+  params: defineObject(() => ({
+    minimum: parameters.moneyBound('Minimum', 'Minimum market capitalisation; null: no minimum.'),
+    maximum: parameters.moneyBound('Maximum', 'Maximum market capitalisation; null: no maximum.'),
+    free_float: z.boolean().default(true).meta({ label: 'Free float', help: 'Count only the shares in free float.' }),
+    incumbent_minimum: parameters.moneyBound(
+      'Incumbent minimum',
+      'Minimum market capitalisation of a constituent. Default: same as for others.',
+    ),
+    missing: parameters.missing,
+  })).refine(order.check, order.issue),
   example: {
     id: 'size',
     type: 'MarketCapFilter',

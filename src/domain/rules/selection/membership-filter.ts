@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { defineObject } from '../../schema/define-object.js';
 import type { ExpressionNode } from '../../datapoints/expressions/tree.js';
 import { numeric } from '../../datapoints/field-use.js';
 import { Id } from '../../schema/shape.js';
@@ -9,10 +10,10 @@ export const membershipFilter = selectionClass({
   type: 'MembershipFilter',
   label: 'Membership filter',
   help: 'Keeps the constituents of another index as last decided, or all other securities.',
-  params: z.strictObject({
+  params: defineObject(() => ({
     index_id: Id.meta({ label: 'Index', help: 'A stored index.' }),
     in: z.boolean().default(true).meta({ label: 'Constituents', help: 'If false, its constituents are excluded.' }),
-  }),
+  })),
   example: { id: 'outside', type: 'MembershipFilter', params: { index_id: 'CORE-40', in: false } },
   behaviour({ index_id: indexId, in: isIn }) {
     const membership: ExpressionNode = {

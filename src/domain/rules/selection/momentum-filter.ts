@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { defineObject } from '../../schema/define-object.js';
 import { requestLatest, SESSIONS_BACK_MAX } from '../../datapoints/field-request.js';
 import { numeric } from '../../datapoints/field-use.js';
 import * as parameters from '../parameters.js';
@@ -9,7 +10,7 @@ export const momentumFilter = selectionClass({
   type: 'MomentumFilter',
   label: 'Momentum filter',
   help: 'Keeps securities with a minimum total return over a window that skips the latest sessions; growth over missing price bars counts.',
-  params: z.strictObject({
+  params: defineObject(() => ({
     window: parameters
       .window(252)
       .meta({ label: 'Window', help: 'Trailing sessions up to those skipped.', unit: 'sessions' }),
@@ -26,7 +27,7 @@ export const momentumFilter = selectionClass({
       .default(0)
       .meta({ label: 'Minimum', help: 'Minimum return over the window.', unit: 'fraction' }),
     missing: parameters.missing,
-  }),
+  })),
   example: { id: 'winners', type: 'MomentumFilter', params: { window: 252, skip: 21, minimum: 0 } },
   behaviour({ window, skip, minimum, missing }) {
     const value = numeric(requestLatest('MOMENTUM', { window, lag: skip }));

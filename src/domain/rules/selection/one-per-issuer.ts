@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import { defineObject } from '../../schema/define-object.js';
 import { requestLatest } from '../../datapoints/field-request.js';
 import { category, numeric } from '../../datapoints/field-use.js';
 import * as parameters from '../parameters.js';
@@ -11,14 +11,14 @@ export const onePerIssuer = selectionClass({
   type: 'OnePerIssuer',
   label: 'One line per issuer',
   help: 'Keeps the best share line of each issuer; a security without an issuer counts as its own issuer.',
-  params: z.strictObject({
+  params: defineObject(() => ({
     issuer_field: parameters.fieldName
       .default('ISSUER')
       .meta({ label: 'Issuer field', help: 'Column that names the issuer.' }),
     field: parameters.fieldName.default('VALUE_TRADED'),
     window: parameters.window(60),
     missing: parameters.missing,
-  }),
+  })),
   example: {
     id: 'one-line',
     type: 'OnePerIssuer',

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import { defineObject } from '../../schema/define-object.js';
 import { numeric } from '../../datapoints/field-use.js';
 import * as parameters from '../parameters.js';
 import { selectionClass } from '../selection-class.js';
@@ -9,7 +9,7 @@ export const pluginFilter = selectionClass({
   label: 'Plug-in filter',
   takesPlugin: true,
   help: 'Keeps securities that a plug-in of the document keeps.',
-  params: z.strictObject({ plugin: parameters.pluginName, missing: parameters.missing }),
+  params: defineObject(() => ({ plugin: parameters.pluginName, missing: parameters.missing })),
   example: { id: 'near-high', type: 'PluginFilter', params: { plugin: 'NEAR_HIGH' } },
   behaviour({ plugin, missing }) {
     const value = numeric(plugin, 'plugin');

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import { defineObject } from '../../schema/define-object.js';
 import { numeric } from '../../datapoints/field-use.js';
 import * as parameters from '../parameters.js';
 import { selectionClass } from '../selection-class.js';
@@ -10,13 +10,11 @@ export const priceFilter = selectionClass({
   type: 'PriceFilter',
   label: 'Price filter',
   help: 'Keeps securities with a close between two bounds.',
-  params: z
-    .strictObject({
-      minimum: parameters.moneyBound('Minimum', 'Minimum close; null: no minimum.'),
-      maximum: parameters.moneyBound('Maximum', 'Maximum close; null: no maximum.'),
-      missing: parameters.missing,
-    })
-    .refine(order.check, order.issue),
+  params: defineObject(() => ({
+    minimum: parameters.moneyBound('Minimum', 'Minimum close; null: no minimum.'),
+    maximum: parameters.moneyBound('Maximum', 'Maximum close; null: no maximum.'),
+    missing: parameters.missing,
+  })).refine(order.check, order.issue),
   example: { id: 'no-penny-shares', type: 'PriceFilter', params: { minimum: 5 } },
   behaviour({ minimum, maximum, missing }) {
     const value = numeric('CLOSE', '', true);

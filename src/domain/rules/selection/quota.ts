@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { defineObject } from '../../schema/define-object.js';
 import { category, numeric } from '../../datapoints/field-use.js';
 import * as parameters from '../parameters.js';
 import { selectionClass } from '../selection-class.js';
@@ -11,7 +12,7 @@ export const quota = selectionClass({
   type: 'Quota',
   label: 'Quotas',
   help: 'Keeps a number of securities of each group, the best by a field; groups without a quota are excluded.',
-  params: z.strictObject({
+  params: defineObject(() => ({
     field: parameters.fieldName.meta({ label: 'Field', help: 'Column whose values are the groups.' }),
     quotas: z
       .record(z.string().min(1).max(200), z.int().min(0).max(20_000))
@@ -26,7 +27,7 @@ export const quota = selectionClass({
       .meta({ label: 'Rank field', help: 'Datapoint of the ranking within a group.' }),
     ascending: parameters.ascending,
     missing: parameters.missing,
-  }),
+  })),
   example: {
     id: 'by-sector',
     type: 'Quota',

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { defineObject } from '../../schema/define-object.js';
 import { numeric } from '../../datapoints/field-use.js';
 import * as parameters from '../parameters.js';
 import { selectionClass } from '../selection-class.js';
@@ -10,18 +11,13 @@ export const rangeFilter = selectionClass({
   type: 'RangeFilter',
   label: 'Range filter',
   help: 'Keeps securities with a datapoint between two bounds.',
-  params: z
-    .strictObject({
-      field: parameters.field,
-      minimum: parameters.bound('Minimum', 'Lower bound; null: no bound.'),
-      maximum: parameters.bound('Maximum', 'Upper bound; null: no bound.'),
-      inclusive: z
-        .boolean()
-        .default(true)
-        .meta({ label: 'Inclusive', help: 'True if a value equal to a bound passes.' }),
-      missing: parameters.missing,
-    })
-    .refine(order.check, order.issue),
+  params: defineObject(() => ({
+    field: parameters.field,
+    minimum: parameters.bound('Minimum', 'Lower bound; null: no bound.'),
+    maximum: parameters.bound('Maximum', 'Upper bound; null: no bound.'),
+    inclusive: z.boolean().default(true).meta({ label: 'Inclusive', help: 'True if a value equal to a bound passes.' }),
+    missing: parameters.missing,
+  })).refine(order.check, order.issue),
   example: { id: 'moderate-beta', type: 'RangeFilter', params: { field: 'BETA', minimum: 0.5, maximum: 1.5 } },
   behaviour({ field, minimum, maximum, inclusive, missing }) {
     const value = numeric(field, 'field');

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { defineObject } from '../../schema/define-object.js';
 import { SESSIONS_BACK_MAX } from '../../datapoints/field-request.js';
 import { numeric } from '../../datapoints/field-use.js';
 import * as parameters from '../parameters.js';
@@ -9,7 +10,7 @@ export const seasoningFilter = selectionClass({
   type: 'SeasoningFilter',
   label: 'Seasoning filter',
   help: 'Keeps securities that have been trading for a minimum time.',
-  params: z.strictObject({
+  params: defineObject(() => ({
     sessions: z
       .int()
       .min(0)
@@ -17,7 +18,7 @@ export const seasoningFilter = selectionClass({
       .default(63)
       .meta({ label: 'Sessions', help: 'Minimum number of sessions since the first price bar.', unit: 'sessions' }),
     missing: parameters.missing,
-  }),
+  })),
   example: { id: 'seasoned', type: 'SeasoningFilter', params: { sessions: 63 } },
   behaviour({ sessions, missing }) {
     const value = numeric('AGE');

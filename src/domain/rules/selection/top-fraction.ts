@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { defineObject } from '../../schema/define-object.js';
 import { category, numeric } from '../../datapoints/field-use.js';
 import * as parameters from '../parameters.js';
 import { ceilTolerantly } from '../rounding.js';
@@ -10,7 +11,7 @@ export const topFraction = selectionClass({
   type: 'TopFraction',
   label: 'Best fraction by a field',
   help: 'Keeps the best fraction of the securities by a field, rounded up, overall or in each group.',
-  params: z.strictObject({
+  params: defineObject(() => ({
     field: parameters.field,
     fraction: z
       .number()
@@ -20,7 +21,7 @@ export const topFraction = selectionClass({
     ascending: parameters.ascending,
     group_by: parameters.groupBy,
     missing: parameters.missing,
-  }),
+  })),
   example: { id: 'value', type: 'TopFraction', params: { field: 'DIVIDEND_YIELD', fraction: 0.3, group_by: 'SECTOR' } },
   behaviour({ field, fraction, ascending, group_by, missing }) {
     const value = numeric(field, 'field');

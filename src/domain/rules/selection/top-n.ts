@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import { defineObject } from '../../schema/define-object.js';
 import { category, numeric } from '../../datapoints/field-use.js';
 import * as parameters from '../parameters.js';
 import { selectionClass } from '../selection-class.js';
@@ -8,13 +8,13 @@ export const topN = selectionClass({
   type: 'TopN',
   label: 'Best by a field',
   help: 'Keeps the `count` best securities by a field, overall or in each group.',
-  params: z.strictObject({
+  params: defineObject(() => ({
     field: parameters.defaultToField('MARKET_CAP'),
     count: parameters.count,
     ascending: parameters.ascending,
     group_by: parameters.groupBy,
     missing: parameters.missing,
-  }),
+  })),
   example: { id: 'size', type: 'TopN', params: { field: 'MARKET_CAP', count: 100 } },
   behaviour({ field, count, ascending, group_by, missing }) {
     const value = numeric(field, 'field');

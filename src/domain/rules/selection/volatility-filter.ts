@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import { defineObject } from '../../schema/define-object.js';
 import { requestLatest } from '../../datapoints/field-request.js';
 import { numeric } from '../../datapoints/field-use.js';
 import * as parameters from '../parameters.js';
@@ -11,14 +11,12 @@ export const volatilityFilter = selectionClass({
   type: 'VolatilityFilter',
   label: 'Volatility filter',
   help: 'Keeps securities with an annualised volatility, of the returns between price bars on consecutive sessions, between two bounds.',
-  params: z
-    .strictObject({
-      window: parameters.window(252),
-      maximum: parameters.bound('Maximum', 'Maximum volatility; null: no maximum.', 'fraction per year'),
-      minimum: parameters.bound('Minimum', 'Minimum volatility; null: no minimum.', 'fraction per year'),
-      missing: parameters.missing,
-    })
-    .refine(order.check, order.issue),
+  params: defineObject(() => ({
+    window: parameters.window(252),
+    maximum: parameters.bound('Maximum', 'Maximum volatility; null: no maximum.', 'fraction per year'),
+    minimum: parameters.bound('Minimum', 'Minimum volatility; null: no minimum.', 'fraction per year'),
+    missing: parameters.missing,
+  })).refine(order.check, order.issue),
   example: { id: 'calm', type: 'VolatilityFilter', params: { window: 252, maximum: 0.4 } },
   behaviour({ window, minimum, maximum, missing }) {
     const value = numeric(requestLatest('VOLATILITY', { window }));

@@ -1,5 +1,6 @@
 import { raiseToPower } from '#kernels/power.js';
 import { z } from 'zod';
+import { defineObject } from '../../schema/define-object.js';
 import { numeric } from '../../datapoints/field-use.js';
 import * as parameters from '../parameters.js';
 import { nameUsedField, valuesOf } from '../verdicts.js';
@@ -10,7 +11,7 @@ export const fieldWeight = weightingClass({
   type: 'FieldWeight',
   label: 'Field weight',
   help: 'Weights in proportion to a power of a datapoint.',
-  params: z.strictObject({
+  params: defineObject(() => ({
     field: parameters.field,
     power: z
       .number()
@@ -22,7 +23,7 @@ export const fieldWeight = weightingClass({
       label: 'Negative values',
       help: 'A security with a negative value is not held, counts with its absolute value, or fails the decision.',
     }),
-  }),
+  })),
   example: { type: 'FieldWeight', params: { field: 'DIVIDEND_YIELD', power: 1 } },
   behaviour({ field, power, negative }) {
     const value = numeric(field, 'field');

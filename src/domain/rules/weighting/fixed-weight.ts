@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { defineObject } from '../../schema/define-object.js';
 import { AssetIdentifier } from '../../schema/shape.js';
 import { weighed, weightingClass } from '../weighting-class.js';
 import { shareText } from '../../catalogue/sentence-numbers.js';
@@ -16,27 +17,25 @@ export const fixedWeight = weightingClass({
   type: 'FixedWeight',
   label: 'Fixed weight',
   help: 'Weights by identifier. Constituents without a weight are not held.',
-  params: z
-    .strictObject({
-      weights: z
-        .record(AssetIdentifier, z.number().min(0).max(1e15))
-        .meta({ label: 'Weights', help: 'Identifier to weight.', unit: 'fraction' }),
-      renormalise: z.boolean().default(true).meta({
-        label: 'Renormalise',
-        help: 'Scale the weights of the selected securities to a sum of 1; otherwise they must sum to 1.',
-      }),
-    })
-    .superRefine(({ weights, renormalise }, context) => {
-      const total = sumOf(Object.values(weights));
-      if (renormalise || Math.abs(total - 1) <= SUM_TOLERANCE) return;
-      context.addIssue({
-        code: 'custom',
-        path: ['weights'],
-        input: undefined,
-        params: { finding: 'WEIGHTS_NOT_ONE' },
-        message: `sum to ${total}; they must sum to 1 without renormalisation`,
-      });
+  params: defineObject(() => ({
+    weights: z
+      .record(AssetIdentifier, z.number().min(0).max(1e15))
+      .meta({ label: 'Weights', help: 'Identifier to weight.', unit: 'fraction' }),
+    renormalise: z.boolean().default(true).meta({
+      label: 'Renormalise',
+      help: 'Scale the weights of the selected securities to a sum of 1; otherwise they must sum to 1.',
     }),
+  })).superRefine(({ weights, renormalise }, context) => {
+    const total = sumOf(Object.values(weights));
+    if (renormalise || Math.abs(total - 1) <= SUM_TOLERANCE) return;
+    context.addIssue({
+      code: 'custom',
+      path: ['weights'],
+      input: undefined,
+      params: { finding: 'WEIGHTS_NOT_ONE' },
+      message: `sum to ${total}; they must sum to 1 without renormalisation`,
+    });
+  }),
   example: { type: 'FixedWeight', params: { weights: { AAPL: 0.5, MSFT: 0.5 } } },
   behaviour({ weights, renormalise }) {
     const given = new Map(Object.entries(weights));

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { defineObject } from '../../schema/define-object.js';
 import { category, numeric } from '../../datapoints/field-use.js';
 import * as parameters from '../parameters.js';
 import { groupsOf, valuesOf } from '../verdicts.js';
@@ -16,31 +17,29 @@ export const groupWeight = weightingClass({
   type: 'GroupWeight',
   label: 'Group weight',
   help: 'Weights groups first, then the securities within each group.',
-  params: z
-    .strictObject({
-      field: parameters.fieldName.meta({
-        label: 'Field',
-        help: 'Column whose values are the groups; securities without a value form one group.',
-      }),
-      between: z
-        .enum(['equal', 'market_cap', 'fixed'])
-        .default('equal')
-        .meta({ label: 'Between groups', help: 'Weighting of the groups; market_cap uses the free float.' }),
-      group_weights: z.record(z.string(), z.number().min(0).max(1e15)).nullable().default(null).meta({
-        label: 'Group weights',
-        help: 'Weight of each group if the weights are fixed. A group without a weight is not held.',
-        unit: 'fraction',
-      }),
-      within: z.enum(['equal', 'market_cap']).default('market_cap').meta({
-        label: 'Within groups',
-        help: 'Weighting of the securities in a group; market_cap uses the free float.',
-      }),
-    })
-    .refine(({ between, group_weights }) => between !== 'fixed' || group_weights !== null, {
-      path: ['group_weights'],
-      params: { finding: 'MISSING_PARAMETER' },
-      error: 'is required if the groups are fixed',
+  params: defineObject(() => ({
+    field: parameters.fieldName.meta({
+      label: 'Field',
+      help: 'Column whose values are the groups; securities without a value form one group.',
     }),
+    between: z
+      .enum(['equal', 'market_cap', 'fixed'])
+      .default('equal')
+      .meta({ label: 'Between groups', help: 'Weighting of the groups; market_cap uses the free float.' }),
+    group_weights: z.record(z.string(), z.number().min(0).max(1e15)).nullable().default(null).meta({
+      label: 'Group weights',
+      help: 'Weight of each group if the weights are fixed. A group without a weight is not held.',
+      unit: 'fraction',
+    }),
+    within: z.enum(['equal', 'market_cap']).default('market_cap').meta({
+      label: 'Within groups',
+      help: 'Weighting of the securities in a group; market_cap uses the free float.',
+    }),
+  })).refine(({ between, group_weights }) => between !== 'fixed' || group_weights !== null, {
+    path: ['group_weights'],
+    params: { finding: 'MISSING_PARAMETER' },
+    error: 'is required if the groups are fixed',
+  }),
   example: { type: 'GroupWeight', params: { field: 'SECTOR', between: 'equal', within: 'market_cap' } },
   behaviour({ field, between, group_weights, within }) {
     const group = category(field, 'field');

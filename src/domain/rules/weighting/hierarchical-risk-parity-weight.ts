@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { defineObject } from '../../schema/define-object.js';
 import {
   solveHierarchicalRiskParity,
   LINKAGES,
@@ -21,7 +22,7 @@ export const hierarchicalRiskParityWeight = weightingClass({
   type: 'HierarchicalRiskParityWeight',
   label: 'Hierarchical risk parity weight',
   help: 'Orders securities by a tree of their correlations and splits the weight from the root down, in inverse proportion to the variance of each half.',
-  params: z.strictObject({
+  params: defineObject(() => ({
     window: parameters
       .window(252)
       .meta({ label: 'Window', help: 'Number of trailing returns of the sample covariance.', unit: 'sessions' }),
@@ -38,7 +39,7 @@ export const hierarchicalRiskParityWeight = weightingClass({
       help: 'Stored risk model whose covariance replaces the sample covariance. Default: the sample covariance.',
       format: 'risk_model',
     }),
-  }),
+  })),
   example: { type: 'HierarchicalRiskParityWeight', params: { window: 252, linkage: 'single', distance: 'columns' } },
   behaviour(params) {
     const { window, linkage, distance, risk_model: modelId } = params;

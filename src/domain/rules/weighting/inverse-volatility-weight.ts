@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { defineObject } from '../../schema/define-object.js';
 import { periodsPerYear } from '../../calendars/periods-per-year.js';
 import { deviation } from '../../datapoints/aggregates.js';
 import { requestLatest, SESSIONS_BACK_MAX } from '../../datapoints/field-request.js';
@@ -13,7 +14,7 @@ export const inverseVolatilityWeight = weightingClass({
   type: 'InverseVolatilityWeight',
   label: 'Inverse volatility weight',
   help: 'Weights in proportion to the inverse of annualised volatility, of the returns between price bars on consecutive sessions.',
-  params: z.strictObject({
+  params: defineObject(() => ({
     window: parameters
       .window(252)
       .meta({ label: 'Window', help: 'Number of trailing sessions of the volatility.', unit: 'sessions' }),
@@ -23,7 +24,7 @@ export const inverseVolatilityWeight = weightingClass({
       .max(SESSIONS_BACK_MAX)
       .default(60)
       .meta({ label: 'Minimum observations', help: 'Minimum number of returns of a held security.', unit: 'sessions' }),
-  }),
+  })),
   example: { type: 'InverseVolatilityWeight', params: { window: 252, minimum_observations: 60 } },
   behaviour({ window, minimum_observations }) {
     const field = requestLatest('RETURN', { aggregate: 'std', window });

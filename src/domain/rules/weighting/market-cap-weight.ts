@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { defineObject } from '../../schema/define-object.js';
 import { numeric } from '../../datapoints/field-use.js';
 import { valuesOf } from '../verdicts.js';
 import { weighed, weightingClass } from '../weighting-class.js';
@@ -8,9 +9,9 @@ export const marketCapWeight = weightingClass({
   type: 'MarketCapWeight',
   label: 'Market capitalisation weight',
   help: 'Weights in proportion to market capitalisation.',
-  params: z.strictObject({
+  params: defineObject(() => ({
     free_float: z.boolean().default(true).meta({ label: 'Free float', help: 'Count only the shares in free float.' }),
-  }),
+  })),
   example: { type: 'MarketCapWeight', params: { free_float: true } },
   behaviour({ free_float }) {
     const value = numeric(free_float ? 'FREE_FLOAT_MARKET_CAP' : 'MARKET_CAP');

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { defineObject } from '../../schema/define-object.js';
 import { solveMinimumVarianceWeights } from '#kernels/weighting/minimum-variance.js';
 import { requestLatest } from '../../datapoints/field-request.js';
 import { numeric } from '../../datapoints/field-use.js';
@@ -12,14 +13,14 @@ export const minimumVarianceWeight = weightingClass({
   type: 'MinimumVarianceWeight',
   label: 'Minimum variance weight',
   help: 'Long-only weights of least variance.',
-  params: z.strictObject({
+  params: defineObject(() => ({
     ...riskParameters,
     upper: z.number().gt(0).max(1).default(1).meta({
       label: 'Upper',
       help: 'Maximum weight in the minimisation; a bound that is too low for full investment gives equal weights.',
       unit: 'fraction',
     }),
-  }),
+  })),
   example: { type: 'MinimumVarianceWeight', params: { window: 252, upper: 0.05 } },
   behaviour(params) {
     return {

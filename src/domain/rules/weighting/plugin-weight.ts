@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import { defineObject } from '../../schema/define-object.js';
 import { numeric } from '../../datapoints/field-use.js';
 import * as parameters from '../parameters.js';
 import { valuesOf } from '../verdicts.js';
@@ -9,7 +9,7 @@ export const pluginWeight = weightingClass({
   label: 'Plug-in weight',
   takesPlugin: true,
   help: 'Weights in proportion to the values of a plug-in; a security with a negative or missing value is not held.',
-  params: z.strictObject({ plugin: parameters.pluginName }),
+  params: defineObject(() => ({ plugin: parameters.pluginName })),
   example: { type: 'PluginWeight', params: { plugin: 'SLOW_TILT' } },
   behaviour({ plugin }) {
     const value = numeric(plugin, 'plugin');

@@ -1,10 +1,11 @@
 import { z } from 'zod';
+import { defineObject } from '../../schema/define-object.js';
 import { numeric } from '../../datapoints/field-use.js';
 import { fieldName } from '../parameters.js';
 import { valuesOf } from '../verdicts.js';
 import { weighed, weightingClass } from '../weighting-class.js';
 
-export const PriceWeightParams = z.strictObject({
+export const PriceWeightParams = defineObject(() => ({
   factor_field: fieldName.nullable().default(null).meta({
     label: 'Factor',
     help: 'Column of the number of shares of each constituent, such as a par-value or price-adjustment factor. Default: one share each.',
@@ -13,7 +14,7 @@ export const PriceWeightParams = z.strictObject({
     label: 'Splits',
     help: 'A split keeps the number of shares and changes the divisor, or multiplies the shares to keep the weight.',
   }),
-});
+}));
 
 export const priceWeight = weightingClass({
   type: 'PriceWeight',

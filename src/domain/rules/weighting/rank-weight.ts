@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { defineObject } from '../../schema/define-object.js';
 import { numeric } from '../../datapoints/field-use.js';
 import * as parameters from '../parameters.js';
 import { allOf, rankPositions, selectWithValue } from '../../datapoints/ranking.js';
@@ -10,14 +11,14 @@ export const rankWeight = weightingClass({
   type: 'RankWeight',
   label: 'Rank weight',
   help: 'Weights by the rank of a datapoint.',
-  params: z.strictObject({
+  params: defineObject(() => ({
     field: parameters.field,
     ascending: parameters.ascending,
     scheme: z
       .enum(['linear', 'reciprocal'])
       .default('linear')
       .meta({ label: 'Scheme', help: '`linear`: count + 1 - rank; `reciprocal`: 1 / rank.' }),
-  }),
+  })),
   example: { type: 'RankWeight', params: { field: 'MOMENTUM', scheme: 'linear' } },
   behaviour({ field, ascending, scheme }) {
     const value = numeric(field, 'field');

@@ -1,5 +1,6 @@
 import { raiseToPower } from '#kernels/power.js';
 import { z } from 'zod';
+import { defineObject } from '../../schema/define-object.js';
 import { normalProbability } from '#kernels/weighting/normal-probability.js';
 import { zScores } from '../../datapoints/transforms.js';
 import { numeric } from '../../datapoints/field-use.js';
@@ -21,7 +22,7 @@ const direction = z
   .default('high')
   .meta({ label: 'Direction', help: 'End of the datapoint that gains weight.' });
 
-const Tilt = z.strictObject({ field: parameters.field, strength, direction }).meta({ id: 'Tilt' });
+const Tilt = defineObject(() => ({ field: parameters.field, strength, direction })).meta({ id: 'Tilt' });
 
 /** Maximum number of tilts in addition to the first. */
 const TILTS_MAX = 16;
@@ -30,7 +31,7 @@ export const tiltWeight = weightingClass({
   type: 'TiltWeight',
   label: 'Tilted weight',
   help: 'Base weights tilted towards one end of a datapoint, or of several: the tilts are multiplied.',
-  params: z.strictObject({
+  params: defineObject(() => ({
     base: z
       .enum(['MarketCapWeight', 'EqualWeight'])
       .default('MarketCapWeight')
@@ -43,7 +44,7 @@ export const tiltWeight = weightingClass({
       .max(TILTS_MAX)
       .default([])
       .meta({ label: 'More tilts', help: 'Further tilts, each with field, strength and direction.', ref: 'Tilt' }),
-  }),
+  })),
   example: {
     type: 'TiltWeight',
     params: { base: 'MarketCapWeight', field: 'DIVIDEND_YIELD', strength: 1, direction: 'high' },

@@ -1,12 +1,12 @@
 import { indexSharesOutstanding } from '#domain/books/index-shares.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
-import { ID_COLUMNS, type IdColumn } from '#domain/exports/index-file-tables.js';
+import { ID_COLUMNS, isCashName, type IdColumn } from '#domain/exports/index-file-tables.js';
 import { referenceAt, type MarketData } from '#domain/market/market-data.js';
 import { findLastAtMost } from '#domain/numbers/search.js';
 import { readStoredLabels } from '../../stored-labels.js';
 import { roundOnDay } from '../../rounded.js';
 import { yieldBatches, textValues, type Batch, type ExportSource, type Producer, type TextValues } from '../batch.js';
-import { createClosingFile, openingFile, type IndexFile } from '../index-file.js';
+import { createClosingFile, openingFile, type IndexFile, type SessionFile } from '../index-file.js';
 
 export const closing: Producer<'closing'> = (source, from) =>
   yieldBatches<'closing'>(
@@ -28,20 +28,31 @@ export const proforma: Producer<'proforma'> = (source, from) => {
 type Rows = Omit<Batch<'closing'>, 'end'>;
 
 /** Rows of a session, with the dividends that it paid. */
-function sessionRows({ columns, market }: FileSource, file: IndexFile): Rows {
+function sessionRows({ columns, market }: FileSource, file: SessionFile): Rows {
   const rows = securityRows({ columns, market }, file);
   const paid = dividendsOf(columns, file, market);
-  const points = placesOf(file).map((place) => (paid(place) * file.fx[place]! * file.shares[place]!) / file.divisor);
-  return { count: rows.count, columns: { ...rows.columns, dividend_points: Float64Array.from(points) } };
+  const points = placesOf(file).map(
+    // Adding 0 makes the dividends of borrowed money 0 rather than -0.
+    (place) => 0 + (paid(place) * file.fx[place]! * file.shares[place]!) / file.divisor,
+  );
+  const variant = textValues(points.map(() => file.variant));
+  return { count: rows.count, columns: { ...rows.columns, dividend_points: Float64Array.from(points), variant } };
 }
 
 type FileSource = Pick<ExportSource, 'columns' | 'market'>;
 
-const placesOf = ({ names, shares }: IndexFile): number[] => [...names.keys()].filter((place) => shares[place] !== 0);
+/** Returns the places of held names in the order of identifiers, in which only cash is not stored. */
+function placesOf({ names, shares }: IndexFile): number[] {
+  const places = [...names.keys()].filter((place) => shares[place] !== 0);
+  const last = places.at(-1);
+  if (last === undefined || !isCashName(names[last]!)) return places;
+  const at = places.findIndex((place) => names[place]! >= names[last]!);
+  return [...places.slice(0, at), last, ...places.slice(at, -1)];
+}
 
 interface SecurityRows {
   readonly count: number;
-  readonly columns: Omit<Rows['columns'], 'dividend_points'>;
+  readonly columns: Omit<Rows['columns'], 'dividend_points' | 'variant'>;
 }
 
 function securityRows({ columns, market }: FileSource, file: IndexFile): SecurityRows {
@@ -108,22 +119,23 @@ type TextColumn = IdColumn | 'name' | 'currency';
 
 function textsOf(columns: RunColumns, { file, market, places }: Named): Record<TextColumn, TextValues> {
   const { currency } = columns.header;
+  const isCash = (place: number): boolean => isCashName(file.names[place]!);
   const of = (field: string): TextValues =>
     textValues(places.map((place) => (market === null ? null : textAt(market, { place, field, file }))));
+  // Without a market, the names are labels stored with the run.
+  const { names } = market === null ? readStoredLabels(columns) : { names: [] };
+  const nameOf = (place: number): string | null =>
+    market === null ? (names[place] ?? null) : textAt(market, { place, field: 'NAME', file });
   const quoted = of('CURRENCY');
   const known = market === null ? null : (market.currency ?? currency);
   const ids = Object.entries(ID_COLUMNS).map(([column, field]) => [column, of(field)] as const);
   return {
     ...(Object.fromEntries(ids) as Record<IdColumn, TextValues>), // Members of every entry.
-    name: market === null ? labelsOf(columns, places) : of('NAME'),
-    currency: textValues(Array.from(quoted.codes, (code) => (code < 0 ? known : quoted.texts[code]!))),
+    name: textValues(places.map((place) => (isCash(place) ? 'Cash' : nameOf(place)))),
+    currency: textValues(
+      Array.from(quoted.codes, (code, k) => (isCash(places[k]!) ? currency : code < 0 ? known : quoted.texts[code]!)),
+    ),
   };
-}
-
-/** Returns labels stored with the run, for the securities of a file without a market. */
-function labelsOf(columns: RunColumns, places: readonly number[]): TextValues {
-  const { names } = readStoredLabels(columns);
-  return textValues(places.map((place) => names[place] ?? null));
 }
 
 interface Cell {

@@ -21,6 +21,9 @@ const action = (change: Partial<CorporateAction>): CorporateAction => ({
   ...change,
 });
 
+const NO_CASH = { cash: { marketValue: 0, weight: 0 }, variant: 'price' } as const;
+const NO_DECIMALS = { level: null, divisor: null, weights: null };
+
 type Prices = Readonly<Record<string, readonly number[]>>;
 
 /** Returns an index of two securities at half each, with five days of prices that end on the day. */
@@ -32,7 +35,7 @@ function inputOf(
     { identifier: 'A', marketValue: 600, weight: 0.5 },
     { identifier: 'B', marketValue: 600, weight: 0.5 },
   ];
-  const composition = { holdings, divisor: 12 };
+  const composition = { holdings, ...NO_CASH, divisor: 12 };
   const level = (price: number) => ({ price, total: price, net: null });
   return {
     indexId: 'CORE',
@@ -45,7 +48,8 @@ function inputOf(
       [DAY, level(100)],
     ]),
     published: new Map(),
-    levelDecimals: null,
+    decimals: NO_DECIMALS,
+    maySellShort: false,
     closeOn: (identifier, day) => prices[identifier]?.[4 - (DAY - day)] ?? Number.NaN,
     lastDays: (count) => Array.from({ length: count }, (_, k) => DAY - count + 1 + k),
     actionsOf: () => [],
@@ -137,6 +141,7 @@ test('weights: a sum other than one, a negative weight and an empty index are re
       { check: 'weights' },
       inputOf({
         closing: {
+          ...NO_CASH,
           divisor: 1,
           holdings: weights.map((weight, k) => ({ identifier: 'AB'[k]!, marketValue: weight, weight })),
         },
@@ -145,6 +150,14 @@ test('weights: a sum other than one, a negative weight and an empty index are re
   expect(of([0.5, 0.5 + 2e-9])).toEqual(['-: Weights add up to 1.000000002.']);
   expect(of([1.25, -0.25])).toEqual(['B: B has the weight -25 %.']);
   expect(of([])).toEqual(['-: The index has no constituents.']);
+  const closing = {
+    holdings: [{ identifier: 'A', marketValue: -1, weight: -1 }],
+    cash: { marketValue: 2, weight: 2 },
+    divisor: 1,
+    variant: 'price',
+  } as const;
+  expect(found({ check: 'weights' }, inputOf({ closing, maySellShort: true }))).toEqual([]);
+  expect(found({ check: 'weights' }, inputOf({ closing }))).toEqual(['A: A has the weight -100 %.']);
 });
 
 test('divisor: market value over divisor is the level, at the close and before the open, up to rounding', () => {
@@ -160,9 +173,17 @@ test('divisor: market value over divisor is the level, at the close and before t
   expect(of({ levels: levels(99, 100) })).toEqual([
     '-: Market value over divisor before the open is 100; the level is 99.',
   ]);
-  expect(of({ levels: levels(100.004, 99.996), levelDecimals: 2 })).toEqual([]);
-  expect(of({ levels: levels(100.006, 100), levelDecimals: 2 })).toHaveLength(1);
-  expect(of({ closing: null, opening: null })).toEqual([]); // an overlay
+  expect(of({ levels: levels(100.004, 99.996), decimals: { ...NO_DECIMALS, level: 2 } })).toEqual([]);
+  expect(of({ levels: levels(100.006, 100), decimals: { ...NO_DECIMALS, level: 2 } })).toHaveLength(1);
+  expect(of({ closing: null, opening: null })).toEqual([]); // no run
+  const { closing } = inputOf();
+  const lent = { ...closing!, cash: { marketValue: -600, weight: -1 } };
+  expect(of({ closing: lent })).toEqual(['-: Market value over divisor at the close is 50; the level is 100.']);
+  expect(of({ closing: { ...lent, divisor: 6 }, opening: null })).toEqual([]);
+  expect(of({ closing: { ...closing!, variant: 'net' } })).toEqual([]); // The levels lack that variant.
+  const divisor = 1200 / 100.3;
+  expect(of({ closing: { ...closing!, divisor }, decimals: { ...NO_DECIMALS, divisor: 1 } })).toEqual([]);
+  expect(of({ closing: { ...closing!, divisor }, decimals: { ...NO_DECIMALS, divisor: 2 } })).toHaveLength(1);
 });
 
 test('limits: numbers of constituents, weights and a published rule', () => {

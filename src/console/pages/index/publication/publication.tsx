@@ -20,8 +20,10 @@ import { addressOf } from '../../../state/place.js';
 import { may } from '../../../state/principal.js';
 import { useResource } from '../../../state/resource.js';
 import { service } from '../../../state/service.js';
+import { governanceAddress } from '../../../words/addresses.js';
 import { moment } from '../../../words/dates.js';
 import { count, decimal, figure } from '../../../words/numbers.js';
+import { latestClose } from '../../../words/publication.js';
 import { Publish } from './publish.js';
 import { Verification } from './verification.js';
 import './publication.css';
@@ -53,7 +55,7 @@ export function Publication({ id, run }: PublicationProps) {
         </Answered>
       )}
       {log.data === undefined && !isEmpty ? null : may('publish') ? (
-        <Publish id={id} run={run} last={isEmpty ? null : throughOf(entries)} />
+        <Publish id={id} run={run} last={isEmpty ? null : (latestClose(entries)?.date ?? '')} />
       ) : (
         <MayNot scope="publish" what="publish closes" />
       )}
@@ -77,7 +79,9 @@ export function Publication({ id, run }: PublicationProps) {
       )}
       {isEmpty && <LinkCards label="More about publication" cards={cardsOf(id)} />}
       <p class="quiet">
-        <GuideLink page="publish">How publication works</GuideLink>
+        <GuideLink page="publish">How publication works</GuideLink>{' '}
+        <a href={governanceAddress('statements', id)}>Benchmark statement</a>{' '}
+        <a href={addressOf(governanceAddress('errors'), { 'errors.q': id })}>Register of errors</a>
       </p>
     </div>
   );
@@ -139,10 +143,6 @@ function Levels({ id, entries }: LevelsProps) {
   );
 }
 
-/** Returns the last published date. A restatement of an earlier one may follow it. */
-const throughOf = (entries: readonly PublicationEntry[]): string =>
-  entries.reduce((latest, { date }) => (date > latest ? date : latest), '');
-
 interface FiguresProps {
   readonly entries: readonly PublicationEntry[];
   readonly run: OverviewView;
@@ -150,16 +150,17 @@ interface FiguresProps {
 
 function Figures({ entries, run }: FiguresProps) {
   const last = entries.at(-1);
+  const latest = latestClose(entries);
   const restated = entries.filter(({ kind }) => kind === 'restatement').length;
   return (
     <Metrics
       label="Figures of the published log"
       metrics={[
-        { term: 'Published through', value: throughOf(entries), note: `the run ends on ${run.end}` },
+        { term: 'Published through', value: latest?.date ?? '–', note: `the run ends on ${run.end}` },
         {
           term: 'Latest level',
-          value: decimal(last?.price ?? last?.total ?? null, 2),
-          note: last && (last.price === null ? 'total return' : 'price'),
+          value: decimal(latest?.price ?? latest?.total ?? null, 2),
+          note: latest && `${latest.price === null ? 'total return' : 'price'}, ${latest.date}`,
         },
         { term: 'Closes', value: count(entries.length - restated) },
         { term: 'Restatements', value: count(restated), kind: restated > 0 ? 'down' : '' },

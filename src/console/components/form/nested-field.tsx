@@ -1,0 +1,66 @@
+import type { Finding } from '#clients/typescript/divisor.js';
+import { isObject, pathText, type Json, type JsonObject, type Path } from '../../words/paths.js';
+import { FieldRows, Optional } from './any-field.js';
+import { coded } from './field.js';
+import type { FieldSpec } from './field-spec.js';
+import { SchemaForm, type Changes } from './schema-form.js';
+
+interface NestedFieldProps {
+  /** Name of the schema of the object, or of each row. */
+  readonly schema: string;
+  readonly spec: FieldSpec;
+  readonly changes: Changes;
+  readonly value: Json | undefined;
+  readonly findings: readonly Finding[];
+  readonly path: Path;
+  onChange(value: Json | undefined): void;
+}
+
+/** Renders a member that is an object, or a list of objects, as fields. */
+export function NestedField({ schema, spec, changes, value, findings, path, onChange }: NestedFieldProps) {
+  const { kind, label, help, isRequired } = spec;
+  const form = (own: Json | undefined, at: Path, put: (next: JsonObject) => void) => (
+    <SchemaForm
+      schema={schema}
+      changes={changes}
+      value={isObject(own) ? own : {}}
+      findings={findings}
+      path={at}
+      onChange={put}
+    />
+  );
+  const content = (
+    <>
+      {help != null && <p class="field-help">{coded(help)}</p>}
+      {findings
+        .filter(({ path: one }) => one === pathText(path))
+        .map((finding) => (
+          <p key={finding.code} class="down">
+            {finding.message}
+          </p>
+        ))}
+      {kind === 'rows' ? (
+        <FieldRows
+          label={label}
+          value={value}
+          onChange={onChange}
+          row={(row, at, put) => form(row, [...path, at], put)}
+        />
+      ) : (
+        form(value, path, (next) => onChange(Object.keys(next).length === 0 ? undefined : next))
+      )}
+    </>
+  );
+  if (kind === 'object' && isRequired !== true)
+    return (
+      <Optional label={label} isSet={isObject(value) || findings.length > 0}>
+        {content}
+      </Optional>
+    );
+  return (
+    <fieldset class="field-group">
+      <legend>{label}</legend>
+      {content}
+    </fieldset>
+  );
+}

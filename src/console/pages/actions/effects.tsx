@@ -1,0 +1,38 @@
+import type { DeskActionEffect } from '#clients/typescript/divisor.js';
+import { Badge } from '../../components/badge.js';
+import { Entries, type Entry } from '../../components/entries.js';
+import { Facts } from '../../components/facts.js';
+import { indexAddress } from '../../words/addresses.js';
+import { figure, percent } from '../../words/numbers.js';
+
+/** Renders each index before and after an action. */
+export function Effects({ effects }: { readonly effects: readonly DeskActionEffect[] }) {
+  return (
+    <>
+      <h3>Effect on indices</h3>
+      {effects.length === 0 ? (
+        <p class="quiet">No index with a run holds the security on this date.</p>
+      ) : (
+        <Entries label="Effect on indices" entries={effects.map(effectEntry)} />
+      )}
+    </>
+  );
+}
+
+const moved = (before: number | null, after: number | null, write: (value: number | null) => string): string =>
+  before === after ? write(before) : `${write(before)} → ${write(after)}`;
+
+const effectEntry = (effect: DeskActionEffect): Entry => ({
+  key: effect.index_id,
+  title: <a href={indexAddress(effect.index_id)}>{effect.index_id}</a>,
+  badge: <Badge kind={effect.state === 'coming' ? 'info' : 'plain'}>{effect.state}</Badge>,
+  text: (
+    <Facts
+      facts={[
+        ['Weight', moved(effect.weight_before, effect.weight_after, percent)],
+        ['Index shares', moved(effect.shares_before, effect.shares_after, figure)],
+        ['Divisor', moved(effect.divisor_before, effect.divisor_after, figure)],
+      ]}
+    />
+  ),
+});

@@ -1,0 +1,53 @@
+import type { DeskActionDetail } from '#clients/typescript/divisor.js';
+import { Badge } from '../../components/badge.js';
+import { WrittenTable } from '../../components/versions/change-table.js';
+import { actionValue } from '../../words/actions.js';
+import { NONE } from '../../words/numbers.js';
+
+type Source = DeskActionDetail['decisions'][number]['sources'][number];
+type Terms = Pick<DeskActionDetail, 'type' | 'value' | 'ex_date'>;
+
+/** Returns the last entry of each source in the decisions, earliest first. */
+export const latestSources = (decisions: DeskActionDetail['decisions']): readonly Source[] => [
+  ...new Map(decisions.flatMap(({ sources }) => sources).map((source) => [source.name, source])).values(),
+];
+
+interface SourcesProps {
+  readonly terms: Terms;
+  readonly sources: readonly Source[];
+}
+
+/** Compares the terms of the store with those of other sources, side by side. */
+export function Sources({ terms, sources }: SourcesProps) {
+  const { type, value, ex_date: date } = terms;
+  return (
+    <WrittenTable label="Sources compared" heads={['Source', 'Terms', 'Ex-date']}>
+      <tr>
+        <th scope="row">Data store</th>
+        <td>{actionValue(type, value)}</td>
+        <td class="whole">{date}</td>
+      </tr>
+      {sources.map((source) => (
+        <tr key={source.name}>
+          <th scope="row">{source.name}</th>
+          <td>
+            {source.value === null ? NONE : actionValue(type, source.value)}
+            <Differs isTrue={source.value !== null && source.value !== value} />
+          </td>
+          <td class="whole">
+            {source.ex_date ?? NONE}
+            <Differs isTrue={source.ex_date !== null && source.ex_date !== date} />
+          </td>
+        </tr>
+      ))}
+    </WrittenTable>
+  );
+}
+
+const Differs = ({ isTrue }: { readonly isTrue: boolean }) =>
+  isTrue ? (
+    <>
+      {' '}
+      <Badge kind="warning">differs</Badge>
+    </>
+  ) : null;

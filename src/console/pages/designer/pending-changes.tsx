@@ -1,0 +1,132 @@
+import type { DocumentChange, Finding } from '#clients/typescript/divisor.js';
+import { Banner } from '../../components/banner.js';
+import { Button } from '../../components/button.js';
+import { FormDialog } from '../../components/form-dialog.js';
+import { SchemaForm } from '../../components/form/schema-form.js';
+import { Problem } from '../../components/problem.js';
+import { ChangeTable } from '../../components/versions/change-table.js';
+import { useAddressedObject } from '../../state/addressed.js';
+import { textsOn } from '../../words/amendments.js';
+import { isDate } from '../../words/dates.js';
+import { pathWords } from '../../words/labels.js';
+import { countValues } from '../../words/numbers.js';
+import { differences, type Difference, type JsonObject } from '../../words/paths.js';
+import type { Pending, Saving } from './saving.js';
+
+interface PendingChangesProps {
+  readonly id: string;
+  readonly pending: Pending;
+  readonly saving: Saving;
+  /** Reason for the list of versions. */
+  readonly note: string;
+}
+
+const NO_TERMS: JsonObject = {};
+
+/** Offers to apply changes from a date. The change of the whole history is the second choice, with its extent. */
+export function PendingChanges({ id, pending, saving, note }: PendingChangesProps) {
+  const { published, fixed, amendable, after } = pending;
+  // The address keeps them while a second person decides about the amendment.
+  const [terms, setTerms] = useAddressedObject('amend', NO_TERMS);
+  const { effective_from: from, ...others } = terms;
+  const date = typeof from === 'string' && isDate(from) ? from : null;
+  const reason = note === '' && typeof terms['reason'] === 'string' ? terms['reason'] : note;
+  const closes = countValues(published.closes, 'published close');
+  const shown = date === null ? amendable : amendedBy(date, pending);
+  return (
+    <FormDialog title={`Amend ${id} from a date`} onClose={saving.dropPending}>
+      <p>
+        The index has {closes}, {published.first} to {published.through}. An amendment keeps them: the first review on
+        or after its date follows the new definition.
+      </p>
+      <ChangeTable label="Changed fields" changes={[...shown, ...fixed].map(changeOf)} document={after} />
+      {fixed.length > 0 && (
+        <Banner kind="warning" title="Some fields cannot change from a date.">
+          <p>
+            {fixed.map(({ path }) => pathWords(path, after)).join('; ')}. Discard these changes to amend the index from
+            a date.
+          </p>
+        </Banner>
+      )}
+      {fixed.length === 0 && (
+        <SchemaForm
+          schema="Amendment"
+          names={['effective_from', 'announced', 'rebalance', 'reason']}
+          changes={{ rebalance: { label: 'Rebalance at once', otherwise: false } }}
+          value={terms}
+          findings={lateFinding(date, published.through)}
+          onChange={setTerms}
+        />
+      )}
+      {saving.trouble !== null && <Problem trouble={saving.trouble} />}
+      <div class="dialog-actions">
+        <Button onClick={saving.dropPending}>Cancel</Button>
+        {fixed.length === 0 && (
+          <Button
+            kind="main"
+            disabled={date === null || saving.isSaving}
+            onClick={() => date !== null && saving.amend(date, others, reason)}
+          >
+            {date === null ? 'Amend from a date' : `Amend from ${date}`}
+          </Button>
+        )}
+      </div>
+      <WholeHistory closes={closes} isDisabled={saving.isSaving} onChange={() => saving.saveWhole(note)} />
+    </FormDialog>
+  );
+}
+
+interface WholeHistoryProps {
+  /** `128 published closes`. */
+  readonly closes: string;
+  readonly isDisabled: boolean;
+  onChange(): void;
+}
+
+/** The change of the whole history, with its extent. */
+function WholeHistory({ closes, isDisabled, onChange }: WholeHistoryProps) {
+  return (
+    <details>
+      <summary>Change the whole history instead</summary>
+      <Banner
+        kind="warning"
+        title={`The new definition applies from the base date: ${closes} would have to be restated.`}
+      >
+        <p>
+          The next run computes every close again. Closes that differ are refused until they are restated with a reason,
+          or decided by an error policy.
+        </p>
+        <div class="form-actions">
+          <Button kind="danger" disabled={isDisabled} onClick={onChange}>
+            Change the whole history
+          </Button>
+        </div>
+      </Banner>
+    </details>
+  );
+}
+
+/** Fields that differ on a date, after earlier amendments. */
+function amendedBy(date: string, pending: Pending): readonly Difference[] {
+  const { inForce, amended } = textsOn(date, pending);
+  return differences(inForce, amended);
+}
+
+const changeOf = ({ path, before, after }: Difference): DocumentChange => ({
+  path: path.map((step) => `/${String(step).replaceAll('~', '~0').replaceAll('/', '~1')}`).join(''),
+  op: before === undefined ? 'add' : after === undefined ? 'remove' : 'replace',
+  before: before ?? null,
+  after: after ?? null,
+});
+
+const lateFinding = (date: string | null, through: string): readonly Finding[] =>
+  date === null || date > through
+    ? []
+    : [
+        {
+          severity: 'warning',
+          code: 'BAD_DATE',
+          message: `Closes are published through ${through}: reviews up to it change published closes.`,
+          path: 'effective_from',
+        },
+      ];

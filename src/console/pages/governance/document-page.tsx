@@ -1,0 +1,139 @@
+import { Editor, type Edited } from '../../components/editor.js';
+import { Field } from '../../components/form/field.js';
+import { KindList } from '../../components/form/kind-list.js';
+import { rowsIn } from '../../components/form/row-list.js';
+import { SchemaForm } from '../../components/form/schema-form.js';
+import { Section } from '../../components/page.js';
+import { Answered } from '../../components/wait.js';
+import { go } from '../../state/place.js';
+import { useResource } from '../../state/resource.js';
+import { service } from '../../state/service.js';
+import { governanceAddress } from '../../words/addresses.js';
+import { Deliveries } from '../schedules/deliveries.js';
+import type { Family } from './documents.js';
+import { REGISTERS } from './registers.js';
+
+interface DocumentPageProps {
+  /** Register that lists it. */
+  readonly part: keyof typeof REGISTERS;
+  readonly family: Family;
+  /** Null for a new one. */
+  readonly id: string | null;
+}
+
+/** One document of a register, in a form that derives from its schema. */
+export function DocumentPage({ part, family, id }: DocumentPageProps) {
+  const { kind, scope, idMember, fresh, read, write, remove } = family;
+  const opened = useResource(
+    `${kind} ${id}`,
+    async (signal) => (id === null ? { document: fresh, etag: null } : read(id, signal)),
+    { follows: false },
+  );
+  return (
+    <Answered resource={opened} what={`the ${kind}`}>
+      {(first) => (
+        <Editor
+          title={id ?? `New ${kind}`}
+          above={[
+            { address: '/console/governance', text: 'Governance' },
+            { address: governanceAddress(part), text: REGISTERS[part].title },
+          ]}
+          scope={scope}
+          idMember={idMember}
+          opened={first}
+          versioned={id === null ? undefined : { kind, id }}
+          reread={() => read(id ?? '')}
+          save={write}
+          remove={() => remove(id ?? '')}
+          onSaved={(document) => {
+            go(governanceAddress(part, String(document[idMember])));
+            opened.reload();
+          }}
+          onRemoved={() => go(governanceAddress(part))}
+          onReload={opened.reload}
+        >
+          {(edited) => (
+            <>
+              <Form edited={edited} family={family} isStored={id !== null} />
+              {kind === 'client' && id !== null && <LatestDeliveries client={id} />}
+            </>
+          )}
+        </Editor>
+      )}
+    </Answered>
+  );
+}
+
+/** Indices that are shown as a choice; more are typed. */
+const CHOICES_MAX = 40;
+
+interface FormProps {
+  readonly edited: Edited;
+  readonly family: Family;
+  readonly isStored: boolean;
+}
+
+function Form({ edited, family, isStored }: FormProps) {
+  const { document, findings, set } = edited;
+  const { idMember, schema, lists } = family;
+  const indices = useResource('indices', (signal) => service.value.call('listIndices', { signal }));
+  const ids = (indices.data?.indices ?? []).map(({ id }) => id);
+  const choice = ids.length > 0 && ids.length <= CHOICES_MAX ? { kind: 'choices' as const, choices: ids } : {};
+  return (
+    <>
+      <div class="form-card">
+        <div class="field-grid is-joined">
+          <Field
+            spec={{ name: idMember, label: 'Id', kind: 'text', isRequired: true }}
+            value={document[idMember]}
+            findings={findings.filter(({ path }) => path === idMember)}
+            isDisabled={isStored}
+            onChange={(value) => set({ ...document, [idMember]: value ?? '' })}
+          />
+          <SchemaForm
+            schema={schema}
+            except={lists.map(({ name }) => name)}
+            changes={{ indices: choice, 'entitlements.indices': choice, text: { isWide: true } }}
+            value={document}
+            findings={findings}
+            onChange={set}
+          />
+        </div>
+      </div>
+      {lists.map(({ name, what }) => (
+        <Section key={name} title={`${what.charAt(0).toUpperCase()}${what.slice(1)}s`}>
+          <KindList
+            what={what}
+            rows={rowsIn(document[name])}
+            member="type"
+            schemaOf={(schemas) => schemas[schema]?.properties?.[name]?.items ?? {}}
+            path={[name]}
+            findings={findings}
+            rare={RARE}
+            changesOf={() => CHANGES}
+            fresh={() => ({})}
+            onChange={(rows) => set({ ...document, [name]: rows })}
+          />
+        </Section>
+      ))}
+    </>
+  );
+}
+
+/** Settings of few targets. */
+const RARE = ['tables', 'path', 'checksum', 'region', 'endpoint'];
+
+const CHANGES = { url: { label: 'Address', isWide: true } };
+
+function LatestDeliveries({ client }: { readonly client: string }) {
+  const sent = useResource(`sent to ${client}`, (signal) =>
+    service.value.call('listDeliveries', { params: { client_id: client }, signal }),
+  );
+  return (
+    <Section title="Latest deliveries">
+      <Answered resource={sent} what="the deliveries">
+        {({ deliveries }) => <Deliveries records={deliveries} empty="This client has received no file." />}
+      </Answered>
+    </Section>
+  );
+}

@@ -1,0 +1,120 @@
+import { Facts } from '../../components/facts.js';
+import { GuideLink } from '../../components/guide-link.js';
+import { MayNot } from '../../components/may-not.js';
+import { Page } from '../../components/page.js';
+import { DateInput } from '../../components/range-bar.js';
+import { SidePanel } from '../../components/side-panel.js';
+import { Table } from '../../components/table/table.js';
+import { Answered } from '../../components/wait.js';
+import { parameter, setParameters } from '../../state/place.js';
+import { may } from '../../state/principal.js';
+import { useResource } from '../../state/resource.js';
+import type { Range, Register } from './register.js';
+
+interface RegisterPageProps<R> {
+  /** Its name in addresses. */
+  readonly name: string;
+  readonly register: Register<R>;
+}
+
+/** One register: a table whose rows open to their facts, or lead to their pages. */
+export function RegisterPage<R>({ name, register }: RegisterPageProps<R>) {
+  const { title, help, guide, actions, hasRange = false, scope } = register;
+  const range = chosenRange();
+  const isAllowed = scope === undefined || may(scope);
+  return (
+    <Page
+      title={title}
+      above={[{ address: '/console/governance', text: 'Governance' }]}
+      actions={isAllowed && actions?.(range)}
+    >
+      <p>
+        {help} <GuideLink page={guide}>More</GuideLink>
+      </p>
+      {hasRange && isAllowed && <RangeInputs {...range} />}
+      {isAllowed ? (
+        <Rows name={name} register={register} range={range} />
+      ) : (
+        <MayNot scope="audit" what="read the audit log" />
+      )}
+    </Page>
+  );
+}
+
+/** Days of the range by default: a week. */
+const DAYS = 7;
+const DAY_MS = 86_400_000;
+const dayText = (time: number): string => new Date(time).toISOString().slice(0, 10);
+
+const chosenRange = (): Range => ({
+  from: parameter('from') ?? dayText(Date.now() - DAYS * DAY_MS),
+  to: parameter('to') ?? dayText(Date.now()),
+});
+
+const RangeInputs = ({ from, to }: Range) => (
+  <div class="range-dates">
+    <DateInput
+      label="From"
+      value={from}
+      least="1970-01-01"
+      most={to}
+      onChange={(date) => setParameters({ from: date })}
+    />
+    <span class="quiet" aria-hidden="true">
+      –
+    </span>
+    <DateInput label="To" value={to} least={from} most="2999-12-31" onChange={(date) => setParameters({ to: date })} />
+  </div>
+);
+
+function Rows<R>({ name, register, range }: RegisterPageProps<R> & { readonly range: Range }) {
+  const { label, columns, sort, empty, keyOf, searchIn, read, addressOf, hasRange = false } = register;
+  const key = `register ${name}${hasRange ? ` ${range.from} ${range.to}` : ''}`;
+  // Each reading of a log with a range signs it.
+  const rows = useResource(key, (signal) => read(range, signal), { follows: !hasRange });
+  const open = parameter('entry');
+  return (
+    <Answered resource={rows} what={label}>
+      {(all) => {
+        const row = all.find((one) => keyOf(one) === open);
+        return (
+          <>
+            <Table
+              label={label}
+              name={name}
+              columns={columns}
+              rows={all}
+              keyOf={keyOf}
+              searchIn={searchIn}
+              sort={sort}
+              height={620}
+              empty={empty}
+              openKey={open}
+              {...(addressOf === undefined
+                ? { onOpen: (one: R) => setParameters({ entry: keyOf(one) }) }
+                : { addressOf })}
+            />
+            {row !== undefined && <EntryPanel register={register} row={row} />}
+          </>
+        );
+      }}
+    </Answered>
+  );
+}
+
+function EntryPanel<R>({ register, row }: { readonly register: Register<R>; readonly row: R }) {
+  return (
+    <SidePanel title={register.keyOf(row)} onClose={() => setParameters({ entry: null })}>
+      <Facts facts={register.factsOf?.(row) ?? []} />
+      {register.textsOf?.(row).map(
+        ([title, text]) =>
+          text !== null && (
+            <div key={title}>
+              <h3>{title}</h3>
+              <p>{text}</p>
+            </div>
+          ),
+      )}
+    </SidePanel>
+  );
+}

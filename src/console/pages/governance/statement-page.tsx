@@ -1,0 +1,231 @@
+import type { BenchmarkStatement } from '#clients/typescript/divisor.js';
+import type { ComponentChildren } from 'preact';
+import { Button } from '../../components/button.js';
+import { Facts } from '../../components/facts.js';
+import { Page, Section } from '../../components/page.js';
+import { Sentences, WrittenTable } from '../../components/versions/change-table.js';
+import { Answered } from '../../components/wait.js';
+import { attempt } from '../../state/actions.js';
+import { saveFile } from '../../state/files.js';
+import { useResource } from '../../state/resource.js';
+import { service } from '../../state/service.js';
+import { governanceAddress, indexAddress } from '../../words/addresses.js';
+import { moment } from '../../words/dates.js';
+import { count, decimal, figure } from '../../words/numbers.js';
+import { ACTION_WORDS } from '../approvals/approval-states.js';
+import { checkWords } from '../schedules/step-words.js';
+import { DECISION_WORDS } from './registers.js';
+
+const MARKDOWN = 'text/markdown';
+
+/** The benchmark statement of an index, to be read, printed or published. */
+export function StatementPage({ id }: { readonly id: string }) {
+  const params = { index_id: id };
+  const statement = useResource(`statement ${id}`, (signal) => service.value.call('getStatement', { params, signal }));
+  return (
+    <Page
+      title={`Statement of ${id}`}
+      above={[{ address: '/console/governance', text: 'Governance' }]}
+      subtitle={statement.data && `generated ${moment(statement.data.generated_at)}`}
+      actions={
+        <>
+          <Button onClick={() => print()}>Print or save as PDF</Button>
+          <Button onClick={() => void attempt(() => saveMarkdown(id))}>Download as Markdown</Button>
+        </>
+      }
+    >
+      <Answered resource={statement} what="the statement">
+        {(found) => <Statement statement={found} />}
+      </Answered>
+    </Page>
+  );
+}
+
+async function saveMarkdown(id: string): Promise<void> {
+  const bytes = await service.value.download('getStatement', MARKDOWN, { params: { index_id: id } });
+  saveFile(`${id}-statement.md`, bytes);
+}
+
+function Statement({ statement }: { readonly statement: BenchmarkStatement }) {
+  const { index_id: id, name, version, purpose, methodology, calendar, inputs, limitations, publication } = statement;
+  return (
+    <>
+      <Section title="Purpose">
+        <p>{purpose ?? 'The definition has no description.'}</p>
+        <Facts
+          facts={[
+            ['Index', <a href={indexAddress(id)}>{name}</a>],
+            ['Version of the definition', version],
+            ['Calendar', calendar.code],
+            ['Published calendar up to', calendar.covered_to],
+            [
+              'Published closes',
+              publication && `${count(publication.closes)}, ${publication.first} to ${publication.through}`,
+            ],
+            ['Restatements', publication && count(publication.restatements)],
+          ]}
+        />
+      </Section>
+      <Listed title="Methodology" sentences={methodology} isOrdered />
+      <Section title="Inputs">
+        <Facts
+          facts={[
+            ['Underlying indices', inputs.indices.length === 0 ? null : inputs.indices.join(', ')],
+            ['Price basis', inputs.adjustment],
+          ]}
+        />
+        <List items={inputs.hierarchy} isOrdered />
+      </Section>
+      <Discretion {...statement.discretion} />
+      <Listed title="Limitations" sentences={limitations} />
+      <Changes statement={statement} />
+      <Errors errors={statement.errors} />
+      <Section title="Procedures">
+        <List
+          none="No procedure applies to the index."
+          items={statement.procedures.map(({ procedure_id: own, name: title, kind }) => (
+            <>
+              <a href={governanceAddress('procedures', own)}>{title}</a> <span class="quiet">{kind}</span>
+            </>
+          ))}
+        />
+      </Section>
+    </>
+  );
+}
+
+interface ListProps {
+  readonly items: readonly ComponentChildren[];
+  readonly isOrdered?: boolean;
+  /** Sentence in place of an empty list. */
+  readonly none?: string;
+}
+
+function List({ items, isOrdered = false, none = 'None.' }: ListProps) {
+  if (items.length === 0) return <p class="quiet">{none}</p>;
+  const rows = items.map((item, k) => <li key={k}>{item}</li>);
+  return isOrdered ? <ol class="methodology">{rows}</ol> : <ul>{rows}</ul>;
+}
+
+interface ListedProps {
+  readonly title: string;
+  readonly sentences: readonly string[];
+  readonly isOrdered?: boolean;
+}
+
+const Listed = ({ title, sentences, isOrdered = false }: ListedProps) => (
+  <Section title={title}>
+    <List items={sentences} isOrdered={isOrdered} />
+  </Section>
+);
+
+function Discretion({ approvals, judgements, overrides }: BenchmarkStatement['discretion']) {
+  return (
+    <Section title="Discretion" aside={<a href={governanceAddress('judgements')}>all judgements</a>}>
+      <List
+        none="No change needs a second person."
+        items={approvals.map(({ action, persons }) => `${ACTION_WORDS[action]}: ${persons} persons`)}
+      />
+      {judgements.length > 0 && (
+        <Rows
+          label="Judgements"
+          heads={['Session', 'Decision', 'By', 'Reason']}
+          rows={judgements.map(({ date, action, check, author, reason }) => [
+            date,
+            check === null ? DECISION_WORDS[action] : `accepted: ${checkWords(check)}`,
+            author,
+            reason,
+          ])}
+        />
+      )}
+      {overrides.length > 0 && (
+        <Rows
+          label="Price overrides"
+          heads={['Session', 'Security', 'Price', 'By', 'Reason']}
+          rows={overrides.map(({ date, identifier, price, author, reason }) => [
+            date,
+            identifier,
+            figure(price),
+            author,
+            reason,
+          ])}
+        />
+      )}
+    </Section>
+  );
+}
+
+function Changes({ statement: { changes, amendments, review } }: { readonly statement: BenchmarkStatement }) {
+  return (
+    <Section title="Changes and reviews">
+      <Facts
+        facts={[
+          ['Reviews', review.frequency],
+          ['Coming', review.upcoming.length === 0 ? null : review.upcoming.join(', ')],
+        ]}
+      />
+      {amendments.length > 0 && (
+        <Rows
+          label="Amendments"
+          heads={['Effective from', 'Announced', 'Reason']}
+          rows={amendments.map(({ effective_from: from, announced, reason }) => [from, announced, reason])}
+        />
+      )}
+      <Rows
+        label="Versions of the definition"
+        heads={['Version', 'Written', 'By', 'What changed']}
+        rows={changes.map(({ version, at, author, note, removed, added }) => [
+          version,
+          moment(at),
+          author,
+          <>
+            {note}
+            <Sentences removed={removed} added={added} />
+          </>,
+        ])}
+      />
+    </Section>
+  );
+}
+
+function Errors({ errors }: Pick<BenchmarkStatement, 'errors'>) {
+  return (
+    <Section title="Errors" aside={<a href={governanceAddress('errors')}>register of errors</a>}>
+      {errors.length === 0 ? (
+        <p class="quiet">No error in published closes.</p>
+      ) : (
+        <Rows
+          label="Differences from published closes"
+          heads={['Dates', 'Decision', 'Largest', 'Notice']}
+          rows={errors.map(({ first, last, decision, largest, notice }) => [
+            first === last ? first : `${first} to ${last}`,
+            decision,
+            largest && `${decimal(largest.change_bps)} bps`,
+            notice,
+          ])}
+        />
+      )}
+    </Section>
+  );
+}
+
+interface RowsProps {
+  readonly label: string;
+  readonly heads: readonly string[];
+  readonly rows: readonly (readonly ComponentChildren[])[];
+}
+
+const Rows = ({ label, heads, rows }: RowsProps) => (
+  <>
+    <h3>{label}</h3>
+    <WrittenTable label={label} heads={heads}>
+      {rows.map((cells, k) => (
+        <tr key={k}>
+          {cells.map((cell, at) => (
+            <td key={at}>{cell ?? '–'}</td>
+          ))}
+        </tr>
+      ))}
+    </WrittenTable>
+  </>
+);

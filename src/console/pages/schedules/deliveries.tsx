@@ -1,0 +1,42 @@
+import type { DeliveryRecord } from '#clients/typescript/divisor.js';
+import { Badge } from '../../components/badge.js';
+import { EmptyState } from '../../components/empty-state.js';
+import { Entries, type Entry } from '../../components/entries.js';
+import { moment } from '../../words/dates.js';
+import { countValues } from '../../words/numbers.js';
+
+type Sent = DeliveryRecord['files'][number] & { readonly client: string };
+
+interface DeliveriesProps {
+  readonly records: readonly DeliveryRecord[];
+  /** Sentence for no file. */
+  readonly empty: string;
+}
+
+/** Renders delivered files by client and target, with the log of attempts. */
+export function Deliveries({ records, empty }: DeliveriesProps) {
+  const rows = records.flatMap(({ client_id: client, files }) => files.map((file): Sent => ({ ...file, client })));
+  if (rows.length === 0) return <EmptyState title="Nothing was delivered">{empty}</EmptyState>;
+  const log = records.flatMap(({ client_id: client, log: lines }) => lines.map((line) => ({ ...line, client })));
+  return (
+    <>
+      <Entries label="Deliveries" entries={rows.map(sentEntry)} />
+      <h3>Log</h3>
+      <ul>
+        {log.map(({ at, client, target, path, message }) => (
+          <li key={`${at} ${client} ${target} ${path}`}>
+            {moment(at)} {client}/{target} {path}: {message}
+          </li>
+        ))}
+      </ul>
+    </>
+  );
+}
+
+const sentEntry = ({ client, target, path, state, attempts }: Sent): Entry => ({
+  key: `${client} ${target} ${path}`,
+  title: path,
+  badge: <Badge kind={state === 'delivered' ? 'good' : state === 'failed' ? 'bad' : 'warning'}>{state}</Badge>,
+  aside: countValues(attempts, 'attempt'),
+  text: `${client}, ${target}`,
+});

@@ -1,0 +1,22 @@
+import { z } from 'zod';
+import { once } from '#base/once.js';
+
+/**
+ * Returns the strict schema of an object whose fields are built at the first use of the schema, not at the import of its
+ * module: the contract has thousands of fields, and a process uses few of them. Otherwise equal to `z.strictObject`.
+ */
+export function defineObject<Shape extends z.core.$ZodLooseShape>(
+  fields: () => Shape,
+): z.ZodObject<Shape, z.core.$strict> {
+  const shapeOf = once(fields);
+  return new z.ZodObject({
+    type: 'object',
+    get shape() {
+      return shapeOf();
+    },
+    catchall: NOTHING,
+  }) as unknown as z.ZodObject<Shape, z.core.$strict>; // The constructor does not infer the type of its definition.
+}
+
+/** Schema of unknown fields. */
+const NOTHING = z.never();

@@ -1,0 +1,194 @@
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import type { Page } from 'playwright-core';
+import type { Client, IndexDocument, Judgements, Procedure } from '#clients/typescript/divisor.js';
+import { dayOf, familyOn, fileOf, performed, putSchedule, SESSIONS } from '../services/daily-plans/family.js';
+import { runService, type RunningService } from '../services/running-service.js';
+import { tryBrowser } from './browser.js';
+import { downloaded, eventually, follow, WAIT_MS } from './desk.js';
+
+vi.setConfig({ testTimeout: 2 * WAIT_MS, hookTimeout: 4 * WAIT_MS });
+
+const tried = await tryBrowser();
+const [first, second, third] = SESSIONS.slice(9) as [string, string, string];
+
+/** Registers of the administrator, and changes of an index with published closes. */
+describe.skipIf('why' in tried)('pages of governance', () => {
+  let service: RunningService;
+  let page: Page;
+
+  beforeAll(async () => {
+    if (!('browser' in tried)) return;
+    service = await runService();
+    const folder = await familyOn(service, 10);
+    const steps = [
+      { type: 'refresh' },
+      { type: 'run' },
+      { type: 'checks' },
+      { type: 'publish', errors: { materiality_bps: 0.01, correction_window: 10 } },
+    ];
+    await putSchedule(service, { enabled: false, steps });
+    expect((await performed(service, first)).state).toBe('done');
+    await folder.write(fileOf(second, (price, security) => (security === 'AA' ? price * 10 : price)));
+    expect((await performed(service, second)).state).toBe('blocked');
+    page = await tried.browser.newPage({ viewport: { width: 1280, height: 820 }, reducedMotion: 'reduce' });
+    page.setDefaultTimeout(WAIT_MS);
+    await page.goto(service.url());
+  });
+  afterAll(async () => {
+    if ('browser' in tried) await tried.browser.close();
+    await service?.close();
+  });
+
+  test('findings are accepted for the chosen index only, and the register of judgements says why', async () => {
+    await follow(page, `/console/schedules/close?day=${second}`);
+    const panel = page.getByRole('complementary', { name: `close, ${second}` });
+    await panel.getByText('2 indices held back').waitFor(); // The step has performed every index.
+    const findings = panel.getByRole('group', { name: 'Findings of Unexplained moves' });
+    await panel.getByLabel('Reason').fill('The price of the exchange');
+    expect(await findings.getByRole('button').isDisabled()).toBe(true); // Without an index.
+    await findings.getByLabel('Index of Unexplained moves').selectOption('EVEN');
+    await findings.getByRole('button', { name: 'Accept: Unexplained moves for EVEN' }).click();
+    await panel.getByText('Unexplained moves (EVEN)').waitFor();
+    await eventually(async () => (await dayOf(service, second)).held.map(({ index_id: id }) => id)).toEqual([
+      'CORE',
+      'CORE-FEE',
+    ]);
+    await panel.getByRole('link', { name: 'Judgements of the day' }).click();
+    const row = page.getByRole('row', { name: /accepted findings close .* EVEN/ });
+    await row.click();
+    const entry = page.getByRole('complementary', { name: /^close \d$/ });
+    await entry.getByText('The price of the exchange').waitFor();
+    const { body } = await service.ask<Judgements>('GET', '/schedules/close/judgements');
+    expect(body.judgements[0]).toMatchObject({ action: 'waive', index_id: 'EVEN', check: 'moves' });
+  });
+
+  test('the overview of schedules lists each index with its state on the latest day', async () => {
+    await follow(page, '/console/schedules');
+    const table = page.getByRole('grid', { name: 'indices on their latest day' });
+    await table.getByRole('row', { name: /^CORE blocked/ }).waitFor();
+    await table.getByRole('row', { name: /^EVEN done/ }).waitFor();
+  });
+
+  test('a change of a published index is offered from a date first, and becomes an amendment', async () => {
+    await follow(page, '/console/indices/CORE/edit');
+    await page
+      .getByRole('region', { name: 'Rebalance', exact: true })
+      .getByLabel('Frequency')
+      .selectOption('quarterly');
+    await page.getByRole('button', { name: 'Save', exact: true }).click();
+    const dialog = page.getByRole('dialog', { name: 'Amend CORE from a date' });
+    await dialog.getByRole('row', { name: 'Rebalance, Frequency monthly quarterly' }).waitFor();
+    await dialog.getByText('Change the whole history instead').click();
+    await dialog.getByText('10 published closes would have to be restated.', { exact: false }).waitFor();
+    const amend = dialog.getByRole('button', { name: /^Amend from/ });
+    expect(await amend.isDisabled()).toBe(true); // Without a date.
+    await dialog.getByLabel('Effective from *').fill(first);
+    await dialog.getByText('reviews up to it change published closes', { exact: false }).waitFor();
+    await dialog.getByLabel('Effective from *').fill(third);
+    await dialog.getByLabel('Reason').fill('Fewer reviews');
+    await dialog.getByRole('button', { name: `Amend from ${third}` }).click();
+    await page.waitForURL('**/console/indices/CORE');
+    const { body } = await service.ask<IndexDocument>('GET', '/indices/CORE');
+    expect(body.rebalance?.frequency).toBe('monthly');
+    expect(body.amendments).toEqual([
+      { effective_from: third, reason: 'Fewer reviews', changes: { rebalance: { frequency: 'quarterly' } } },
+    ]);
+  });
+
+  test('a change that no date can have names its fields, and a title is saved at once', async () => {
+    await follow(page, '/console/indices/EVEN/edit');
+    await page.getByLabel('Base value').fill('500');
+    await page.getByRole('button', { name: 'Save', exact: true }).click();
+    const dialog = page.getByRole('dialog', { name: 'Amend EVEN from a date' });
+    await dialog.getByText('Some fields cannot change from a date.').waitFor();
+    expect(await dialog.getByRole('button', { name: /^Amend from/ }).count()).toBe(0);
+    await dialog.getByRole('button', { name: 'Cancel' }).click();
+    await page.getByRole('button', { name: 'Discard changes' }).click();
+    await page.getByLabel('Name *').fill('Evenly weighted');
+    await page.getByRole('button', { name: 'Save', exact: true }).click();
+    await page.waitForURL('**/console/indices/EVEN');
+    const { body } = await service.ask<IndexDocument>('GET', '/indices/EVEN');
+    expect([body.name, body.base_value, body.amendments]).toEqual(['Evenly weighted', 100, undefined]);
+  });
+
+  test('a draft of an overlay is not the draft of another new index', async () => {
+    await follow(page, '/console/indices/new?beneath=CORE');
+    await page.getByLabel('Name *').fill('Another fee');
+    await page.getByRole('button', { name: 'Discard changes' }).waitFor();
+    await follow(page, '/console/jobs');
+    await follow(page, '/console/indices/new');
+    await page.getByRole('region', { name: 'Selection' }).waitFor();
+    expect(await page.getByRole('region', { name: 'Overlay' }).count()).toBe(0);
+  });
+
+  test('a restated close is in the register of errors, and the latest level is that of the last session', async () => {
+    const [restated] = SESSIONS.slice(4);
+    const override = { identifier: 'AA', date: restated, price: 40, reason: 'Notice of the exchange' };
+    expect((await service.ask('POST', '/data/stores/vendor/overrides', override)).status).toBe(200);
+    await service.finished('refresh:vendor');
+    await service.ask('POST', '/analytics/EVEN/backtest', {});
+    await service.finished('backtest:EVEN');
+    const request = { restate: true, reason: 'The price was wrong' };
+    expect((await service.ask('POST', '/analytics/EVEN/publish', request)).status).toBe(200);
+    await follow(page, '/console/governance/errors');
+    await page.getByRole('row', { name: /EVEN restated/ }).click();
+    const entry = page.getByRole('complementary', { name: 'EVEN 1' });
+    await entry.getByText('The price was wrong', { exact: false }).first().waitFor();
+    await entry.getByText(new RegExp(`bps on ${restated}$`)).waitFor();
+    await follow(page, '/console/indices/EVEN?tab=publication');
+    const figures = page.getByLabel('Figures of the published log');
+    await figures.getByText(`price, ${second}`).waitFor();
+  });
+
+  test('a client is written in a form with its entitlements and targets', async () => {
+    await follow(page, '/console/governance/clients');
+    await page.getByRole('link', { name: 'New client' }).click();
+    await page.getByLabel('Id *').fill('ACME');
+    await page.getByLabel('Name *').fill('Acme');
+    const entitlement = page.getByRole('group', { name: 'Entitlements, row 1' });
+    await entitlement.getByRole('button', { name: 'CORE', exact: true }).click();
+    await page.getByLabel('Add a target').selectOption('folder');
+    const target = page.getByRole('listitem').filter({ hasText: 'folder' });
+    await target.getByLabel('Name *').fill('house');
+    await target.getByLabel('Address *').fill('house');
+    await page.getByRole('button', { name: 'Save', exact: true }).click();
+    await page.getByText('must be an address that begins with file://').first().waitFor();
+    const url = `file://${join(service.root, 'home', 'delivery', 'acme')}`;
+    await target.getByLabel('Address *').fill(url);
+    await page.getByRole('button', { name: 'Save', exact: true }).click();
+    await page.waitForURL('**/console/governance/clients/ACME');
+    const { body } = await service.ask<Client>('GET', '/clients/ACME');
+    expect(body.entitlements).toMatchObject([{ indices: ['CORE'] }]);
+    expect(body.targets).toMatchObject([{ name: 'house', type: 'folder', url }]);
+    await page.getByText('This client has received no file.').waitFor();
+  });
+
+  test('a procedure is in the statement of its index, which is saved as a file', async () => {
+    await follow(page, '/console/governance/procedures/new');
+    await page.getByLabel('Id *').fill('END');
+    await page.getByLabel('Name *').fill('End of the family');
+    await page.getByLabel('Text *').fill('An index ends six months after its notice.');
+    await page.getByRole('button', { name: 'Save', exact: true }).click();
+    await page.waitForURL('**/console/governance/procedures/END');
+    expect((await service.ask<Procedure>('GET', '/procedures/END')).body).toMatchObject({ kind: 'cessation' });
+    await follow(page, '/console/indices/EVEN?tab=methodology');
+    await page.getByRole('link', { name: 'Benchmark statement' }).click();
+    await page.getByRole('link', { name: 'End of the family' }).waitFor();
+    const discretion = page.getByRole('region', { name: 'Discretion' });
+    await discretion.getByText('The price of the exchange').first().waitFor();
+    const file = await downloaded(page, () => page.getByRole('button', { name: 'Download as Markdown' }).click());
+    expect(file.toString()).toContain('An index ends six months after its notice.');
+  });
+
+  test('the extract of the audit log has the entries of the range', async () => {
+    const today = new Date().toISOString().slice(0, 10);
+    await follow(page, `/console/governance/audit?from=${today}`);
+    await page.getByRole('row', { name: /created client ACME/ }).waitFor();
+    const file = await downloaded(page, () => page.getByRole('button', { name: 'Download the extract' }).click());
+    const lines = file.toString().trim().split('\n');
+    expect(lines.some((line) => line.includes('"kind":"client"') && line.includes('"ACME"'))).toBe(true);
+    await follow(page, '/console/governance/audit?from=2020-01-01&to=2020-01-31');
+    await page.getByText('No entry in this range.').waitFor();
+  });
+});

@@ -1,0 +1,84 @@
+import { describe, expect, test } from 'vitest';
+import {
+  AMENDABLE,
+  FIXED_TREATMENT,
+  patchBetween,
+  sortChanges,
+  textsOn,
+  withAmendment,
+} from '#console/words/amendments.js';
+import type { JsonObject } from '#console/words/paths.js';
+import { AMENDABLE as ALLOWED, FIXED_TREATMENT as FIXED } from '#domain/documents/amendment.js';
+import { mergePatch } from '#domain/documents/index-questions.js';
+import { fc } from '../../fast-check.js';
+
+const count = (value: number) => [{ id: 'top', type: 'TopN', params: { count: value } }];
+const before = {
+  id: 'CORE',
+  name: 'Core',
+  base_value: 1000,
+  rebalance: { frequency: 'monthly' },
+  pipeline: { selection: count(50), treatment: { dividends: 'total' }, weighting: { type: 'EqualWeight' } },
+};
+const edited = (change: object): JsonObject => ({ ...before, ...change });
+
+describe('changes of a definition with published closes', () => {
+  test('are those that an amendment may have, as the service lists them', () => {
+    expect([AMENDABLE, FIXED_TREATMENT]).toEqual([ALLOWED, FIXED]);
+  });
+
+  test('are sorted: a title affects no close, a base value and dividends no date', () => {
+    const after = edited({
+      name: 'Other',
+      base_value: 100,
+      rebalance: { frequency: 'quarterly' },
+      pipeline: { ...before.pipeline, treatment: { dividends: 'price' } },
+    });
+    const { amendable, fixed } = sortChanges(before, after, '2024-01-31');
+    expect(amendable.map(({ path }) => path)).toEqual([['rebalance', 'frequency']]);
+    expect(fixed.map(({ path }) => path)).toEqual([['base_value'], ['pipeline', 'treatment', 'dividends']]);
+  });
+
+  test('to amendments affect no close if they are added after the last one', () => {
+    const later = (date: string) => edited({ amendments: [{ effective_from: date, changes: {} }] });
+    const sizes = (document: JsonObject) => sortChanges(before, document, '2024-01-31').fixed.length;
+    expect([sizes(later('2024-02-01')), sizes(later('2024-01-31'))]).toEqual([0, 1]);
+  });
+
+  test('become an amendment after the earlier ones, with the title and without the rest', () => {
+    const stored = edited({
+      amendments: [{ effective_from: '2024-03-01', changes: { rebalance: { frequency: 'daily' } } }],
+    });
+    const after = { ...stored, name: 'Other', rebalance: { frequency: 'monthly', anchor: 'first_day' } };
+    const changed = { before: stored, after, amendable: sortChanges(stored, after, '2024-01-31').amendable };
+    expect(textsOn('2024-06-01', changed).amended['rebalance']).toEqual({ frequency: 'daily', anchor: 'first_day' });
+    expect(withAmendment('2024-06-01', { reason: 'Review' }, changed)).toEqual({
+      ...stored,
+      name: 'Other',
+      amendments: [
+        { effective_from: '2024-03-01', changes: { rebalance: { frequency: 'daily' } } },
+        { effective_from: '2024-06-01', reason: 'Review', changes: { rebalance: { anchor: 'first_day' } } },
+      ],
+    });
+  });
+
+  test('of rows that an earlier amendment replaced are made to the whole list', () => {
+    const stored = edited({ amendments: [{ effective_from: '2024-03-01', changes: { pipeline: { selection: [] } } }] });
+    const after = { ...stored, pipeline: { ...before.pipeline, selection: count(40) } };
+    const changed = { before: stored, after, amendable: sortChanges(stored, after, '2024-01-31').amendable };
+    expect(textsOn('2024-06-01', changed).amended['pipeline']).toMatchObject({ selection: count(40) });
+    expect(textsOn('2024-02-01', changed).amended['pipeline']).toMatchObject({ selection: count(40) });
+  });
+
+  test('a merge patch leads from one object to the other', () => {
+    const value = fc.letrec((tie) => ({
+      any: fc.oneof({ depthSize: 'small' }, fc.integer(), fc.string(), fc.array(fc.integer()), tie('object')),
+      object: fc.dictionary(fc.constantFrom('a', 'b', 'c'), tie('any')),
+    })).object as fc.Arbitrary<JsonObject>;
+    fc.assert(
+      fc.property(value, value, (from, to) => {
+        expect(mergePatch(from, patchBetween(from, to))).toEqual(to);
+      }),
+    );
+  });
+});

@@ -71,12 +71,9 @@ export const BatchAccount = z
     tracking_error: z.number().optional().meta({ description: 'Annual, after the trades.' }),
     tax: z.number().optional().meta({ description: 'Tax of the year after the trades, in money.' }),
     tax_saved: z.number().optional().meta({ description: 'Compared with selling the oldest lots first.' }),
-    conflicts: z
-      .array(z.string())
-      .optional()
-      .meta({
-        description: 'Rules of an infeasible account that conflict; without any one of them the others can be kept.',
-      }),
+    conflicts: z.array(z.string()).optional().meta({
+      description: 'Rules of an infeasible account that conflict; without any one of them the others can be kept.',
+    }),
     conflict_amounts: z.record(z.string(), z.number().nullable()).optional().meta({
       description:
         'By how much each of these rules has to give if the others are kept: tracking error, weight (of exclusions, what stays), or money of the budget; null for rules without an amount.',

@@ -1087,7 +1087,7 @@ export interface BarChartBlockInput {
 export interface BatchAccount {
   /** Id of the account; null if it has none. */
   readonly account_id: string | null;
-  /** optimal: the gap is at most 1e-8 of the value; feasible: it is larger; stalled: the solver stopped early; refused: see `findings`. */
+  /** optimal: the gap is at most 1e-8 of the value; feasible: it is larger; infeasible: see `conflicts`; refused: see `findings`. */
   readonly status: 'optimal' | 'feasible' | 'infeasible' | 'stalled' | 'refused';
   /** Reasons why the account was refused. */
   readonly findings: readonly Finding[];
@@ -1107,8 +1107,10 @@ export interface BatchAccount {
   readonly tax?: number | undefined;
   /** Compared with selling the oldest lots first. */
   readonly tax_saved?: number | undefined;
-  /** Conflicting rows of an infeasible account. */
+  /** Rules of an infeasible account that conflict; without any one of them the others can be kept. */
   readonly conflicts?: readonly string[] | undefined;
+  /** By how much each of these rules has to give if the others are kept: tracking error, weight (of exclusions, what stays), or money of the budget; null for rules without an amount. */
+  readonly conflict_amounts?: Readonly<Record<string, number | null>> | undefined;
   /** Proof of the gap, which needs no solver. */
   readonly certificate?: BatchCertificate | undefined;
 }

@@ -1189,7 +1189,7 @@ class BarChartBlockInput(_BarChartBlockInput, total=False):
 class _BatchAccount(t.TypedDict):
     #: Id of the account; null if it has none.
     account_id: t.Optional[str]
-    #: optimal: the gap is at most 1e-8 of the value; feasible: it is larger; stalled: the solver stopped early; refused: see `findings`.
+    #: optimal: the gap is at most 1e-8 of the value; feasible: it is larger; infeasible: see `conflicts`; refused: see `findings`.
     status: t.Literal["optimal", "feasible", "infeasible", "stalled", "refused"]
     #: Reasons why the account was refused.
     findings: t.Sequence[Finding]
@@ -1214,8 +1214,10 @@ class BatchAccount(_BatchAccount, total=False):
     tax: float
     #: Compared with selling the oldest lots first.
     tax_saved: float
-    #: Conflicting rows of an infeasible account.
+    #: Rules of an infeasible account that conflict; without any one of them the others can be kept.
     conflicts: t.Sequence[str]
+    #: By how much each of these rules has to give if the others are kept: tracking error, weight (of exclusions, what stays), or money of the budget; null for rules without an amount.
+    conflict_amounts: t.Mapping[str, t.Optional[float]]
     #: Proof of the gap, which needs no solver.
     certificate: BatchCertificate
 

@@ -3,9 +3,9 @@ import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import type { Page } from 'playwright-core';
 import type { Client, IndexDocument, Judgements, Procedure } from '#clients/typescript/divisor.js';
 import { dayOf, familyOn, fileOf, performed, putSchedule, SESSIONS } from '../services/daily-plans/family.js';
-import { runService, type RunningService } from '../services/running-service.js';
+import type { RunningService } from '../services/running-service.js';
 import { tryBrowser } from './browser.js';
-import { downloaded, eventually, follow, WAIT_MS } from './desk.js';
+import { downloaded, eventually, follow, openDesk, WAIT_MS, type Desk } from './desk.js';
 
 vi.setConfig({ testTimeout: 2 * WAIT_MS, hookTimeout: 4 * WAIT_MS });
 
@@ -14,12 +14,14 @@ const [first, second, third] = SESSIONS.slice(9) as [string, string, string];
 
 /** Registers of the administrator, and changes of an index with published closes. */
 describe.skipIf('why' in tried)('pages of governance', () => {
+  let desk: Desk;
   let service: RunningService;
   let page: Page;
 
   beforeAll(async () => {
     if (!('browser' in tried)) return;
-    service = await runService();
+    desk = await openDesk(tried.browser);
+    ({ service, page } = desk);
     const folder = await familyOn(service, 10);
     const steps = [
       { type: 'refresh' },
@@ -31,14 +33,9 @@ describe.skipIf('why' in tried)('pages of governance', () => {
     expect((await performed(service, first)).state).toBe('done');
     await folder.write(fileOf(second, (price, security) => (security === 'AA' ? price * 10 : price)));
     expect((await performed(service, second)).state).toBe('blocked');
-    page = await tried.browser.newPage({ viewport: { width: 1280, height: 820 }, reducedMotion: 'reduce' });
-    page.setDefaultTimeout(WAIT_MS);
     await page.goto(service.url());
   });
-  afterAll(async () => {
-    if ('browser' in tried) await tried.browser.close();
-    await service?.close();
-  });
+  afterAll(() => desk?.close());
 
   test('findings are accepted for the chosen index only, and the register of judgements says why', async () => {
     await follow(page, `/console/schedules/close?day=${second}`);
@@ -190,5 +187,6 @@ describe.skipIf('why' in tried)('pages of governance', () => {
     expect(lines.some((line) => line.includes('"kind":"client"') && line.includes('"ACME"'))).toBe(true);
     await follow(page, '/console/governance/audit?from=2020-01-01&to=2020-01-31');
     await page.getByText('No entry in this range.').waitFor();
+    expect(desk.complaints).toEqual([]);
   });
 });

@@ -14,19 +14,10 @@ export const ROOMS = {
   'src/market': {
     values: ['base', 'domain', 'kernels'],
     types: [],
-    packages: [
-      '@duckdb/node-api',
-      '@duckdb/node-bindings',
-      'apache-arrow',
-      'pg',
-      'pg-copy-streams',
-      'node-sqlite3-wasm',
-      'yauzl',
-      'hucre/**',
-      'ipaddr.js',
-      'node:*',
-      '#bundle',
-    ],
+    packages:
+      '@duckdb/node-api @duckdb/node-bindings apache-arrow pg pg-copy-streams node-sqlite3-wasm yauzl hucre/** ipaddr.js node:* #bundle'.split(
+        ' ',
+      ),
   },
   'src/jobs': { values: ['base', 'domain', 'store'], types: ['market', 'contract'], packages: ['piscina', 'node:*'] },
   'src/views': {

@@ -3,7 +3,6 @@ import { defineObject } from '#domain/schema/define-object.js';
 import { LIMITS } from '#domain/refusals/limits.js';
 import { EXPORT_FORMATS, FORMAT_NAMES } from '#domain/exports/formats.js';
 import { BATCH_TABLE_NAMES } from '#domain/exports/batch-tables.js';
-import { ACCOUNT_COLUMNS } from '#domain/personal/account-columns.js';
 import { BatchRequest } from '#domain/personal/account-request.js';
 import { Id } from '#domain/schema/shape.js';
 import { Finding } from './common.js';
@@ -26,6 +25,15 @@ export const BatchTrade = defineObject(() => ({
   disallowed_loss: z.number().optional().meta({ description: 'Loss added to the basis of the replacement.' }),
   term: z.enum(['short', 'long']).optional().meta({ description: 'Holding period of the lot.' }),
 })).meta({ id: 'BatchTrade' });
+
+export const BatchLot = defineObject(() => ({
+  lot: z.int().nullable().meta({ description: 'Position of the lot in the account; null for a purchase.' }),
+  identifier: z.string(),
+  shares: z.number().meta({ description: 'Number of shares.' }),
+  cost: z.number().meta({ description: 'Cost basis per share, without disallowed losses.' }),
+  acquired: z.string().meta({ description: 'Day of the purchase.' }),
+  unrealised_gain: z.number().meta({ description: 'Value less cost.' }),
+})).meta({ id: 'BatchLot' });
 
 export const BatchCertificate = defineObject(() => ({
   objective: z.number().meta({ description: 'Objective of the trades, in shares of the value.' }),
@@ -54,6 +62,12 @@ export const BatchAccount = z
     }),
     findings: z.array(Finding).meta({ description: 'Reasons why the account was refused.' }),
     trades: z.array(BatchTrade).optional().meta({ description: 'Sales by lot, and purchases.' }),
+    lots_after: z.array(BatchLot).nullable().optional().meta({
+      description: 'Lots after the trades; null for an account of more than 500 lots.',
+    }),
+    value: z.number().optional().meta({ description: 'Cash and lots at the prices of the day.' }),
+    cash: z.number().optional().meta({ description: 'Cash after trades and costs.' }),
+    costs: z.number().optional().meta({ description: 'Trading costs.' }),
     tracking_error: z.number().optional().meta({ description: 'Annual, after the trades.' }),
     tax: z.number().optional().meta({ description: 'Tax of the year after the trades, in money.' }),
     tax_saved: z.number().optional().meta({ description: 'Compared with selling the oldest lots first.' }),
@@ -119,7 +133,8 @@ export const BatchJobStatus = jobStatus('BatchJobStatus', 'batch', BatchView);
 const params = defineObject(() => ({ batch_id: Id.meta({ description: 'Id of the batch.' }) }));
 const tag = 'optimise';
 
-const COLUMNS = `Columns: ${ACCOUNT_COLUMNS.map(({ name }) => `\`${name}\``).join(', ')}. The first five are required. A row is a lot, or a recent trade if it has \`traded\`; a row with the identifier CASH has cash of the account in shares. The other columns are fields of the account, stated on one of its rows. Entries of a list are separated by \`/\`, groups of substitutes by \`//\`; a tilt is \`identifier=weight\`.`;
+const COLUMNS =
+  'A row is a lot, or a recent trade if it has `traded`; a row with the identifier CASH has cash of the account in shares. Its first five columns are required. Those from `cash` on are fields of the account, stated on one of its rows. Entries of a list are separated by `/`, groups of substitutes by `//`; a tilt is `identifier=weight`.';
 
 export const batchRoutes = routes({
   startBatch: {

@@ -12,16 +12,18 @@ const METHOD = /^( {4}@property\n)? {4}def (\w+)\(([^)]*(?:\([^)]*\)[^)]*)*)\) -
 
 /**
  * Writes the types of `divisor.aio`: the signatures of the client, its operations and its frames as coroutines.
- * @param sources texts of `client.py`, `api.py` and `views.py`
+ * @param sources texts of `client.py`, `api.py`, `views.py` and `batches.py`
  */
 export function pythonAsync(sources: {
   readonly client: string;
   readonly api: string;
   readonly views: string;
+  readonly batches: string;
 }): string {
   const classes: readonly Mirrored[] = [
     { source: sources.api, name: 'Operations', variant: 'AsyncOperations', summary: 'Every operation of the service.' },
     { source: sources.views, name: 'Frames', variant: 'AsyncFrames', summary: 'Responses as pandas frames.' },
+    { source: sources.batches, name: 'Batches', variant: 'AsyncBatches', summary: 'Batches of accounts.' },
     { source: sources.client, name: 'Divisor', variant: 'AsyncDivisor', summary: 'A running service.' },
   ];
   return `# Written from the client and the OpenAPI document by \`npm run generate\`.
@@ -33,6 +35,7 @@ from typing import Any, AsyncIterator, Dict, Generic, Iterable, List, Literal, M
 from pandas import DataFrame, Series
 
 from . import contract as c
+from .batches import Accounts
 from .client import Divisor
 from .jobs import Job, Progress
 from .transport import Event
@@ -75,6 +78,7 @@ const MEMBERS: Readonly<Record<string, readonly string[]>> = {
     '    @property\n    def url(self) -> str: ...',
     '    @property\n    def key(self) -> Optional[str]: ...',
     '    @property\n    def frames(self) -> AsyncFrames: ...',
+    '    @property\n    def batches(self) -> AsyncBatches: ...',
   ],
 };
 

@@ -14,12 +14,14 @@ const PYTHON = 'src/clients/python/divisor';
 export function clientSources(): Readonly<Record<string, string>> {
   const document = openApiDocument(API, '');
   const api = pythonOperations(document);
-  const [client, views] = ['client', 'views'].map((name) => readFileSync(`${PYTHON}/${name}.py`, 'utf8'));
+  const [client, views, batches] = ['client', 'views', 'batches'].map((name) =>
+    readFileSync(`${PYTHON}/${name}.py`, 'utf8'),
+  );
   return {
     'src/clients/typescript/contract.ts': typescriptSource(document),
     [`${PYTHON}/contract.py`]: pythonTypes(document),
     [`${PYTHON}/api.py`]: api,
-    [`${PYTHON}/aio.pyi`]: pythonAsync({ client: client!, api, views: views! }),
+    [`${PYTHON}/aio.pyi`]: pythonAsync({ client: client!, api, views: views!, batches: batches! }),
     [`${PYTHON}/codes.py`]: pythonErrors(ERRORS),
     [`${PYTHON}/version.py`]: pythonVersion(),
   };

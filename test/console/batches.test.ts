@@ -50,4 +50,44 @@ describe.skipIf('why' in tried)('the page of a batch', () => {
     await refused.getByText('No trades satisfy all limits of this account.').waitFor();
     expect(await refused.getByRole('row').count()).toBe(0);
   });
+
+  test('submits a table of accounts with defaults, after its findings, and shows the lots of an account', async () => {
+    const [a, b] = world.common.identifiers as [string, string];
+    const table = (column: string) =>
+      [
+        `account_id,identifier,shares,cost,acquired,cash,${column}`,
+        `C1,${a},20,30,2023-05-01,5000,`,
+        `C1,${b},10,30,2023-05-01,,`,
+        `C2,${a},15,30,2023-05-01,5000,${b}`,
+      ].join('\n');
+    const choose = (text: string) =>
+      page
+        .getByLabel('File of accounts')
+        .setInputFiles({ name: 'accounts.csv', mimeType: 'text/csv', buffer: Buffer.from(text) });
+    await page.goto(`${world.service.url()}/console/batches`);
+    await page.getByText('New batch').click();
+    await choose(table('exclude'));
+    await page.getByText('2 accounts').waitFor();
+    await page.getByLabel('Parent index').selectOption('CORE');
+    await page.getByLabel('Risk model').selectOption('factors');
+    await page.getByText('Defaults of the accounts').click();
+    await page.getByLabel('Short rate').fill('0.4');
+    await page.getByLabel('Batch', { exact: true }).fill('from-console');
+    await page.getByRole('button', { name: 'Start the batch' }).click();
+    await page.getByText('unknown column exclude').first().waitFor();
+    await choose(table('exclusions'));
+    await page.getByRole('button', { name: 'Start the batch' }).click();
+    await page.waitForURL('**/console/batches/from-console');
+    await page.getByText('C2', { exact: true }).first().click();
+    const panel = page.getByRole('complementary', { name: 'Account C2' });
+    await panel.getByText('Cash after trading').waitFor();
+    const lots = panel.getByRole('table', { name: 'lots' });
+    const results = await world.resultsOf('from-console');
+    expect(results.map(({ status }) => status)).toEqual(['optimal', 'optimal']);
+    await lots.getByText(a).first().waitFor();
+    expect(await lots.getByText(b, { exact: true }).count()).toBe(0);
+    const path = '/optimise/batches/from-console/common';
+    const { body } = await world.service.ask<{ terms: { defaults: unknown } }>('GET', path);
+    expect(body.terms.defaults).toEqual({ tax: { short_rate: 0.4 } });
+  });
 });

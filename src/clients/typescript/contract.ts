@@ -1093,6 +1093,14 @@ export interface BatchAccount {
   readonly findings: readonly Finding[];
   /** Sales by lot, and purchases. */
   readonly trades?: readonly BatchTrade[] | undefined;
+  /** Lots after the trades; null for an account of more than 500 lots. */
+  readonly lots_after?: readonly BatchLot[] | null | undefined;
+  /** Cash and lots at the prices of the day. */
+  readonly value?: number | undefined;
+  /** Cash after trades and costs. */
+  readonly cash?: number | undefined;
+  /** Trading costs. */
+  readonly costs?: number | undefined;
   /** Annual, after the trades. */
   readonly tracking_error?: number | undefined;
   /** Tax of the year after the trades, in money. */
@@ -1198,6 +1206,21 @@ export interface BatchJobStatus {
   readonly callbacks: readonly JobCallback[];
   /** Set if the job succeeded; null if the run of a backtest was deleted. */
   readonly result: BatchView | null;
+}
+
+export interface BatchLot {
+  /** Position of the lot in the account; null for a purchase. */
+  readonly lot: number | null;
+  /** Asset identifier. */
+  readonly identifier: string;
+  /** Number of shares. */
+  readonly shares: number;
+  /** Cost basis per share, without disallowed losses. */
+  readonly cost: number;
+  /** Day of the purchase. */
+  readonly acquired: string;
+  /** Value less cost. */
+  readonly unrealised_gain: number;
 }
 
 export interface BatchObjective {

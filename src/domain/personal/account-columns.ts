@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { once } from '#base/once.js';
 import { Account, AccountLot, RecentTrade } from './account-request.js';
 
 /** Form of the cells of a column. */
@@ -19,9 +20,11 @@ export const CASH = 'CASH';
 export const ENTRY = '/';
 export const GROUP = '//';
 
-const ID: AccountColumn = columnOf('account_id', Account.shape.account_id, 'account_id');
+/** Columns that every table has. */
+export const REQUIRED_COLUMNS: readonly string[] = ['account_id', 'identifier', 'shares', 'cost', 'acquired'];
+
 /** Columns of a row: a lot, or a recent trade if it has the day `traded`. */
-const ROW: readonly AccountColumn[] = [
+const rowColumns = (): readonly AccountColumn[] => [
   ...Object.entries(AccountLot.shape).map(([name, schema]) => {
     const column = columnOf(name, schema, `lots.${name}`);
     return name === 'identifier' ? { ...column, help: `Security; ${CASH} for cash, in shares.` } : column;
@@ -33,20 +36,23 @@ const ROW: readonly AccountColumn[] = [
   columnOf('price', RecentTrade.shape.price, 'recent.price'),
 ];
 
-/** Columns that every table has. */
-export const REQUIRED_COLUMNS: readonly string[] = ['account_id', 'identifier', 'shares', 'cost', 'acquired'];
-/** Columns of the account, stated on one of its rows or on several with the same value. */
-export const OWN_COLUMNS: readonly AccountColumn[] = ownColumns(Account, '').filter(
-  ({ name }) => !['account_id', 'lots', 'recent'].includes(name),
+/** Returns the columns of the account, stated on one of its rows or on several with the same value. */
+export const ownColumns = once((): readonly AccountColumn[] =>
+  columnsBelow(Account, '').filter(({ name }) => !['account_id', 'lots', 'recent'].includes(name)),
 );
-/** All columns: the account, its rows, its other fields. The fields of an account in `Account` determine them. */
-export const ACCOUNT_COLUMNS: readonly AccountColumn[] = [ID, ...ROW, ...OWN_COLUMNS];
 
-function ownColumns(schema: z.ZodType, prefix: string): AccountColumn[] {
+/** Returns all columns: the account, its rows, its other fields. The fields of an account in `Account` determine them. */
+export const accountColumns = once((): readonly AccountColumn[] => [
+  columnOf('account_id', Account.shape.account_id, 'account_id'),
+  ...rowColumns(),
+  ...ownColumns(),
+]);
+
+function columnsBelow(schema: z.ZodType, prefix: string): AccountColumn[] {
   const inner = innerOf(schema);
   if (!(inner instanceof z.ZodObject)) return [columnOf(prefix, schema, prefix)];
   return Object.entries(inner.shape).flatMap(([name, own]) =>
-    ownColumns(own as z.ZodType, prefix === '' ? name : `${prefix}.${name}`),
+    columnsBelow(own as z.ZodType, prefix === '' ? name : `${prefix}.${name}`),
   );
 }
 

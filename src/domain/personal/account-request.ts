@@ -87,22 +87,23 @@ export type Account = z.infer<typeof Account>;
 /** Account settings of a batch: every field of an account except its id, lots and trades. */
 export type AccountDefaults = Omit<z.input<typeof Account>, 'account_id' | 'lots' | 'recent'>;
 
-const { account_id: _id, lots: _lots, recent: _recent, tax: _tax, ...ownFields } = Account.shape;
-const { realised: _realised, ...taxFields } = AccountTax.shape;
-
 /** Values of fields that an account does not state. Each is checked like that of an account and has no default. */
-export const AccountDefaults = defineObject(() => ({
-  ...withoutDefaults(ownFields),
-  tax: z
-    .strictObject({
-      ...withoutDefaults(taxFields),
-      realised: z.strictObject(withoutDefaults(AccountTax.shape.realised.unwrap().shape)).optional().meta({
-        description: 'Net gains realised this year before this trade, in money.',
-      }),
-    })
-    .optional()
-    .meta({ description: 'Rates, and rules of the tax.' }),
-})).meta({ id: 'AccountDefaults' });
+export const AccountDefaults = defineObject(() => {
+  const { account_id: _id, lots: _lots, recent: _recent, tax: _tax, ...ownFields } = Account.shape;
+  const { realised, ...taxFields } = AccountTax.shape;
+  return {
+    ...withoutDefaults(ownFields),
+    tax: z
+      .strictObject({
+        ...withoutDefaults(taxFields),
+        realised: z.strictObject(withoutDefaults(realised.unwrap().shape)).optional().meta({
+          description: 'Net gains realised this year before this trade, in money.',
+        }),
+      })
+      .optional()
+      .meta({ description: 'Rates, and rules of the tax.' }),
+  };
+}).meta({ id: 'AccountDefaults' });
 
 /** Returns fields that may be absent and then stay so. */
 function withoutDefaults(shape: Readonly<Record<string, z.ZodType>>): Record<string, z.ZodType> {

@@ -1,14 +1,8 @@
+import { once } from '#base/once.js';
 import { didYouMean } from '#base/text/nearest-name.js';
 import type { Finding } from '../refusals/findings.js';
 import { refuseWithFindings } from '../refusals/refusal.js';
-import {
-  ACCOUNT_COLUMNS,
-  CASH,
-  OWN_COLUMNS,
-  REQUIRED_COLUMNS,
-  valueOf,
-  type AccountColumn,
-} from './account-columns.js';
+import { accountColumns, CASH, ownColumns, REQUIRED_COLUMNS, valueOf, type AccountColumn } from './account-columns.js';
 
 /** Maximum number of unreadable rows listed for one account. Further ones are counted. */
 const PROBLEMS_MAX = 50;
@@ -50,14 +44,14 @@ export function placeInTable({ unit, columns, line, lines, recent, own }: TableS
   };
   const [, list, position, field] = /^(lots|recent)\[(\d+)\](?:\.(\w+))?$/.exec(path) ?? [];
   const row = (list === 'lots' ? lines : recent)[Number(position)];
-  if (row !== undefined) return at(row, COLUMN_OF.get(`${list}.${field}`) ?? field);
+  if (row !== undefined) return at(row, columnOfField().get(`${list}.${field}`) ?? field);
   const column = Object.keys(own).find(
     (name) => path === name || path.startsWith(`${name}.`) || path.startsWith(`${name}[`),
   );
   return column === undefined ? `${unit} ${line}` : at(own[column]!, column);
 }
 
-const COLUMN_OF = new Map(ACCOUNT_COLUMNS.map(({ field, name }) => [field, name]));
+const columnOfField = once(() => new Map(accountColumns().map(({ field, name }) => [field, name])));
 
 /**
  * Yields the accounts of a table as JSON, with the places of their values. Cells that have not the form of their column
@@ -105,7 +99,7 @@ interface Columns {
 
 /** @throws Refusal VALIDATION_FAILED with every unknown, repeated and missing column */
 function columnsIn(header: readonly string[], unit: TableRows['unit']): Columns {
-  const known = ACCOUNT_COLUMNS.map(({ name }) => name);
+  const known = accountColumns().map(({ name }) => name);
   const place = (at: number): string => (unit === 'line' ? `line 1, column ${at + 1}` : `column ${at + 1}`);
   const findings = header.flatMap((name, at): Finding[] => {
     if (name === '') return [];
@@ -126,7 +120,9 @@ function columnsIn(header: readonly string[], unit: TableRows['unit']): Columns 
   const at = (name: string): number => header.indexOf(name);
   return {
     id: at('account_id'),
-    own: OWN_COLUMNS.map((column) => ({ ...column, at: at(column.name) })).filter((column) => column.at >= 0),
+    own: ownColumns()
+      .map((column) => ({ ...column, at: at(column.name) }))
+      .filter((column) => column.at >= 0),
     identifier: at('identifier'),
     shares: at('shares'),
     cost: at('cost'),
@@ -250,7 +246,7 @@ export function withNestedFields(row: Readonly<Record<string, unknown>>): Record
 
 /** @throws Refusal VALIDATION_FAILED with every unknown column of a table with a row per account */
 export function assertAccountColumns(header: readonly string[]): void {
-  const known = [...new Set(['account_id', 'lots', 'recent', 'tax', ...OWN_COLUMNS.map(({ name }) => name)])];
+  const known = [...new Set(['account_id', 'lots', 'recent', 'tax', ...ownColumns().map(({ name }) => name)])];
   const findings = header.flatMap((name, at) =>
     known.includes(name)
       ? []

@@ -1,4 +1,4 @@
-import { ACCOUNT_COLUMNS, cellOf, OWN_COLUMNS } from './account-columns.js';
+import { accountColumns, cellOf, ownColumns } from './account-columns.js';
 
 /** Account as a client states it. */
 export interface StatedAccount {
@@ -12,7 +12,7 @@ export interface StatedAccount {
 export function tableOfAccounts(accounts: readonly StatedAccount[]): string[][] {
   const rows = accounts.flatMap((account) => {
     const { account_id, lots = [], recent = [] } = account;
-    const own = OWN_COLUMNS.map(({ name, form }) => [name, cellOf(at(account, name), form)] as const);
+    const own = ownColumns().map(({ name, form }) => [name, cellOf(at(account, name), form)] as const);
     const held = [...lots, ...recent.map(({ date, ...trade }) => ({ ...trade, traded: date }))];
     return (held.length === 0 ? [{}] : held).map((row, position) => ({
       account_id,
@@ -21,7 +21,7 @@ export function tableOfAccounts(accounts: readonly StatedAccount[]): string[][] 
     }));
   });
   return rows.map((row: Readonly<Record<string, unknown>>) =>
-    ACCOUNT_COLUMNS.map(({ name }) =>
+    accountColumns().map(({ name }) =>
       typeof row[name] === 'number' ? String(row[name]) : ((row[name] as string) ?? ''),
     ),
   );
@@ -74,6 +74,6 @@ export const EXAMPLE_ACCOUNTS: readonly StatedAccount[] = [
 
 /** Returns the template of a table of accounts as CSV: every column, and two examples to replace. */
 export function accountTemplate(): string {
-  const lines = [ACCOUNT_COLUMNS.map(({ name }) => name), ...tableOfAccounts(EXAMPLE_ACCOUNTS)];
+  const lines = [accountColumns().map(({ name }) => name), ...tableOfAccounts(EXAMPLE_ACCOUNTS)];
   return `${lines.map((cells) => cells.join(',')).join('\r\n')}\r\n`;
 }

@@ -2,6 +2,7 @@ import type { Finding } from '../refusals/findings.js';
 import { accountResult, type AccountResult } from './account-result.js';
 import type { BatchCommon } from './batch-common.js';
 import { buildAccount } from './build-account.js';
+import { lotsAfter, type LotAfter } from './lots-after.js';
 import { readAccount } from './read-account.js';
 import { solveOne } from './solve-one.js';
 
@@ -13,7 +14,9 @@ export interface RefusedAccount {
   readonly findings: readonly Finding[];
 }
 
-export type AccountOutcome = AccountResult | RefusedAccount;
+/** Result with the lots after the trades; results of earlier releases lack them. */
+export type SolvedResult = AccountResult & { readonly lots_after?: readonly LotAfter[] | null };
+export type AccountOutcome = SolvedResult | RefusedAccount;
 
 /**
  * Solves one account, or reports why that is impossible. Invalid accounts never stop the batch.
@@ -29,7 +32,8 @@ export function solveOutcome(
   const { account, findings } = readAccount(common, value, { path, line });
   if (account === undefined) return { account_id: idOf(value), status: 'refused', findings };
   const built = buildAccount(common, account);
-  return accountResult(common, built, solveOne(common, built));
+  const result = accountResult(common, built, solveOne(common, built));
+  return { ...result, lots_after: lotsAfter(common, account, result) };
 }
 
 function idOf(value: unknown): string | null {

@@ -29,6 +29,7 @@ from typing import TYPE_CHECKING, Any, Dict, Iterable, Iterator, List, Mapping, 
 
 from .api import Operations
 from .arrow import can_read, frame_of
+from .batches import Batches
 from .display import Definition, Rows, Run
 from .errors import DivisorError, JobCancelled, JobFailed, Unreachable
 from .frames import HAS_PANDAS, as_frame, dated, assert_long, check, is_large, ready, split, warn_of_adjusted, with_dates
@@ -85,6 +86,11 @@ class Divisor:
         framed = copy.copy(self)
         framed._frames = True
         return Frames(self.api, framed)
+
+    @property
+    def batches(self) -> Batches:
+        """Personal indices: trades of many accounts with tax lots that follow an index."""
+        return Batches(self)
 
     # Any route -------------------------------------------------------------------------------------------------------
 

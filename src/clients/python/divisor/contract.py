@@ -1200,6 +1200,14 @@ class BatchAccount(_BatchAccount, total=False):
 
     #: Sales by lot, and purchases.
     trades: t.Sequence[BatchTrade]
+    #: Lots after the trades; null for an account of more than 500 lots.
+    lots_after: t.Optional[t.Sequence[BatchLot]]
+    #: Cash and lots at the prices of the day.
+    value: float
+    #: Cash after trades and costs.
+    cash: float
+    #: Trading costs.
+    costs: float
     #: Annual, after the trades.
     tracking_error: float
     #: Tax of the year after the trades, in money.
@@ -1308,6 +1316,21 @@ class BatchJobStatus(t.TypedDict):
     callbacks: t.Sequence[JobCallback]
     #: Set if the job succeeded; null if the run of a backtest was deleted.
     result: t.Optional[BatchView]
+
+
+class BatchLot(t.TypedDict):
+    #: Position of the lot in the account; null for a purchase.
+    lot: t.Optional[int]
+    #: Asset identifier.
+    identifier: str
+    #: Number of shares.
+    shares: float
+    #: Cost basis per share, without disallowed losses.
+    cost: float
+    #: Day of the purchase.
+    acquired: str
+    #: Value less cost.
+    unrealised_gain: float
 
 
 class BatchObjective(t.TypedDict, total=False):

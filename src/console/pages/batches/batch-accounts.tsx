@@ -1,46 +1,52 @@
-import type { BatchAccount, BatchTrade, BatchView } from '#clients/typescript/divisor.js';
+import type { BatchAccount } from '#clients/typescript/divisor.js';
 import { Badge } from '../../components/badge.js';
-import { Banner } from '../../components/banner.js';
-import { Facts } from '../../components/facts.js';
 import { Select } from '../../components/choice.js';
 import { Section } from '../../components/page.js';
-import { SidePanel } from '../../components/side-panel.js';
 import { numeric, type Column } from '../../components/table/columns.js';
 import { Table } from '../../components/table/table.js';
 import { Answered } from '../../components/wait.js';
 import { parameter, setParameters } from '../../state/place.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
-import { labelOf } from '../../words/labels.js';
-import { count, decimal, figure, percent } from '../../words/numbers.js';
-
-/** Members of a result that the contract leaves open. */
-interface Account extends BatchAccount {
-  readonly value?: number;
-  readonly short_gain?: number;
-  readonly long_gain?: number;
-  readonly one_more_bp_saves?: number;
-  readonly shadow_prices?: { readonly tracking_error_bp: number; readonly rows: Readonly<Record<string, number>> };
-  readonly deviations?: { readonly variance_by_reason: Readonly<Record<string, number>> };
-}
+import { bps, count, decimal, percent } from '../../words/numbers.js';
+import { AccountPanel } from './account-panel.js';
+import { hasSolution, type Account } from './account-result.js';
 
 const BLOCK = 100;
+/** Times that the accounts of a running batch are read again. */
+const READINGS = 50;
 
-/** Accounts of a batch in blocks; one opens with its trades. */
-export function BatchAccounts({ view }: { readonly view: BatchView }) {
+interface BatchAccountsProps {
+  readonly batchId: string;
+  /** Share of the batch that is solved. */
+  readonly progress: number;
+}
+
+/** Accounts of a batch in blocks, also while it runs; one opens with its trades. */
+export function BatchAccounts({ batchId, progress }: BatchAccountsProps) {
   const block = Number(parameter('block') ?? 0);
-  const accounts = useResource(`accounts ${view.batch_id} ${block}`, (signal) =>
-    service.value.call('getBatchAccounts', { params: { batch_id: view.batch_id }, query: { block }, signal }),
+  const accounts = useResource(
+    `accounts ${batchId} ${block} ${Math.floor(progress * READINGS)}`,
+    (signal) => service.value.call('getBatchAccounts', { params: { batch_id: batchId }, query: { block }, signal }),
+    { keeps: true },
   );
-  const options = Array.from({ length: view.blocks }, (_, at) => ({
+  const { data, trouble } = accounts;
+  const isPending = data === undefined && (trouble === null || trouble.code === 'JOB_RUNNING');
+  if (isPending && progress < 1)
+    return (
+      <Section title="Accounts">
+        <p class="quiet">The accounts are shown by the hundred, as soon as they are solved.</p>
+      </Section>
+    );
+  const options = Array.from({ length: data?.blocks ?? 0 }, (_, at) => ({
     value: String(at),
-    text: `${count(at * BLOCK + 1)} to ${count(Math.min(view.accounts, (at + 1) * BLOCK))}`,
+    text: `${count(at * BLOCK + 1)} to ${count(Math.min(data?.count ?? 0, (at + 1) * BLOCK))}`,
   }));
   return (
     <Section
       title="Accounts"
       aside={
-        view.blocks > 1 && (
+        options.length > 1 && (
           <Select
             label="Accounts shown"
             options={options}
@@ -50,9 +56,13 @@ export function BatchAccounts({ view }: { readonly view: BatchView }) {
         )
       }
     >
-      <Answered resource={accounts} what="the accounts">
-        {(read) => <AccountTable accounts={read.accounts as readonly Account[]} />}
-      </Answered>
+      {trouble?.code === 'JOB_RUNNING' ? (
+        <p class="quiet">These accounts are not solved yet.</p>
+      ) : (
+        <Answered resource={accounts} what="the accounts">
+          {(read) => <AccountTable accounts={read.accounts as readonly Account[]} />}
+        </Answered>
+      )}
     </Section>
   );
 }
@@ -82,9 +92,6 @@ const STATUS_KINDS: Readonly<Record<BatchAccount['status'], 'good' | 'warning' |
   infeasible: 'bad',
   refused: 'bad',
 };
-
-/** Returns true if the trades of an account satisfy its limits. */
-const hasSolution = ({ status }: Account): boolean => status !== 'infeasible' && status !== 'refused';
 
 const ACCOUNTS: readonly Column<Account>[] = [
   { id: 'account', title: 'Account', width: 120, grow: 1, value: ({ account_id }) => account_id },
@@ -128,6 +135,14 @@ const ACCOUNTS: readonly Column<Account>[] = [
     write: decimal,
   }),
   numeric({
+    id: 'gap',
+    title: 'Gap',
+    width: 80,
+    priority: 4,
+    of: (account: Account) => (hasSolution(account) ? (account.certificate?.gap ?? null) : null),
+    write: bps,
+  }),
+  numeric({
     id: 'trades',
     title: 'Trades',
     width: 70,
@@ -135,83 +150,4 @@ const ACCOUNTS: readonly Column<Account>[] = [
     of: (account: Account) => (hasSolution(account) ? (account.trades?.length ?? null) : null),
     write: count,
   }),
-];
-
-/** Shadow price below which a limit does not bind. */
-const PRICE_MIN = 1e-6;
-
-function AccountPanel({ account }: { readonly account: Account }) {
-  const { account_id: id, findings, conflicts = [] } = account;
-  return (
-    <SidePanel title={`Account ${id}`} onClose={() => setParameters({ account: null })}>
-      {findings.length > 0 && (
-        <Banner kind="bad" title="Refused">
-          {findings.map(({ message }) => (
-            <p key={message}>{message}</p>
-          ))}
-        </Banner>
-      )}
-      {account.status === 'infeasible' && (
-        <Banner kind="bad" title="No trades satisfy all limits of this account.">
-          <p>
-            {conflicts.length > 0 && `Conflicting limits: ${conflicts.map(labelOf).join(', ')}. `}
-            Relax one of them and submit the account again. There is nothing to trade.
-          </p>
-        </Banner>
-      )}
-      {hasSolution(account) && <Solution account={account} />}
-    </SidePanel>
-  );
-}
-
-/** Renders the figures and the trades of an account whose limits are satisfied. */
-function Solution({ account }: { readonly account: Account }) {
-  const { trades = [], shadow_prices: prices, deviations } = account;
-  return (
-    <>
-      <Facts
-        facts={[
-          ['Status', account.status],
-          ['Tracking error', percent(account.tracking_error, 3)],
-          ['Short-term gains', decimal(account.short_gain)],
-          ['Long-term gains', decimal(account.long_gain)],
-          ['Tax of the year', decimal(account.tax)],
-          ['Tax saved', decimal(account.tax_saved)],
-          ['One more basis point saves', decimal(account.one_more_bp_saves)],
-          ['A basis point of the limit costs', decimal(prices?.tracking_error_bp)],
-          ...Object.entries(prices?.rows ?? {})
-            .filter(([, price]) => Math.abs(price) > PRICE_MIN)
-            .map(([row, price]): [string, string] => [`Price of ${labelOf(row).toLowerCase()}`, decimal(price)]),
-          ...Object.entries(deviations?.variance_by_reason ?? {}).map(([reason, share]): [string, string] => [
-            `Deviation by ${reason.replaceAll('_', ' ')}`,
-            percent(share),
-          ]),
-        ]}
-      />
-      <Table
-        label="trades"
-        columns={TRADES}
-        rows={trades}
-        sort={{ column: 'side', direction: 'desc' }}
-        keyOf={(trade) => `${trade.side} ${trade.identifier} ${trade.lot ?? ''} ${trade.gain ?? ''}`}
-      />
-    </>
-  );
-}
-
-const TRADES: readonly Column<BatchTrade>[] = [
-  { id: 'identifier', title: 'Security', width: 80, grow: 1, value: ({ identifier }) => identifier },
-  { id: 'side', title: 'Side', width: 50, value: ({ side }) => side },
-  numeric({ id: 'shares', title: 'Shares', width: 80, of: ({ shares }: BatchTrade) => shares, write: figure }),
-  { id: 'acquired', title: 'Bought', width: 96, priority: 2, value: ({ acquired }) => acquired ?? null },
-  numeric({
-    id: 'cost',
-    title: 'Basis',
-    width: 80,
-    priority: 3,
-    of: ({ cost }: BatchTrade) => cost ?? null,
-    write: decimal,
-  }),
-  numeric({ id: 'gain', title: 'Gain', width: 80, of: ({ gain }: BatchTrade) => gain ?? null, write: decimal }),
-  { id: 'term', title: 'Term', width: 60, priority: 4, value: ({ term }) => term ?? null },
 ];

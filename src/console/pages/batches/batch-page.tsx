@@ -1,4 +1,4 @@
-import type { BatchView } from '#clients/typescript/divisor.js';
+import type { BatchView, JobStatus } from '#clients/typescript/divisor.js';
 import { Bars } from '../../components/bars.js';
 import { JobState } from '../../components/job-state.js';
 import { Metrics } from '../../components/metrics.js';
@@ -33,12 +33,17 @@ export function BatchPage({ params }: PageProps) {
           <>
             <JobState job={jobOf(`batch:${id}`) ?? first} />
             {view !== null && <Result view={view} />}
+            {view === null && isRunning(first) && (
+              <BatchAccounts batchId={id} progress={(jobOf(`batch:${id}`) ?? first).progress} />
+            )}
           </>
         )}
       </Answered>
     </Page>
   );
 }
+
+const isRunning = ({ status }: JobStatus): boolean => status === 'pending' || status === 'running';
 
 function Result({ view }: { readonly view: BatchView }) {
   const conflicts = Object.entries(view.conflicts);
@@ -78,7 +83,7 @@ function Result({ view }: { readonly view: BatchView }) {
           />
         </Section>
       )}
-      <BatchAccounts view={view} />
+      <BatchAccounts batchId={view.batch_id} progress={1} />
     </>
   );
 }
@@ -117,10 +122,10 @@ const REFUSED: readonly Column<Refused>[] = [
   },
 ];
 
-/** Returns the message of a finding without the place of its account in the batch. */
+/** Returns the message of a finding without the position and the id of its account, which the row has. */
 const sentenceOf = ({ message }: Refused['findings'][number]): string => {
-  const own = message.replace(/^accounts\[\d+\]\./, '');
-  return own === message ? message : labelOf(own);
+  const own = message.replace(/^accounts\[\d+\](?:, account [\w-]+)?: /, '');
+  return own === message ? message.replace(/, account [\w-]+: /, ': ') : labelOf(own);
 };
 
 function Figures({ view }: { readonly view: BatchView }) {

@@ -1,14 +1,20 @@
 import type { JobStatus } from '#clients/typescript/divisor.js';
+import { useState } from 'preact/hooks';
 import { GuideLink } from '../../components/guide-link.js';
 import { JobTable } from '../../components/job-table.js';
 import { EmptyState } from '../../components/empty-state.js';
 import { Metrics } from '../../components/metrics.js';
 import { Page, Section } from '../../components/page.js';
 import { Answered } from '../../components/wait.js';
+import { jobOf, liveJobs } from '../../state/live.js';
+import { parameter } from '../../state/place.js';
+import { may } from '../../state/principal.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { moment } from '../../words/dates.js';
 import { count, NONE } from '../../words/numbers.js';
+import { NewBatch } from './new-batch.js';
+import '../designer/designer.css';
 
 /** Batches of accounts with tax lots that follow an index. */
 export function BatchesPage() {
@@ -22,25 +28,53 @@ export function BatchesPage() {
         and limits. <GuideLink page="personal">Personal indices</GuideLink>
       </p>
       <Answered resource={jobs} what="the batches">
-        {({ jobs: all }) => (all.length === 0 ? <NoBatch /> : <Batches jobs={all} />)}
+        {({ jobs: listed }) => {
+          const all = withLive(listed);
+          return (
+            <>
+              {may('run') && <Folded isOpen={all.length === 0} />}
+              {all.length === 0 ? <NoBatch /> : <Batches jobs={all} />}
+            </>
+          );
+        }}
       </Answered>
     </Page>
+  );
+}
+
+/** Returns the batches with those that began after the list was requested. */
+function withLive(listed: readonly JobStatus[]): readonly JobStatus[] {
+  const ids = new Set(listed.map(({ job_id: id }) => id));
+  return [...liveJobs.value.filter(({ job_id: id, kind }) => kind === 'batch' && !ids.has(id)), ...listed];
+}
+
+/** The form of a new batch, folded if there are batches. It stays open during editing. */
+function Folded({ isOpen: isFirst }: { readonly isOpen: boolean }) {
+  const [isOpen, setOpen] = useState(isFirst || parameter('batch') !== null);
+  return (
+    <details class="designer-part" open={isOpen} onToggle={(event) => setOpen(event.currentTarget.open)}>
+      <summary>
+        <h2>New batch</h2>
+      </summary>
+      {isOpen && <NewBatch />}
+    </details>
   );
 }
 
 function NoBatch() {
   return (
     <EmptyState title="No batch yet">
-      Submit accounts with <code>divisor batch lots.csv --terms terms.json</code> or <code>POST /optimise/batches</code>
-      . Each batch is listed here with its figures, its conflicts and its trades by lot.
+      Choose a file of accounts, or submit it with <code>divisor batch accounts.csv --terms terms.json</code>. Each
+      batch is listed here with its figures, its conflicts and its trades by lot.
     </EmptyState>
   );
 }
 
 function Batches({ jobs }: { readonly jobs: readonly JobStatus[] }) {
+  const now = jobs.map((job) => jobOf(job.job_id) ?? job);
   const countOf = (...states: JobStatus['status'][]) =>
-    count(jobs.filter(({ status }) => states.includes(status)).length);
-  const ended = jobs.flatMap(({ finished_at: at }) => at ?? []).toSorted();
+    count(now.filter(({ status }) => states.includes(status)).length);
+  const ended = now.flatMap(({ finished_at: at }) => at ?? []).toSorted();
   return (
     <>
       <Metrics

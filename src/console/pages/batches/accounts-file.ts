@@ -1,0 +1,52 @@
+/** A chosen file of accounts. */
+export interface AccountsFile {
+  readonly name: string;
+  readonly media: string;
+  readonly blob: Blob;
+  /** True if its first line has the terms of the batch. */
+  readonly hasTerms: boolean;
+  /** Number of accounts; null if it is not counted. */
+  readonly accounts: number | null;
+}
+
+/** Media types by extension. */
+export const KINDS: Readonly<Record<string, string>> = {
+  '.csv': 'text/csv',
+  '.parquet': 'application/vnd.apache.parquet',
+  '.arrow': 'application/vnd.apache.arrow.stream',
+  '.ndjson': 'application/x-ndjson',
+};
+
+/** Files of text up to this size are counted, in a fraction of a second. */
+const COUNTED_MAX = 20_000_000;
+
+/** Returns a file with what it contains; null for a file of another kind. */
+export async function inspectFile(file: File): Promise<AccountsFile | null> {
+  const kind = Object.keys(KINDS).find((ending) => file.name.toLowerCase().endsWith(ending));
+  if (kind === undefined) return null;
+  const text = file.size <= COUNTED_MAX && (kind === '.csv' || kind === '.ndjson') ? await file.text() : null;
+  const hasTerms = kind === '.ndjson' && (await startsWithTerms(file));
+  return { name: file.name, media: KINDS[kind]!, blob: file, hasTerms, accounts: text === null ? null : countIn(text) };
+
+  function countIn(all: string): number {
+    const lines = all.split('\n').filter((line) => line.trim() !== '');
+    if (kind === '.ndjson') return lines.length - (hasTerms ? 1 : 0);
+    const [head = '', ...rows] = lines;
+    const separator = [';', '\t'].find((one) => head.includes(one)) ?? ',';
+    const plain = (cell: string | undefined) => (cell ?? '').replaceAll(/["\uFEFF]/g, '').trim();
+    const at = head.split(separator).findIndex((name) => plain(name) === 'account_id');
+    return new Set(rows.map((row) => plain(row.split(separator)[at]))).size;
+  }
+}
+
+/** Characters that contain the terms of a batch. */
+const TERMS_MAX = 100_000;
+
+async function startsWithTerms(file: File): Promise<boolean> {
+  const [first = ''] = (await file.slice(0, TERMS_MAX).text()).split('\n');
+  try {
+    return 'parent' in (JSON.parse(first) as object);
+  } catch {
+    return false;
+  }
+}

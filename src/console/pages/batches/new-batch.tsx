@@ -1,0 +1,205 @@
+import type { Finding } from '#clients/typescript/divisor.js';
+import { useRef, useState } from 'preact/hooks';
+import { Button } from '../../components/button.js';
+import { Download } from '../../components/download.js';
+import { SchemaForm } from '../../components/form/schema-form.js';
+import { Problem } from '../../components/problem.js';
+import { Answered } from '../../components/wait.js';
+import { start } from '../../state/actions.js';
+import { useAddressedObject } from '../../state/addressed.js';
+import { go } from '../../state/place.js';
+import { useResource } from '../../state/resource.js';
+import { service, type Trouble } from '../../state/service.js';
+import { bytes, count } from '../../words/numbers.js';
+import { isObject, type JsonObject } from '../../words/paths.js';
+import { inspectFile, KINDS, type AccountsFile } from './accounts-file.js';
+
+const TERMS = ['batch_id', 'parent', 'risk_model', 'whole_shares', 'as_of', 'search_nodes'] as const;
+const DEFAULTS = ['exclusions', 'tracking_error_limit', 'minimum_trade', 'cash', 'tilts', 'substitutes'] as const;
+const TAXES = ['short_rate', 'long_rate', 'lot_method', 'wash_sales', 'budget', 'carry_forward'] as const;
+
+/** Form of a new batch: a file of accounts, the terms, and defaults for its accounts. */
+export function NewBatch() {
+  const indices = useResource('indices', (signal) => service.value.call('listIndices', { signal }));
+  const models = useResource('risk models', (signal) => service.value.call('listRiskModels', { signal }));
+  return (
+    <Answered resource={indices} what="the indices">
+      {({ indices: known }) => (
+        <Answered resource={models} what="the risk models">
+          {({ risk_models: stored }) => (
+            <BatchForm parents={known.map(({ id }) => id)} models={stored.map(({ model_id: id }) => id)} />
+          )}
+        </Answered>
+      )}
+    </Answered>
+  );
+}
+
+interface BatchFormProps {
+  readonly parents: readonly string[];
+  readonly models: readonly string[];
+}
+
+function BatchForm({ parents, models }: BatchFormProps) {
+  const [terms, setTerms] = useAddressedObject('batch', {});
+  const [file, setFile] = useState<AccountsFile | null>(null);
+  const [trouble, setTrouble] = useState<Trouble | null>(null);
+  const [isSending, setSending] = useState(false);
+  const put = (next: JsonObject) => {
+    setTrouble(null);
+    setTerms(next);
+  };
+  const submit = async ({ media, blob, hasTerms }: AccountsFile) => {
+    setSending(true);
+    const { batch_id: id, ...others } = terms;
+    const query = {
+      ...(hasTerms ? {} : { terms: JSON.stringify(others) }),
+      ...(typeof id === 'string' ? { batch_id: id } : {}),
+    };
+    const job = await start(() => service.value.upload('startBatch', media, blob, { query }), setTrouble);
+    setSending(false);
+    if (job !== undefined) go(`/console/batches/${job.job_id.slice('batch:'.length)}`);
+  };
+  const isReady =
+    file !== null && (file.hasTerms || (terms['parent'] !== undefined && terms['risk_model'] !== undefined));
+  return (
+    <>
+      <FileChoice
+        file={file}
+        onChoose={(next) => {
+          setTrouble(null);
+          setFile(next);
+        }}
+      />
+      {file?.hasTerms === true ? (
+        <p>The first line of the file has the terms of the batch.</p>
+      ) : (
+        <Terms terms={terms} findings={trouble?.findings ?? []} parents={parents} models={models} onChange={put} />
+      )}
+      {trouble !== null && <Problem trouble={trouble} />}
+      <p>
+        <Button kind="main" disabled={!isReady || isSending} onClick={() => file !== null && void submit(file)}>
+          {isSending ? 'Sending the accounts' : 'Start the batch'}
+        </Button>{' '}
+        <span class="quiet">The page of the batch states its expected duration, and cancels it.</span>
+      </p>
+    </>
+  );
+}
+
+interface FileChoiceProps {
+  readonly file: AccountsFile | null;
+  onChoose(file: AccountsFile | null): void;
+}
+
+function FileChoice({ file, onChoose }: FileChoiceProps) {
+  const input = useRef<HTMLInputElement>(null);
+  const [refused, setRefused] = useState<string | null>(null);
+  const choose = async (chosen: File) => {
+    const found = await inspectFile(chosen);
+    setRefused(found === null ? `${chosen.name} is none of ${Object.keys(KINDS).join(', ')}.` : null);
+    onChoose(found);
+  };
+  return (
+    <>
+      <input
+        ref={input}
+        hidden
+        type="file"
+        aria-label="File of accounts"
+        accept={Object.keys(KINDS).join(',')}
+        onChange={({ currentTarget }) => {
+          const [chosen] = currentTarget.files ?? [];
+          if (chosen !== undefined) void choose(chosen);
+          currentTarget.value = '';
+        }}
+      />
+      <p>
+        <Button onClick={() => input.current?.click()}>Choose a file of accounts</Button>{' '}
+        {file === null ? (
+          <span class="quiet">CSV, Parquet, Arrow, or lines of JSON</span>
+        ) : (
+          <strong>
+            {file.name}, {bytes(file.blob.size)}
+            {file.accounts !== null && `, ${count(file.accounts)} accounts`}
+          </strong>
+        )}{' '}
+        <Download
+          address="/optimise/batches/template"
+          fileName="accounts.csv"
+          read={async () => new TextEncoder().encode(await service.value.call('getBatchTemplate', {}))}
+        >
+          CSV template
+        </Download>
+      </p>
+      {refused !== null && (
+        <p class="down" role="alert">
+          {refused}
+        </p>
+      )}
+    </>
+  );
+}
+
+interface TermsProps extends BatchFormProps {
+  readonly terms: JsonObject;
+  readonly findings: readonly Finding[];
+  onChange(terms: JsonObject): void;
+}
+
+function Terms({ terms, findings, parents, models, onChange }: TermsProps) {
+  const defaults = isObject(terms['defaults']) ? terms['defaults'] : {};
+  const taxes = isObject(defaults['tax']) ? defaults['tax'] : {};
+  const objective = isObject(terms['objective']) ? terms['objective'] : {};
+  const putDefaults = (next: JsonObject) => onChange({ ...terms, defaults: next });
+  return (
+    <>
+      <SchemaForm
+        schema="BatchRequest"
+        names={TERMS}
+        changes={{
+          parent: { kind: 'choice', choices: parents, label: 'Parent index' },
+          risk_model: {
+            kind: 'choice',
+            choices: models,
+            link: { address: '/console/risk-models', text: 'Risk models' },
+          },
+        }}
+        value={terms}
+        findings={findings}
+        onChange={onChange}
+      />
+      <details>
+        <summary>Objective</summary>
+        <SchemaForm
+          schema="BatchObjective"
+          value={objective}
+          findings={findings}
+          path={['objective']}
+          onChange={(next) => onChange({ ...terms, objective: next })}
+        />
+      </details>
+      <details open={Object.keys(defaults).length > 0}>
+        <summary>
+          Defaults of the accounts <span class="quiet">for fields that an account does not state</span>
+        </summary>
+        <SchemaForm
+          schema="AccountDefaults"
+          names={DEFAULTS}
+          value={defaults}
+          findings={findings}
+          path={['defaults']}
+          onChange={putDefaults}
+        />
+        <SchemaForm
+          schema="AccountDefaults.tax"
+          names={TAXES}
+          value={taxes}
+          findings={findings}
+          path={['defaults', 'tax']}
+          onChange={(next) => putDefaults({ ...defaults, tax: next })}
+        />
+      </details>
+    </>
+  );
+}

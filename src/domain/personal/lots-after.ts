@@ -1,0 +1,39 @@
+import { formatDay } from '../time/days.js';
+import type { AccountResult } from './account-result.js';
+import type { Account, AccountLot } from './account-request.js';
+import type { BatchCommon } from './batch-common.js';
+
+/** Lots of an account up to which its result has those after the trades: they take 90 bytes each. */
+const LOTS_MAX = 500;
+/** Shares of a lot that rounding may leave. */
+const LEAST_SHARES = 1e-9;
+
+/** A lot after the trades. */
+export interface LotAfter extends AccountLot {
+  /** Position of the lot in the account; null for a purchase. */
+  readonly lot: number | null;
+  /** Value less cost. */
+  readonly unrealised_gain: number;
+}
+
+/**
+ * Returns the lots of an account after its trades, purchases last; null if the account has more than 500 lots or does not
+ * trade. Disallowed losses are not added to the cost of their replacements.
+ */
+export function lotsAfter(common: BatchCommon, account: Account, { status, trades }: AccountResult): LotAfter[] | null {
+  if (account.lots.length > LOTS_MAX || status === 'infeasible') return null;
+  const sold = new Map<number, number>();
+  for (const { lot, shares } of trades) if (lot !== undefined) sold.set(lot, (sold.get(lot) ?? 0) + shares);
+  const prices = new Map(common.identifiers.map((name, at) => [name, common.prices[at]!]));
+  const kept = account.lots.flatMap((own, lot) => {
+    const shares = own.shares - (sold.get(lot) ?? 0);
+    return shares > LEAST_SHARES * own.shares ? [{ lot, ...own, shares }] : [];
+  });
+  const bought = trades.flatMap(({ side, identifier, shares, price }) =>
+    side === 'buy' ? [{ lot: null, identifier, shares, cost: price, acquired: formatDay(common.asOf) }] : [],
+  );
+  return [...kept, ...bought].map((lot) => ({
+    ...lot,
+    unrealised_gain: lot.shares * (prices.get(lot.identifier)! - lot.cost),
+  }));
+}

@@ -54,7 +54,7 @@ describe.skipIf('why' in tried)('pages of governance', () => {
     await panel.getByRole('link', { name: 'Judgements of the day' }).click();
     const row = page.getByRole('row', { name: /accepted findings close .* EVEN/ });
     await row.click();
-    const entry = page.getByRole('complementary', { name: /^close \d$/ });
+    const entry = page.getByRole('complementary', { name: /^Judgement close \d$/ });
     await entry.getByText('The price of the exchange').waitFor();
     const { body } = await service.ask<Judgements>('GET', '/schedules/close/judgements');
     expect(body.judgements[0]).toMatchObject({ action: 'waive', index_id: 'EVEN', check: 'moves' });
@@ -130,7 +130,7 @@ describe.skipIf('why' in tried)('pages of governance', () => {
     expect((await service.ask('POST', '/analytics/EVEN/publish', request)).status).toBe(200);
     await follow(page, '/console/governance/errors');
     await page.getByRole('row', { name: /EVEN restated/ }).click();
-    const entry = page.getByRole('complementary', { name: 'EVEN 1' });
+    const entry = page.getByRole('complementary', { name: 'Error EVEN 1' });
     await entry.getByText('The price was wrong', { exact: false }).first().waitFor();
     await entry.getByText(new RegExp(`bps on ${restated}$`)).waitFor();
     await follow(page, '/console/indices/EVEN?tab=publication');

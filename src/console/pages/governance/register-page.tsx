@@ -104,7 +104,10 @@ function Rows<R>({ name, register, range }: RegisterPageProps<R> & { readonly ra
 
 function EntryPanel<R>({ register, row }: { readonly register: Register<R>; readonly row: R }) {
   return (
-    <SidePanel title={register.keyOf(row)} onClose={() => setParameters({ entry: null })}>
+    <SidePanel
+      title={`${register.noun ?? 'Entry'} ${register.keyOf(row)}`}
+      onClose={() => setParameters({ entry: null })}
+    >
       <Facts facts={register.factsOf?.(row) ?? []} />
       {register.textsOf?.(row).map(
         ([title, text]) =>

@@ -59,7 +59,7 @@ describe('divisor verify-batch', () => {
   test('ignores the second of two accounts with one id, which is refused', async () => {
     const refused = { account_id: 'one', status: 'refused', findings: [] };
     const [status, out] = await verified([...accounts, { ...accounts[0], cash: 5 }], [...results, refused]);
-    expect([status, out]).toEqual([0, '3 results verified, 0 wrong, 1 accounts refused\n']);
+    expect([status, out]).toEqual([0, '3 results verified, 0 wrong, 1 account refused\n']);
   });
 
   test('refuses a file that is no common data in one sentence', async () => {

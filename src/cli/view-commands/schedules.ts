@@ -53,8 +53,9 @@ const dayRow = ({ held, ...day }: Omit<ScheduleDaySummary, 'step'> & { readonly 
   held: held.length,
 });
 const stepRows = ({ steps }: ScheduleDay) =>
-  steps.map(({ items, log: _log, ...step }) => ({
+  steps.map(({ items, log: _log, held, indices, ...step }) => ({
     ...step,
+    state: step.state === 'done' && held > 0 ? `blocked (${held} of ${indices})` : step.state,
     done: items.filter(({ state }) => state === 'done').length,
     open: items.filter(({ state }) => state !== 'done').length,
   }));

@@ -1444,9 +1444,9 @@ export interface BenchmarkStatement {
       /** Persons who have to agree. */
       readonly persons: number;
     })[];
-    /** Decisions, newest first; up to 50. Days that were performed without a reason are no judgement. */
+    /** Decisions about its days, newest first; up to 50. A waiver has its findings of the index and its parents. Days that were performed without a reason are no judgement. */
     readonly judgements: readonly Judgement[];
-    /** Prices since its base date in place of those of the source, latest session first; up to 50. */
+    /** Prices in place of those of the source of securities that its run holds at that close or buys there, latest session first; up to 50. */
     readonly overrides: readonly PriceOverride[];
   };
   /** Circumstances in which the index may not serve its purpose. */
@@ -2043,7 +2043,7 @@ export interface ClosureEffect {
   readonly schedules: readonly {
     /** The schedule. */
     readonly schedule_id: string;
-    /** Open days of lost sessions: they end. */
+    /** Days of lost sessions that are open: they end. Days that are done, skipped or missed stay as they are. */
     readonly ended: readonly string[];
     /** Added sessions in the past without a day: perform them by backfill. */
     readonly missing: readonly string[];
@@ -5840,6 +5840,12 @@ export interface Judgement {
   readonly check: string | null;
   /** Security of a waiver; null for every finding of the check. */
   readonly identifier: string | null;
+  /** Findings that a waiver accepted; at most 200. */
+  readonly findings: readonly AcceptedFinding[];
+  /** Approval of it; null if it needed none. */
+  readonly approval_id: number | null;
+  /** Names of those who approved it. */
+  readonly approved_by: readonly string[];
   /** Why. */
   readonly reason: string | null;
 }
@@ -7955,6 +7961,10 @@ export interface PriceOverride {
   readonly key_id: string | null;
   /** Time of the override, ISO-8601 UTC with offset. */
   readonly at: string;
+  /** Approval of it; null if it needed none. */
+  readonly approval_id: number | null;
+  /** Names of those who approved it. */
+  readonly approved_by: readonly string[];
 }
 
 export interface PriceOverrideRequest {
@@ -11043,6 +11053,10 @@ export interface StepRecord {
   readonly code: string | null;
   /** Log of the step, the last 100 lines. */
   readonly log: readonly StepLogLine[];
+  /** Indices that the step holds back, with those that depend on them: a step that is done is blocked in part. */
+  readonly held: number;
+  /** Indices of the schedule. */
+  readonly indices: number;
   /** Results by index or file. */
   readonly items: readonly StepItem[];
 }

@@ -40,7 +40,7 @@ describe.skipIf('why' in tried)('pages of governance', () => {
   test('findings are accepted for the chosen index only, and the register of judgements says why', async () => {
     await follow(page, `/console/schedules/close?day=${second}`);
     const panel = page.getByRole('complementary', { name: `close, ${second}` });
-    await panel.getByText('2 indices held back').waitFor(); // The step has performed every index.
+    await panel.getByText('3 of 3 indices held back', { exact: true }).waitFor(); // The step has performed every index.
     const findings = panel.getByRole('group', { name: 'Findings of Unexplained moves' });
     await panel.getByLabel('Reason').fill('The price of the exchange');
     expect(await findings.getByRole('button').isDisabled()).toBe(true); // Without an index.

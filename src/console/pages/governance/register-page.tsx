@@ -110,9 +110,9 @@ function EntryPanel<R>({ register, row }: { readonly register: Register<R>; read
     >
       <Facts facts={register.factsOf?.(row) ?? []} />
       {register.textsOf?.(row).map(
-        ([title, text]) =>
+        ([title, text], k) =>
           text !== null && (
-            <div key={title}>
+            <div key={k}>
               <h3>{title}</h3>
               <p>{text}</p>
             </div>

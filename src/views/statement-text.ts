@@ -74,7 +74,7 @@ function judgementText({
 }
 
 const agreementText = ({ approval_id: id, approved_by: by }: Pick<Judgement, 'approval_id' | 'approved_by'>): string =>
-  id === null ? '' : ` Approved by ${by.join(', ')} (approval ${id}).`;
+  id === null ? '' : ` (approved by ${by.join(', ')}, approval ${id})`;
 
 function changeLines({ amendments, changes }: BenchmarkStatement): readonly string[] {
   return [

@@ -138,10 +138,11 @@ async function makeBucket(url: string): Promise<void> {
   const client = new AwsClient({ ...KEYS, service: 's3', region: 'us-east-1', retries: 0 });
   const until = performance.now() + START_MS;
   for (;;) {
+    // Not `instanceof Response`: a service in this process replaces that class.
     const answer = await client.fetch(url, { method: 'PUT' }).catch((thrown: unknown) => thrown as Error);
-    if (answer instanceof Response && answer.ok) return;
+    if (!(answer instanceof Error) && answer.ok) return;
     if (performance.now() > until)
-      throw new Error(`its gateway makes no bucket: ${answer instanceof Response ? await answer.text() : answer}`);
+      throw new Error(`its gateway makes no bucket: ${answer instanceof Error ? answer : await answer.text()}`);
     await sleep(LOOK_MS);
   }
 }

@@ -24,6 +24,8 @@ import { farPoint, nearPoint } from './starting-point.js';
 const STEPS_MAX = 80;
 /** Complementarity of a solution, as a fraction of the account's value. */
 const TOLERANCE = 1e-13;
+/** Complementarity below which further steps only add rounding errors. */
+const LAST = 1e-15;
 /** Complementarity and residuals at which the caller may end the solution. */
 const LOOSE = 1e-6;
 /** Residuals of a solution; smaller ones are lost to rounding. */
@@ -32,11 +34,10 @@ const RESIDUAL = 1e-10;
 const ACCEPTED = 1e-9;
 /** Share of the distance to the nearest bound that a step may go. */
 const STEP_SHARE = 0.995;
-/** Shorter steps lead nowhere. */
-const STEP_MIN = 1e-10;
+const STEP_MIN = 1e-10; // Shorter steps lead nowhere.
 /** Distance below which a trade is at a bound that has a price. */
 const AT_BOUND = 1e-9;
-/** Violation allowed to rows and weights in the search; a larger one makes the account infeasible. */
+/** Violation allowed to rows and weights in the search. */
 const VIOLATION_MAX = 1e-7;
 /** Price of a unit of violation of a hard row. The row of the variance is relative to its limit: near 0 its price has no maximum. */
 export const HARD_PENALTY = 100;
@@ -66,7 +67,7 @@ export function solveRelaxation(
         break;
       }
     }
-    if (gap < TOLERANCE && worst < RESIDUAL) {
+    if (gap < TOLERANCE && worst < (gap < LAST ? ACCEPTED : RESIDUAL)) {
       status = 'solved';
       break;
     }

@@ -61,6 +61,11 @@ export interface SolutionOptions {
   readonly isEnough?: (answer: PartialAnswer) => boolean;
 }
 
+/**
+ * Returns the rows of the convex form of one side of the tax: those of the program, then the pieces of the tax, then the sign of L.
+ * @cost rows
+ * @source Nocedal & Wright (2006), Numerical Optimization, 2nd ed., section 12.8
+ */
 export function relaxedRows({ rows, fixedShort, fixedLong }: AccountProgram, side: TaxSide): RelaxedRow[] {
   const hard = { weights: null, cost: 0, penalty: Infinity } as const;
   return [

@@ -7,7 +7,7 @@ import { solveByPrices } from './price-newton.js';
 import { relaxedRows, type Multipliers, type NearPoint, type PartialAnswer, type RelaxedRow } from './relaxation.js';
 import { EITHER, relaxTrades, type GainPrices, type RelaxedTrades } from './relaxed-trades.js';
 import { roundTrades } from './round-trades.js';
-import { tradesFrom } from './trade-figures.js';
+import { FEASIBLE, tradesFrom } from './trade-figures.js';
 
 /** Times that the lots at the margin are decided at most. */
 const ROUNDS_MAX = 5;
@@ -23,6 +23,12 @@ const CLOSED = 1e-8;
  */
 const ENOUGH = 1.5e-6;
 const PROGRESS = 0.75;
+/**
+ * Gap above which the hulls are solved again, at the prices that prove most: hulls at their own prices have the largest bound, and
+ * other lots at the margin.
+ */
+const OPEN = 1e-5;
+const HULLS_MAX = 2;
 /** Gap above which other lots may be at the margin. */
 const WIDE = 3e-6;
 /** Smaller trades are none. */
@@ -60,14 +66,18 @@ export function settleOrder(
   const pricesOfGains = (multipliers: Multipliers): GainPrices => towards(top, pricesAt(program, side, multipliers));
   let steps = 0;
 
-  /** Solves the convex hulls of the cost of all lots; ends early where they are below the cost itself. */
-  function solveHulls(): Solution {
-    const trades = relaxTrades(program, top, either);
-    let isPartial = false;
+  /** Solves the convex hulls of the cost of all lots; the first time ends early where they are below the cost itself. */
+  function solveHulls(near: NearPoint | null): Solution {
+    const trades =
+      near === null
+        ? relaxTrades(program, top, either)
+        : relaxTrades(program, pricesAt(program, side, near.multipliers), Int8Array.from(suggested, Math.sign));
+    let isPartial = near !== null;
     const isEnough = (partial: PartialAnswer): boolean =>
       (isPartial = hasParts(program, trades, partial, pricesAt(program, side, partial.multipliers)));
     const form = { program, side, trades, rows };
-    const answer = solveByPrices(form, { isEnough }) ?? solveRelaxation(form, { isEnough });
+    const options = near === null ? { isEnough } : { near };
+    const answer = solveByPrices(form, options) ?? solveRelaxation(form, options);
     if (answer.status === 'stalled') isPartial = true;
     steps += answer.steps;
     const net = answer.weights.map((weight, i) => weight - program.held[i]!);
@@ -106,9 +116,10 @@ export function settleOrder(
   let best: { readonly bound: number; readonly multipliers: Multipliers } | undefined;
   let found: (Candidate & { readonly net: Float64Array; readonly at: Multipliers }) | undefined;
   let suggested: Float64Array = new Float64Array(program.n);
-  let at: Solution = start === null ? solveHulls() : { ...start, isPartial: true };
+  let at: Solution = start === null ? solveHulls(null) : { ...start, isPartial: true };
   let before = Infinity;
-  for (let round = 0; ; round++) {
+  let hulls = 1;
+  for (let sinceHulls = 0; ; sinceHulls++) {
     const { bound, trades } = dualBound(program, side, at.multipliers);
     if (best === undefined || bound > best.bound) [best, suggested] = [{ bound, multipliers: at.multipliers }, trades];
     if (!at.isPartial) {
@@ -117,11 +128,19 @@ export function settleOrder(
     }
     if (found !== undefined) {
       const gap = found.merit - best.bound;
-      const isEnough = round > 1 && (gap < ENOUGH || gap > PROGRESS * before);
-      if (gap < CLOSED || best.bound > incumbent || isEnough || round === ROUNDS_MAX) break;
+      const isEnough = sinceHulls > 1 && (gap < ENOUGH || gap > PROGRESS * before);
+      if (gap < CLOSED || best.bound > incumbent) break;
       before = gap;
+      if (isEnough || sinceHulls === ROUNDS_MAX) {
+        if (gap < OPEN || hulls === HULLS_MAX) break;
+        at = solveHulls({ net: found.net, multipliers: best.multipliers });
+        [hulls, sinceHulls, before] = [hulls + 1, -1, Infinity];
+        continue;
+      }
     }
-    at = solveMargin(at, round + 1 === ROUNDS_MAX);
+    // Without permitted trades so far, and after the hulls were solved again, the next solution is not left early.
+    const isWanted = hulls > 1 || (found !== undefined && found.figures.worst > FEASIBLE);
+    at = solveMargin(at, sinceHulls + 1 === ROUNDS_MAX || (sinceHulls > 0 && isWanted));
   }
   const [candidate, { bound }] = [found, best];
 

@@ -58,7 +58,7 @@ export const BatchAccount = z
     account_id: z.string().nullable().meta({ description: 'Id of the account; null if it has none.' }),
     status: z.enum(['optimal', 'feasible', 'infeasible', 'stalled', 'refused']).meta({
       description:
-        'optimal: the gap is at most 1e-8 of the value; feasible: it is larger; stalled: the solver stopped early; refused: see `findings`.',
+        'optimal: the gap is at most 1e-8 of the value; feasible: it is larger; infeasible: see `conflicts`; refused: see `findings`.',
     }),
     findings: z.array(Finding).meta({ description: 'Reasons why the account was refused.' }),
     trades: z.array(BatchTrade).optional().meta({ description: 'Sales by lot, and purchases.' }),
@@ -71,7 +71,13 @@ export const BatchAccount = z
     tracking_error: z.number().optional().meta({ description: 'Annual, after the trades.' }),
     tax: z.number().optional().meta({ description: 'Tax of the year after the trades, in money.' }),
     tax_saved: z.number().optional().meta({ description: 'Compared with selling the oldest lots first.' }),
-    conflicts: z.array(z.string()).optional().meta({ description: 'Conflicting rows of an infeasible account.' }),
+    conflicts: z.array(z.string()).optional().meta({
+      description: 'Rules of an infeasible account that conflict; without any one of them the others can be kept.',
+    }),
+    conflict_amounts: z.record(z.string(), z.number().nullable()).optional().meta({
+      description:
+        'By how much each of these rules has to give if the others are kept: tracking error, weight (of exclusions, what stays), or money of the budget; null for rules without an amount.',
+    }),
     certificate: BatchCertificate.optional().meta({ description: 'Proof of the gap, which needs no solver.' }),
   })
   .meta({ id: 'BatchAccount', description: 'Result of one account.' });

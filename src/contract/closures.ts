@@ -39,7 +39,10 @@ export const ClosureEffect = defineObject(() => ({
     .array(
       z.strictObject({
         schedule_id: z.string(),
-        ended: dates.meta({ description: 'Open days of lost sessions: they end.' }),
+        ended: dates.meta({
+          description:
+            'Days of lost sessions that are open: they end. Days that are done, skipped or missed stay as they are.',
+        }),
         missing: dates.meta({ description: 'Added sessions in the past without a day: perform them by backfill.' }),
       }),
     )

@@ -74,10 +74,12 @@ export const BenchmarkStatement = defineObject(() => ({
         )
         .meta({ description: 'Changes that several people have to agree to.' }),
       judgements: z.array(Judgement).meta({
-        description: 'Decisions, newest first; up to 50. Days that were performed without a reason are no judgement.',
+        description:
+          'Decisions about its days, newest first; up to 50. A waiver has its findings of the index and its parents. Days that were performed without a reason are no judgement.',
       }),
       overrides: z.array(PriceOverride).meta({
-        description: 'Prices since its base date in place of those of the source, latest session first; up to 50.',
+        description:
+          'Prices in place of those of the source of securities that its run holds at that close or buys there, latest session first; up to 50.',
       }),
     })
     .meta({ description: 'Discretion and its record.' }),

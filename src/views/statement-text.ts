@@ -21,11 +21,11 @@ export function statementText(statement: BenchmarkStatement): string {
           ? ['No change needs a second person.']
           : discretion.approvals.map(({ action, persons }) => `- ${action}: ${persons} persons have to agree.`)),
         ...discretion.judgements.map(
-          ({ date, author, action, reason }) => `- ${date}: ${author}, ${action}. ${reason ?? 'No reason was given.'}`,
+          (judgement) => `- ${judgement.date}: ${judgement.author}, ${judgementText(judgement)}`,
         ),
         ...discretion.overrides.map(
-          ({ date, author, identifier, price, source_price: source, reason }) =>
-            `- ${date}: ${author}, price of ${identifier}: ${price} in place of ${source ?? 'none'}. ${reason}`,
+          ({ date, author, identifier, price, source_price: source, reason, ...agreement }) =>
+            `- ${date}: ${author}, price of ${identifier}: ${price} in place of ${source ?? 'none'}. ${reason}${agreementText(agreement)}`,
         ),
       ],
     ],
@@ -54,6 +54,27 @@ export function statementText(statement: BenchmarkStatement): string {
   const head = `# Benchmark statement: ${name} (${id})\n\nGenerated on ${at.slice(0, 10)} from version ${version ?? '–'} of the definition.\n`;
   return head + sections.map(([title, lines]) => `\n## ${title}\n\n${lines.join('\n')}\n`).join('');
 }
+
+type Judgement = BenchmarkStatement['discretion']['judgements'][number];
+
+function judgementText({
+  action,
+  check,
+  index_id: index,
+  identifier,
+  findings,
+  reason,
+  ...agreement
+}: Judgement): string {
+  const why = `${reason ?? 'No reason was given.'}${agreementText(agreement)}`;
+  if (action !== 'waive') return `${action}. ${why}`;
+  const of = [identifier, index ?? 'every index'].filter((name) => name !== null).join(' in ');
+  const messages = findings.map(({ index_id: on, message }) => `${on}: ${message}`);
+  return [`accepted ${check} of ${of}.`, ...messages, why].join(' ');
+}
+
+const agreementText = ({ approval_id: id, approved_by: by }: Pick<Judgement, 'approval_id' | 'approved_by'>): string =>
+  id === null ? '' : ` (approved by ${by.join(', ')}, approval ${id})`;
 
 function changeLines({ amendments, changes }: BenchmarkStatement): readonly string[] {
   return [

@@ -81,7 +81,7 @@ describe.skipIf('why' in tried)('pages of a desk', () => {
     const [action] = body.actions;
     const id = action!.action_id;
     await follow(page, `/console/actions?from=2020-01-01&action=${id}`);
-    await page.getByText('Values of other sources').click();
+    await page.getByText('Values of other sources', { exact: true }).click();
     await page.getByRole('button', { name: 'Add to Other sources' }).click();
     await page.getByLabel('Source *').fill('Notice of the issuer');
     await page.getByLabel('Value').fill(String(2 * action!.value));

@@ -3,9 +3,9 @@ import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import type { Page } from 'playwright-core';
 import type { Client, IndexDocument, Judgements, Procedure } from '#clients/typescript/divisor.js';
 import { dayOf, familyOn, fileOf, performed, putSchedule, SESSIONS } from '../services/daily-plans/family.js';
-import { runService, type RunningService } from '../services/running-service.js';
+import type { RunningService } from '../services/running-service.js';
 import { tryBrowser } from './browser.js';
-import { downloaded, eventually, follow, WAIT_MS } from './desk.js';
+import { downloaded, eventually, follow, openDesk, WAIT_MS, type Desk } from './desk.js';
 
 vi.setConfig({ testTimeout: 2 * WAIT_MS, hookTimeout: 4 * WAIT_MS });
 
@@ -14,12 +14,14 @@ const [first, second, third] = SESSIONS.slice(9) as [string, string, string];
 
 /** Registers of the administrator, and changes of an index with published closes. */
 describe.skipIf('why' in tried)('pages of governance', () => {
+  let desk: Desk;
   let service: RunningService;
   let page: Page;
 
   beforeAll(async () => {
     if (!('browser' in tried)) return;
-    service = await runService();
+    desk = await openDesk(tried.browser);
+    ({ service, page } = desk);
     const folder = await familyOn(service, 10);
     const steps = [
       { type: 'refresh' },
@@ -31,19 +33,14 @@ describe.skipIf('why' in tried)('pages of governance', () => {
     expect((await performed(service, first)).state).toBe('done');
     await folder.write(fileOf(second, (price, security) => (security === 'AA' ? price * 10 : price)));
     expect((await performed(service, second)).state).toBe('blocked');
-    page = await tried.browser.newPage({ viewport: { width: 1280, height: 820 }, reducedMotion: 'reduce' });
-    page.setDefaultTimeout(WAIT_MS);
     await page.goto(service.url());
   });
-  afterAll(async () => {
-    if ('browser' in tried) await tried.browser.close();
-    await service?.close();
-  });
+  afterAll(() => desk?.close());
 
   test('findings are accepted for the chosen index only, and the register of judgements says why', async () => {
     await follow(page, `/console/schedules/close?day=${second}`);
     const panel = page.getByRole('complementary', { name: `close, ${second}` });
-    await panel.getByText('2 indices held back').waitFor(); // The step has performed every index.
+    await panel.getByText('3 of 3 indices held back', { exact: true }).waitFor(); // The step has performed every index.
     const findings = panel.getByRole('group', { name: 'Findings of Unexplained moves' });
     await panel.getByLabel('Reason').fill('The price of the exchange');
     expect(await findings.getByRole('button').isDisabled()).toBe(true); // Without an index.
@@ -57,7 +54,7 @@ describe.skipIf('why' in tried)('pages of governance', () => {
     await panel.getByRole('link', { name: 'Judgements of the day' }).click();
     const row = page.getByRole('row', { name: /accepted findings close .* EVEN/ });
     await row.click();
-    const entry = page.getByRole('complementary', { name: /^close \d$/ });
+    const entry = page.getByRole('complementary', { name: /^Judgement close \d$/ });
     await entry.getByText('The price of the exchange').waitFor();
     const { body } = await service.ask<Judgements>('GET', '/schedules/close/judgements');
     expect(body.judgements[0]).toMatchObject({ action: 'waive', index_id: 'EVEN', check: 'moves' });
@@ -133,7 +130,7 @@ describe.skipIf('why' in tried)('pages of governance', () => {
     expect((await service.ask('POST', '/analytics/EVEN/publish', request)).status).toBe(200);
     await follow(page, '/console/governance/errors');
     await page.getByRole('row', { name: /EVEN restated/ }).click();
-    const entry = page.getByRole('complementary', { name: 'EVEN 1' });
+    const entry = page.getByRole('complementary', { name: 'Error EVEN 1' });
     await entry.getByText('The price was wrong', { exact: false }).first().waitFor();
     await entry.getByText(new RegExp(`bps on ${restated}$`)).waitFor();
     await follow(page, '/console/indices/EVEN?tab=publication');
@@ -190,5 +187,6 @@ describe.skipIf('why' in tried)('pages of governance', () => {
     expect(lines.some((line) => line.includes('"kind":"client"') && line.includes('"ACME"'))).toBe(true);
     await follow(page, '/console/governance/audit?from=2020-01-01&to=2020-01-31');
     await page.getByText('No entry in this range.').waitFor();
+    expect(desk.complaints).toEqual([]);
   });
 });

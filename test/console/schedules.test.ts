@@ -39,7 +39,8 @@ describe('states of indices', () => {
   test('that wait for a second person are not blocked', () => {
     const awaited = { state: 'blocked', step: 'publish', held: [held('B', 'APPROVAL_REQUIRED')] };
     expect(statesOf(awaited)).toEqual(['B awaited', 'A done']);
-    expect(shownDay(day(awaited))).toEqual({ text: 'awaits approval', kind: 'warning' });
+    for (const state of ['blocked', 'waiting'])
+      expect(shownDay(day({ ...awaited, state }))).toEqual({ text: 'awaits approval', kind: 'warning' });
     const both = { ...awaited, held: [...awaited.held, held('A', 'CHECK_FAILED')] };
     expect(statesOf(both)).toEqual(['A blocked', 'B awaited']);
     expect(shownDay(day(both)).text).toBe('blocked');

@@ -10,7 +10,7 @@ import type { Indices } from '#services/indices/indices.js';
 import { formatTimestamp } from '#store/timestamp.js';
 import type { Rooms } from './rooms.js';
 
-export interface GovernanceInput extends Pick<StatementsDependencies, 'publications' | 'scheduleOf'> {
+export interface GovernanceInput extends Pick<StatementsDependencies, 'publications' | 'exports' | 'scheduleOf'> {
   readonly schedulesOn: ClosureEffectsDependencies['schedulesOn'];
   readonly indices: Pick<Indices, 'get'>;
   readonly removals: Removals;

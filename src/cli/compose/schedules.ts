@@ -72,7 +72,13 @@ export function composeSchedules(rooms: Rooms, { role, removals, open, keys, ...
       .then(whenDue)
       .catch((cause: unknown) => log.warn({ err: cause }, 'days of a closed exchange end at their next attempt'));
   };
-  const governance = composeGovernance(rooms, { ...indices, ...publication, removals, endClosedDays });
+  const governance = composeGovernance(rooms, {
+    ...indices,
+    ...publication,
+    exports: runs.exports,
+    removals,
+    endClosedDays,
+  });
   const onClosures = calendars.onFollowed((code) => void endClosedDays(code));
   const ends = [onApproval, onClosures, changes.close];
   open.push({ close: runner.close }, { close: async () => ends.forEach((end) => end()) });

@@ -5,7 +5,11 @@ import { factLines } from './approval-facts.js';
 import { viewCommand } from './view-command.js';
 
 const APPROVAL = { name: 'NUMBER', help: 'Number of an approval.' };
-const APPROVALS = { name: 'NUMBERS', help: 'Numbers of approvals, separated by commas.', isList: true } as const;
+const APPROVALS = {
+  name: 'NUMBERS',
+  help: 'Numbers of approvals, separated by commas, or SCHEDULE/DATE for all pending ones of a day.',
+  isList: true,
+} as const;
 const COLUMNS = ['approval_id', 'state', 'action', 'subject', 'requested_by', 'requested_at', 'missing', 'summary'];
 
 const numberOf = (word: string): number => {
@@ -13,8 +17,19 @@ const numberOf = (word: string): number => {
   throw new UsageError(`${word} is no number of an approval; divisor approval list shows them`);
 };
 
-/** Returns the numbers of a list, each once. */
-const numbersOf = (word: string): number[] => [...new Set(word.split(',').map(numberOf))];
+const DAY = /^([^/,]+)[/](\d{4}-\d\d-\d\d)$/;
+/** Longest list of the service: the requests of a family are fewer. */
+const LISTED_MAX = 500;
+
+/** Returns the numbers of a list, each once, or those of the pending requests of a day. */
+async function numbersOf(client: DivisorClient, word: string): Promise<number[]> {
+  const [, schedule_id, date] = DAY.exec(word) ?? [];
+  if (schedule_id === undefined) return [...new Set(word.split(',').map(numberOf))];
+  const query = { state: 'pending', schedule_id, date: date!, limit: LISTED_MAX } as const; // DAY
+  const { approvals: found } = await client.call('listApprovals', { query });
+  if (found.length > 0) return found.map(({ approval_id: id }) => id).toReversed();
+  throw new UsageError(`no approval of ${word} is pending; divisor approval list shows them`);
+}
 
 const historyOf = ({ history }: Approval): string[] =>
   history.map(
@@ -68,13 +83,16 @@ function decisionCommand(decision: ApprovalDecisionRequest['decision'], summary:
     summary,
     words: [APPROVALS],
     flags: { comment: { type: 'string', value: 'TEXT', help: 'Comment, for the history and the audit log.' } },
-    examples: [`divisor approval ${decision} 12,13 --comment "Levels agree with ours"`],
+    examples: [
+      `divisor approval ${decision} 12,13 --comment "Levels agree with ours"`,
+      `divisor approval ${decision} close/2024-12-31 --comment "Levels agree with ours"`,
+    ],
     async ask(client: DivisorClient, [word = ''], flags) {
       const comment = flags.text('comment');
       if (isRequired && comment === undefined) throw new UsageError(`divisor approval ${decision} requires --comment`);
       const body = { decision, comment: comment ?? null };
       const decided: Approval[] = [];
-      for (const id of numbersOf(word))
+      for (const id of await numbersOf(client, word))
         decided.push(await client.call('decideApproval', { params: { approval_id: id }, body }));
       return decided;
     },

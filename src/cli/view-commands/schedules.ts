@@ -39,6 +39,18 @@ export const putSchedule = viewCommand({
   columns: ['schedule_id', 'name', 'calendar', 'at', 'starts_on'],
 });
 
+export const showSchedule = viewCommand({
+  summary: 'Show the daily plan of an index family; --out FILE.json writes it.',
+  words: [SCHEDULE],
+  flags: {},
+  examples: ['divisor schedule show close', 'divisor schedule show close --out close.json'],
+  ask: (client, [schedule_id = '']) => client.call('getSchedulePlan', { params: { schedule_id } }),
+  records: ({ steps }) => steps.map(({ type, ...terms }, k) => ({ step: k + 1, type, terms: JSON.stringify(terms) })),
+  notices: ({ name, indices, calendar, at, enabled }) => [
+    `${name}: ${indices.join(', ')}, sessions of ${calendar} at ${at}${enabled ? '' : ', disabled'}`,
+  ],
+});
+
 const WAIT = {
   wait: {
     type: 'number',
@@ -53,8 +65,9 @@ const dayRow = ({ held, ...day }: Omit<ScheduleDaySummary, 'step'> & { readonly 
   held: held.length,
 });
 const stepRows = ({ steps }: ScheduleDay) =>
-  steps.map(({ items, log: _log, ...step }) => ({
+  steps.map(({ items, log: _log, held, indices, ...step }) => ({
     ...step,
+    state: step.state === 'done' && held > 0 ? `held (${held} of ${indices})` : step.state,
     done: items.filter(({ state }) => state === 'done').length,
     open: items.filter(({ state }) => state !== 'done').length,
   }));

@@ -1087,7 +1087,7 @@ export interface BarChartBlockInput {
 export interface BatchAccount {
   /** Id of the account; null if it has none. */
   readonly account_id: string | null;
-  /** optimal: the gap is at most 1e-8 of the value; feasible: it is larger; stalled: the solver stopped early; refused: see `findings`. */
+  /** optimal: the gap is at most 1e-8 of the value; feasible: it is larger; infeasible: see `conflicts`; refused: see `findings`. */
   readonly status: 'optimal' | 'feasible' | 'infeasible' | 'stalled' | 'refused';
   /** Reasons why the account was refused. */
   readonly findings: readonly Finding[];
@@ -1107,8 +1107,10 @@ export interface BatchAccount {
   readonly tax?: number | undefined;
   /** Compared with selling the oldest lots first. */
   readonly tax_saved?: number | undefined;
-  /** Conflicting rows of an infeasible account. */
+  /** Rules of an infeasible account that conflict; without any one of them the others can be kept. */
   readonly conflicts?: readonly string[] | undefined;
+  /** By how much each of these rules has to give if the others are kept: tracking error, weight (of exclusions, what stays), or money of the budget; null for rules without an amount. */
+  readonly conflict_amounts?: Readonly<Record<string, number | null>> | undefined;
   /** Proof of the gap, which needs no solver. */
   readonly certificate?: BatchCertificate | undefined;
 }
@@ -1444,9 +1446,9 @@ export interface BenchmarkStatement {
       /** Persons who have to agree. */
       readonly persons: number;
     })[];
-    /** Decisions, newest first; up to 50. Days that were performed without a reason are no judgement. */
+    /** Decisions about its days, newest first; up to 50. A waiver has its findings of the index and its parents. Days that were performed without a reason are no judgement. */
     readonly judgements: readonly Judgement[];
-    /** Prices since its base date in place of those of the source, latest session first; up to 50. */
+    /** Prices in place of those of the source of securities that its run holds at that close or buys there, latest session first; up to 50. */
     readonly overrides: readonly PriceOverride[];
   };
   /** Circumstances in which the index may not serve its purpose. */
@@ -2043,7 +2045,7 @@ export interface ClosureEffect {
   readonly schedules: readonly {
     /** The schedule. */
     readonly schedule_id: string;
-    /** Open days of lost sessions: they end. */
+    /** Days of lost sessions that are open: they end. Days that are done, skipped or missed stay as they are. */
     readonly ended: readonly string[];
     /** Added sessions in the past without a day: perform them by backfill. */
     readonly missing: readonly string[];
@@ -5840,6 +5842,12 @@ export interface Judgement {
   readonly check: string | null;
   /** Security of a waiver; null for every finding of the check. */
   readonly identifier: string | null;
+  /** Findings that a waiver accepted; at most 200. */
+  readonly findings: readonly AcceptedFinding[];
+  /** Approval of it; null if it needed none. */
+  readonly approval_id: number | null;
+  /** Names of those who approved it. */
+  readonly approved_by: readonly string[];
   /** Why. */
   readonly reason: string | null;
 }
@@ -7955,6 +7963,10 @@ export interface PriceOverride {
   readonly key_id: string | null;
   /** Time of the override, ISO-8601 UTC with offset. */
   readonly at: string;
+  /** Approval of it; null if it needed none. */
+  readonly approval_id: number | null;
+  /** Names of those who approved it. */
+  readonly approved_by: readonly string[];
 }
 
 export interface PriceOverrideRequest {
@@ -11043,6 +11055,10 @@ export interface StepRecord {
   readonly code: string | null;
   /** Log of the step, the last 100 lines. */
   readonly log: readonly StepLogLine[];
+  /** Indices that the step holds back, with those that depend on them: a step that is done is blocked in part. */
+  readonly held: number;
+  /** Indices of the schedule. */
+  readonly indices: number;
   /** Results by index or file. */
   readonly items: readonly StepItem[];
 }

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { defineObject } from '../schema/define-object.js';
 import { ActionDecision, ActionSource, ActionTerms, DeskActionEffect } from '../corporate-actions/action-desk.js';
 import { CHECK_NAMES } from '../daily-plans/check-catalogue.js';
-import { CheckMeasure } from '../daily-plans/checks/check-kind.js';
+import { AcceptedFinding } from '../daily-plans/judgement-document.js';
 import { LevelChange } from '../documents/published-error.js';
 
 const level = (variant: string) =>
@@ -97,14 +97,6 @@ const OverrideFacts = defineObject(() => ({
   change: z.number().nullable().meta({ description: 'Relative change of the price; null if a price is missing.' }),
   reason: z.string(),
 })).meta({ id: 'OverrideFacts', description: 'Price in place of that of the source.' });
-
-const AcceptedFinding = defineObject(() => ({
-  index_id: z.string(),
-  identifier: z.string().nullable().meta({ description: 'Security or series; null for the index as a whole.' }),
-  message: z.string().meta({ description: 'Finding in a sentence.' }),
-  measure: CheckMeasure.nullable().meta({ description: 'Number and limit; null for a finding without a number.' }),
-})).meta({ id: 'AcceptedFinding' });
-export type AcceptedFinding = z.infer<typeof AcceptedFinding>;
 
 const WaiveFacts = defineObject(() => ({
   kind: z.literal('waive'),

@@ -64,6 +64,11 @@ const stepFields = {
 
 export const StepRecord = defineObject(() => ({
   ...stepFields,
+  held: z.int().min(0).meta({
+    description:
+      'Indices that the step holds back, with those that depend on them: a step that is done is blocked in part.',
+  }),
+  indices: z.int().min(0).meta({ description: 'Indices of the schedule.' }),
   items: z.array(StepItem).meta({ description: 'Results by index or file.' }),
 })).meta({ id: 'StepRecord' });
 

@@ -1,8 +1,18 @@
 import { z } from 'zod';
 import { defineObject } from '../schema/define-object.js';
+import { CheckMeasure } from './checks/check-kind.js';
 
 /** Decisions by people about a day. Each is kept permanently, with its reason. */
 export const JUDGEMENT_ACTIONS = ['run', 'backfill', 'skip', 'waive'] as const;
+
+/** A finding of a check that a person accepts. */
+export const AcceptedFinding = defineObject(() => ({
+  index_id: z.string(),
+  identifier: z.string().nullable().meta({ description: 'Security or series; null for the index as a whole.' }),
+  message: z.string().meta({ description: 'Finding in a sentence.' }),
+  measure: CheckMeasure.nullable().meta({ description: 'Number and limit; null for a finding without a number.' }),
+})).meta({ id: 'AcceptedFinding' });
+export type AcceptedFinding = z.infer<typeof AcceptedFinding>;
 
 /** A decision of a person about a schedule. */
 export const Judgement = defineObject(() => ({
@@ -20,6 +30,9 @@ export const Judgement = defineObject(() => ({
     .nullable()
     .default(null)
     .meta({ description: 'Security of a waiver; null for every finding of the check.' }),
+  findings: z.array(AcceptedFinding).default([]).meta({ description: 'Findings that a waiver accepted; at most 200.' }),
+  approval_id: z.int().nullable().default(null).meta({ description: 'Approval of it; null if it needed none.' }),
+  approved_by: z.array(z.string()).default([]).meta({ description: 'Names of those who approved it.' }),
   reason: z.string().nullable().meta({ description: 'Why.' }),
 })).meta({ id: 'Judgement', description: 'A decision of a person about a day of a schedule.' });
 export type Judgement = z.infer<typeof Judgement>;

@@ -18,6 +18,8 @@ export const PriceOverride = defineObject(() => ({
   author: z.string().meta({ description: 'Name of the key; `local` without authentication.' }),
   key_id: z.string().nullable().meta({ description: 'Id of the key; null without authentication.' }),
   at: z.string().meta({ description: 'Time of the override, ISO-8601 UTC with offset.' }),
+  approval_id: z.int().nullable().default(null).meta({ description: 'Approval of it; null if it needed none.' }),
+  approved_by: z.array(z.string()).default([]).meta({ description: 'Names of those who approved it.' }),
 })).meta({ id: 'PriceOverride' });
 export type PriceOverride = z.infer<typeof PriceOverride>;
 

@@ -16,9 +16,9 @@ export const BATCH_TABLES = {
     costs: money('Trading costs.'),
     trades: count('Number of trades.'),
     avoided_wash_sales: count('Trades that the wash sale rule prevented.'),
-    one_more_bp_saves: money('Tax and costs that one more basis point of tracking error would save.'),
+    one_more_bp_saves: money('Most that one more basis point of tracking error can save in tax and costs.'),
     gap: fraction('Gap of the certificate, in shares of the value.'),
-    conflicts: text('Conflicting rows of an infeasible account, separated by semicolons.'),
+    conflicts: text('Conflicting rules of an infeasible account, separated by semicolons.'),
     findings: text('Reasons of a refusal, separated by semicolons.'),
   },
   trades: {

@@ -32,6 +32,8 @@ export type BookedTrade = Pick<AccountTrade, 'identifier' | 'side' | 'shares' | 
   readonly lot?: number;
   /** Loss that the wash sale rule disallows. */
   readonly disallowed_loss?: number;
+  /** Default: by the holding period of the lot. */
+  readonly term?: 'short' | 'long';
 };
 
 /** Lots, cash and taxes of an account from session to session. */
@@ -74,8 +76,8 @@ export function createHistory({ lots, cash, tax, substitutes, recent }: Account,
     state.cash += amount;
   }
 
-  function realise(day: Day, { amount, acquired }: RealisedGain): void {
-    if (isLongTerm(formatDay(acquired), day)) state.long += amount;
+  function realise(day: Day, { amount, acquired }: RealisedGain, term?: BookedTrade['term']): void {
+    if (term === undefined ? isLongTerm(formatDay(acquired), day) : term === 'long') state.long += amount;
     else state.short += amount;
   }
 
@@ -137,7 +139,7 @@ export function createHistory({ lots, cash, tax, substitutes, recent }: Account,
       const moved: Disallowed[] = [];
       const traded: RecentTrade[] = [];
       let notional = 0;
-      for (const { identifier, side, shares, price, lot: at, disallowed_loss: loss = 0 } of trades) {
+      for (const { identifier, side, shares, price, lot: at, disallowed_loss: loss = 0, term } of trades) {
         notional += shares * price;
         if (side === 'buy') {
           put(day, 'buy', identifier, -shares * price, shares);
@@ -149,7 +151,7 @@ export function createHistory({ lots, cash, tax, substitutes, recent }: Account,
         const sold = Math.min(shares, own.left);
         own.left = own.left - sold < own.shares * 1e-12 ? 0 : own.left - sold;
         put(day, 'sell', identifier, sold * price, -sold);
-        realise(day, { amount: sold * (price - own.cost) + loss, acquired: own.acquired });
+        realise(day, { amount: sold * (price - own.cost) + loss, acquired: own.acquired }, term);
         if (loss > 0) moved.push({ identifier, shares: sold, loss, held: day - own.acquired });
         traded.push({ identifier, date: formatDay(day), shares: -sold, price, cost: own.cost });
       }

@@ -1,4 +1,4 @@
-import { dayFrom, type Day } from '../time/days.js';
+import { dayFrom, formatDay, type Day } from '../time/days.js';
 import type { Account } from './account-request.js';
 import { isLongTerm, type WashState } from './wash-sales.js';
 
@@ -37,8 +37,9 @@ export function securityLots(account: Account, own: readonly number[], question:
   const byDate = (a: number, b: number): number =>
     dayFrom(account.lots[a]!.acquired) - dayFrom(account.lots[b]!.acquired) || a - b;
   const byCost = (a: number, b: number): number => account.lots[b]!.cost - account.lots[a]!.cost || a - b;
-  const order = [...own].sort(method === 'hifo' ? byCost : byDate);
   const replaced = wash?.replaced ?? 0;
+  if (isExcluded && replaced > 0) return { lots: soldTogether(account, own.toSorted(byDate), question), ...ALL_SOLD };
+  const order = [...own].sort(method === 'hifo' ? byCost : byDate);
   const isLoss = (lot: number): boolean => account.lots[lot]!.cost > price;
   const isExposed = replaced > 0 && order.some(isLoss);
   const isForbidden = isExposed && rule === 'forbid' && !isExcluded;
@@ -58,4 +59,57 @@ export function securityLots(account: Account, own: readonly number[], question:
   }
   const blocked = isForbidden ? order.filter(isLoss).reduce((sum, lot) => sum + account.lots[lot]!.shares, 0) : 0;
   return { lots, isOrdered: method !== 'specific' || isSplit, blocked };
+}
+
+const ALL_SOLD = { isOrdered: true, blocked: 0 } as const;
+
+/** Shares of a lot with the day from which they count as held. */
+interface HeldPart {
+  readonly shares: number;
+  readonly since: Day;
+}
+
+/**
+ * Returns the lots of a security whose whole position is sold. A disallowed loss is added to the basis of the shares that replace
+ * those sold, with their holding period. Where these shares are sold in the same trades, the loss is realised with them: its term and
+ * theirs are that of both holding periods. First, losses of as many shares are disallowed as were bought but are not sold here.
+ * @param own  lots, oldest first
+ * @source 26 U.S.C. 1091(d), 1223(3)
+ */
+function soldTogether({ lots, tax }: Account, own: readonly number[], { price, asOf, wash }: LotsQuestion): SaleLot[] {
+  const since = (lot: number): Day => dayFrom(lots[lot]!.acquired);
+  const isFresh = (lot: number): boolean => asOf - since(lot) <= tax.wash_sale_days;
+  /** Shares that have replaced none yet, by lot bought within the window. */
+  const free = new Map(own.filter(isFresh).map((lot) => [lot, lots[lot]!.shares]));
+  const parts = new Map(own.map((lot): [number, HeldPart[]] => [lot, []]));
+  let elsewhere = (wash?.replaced ?? 0) - [...free.values()].reduce((sum, shares) => sum + shares, 0);
+  const sold: SaleLot[] = [];
+  for (const lot of own) {
+    const gain = price - lots[lot]!.cost;
+    const put = (shares: number, day: Day, disallowed = 0): void => {
+      const isLong = isLongTerm(formatDay(day), asOf);
+      if (shares > 0) sold.push({ lot, shares, isLong, gain: disallowed > 0 ? 0 : gain, disallowed });
+    };
+    parts.get(lot)!.push({ shares: free.get(lot) ?? lots[lot]!.shares, since: since(lot) });
+    free.delete(lot);
+    for (const part of parts.get(lot)!) {
+      let left = part.shares;
+      if (gain < 0) {
+        const without = Math.min(Math.max(0, elsewhere), left);
+        put(without, part.since, -gain);
+        [elsewhere, left] = [elsewhere - without, left - without];
+        for (const [other, shares] of free) {
+          const joined = Math.min(left, shares);
+          if (joined === 0) continue;
+          const both = since(other) - (asOf - part.since);
+          put(joined, both);
+          parts.get(other)!.push({ shares: joined, since: both });
+          free.set(other, shares - joined);
+          left -= joined;
+        }
+      }
+      put(left, part.since);
+    }
+  }
+  return sold;
 }

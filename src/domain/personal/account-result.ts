@@ -1,14 +1,13 @@
 import { taxAt, type AccountProgram } from '#kernels/lots/account-program.js';
 import { pricesAt } from '#kernels/lots/candidate.js';
 import { saleOrder } from '#kernels/lots/relaxed-trades.js';
-import { FEASIBLE } from '#kernels/lots/trade-figures.js';
 import { formatDay } from '../time/days.js';
+import { conflictsOf } from './account-conflicts.js';
+import { basisPointSaving, exclusionPrices, minimumTradeCost } from './account-prices.js';
 import type { BatchCommon } from './batch-common.js';
 import type { BuiltAccount } from './build-account.js';
 import type { SolvedAccount } from './solve-one.js';
 
-/** Price of a row above which it is reported as conflicting, in shares of the value per unit of violation. */
-const CONFLICT_PRICE = 10;
 /** Trades below this share of the value are rounding errors. */
 const LEAST_TRADE = 1e-10;
 /** Deviations that a result explains. */
@@ -26,7 +25,8 @@ export function accountResult(common: BatchCommon, built: BuiltAccount, solved: 
   const objective = figures.objective + forcedCost;
   const before = heldFigures(program);
   const trackingError = Math.sqrt(figures.variance);
-  const averseness = program.aversion + own.multipliers.variance;
+  const conflicts = answer.status === 'infeasible' ? conflictsOf(common, built) : [];
+  const saving = answer.status === 'infeasible' ? null : basisPointSaving(program, answer);
   return {
     account_id: account.account_id,
     status:
@@ -54,15 +54,15 @@ export function accountResult(common: BatchCommon, built: BuiltAccount, solved: 
       long_gain: prices.long,
       tracking_error_bp: value * 2 * own.multipliers.variance * trackingError * 1e-4,
       rows: Object.fromEntries(rowIds.map((id, j) => [id, value * own.multipliers.rows[j]!])),
+      exclusions: Object.fromEntries(
+        Object.entries(exclusionPrices(common, built, { figures, own })).map(([id, price]) => [id, value * price]),
+      ),
+      minimum_trade: value * minimumTradeCost(program, answer),
     },
-    one_more_bp_saves: value * 2 * averseness * trackingError * 1e-4,
+    one_more_bp_saves: saving === null ? null : value * saving,
     deviations: deviationsOf(common, built, solved),
-    conflicts:
-      answer.status === 'infeasible'
-        ? rowIds
-            .filter((_, j) => figures.violations[j]! > FEASIBLE || own.multipliers.rows[j]! > CONFLICT_PRICE)
-            .concat(figures.variance > program.varianceLimit + FEASIBLE ? ['tracking_error_limit'] : [])
-        : [],
+    conflicts: conflicts.map(({ rule }) => rule),
+    conflict_amounts: Object.fromEntries(conflicts.map(({ rule, amount }) => [rule, amount])),
     certificate: {
       objective,
       bound: bound + forcedCost,

@@ -17,8 +17,8 @@ export function governanceHandlers(
   removals: Removals,
 ): Handlers<typeof governanceRoutes> {
   return {
-    async getStatement({ params, media }) {
-      const statement = await statements.statement(params.index_id);
+    async getStatement({ params, media, signal }) {
+      const statement = await statements.statement(params.index_id, signal);
       if (media !== 'text/markdown') return { json: statement };
       return { bytes: new TextEncoder().encode(statementText(statement)), type: `${media}; charset=utf-8` };
     },

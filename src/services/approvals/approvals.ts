@@ -33,10 +33,18 @@ export interface Requested {
   readonly day?: Approval['schedule_day'];
 }
 
+/** Approval of a change, for its record. */
+export interface Agreement {
+  /** Null for a change that needs none. */
+  readonly approval_id: number | null;
+  /** Names of those who approved it. */
+  readonly approved_by: string[];
+}
+
 /** Admission of changes: a change must be undefined, require no approval or have one. */
 export interface Admission {
   /** Inside the transaction of the change, with which the approval is used up. */
-  admit(tx: DocumentTransaction, requested: Requested | undefined): Promise<void>;
+  admit(tx: DocumentTransaction, requested: Requested | undefined): Promise<Agreement>;
   /** Called before work that precedes the transaction; does not use up the approval. */
   foresee(reader: Pick<DocumentReader, 'get'>, requested: Requested | undefined): Promise<void>;
 }
@@ -194,9 +202,11 @@ export function createApprovals({ documents, rules, hours, now }: ApprovalsDepen
   const admissionOf = (by: Authorship): Admission => ({
     async admit(tx, requested) {
       const approval = await approvalOf(tx, requested);
-      if (approval === undefined) return;
+      if (approval === undefined) return { approval_id: null, approved_by: [] };
       const used = stepOf('used', by, { at: at(), comment: null });
       await save(tx, { ...approval, state: 'used', history: [...approval.history, used] });
+      const approved = approval.history.filter(({ action }) => action === 'approved');
+      return { approval_id: approval.approval_id, approved_by: approved.map(({ author }) => author) };
     },
     foresee: async (reader, requested) => void (await approvalOf(reader, requested)),
   });

@@ -53,6 +53,32 @@ const WITHOUT_TABLE: ReadonlySet<string> = new Set([
 
 type Rows = readonly Readonly<Record<string, string | number | null>>[];
 
+interface TableTerms {
+  readonly table: 'closing' | 'opening' | 'levels';
+  readonly start?: string;
+  readonly end: string;
+}
+
+/** Returns the rows of a table of a run; null if its kind of index has no such table, or none on the date. */
+export async function readTable(
+  exports: CheckInputDependencies['exports'],
+  run: RunDocument,
+  terms: TableTerms,
+  signal: AbortSignal,
+): Promise<Rows | null> {
+  try {
+    const found = await exports.export({ subject: run.index_id, id: runIdOf(run) }, { ...terms, format: 'json' });
+    const body = JSON.parse(Buffer.from(await bytesOf(await found.open(signal))).toString()) as {
+      readonly columns: readonly string[];
+      readonly data: readonly (readonly (string | number | null)[])[];
+    }; // Made by this engine.
+    return body.data.map((row) => Object.fromEntries(body.columns.map((column, k) => [column, row[k] ?? null])));
+  } catch (thrown) {
+    if (thrown instanceof Refusal && WITHOUT_TABLE.has(thrown.code)) return null;
+    throw thrown;
+  }
+}
+
 /** Reads the data that checks of an index judge. */
 export async function checkInput(
   { exports, publications, calendars, documents }: CheckInputDependencies,
@@ -67,21 +93,10 @@ export async function checkInput(
   const from = calendar.sessions[Math.max(sessionAt - COMPARED_SESSIONS, 0)]!;
   const at = run !== undefined && run.end < date ? run.end : date;
 
-  async function table(name: 'closing' | 'opening' | 'levels', start?: string): Promise<Rows | null> {
-    if (run === undefined || !reads.has(name)) return null;
-    try {
-      const request = { table: name, format: 'json', end: at, ...(start !== undefined && { start }) } as const;
-      const found = await exports.export({ subject: index.id, id: runIdOf(run) }, request);
-      const body = JSON.parse(Buffer.from(await bytesOf(await found.open(signal))).toString()) as {
-        readonly columns: readonly string[];
-        readonly data: readonly (readonly (string | number | null)[])[];
-      }; // Made by this engine.
-      return body.data.map((row) => Object.fromEntries(body.columns.map((column, k) => [column, row[k] ?? null])));
-    } catch (thrown) {
-      if (thrown instanceof Refusal && WITHOUT_TABLE.has(thrown.code)) return null;
-      throw thrown;
-    }
-  }
+  const table = (name: 'closing' | 'opening' | 'levels', start?: string): Promise<Rows | null> =>
+    run === undefined || !reads.has(name)
+      ? Promise.resolve(null)
+      : readTable(exports, run, { table: name, end: at, ...(start !== undefined && { start }) }, signal);
 
   const { rounding } = textOn(index, day).document;
   const start = run !== undefined && formatDay(from) < run.start ? run.start : formatDay(from);

@@ -1,12 +1,6 @@
 import { counted } from '#domain/catalogue/sentence-numbers.js';
 import { findDueDay, findNextDay } from '#domain/daily-plans/due-days.js';
-import type {
-  DayDocument,
-  Renewal,
-  ScheduleDay,
-  ScheduleDaySummary,
-  StoredItem,
-} from '#domain/daily-plans/day-document.js';
+import type { DayDocument, Renewal, ScheduleDay, ScheduleDaySummary } from '#domain/daily-plans/day-document.js';
 import { Judgement } from '#domain/daily-plans/judgement-document.js';
 import type { StepType } from '#domain/daily-plans/step-catalogue.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
@@ -24,6 +18,7 @@ import type { DayChanges } from './day-changes.js';
 import { filesOf } from './files-of.js';
 import { createDay, renewedDay, type AuthoredPlan } from './new-day.js';
 import { requireSchedule, type ScheduleReader } from './schedules.js';
+import { shownDay, summaryOf } from './shown-day.js';
 import { assertFound, createWaiverRequest, type WaiverRequest } from './waivers.js';
 import { hasEnded, readDay, readState, type StoredDays } from './stored-days.js';
 
@@ -106,7 +101,7 @@ interface Decided {
   readonly judged: Judged;
   readonly requested?: Requested;
 }
-const NO_WAIVER = { index_id: null, check: null, identifier: null };
+const NO_WAIVER = { index_id: null, check: null, identifier: null, findings: [], approval_id: null, approved_by: [] };
 
 /** Maximum number of sessions of one backfill: four years. */
 const BACKFILL_MAX = 1040;
@@ -150,9 +145,10 @@ export function createDays(dependencies: DaysDependencies): Days {
           state: stored.state,
         });
       const { day, judged, requested } = decide(stored);
-      await admit(tx, requested);
+      const agreement = await admit(tx, requested);
       await days.changeIn(tx, day);
-      await judge(tx, judged, by);
+      const findings = requested?.facts.kind === 'waive' ? requested.facts.findings : [];
+      await judge(tx, { ...judged, ...agreement, findings }, by);
       return shownDay(day);
     }
   }
@@ -229,7 +225,7 @@ export function createDays(dependencies: DaysDependencies): Days {
           await judge(tx, { action: 'run', schedule_id: scheduleId, date, reason }, by);
           return next;
         },
-        { by },
+        { by: { ...by, note: reason ?? by.note } },
       );
       wake();
       return shownDay(day);
@@ -321,20 +317,3 @@ const withoutRenewal = ({ renewal: _renewal, ...day }: DayDocument): DayDocument
 
 const dayNotFound = (scheduleId: string, date: string): Refusal =>
   new Refusal('DAY_NOT_FOUND', `The schedule ${scheduleId} has no day ${date}.`, { schedule_id: scheduleId, date });
-
-function shownDay({
-  plan: _plan,
-  lease: _lease,
-  key_id: _key,
-  renewal: _renewal,
-  steps,
-  ...day
-}: DayDocument): ScheduleDay {
-  const shown = ({ artifact: _artifact, ...item }: StoredItem) => item;
-  return { ...day, steps: steps.map((step) => ({ ...step, items: step.items.map(shown) })) };
-}
-
-function summaryOf(day: DayDocument): ScheduleDaySummary {
-  const { steps, ...rest } = shownDay(day);
-  return { ...rest, step: steps.find(({ state }) => state !== 'done')?.type ?? null };
-}

@@ -142,7 +142,7 @@ function heldBy(steps: readonly StoredStep[], { carried, order, date }: HeldTerm
   return [...held.values()].toSorted((a, b) => (a.index_id < b.index_id ? -1 : 1));
 }
 
-/** Returns true for an item that needs no person: it waits, or a database or object store was unavailable. */
+/** Returns true for an item that waits for data, a target or an approval, or for an unavailable database or object store. */
 const waits = ({ state, code }: Pick<StoredItem, 'state' | 'code'>): boolean =>
   state === 'waiting' || code === 'STORE_UNAVAILABLE';
 

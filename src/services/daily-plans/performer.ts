@@ -70,10 +70,11 @@ export async function performForEachIndex<S>(
   }
 }
 
-/** Returns the result of an item that a refusal blocks. @throws any other failure, and every failure after an abort */
+/** Returns the result of an item that a refusal blocks, or that waits for an approval. @throws any other failure, and every failure after an abort */
 export function blockedBy(thrown: unknown, signal: AbortSignal): ItemResult {
   if (!(thrown instanceof Refusal) || signal.aborted) throw thrown;
-  return { state: 'blocked', code: thrown.code, message: thrown.message, detail: thrown.detail };
+  const state = thrown.code === 'APPROVAL_REQUIRED' ? 'waiting' : 'blocked';
+  return { state, code: thrown.code, message: thrown.message, detail: thrown.detail };
 }
 
 /** Runs work on every value, with limited concurrency. */

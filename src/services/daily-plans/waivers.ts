@@ -1,5 +1,6 @@
-import { FACTS_LISTED_MAX, type AcceptedFinding } from '#domain/approvals/approval-facts.js';
+import { FACTS_LISTED_MAX } from '#domain/approvals/approval-facts.js';
 import type { DayDocument, Waiver } from '#domain/daily-plans/day-document.js';
+import type { AcceptedFinding } from '#domain/daily-plans/judgement-document.js';
 import type { StepType } from '#domain/daily-plans/step-catalogue.js';
 import type { Finding } from '#domain/refusals/findings.js';
 import { refuseWithFindings } from '#domain/refusals/refusal.js';

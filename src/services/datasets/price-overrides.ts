@@ -8,7 +8,7 @@ import type { Origin } from '#jobs/origin.js';
 import { cellOf, type PricePlace } from '#market/content/override-prices.js';
 import type { DocumentStore, DocumentTransaction } from '#store/port.js';
 import { formatTimestamp } from '#store/timestamp.js';
-import type { ApprovalGate, Requested } from '../approvals/approvals.js';
+import type { Agreement, ApprovalGate, Requested } from '../approvals/approvals.js';
 import { requireDataset } from '../stored/dataset-documents.js';
 import type { StoreMarkets } from './store-markets.js';
 import type { DatasetSubmissions } from './submissions.js';
@@ -61,7 +61,13 @@ export function createPriceOverriding(dependencies: PriceOverridingDependencies)
       request,
       close,
       by,
-    }: { readonly request: PriceOverrideRequest; readonly close: number | null; readonly by: Authorship },
+      agreement,
+    }: {
+      readonly request: PriceOverrideRequest;
+      readonly close: number | null;
+      readonly by: Authorship;
+      readonly agreement: Agreement;
+    },
   ): Promise<void> {
     const { document } = await requireDataset(tx, storeId);
     const { identifier, date, price, reason } = request;
@@ -77,6 +83,7 @@ export function createPriceOverriding(dependencies: PriceOverridingDependencies)
       author,
       key_id: keyId,
       at,
+      ...agreement,
     };
     const others = (document.price_overrides ?? []).filter((one) => one !== before);
     const overrides = price === null ? others : [...others, { ...given, price }];
@@ -120,8 +127,8 @@ export function createPriceOverriding(dependencies: PriceOverridingDependencies)
       await approvals.guarded(noted, ({ admit }) =>
         documents.transaction(
           async (tx) => {
-            await admit(tx, requested);
-            await write(tx, storeId, { request, close, by });
+            const agreement = await admit(tx, requested);
+            await write(tx, storeId, { request, close, by, agreement });
           },
           { by: noted },
         ),

@@ -11,7 +11,7 @@ import { Refusal } from '#domain/refusals/refusal.js';
 import { indexDates, type IndexSchedule } from '#domain/schedule/index-schedule.js';
 import { dayFrom, formatDay } from '#domain/time/days.js';
 import { ScheduleDocument } from '#domain/daily-plans/schedule-document.js';
-import { dayId } from '../daily-plans/stored-days.js';
+import { hasEnded, readDay } from '../daily-plans/stored-days.js';
 import type { RunStates } from '../runs/run-states.js';
 import { readRun } from '../stored/run-documents.js';
 import { logBatches, logHead } from '#store/publication/log.js';
@@ -108,8 +108,10 @@ export function createClosureEffects({ documents, calendars, schedulesOn, states
     for (const { id, plan } of all) {
       if (plan.calendar !== calendar.code) continue;
       const ended: string[] = [];
-      for (const date of removed)
-        if ((await documents.get('schedule-day', dayId(id, date))) !== undefined) ended.push(date);
+      for (const date of removed) {
+        const day = await readDay(documents, id, date);
+        if (day !== undefined && !hasEnded(day)) ended.push(date);
+      }
       const missing = added.filter(
         (date) => date >= plan.starts_on && findDueDay(dayFrom(date), plan, calendar).dueMs <= now(),
       );

@@ -73,6 +73,8 @@ export interface Asked {
   readonly signal: AbortSignal;
   /** Day of a schedule that publishes. */
   readonly day?: Requested['day'];
+  /** True: nothing is published, only the approval is requested if one is required. */
+  readonly isForeseen?: boolean;
 }
 
 export interface PublicationsDependencies {
@@ -140,7 +142,7 @@ export function createPublications(dependencies: PublicationsDependencies): Publ
   }
 
   return {
-    async publish(indexId, body, { by, signal, day }) {
+    async publish(indexId, body, { by, signal, day, isForeseen = false }) {
       const { document } = await requireIndex(documents, indexId);
       const asked = body();
       assertReasoned(asked);
@@ -176,7 +178,8 @@ export function createPublications(dependencies: PublicationsDependencies): Publ
         const noted = { ...by, note: noteOf(request, by) };
         const answer = { published, restated, run_id: terms.runId, stale, error };
         if (statements.length === 0) {
-          if (error !== null) await documents.transaction((tx) => registerError(tx, error), { by: noted });
+          if (error !== null && !isForeseen)
+            await documents.transaction((tx) => registerError(tx, error), { by: noted });
           return { ...answer, through: findLastDate(log), head: head?.hash ?? NO_HASH };
         }
         const entries = await withSign(statements, log, key);
@@ -188,6 +191,10 @@ export function createPublications(dependencies: PublicationsDependencies): Publ
           closes,
           day,
         });
+        if (isForeseen) {
+          await approvals.guarded(noted, ({ foresee }) => foresee(documents, requested));
+          return { ...answer, published: 0, restated: 0, through: findLastDate(log), head: head?.hash ?? NO_HASH };
+        }
         const appended = { log, entries, requested, error };
         if (!(await approvals.guarded(noted, ({ admit }) => isAppended(run, appended, { by: noted, admit })))) continue;
         return { ...answer, through: findLastDate(log, entries), head: entries.at(-1)!.hash };

@@ -128,6 +128,35 @@ describe('an account under the wash sale rule', () => {
     ]);
   });
 
+  test('realises the loss of an excluded security with the shares that replace it, if they are sold as well', () => {
+    // 50 shares with a loss of 20, held since 2022; 20 shares bought ten days ago at 96, now with a gain of 4. The loss of 20 shares
+    // is added to their basis: 120 - 100 + 96 = 116, a loss of 16 with the holding period of both, long-term. 30 shares lose 20.
+    const both = [...lots, { ...lotOf('A', 20, 96), acquired: '2024-06-18' }];
+    const result = solved(parent, { cash, lots: both, exclusions: ['A'] });
+    expect([result.long_gain, result.short_gain]).toEqual([expect.closeTo(-20 * 16 - 30 * 20, 9), 0]);
+    expect(result.trades.every((trade) => (trade.disallowed_loss ?? 0) === 0)).toBe(true);
+    // Of a purchase of 20, only 5 shares are left: the loss of the other 15 is disallowed, as nothing here realises it.
+    const few = [...lots, { ...lotOf('A', 5, 96), acquired: '2024-06-18' }];
+    const other = solved(parent, { cash, lots: few, exclusions: ['A'], recent: [{ ...recent[0]!, shares: 20 }] });
+    expect([other.long_gain, other.short_gain]).toEqual([expect.closeTo(-5 * 16 - 30 * 20, 9), 0]);
+    expect(other.trades.reduce((sum, trade) => sum + (trade.disallowed_loss ?? 0), 0)).toBeCloseTo(15 * 20, 9);
+  });
+
+  test('realises the loss of a lot that was bought in the window itself', () => {
+    const fresh = [{ ...lotOf('A', 50, 120), acquired: '2024-06-18' }];
+    expect(solved(parent, { cash, lots: fresh, exclusions: ['A'] }).short_gain).toBeCloseTo(-1000, 9);
+  });
+
+  test('adds the holding periods of a lot and of its replacement', () => {
+    // A loss of 20, held for 360 days, and its replacement, held for ten: 370 days.
+    const both = [
+      { ...lotOf('A', 10, 120), acquired: '2023-07-04' },
+      { ...lotOf('A', 10, 100), acquired: '2024-06-18' },
+    ];
+    const result = solved(parent, { cash, lots: both, exclusions: ['A'] });
+    expect([result.long_gain, result.short_gain]).toEqual([expect.closeTo(-200, 9), 0]);
+  });
+
   test('deducts the loss of all shares without a purchase', () => {
     expect(solved(parent, { cash, lots, exclusions: ['A'] }).long_gain).toBeCloseTo(-1000, 9);
   });

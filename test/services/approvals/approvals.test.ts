@@ -67,7 +67,8 @@ test('a schedule holds back closes until a second person approves them, and then
   const put = await putSchedule(as('ada'), { enabled: false, indices: ['CORE'] });
   expect(put.status).toBe(200);
   const day = await performed(as('ada'), day1);
-  expect(day).toMatchObject({ state: 'blocked', held: [{ index_id: 'CORE', code: 'APPROVAL_REQUIRED' }] });
+  expect(day).toMatchObject({ state: 'waiting', held: [{ index_id: 'CORE', code: 'APPROVAL_REQUIRED' }] });
+  expect(day.steps.at(-1)).toMatchObject({ type: 'publish', state: 'done', held: 1, indices: 1 });
   expect(await publishedDates(as('ada'), 'CORE')).toEqual([]);
   const [approval, ...others] = await listed('?state=pending');
   expect(others).toEqual([]);
@@ -225,4 +226,29 @@ test('every request and decision is in the audit log, with its comment', async (
     ['ben', 'updated', 'Agrees with ours'],
     ['ada', 'updated', `Schedule close, ${day1}`],
   ]);
+});
+
+test('the approvals of a family are requested at once, and an overlay is published after its parent', async () => {
+  const doubled = { kind: 'overlay', source_index_id: 'EVEN', overlay: { type: 'leverage', factor: 2 } };
+  const { pipeline: _, rebalance: _reviews, ...rest } = definition('EVEN-2X', 'EqualWeight', doubled);
+  expect((await as('ada').ask('PUT', '/indices/EVEN-2X', rest)).status).toBe(200);
+  const steps = [{ type: 'run' }, { type: 'checks' }, { type: 'publish' }];
+  await putSchedule(as('ada'), { enabled: false, indices: ['EVEN-2X', 'EVEN'], steps }, 'family');
+  const waiting = await performed(as('ada'), day3, {}, 'family');
+  expect(waiting.state, JSON.stringify(waiting)).toBe('waiting');
+  expect(waiting.steps.map(({ held, indices }) => [held, indices])).toEqual([
+    [0, 2],
+    [0, 2],
+    [2, 2],
+  ]);
+  const pending = await listed(`?state=pending&schedule_id=family&date=${day3}`);
+  expect(pending.map(({ subject }) => subject).toSorted()).toEqual(['EVEN', 'EVEN-2X']);
+  const [parent, child] = ['EVEN', 'EVEN-2X'].map((id) => pending.find(({ subject }) => subject === id)!.approval_id);
+  await decide('ben', child!, 'approve');
+  const still = await performed(as('ada'), day3, {}, 'family');
+  expect(still.reason).toContain('It may be published, and waits for EVEN, on which it depends.');
+  expect(await publishedDates(as('ada'), 'EVEN-2X')).toEqual([]);
+  await decide('ben', parent!, 'approve');
+  await waitFor(async () => expect((await dayOf(as('ada'), day3, 'family')).state).toBe('done'));
+  for (const id of ['EVEN', 'EVEN-2X']) expect((await publishedDates(as('ada'), id)).at(-1)).toBe(day3);
 });

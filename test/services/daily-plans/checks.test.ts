@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { BenchmarkStatement } from '#contract/governance.js';
 import type { Judgement } from '#domain/daily-plans/judgement-document.js';
 import type { ScheduleDay } from '#domain/daily-plans/day-document.js';
 import { runService, type RunningService } from '../running-service.js';
@@ -55,6 +56,9 @@ test('a wrong price holds back the indices with the security until a person waiv
   ]);
   expect((await publishedDates(service, 'CORE')).at(-1)).toBe(day1);
 
+  const step = day.steps.find(({ type }) => type === 'checks')!;
+  expect(step).toMatchObject({ state: 'done', held: 3, indices: 3 });
+  expect(step.message).toBe('9 checks of each index, 2 findings. 3 of 3 indices held back.');
   const path = `/schedules/close/days/${day2}/waivers`;
   expect((await service.ask('POST', path, { check: 'moves' })).status).toBe(422);
   const refusalOf = async (change: object) => {
@@ -89,7 +93,13 @@ test('a wrong price holds back the indices with the security until a person waiv
     index_id: 'CORE',
     identifier: 'AA',
     reason: 'It is so',
+    findings: [{ index_id: 'CORE', identifier: 'AA', measure: { limit: 0.25, unit: 'fraction' } }],
   });
+  const statementOf = async (id: string) =>
+    (await service.ask<BenchmarkStatement>('GET', `/indices/${id}/statement`)).body.discretion.judgements;
+  expect(await statementOf('CORE')).toMatchObject([{ check: 'moves', findings: [{ identifier: 'AA' }] }]);
+  expect(await statementOf('CORE-FEE')).toHaveLength(1); // It is derived from CORE.
+  expect(await statementOf('EVEN')).toEqual([]);
 });
 
 test('the source corrects its price: published closes stand until a policy for errors decides about them', async () => {

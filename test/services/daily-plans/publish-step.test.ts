@@ -20,6 +20,7 @@ async function again(entries: readonly Partial<PublicationEntry>[]): Promise<Ite
   await perform({
     spec: { allow_partial: false, errors: null },
     day: () => ({ date: DATE }),
+    ancestorsOf: () => new Set(),
     waves: [['CORE']],
     isOpen: () => true,
     item: () => before,

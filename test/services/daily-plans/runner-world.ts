@@ -46,7 +46,10 @@ const unused = () => Promise.reject(new Error('not part of this test'));
 const NOBODY = {
   changes: { watch: () => ({ next: unused }) },
   artifacts: { stream: unused },
-  approvals: { ruleOf: () => undefined, guarded: (_by, work) => work({ admit: async () => {}, foresee: unused }) },
+  approvals: {
+    ruleOf: () => undefined,
+    guarded: (_by, work) => work({ admit: async () => ({ approval_id: null, approved_by: [] }), foresee: unused }),
+  },
   wake: () => {},
 } satisfies Pick<DaysDependencies, 'changes' | 'artifacts' | 'approvals' | 'wake'>;
 const FAMILY = ['CORE', 'EVEN', 'CORE-FEE'];

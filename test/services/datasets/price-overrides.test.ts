@@ -2,10 +2,11 @@ import { readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { ChangedOverrides } from '#contract/stores/overrides.js';
+import type { BenchmarkStatement } from '#contract/governance.js';
 import type { Approval } from '#domain/approvals/approval-document.js';
 import type { AuditEntry } from '#domain/documents/audit-document.js';
 import { issueKey } from '#services/operations/keys.js';
-import { familyOn, fileOf, performed, putSchedule, SESSIONS } from '../daily-plans/family.js';
+import { familyOn, fileOf, performed, putSchedule, SESSIONS, definition } from '../daily-plans/family.js';
 import { changesOf } from './served-folder.js';
 import { runService, type RunningService } from '../running-service.js';
 
@@ -33,7 +34,11 @@ const closeNow = async () => {
 };
 
 /** Submits a change, has a second person approve it, and waits until it is applied. */
-async function changed(request: object, end = 'succeeded'): Promise<ChangedOverrides> {
+async function changed(
+  request: object,
+  end = 'succeeded',
+  whilePending: (approvalId: number) => Promise<void> = async () => {},
+): Promise<ChangedOverrides> {
   const refused = await as('ada').ask<{ error: { code: string; detail: { approval_id: number } } }>(
     'POST',
     OVERRIDES,
@@ -41,6 +46,7 @@ async function changed(request: object, end = 'succeeded'): Promise<ChangedOverr
   );
   expect(refused.body.error.code).toBe('APPROVAL_REQUIRED');
   const id = refused.body.error.detail.approval_id;
+  await whilePending(id);
   const approved = await as('ben').ask<Approval>('POST', `/approvals/${id}/decisions`, { decision: 'approve' });
   expect(approved.body).toMatchObject({ action: 'override', subject: 'vendor', state: 'approved' });
   const { status, body } = await as('ada').ask<ChangedOverrides>('POST', OVERRIDES, request);
@@ -65,11 +71,34 @@ test('a price that a check blocks on is overridden by two persons, and the day p
   const day = await performed(as('ada'), date);
   expect([day.state, new Set(day.held.map(({ code }) => code))]).toEqual(['blocked', new Set(['CHECK_FAILED'])]);
   const price = await right();
-  const { overrides } = await changed({ identifier: 'AA', date, price, reason: 'Closing price of the exchange.' });
-  expect(overrides).toMatchObject([{ identifier: 'AA', date, price, source_price: 10 * price, author: 'ada' }]);
+  const request = { identifier: 'AA', date, price, reason: 'Closing price of the exchange.' };
+  let approvalId = 0;
+  const { overrides } = await changed(request, 'succeeded', async (id) => {
+    approvalId = id;
+    const waiting = await performed(as('ada'), date);
+    expect([waiting.state, new Set(waiting.held.map(({ code }) => code))]).toEqual([
+      'waiting',
+      new Set(['APPROVAL_REQUIRED']),
+    ]);
+    expect(waiting.reason).toContain(`The override ${id} of its price waits for approval.`);
+  });
+  const approved = { approval_id: approvalId, approved_by: ['ben'] };
+  expect(overrides).toMatchObject([{ ...request, source_price: 10 * price, author: 'ada', ...approved }]);
   expect(await closeNow()).toBe(price);
   expect(await performed(as('ada'), date)).toMatchObject({ state: 'done', held: [] });
   expect(await readFile(join(folder.folder, `market/${date}.csv`), 'utf8')).toBe(before);
+});
+
+test('the statement of an index with the security names requester, approver and number, that of another nothing', async () => {
+  const overridesOf = async (id: string) =>
+    (await as('ada').ask<BenchmarkStatement>('GET', `/indices/${id}/statement`)).body.discretion.overrides;
+  expect(await overridesOf('CORE')).toMatchObject([{ identifier: 'AA', author: 'ada', approved_by: ['ben'] }]);
+  expect(await overridesOf('CORE-FEE')).toMatchObject([{ identifier: 'AA' }]);
+  const universe = { kind: 'list', identifiers: ['BB', 'CC'] };
+  await as('ada').ask('PUT', '/indices/OTHER', definition('OTHER', 'EqualWeight', { universe }));
+  const { body } = await as('ada').ask<{ job_id: string }>('POST', '/analytics/OTHER/backtest', {});
+  expect((await as('ada').finished(body.job_id)).status).toBe('succeeded');
+  expect(await overridesOf('OTHER')).toEqual([]);
 });
 
 test('the override is a version of the store and an entry of the audit log', async () => {

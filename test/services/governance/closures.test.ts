@@ -181,6 +181,10 @@ test('an open day of a closed exchange ends with the reason, and the next day pu
   expect(await settledDay(service, date)).toMatchObject({ state: 'skipped', reason });
   await folder.write(fileOf(day(31)));
   expect(await performed(service, day(31))).toMatchObject({ state: 'done', reason: null });
+  const kept = [closed(MONTH_END), closed(date, 'Day of mourning'), closed(LATER)];
+  const { effect } = (await put([...kept, closed(day(31))], true)).body;
+  expect(effect.removed).toEqual([day(31)]);
+  expect(effect.schedules).toEqual([]); // A day that is done stays done.
   const { entries } = (await service.ask<{ entries: PublicationEntry[] }>('GET', '/analytics/EVEN/published')).body;
   expect(entries.map((entry) => entry.date)).not.toContain(date);
   expect(entries.at(-1)).toMatchObject({ date: day(31), calendar_version: body.version });

@@ -62,7 +62,9 @@ test('a statement lists prices that people gave in place of those of the source'
   const request = { identifier: 'AA', date: day(8), price: 21, reason: 'Close of the exchange' };
   expect((await service.ask('POST', '/data/stores/vendor/overrides', request)).status).toBe(200);
   await service.finished('refresh:vendor');
-  expect((await statementOf('CORE')).discretion.overrides).toMatchObject([{ ...request, author: 'local' }]);
+  const own = (await statementOf('CORE')).discretion.overrides;
+  expect(own).toMatchObject([{ ...request, author: 'local', approval_id: null, approved_by: [] }]);
+  expect((await statementOf('EVEN')).discretion.overrides).toEqual([]); // It was never run.
   const { body } = await service.ask(
     'PUT',
     '/indices/LATER',

@@ -95,24 +95,6 @@ test('a body is sent with its hash, and one above 16 MiB in parts that have thei
   expect((await readdir(folder)).filter((name) => name.endsWith('.part'))).toEqual([]);
 });
 
-test('bytes that are produced while they are written are sent from the file in parts', async () => {
-  const { artifacts, folder } = await machine();
-  const parts = [bytesOf(9 * MIB, 1), bytesOf(8 * MIB + 3, 2)] as Uint8Array<ArrayBuffer>[];
-  const whole = Buffer.concat(parts);
-  const name = artifacts.newName();
-  service.seen.length = 0;
-  const destination = JSON.parse(JSON.stringify(artifacts.destination)) as ArtifactDestination;
-  const bytes = { length: whole.length, parts: () => parts };
-  const [ref] = await openArtifactWriter(destination).write([{ name, bytes }]);
-  expect(ref).toEqual({ name, bytes: whole.length, sha256: sha256(whole) });
-  expect(service.seen.filter((each) => each === 'PUT partNumber')).toHaveLength(2);
-  service.seen.length = 0;
-  expect(sha256(await readFile(await artifacts.file(ref!)))).toBe(ref!.sha256);
-  expect(service.seen).toEqual([]);
-  expect(sha256(await (await machine()).artifacts.read(ref!))).toBe(ref!.sha256);
-  expect((await readdir(folder)).filter((each) => each.endsWith('.part'))).toEqual([]);
-});
-
 test('a file is sent in parts from disk, and read by another machine', async () => {
   const large = bytesOf(17 * MIB + 3, 5);
   const path = join(await newFolder(), 'prices.parquet');

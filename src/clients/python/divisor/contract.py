@@ -1189,7 +1189,7 @@ class BarChartBlockInput(_BarChartBlockInput, total=False):
 class _BatchAccount(t.TypedDict):
     #: Id of the account; null if it has none.
     account_id: t.Optional[str]
-    #: optimal: the gap is at most 1e-8 of the value; feasible: it is larger; stalled: the solver stopped early; refused: see `findings`.
+    #: optimal: the gap is at most 1e-8 of the value; feasible: it is larger; infeasible: see `conflicts`; refused: see `findings`.
     status: t.Literal["optimal", "feasible", "infeasible", "stalled", "refused"]
     #: Reasons why the account was refused.
     findings: t.Sequence[Finding]
@@ -1214,8 +1214,10 @@ class BatchAccount(_BatchAccount, total=False):
     tax: float
     #: Compared with selling the oldest lots first.
     tax_saved: float
-    #: Conflicting rows of an infeasible account.
+    #: Rules of an infeasible account that conflict; without any one of them the others can be kept.
     conflicts: t.Sequence[str]
+    #: By how much each of these rules has to give if the others are kept: tracking error, weight (of exclusions, what stays), or money of the budget; null for rules without an amount.
+    conflict_amounts: t.Mapping[str, t.Optional[float]]
     #: Proof of the gap, which needs no solver.
     certificate: BatchCertificate
 
@@ -1582,9 +1584,9 @@ class BenchmarkStatementDiscretionApprovals(t.TypedDict):
 class BenchmarkStatementDiscretion(t.TypedDict):
     #: Changes that several people have to agree to.
     approvals: t.Sequence[BenchmarkStatementDiscretionApprovals]
-    #: Decisions, newest first; up to 50. Days that were performed without a reason are no judgement.
+    #: Decisions about its days, newest first; up to 50. A waiver has its findings of the index and its parents. Days that were performed without a reason are no judgement.
     judgements: t.Sequence[Judgement]
-    #: Prices since its base date in place of those of the source, latest session first; up to 50.
+    #: Prices in place of those of the source of securities that its run holds at that close or buys there, latest session first; up to 50.
     overrides: t.Sequence[PriceOverride]
 
 
@@ -2273,7 +2275,7 @@ class ClosureEffectIndices(t.TypedDict):
 class ClosureEffectSchedules(t.TypedDict):
     #: The schedule.
     schedule_id: str
-    #: Open days of lost sessions: they end.
+    #: Days of lost sessions that are open: they end. Days that are done, skipped or missed stay as they are.
     ended: t.Sequence[str]
     #: Added sessions in the past without a day: perform them by backfill.
     missing: t.Sequence[str]
@@ -6561,6 +6563,12 @@ class Judgement(t.TypedDict):
     check: t.Optional[str]
     #: Security of a waiver; null for every finding of the check.
     identifier: t.Optional[str]
+    #: Findings that a waiver accepted; at most 200.
+    findings: t.Sequence[AcceptedFinding]
+    #: Approval of it; null if it needed none.
+    approval_id: t.Optional[int]
+    #: Names of those who approved it.
+    approved_by: t.Sequence[str]
     #: Why.
     reason: t.Optional[str]
 
@@ -8893,6 +8901,10 @@ class PriceOverride(t.TypedDict):
     key_id: t.Optional[str]
     #: Time of the override, ISO-8601 UTC with offset.
     at: str
+    #: Approval of it; null if it needed none.
+    approval_id: t.Optional[int]
+    #: Names of those who approved it.
+    approved_by: t.Sequence[str]
 
 
 class PriceOverrideRequest(t.TypedDict):
@@ -12181,6 +12193,10 @@ class StepRecord(t.TypedDict):
     code: t.Optional[str]
     #: Log of the step, the last 100 lines.
     log: t.Sequence[StepLogLine]
+    #: Indices that the step holds back, with those that depend on them: a step that is done is blocked in part.
+    held: int
+    #: Indices of the schedule.
+    indices: int
     #: Results by index or file.
     items: t.Sequence[StepItem]
 

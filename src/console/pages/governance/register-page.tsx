@@ -104,12 +104,15 @@ function Rows<R>({ name, register, range }: RegisterPageProps<R> & { readonly ra
 
 function EntryPanel<R>({ register, row }: { readonly register: Register<R>; readonly row: R }) {
   return (
-    <SidePanel title={register.keyOf(row)} onClose={() => setParameters({ entry: null })}>
+    <SidePanel
+      title={`${register.noun ?? 'Entry'} ${register.keyOf(row)}`}
+      onClose={() => setParameters({ entry: null })}
+    >
       <Facts facts={register.factsOf?.(row) ?? []} />
       {register.textsOf?.(row).map(
-        ([title, text]) =>
+        ([title, text], k) =>
           text !== null && (
-            <div key={title}>
+            <div key={k}>
               <h3>{title}</h3>
               <p>{text}</p>
             </div>

@@ -15,6 +15,8 @@ export interface Register<R> {
   readonly help: string;
   /** Page of the guide. */
   readonly guide: string;
+  /** The noun for a row, in the title of its panel. */
+  readonly noun?: string;
   /** Name of the table for screen readers. */
   readonly label: string;
   readonly columns: readonly Column<R>[];

@@ -8,7 +8,7 @@ import { saveFile } from '../../state/files.js';
 import { addressOf } from '../../state/place.js';
 import { may } from '../../state/principal.js';
 import { service } from '../../state/service.js';
-import { governanceAddress, indexAddress, scheduleAddress } from '../../words/addresses.js';
+import { approvalAddress, governanceAddress, indexAddress, scheduleAddress } from '../../words/addresses.js';
 import { moment } from '../../words/dates.js';
 import { count, decimal, NONE } from '../../words/numbers.js';
 import { checkWords } from '../schedules/step-words.js';
@@ -102,6 +102,7 @@ const errors: Register<PublishedError> = {
   title: 'Register of errors',
   help: 'Differences between published closes and later runs: each restatement, and each difference that an error policy announced or left.',
   guide: 'governance',
+  noun: 'Error',
   label: 'errors in published closes',
   empty: 'No error: no published close differs from a later run.',
   sort: { column: 'at', direction: 'desc' },
@@ -173,6 +174,7 @@ const judgements: Register<Judgement> = {
   title: 'Expert judgements',
   help: 'Decisions of people about the days of schedules, with their reasons: findings that were accepted, days that were skipped or performed again.',
   guide: 'governance',
+  noun: 'Judgement',
   label: 'judgements',
   empty: 'No judgement yet.',
   sort: { column: 'at', direction: 'desc' },
@@ -204,16 +206,25 @@ const judgements: Register<Judgement> = {
       show: ({ reason }) => <span title={reason ?? ''}>{reason ?? ''}</span>,
     },
   ],
-  factsOf: ({ at, author, action, schedule_id: schedule, date, index_id: index, check, identifier }) => [
+  factsOf: ({ at, author, action, schedule_id: schedule, date, index_id: index, check, identifier, ...approval }) => [
     ['Decision', DECISION_WORDS[action]],
     ['Decided', `${moment(at)} by ${author}`],
+    ['Approved', approvedBy(approval)],
     ['Day', <a href={addressOf(scheduleAddress(schedule), { day: date })}>{`${schedule}, ${date}`}</a>],
     ['Check', check && checkWords(check)],
     ['Index', action === 'waive' ? (index ?? 'every index of the schedule') : null],
     ['Security', identifier],
   ],
-  textsOf: ({ reason }) => [['Reason', reason]],
+  textsOf: ({ reason, findings }) => [
+    ['Reason', reason],
+    ...findings.map(({ index_id: index, message }) => [`Finding of ${index}`, message] as const),
+  ],
 };
+
+/** `by ben`, as a link to the request; null if it needed none. */
+function approvedBy({ approval_id: id, approved_by: names }: Pick<Judgement, 'approval_id' | 'approved_by'>) {
+  return id === null ? null : <a href={approvalAddress(id)}>by {names.join(', ')}</a>;
+}
 
 type AuditEntry = AuditLog['entries'][number];
 

@@ -130,11 +130,11 @@ function Discretion({ approvals, judgements, overrides }: BenchmarkStatement['di
         <Rows
           label="Judgements"
           heads={['Session', 'Decision', 'By', 'Reason']}
-          rows={judgements.map(({ date, action, check, author, reason }) => [
+          rows={judgements.map(({ date, action, check, author, approved_by: approvers, reason, findings }) => [
             date,
             check === null ? DECISION_WORDS[action] : `accepted: ${checkWords(check)}`,
-            author,
-            reason,
+            personsOf(author, approvers),
+            [reason, ...findings.map(({ index_id: index, message }) => `${index}: ${message}`)].join(' '),
           ])}
         />
       )}
@@ -142,11 +142,11 @@ function Discretion({ approvals, judgements, overrides }: BenchmarkStatement['di
         <Rows
           label="Price overrides"
           heads={['Session', 'Security', 'Price', 'By', 'Reason']}
-          rows={overrides.map(({ date, identifier, price, author, reason }) => [
+          rows={overrides.map(({ date, identifier, price, author, approved_by: approvers, reason }) => [
             date,
             identifier,
             figure(price),
-            author,
+            personsOf(author, approvers),
             reason,
           ])}
         />
@@ -154,6 +154,10 @@ function Discretion({ approvals, judgements, overrides }: BenchmarkStatement['di
     </Section>
   );
 }
+
+/** `ada, approved by ben`. */
+const personsOf = (author: string, approvers: readonly string[]): string =>
+  approvers.length === 0 ? author : `${author}, approved by ${approvers.join(' and ')}`;
 
 function Changes({ statement: { changes, amendments, review } }: { readonly statement: BenchmarkStatement }) {
   return (

@@ -9,7 +9,7 @@ import { service } from '../../state/service.js';
 import { addressOf } from '../../state/place.js';
 import { governanceAddress, indexAddress } from '../../words/addresses.js';
 import { duration, moment } from '../../words/dates.js';
-import { countValues } from '../../words/numbers.js';
+import { count, countValues } from '../../words/numbers.js';
 import { DayDecision } from './day-decision.js';
 import { INDEX_STATES, indexStates, openStep, shownDay, type IndexState, type ShownState } from './day-states.js';
 import { Deliveries } from './deliveries.js';
@@ -123,13 +123,10 @@ const STEP_KINDS: Readonly<Record<Step['state'], Kind>> = {
 };
 
 /** A step that is done has performed every index, but may hold some of them back. */
-function stepState({ state, items }: Step): ShownState {
-  const held = new Set(
-    items.flatMap((item) => (item.state === 'blocked' && item.index_id !== null ? item.index_id : [])),
-  );
-  if (state !== 'done' || held.size === 0) return { text: state, kind: STEP_KINDS[state] };
-  return { text: `${countValues(held.size, 'index', 'indices')} held back`, kind: 'warning' };
-}
+const stepState = ({ state, held, indices }: Step): ShownState =>
+  state === 'done' && held > 0
+    ? { text: `${count(held)} of ${countValues(indices, 'index', 'indices')} held back`, kind: 'warning' }
+    : { text: state, kind: STEP_KINDS[state] };
 
 function stepEntry(step: Step, at: number): Entry {
   const { type, attempts, duration_ms: ms, message, log } = step;

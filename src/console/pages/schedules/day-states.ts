@@ -28,7 +28,9 @@ const isAwaited = ({ code }: Pick<HeldIndex, 'code'>): boolean => code === 'APPR
 
 /** State of a day: one whose indices only wait for approval is not blocked. */
 export const shownDay = ({ state, held }: Day): ShownState =>
-  state === 'blocked' && held.length > 0 && held.every(isAwaited) ? AWAITED : { text: state, kind: DAY_KINDS[state] };
+  (state === 'blocked' || state === 'waiting') && held.length > 0 && held.every(isAwaited)
+    ? AWAITED
+    : { text: state, kind: DAY_KINDS[state] };
 
 /** Returns true for a day that needs a decision about its figures. */
 export const isBlocked = (day: Day): boolean => day.state === 'blocked' && shownDay(day) !== AWAITED;
@@ -67,7 +69,7 @@ export function indexStates(
   const states = indices.map((index): IndexState => {
     const found = held.get(index);
     if (found !== undefined) {
-      const state = day.state === 'waiting' ? 'waiting' : isAwaited(found) ? 'awaited' : 'blocked';
+      const state = isAwaited(found) ? 'awaited' : day.state === 'waiting' ? 'waiting' : 'blocked';
       return { index, state, step: found.step, reason: found.reason };
     }
     if (!isOpen) return { index, state: 'done', step: '', reason: '' };

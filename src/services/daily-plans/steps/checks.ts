@@ -1,9 +1,11 @@
 import { checkKindOf, standardChecks, type Check } from '#domain/daily-plans/check-catalogue.js';
+import type { Approval } from '#domain/approvals/approval-document.js';
 import type { CheckFinding, CheckMeasure } from '#domain/daily-plans/checks/check-kind.js';
 import { counted } from '#domain/catalogue/sentence-numbers.js';
 import type { DayDocument, Waiver } from '#domain/daily-plans/day-document.js';
 import type { Markets } from '#market/serving/markets.js';
 import type { DocumentReader } from '#store/port.js';
+import type { Approvals } from '../../approvals/approvals.js';
 import type { StoreMarkets } from '../../datasets/store-markets.js';
 import { findRun } from '../../stored/run-documents.js';
 import { requireIndex } from '../../stored/stored-indices.js';
@@ -22,6 +24,7 @@ export interface ChecksDependencies extends CheckInputDependencies {
   readonly documents: Pick<DocumentReader, 'get'>;
   readonly markets: Pick<Markets, 'settled' | 'require'>;
   readonly stores: Pick<StoreMarkets, 'of'>;
+  readonly approvals: Pick<Approvals, 'list'>;
 }
 
 /** Maximum number of listed findings per check and index. */
@@ -73,6 +76,7 @@ async function performChecks(
       restated: restatedBy(day()),
     };
     const input = await checkInput(dependencies, subject, signal);
+    const overrides = await requestedOverrides(dependencies, identity.datasetId, day().date);
     const above = ancestorsOf(indexId);
     const waivers = day().waivers.filter(({ index_id: id }) => id === null || id === indexId || above.has(id));
     let count = 0;
@@ -83,7 +87,7 @@ async function performChecks(
         await put(
           `${indexId} ${check.check} ${finding.identifier ?? ''}`.trim(),
           indexId,
-          resultOf(check, finding, waivers),
+          resultOf(check, finding, { waivers, overrides }),
         );
     }
     found += count;
@@ -112,6 +116,34 @@ function list(findings: readonly CheckFinding[]): readonly CheckFinding[] {
   return [...findings.slice(0, LISTED_MAX), { identifier: null, message: `And ${counted(others, 'more finding')}.` }];
 }
 
+interface Accepted {
+  readonly waivers: readonly Waiver[];
+  /** Open requests to override a price of the session, by security. */
+  readonly overrides: ReadonlyMap<string, Approval>;
+}
+
+/** Maximum number of open requests that are read for a store. */
+const OVERRIDES_READ_MAX = 500;
+
+/** Returns the open requests to override prices of a session of a store, by security. */
+async function requestedOverrides(
+  { approvals }: Pick<ChecksDependencies, 'approvals'>,
+  storeId: string,
+  date: string,
+): Promise<ReadonlyMap<string, Approval>> {
+  const query = { action: 'override', subject: storeId, limit: OVERRIDES_READ_MAX } as const;
+  const open = [
+    ...(await approvals.list({ ...query, state: 'pending' })),
+    ...(await approvals.list({ ...query, state: 'approved' })),
+  ];
+  return new Map(
+    open.flatMap((approval) => {
+      const { facts } = approval;
+      return facts?.kind === 'override' && facts.date === date ? [[facts.identifier, approval] as const] : [];
+    }),
+  );
+}
+
 /** Detail of the item of a finding. */
 export interface FindingDetail {
   readonly check: Check['check'];
@@ -124,7 +156,7 @@ export interface FindingDetail {
 function resultOf(
   { check, severity }: Check,
   { identifier, message, measure }: CheckFinding,
-  waivers: readonly Waiver[],
+  { waivers, overrides }: Accepted,
 ): ItemResult {
   const waiver = waivers.find(
     (given) => given.check === check && (given.identifier === null || given.identifier === identifier),
@@ -133,6 +165,17 @@ function resultOf(
   const detail = { ...found, ...(waiver && { waived_by: waiver.author, reason: waiver.reason }) };
   if (waiver !== undefined)
     return { state: 'done', message: `${message} Waived by ${waiver.author}: ${waiver.reason}`, detail };
+  const override = identifier === null || severity !== 'block' ? undefined : overrides.get(identifier);
+  if (override !== undefined) {
+    const { approval_id: id, state } = override;
+    const rest = state === 'approved' ? 'is approved and can be applied' : 'waits for approval';
+    return {
+      state: 'waiting',
+      message: `${message} The override ${id} of its price ${rest}.`,
+      code: 'APPROVAL_REQUIRED',
+      detail: { ...found, approval_id: id },
+    };
+  }
   return {
     state: severity === 'block' ? 'blocked' : 'done',
     message,

@@ -18,12 +18,16 @@ export function publishPerformer({ publications }: PublishDependencies): Perform
     const { spec, day, by, signal } = context;
     await performForEachIndex(context, async (indexId) => {
       const { allow_partial, errors } = spec;
+      const above = [...context.ancestorsOf(indexId)].find((id) => (context.item(id)?.state ?? 'done') !== 'done');
       const request = { through: day().date, restate: false, allow_partial, ...(errors && { error_policy: errors }) };
       const { published, restated, run_id, head, through, error } = await publications.publish(indexId, () => request, {
         by,
         signal,
         day: { schedule_id: day().schedule_id, date: day().date },
+        isForeseen: above !== undefined, // The approvals of a family are requested at once.
       });
+      if (above !== undefined)
+        return { state: 'waiting', message: `It may be published, and waits for ${above}, on which it depends.` };
       const before = context.item(indexId);
       const detail = { run_id, head, through, published, ...(error && { restated, error: error.notice }) };
       if (published === 0 && error === null && before?.state === 'done') {

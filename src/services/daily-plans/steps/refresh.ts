@@ -25,6 +25,9 @@ export const REFRESH_ITEM = 'refresh';
 /** Maximum number of securities with a rejected history that are stored for checks. */
 const REJECTED_MAX = 200;
 
+/** Maximum number of waits for other refreshes before the step fails. */
+const ATTEMPTS_MAX = 3;
+
 interface RefreshTerms {
   readonly store_id?: string | null | undefined;
   readonly fail_on: readonly string[];
@@ -36,9 +39,9 @@ export function refreshPerformer(dependencies: RefreshDependencies): Performer<'
   async function refreshed({ spec, put, origin, signal }: StepContext<RefreshTerms>) {
     const request = { until: null, full: false, dry_run: false, fail_on: spec.fail_on as never }; // codes of the schema
     const { store_id: storeId } = spec;
-    const { job_id: jobId } = await (storeId == null
-      ? datasets.sync(request, origin)
-      : datasets.refresh(storeId, request, origin));
+    const submit = () =>
+      storeId == null ? datasets.sync(request, origin) : datasets.refresh(storeId, request, origin);
+    const { job_id: jobId } = await afterOther(submit, signal);
     await put(REFRESH_ITEM, null, { state: 'waiting', message: 'The store is being refreshed.', job_id: jobId });
     const status = await endOf(jobs, jobId, signal);
     assertSucceeded(jobId, status);
@@ -50,6 +53,18 @@ export function refreshPerformer(dependencies: RefreshDependencies): Performer<'
         : `${counted(report.dates_added, 'date')} and ${counted(report.rows_added, 'row')} added.`;
     await put(REFRESH_ITEM, null, { state: 'done', message, job_id: jobId, detail: detailOf(report) });
     return message;
+  }
+
+  /** Submits a refresh after one that already runs, such as that of an overridden price. */
+  async function afterOther<T>(submit: () => Promise<T>, signal: AbortSignal): Promise<T> {
+    for (let attempt = 1; ; attempt++)
+      try {
+        return await submit();
+      } catch (thrown) {
+        const running = thrown instanceof Refusal && thrown.code === 'JOB_RUNNING' ? thrown.detail?.['job_id'] : null;
+        if (typeof running !== 'string' || attempt === ATTEMPTS_MAX) throw thrown;
+        await endOf(jobs, running, signal);
+      }
   }
 
   return async (context) => {

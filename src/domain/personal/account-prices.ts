@@ -1,0 +1,79 @@
+import { factorExposures, type AccountProgram } from '#kernels/lots/account-program.js';
+import { dualBound, pricesOf } from '#kernels/lots/dual-bound.js';
+import { relaxedRows } from '#kernels/lots/relaxation.js';
+import type { AccountAnswer, SideCertificate } from '#kernels/lots/solve-account.js';
+import type { BatchCommon } from './batch-common.js';
+import type { BuiltAccount } from './build-account.js';
+
+const BASIS_POINT = 1e-4;
+/** Part of a saving that may be the gap of the certificate; beyond it the saving is not stated. */
+const GAP_SHARE = 0.5;
+
+/**
+ * Returns the most that one more basis point of tracking error can save in taxes and costs, as a fraction of the value: no permitted
+ * trades with it save more. Null if most of that is the gap of the certificate.
+ *
+ * Trades of variance v have taxes and costs of at least bound - aversion v - multiplier (v - limit), on each side of the tax.
+ */
+export function basisPointSaving(
+  program: AccountProgram,
+  { figures, certificates, bound }: AnswerParts,
+): number | null {
+  const { aversion, varianceLimit } = program;
+  const { variance, objective } = figures;
+  const wider = (Math.sqrt(variance) + BASIS_POINT) ** 2;
+  const spent = objective - aversion * variance;
+  const least = Math.min(
+    ...certificates.map(({ multipliers, bound: proved }) => {
+      const price = Number.isFinite(varianceLimit) ? multipliers.variance : 0;
+      return proved - aversion * wider - (price === 0 ? 0 : price * (wider - varianceLimit));
+    }),
+  );
+  const most = spent - least;
+  return objective - bound > GAP_SHARE * most ? null : most;
+}
+
+type AnswerParts = Pick<AccountAnswer, 'figures' | 'certificates' | 'bound'>;
+
+/** Returns the most that trades below the minimum could save, as a fraction of the value; 0 without a minimum. */
+export function minimumTradeCost(program: AccountProgram, { figures, certificates }: AnswerParts): number {
+  if (!program.minimumTrade.some((least) => least > 0)) return 0;
+  const free = { ...program, minimumTrade: new Float64Array(program.n) };
+  const bounds = certificates.map(({ side, multipliers }) => dualBound(free, program.sides[side]!, multipliers).bound);
+  return Math.max(0, figures.objective - Math.min(...bounds));
+}
+
+/**
+ * Returns the price of each exclusion: the decrease of the objective by the first unit of weight of the security that is kept instead
+ * of sold, or bought if none is held. Only exclusions that cost something are returned.
+ */
+export function exclusionPrices(
+  common: BatchCommon,
+  { program, account, names, forced }: BuiltAccount,
+  { figures, own }: { readonly figures: AccountAnswer['figures']; readonly own: SideCertificate },
+): Record<string, number> {
+  if (account.exclusions.length === 0) return {};
+  const { n, k, loadings, specific, target, costRate } = program;
+  const rows = relaxedRows(program, program.sides[own.side]!);
+  const prices = pricesOf(rows, own.multipliers, program.taxWeight);
+  const averseness = program.aversion + own.multipliers.variance;
+  const active = figures.weights.map((weight, i) => weight - target[i]!);
+  const exposures = factorExposures(program, active, new Float64Array(k));
+  const excluded = new Set(account.exclusions);
+  const found: Record<string, number> = {};
+  for (let i = 0; i < n; i++) {
+    const identifier = common.identifiers[names[i]!]!;
+    if (!excluded.has(identifier)) continue;
+    let slope = specific[i]! * active[i]!;
+    for (let f = 0; f < k; f++) slope += loadings[i * k + f]! * exposures[f]!;
+    slope *= 2 * averseness;
+    rows.forEach(({ weights }, j) => void (weights !== null && (slope += prices.rows[j]! * weights[i]!)));
+    const price = common.prices[names[i]!]!;
+    const sales = forced.flatMap(({ name, lot: { gain, isLong } }) =>
+      name === names[i] ? [((isLong ? prices.long : prices.short) * gain) / price] : [],
+    );
+    const kept = sales.length > 0 ? Math.max(...sales) + prices.cost * costRate[i]! : -prices.cost * costRate[i]!;
+    if (kept - slope > 0) found[identifier] = kept - slope;
+  }
+  return found;
+}

@@ -72,7 +72,7 @@ describe.skipIf('why' in tried)('the page of a batch', () => {
     await page.getByLabel('Risk model').selectOption('factors');
     await page.getByText('Defaults of the accounts').click();
     await page.getByLabel('Short rate').fill('0.4');
-    await page.getByLabel('Batch', { exact: true }).fill('from-console');
+    await page.getByLabel('Id of the batch').fill('from-console');
     await page.getByRole('button', { name: 'Start the batch' }).click();
     await page.getByText('unknown column exclude').first().waitFor();
     await choose(table('exclusions'));

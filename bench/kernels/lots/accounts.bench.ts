@@ -17,6 +17,9 @@ const WARM_UP = 10;
 const PEER_ACCOUNTS = 3;
 const SIZE = { n: 500, k: 40, lotsOf: 7 };
 const WHOLE = { share: 0.00005 };
+/** Marks accounts whose limit follows from their own tracking errors, see `limited`. */
+const LIMITED = { trackingLimit: Infinity };
+const SMALL = { n: 40, k: 8, lotsOf: 4, share: 0.0005 };
 const SCRIPT = fileURLToPath(new URL('../../../../bench/kernels/lots/accounts.py', import.meta.url));
 
 type Order = 'specific' | 'hifo' | 'fifo';
@@ -30,8 +33,14 @@ for (const [label, order, more, count] of [
   ['oldest first, whole shares', 'fifo', WHOLE, COUNT],
   ['20,000 lots', 'specific', { lotsOf: 40 }, 20],
   ['20,000 lots, oldest first', 'fifo', { lotsOf: 40 }, 20],
+  ['a limit that binds, highest cost first, whole shares', 'hifo', { ...LIMITED, ...WHOLE }, 20],
+  ['a limit that binds, oldest first, whole shares', 'fifo', { ...LIMITED, ...WHOLE }, 20],
+  ['40 securities, a limit that binds, oldest first, whole shares', 'fifo', { ...LIMITED, ...SMALL }, 100],
 ] as const) {
-  const accounts = Array.from({ length: count }, (_, at) => accountOf(order, { ...SIZE, ...more, seed: at + 1 }));
+  const accounts = Array.from({ length: count }, (_, at) => {
+    const account = accountOf(order, { ...SIZE, ...more, seed: at + 1 });
+    return 'trackingLimit' in more ? limited(account) : account;
+  });
   for (const account of accounts.slice(0, WARM_UP)) solveAccount(account, { nodes: 0 });
   const solved = accounts.map(solveTimed);
   const lots = accounts.reduce((sum, { lotSize }) => sum + lotSize.length, 0) / count;
@@ -59,6 +68,15 @@ function accountOf(order: Order, terms: Parameters<typeof randomAccount>[0]): Ac
   }
   const pick = (values: Float64Array): Float64Array => Float64Array.from(places, (l) => values[l]!);
   return { ...program, lotSize: pick(lotSize), lotShort: pick(lotShort), lotLong: pick(lotLong) };
+}
+
+/** Limits the tracking error to halfway between the lowest one and that of the account without a limit. */
+function limited(program: AccountProgram): AccountProgram {
+  const any = { ...program, unit: new Float64Array(program.n) };
+  const [free, least] = [any, { ...any, taxWeight: 1e-3, aversion: 1000 }].map((own) =>
+    Math.sqrt(solveAccount(own, { nodes: 0 }).figures.variance),
+  ) as [number, number];
+  return { ...program, varianceLimit: ((free + least) / 2) ** 2 };
 }
 
 const python = textFrom('BENCH_PYTHON')!;

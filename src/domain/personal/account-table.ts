@@ -102,21 +102,17 @@ function columnsIn(header: readonly string[], unit: TableRows['unit']): Columns 
   const known = accountColumns().map(({ name }) => name);
   const place = (at: number): string => (unit === 'line' ? `line 1, column ${at + 1}` : `column ${at + 1}`);
   const findings = header.flatMap((name, at): Finding[] => {
-    if (name === '') return [];
-    if (header.indexOf(name) < at) return [problem(place(at), `the column ${name} is repeated`, 'WRONG_TYPE')];
-    if (known.includes(name)) return [];
-    const whole = known.find((own) => own.endsWith(`.${name}`));
-    const hint = whole === undefined ? didYouMean(name, known) : ` Did you mean ${whole}?`;
-    return [
-      problem(place(at), `unknown column ${name}.${hint} The columns are ${known.join(', ')}`, 'UNKNOWN_FIELD', known),
-    ];
+    if (name === '' || (known.includes(name) && header.indexOf(name) === at)) return [];
+    return header.indexOf(name) < at
+      ? [problem(place(at), `the column ${name} is repeated`)]
+      : [unknownColumn(name, place(at), known)];
   });
   const lacking = REQUIRED_COLUMNS.filter((name) => !header.includes(name));
   if (lacking.length > 0)
     findings.push(
       problem(unit === 'line' ? 'line 1' : 'columns', `the header lacks ${lacking.join(', ')}`, 'MISSING_COLUMN'),
     );
-  if (findings.length > 0) throw refuseWithFindings('body', findings);
+  if (findings.length > 0) throw refuseWithFindings('body', withColumns(findings, known));
   const at = (name: string): number => header.indexOf(name);
   return {
     id: at('account_id'),
@@ -248,25 +244,26 @@ export function withNestedFields(row: Readonly<Record<string, unknown>>): Record
 export function assertAccountColumns(header: readonly string[]): void {
   const known = [...new Set(['account_id', 'lots', 'recent', 'tax', ...ownColumns().map(({ name }) => name)])];
   const findings = header.flatMap((name, at) =>
-    known.includes(name)
-      ? []
-      : [
-          problem(
-            `column ${at + 1}`,
-            `unknown column ${name}. The columns are ${known.join(', ')}`,
-            'UNKNOWN_FIELD',
-            known,
-          ),
-        ],
+    known.includes(name) ? [] : [unknownColumn(name, `column ${at + 1}`, known)],
   );
-  if (findings.length > 0) throw refuseWithFindings('body', findings);
+  if (findings.length > 0) throw refuseWithFindings('body', withColumns(findings, known));
 }
 
-function problem(
-  path: string,
-  reason: string,
-  code: Finding['code'] = 'WRONG_TYPE',
-  accepted?: readonly string[],
-): Finding {
-  return { severity: 'error', code, path, message: `${path}: ${reason}.`, ...(accepted && { accepted }) };
+function unknownColumn(name: string, path: string, known: readonly string[]): Finding {
+  const whole = known.find((own) => own.endsWith(`.${name}`));
+  const hint = whole === undefined ? didYouMean(name, known) : ` Did you mean ${whole}?`;
+  const message = `${path}: unknown column ${name}.${hint}`;
+  return { severity: 'error', code: 'UNKNOWN_FIELD', path, message, accepted: known };
+}
+
+/** Adds the known columns to the first finding of an unknown one. */
+function withColumns(findings: readonly Finding[], known: readonly string[]): Finding[] {
+  const first = findings.findIndex(({ code }) => code === 'UNKNOWN_FIELD');
+  return findings.map((finding, at) =>
+    at === first ? { ...finding, message: `${finding.message} The columns are ${known.join(', ')}.` } : finding,
+  );
+}
+
+function problem(path: string, reason: string, code: Finding['code'] = 'WRONG_TYPE'): Finding {
+  return { severity: 'error', code, path, message: `${path}: ${reason}.` };
 }

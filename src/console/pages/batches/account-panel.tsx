@@ -7,7 +7,7 @@ import { Table } from '../../components/table/table.js';
 import { setParameters } from '../../state/place.js';
 import { labelOf } from '../../words/labels.js';
 import { bps, decimal, figure, percent } from '../../words/numbers.js';
-import { hasSolution, type Account, type Deviation } from './account-result.js';
+import { hasSolution, statusText, type Account, type Deviation } from './account-result.js';
 
 /** Shadow price below which a limit does not bind. */
 const PRICE_MIN = 1e-6;
@@ -44,7 +44,7 @@ function Solution({ account }: { readonly account: Account }) {
     <>
       <Facts
         facts={[
-          ['Status', account.status],
+          ['Status', statusText(account)],
           ['Gap', bps(account.certificate?.gap)],
           ['Value', decimal(account.value)],
           ['Cash after trading', decimal(account.cash)],

@@ -1,4 +1,5 @@
 import type { BatchAccount } from '#clients/typescript/divisor.js';
+import { bps } from '../../words/numbers.js';
 
 /** Members of a result that the contract leaves open. */
 export interface Account extends BatchAccount {
@@ -23,3 +24,12 @@ export interface Deviation {
 
 /** Returns true if the trades of an account satisfy its limits. */
 export const hasSolution = ({ status }: Account): boolean => status !== 'infeasible' && status !== 'refused';
+
+/** Gap up to which an account is called optimal: a hundredth of a basis point of its value. */
+export const GAP_MIN = 1e-6;
+
+/** Returns the status of an account in words: an account with a gap is as near to its optimum as proved. */
+export function statusText({ status, certificate }: Account): string {
+  if (status !== 'feasible' || certificate === undefined) return status;
+  return certificate.gap <= GAP_MIN ? 'optimal' : `within ${bps(certificate.gap)}`;
+}

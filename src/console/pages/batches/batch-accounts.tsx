@@ -10,7 +10,7 @@ import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { bps, count, decimal, percent } from '../../words/numbers.js';
 import { AccountPanel } from './account-panel.js';
-import { hasSolution, type Account } from './account-result.js';
+import { hasSolution, statusText, type Account } from './account-result.js';
 
 const BLOCK = 100;
 /** Times that the accounts of a running batch are read again. */
@@ -87,7 +87,7 @@ function AccountTable({ accounts }: { readonly accounts: readonly Account[] }) {
 
 const STATUS_KINDS: Readonly<Record<BatchAccount['status'], 'good' | 'warning' | 'bad'>> = {
   optimal: 'good',
-  feasible: 'warning',
+  feasible: 'good',
   stalled: 'warning',
   infeasible: 'bad',
   refused: 'bad',
@@ -98,9 +98,9 @@ const ACCOUNTS: readonly Column<Account>[] = [
   {
     id: 'status',
     title: 'Status',
-    width: 96,
+    width: 132,
     value: ({ status }) => status,
-    show: ({ status }) => <Badge kind={STATUS_KINDS[status]}>{status}</Badge>,
+    show: (account) => <Badge kind={STATUS_KINDS[account.status]}>{statusText(account)}</Badge>,
   },
   numeric({
     id: 'tracking',

@@ -13,6 +13,7 @@ import { service } from '../../state/service.js';
 import { indexAddress } from '../../words/addresses.js';
 import { labelOf } from '../../words/labels.js';
 import { bps, count, decimal, NONE, percent } from '../../words/numbers.js';
+import { GAP_MIN } from './account-result.js';
 import { BatchAccounts } from './batch-accounts.js';
 
 /** One batch: its figures, the distribution of the tracking error, conflicts by row, and its accounts. */
@@ -117,7 +118,7 @@ const REFUSED: readonly Column<Refused>[] = [
     grow: 1,
     value: ({ findings }) => findings.map(sentenceOf).join(' '),
     show: ({ findings }) => (
-      <span title={findings.map(({ path }) => path).join(' ')}>{findings.map(sentenceOf).join(' ')}</span>
+      <span title={findings.map(sentenceOf).join('\n')}>{findings.map(sentenceOf).join(' ')}</span>
     ),
   },
 ];
@@ -129,12 +130,16 @@ const sentenceOf = ({ message }: Refused['findings'][number]): string => {
 };
 
 function Figures({ view }: { readonly view: BatchView }) {
-  const optimal = view.by_status['optimal'] ?? 0;
+  const { infeasible = 0, refused = 0 } = view.by_status;
   return (
     <Metrics
       label="Figures of the batch"
       metrics={[
-        { term: 'Accounts', value: count(view.accounts), note: `${count(optimal)} optimal` },
+        {
+          term: 'Accounts',
+          value: count(view.accounts),
+          note: `${count(view.accounts - infeasible - refused)} solved`,
+        },
         { term: 'Median tracking error', value: percent(view.tracking_error?.['p50']), note: 'annual' },
         { term: 'Tax', value: decimal(view.tax), note: `on ${decimal(view.value, 0)}` },
         { term: 'Tax saved', value: decimal(view.tax_saved), help: 'Compared with selling the oldest lots first' },
@@ -150,7 +155,4 @@ function Figures({ view }: { readonly view: BatchView }) {
   );
 }
 
-/** Smallest gap that is written, in shares of the value: a hundredth of a basis point. */
-const GAP_MIN = 1e-6;
-
-const gapText = (gap: number | null): string => (gap === null ? NONE : gap < GAP_MIN ? 'below 0.01 bps' : bps(gap));
+const gapText = (gap: number | null): string => (gap === null ? NONE : gap <= GAP_MIN ? 'below 0.01 bps' : bps(gap));

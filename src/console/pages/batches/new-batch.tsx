@@ -12,10 +12,11 @@ import { useResource } from '../../state/resource.js';
 import { service, type Trouble } from '../../state/service.js';
 import { bytes, count } from '../../words/numbers.js';
 import { isObject, type JsonObject } from '../../words/paths.js';
+import './batches.css';
 import { inspectFile, KINDS, type AccountsFile } from './accounts-file.js';
 
 const TERMS = ['batch_id', 'parent', 'risk_model', 'whole_shares', 'as_of', 'search_nodes'] as const;
-const DEFAULTS = ['exclusions', 'tracking_error_limit', 'minimum_trade', 'cash', 'tilts', 'substitutes'] as const;
+const DEFAULTS = ['tracking_error_limit', 'minimum_trade', 'tilts', 'exclusions', 'substitutes'] as const;
 const TAXES = ['short_rate', 'long_rate', 'lot_method', 'wash_sales', 'budget', 'carry_forward'] as const;
 
 /** Form of a new batch: a file of accounts, the terms, and defaults for its accounts. */
@@ -63,7 +64,7 @@ function BatchForm({ parents, models }: BatchFormProps) {
   const isReady =
     file !== null && (file.hasTerms || (terms['parent'] !== undefined && terms['risk_model'] !== undefined));
   return (
-    <>
+    <div class="batch-form">
       <FileChoice
         file={file}
         onChoose={(next) => {
@@ -83,7 +84,7 @@ function BatchForm({ parents, models }: BatchFormProps) {
         </Button>{' '}
         <span class="quiet">The page of the batch states its expected duration, and cancels it.</span>
       </p>
-    </>
+    </div>
   );
 }
 
@@ -158,6 +159,7 @@ function Terms({ terms, findings, parents, models, onChange }: TermsProps) {
         schema="BatchRequest"
         names={TERMS}
         changes={{
+          batch_id: { label: 'Id of the batch' },
           parent: { kind: 'choice', choices: parents, label: 'Parent index' },
           risk_model: {
             kind: 'choice',
@@ -184,15 +186,16 @@ function Terms({ terms, findings, parents, models, onChange }: TermsProps) {
           Defaults of the accounts <span class="quiet">for fields that an account does not state</span>
         </summary>
         <SchemaForm
-          schema="AccountDefaults"
+          schema="PersonalAccount"
           names={DEFAULTS}
+          changes={{ substitutes: { help: 'Groups that count as the same for wash sales, as JSON: [["A", "B"]].' } }}
           value={defaults}
           findings={findings}
           path={['defaults']}
           onChange={putDefaults}
         />
         <SchemaForm
-          schema="AccountDefaults.tax"
+          schema="AccountTax"
           names={TAXES}
           value={taxes}
           findings={findings}

@@ -85,7 +85,7 @@ const kind = (name, settings) => ({
     execArgv: [...SHORT_LIVED, ...ROOMY],
     // Only for hanging tests: a shared machine may be several times slower for minutes.
     testTimeout: 180_000,
-    hookTimeout: 180_000,
+    hookTimeout: process.env.SOAK === undefined ? 180_000 : 3_600_000, // `--testTimeout` of a soak has no effect on hooks.
     expect: { poll: { timeout: 150_000 } },
     ...settings,
   },

@@ -44,6 +44,10 @@ describe('states of indices', () => {
     const both = { ...awaited, held: [...awaited.held, held('A', 'CHECK_FAILED')] };
     expect(statesOf(both)).toEqual(['A blocked', 'B awaited']);
     expect(shownDay(day(both)).text).toBe('blocked');
+    // Approval of an earlier day is missing, and this day waits for its prices.
+    const early = { ...awaited, state: 'waiting', step: 'refresh', reason: 'The store ends on the session before.' };
+    expect(shownDay(day(early)).text).toBe('waiting');
+    expect(shownDay(day({ ...awaited, reason: 'B: no price' })).text).toBe('awaits approval');
   });
 });
 

@@ -1,6 +1,7 @@
 import { counted } from '#domain/catalogue/sentence-numbers.js';
-import type { ProcedureDocument } from '#clients/typescript/divisor.js';
+import type { Procedure, ProcedureDocument } from '#clients/typescript/divisor.js';
 import { jsonFile } from '../command-line.js';
+import type { JobCommand } from '../job-command.js';
 import { NOTE } from './documents.js';
 import { viewCommand } from './view-command.js';
 
@@ -64,6 +65,17 @@ export const procedures = viewCommand({
   records: (answer) => answer.procedures,
   columns: ['procedure_id', 'kind', 'name', 'version', 'review_by', 'updated_at'],
 });
+
+export const showProcedure: JobCommand<Procedure> = {
+  summary: 'Print a procedure of the administrator as JSON.',
+  words: [{ name: 'ID', help: 'Id of a procedure.' }],
+  flags: {},
+  examples: ['divisor procedure show cessation --out cessation.json'],
+  submit: async (client, [procedure_id = '']) => ({
+    result: await client.call('getProcedure', { params: { procedure_id } }),
+  }),
+  show: (procedure) => `${JSON.stringify(procedure, null, 2)}\n`,
+};
 
 export const putProcedure = viewCommand({
   summary: 'Store a procedure of the administrator.',

@@ -11,7 +11,14 @@ import { plugins, putPlugin } from './plugins.js';
 import { deleteDocument, documentDifference, restoreDocument, versionsOf } from './documents.js';
 import { overridePrice, overrides, withdrawOverride } from './overrides.js';
 import { closures, recordClosures, showClosures } from './closures.js';
-import { methodologyChanges, procedures, publishedErrors, putProcedure, statement } from './governance.js';
+import {
+  methodologyChanges,
+  procedures,
+  publishedErrors,
+  putProcedure,
+  showProcedure,
+  statement,
+} from './governance.js';
 import { diff, explain, list, methodology, preview, put, restore, show, versions } from './indices.js';
 import { actions, fields, names, prices, reference, series } from './market.js';
 import { jobKinds, pauseKind, resumeKind } from './job-kinds.js';
@@ -126,6 +133,7 @@ export const VIEW_COMMANDS: Readonly<Record<string, JobCommand<unknown>>> = {
   'closure show': showClosures,
   'closure put': recordClosures,
   'procedure list': procedures,
+  'procedure show': showProcedure,
   'procedure put': putProcedure,
   'publication errors': publishedErrors,
   'publication keys': publishedKeys,

@@ -9414,7 +9414,7 @@ export interface RestateFacts {
   readonly close: ApprovedLevels;
   /** Published close before it; null if there is none. */
   readonly previous: ApprovedClose | null;
-  /** Restated dates on which a level changes. */
+  /** Restated dates on which a level changes by more than rounding (1e-12). */
   readonly levels_changed: number;
   /** Last restated close. */
   readonly latest: {

@@ -34,7 +34,10 @@ const PublishFacts = defineObject(() => ({ kind: z.literal('publish'), ...closes
 const RestateFacts = defineObject(() => ({
   kind: z.literal('restate'),
   ...closes,
-  levels_changed: z.int().min(0).meta({ description: 'Restated dates on which a level changes.' }),
+  levels_changed: z
+    .int()
+    .min(0)
+    .meta({ description: 'Restated dates on which a level changes by more than rounding (1e-12).' }),
   latest: z
     .strictObject({
       date: z.string(),

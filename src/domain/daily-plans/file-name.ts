@@ -30,7 +30,7 @@ export function pathProblem(pattern: string): string | undefined {
       .every(isName)
   )
     return undefined;
-  return 'a path has names between slashes: letters, digits, dots, dashes, underscores and the placeholders {file}, {client}, {index}, {table}, {schedule} and {date:YYYYMMDD}';
+  return 'is no pattern: a path has names between slashes: letters, digits, dots, dashes, underscores and the placeholders {file}, {client}, {index}, {table}, {schedule} and {date:YYYYMMDD}';
 }
 
 function isName(pattern: string): boolean {

@@ -1,5 +1,4 @@
 import { ScheduleDocument, type ScheduleBody } from '#domain/daily-plans/schedule-document.js';
-import { checkKindOf } from '#domain/daily-plans/check-catalogue.js';
 import { isTimeZone, localDay } from '#domain/time/local-time.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
 import { LOCAL_AUTHOR, type Authorship } from '#domain/documents/version-document.js';
@@ -7,7 +6,6 @@ import { isWithin } from '#domain/documents/reach.js';
 import type { Finding } from '#domain/refusals/findings.js';
 import { Refusal, refuseWithFindings } from '#domain/refusals/refusal.js';
 import { formatDay } from '#domain/time/days.js';
-import { isBuiltIn } from '#domain/reports/built-in.js';
 import { lastVersionOf, versionOf } from '#store/history/history.js';
 import { findCurrentReach } from '#store/reach/reach-context.js';
 import type { DocumentStore } from '#store/port.js';
@@ -17,6 +15,7 @@ import { findIndex } from '../stored/stored-indices.js';
 import type { Precondition } from '../shared/preconditions.js';
 import { openStoredFamily, type Page, type PageQuery } from '../shared/stored-family.js';
 import type { AuthoredPlan } from './new-day.js';
+import { misplacedSteps, namedDocuments, namedIndices, repeatedNames } from './plan-faults.js';
 
 export interface StoredSchedule {
   readonly schedule: ScheduleDocument & { readonly schedule_id: string; readonly updated_at: string };
@@ -63,7 +62,7 @@ export function createSchedules({ documents, calendars, now }: SchedulesDependen
     return formatDay(localDay(zone ?? calendars.get(calendar)!.tz, now())); // findingsOf
   }
 
-  async function findingsOf(body: ScheduleBody): Promise<Finding[]> {
+  async function findingsOf(id: string, body: ScheduleBody): Promise<Finding[]> {
     const { calendar, time_zone: zone, indices } = body;
     const findings: Finding[] = [];
     const error = (code: Finding['code'], path: string, message: string, value?: unknown): void =>
@@ -72,26 +71,18 @@ export function createSchedules({ documents, calendars, now }: SchedulesDependen
       error('UNKNOWN_CALENDAR', 'calendar', `${calendar} is not a calendar of /indices/calendars.`, calendar);
     if (zone !== null && !isTimeZone(zone))
       error('NOT_IN_CHOICES', 'time_zone', `${zone} is no time zone of the IANA database, as America/New_York.`, zone);
-    for (const [k, id] of indices.entries()) {
-      if (indices.indexOf(id) < k) error('DUPLICATE_ID', `indices[${k}]`, `${id} is listed twice.`, id);
-      else if ((await findIndex(documents, id)) === undefined)
-        error('UNKNOWN_INDEX', `indices[${k}]`, `No index is stored under the id ${id}.`, id);
+    for (const [k, index] of indices.entries()) {
+      if (indices.indexOf(index) < k) error('DUPLICATE_ID', `indices[${k}]`, `${index} is listed twice.`, index);
+      else if ((await findIndex(documents, index)) === undefined)
+        error('UNKNOWN_INDEX', `indices[${k}]`, `No index is stored under the id ${index}.`, index);
     }
-    for (const [path, id] of namedIndices(body))
-      if (!indices.includes(id)) error('UNKNOWN_INDEX', path, `${id} is no index of the schedule.`, id);
-    for (const [path, message] of misplacedChecks(body)) error('INVALID_RANGE', path, message);
-    for (const [k, step] of body.steps.entries())
-      if (
-        step.type === 'render' &&
-        !isBuiltIn(step.template_id) &&
-        (await documents.get('template', step.template_id)) === undefined
-      )
-        error(
-          'REQUIRED',
-          `steps[${k}].template_id`,
-          `No report template is stored under ${step.template_id}.`,
-          step.template_id,
-        );
+    for (const [path, index] of namedIndices(body))
+      if (!indices.includes(index)) error('UNKNOWN_INDEX', path, `${index} is no index of the schedule.`, index);
+    for (const [path, message] of misplacedSteps(body)) error('INVALID_RANGE', path, message);
+    for (const { path, pattern, message } of repeatedNames(id, body)) error('DUPLICATE_ID', path, message, pattern);
+    for (const { path, kind, word, name } of namedDocuments(body))
+      if ((await documents.get(kind, name)) === undefined)
+        error('REQUIRED', path, `No ${word} is stored under ${name}.`, name);
     return findings;
   }
 
@@ -102,7 +93,7 @@ export function createSchedules({ documents, calendars, now }: SchedulesDependen
     ids: () => documents.ids('schedule'),
     async put(id, body, ifMatch, by) {
       assertOwn(body);
-      const findings = await findingsOf(body);
+      const findings = await findingsOf(id, body);
       if (findings.length > 0) throw refuseWithFindings('schedule', findings);
       // A write without a start does not move the schedule.
       const starts_on = body.starts_on ?? (await planOf(id))?.starts_on ?? today(body);
@@ -132,40 +123,6 @@ function assertOwn({ indices }: ScheduleBody): void {
   const reach = findCurrentReach();
   const other = reach && indices.find((id) => !isWithin(reach, id));
   if (other !== undefined) throw outside(reach!, 'index', other);
-}
-
-/** Checks of the run of a session in a step before the runs, by where. */
-function misplacedChecks({ steps }: ScheduleBody): readonly (readonly [string, string])[] {
-  const firstRun = steps.findIndex(({ type }) => type === 'run');
-  return steps.flatMap((step, k) => {
-    if (step.type === 'compare' && k < firstRun)
-      return [[`steps[${k}]`, 'compare reads runs: it must come after the step run.']];
-    if (step.type !== 'checks' || k > firstRun) return [];
-    return (step.checks ?? []).flatMap(({ check }, c): (readonly [string, string])[] =>
-      checkKindOf(check).needsRun
-        ? [[`steps[${k}].checks[${c}]`, `${check} reads runs: its step must come after the step run.`]]
-        : [],
-    );
-  });
-}
-
-/** Indices that steps name, by where. */
-function namedIndices({ steps }: ScheduleBody): readonly (readonly [string, string])[] {
-  const list = (ids: readonly string[] | null, path: string): [string, string][] =>
-    (ids ?? []).map((id, i) => [`${path}.indices[${i}]`, id]);
-  return steps.flatMap((step, k) => {
-    if (step.type === 'render') return list(step.indices, `steps[${k}]`);
-    if (step.type === 'compare')
-      return Object.keys(step.second_source).map((id) => [`steps[${k}].second_source.${id}`, id] as [string, string]);
-    if (step.type === 'checks')
-      return (step.checks ?? []).flatMap((check, c) =>
-        check.check === 'second_source'
-          ? Object.keys(check.series).map((id) => [`steps[${k}].checks[${c}].series.${id}`, id] as [string, string])
-          : [],
-      );
-    if (step.type !== 'export') return [];
-    return step.files.flatMap(({ indices }, f) => list(indices, `steps[${k}].files[${f}]`));
-  });
 }
 
 /** @throws Refusal SCHEDULE_NOT_FOUND */

@@ -1,6 +1,7 @@
 import { isWithin } from '#domain/documents/reach.js';
 import type { Authorship } from '#domain/documents/version-document.js';
 import { ClientDocument, ClientSecrets, removeSecrets, type ClientBody } from '#domain/delivery/client-document.js';
+import { EXPORT_NAMES } from '#domain/exports/catalogue.js';
 import { secretOf, secretOwner, TARGET_CATALOGUE, type Target } from '#domain/delivery/target-catalogue.js';
 import type { Finding } from '#domain/refusals/findings.js';
 import { refuseWithFindings } from '#domain/refusals/refusal.js';
@@ -104,6 +105,8 @@ export function createClients({ documents, secrets, places }: ClientsDependencie
         if ((await findIndex(documents, id)) === undefined)
           error('UNKNOWN_INDEX', `entitlements[${e}].indices[${i}]`, `No index is stored under the id ${id}.`, id);
     }
+    for (const [path, table] of unknownTables(body))
+      error('NOT_IN_CHOICES', path, `${path} is "${table}"; the accepted set is ${TABLES.join(', ')}.`, table);
     for (const [t, target] of body.targets.entries()) {
       const path = `targets[${t}]`;
       if (body.targets.findIndex(({ name }) => name === target.name) < t)
@@ -179,6 +182,19 @@ async function secretsIn(reader: Pick<DocumentReader, 'get'>, id: string): Promi
  */
 const keptOf = (kept: Secrets, target: Target): Secrets[string] | undefined =>
   kept[target.name]?.owner === secretOwner(target) ? kept[target.name] : undefined;
+
+/** Tables of files: those of exports, and rendered reports. */
+const TABLES: readonly string[] = [...EXPORT_NAMES, 'report'];
+
+/** Returns the tables that no file has, by their place. */
+function unknownTables({ entitlements, targets }: ClientBody): readonly (readonly [string, string])[] {
+  const unknown = (tables: readonly string[] | null, path: string): [string, string][] =>
+    (tables ?? []).flatMap((table, k) => (TABLES.includes(table) ? [] : [[`${path}.tables[${k}]`, table]]));
+  return [
+    ...entitlements.flatMap(({ tables }, e) => unknown(tables, `entitlements[${e}]`)),
+    ...targets.flatMap(({ tables }, t) => unknown(tables, `targets[${t}]`)),
+  ];
+}
 
 /** Limits a key with prefixes to its own indices, by name. @throws Refusal FORBIDDEN_ID */
 function assertOwn({ entitlements }: ClientBody): void {

@@ -1,7 +1,11 @@
 import { ProcedureDocument } from '#domain/documents/procedure-document.js';
 import type { Authorship } from '#domain/documents/version-document.js';
+import type { Finding } from '#domain/refusals/findings.js';
+import { refuseWithFindings } from '#domain/refusals/refusal.js';
 import { lastVersionOf } from '#store/history/history.js';
+import { logHead } from '#store/publication/log.js';
 import type { DocumentStore } from '#store/port.js';
+import { findIndex } from '../stored/stored-indices.js';
 import type { Precondition } from '../shared/preconditions.js';
 import { openStoredFamily, type Page, type PageQuery } from '../shared/stored-family.js';
 
@@ -23,7 +27,7 @@ export interface Procedures {
   of(indexId: string): Promise<readonly Procedure[]>;
   /** @throws Refusal PROCEDURE_NOT_FOUND, DOCUMENT_UNREADABLE */
   get(id: string): Promise<StoredProcedure>;
-  /** Creates or replaces. @throws Refusal PRECONDITION_FAILED */
+  /** Creates or replaces. @throws Refusal VALIDATION_FAILED, PRECONDITION_FAILED */
   put(
     id: string,
     body: ProcedureDocument,
@@ -47,6 +51,18 @@ export function createProcedures({ documents }: { readonly documents: DocumentSt
     return { procedure: { procedure_id: id, ...document, version, updated_at: updatedAt }, etag };
   }
 
+  /** An index that has ended keeps its published log. */
+  async function findingsOf({ indices }: ProcedureDocument): Promise<Finding[]> {
+    const findings: Finding[] = [];
+    for (const [k, value] of (indices ?? []).entries()) {
+      if ((await findIndex(documents, value)) !== undefined || (await logHead(documents, value)) !== undefined)
+        continue;
+      const message = `No index is stored under the id ${value}, and none was published under it.`;
+      findings.push({ severity: 'error', code: 'UNKNOWN_INDEX', path: `indices[${k}]`, message, value });
+    }
+    return findings;
+  }
+
   const page = (query: PageQuery) => family.page(query, async (id) => (await get(id)).procedure);
   return {
     get,
@@ -56,6 +72,8 @@ export function createProcedures({ documents }: { readonly documents: DocumentSt
       return shown.filter(({ indices }) => indices === null || indices.includes(indexId));
     },
     async put(id, body, ifMatch, by) {
+      const findings = await findingsOf(body);
+      if (findings.length > 0) throw refuseWithFindings('procedure', findings);
       await family.put(id, body, ifMatch, by);
       return get(id);
     },

@@ -27,7 +27,10 @@ const LEVELS = ['price', 'total', 'net'] as const;
 
 /** Sizes of disagreements. */
 export interface DisagreementSizes {
-  /** Dates on which any level differs; on other dates only the divisor or the composition differs. */
+  /**
+   * Dates on which a level differs by more than rounding; on other dates only the divisor, the composition or last digits
+   * differ.
+   */
   readonly levels_changed: number;
   /** Largest relative change; null if only divisor or composition differ. */
   readonly largest: LevelChange | null;
@@ -71,12 +74,18 @@ export function sizesOf(
   let largest: LevelChange | null = null;
   for (const { date, position } of disagreements) {
     const changes = levelChanges(date, standing.get(date), position === null ? undefined : closeAt(closes, position));
-    if (changes.some(({ change }) => change !== 0)) levelsChanged++;
+    if (changes.some(isBeyondRounding)) levelsChanged++;
     for (const one of changes)
       if (one.change !== 0 && Math.abs(one.change_bps) > Math.abs(largest?.change_bps ?? 0)) largest = one;
   }
   return { levels_changed: levelsChanged, largest };
 }
+
+/** Largest relative difference of levels that the order of additions explains: a corrected price leaves it in later closes. */
+const ROUNDING = 1e-12;
+
+const isBeyondRounding = ({ change, published }: LevelChange): boolean =>
+  Math.abs(change) > ROUNDING * Math.abs(published);
 
 /** Returns changes of the levels of one close. @param position of the date in the closes */
 export const changesOn = (

@@ -89,6 +89,10 @@ export function createError({ found, treatment, request, ...pair }: Treated, ter
   const reason = treatment?.decided.reason ?? request.reason!;
   const [first, last] = [found[0]!.date, found.at(-1)!.date];
   const { largest } = sizesOf(found, pair.closes, pair.standing);
+  // A policy restates closes from the first material difference on; earlier ones stand.
+  const told = decision === 'restated' && treatment !== undefined ? treatment.restated : found;
+  const same = told.length - sizesOf(told, pair.closes, pair.standing).levels_changed;
+  const span = { first: told[0]!.date, last: told.at(-1)!.date };
   return {
     index_id: indexId,
     at,
@@ -103,7 +107,7 @@ export function createError({ found, treatment, request, ...pair }: Treated, ter
     largest,
     run_id: runId,
     reason,
-    notice: noticeOf({ indexId, decision, first, last, largest, reason }),
+    notice: noticeOf({ indexId, decision, ...span, same, largest, reason }),
     digest: digestOf(differing),
   };
 }
@@ -127,9 +131,14 @@ function noticeOf({
   decision,
   first,
   last,
+  same,
   largest,
   reason,
-}: Pick<NewError, 'decision' | 'first' | 'last' | 'largest' | 'reason'> & { readonly indexId: string }): string {
+}: Pick<NewError, 'decision' | 'first' | 'last' | 'largest' | 'reason'> & {
+  readonly indexId: string;
+  /** Number of these closes whose levels differ by rounding only. */
+  readonly same: number;
+}): string {
   const isOne = first === last;
   const dates = isOne ? `the close of ${first}` : `closes from ${first} to ${last}`;
   const [were, differ, stand] = isOne ? ['was', 'differs', 'stands'] : ['were', 'differ', 'stand'];
@@ -140,7 +149,8 @@ function noticeOf({
   }[decision];
   if (largest === null) return `${what} ${reason}`;
   const size = `Largest change: ${largest.variant} return level of ${largest.date} from ${largest.published} to ${largest.run}.`;
-  return `${what} ${size} ${reason}`;
+  const rest = same === 0 ? '' : ` The levels of ${same} of them are the same within rounding.`;
+  return `${what} ${size}${rest} ${reason}`;
 }
 
 const KIND = 'publication-error';

@@ -40,7 +40,8 @@ export function createComparedCalendars(calendars: ExchangeCalendars) {
       runOf: async () => undefined,
     });
     const dates: object[] = [];
-    for (const document of Object.values(documents)) {
+    // A stored plan has its documents in another order.
+    for (const [, document] of Object.entries(documents).toSorted(([a], [b]) => (a < b ? -1 : 1))) {
       const { cadences, baseDay } = await scheduleOf(document);
       for (const { rebalance, calendar, from = -Infinity, until = Infinity } of cadences) {
         const span = { from: end - MOVED_WITHIN_DAYS, to: calendar.coverage.to };

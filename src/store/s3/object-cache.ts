@@ -4,7 +4,9 @@ import { join } from 'node:path';
 import { refuseDamagedArtifact } from '../access/artifact-damage.js';
 import { sha256OfFile } from '../files/file-digest.js';
 import { makeFolder } from '../files/make-folder.js';
-import type { OpenObject } from './s3-client.js';
+import type { MadeBytes } from '#base/memory/made-bytes.js';
+import { sourceIn } from './file-source.js';
+import type { ObjectSource, OpenObject } from './s3-client.js';
 
 /**
  * Cache of objects as files of a local folder, which processes of the machine share. A file appears under its name
@@ -19,11 +21,19 @@ export interface ObjectCache {
   fill(name: string, object: OpenObject): Promise<void>;
   /** Stores bytes that this process wrote. */
   put(name: string, bytes: Uint8Array, sha256: string): Promise<void>;
+  /**
+   * Stores bytes that are produced piece by piece, once `send` has sent them from the file: the whole is never in memory.
+   * @returns their SHA-256, hex
+   */
+  make(name: string, content: MadeBytes, send: SendObject): Promise<string>;
   /** Stores a file under another name too; ignores an absent one. */
   link(from: string, to: string): Promise<void>;
   /** Removes a file; ignores an absent one. */
   remove(name: string): Promise<void>;
 }
+
+/** Sends an object with its SHA-256. */
+export type SendObject = (source: ObjectSource, sha256: string) => Promise<void>;
 
 export interface ObjectCacheOptions {
   readonly folder: string;
@@ -141,6 +151,28 @@ export async function openObjectCache({ folder, bytesMax, now = Date.now }: Obje
       try {
         await writeFile(draft, bytes, { mode: 0o600 });
         await keep(name, draft, sha256, bytes.length);
+      } finally {
+        await rm(draft, { force: true });
+      }
+    },
+    async make(name, content, send) {
+      const draft = await newDraft();
+      try {
+        const file = await open(draft, 'wx+', 0o600);
+        const hash = createHash('sha256');
+        let sha256: string;
+        try {
+          for (const part of content.parts()) {
+            hash.update(part);
+            await file.writeFile(part);
+          }
+          sha256 = hash.digest('hex');
+          await send(sourceIn(file, content.length), sha256);
+        } finally {
+          await file.close();
+        }
+        await keep(name, draft, sha256, content.length);
+        return sha256;
       } finally {
         await rm(draft, { force: true });
       }

@@ -1,4 +1,4 @@
-import { open, rm, type FileHandle } from 'node:fs/promises';
+import { open, rm } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { refuseDamagedArtifact } from '../access/artifact-damage.js';
 import { isArtifactName, createArtifactName, TRASH } from '../files/artifact-owners.js';
@@ -11,6 +11,7 @@ import type { ArtifactLink, ArtifactStore } from '../port.js';
 import { openObjectCache, type ObjectCache, type ObjectCacheOptions } from './object-cache.js';
 import type { S3Access } from '../access/s3-access.js';
 import { createObjectReads, isObjectOf } from './object-reads.js';
+import { sourceIn } from './file-source.js';
 import { createS3Client, type S3Client } from './s3-client.js';
 
 export interface ObjectArtifactsOptions {
@@ -94,11 +95,7 @@ function objectArtifacts(
       const name = createArtifactName();
       const file = await open(path);
       try {
-        await client.put(
-          name,
-          { length: digest.bytes, slice: (start: number, end: number) => readSlice(file, start, end) },
-          digest.sha256,
-        );
+        await client.put(name, sourceIn(file, digest.bytes), digest.sha256);
       } finally {
         await file.close();
       }
@@ -197,13 +194,3 @@ async function sweepObjects(
 
 /** Returns the name of a discarded object. */
 const inTrash = (name: string): string => `${TRASH}/${name}`;
-
-async function readSlice(file: FileHandle, start: number, end: number): Promise<Uint8Array<ArrayBuffer>> {
-  const bytes = new Uint8Array(end - start);
-  for (let at = 0; at < bytes.length;) {
-    const { bytesRead } = await file.read(bytes, at, bytes.length - at, start + at);
-    if (bytesRead === 0) throw new Error(`the file ended ${bytes.length - at} bytes early`);
-    at += bytesRead;
-  }
-  return bytes;
-}

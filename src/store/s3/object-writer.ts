@@ -4,6 +4,9 @@ import { joinBytes } from '#base/memory/made-bytes.js';
 import { openObjectCache } from './object-cache.js';
 import { createS3Client } from './s3-client.js';
 
+/** Maximum size of produced bytes that are joined in memory: more are sent from a file. */
+const JOINED_BYTES_MAX = 16 << 20;
+
 /**
  * Opens a writer of artifacts as objects. It also stores them in the cache of this machine, where they are read next.
  */
@@ -16,6 +19,10 @@ export async function openObjectWriter(
     async write(contents) {
       const outcomes = await Promise.allSettled(
         contents.map(async ({ name, bytes: content }) => {
+          if (!(content instanceof Uint8Array) && content.length > JOINED_BYTES_MAX) {
+            const sha256 = await cache.make(name, content, (source, hash) => client.put(name, source, hash));
+            return { name, bytes: content.length, sha256 };
+          }
           const bytes = content instanceof Uint8Array ? content : joinBytes(content); // the signature before the request covers its hash
           const sha256 = createHash('sha256').update(bytes).digest('hex');
           await client.put(name, bytes, sha256);

@@ -1,6 +1,12 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { appendFile, mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createCounterRandom } from '#kernels/random/counter-random.js';
-import { WHOLE_MODEL_MAX } from '#domain/risk/model-parts.js';
+import { MODEL_PARTS, WHOLE_MODEL_MAX } from '#domain/risk/model-parts.js';
+import { RiskModelRequest } from '#domain/risk/risk-model-document.js';
+import { memoryOfEstimate } from '#services/risk/model-memory.js';
+import { dayFrom } from '#domain/time/days.js';
 import { hasPostgresql } from '../../postgresql/shared-postgresql.js';
 import type { RunningService } from '../../services/running-service.js';
 import { IS_SOAK } from '../../soak.js';
@@ -11,23 +17,45 @@ import { openCluster, type RunningCluster } from './running-cluster.js';
 
 if (!IS_SOAK)
   console.log(
-    'skipped: a risk model that several workers compute, as it takes a minute; MODEL_SECURITIES sets its size',
+    'skipped: a risk model that several workers compute, as it takes a minute; MODEL_SECURITIES and MODEL_DAYS set its size',
   );
 
 const SECURITIES = Number(process.env['MODEL_SECURITIES'] ?? WHOLE_MODEL_MAX + 200);
-const DAYS = Array.from({ length: 40 }, (_, t) => new Date(Date.UTC(2024, 0, 2 + t)).toISOString().slice(0, 10));
+const DAY_COUNT = Number(process.env['MODEL_DAYS'] ?? 40);
+const DAYS = Array.from({ length: DAY_COUNT }, (_, t) => new Date(Date.UTC(2024, 0, 2 + t)).toISOString().slice(0, 10));
 const IDENTIFIERS = Array.from({ length: SECURITIES }, (_, i) => `N${10_000 + i}`);
 
-/** Closes of all securities on all days, as an import. */
-function market() {
+/** Serves closes of all securities on all days from a folder. */
+async function serveMarket({ root, ask }: RunningService): Promise<void> {
   const random = createCounterRandom({ seed: 3, stream: 0 });
   const closes = new Float64Array(SECURITIES).fill(50);
-  const data = DAYS.flatMap((day) => {
+  const location = join(root, 'large');
+  await mkdir(location);
+  await writeFile(join(location, 'market.csv'), 'identifier,date,CLOSE\n');
+  for (const day of DAYS) {
     const common = 0.01 * random.normal();
-    return IDENTIFIERS.map((identifier, i) => [identifier, day, (closes[i]! *= 1 + common + 0.02 * random.normal())]);
-  });
-  const table = { index: data.map((_, i) => i), columns: ['identifier', 'date', 'CLOSE'], data };
-  return { store_id: 'large', name: 'Large', activate: true, tables: { market: table } };
+    const rows = IDENTIFIERS.map((id, i) => `${id},${day},${(closes[i]! *= 1 + common + 0.02 * random.normal())}\n`);
+    await appendFile(join(location, 'market.csv'), rows.join(''));
+  }
+  const store = { store_id: 'large', name: 'Large', kind: 'folder', location, activate: true };
+  expect((await ask('POST', '/data/stores', store)).status).toBe(201);
+}
+
+const TICK_MS = 10;
+
+/** Use of a process. */
+interface Use {
+  readonly processorMs: number;
+  /** Largest resident memory since the last measurement, bytes. */
+  readonly peakBytes: number;
+}
+
+/** Returns the use of a process, and begins another measurement of its memory. */
+function useOf({ child: { pid } }: Listening): Use {
+  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]!.split(' ');
+  const peak = Number(/VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))![1]) * 1024;
+  writeFileSync(`/proc/${pid}/clear_refs`, '5');
+  return { processorMs: TICK_MS * (Number(fields[11]) + Number(fields[12])), peakBytes: peak };
 }
 
 interface Model {
@@ -58,15 +86,55 @@ describe.skipIf(!hasPostgresql || !IS_SOAK)('a risk model of more securities tha
   let cluster: RunningCluster;
   let workers: Listening[];
   let expected: Model;
+  let alone: Awaited<ReturnType<typeof measured>>;
   beforeAll(async () => {
     cluster = await openCluster({ DIVISOR_LEASE: '5' });
     workers = [await cluster.startWorker()];
-    expect((await cluster.front.ask('POST', '/data/import', market())).status).toBe(201);
-    expected = await modelOf(cluster, await startModel(cluster.front));
+    await serveMarket(cluster.front);
+    await allServed();
+    expected = (await measured()).model;
+    alone = await measured();
     workers.push(await cluster.startWorker());
-    await waitUntil(async () => (await cluster.nodes()).every(({ market }) => market !== null));
+    await allServed();
   });
   afterAll(() => cluster?.close());
+
+  const allServed = () => waitUntil(async () => (await cluster.nodes()).every(({ market }) => market !== null));
+
+  /** Estimates the model. @returns the model, the duration, and what each worker used */
+  async function measured() {
+    const before = workers.map(useOf);
+    const resident = workers.map(
+      ({ child: { pid } }) => Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))![1]) * 1024,
+    );
+    const started = performance.now();
+    const model = await modelOf(cluster, await startModel(cluster.front));
+    const ms = performance.now() - started;
+    const uses = workers.map(useOf).map(({ processorMs, peakBytes }, w) => ({
+      processorMs: processorMs - before[w]!.processorMs,
+      addedBytes: peakBytes - resident[w]!,
+    }));
+    return { model, ms, uses };
+  }
+
+  test('is shared by two workers within the estimate of its memory', async () => {
+    await measured(); // the second worker opens the market with its first parts
+    const shared = await measured();
+    expect(shared.model).toEqual(expected);
+    expect(alone.model).toEqual(expected);
+    const dates = DAYS.map((day) => dayFrom(day));
+    const order = { identifiers: IDENTIFIERS, request: RiskModelRequest.parse({}) };
+    const estimate = memoryOfEstimate(order, { dates, identifiers: IDENTIFIERS } as never, 1); // Nothing else is read.
+    const [one, first, second] = [alone.uses[0]!, ...shared.uses] as const;
+    const inMs = (ms: number): string => `${Math.round(ms)} ms`;
+    const inMb = (bytes: number): string => `${Math.round(bytes / 2 ** 20)} MiB`;
+    console.log(
+      `${SECURITIES} securities, ${DAYS.length} days: one worker ${inMs(one.processorMs)} of processor, ${inMs(alone.ms)}; two ${inMs(first!.processorMs)} and ${inMs(second!.processorMs)}, ${inMs(shared.ms)}; ` +
+        `more for each of ${MODEL_PARTS} parts ${((first!.processorMs + second!.processorMs - one.processorMs) / MODEL_PARTS).toFixed(2)} ms; ` +
+        `memory ${[one, first!, second!].map(({ addedBytes }) => inMb(addedBytes)).join(', ')}, estimated ${inMb(estimate)} each`,
+    );
+    for (const { addedBytes } of [one, ...shared.uses]) expect(addedBytes).toBeLessThan(estimate);
+  });
 
   const workerAt = (node: string): Listening => workers.find(({ home }) => node.endsWith(home))!;
 
@@ -74,7 +142,9 @@ describe.skipIf(!hasPostgresql || !IS_SOAK)('a risk model of more securities tha
     expect(expected.diagnostics.assets).toBe(SECURITIES);
     const { jobId, own, other } = await heldParts(cluster, { workerAt, start: () => startModel(cluster.front) });
     expect(other).not.toBe(own);
-    workerAt(own).child.kill('SIGKILL');
+    const killed = workerAt(own);
+    killed.child.kill('SIGKILL');
+    workers = workers.filter((worker) => worker !== killed);
     cluster.s3.isHeld = false;
     expect(await modelOf(cluster, jobId)).toEqual(expected);
     expect(await cluster.row(jobId)).toMatchObject({ status: 'succeeded', attempt: 2, crashes: 0, losses: 1 });
@@ -82,7 +152,7 @@ describe.skipIf(!hasPostgresql || !IS_SOAK)('a risk model of more securities tha
   });
 
   test('is left as it was when a later estimate is cancelled', async () => {
-    workers = [workers.at(-1)!, await cluster.startWorker()];
+    workers.push(await cluster.startWorker());
     await waitUntil(async () => (await cluster.nodes()).filter(({ market }) => market !== null).length >= 3);
     const { jobId } = await heldParts(cluster, { workerAt, start: () => startModel(cluster.front) });
     await cluster.front.ask('DELETE', `/jobs/${jobId}`);

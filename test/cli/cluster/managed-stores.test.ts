@@ -1,5 +1,6 @@
 import { readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import { tableFromArrays, tableToIPC } from 'apache-arrow';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { ImportResult } from '#contract/stores/import.js';
 import type { DataStore } from '#contract/stores/store.js';
@@ -92,6 +93,30 @@ describe.skipIf(!hasPostgresql)('stores that the service keeps itself, behind tw
     expect(await foldersOf(one, 'own')).toEqual(await foldersOf(other, 'own'));
     await done(one, '/data/stores/own/activate', {}, other);
     expect(await storeOf(other, 'own')).toMatchObject({ active: true, content_hash: appended.content_hash });
+  });
+
+  test('refuse an append whose table arrives while another front replaces the files', async () => {
+    await imported(one, 'late', FIRST);
+    const [before] = await foldersOf(one, 'late');
+    const columns = { identifier: ['A'], date: ['2024-01-05'], CLOSE: [12] };
+    const bytes = tableToIPC(tableFromArrays(columns), 'stream');
+    const body = new TransformStream<Uint8Array, Uint8Array>();
+    const writer = body.writable.getWriter();
+    const answer = one.download('/data/import?store_id=late&name=late&on_exists=append', {
+      method: 'POST',
+      headers: { 'content-type': 'application/vnd.apache.arrow.stream' },
+      body: body.readable,
+      duplex: 'half',
+    } as RequestInit);
+    await writer.write(bytes.subarray(0, 8));
+    // The front has read which files the store has, and receives the table into another folder.
+    await expect.poll(() => foldersOf(one, 'late')).toHaveLength(2);
+    expect((await imported(other, 'late', LATER, 'append')).status).toBe(201);
+    await expect.poll(() => foldersOf(one, 'late')).not.toContain(before);
+    await writer.write(bytes.subarray(8));
+    await writer.close();
+    expect(await (await answer).json()).toMatchObject({ error: { code: 'STORE_LOADING' } });
+    expect((await storeOf(one, 'late')).rows).toMatchObject({ market: 4 });
   });
 
   test('lose no rows that two fronts append at once, and leave no copy behind once deleted', async () => {

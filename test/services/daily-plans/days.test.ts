@@ -49,8 +49,29 @@ test('a schedule is refused for a calendar, a time zone, an index, a template or
   expect(await codesOf({ steps: [steps[0]] })).toEqual([422, 'WRONG_TYPE steps[0].files[0].name']);
   expect(await codesOf({ steps: [steps[1]] })).toEqual([422, 'REQUIRED steps[0].template_id']);
   expect(await codesOf({ steps: [steps[2]] })).toEqual([422, 'NOT_IN_CHOICES steps[0].type']);
+  expect(await codesOf({ steps: [{ type: 'refresh', store_id: 'uk' }] })).toEqual([422, 'REQUIRED steps[0].store_id']);
+  const unsent = [
+    { type: 'deliver', clients: ['NONE'] },
+    { type: 'export', files: [{ table: 'closing' }] },
+  ];
+  expect(await codesOf({ steps: unsent })).toEqual([422, 'INVALID_RANGE steps[0]', 'REQUIRED steps[0].clients[0]']);
   const other = [{ type: 'export', files: [{ table: 'closing', indices: ['OTHER'] }] }];
   expect(await codesOf({ steps: other })).toEqual([422, 'UNKNOWN_INDEX steps[0].files[0].indices[0]']);
+});
+
+test.each([
+  ['{date:YYYYMMDD}.csv', [{ table: 'closing' }], 'closing of CORE and closing of EVEN: a name with {index}'],
+  [
+    '{index}.csv',
+    [{ table: 'closing' }, { table: 'opening' }],
+    'closing of CORE and opening of CORE: a name with {table}',
+  ],
+])('a schedule is refused for names such as %s, which several files of a day would have', async (name, files, text) => {
+  const steps = [{ type: 'export', files: files.map((file) => ({ ...file, name })) }];
+  const { detail } = await service.refusal('PUT', '/schedules/close', schedule({ indices: ['CORE', 'EVEN'], steps }));
+  const [{ path, message }] = (detail as { findings: [{ path: string; message: string }] }).findings;
+  expect(path).toBe(`steps[0].files[${files.length - 1}].name`);
+  expect(message).toContain(`names both ${text}`);
 });
 
 test('a day runs and publishes a family, parents first, and a second round publishes nothing again', async () => {

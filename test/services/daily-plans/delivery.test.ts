@@ -50,6 +50,11 @@ test('a client is refused for an index, a target or a range that cannot be', asy
   expect(await findingsOf(acme({ entitlements: [{ starts_on: '2024-02-01', ends_on: '2024-01-01' }] }))).toEqual([
     'INVALID_RANGE entitlements[0].ends_on',
   ]);
+  const misspelt = { entitlements: [{ tables: ['closin'] }], targets: [{ ...folder('a'), tables: ['reports'] }] };
+  expect(await findingsOf(acme(misspelt))).toEqual([
+    'NOT_IN_CHOICES entitlements[0].tables[0]',
+    'NOT_IN_CHOICES targets[0].tables[0]',
+  ]);
   const sftp = {
     name: 'ftp',
     type: 'sftp',

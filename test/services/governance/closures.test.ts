@@ -30,6 +30,19 @@ beforeAll(async () => {
   const back = definition('BACK', 'EqualWeight', { rebalance: { frequency: 'monthly', roll: 'preceding' } });
   await service.ask('PUT', '/indices/BACK', back);
   await rerun('BACK');
+  await service.ask('PUT', '/indices/TWO', {
+    id: 'TWO',
+    name: 'Two',
+    calendar: 'XNYS',
+    base_date: day(0),
+    kind: 'overlay',
+    overlay: {
+      type: 'blend',
+      parts: ['CORE', 'EVEN'].map((index_id) => ({ index_id, weight: 0.5 })),
+      rebalance: { frequency: 'none' },
+    },
+  });
+  await rerun('TWO');
 });
 afterAll(() => service.close());
 
@@ -60,7 +73,7 @@ test('a dry run lists sessions, rebalances and published closes that would chang
   expect(core.before.map(({ date }) => date)).toEqual([MONTH_END]);
   expect(core.after.map(({ date }) => date)).toEqual(['2023-07-01']);
   expect(core.stale).toEqual([`The calendar XNYS changed since this run: ${MONTH_END}, 2023-07-01.`]);
-  expect(indices.map(({ index_id: id }) => id).toSorted()).toEqual(['BACK', 'CORE', 'CORE-FEE', 'EVEN']);
+  expect(indices.map(({ index_id: id }) => id).toSorted()).toEqual(['BACK', 'CORE', 'CORE-FEE', 'EVEN', 'TWO']);
   const stored = await service.ask<CalendarClosures>('GET', CLOSURES);
   expect(stored.body).toMatchObject({ version: 0, changes: [], updated_at: null });
   expect(await staleOf('CORE')).toBeNull();

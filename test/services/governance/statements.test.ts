@@ -41,6 +41,7 @@ test('a procedure is a document with versions, in the statement of the indices t
   expect((await service.ask('POST', '/procedures/cessation/versions/1/restore')).status).toBe(200);
   expect((await statementOf('CORE')).procedures[1]).toMatchObject({ version: 3, text: first.body.text });
   expect((await service.refusal('PUT', '/procedures/x', cessation({ kind: 'lunch' }))).status).toBe(422);
+  expect((await service.refusal('PUT', '/procedures/x', cessation({ indices: ['NONE'] }))).status).toBe(422);
   expect((await service.refusal('GET', '/procedures/none')).code).toBe('PROCEDURE_NOT_FOUND');
   expect((await service.ask('DELETE', '/procedures/all')).status).toBe(204);
   expect(await ids('EVEN')).toEqual([]);

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Publication } from '#contract/publication.js';
 import type { PublishedError } from '#domain/documents/published-error.js';
 import type { PublicationEntry } from '#domain/documents/publication-document.js';
+import { sizesOf } from '#services/publication/disagreements.js';
 import { verifyLog } from '#store/publication/verify-log.js';
 import { familyOn, fileOf, performed, putSchedule, SESSIONS, type Edit } from '../daily-plans/family.js';
 import { runService, type RunningService } from '../running-service.js';
@@ -44,6 +45,16 @@ const scaled =
 
 const policy = { materiality_bps: 5, correction_window: 3 };
 
+test('levels that differ by rounding only are no changed levels', () => {
+  const level = 1252.6049124413228;
+  const closes = { dates: [day(0), day(1), day(2)], price: [level * 1.001, level * (1 + 4e-16), level] };
+  const standing = new Map(closes.dates.map((date) => [date, { price: level, total: null, net: null }]));
+  const all = closes.dates.map((date, position) => ({ date, position }));
+  const none = [null, null, null];
+  const sizes = sizesOf(all, { ...closes, total: none, net: none } as never, standing as never);
+  expect(sizes).toMatchObject({ levels_changed: 1, largest: { date: day(0) } });
+});
+
 test('a difference below the threshold is left, and the next close has the notice once', async () => {
   await delivered(9, scaled('FF', 1.0005)); // One of six equal weights: about a basis point.
   await delivered(10);
@@ -84,6 +95,7 @@ test('a material error within the window is restated from its first material dat
   const [error] = await register();
   expect(error).toMatchObject({ seq: 2, decision: 'restated', restated: 1, material_from: day(11), policy });
   expect(log.find(({ kind }) => kind === 'restatement')!.reason).toBe(error!.reason);
+  expect(error!.notice).toContain(`CORE: the close of ${day(11)} was published again. Largest change`);
   expect(error!.first).toBe(day(9)); // The immaterial difference is part of it, and stays as published.
 });
 

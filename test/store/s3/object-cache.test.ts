@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { rm } from 'node:fs/promises';
+import { readdir, readFile, rm } from 'node:fs/promises';
 import { Readable } from 'node:stream';
 import { expect, test } from 'vitest';
 import { openObjectCache } from '#store/s3/object-cache.js';
@@ -36,4 +36,37 @@ test('a cache forgets what was used longest ago, and nothing that was used in th
   expect(await cache.has('a')).toBe(true);
   await put('d');
   expect(await Promise.all(['a', 'b', 'c', 'd'].map(cache.has))).toEqual([true, false, false, true]);
+});
+
+test('produced bytes are sent from a file, and stored only after that', async () => {
+  const folder = await newFolder();
+  const cache = await openObjectCache({ folder, bytesMax: 10 * MIB });
+  const piece = new Uint8Array(3); // the memory of every part, as in a real one
+  const content = {
+    length: 9,
+    *parts() {
+      for (const value of [1, 2, 3]) yield piece.fill(value);
+    },
+  };
+  const sent: number[][] = [];
+  const sha256 = await cache.make('a', content, async ({ length, slice }, hash) => {
+    expect(length).toBe(9);
+    for (const at of [0, 4]) sent.push([...(await slice(at, Math.min(at + 5, 9)))]);
+    expect(hash).toBe(
+      createHash('sha256')
+        .update(Uint8Array.of(1, 1, 1, 2, 2, 2, 3, 3, 3))
+        .digest('hex'),
+    );
+    expect(await cache.has('a')).toBe(false);
+  });
+  expect(sent).toEqual([
+    [1, 1, 1, 2, 2],
+    [2, 2, 3, 3, 3],
+  ]);
+  expect([await cache.has('a'), (await readFile(cache.path('a'))).length]).toEqual([true, 9]);
+  const refused = cache.make('b', content, async () => Promise.reject(new Error('not sent')));
+  await expect(refused).rejects.toThrow('not sent');
+  expect(await readdir(folder)).toEqual(expect.arrayContaining(['a', 'a.sha256']));
+  expect((await readdir(folder)).length).toBe(2);
+  expect(sha256).toHaveLength(64);
 });

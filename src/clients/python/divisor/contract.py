@@ -10467,7 +10467,7 @@ class RestateFacts(t.TypedDict):
     close: ApprovedLevels
     #: Published close before it; null if there is none.
     previous: t.Optional[ApprovedClose]
-    #: Restated dates on which a level changes.
+    #: Restated dates on which a level changes by more than rounding (1e-12).
     levels_changed: int
     #: Last restated close.
     latest: RestateFactsLatest

@@ -42,3 +42,17 @@ export function subjectAddress({ action, subject, detail }: Pick<Approval, 'acti
 }
 
 const textOf = (value: unknown): string | null => (typeof value === 'string' ? value : null);
+
+/** Last level that a publication would add, and its change since the close before it; null for other requests. */
+interface LastLevels {
+  readonly level: number | null;
+  readonly move: number | null;
+}
+
+/** Returns the level by which a person recognises a wrong close among many requests. */
+export function lastLevels({ facts }: Pick<Approval, 'facts'>): LastLevels {
+  if (facts?.kind !== 'publish' && facts?.kind !== 'restate') return { level: null, move: null };
+  const variant = facts.close.price === null ? 'total' : 'price';
+  const [level, before] = [facts.close[variant], facts.previous?.[variant] ?? null];
+  return { level, move: level === null || before === null ? null : level / before - 1 };
+}

@@ -16,9 +16,9 @@ import { may, principal } from '../../state/principal.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { moment } from '../../words/dates.js';
-import { count, NONE } from '../../words/numbers.js';
+import { change, count, decimal, NONE } from '../../words/numbers.js';
 import { ApprovalPanel } from './approval-panel.js';
-import { ACTION_WORDS, STATE_KINDS } from './approval-states.js';
+import { ACTION_WORDS, lastLevels, STATE_KINDS } from './approval-states.js';
 
 type State = Approval['state'];
 const STATES = Object.keys(STATE_KINDS) as State[]; // Object.keys returns plain strings.
@@ -174,6 +174,26 @@ const COLUMNS: readonly Column<Approval>[] = [
     priority: 2,
     value: ({ summary }) => summary,
     show: ({ summary }) => <span title={summary}>{summary}</span>,
+  },
+  {
+    id: 'level',
+    title: 'Level',
+    help: 'Price return level of the last close that is published, otherwise the total return level',
+    width: 104,
+    align: 'right',
+    priority: 3,
+    value: (row) => lastLevels(row).level,
+    show: (row) => decimal(lastLevels(row).level, 4),
+  },
+  {
+    id: 'move',
+    title: 'Move',
+    help: 'Change of this level since the close before it',
+    width: 88,
+    align: 'right',
+    priority: 3,
+    value: (row) => lastLevels(row).move,
+    show: (row) => change(lastLevels(row).move),
   },
   { id: 'by', title: 'Requested by', width: 120, priority: 3, value: (row) => row.requested_by },
   {

@@ -11,7 +11,15 @@ import { governanceAddress, indexAddress } from '../../words/addresses.js';
 import { duration, moment } from '../../words/dates.js';
 import { count, countValues } from '../../words/numbers.js';
 import { DayDecision } from './day-decision.js';
-import { INDEX_STATES, indexStates, openStep, shownDay, type IndexState, type ShownState } from './day-states.js';
+import {
+  INDEX_STATES,
+  indexStates,
+  openStep,
+  ownReason,
+  shownDay,
+  type IndexState,
+  type ShownState,
+} from './day-states.js';
 import { Deliveries } from './deliveries.js';
 import { checkWords, stepWords } from './step-words.js';
 
@@ -84,7 +92,7 @@ function Described({ day }: { readonly day: ScheduleDay }) {
       facts={[
         ['State', <StateBadge {...shownDay(day)} />],
         // Reasons of indices are next to them.
-        ['Reason', day.held.length > 0 ? null : day.reason],
+        ['Reason', ownReason(day)],
         ['Held back', day.held.length === 0 ? null : countValues(day.held.length, 'index', 'indices')],
         ['Due', moment(day.due_at)],
         ['Ended', day.finished_at === null ? null : moment(day.finished_at)],

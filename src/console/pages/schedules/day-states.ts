@@ -26,9 +26,16 @@ const AWAITED: ShownState = { text: 'awaits approval', kind: 'warning' };
 /** An index waits for the decision of a person, and is not wrong. */
 const isAwaited = ({ code }: Pick<HeldIndex, 'code'>): boolean => code === 'APPROVAL_REQUIRED';
 
-/** State of a day: one whose indices only wait for approval is not blocked. */
-export const shownDay = ({ state, held }: Day): ShownState =>
-  (state === 'blocked' || state === 'waiting') && held.length > 0 && held.every(isAwaited)
+/** Returns the reason of a day that waits for something else than its indices, such as prices; null if there is none. */
+export const ownReason = ({ reason, held }: Pick<Day, 'reason' | 'held'>): string | null =>
+  reason === null || held.some((index) => reason.includes(index.reason)) ? null : reason;
+
+/** State of a day: one whose indices only wait for approval is not blocked. Indices may be held back since an earlier day. */
+export const shownDay = ({ state, reason, held }: Day): ShownState =>
+  (state === 'blocked' || state === 'waiting') &&
+  held.length > 0 &&
+  held.every(isAwaited) &&
+  ownReason({ reason, held }) === null
     ? AWAITED
     : { text: state, kind: DAY_KINDS[state] };
 

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { defineObject } from '../../schema/define-object.js';
 import { EXPORT_NAMES } from '../../exports/catalogue.js';
-import { FORMAT_NAMES } from '../../exports/formats.js';
+import { EXPORT_FORMATS, FORMAT_NAMES } from '../../exports/formats.js';
 import { Id } from '../../schema/shape.js';
 import { patternProblem } from '../file-name.js';
 import { stepKind } from '../step-kind.js';
@@ -42,6 +42,10 @@ const ExportedFile = defineObject(() => ({
   }),
 })).meta({ id: 'ExportedFile' });
 export type ExportedFile = z.infer<typeof ExportedFile>;
+
+/** Returns the pattern of the name of a file. */
+export const patternOf = ({ name, format }: Pick<ExportedFile, 'name' | 'format'>): string =>
+  name ?? `{index}_{date:YYYYMMDD}_{table}.${EXPORT_FORMATS[format].extension}`;
 
 export const exportFiles = stepKind({
   schema: defineObject(() => ({

@@ -2,8 +2,7 @@ import { counted } from '#domain/catalogue/sentence-numbers.js';
 import { createHash } from 'node:crypto';
 import type { StoredStep } from '#domain/daily-plans/day-document.js';
 import { fileNameFrom } from '#domain/daily-plans/file-name.js';
-import type { ExportedFile } from '#domain/daily-plans/steps/export.js';
-import { EXPORT_FORMATS } from '#domain/exports/formats.js';
+import { patternOf, type ExportedFile } from '#domain/daily-plans/steps/export.js';
 import { dayFrom } from '#domain/time/days.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import type { ArtifactStore } from '#store/port.js';
@@ -53,11 +52,13 @@ export function exportPerformer({ exports, artifacts }: ExportDependencies): Per
   };
 }
 
-function nameOf(file: ExportedFile, index: string, { day }: Pick<StepContext<unknown>, 'day'>): string {
-  const { table, format } = file;
-  const pattern = file.name ?? `{index}_{date:YYYYMMDD}_{table}.${EXPORT_FORMATS[format].extension}`;
-  return fileNameFrom(pattern, { schedule: day().schedule_id, index, table, day: dayFrom(day().date) });
-}
+const nameOf = (file: ExportedFile, index: string, { day }: Pick<StepContext<unknown>, 'day'>): string =>
+  fileNameFrom(patternOf(file), {
+    schedule: day().schedule_id,
+    index,
+    table: file.table,
+    day: dayFrom(day().date),
+  });
 
 /** Returns the run that the day published, if it has a publishing step; otherwise the latest run. */
 export function findPublishedRun(steps: readonly StoredStep[], indexId: string): string | undefined {

@@ -1,0 +1,114 @@
+import type { ScheduleBody } from '#domain/daily-plans/schedule-document.js';
+import { checkKindOf } from '#domain/daily-plans/check-catalogue.js';
+import { fileNameFrom } from '#domain/daily-plans/file-name.js';
+import { patternOf } from '#domain/daily-plans/steps/export.js';
+import { isBuiltIn } from '#domain/reports/built-in.js';
+import { dayFrom } from '#domain/time/days.js';
+
+/** Returns steps and checks that need an earlier step, by their place. */
+export function misplacedSteps({ steps }: ScheduleBody): readonly (readonly [string, string])[] {
+  const firstRun = steps.findIndex(({ type }) => type === 'run');
+  const firstFile = steps.findIndex(({ type }) => type === 'export' || type === 'render');
+  return steps.flatMap((step, k) => {
+    if (step.type === 'deliver' && (firstFile === -1 || k < firstFile))
+      return [[`steps[${k}]`, 'deliver sends files of earlier steps: it must come after a step export or render.']];
+    if (step.type === 'compare' && k < firstRun)
+      return [[`steps[${k}]`, 'compare reads runs: it must come after the step run.']];
+    if (step.type !== 'checks' || k > firstRun) return [];
+    return (step.checks ?? []).flatMap(({ check }, c): (readonly [string, string])[] =>
+      checkKindOf(check).needsRun
+        ? [[`steps[${k}].checks[${c}]`, `${check} reads runs: its step must come after the step run.`]]
+        : [],
+    );
+  });
+}
+
+/** Returns the indices that steps name, by their place. */
+export function namedIndices({ steps }: ScheduleBody): readonly (readonly [string, string])[] {
+  const list = (ids: readonly string[] | null, path: string): [string, string][] =>
+    (ids ?? []).map((id, i) => [`${path}.indices[${i}]`, id]);
+  return steps.flatMap((step, k) => {
+    if (step.type === 'render') return list(step.indices, `steps[${k}]`);
+    if (step.type === 'compare')
+      return Object.keys(step.second_source).map((id) => [`steps[${k}].second_source.${id}`, id] as [string, string]);
+    if (step.type === 'checks')
+      return (step.checks ?? []).flatMap((check, c) =>
+        check.check === 'second_source'
+          ? Object.keys(check.series).map((id) => [`steps[${k}].checks[${c}].series.${id}`, id] as [string, string])
+          : [],
+      );
+    if (step.type !== 'export') return [];
+    return step.files.flatMap(({ indices }, f) => list(indices, `steps[${k}].files[${f}]`));
+  });
+}
+
+interface NamedDocument {
+  readonly path: string;
+  readonly kind: 'template' | 'store' | 'client';
+  readonly word: string;
+  readonly name: string;
+}
+
+/** Returns the stored documents that steps name, except indices. */
+export function namedDocuments({ steps }: ScheduleBody): readonly NamedDocument[] {
+  return steps.flatMap((step, k): readonly NamedDocument[] => {
+    const path = `steps[${k}]`;
+    if (step.type === 'render' && !isBuiltIn(step.template_id))
+      return [{ path: `${path}.template_id`, kind: 'template', word: 'report template', name: step.template_id }];
+    if (step.type === 'refresh' && step.store_id != null)
+      return [{ path: `${path}.store_id`, kind: 'store', word: 'data store', name: step.store_id }];
+    if (step.type !== 'deliver') return [];
+    return (step.clients ?? []).map((name, c) => ({
+      path: `${path}.clients[${c}]`,
+      kind: 'client',
+      word: 'client',
+      name,
+    }));
+  });
+}
+
+/** A session; names that differ on it differ on every session, unless their formats of the date differ. */
+const SAMPLE = dayFrom('2001-12-31');
+
+interface PlannedFile {
+  readonly path: string;
+  readonly pattern: string;
+  readonly index: string;
+  readonly table: string;
+}
+
+/** Returns patterns that give two files of a day the same name, each once. */
+export function repeatedNames(
+  schedule: string,
+  body: ScheduleBody,
+): readonly { readonly path: string; readonly pattern: string; readonly message: string }[] {
+  const planned = new Map<string, PlannedFile>();
+  const found = new Map<string, { path: string; pattern: string; message: string }>();
+  for (const file of plannedFiles(body)) {
+    const { path, pattern, index, table } = file;
+    const name = fileNameFrom(pattern, { schedule, index, table, day: SAMPLE });
+    const other = planned.get(name);
+    planned.set(name, other ?? file);
+    if (other === undefined || found.has(path)) continue;
+    const needed =
+      other.index !== index ? 'a name with {index}' : other.table !== table ? 'a name with {table}' : 'another name';
+    const message = `${pattern} names both ${other.table} of ${other.index} and ${table} of ${index}: ${needed} is needed.`;
+    found.set(path, { path, pattern, message });
+  }
+  return [...found.values()];
+}
+
+function plannedFiles({ indices, steps }: ScheduleBody): readonly PlannedFile[] {
+  return steps.flatMap((step, k) => {
+    if (step.type === 'render')
+      return (step.indices ?? indices).map((index) => {
+        return { path: `steps[${k}].name`, pattern: step.name, index, table: 'report' };
+      });
+    if (step.type !== 'export') return [];
+    return step.files.flatMap((file, f) =>
+      (file.indices ?? indices).map((index) => {
+        return { path: `steps[${k}].files[${f}].name`, pattern: patternOf(file), index, table: file.table };
+      }),
+    );
+  });
+}

@@ -65,10 +65,10 @@ describe('the conflict of an account without permitted trades', () => {
   });
 
   test.each([
-    { shares: 'fractions', objective: { cash_maximum: 1 }, cash: 100_000 },
-    { shares: 'whole shares', objective: { cash_maximum: 1 }, whole_shares: true, cash: 1000 },
-    { shares: 'whole shares and little cash', objective: { cash_maximum: 0.05 }, whole_shares: true, cash: 2000 },
-  ])('ends where one rule gives by its amount: $shares', ({ shares: _, cash, ...terms }) => {
+    { name: 'fractions', terms: { objective: { cash_maximum: 1 } }, cash: 100_000 },
+    { name: 'whole shares', terms: { objective: { cash_maximum: 1 }, whole_shares: true }, cash: 1000 },
+    { name: 'little cash', terms: { objective: { cash_maximum: 0.05 }, whole_shares: true }, cash: 2000 },
+  ])('ends where one rule gives by its amount: $name', ({ cash, terms }) => {
     const batch = smallBatch([0.1, 0.5, 0.4], terms);
     const account = {
       cash,

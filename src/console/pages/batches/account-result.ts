@@ -45,6 +45,9 @@ const RULES: Readonly<Record<string, string>> = {
 /** Returns a rule of an account in words. */
 export const ruleText = (rule: string): string => RULES[rule] ?? labelOf(rule);
 
+/** Rules that hold or do not hold. */
+const WITHOUT_AMOUNT: ReadonlySet<string> = new Set(['whole_shares', 'minimum_trade', 'tax.wash_sales']);
+
 /** Excluded securities that a conflict names. */
 const EXCLUSIONS_SHOWN = 5;
 
@@ -54,7 +57,7 @@ export function conflictText(
   rule: string,
 ): string {
   const amount = amounts?.[rule] ?? null;
-  if (amount === null) return ruleText(rule);
+  if (amount === null) return WITHOUT_AMOUNT.has(rule) ? ruleText(rule) : `${ruleText(rule)}: no amount suffices`;
   const own = rule === 'tax.budget' ? decimal(amount) : percent(amount, 3);
   if (rule !== 'exclusions') return `${ruleText(rule)}: ${own} more`;
   const all = Object.entries(staying ?? {}).toSorted((a, b) => b[1] - a[1]);

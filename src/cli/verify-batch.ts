@@ -43,7 +43,7 @@ export async function verifyBatch(argv: readonly string[]): Promise<number> {
 /** Prints the faults of results. @returns the exit status */
 async function compare(known: BatchCommon, values: AsyncIterator<unknown>, results: string): Promise<number> {
   const sent = accountsIn(known, values);
-  let [verified, refused, wrong] = [0, 0, 0];
+  let [verified, infeasible, refused, wrong] = [0, 0, 0, 0];
   for await (const value of valuesIn(results)) {
     const outcome = value as AccountOutcome; // The service wrote it; this command looks for wrong figures.
     if (outcome.status === 'refused') {
@@ -55,12 +55,14 @@ async function compare(known: BatchCommon, values: AsyncIterator<unknown>, resul
     const faults = account === undefined ? [NOT_SENT] : verifyResult(known, account, outcome);
     for (const fault of faults) process.stdout.write(`${outcome.account_id}: ${fault}\n`);
     if (faults.length > 0) wrong++;
+    else if (outcome.status === 'infeasible') infeasible++;
     else verified++;
   }
   const lost = await sent.rest();
   for (const id of lost) process.stdout.write(`${id}: the account has no result\n`);
+  const without = infeasible > 0 ? `, ${infeasible} infeasible without trades` : '';
   process.stdout.write(
-    `${counted(verified, 'result')} verified, ${wrong + lost.length} wrong, ${counted(refused, 'account')} refused\n`,
+    `${counted(verified, 'result')} verified, ${wrong + lost.length} wrong${without}, ${counted(refused, 'account')} refused\n`,
   );
   return wrong + lost.length > 0 ? EXIT_WRONG : 0;
 }

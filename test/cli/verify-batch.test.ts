@@ -62,6 +62,16 @@ describe('divisor verify-batch', () => {
     expect([status, out]).toEqual([0, '3 results verified, 0 wrong, 1 account refused\n']);
   });
 
+  test('counts infeasible accounts apart, which have no trades to verify', async () => {
+    const account = { ...accounts[0]!, account_id: 'four', exclusions: ['A'], tracking_error_limit: 1e-4 };
+    const result = solveOutcome(common, account, 'accounts[3]');
+    expect(result).toMatchObject({ status: 'infeasible', trades: [] });
+    expect(await verified([...accounts, account], [...results, result])).toEqual([
+      0,
+      '3 results verified, 0 wrong, 1 infeasible without trades, 0 accounts refused\n',
+    ]);
+  });
+
   test('refuses a file that is no common data in one sentence', async () => {
     const folder = await temporaryFolder();
     await writeFile(join(folder, 'common.json'), '{"as_of":"2024-01-02"}');

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { DeskAction } from '#contract/action-desk.js';
 import type { Scope } from '#contract/route.js';
+import type { HeldIndex } from '#domain/daily-plans/day-document.js';
 import type { Approval } from '#domain/approvals/approval-document.js';
 import type { AuditEntry } from '#domain/documents/audit-document.js';
 import { issueKey } from '#services/operations/keys.js';
@@ -127,6 +128,10 @@ test('who requested a change does not decide it, under another key of the same n
   expect((await decide('dora', id, 'comment', 'Who has the vendor on the phone?')).body.state).toBe('pending');
   expect((await decide('ben', id, 'reject', 'BB is wrong')).body.state).toBe('rejected');
   expect(codeOf(await decide('cleo', id, 'approve'))).toBe('409 APPROVAL_CLOSED');
+  // The day does not request the same figures again by itself.
+  const isBlocked = ({ code, reason }: HeldIndex) => code === 'APPROVAL_CLOSED' && reason.endsWith('BB is wrong');
+  await waitFor(async () => expect((await dayOf(as('ada'), day2)).held.some(isBlocked)).toBe(true));
+  expect(await listed('?state=pending')).toEqual([]);
   expect(await publishedDates(as('ada'), 'CORE')).toEqual(SESSIONS.slice(0, 10));
 });
 

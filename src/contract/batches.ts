@@ -56,12 +56,15 @@ export const BatchCertificate = defineObject(() => ({
 export const BatchAccount = z
   .looseObject({
     account_id: z.string().nullable().meta({ description: 'Id of the account; null if it has none.' }),
-    status: z.enum(['optimal', 'feasible', 'infeasible', 'stalled', 'refused']).meta({
+    status: z.enum(['optimal', 'feasible', 'infeasible', 'refused']).meta({
       description:
         'optimal: the gap is at most 1e-8 of the value; feasible: it is larger; infeasible: see `conflicts`; refused: see `findings`.',
     }),
     findings: z.array(Finding).meta({ description: 'Reasons why the account was refused.' }),
-    trades: z.array(BatchTrade).optional().meta({ description: 'Sales by lot, and purchases.' }),
+    trades: z
+      .array(BatchTrade)
+      .optional()
+      .meta({ description: 'Sales by lot, and purchases; none for an infeasible account.' }),
     lots_after: z.array(BatchLot).nullable().optional().meta({
       description: 'Lots after the trades; null for an account of more than 500 lots.',
     }),
@@ -76,7 +79,10 @@ export const BatchAccount = z
     }),
     conflict_amounts: z.record(z.string(), z.number().nullable()).optional().meta({
       description:
-        'By how much each of these rules has to give if the others are kept: tracking error, weight (of exclusions, what stays), or money of the budget; null for rules without an amount.',
+        'By how much each of these rules has to give if all other rules of the account are kept: tracking error, weight (of exclusions, what stays), or money of the budget; null for rules without an amount, and where no amount suffices.',
+    }),
+    conflict_exclusions: z.record(z.string(), z.number()).optional().meta({
+      description: 'Weight that has to stay by excluded security, if the other rules are kept.',
     }),
     certificate: BatchCertificate.optional().meta({ description: 'Proof of the gap, which needs no solver.' }),
   })

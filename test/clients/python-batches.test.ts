@@ -33,10 +33,11 @@ try:
 except ValueError as failure:
     refused = str(failure)
 found = d.batches.account("py-one", "A")
+assert d.batches.account("py-one", "A", position=0) == found
 summary = d.batches.accounts("py-one")
 print(json.dumps([view["by_status"], seen[-1], [one["status"] for one in d.batches.results("py-two")], refused[:18],
   found["account_id"], names[0] in [trade["identifier"] for trade in d.batches.trades("py-one")], len(d.batches.trades("py-one")) == len(found["trades"]),
-  [row["account_id"] for row in summary], "trades" in summary[0], d.batches.list()[0]["job_id"]]))`);
+  [[row["account_id"], row["position"]] for row in summary], "trades" in summary[0], d.batches.list()[0]["job_id"]]))`);
     expect(output).toEqual([
       { optimal: 1, refused: 1 },
       'succeeded',
@@ -45,7 +46,10 @@ print(json.dumps([view["by_status"], seen[-1], [one["status"] for one in d.batch
       'A',
       false,
       true,
-      ['A', 'B'],
+      [
+        ['A', 0],
+        ['B', 1],
+      ],
       false,
       'batch:py-two',
     ]);

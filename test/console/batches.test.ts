@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import type { Page } from 'playwright-core';
 import { openBatches, type BatchWorld } from '../services/personal/batch-world.js';
 import { tryBrowser } from './browser.js';
-import { WAIT_MS } from './desk.js';
+import { slowDown, WAIT_MS } from './desk.js';
 
 vi.setConfig({ testTimeout: 2 * WAIT_MS, hookTimeout: 4 * WAIT_MS });
 
@@ -24,6 +24,7 @@ describe.skipIf('why' in tried)('the page of a batch', () => {
     ]);
     page = await tried.browser.newPage({ viewport: { width: 1280, height: 820 }, reducedMotion: 'reduce' });
     page.setDefaultTimeout(WAIT_MS);
+    await slowDown(page);
   });
   afterAll(async () => {
     if ('browser' in tried) await tried.browser.close();
@@ -48,6 +49,7 @@ describe.skipIf('why' in tried)('the page of a batch', () => {
     await page.getByText('infeasible', { exact: true }).first().click();
     const refused = page.getByRole('complementary', { name: 'Account A1' });
     await refused.getByText('No trades satisfy all limits of this account.').waitFor();
+    await refused.getByText(/^Exclusions: .* has to stay/).waitFor();
     expect(await refused.getByRole('row').count()).toBe(0);
   });
 

@@ -12,6 +12,13 @@ export const WAIT_MS = 60_000;
 /** Factor by which SLOW_BROWSER slows the scripts of pages, to find races of typing and rendering. */
 const SLOWDOWN = Number(process.env['SLOW_BROWSER'] ?? 1);
 
+/** Slows the scripts of a page, if SLOW_BROWSER is set. */
+export async function slowDown(page: Page): Promise<void> {
+  if (!(SLOWDOWN > 1)) return;
+  const processor = await page.context().newCDPSession(page);
+  await processor.send('Emulation.setCPUThrottlingRate', { rate: SLOWDOWN });
+}
+
 /** Polls a value until it satisfies the expectation. */
 export const eventually = <T>(read: () => T) => expect.poll(read, { timeout: WAIT_MS });
 
@@ -44,10 +51,7 @@ export async function openDesk(browser: Browser): Promise<Desk> {
   async function newPage(options: BrowserContextOptions = {}): Promise<Page> {
     const page = await browser.newPage({ ...VIEW, ...options });
     page.setDefaultTimeout(WAIT_MS);
-    if (SLOWDOWN > 1) {
-      const processor = await page.context().newCDPSession(page);
-      await processor.send('Emulation.setCPUThrottlingRate', { rate: SLOWDOWN });
-    }
+    await slowDown(page);
     await page.addInitScript(NO_VIEWER);
     // No request leaves the machine.
     page.on('request', (request) => {

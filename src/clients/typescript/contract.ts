@@ -1088,10 +1088,10 @@ export interface BatchAccount {
   /** Id of the account; null if it has none. */
   readonly account_id: string | null;
   /** optimal: the gap is at most 1e-8 of the value; feasible: it is larger; infeasible: see `conflicts`; refused: see `findings`. */
-  readonly status: 'optimal' | 'feasible' | 'infeasible' | 'stalled' | 'refused';
+  readonly status: 'optimal' | 'feasible' | 'infeasible' | 'refused';
   /** Reasons why the account was refused. */
   readonly findings: readonly Finding[];
-  /** Sales by lot, and purchases. */
+  /** Sales by lot, and purchases; none for an infeasible account. */
   readonly trades?: readonly BatchTrade[] | undefined;
   /** Lots after the trades; null for an account of more than 500 lots. */
   readonly lots_after?: readonly BatchLot[] | null | undefined;
@@ -1109,8 +1109,10 @@ export interface BatchAccount {
   readonly tax_saved?: number | undefined;
   /** Rules of an infeasible account that conflict; without any one of them the others can be kept. */
   readonly conflicts?: readonly string[] | undefined;
-  /** By how much each of these rules has to give if the others are kept: tracking error, weight (of exclusions, what stays), or money of the budget; null for rules without an amount. */
+  /** By how much each of these rules has to give if all other rules of the account are kept: tracking error, weight (of exclusions, what stays), or money of the budget; null for rules without an amount, and where no amount suffices. */
   readonly conflict_amounts?: Readonly<Record<string, number | null>> | undefined;
+  /** Weight that has to stay by excluded security, if the other rules are kept. */
+  readonly conflict_exclusions?: Readonly<Record<string, number>> | undefined;
   /** Proof of the gap, which needs no solver. */
   readonly certificate?: BatchCertificate | undefined;
 }

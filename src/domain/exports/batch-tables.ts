@@ -1,12 +1,12 @@
 import { count, date, fraction, money, number, text, type ExportColumn } from './export-table.js';
-import type { AccountOutcome } from '../personal/solve-accounts.js';
+import type { AccountOutcome, SolvedResult } from '../personal/solve-accounts.js';
 
 /** Tables of the results of a batch as files. */
 export const BATCH_TABLES = {
   accounts: {
     account_id: text('Id of the account.'),
     position: count('Position in the request, from 0.'),
-    status: text('optimal, feasible, infeasible, stalled or refused.'),
+    status: text('optimal, feasible, infeasible or refused.'),
     value: money('Value at the prices of the day.'),
     tracking_error: fraction('Annual, after the trades.'),
     short_gain: money('Realised short-term gains.'),
@@ -18,7 +18,9 @@ export const BATCH_TABLES = {
     avoided_wash_sales: count('Trades that the wash sale rule prevented.'),
     one_more_bp_saves: money('Most that one more basis point of tracking error can save in tax and costs.'),
     gap: fraction('Gap of the certificate, in shares of the value.'),
-    conflicts: text('Conflicting rules of an infeasible account, separated by semicolons.'),
+    conflicts: text(
+      'Conflicting rules of an infeasible account, separated by semicolons, with the amounts by which they have to give.',
+    ),
     findings: text('Reasons of a refusal, separated by semicolons.'),
   },
   trades: {
@@ -47,23 +49,34 @@ export function batchTableRows(table: BatchTable, outcomes: readonly AccountOutc
   return table === 'accounts'
     ? outcomes.map((outcome, at) => accountRow(outcome, first + at))
     : outcomes.flatMap((outcome) =>
-        outcome.status === 'refused'
+        outcome.status === 'refused' || outcome.status === 'infeasible'
           ? []
           : outcome.trades.map((trade) => ({ ...trade, account_id: outcome.account_id }) as Row),
       );
 }
 
+/** Results of earlier releases lack the amounts. */
+type WithConflicts = Omit<SolvedResult, 'conflict_amounts'> & Partial<Pick<SolvedResult, 'conflict_amounts'>>;
+
 function accountRow(outcome: AccountOutcome, position: number): Row {
   const { account_id, status } = outcome;
   if (outcome.status === 'refused')
     return { account_id, position, status, findings: outcome.findings.map(({ message }) => message).join('; ') };
+  if (outcome.status === 'infeasible') {
+    const { value, conflicts, conflict_amounts: amounts = {} } = outcome as WithConflicts;
+    const withAmounts = conflicts.map((rule) => {
+      const amount = amounts[rule] ?? null;
+      return amount === null ? rule : `${rule} by ${Number(amount.toPrecision(6))}`;
+    });
+    return { account_id, position, status, value, trades: 0, conflicts: withAmounts.join('; ') };
+  }
   const { trades, avoided_wash_sales, certificate, conflicts, ...rest } = outcome;
   return {
     ...(rest as unknown as Row), // the table takes its own columns
     position,
     trades: trades.length,
     avoided_wash_sales: avoided_wash_sales.length,
-    gap: outcome.status === 'infeasible' ? null : certificate.gap,
+    gap: certificate.gap,
     conflicts: conflicts.join('; '),
   };
 }

@@ -1,26 +1,26 @@
-import type { AccountProgram, AccountRow } from '#kernels/lots/account-program.js';
-import { solveAccount } from '#kernels/lots/solve-account.js';
+import type { AccountRow } from '#kernels/lots/account-program.js';
 import type { Account } from './account-request.js';
 import type { BatchCommon } from './batch-common.js';
 import { buildAccount, type BuiltAccount } from './build-account.js';
+import { findTrades, nearestTrades } from './find-trades.js';
 
 /** Rule of an account that cannot be kept together with the others. */
 export interface Conflict {
   /** Id of a row, or the field of the account or of the terms. */
   readonly rule: string;
   /**
-   * By how much the rule has to give if the others stay: tracking error, weight, or money for the budget; for exclusions, the weight
-   * that has to stay. Null for a rule without an amount.
+   * By how much the rule has to give if all other rules of the account stay: tracking error, weight, or money for the budget; for
+   * exclusions, the weight that has to stay. Null for a rule without an amount, and where no amount suffices.
    */
   readonly amount: number | null;
+  /** Weight that has to stay by excluded security. */
+  readonly weights?: Readonly<Record<string, number>>;
 }
 
-/** Weights of the objective in a search for feasible trades: nothing else matters. */
-const SEARCH = { taxWeight: 1e-3, aversion: 1 } as const;
-/** Weight of the variance in a search for the lowest tracking error. */
-const NEAREST = 1000;
 /** Price of the rule that gives: above all others. */
 const GIVING = 10;
+/** Weight that counts as none. */
+const SMALLEST_WEIGHT = 1e-7;
 
 /**
  * Returns an irreducible set of rules of an account without permitted trades: without any one of them, there are trades that keep
@@ -40,16 +40,10 @@ export function conflictsOf(common: BatchCommon, { account, rowIds }: BuiltAccou
   const kept = new Set(rules);
   for (const rule of rules) {
     kept.delete(rule);
-    if (solve(programWith(common, account, kept).program) === undefined) continue;
+    if (findTrades(programWith(common, account, kept).program) === undefined) continue;
     kept.add(rule);
   }
-  return [...kept].map((rule) => ({ rule, amount: amountOf(common, account, { rule, kept }) }));
-}
-
-/** Returns figures of trades that keep the rows of a program; undefined if there are none. */
-function solve(program: AccountProgram) {
-  const { status, figures } = solveAccount(program, { nodes: 0 });
-  return status === 'infeasible' ? undefined : figures;
+  return [...kept].map((rule) => ({ rule, ...givingOf(common, account, { rule, rules }) }));
 }
 
 /** Builds an account that keeps some rules only. */
@@ -66,28 +60,40 @@ function programWith(common: BatchCommon, account: Account, kept: ReadonlySet<st
     },
   );
   const rows = built.program.rows.filter((_, j) => kept.has(built.rowIds[j]!));
-  return { built, rows, program: { ...built.program, ...SEARCH, rows } };
+  return { built, rows, program: { ...built.program, rows } };
 }
 
 interface Giving {
   readonly rule: string;
-  readonly kept: ReadonlySet<string>;
+  /** All rules of the account. */
+  readonly rules: readonly string[];
 }
 
-/** Returns the least amount by which a rule gives if the others of the set are kept. */
-function amountOf(common: BatchCommon, account: Account, { rule, kept }: Giving): number | null {
-  const others = new Set(kept);
+/** Returns the least amount by which a rule gives if all others are kept. */
+function givingOf(common: BatchCommon, account: Account, { rule, rules }: Giving): Omit<Conflict, 'rule'> {
+  const others = new Set(rules);
   others.delete(rule);
   const { built, program, rows } = programWith(common, account, others);
   if (rule === 'tracking_error_limit') {
-    const nearest = solve({ ...program, aversion: NEAREST });
-    return nearest === undefined ? null : Math.sqrt(nearest.variance) - account.tracking_error_limit!;
+    const nearest = nearestTrades(program)?.figures;
+    return { amount: nearest === undefined ? null : Math.sqrt(nearest.variance) - account.tracking_error_limit! };
   }
   const giving = rule === 'exclusions' ? excludedRow(common, built, account) : rowOf(built, rule);
-  if (giving === undefined) return null;
-  const figures = solve({ ...program, rows: [...rows, { ...giving, penalty: GIVING }] });
-  if (figures === undefined) return null;
-  return figures.violations.at(-1)! * (rule === 'tax.budget' ? built.value : 1);
+  if (giving === undefined) return { amount: null };
+  const figures = findTrades({ ...program, rows: [...rows, { ...giving, penalty: GIVING }] })?.figures;
+  if (figures === undefined) return { amount: null };
+  const amount = figures.violations.at(-1)! * (rule === 'tax.budget' ? built.value : 1);
+  return rule === 'exclusions' ? { amount, weights: stayingIn(common, built, figures.weights) } : { amount };
+
+  function stayingIn({ identifiers }: BatchCommon, { names }: BuiltAccount, weights: Float64Array) {
+    const excluded = new Set(account.exclusions);
+    const staying = names.flatMap((name, i) =>
+      excluded.has(identifiers[name]!) && weights[i]! > SMALLEST_WEIGHT
+        ? [[identifiers[name]!, weights[i]!] as const]
+        : [],
+    );
+    return Object.fromEntries(staying);
+  }
 }
 
 const rowOf = ({ program, rowIds }: BuiltAccount, rule: string): AccountRow | undefined =>

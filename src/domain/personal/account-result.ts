@@ -63,6 +63,7 @@ export function accountResult(common: BatchCommon, built: BuiltAccount, solved: 
     deviations: deviationsOf(common, built, solved),
     conflicts: conflicts.map(({ rule }) => rule),
     conflict_amounts: Object.fromEntries(conflicts.map(({ rule, amount }) => [rule, amount])),
+    conflict_exclusions: conflicts.find(({ weights }) => weights !== undefined)?.weights ?? {},
     certificate: {
       objective,
       bound: bound + forcedCost,

@@ -33,7 +33,9 @@ export function solveOutcome(
   if (account === undefined) return { account_id: idOf(value), status: 'refused', findings };
   const built = buildAccount(common, account);
   const result = accountResult(common, built, solveOne(common, built));
-  return { ...result, lots_after: lotsAfter(common, account, result) };
+  // Trades that break a rule must not be sent to a market.
+  const trades = result.status === 'infeasible' ? [] : result.trades;
+  return { ...result, trades, lots_after: lotsAfter(common, account, result) };
 }
 
 function idOf(value: unknown): string | null {

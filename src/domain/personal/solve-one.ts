@@ -1,7 +1,9 @@
 import type { AccountProgram } from '#kernels/lots/account-program.js';
-import { solveAccount, type AccountAnswer } from '#kernels/lots/solve-account.js';
+import { solveAccount, type AccountAnswer, type SearchLimits } from '#kernels/lots/solve-account.js';
+import { figuresOf } from '#kernels/lots/trade-figures.js';
 import type { BatchCommon } from './batch-common.js';
 import type { BuiltAccount } from './build-account.js';
+import { findTrades, isDiscrete } from './find-trades.js';
 
 /** Times that the purchases of substitutes at fault are excluded and the account is solved again; then all are. */
 const ROUNDS_MAX = 3;
@@ -20,7 +22,7 @@ export interface SolvedAccount {
 export function solveOne(common: BatchCommon, built: BuiltAccount): SolvedAccount {
   const { program, account, names, forced } = built;
   const limits = { nodes: common.terms.search_nodes };
-  const first = solveAccount(program, limits);
+  const first = solveWithin(program, limits);
   const groups = account.substitutes.map((group) =>
     group.map((name) => names.findIndex((at) => common.identifiers[at] === name)).filter((at) => at >= 0),
   );
@@ -38,10 +40,27 @@ export function solveOne(common: BatchCommon, built: BuiltAccount): SolvedAccoun
       buyLimit[at] = 0;
     }
     within = { ...within, buyLimit };
-    answer = solveAccount(within, limits);
+    answer = solveWithin(within, limits);
   }
   const { certificates, bound, own } = first;
   return { answer: answer === first ? first : { ...answer, certificates, bound, own }, substitutes: kept };
+}
+
+/** Solves an account. Where its rounded trades break a limit, any permitted trades are an answer: the bound stays that of the account. */
+function solveWithin(program: AccountProgram, limits: SearchLimits): AccountAnswer {
+  const answer = solveAccount(program, limits);
+  const found = answer.status === 'infeasible' && isDiscrete(program) ? findTrades(program) : undefined;
+  if (found === undefined) return answer;
+  const { trades, certificates, own, steps } = found;
+  const side = answer.certificates.findIndex((certificate) => certificate.side === certificates[own]!.side);
+  return {
+    ...answer,
+    status: 'optimal',
+    trades,
+    figures: figuresOf(program, trades),
+    own: Math.max(0, side),
+    steps: answer.steps + steps,
+  };
 }
 
 /**

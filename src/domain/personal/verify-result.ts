@@ -21,6 +21,11 @@ const FEASIBLE = 1e-7;
 export function verifyResult(common: BatchCommon, account: Account, result: AccountResult): string[] {
   const built = buildAccount(common, account);
   const { program, value, forcedCost } = built;
+  if (result.status === 'infeasible') {
+    const wrong = result.trades.length > 0 ? ['an infeasible account has trades'] : [];
+    provedBound(built, result, wrong);
+    return wrong;
+  }
   const { trades, wrong } = tradesIn(common, built, result);
   wrong.push(...brokenRules(common, built, trades));
   const figures = figuresOf(program, trades);
@@ -29,8 +34,7 @@ export function verifyResult(common: BatchCommon, account: Account, result: Acco
     if (Math.abs(own - stated) <= TOLERANCE) return;
     wrong.push(`${what}: ${stated} is stated, ${own} follows from the trades`);
   };
-  if (result.status !== 'infeasible' && figures.worst > FEASIBLE)
-    wrong.push(`a hard row is violated by ${figures.worst}`);
+  if (figures.worst > FEASIBLE) wrong.push(`a hard row is violated by ${figures.worst}`);
   differs('objective', figures.objective + forcedCost, certificate.objective);
   differs('tracking error', figures.variance, result.tracking_error ** 2);
   differs('tax', figures.tax, result.tax / value);

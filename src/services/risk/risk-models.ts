@@ -186,7 +186,7 @@ export function createRiskModels({
         { severity: 'error', code: 'RUN_NOT_FOUND', message, path: 'index_id', value: runId },
       ]);
     if ((await documents.get('run', runId)) === undefined)
-      throw finding(`${runId} has no stored run to take names from.`);
+      throw finding(`${runId} has no stored run to take names from: run its backtest first.`);
     const run = await requireRun(documents, runId);
     await states.requireMarket(run); // Names of another store would be missing without a word.
     const document = await findIndex(documents, run.index_id);

@@ -11,19 +11,27 @@ describe('the conflict of an account without permitted trades', () => {
   test.each([
     {
       rules: 'an exclusion and a limit',
-      batch: common,
+      batch: smallBatch([1 / 3, 1 / 3, 1 / 3], { objective: { cash_maximum: 1 } }),
       account: { cash: 100_000, exclusions: ['A'], tracking_error_limit: 0.01 },
       // Without A the tracking error is at least that of a third; with a limit of 1 % A misses at most 5 % of the value.
       amounts: { tracking_error_limit: VOLATILITY / 3 - 0.01, exclusions: 1 / 3 - 0.05 },
     },
     {
+      rules: 'an exclusion and a limit that is not the only obstacle',
+      batch: common,
+      account: { cash: 100_000, exclusions: ['A'], tracking_error_limit: 0.01 },
+      // B and C hold at most 5 points more than a third, so that too much cash remains whatever the limit. With A missing `a` and
+      // 1 % in cash, B and C have (a - 0.01) / 2 too much: 1.5 a^2 - 0.01 a = 0.00245.
+      amounts: { tracking_error_limit: null, exclusions: 1 / 3 - (0.01 + Math.sqrt(0.0148)) / 3 },
+    },
+    {
       rules: 'a budget and a limit',
       batch: common,
       account: { ...held, tax: { budget: 0 }, tracking_error_limit: 0.01 },
-      // 60 % less a third, less 5 % that the limit allows, are sold with a gain of half their price.
+      // All cash buys B and C, which each lack half of the excess a of A: a tracking error of 0.2 a sqrt(1.5).
       amounts: {
-        tracking_error_limit: VOLATILITY * (0.6 - 1 / 3) - 0.01,
-        'tax.budget': 100_000 * (0.6 - 1 / 3 - 0.05) * 0.5,
+        tracking_error_limit: VOLATILITY * (0.6 - 1 / 3) * Math.sqrt(1.5) - 0.01,
+        'tax.budget': 100_000 * (0.6 - 1 / 3 - 0.05 / Math.sqrt(1.5)) * 0.5,
       },
     },
     {
@@ -56,15 +64,31 @@ describe('the conflict of an account without permitted trades', () => {
     }
   });
 
-  test('ends where one rule gives by its amount', () => {
-    const account = { cash: 100_000, exclusions: ['A'], tracking_error_limit: 0.01 };
-    const { conflict_amounts: amounts } = solved(
-      smallBatch([1 / 3, 1 / 3, 1 / 3], { objective: { cash_maximum: 1 } }),
-      account,
-    );
-    const wider = { ...account, tracking_error_limit: 0.01 + amounts['tracking_error_limit']! + 1e-5 };
-    const batch = smallBatch([1 / 3, 1 / 3, 1 / 3], { objective: { cash_maximum: 1 } });
-    expect(solved(batch, wider).status).not.toBe('infeasible');
-    expect(solved(batch, { ...account, exclusions: [] }).status).not.toBe('infeasible');
+  test.each([
+    { name: 'fractions', terms: { objective: { cash_maximum: 1 } }, cash: 100_000 },
+    { name: 'whole shares', terms: { objective: { cash_maximum: 1 }, whole_shares: true }, cash: 1000 },
+    { name: 'little cash', terms: { objective: { cash_maximum: 0.05 }, whole_shares: true }, cash: 2000 },
+  ])('ends where one rule gives by its amount: $name', ({ cash, terms }) => {
+    const batch = smallBatch([0.1, 0.5, 0.4], terms);
+    const account = {
+      cash,
+      lots: [lotOf('C', 6, 50)],
+      exclusions: ['A'],
+      tracking_error_limit: 0.01,
+      tax: { budget: 0 },
+    };
+    const result = solved(batch, account);
+    const { conflict_amounts: amounts, conflict_exclusions: staying } = result;
+    expect(result.status).toBe('infeasible');
+    expect(result.trades).toEqual([]);
+    const limit = amounts['tracking_error_limit'];
+    const { exclusions } = amounts;
+    if (exclusions !== undefined) expect(staying).toEqual({ A: exclusions });
+    const changes = [
+      ...(limit == null ? [] : [{ tracking_error_limit: 0.01 + limit + 1e-6 }]),
+      ...(exclusions === undefined ? [] : [{ exclusions: [] }]),
+    ];
+    expect(changes.length).toBeGreaterThan(0);
+    for (const change of changes) expect(solved(batch, { ...account, ...change }).status).not.toBe('infeasible');
   });
 });

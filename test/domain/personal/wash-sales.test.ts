@@ -120,7 +120,8 @@ describe('an account under the wash sale rule', () => {
     ['the security', recent, []],
     ['a substitute', [{ ...recent[0]!, identifier: 'C' }], [['A', 'C']]],
   ])('deducts the loss of 40 of 50 shares after a purchase of 10 of %s', (_, trades, substitutes) => {
-    const result = solved(parent, { cash, lots, recent: trades, substitutes, exclusions: ['A'] });
+    const patient = smallBatch([0, 0.5, 0.5], { objective: { cash_maximum: 1 } });
+    const result = solved(patient, { cash, lots, recent: trades, substitutes, exclusions: ['A'] });
     expect(result.long_gain).toBeCloseTo(-40 * 20, 9);
     expect(result.trades.filter(({ side }) => side === 'sell')).toMatchObject([
       { shares: 10, gain: 0, disallowed_loss: 200 },

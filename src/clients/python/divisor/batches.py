@@ -23,6 +23,8 @@ LINES = "application/x-ndjson"
 #: Media types of files of accounts.
 _KINDS = {".csv": "text/csv", ".parquet": PARQUET, ".arrow": ARROW, ".ndjson": LINES}
 _ROUTE = "/optimise/batches"
+#: Accounts of a block of results.
+_BLOCK = 100
 
 #: A file, a pandas frame, or accounts as dictionaries.
 Accounts = Any
@@ -84,12 +86,15 @@ class Batches:
         for block in range(self._blocks(batch_id)):
             yield from self._block(batch_id, block)["accounts"]
 
-    def account(self, batch_id: str, account_id: str) -> "c.BatchAccount":
-        """Result of one account: trades, lots after trading, gap, shadow prices, deviations, certificate.
+    def account(self, batch_id: str, account_id: str, position: Optional[int] = None) -> "c.BatchAccount":
+        """Result of one account: trades, lots after trading, gap, shadow prices, deviations, certificate, conflicts with amounts.
 
-        :raises KeyError: if the batch has no such account
+        :param position: position of the account in the batch, as `accounts` has it; without it, the results are searched
+            from the first one, which takes minutes for 100,000 accounts
+        :raises KeyError: if the batch has no such account, or another one at the position
         """
-        for result in self.results(batch_id):
+        found = self.results(batch_id) if position is None else iter(self._block(batch_id, position // _BLOCK)["accounts"])
+        for result in found:
             if result["account_id"] == account_id:
                 return result
         raise KeyError(f"The batch {batch_id} has no account {account_id}.")
@@ -137,12 +142,21 @@ class Batches:
     def _rows(self, batch_id: str, table: str) -> Any:
         if self._client._frames and can_read():
             return pandas.concat([frame_of(content) for content in self._contents(batch_id, table)], ignore_index=True)
-        rows = [row for result in self.results(batch_id) for row in (_summary(result) if table == "accounts" else _traded(result))]
+        rows = [
+            row
+            for position, result in enumerate(self.results(batch_id))
+            for row in ([_summary(result, position)] if table == "accounts" else _traded(result))
+        ]
         return pandas.DataFrame(rows) if self._client._frames else rows
 
 
-def _summary(result: Mapping[str, Any]) -> List[Dict[str, Any]]:
-    return [{name: value for name, value in result.items() if value is None or isinstance(value, (str, int, float))}]
+def _summary(result: Mapping[str, Any], position: int) -> Dict[str, Any]:
+    own = {"account_id": result["account_id"], "position": position, "status": result["status"]}
+    if result["status"] == "infeasible":
+        amounts = result.get("conflict_amounts") or {}
+        conflicts = (rule if amounts.get(rule) is None else f"{rule} by {amounts[rule]:.6g}" for rule in result["conflicts"])
+        return {**own, "value": result["value"], "conflicts": "; ".join(conflicts)}
+    return {**own, **{name: value for name, value in result.items() if value is None or isinstance(value, (str, int, float))}}
 
 
 def _traded(result: Mapping[str, Any]) -> List[Dict[str, Any]]:

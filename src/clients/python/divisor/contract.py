@@ -1190,7 +1190,7 @@ class _BatchAccount(t.TypedDict):
     #: Id of the account; null if it has none.
     account_id: t.Optional[str]
     #: optimal: the gap is at most 1e-8 of the value; feasible: it is larger; infeasible: see `conflicts`; refused: see `findings`.
-    status: t.Literal["optimal", "feasible", "infeasible", "stalled", "refused"]
+    status: t.Literal["optimal", "feasible", "infeasible", "refused"]
     #: Reasons why the account was refused.
     findings: t.Sequence[Finding]
 
@@ -1198,7 +1198,7 @@ class _BatchAccount(t.TypedDict):
 class BatchAccount(_BatchAccount, total=False):
     """Result of one account."""
 
-    #: Sales by lot, and purchases.
+    #: Sales by lot, and purchases; none for an infeasible account.
     trades: t.Sequence[BatchTrade]
     #: Lots after the trades; null for an account of more than 500 lots.
     lots_after: t.Optional[t.Sequence[BatchLot]]
@@ -1216,8 +1216,10 @@ class BatchAccount(_BatchAccount, total=False):
     tax_saved: float
     #: Rules of an infeasible account that conflict; without any one of them the others can be kept.
     conflicts: t.Sequence[str]
-    #: By how much each of these rules has to give if the others are kept: tracking error, weight (of exclusions, what stays), or money of the budget; null for rules without an amount.
+    #: By how much each of these rules has to give if all other rules of the account are kept: tracking error, weight (of exclusions, what stays), or money of the budget; null for rules without an amount, and where no amount suffices.
     conflict_amounts: t.Mapping[str, t.Optional[float]]
+    #: Weight that has to stay by excluded security, if the other rules are kept.
+    conflict_exclusions: t.Mapping[str, float]
     #: Proof of the gap, which needs no solver.
     certificate: BatchCertificate
 

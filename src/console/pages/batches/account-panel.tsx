@@ -5,9 +5,16 @@ import { SidePanel } from '../../components/side-panel.js';
 import { numeric, type Column } from '../../components/table/columns.js';
 import { Table } from '../../components/table/table.js';
 import { setParameters } from '../../state/place.js';
-import { labelOf } from '../../words/labels.js';
 import { bps, decimal, figure, percent } from '../../words/numbers.js';
-import { hasSolution, statusText, type Account, type Deviation } from './account-result.js';
+import {
+  conflictText,
+  hasSolution,
+  isRounded,
+  ruleText,
+  statusText,
+  type Account,
+  type Deviation,
+} from './account-result.js';
 
 /** Shadow price below which a limit does not bind. */
 const PRICE_MIN = 1e-6;
@@ -26,9 +33,19 @@ export function AccountPanel({ account }: { readonly account: Account }) {
       )}
       {account.status === 'infeasible' && (
         <Banner kind="bad" title="No trades satisfy all limits of this account.">
+          {conflicts.length > 0 && (
+            <>
+              <p>These limits conflict. An amount is how much one limit has to give if all others stay.</p>
+              <ul>
+                {conflicts.map((rule) => (
+                  <li key={rule}>{conflictText(account, rule)}</li>
+                ))}
+              </ul>
+            </>
+          )}
           <p>
-            {conflicts.length > 0 && `Conflicting limits: ${conflicts.map(labelOf).join(', ')}. `}
-            Relax one of them and submit the account again. There is nothing to trade.
+            {isRounded(account) && 'Rounding found no trades; a few more shares or smaller trades may exist. '}
+            Relax one of the limits and submit the account again. There is nothing to trade.
           </p>
         </Banner>
       )}
@@ -56,10 +73,12 @@ function Solution({ account }: { readonly account: Account }) {
           ['Tax of the year', decimal(account.tax)],
           ['Tax saved', decimal(account.tax_saved)],
           ['One more basis point saves', decimal(account.one_more_bp_saves)],
-          ['A basis point of the limit costs', decimal(prices?.tracking_error_bp)],
+          ...(prices !== undefined && prices.tracking_error_bp > PRICE_MIN
+            ? [['A basis point of the limit costs', decimal(prices.tracking_error_bp)] as [string, string]]
+            : []),
           ...Object.entries(prices?.rows ?? {})
             .filter(([, price]) => Math.abs(price) > PRICE_MIN)
-            .map(([row, price]): [string, string] => [`Price of ${labelOf(row).toLowerCase()}`, decimal(price)]),
+            .map(([row, price]): [string, string] => [`Price of ${ruleText(row).toLowerCase()}`, decimal(price)]),
           ...Object.entries(deviations?.variance_by_reason ?? {}).map(([reason, share]): [string, string] => [
             `Deviation by ${reason.replaceAll('_', ' ')}`,
             percent(share),

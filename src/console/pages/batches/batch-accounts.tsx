@@ -35,7 +35,7 @@ export function BatchAccounts({ batchId, progress }: BatchAccountsProps) {
   if (isPending && progress < 1)
     return (
       <Section title="Accounts">
-        <p class="quiet">The accounts are shown by the hundred, as soon as they are solved.</p>
+        <p class="quiet">The accounts are shown as soon as the first hundred are solved.</p>
       </Section>
     );
   const options = Array.from({ length: data?.blocks ?? 0 }, (_, at) => ({
@@ -85,10 +85,9 @@ function AccountTable({ accounts }: { readonly accounts: readonly Account[] }) {
   );
 }
 
-const STATUS_KINDS: Readonly<Record<BatchAccount['status'], 'good' | 'warning' | 'bad'>> = {
+const STATUS_KINDS: Readonly<Record<BatchAccount['status'], 'good' | 'bad'>> = {
   optimal: 'good',
   feasible: 'good',
-  stalled: 'warning',
   infeasible: 'bad',
   refused: 'bad',
 };

@@ -12,8 +12,8 @@ import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { indexAddress } from '../../words/addresses.js';
 import { labelOf } from '../../words/labels.js';
-import { bps, count, decimal, NONE, percent } from '../../words/numbers.js';
-import { GAP_MIN } from './account-result.js';
+import { bps, count, countValues, decimal, NONE, percent } from '../../words/numbers.js';
+import { GAP_MIN, ruleText } from './account-result.js';
 import { BatchAccounts } from './batch-accounts.js';
 
 /** One batch: its figures, the distribution of the tracking error, conflicts by row, and its accounts. */
@@ -27,7 +27,7 @@ export function BatchPage({ params }: PageProps) {
     <Page
       title={id}
       above={[{ address: '/console/batches', text: 'Personal indices' }]}
-      subtitle={view && <a href={indexAddress(view.parent)}>{view.parent}</a>}
+      subtitle={job.data !== undefined && <Subtitle request={job.data.request} />}
     >
       <Answered resource={job} what="the batch">
         {(first) => (
@@ -41,6 +41,16 @@ export function BatchPage({ params }: PageProps) {
         )}
       </Answered>
     </Page>
+  );
+}
+
+/** Parent and number of accounts, also while the batch runs. */
+function Subtitle({ request }: Pick<JobStatus, 'request'>) {
+  const { parent, accounts } = request as { readonly parent: string; readonly accounts: number }; // A batch was submitted with them.
+  return (
+    <>
+      {countValues(accounts, 'account')} of <a href={indexAddress(parent)}>{parent}</a>
+    </>
   );
 }
 
@@ -69,7 +79,7 @@ function Result({ view }: { readonly view: BatchView }) {
           <Bars
             label="Infeasible accounts by row"
             isPlain
-            bars={conflicts.toSorted((a, b) => b[1] - a[1]).map(([row, value]) => ({ label: labelOf(row), value }))}
+            bars={conflicts.toSorted((a, b) => b[1] - a[1]).map(([row, value]) => ({ label: ruleText(row), value }))}
             format={count}
           />
         </Section>

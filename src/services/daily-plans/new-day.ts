@@ -73,7 +73,7 @@ const stepsUnder = (plan: ScheduleDocument, { plan: before, steps }: DayDocument
       : createStoredStep(step),
   );
 
-/** Codes of results that a person requests again with the day: a rejected change is requested once more. */
+/** Codes of results that are dropped when a person performs a day: a rejected change is requested again. */
 const REQUESTED_AGAIN: ReadonlySet<string | null> = new Set(['APPROVAL_REQUIRED', 'APPROVAL_CLOSED']);
 
 /** Returns a day that is performed again from a time: it keeps the results of all steps but those of `again`. */

@@ -29,8 +29,8 @@ export interface Requested {
   readonly summary: string;
   /** Facts for the persons who decide. */
   readonly facts: ApprovalFacts;
-  /** Day of a schedule that requests it. */
-  readonly day?: Approval['schedule_day'];
+  /** Day of a schedule that requests it, with its earlier request; that is not repeated if a person rejected it. */
+  readonly day?: (NonNullable<Approval['schedule_day']> & { readonly asked?: number | undefined }) | null;
 }
 
 /** Approval of a change, for its record. */
@@ -152,11 +152,22 @@ export function createApprovals({ documents, rules, hours, now }: ApprovalsDepen
     return kept.length;
   }
 
+  /** @throws Refusal APPROVAL_CLOSED if a person rejected the same figures in an earlier request */
+  async function assertNotRejected(asked: number, digest: string): Promise<void> {
+    const earlier = await find(documents, asked);
+    if (earlier?.state !== 'rejected' || earlier.digest !== digest) return;
+    const { author, comment } = earlier.history.findLast(({ action }) => action === 'rejected')!; // It is rejected.
+    const message = `${earlier.summary} ${author} rejected it (approval ${asked}): ${comment ?? ''}`;
+    throw new Refusal('APPROVAL_CLOSED', message, { approval_id: asked, state: earlier.state });
+  }
+
   /** Stores the request for a change, unless it exists. */
   async function request(requested: Requested, by: Authorship): Promise<Approval> {
     const digest = digestOf(requested);
     const before = await openOf(documents, digest);
     if (before !== undefined) return before;
+    const { asked, ...day } = requested.day ?? {};
+    if (asked !== undefined) await assertNotRejected(asked, digest);
     return documents.transaction(
       async (tx) => {
         const known = await openOf(tx, digest);
@@ -172,7 +183,7 @@ export function createApprovals({ documents, rules, hours, now }: ApprovalsDepen
           summary: requested.summary,
           facts: requested.facts,
           detail: detailOf(requested.facts),
-          schedule_day: requested.day ?? null,
+          schedule_day: 'schedule_id' in day ? day : null,
           digest,
           requested_at: at(),
           requested_by: by.author,
@@ -247,7 +258,9 @@ export function createApprovals({ documents, rules, hours, now }: ApprovalsDepen
           const approval = (await find(tx, approvalId))!; // Approvals are not deleted.
           const decided = decidedBy(approval, decision, { comment, decider, at: at(), rules });
           await save(tx, decided);
-          if (decided.state === 'approved') tx.publish({ type: 'approval-given', approval_id: approvalId });
+          // A schedule that waits for it publishes at once, or shows that it was rejected.
+          if (decided.state === 'approved' || decided.state === 'rejected')
+            tx.publish({ type: 'approval-given', approval_id: approvalId });
           return decided;
         },
         { by: { ...decider.by, note: comment ?? decider.by.note } },

@@ -73,11 +73,16 @@ const stepsUnder = (plan: ScheduleDocument, { plan: before, steps }: DayDocument
       : createStoredStep(step),
   );
 
+/** Codes of results that are dropped when a person performs a day: a rejected change is requested again. */
+const REQUESTED_AGAIN: ReadonlySet<string | null> = new Set(['APPROVAL_REQUIRED', 'APPROVAL_CLOSED']);
+
 /** Returns a day that is performed again from a time: it keeps the results of all steps but those of `again`. */
 export function renewedDay(stored: DayDocument, { again, ...schedule }: Renewal, at: string): DayDocument {
   const { renewal: _renewal, ...day } = stored;
   const steps = stepsUnder(schedule.plan, day).map((step, k) =>
-    again.includes(step.type) ? createStoredStep(schedule.plan.steps[k]!) : step,
+    again.includes(step.type)
+      ? createStoredStep(schedule.plan.steps[k]!)
+      : { ...step, items: step.items.filter(({ code }) => !REQUESTED_AGAIN.has(code)) },
   );
   return { ...day, ...schedule, steps, state: 'waiting', reason: null, finished_at: null, next_attempt_at: at };
 }

@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { DeskAction } from '#contract/action-desk.js';
 import type { Scope } from '#contract/route.js';
+import type { HeldIndex } from '#domain/daily-plans/day-document.js';
 import type { Approval } from '#domain/approvals/approval-document.js';
 import type { AuditEntry } from '#domain/documents/audit-document.js';
 import { issueKey } from '#services/operations/keys.js';
@@ -50,13 +52,13 @@ beforeAll(async () => {
   const given = [
     newKey('ada', ['admin']),
     newKey('ada', ['read', 'publish']),
-    newKey('ben', ['read', 'write', 'publish']),
+    newKey('ben', ['read', 'write', 'data', 'publish']),
     newKey('cleo', ['read', 'write', 'run', 'publish']),
     newKey('dora', ['read', 'publish']),
   ];
   keys['ada'] = keys[Object.keys(keys).find((name) => name.startsWith('ada') && name !== 'ada')!]!;
   service = await runService(
-    ['--approvals', 'publish=2,restate=3:ben+cleo+dora,amend=2,waive=2', '--approval-hours', '48'],
+    ['--approvals', 'publish=2,restate=3:ben+cleo+dora,amend=2,waive=2,action=2', '--approval-hours', '48'],
     { DIVISOR_API_KEYS: given.join(',') },
   );
   folder = await familyOn(as('ada'), 10);
@@ -126,6 +128,10 @@ test('who requested a change does not decide it, under another key of the same n
   expect((await decide('dora', id, 'comment', 'Who has the vendor on the phone?')).body.state).toBe('pending');
   expect((await decide('ben', id, 'reject', 'BB is wrong')).body.state).toBe('rejected');
   expect(codeOf(await decide('cleo', id, 'approve'))).toBe('409 APPROVAL_CLOSED');
+  // The day does not request the same figures again by itself.
+  const isBlocked = ({ code, reason }: HeldIndex) => code === 'APPROVAL_CLOSED' && reason.endsWith('BB is wrong');
+  await waitFor(async () => expect((await dayOf(as('ada'), day2)).held.some(isBlocked)).toBe(true));
+  expect(await listed('?state=pending')).toEqual([]);
   expect(await publishedDates(as('ada'), 'CORE')).toEqual(SESSIONS.slice(0, 10));
 });
 
@@ -251,4 +257,30 @@ test('the approvals of a family are requested at once, and an overlay is publish
   await decide('ben', parent!, 'approve');
   await waitFor(async () => expect((await dayOf(as('ada'), day3, 'family')).state).toBe('done'));
   for (const id of ['EVEN', 'EVEN-2X']) expect((await publishedDates(as('ada'), id)).at(-1)).toBe(day3);
+});
+
+test('a corporate action is decided by two persons, of whom the second sees its effect on each index', async () => {
+  const [session, coming] = SESSIONS.slice(12) as [string, string];
+  const actions = `identifier,type,value,ex_date\nAA,SPLIT,2,${coming}\n`;
+  await folder.write({ ...fileOf(session), 'corporate_actions.csv': actions });
+  const { body: job } = await as('ada').ask<{ job_id: string }>('POST', '/data/sync', {});
+  expect((await as('ada').finished(job.job_id)).status).toBe('succeeded');
+  const queue = await as('ada').ask<{ actions: readonly DeskAction[] }>('GET', '/actions');
+  const path = `/actions/${queue.body.actions[0]!.action_id}/decisions`;
+  const decided = (decision: string) =>
+    as('ada').ask<DeskAction & Failure>('POST', path, { decision, sources: [{ name: 'Issuer', value: 3 }] });
+  const refused = await decided('confirmed');
+  expect(codeOf(refused)).toBe('409 APPROVAL_REQUIRED');
+  const id = refused.body.error.detail['approval_id'] as number;
+  const facts = await factsOf(id);
+  expect(facts).toMatchObject({ kind: 'action', decision: 'confirmed', terms: { type: 'SPLIT', value: 2 } });
+  if (facts?.kind !== 'action') throw new Error('not the facts of an action');
+  expect(facts.differences).toHaveLength(1); // The issuer says 3 for 1.
+  const even = facts.effects.find(({ index_id: index }) => index === 'EVEN')!;
+  expect(even.shares_after! / even.shares_before!).toBeCloseTo(2, 12);
+  expect(even.divisor_after).toBeCloseTo(even.divisor_before!, 12);
+  expect(codeOf(await decide('ada', id, 'approve'))).toBe('403 APPROVAL_FORBIDDEN');
+  expect((await decide('ben', id, 'approve')).body.state).toBe('approved');
+  expect(codeOf(await decided('rejected'))).toBe('409 APPROVAL_REQUIRED'); // Approved was another decision.
+  expect((await decided('confirmed')).body).toMatchObject({ state: 'confirmed' });
 });

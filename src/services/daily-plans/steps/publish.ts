@@ -1,9 +1,16 @@
 import { counted } from '#domain/catalogue/sentence-numbers.js';
+import type { StoredItem } from '#domain/daily-plans/day-document.js';
 import type { Publications } from '../../publication/publications.js';
 import { performForEachIndex, type Performer } from '../performer.js';
 
 export interface PublishDependencies {
   readonly publications: Pick<Publications, 'publish' | 'entries'>;
+}
+
+/** Returns the number of the request for approval that a result waits for, or that was rejected. */
+function askedIn(item: StoredItem | undefined): number | undefined {
+  const asked = item?.detail?.['approval_id'];
+  return typeof asked === 'number' ? asked : undefined;
 }
 
 export function publishPerformer({ publications }: PublishDependencies): Performer<'publish'> {
@@ -23,7 +30,7 @@ export function publishPerformer({ publications }: PublishDependencies): Perform
       const { published, restated, run_id, head, through, error } = await publications.publish(indexId, () => request, {
         by,
         signal,
-        day: { schedule_id: day().schedule_id, date: day().date },
+        day: { schedule_id: day().schedule_id, date: day().date, asked: askedIn(context.item(indexId)) },
         isForeseen: above !== undefined, // The approvals of a family are requested at once.
       });
       if (above !== undefined)

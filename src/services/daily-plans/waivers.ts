@@ -67,7 +67,8 @@ export function assertFound(day: DayDocument, waived: WaiverRequest): void {
   // Of many findings only the first are listed by security.
   if (identifier !== null && others.some((finding) => finding.identifier === null)) return;
   const all = openFindings(day, { ...waived, index_id: null, identifier: null });
-  const names = (of: readonly (string | null)[]): string => [...new Set(of)].slice(0, NAMED_MAX).join(', ');
+  // Findings are in the order in which the indices were checked.
+  const names = (of: readonly (string | null)[]): string => [...new Set(of)].toSorted().slice(0, NAMED_MAX).join(', ');
   if (all.length === 0) refuse('NOT_IN_CHOICES', 'check', `The check ${check} has no finding on ${date}.`, check);
   const where = index === null ? '' : ` in ${index}`;
   if (index !== null && others.length === 0) {

@@ -1,3 +1,4 @@
+import { once } from '#base/once.js';
 import { checkKindOf, standardChecks, type Check } from '#domain/daily-plans/check-catalogue.js';
 import type { Approval } from '#domain/approvals/approval-document.js';
 import type { CheckFinding, CheckMeasure } from '#domain/daily-plans/checks/check-kind.js';
@@ -76,7 +77,8 @@ async function performChecks(
       restated: restatedBy(day()),
     };
     const input = await checkInput(dependencies, subject, signal);
-    const overrides = await requestedOverrides(dependencies, identity.datasetId, day().date);
+    // Only a finding needs them: most indices have none.
+    const readOverrides = once(() => requestedOverrides(dependencies, identity.datasetId, day().date));
     const above = ancestorsOf(indexId);
     const waivers = day().waivers.filter(({ index_id: id }) => id === null || id === indexId || above.has(id));
     let count = 0;
@@ -87,7 +89,7 @@ async function performChecks(
         await put(
           `${indexId} ${check.check} ${finding.identifier ?? ''}`.trim(),
           indexId,
-          resultOf(check, finding, { waivers, overrides }),
+          resultOf(check, finding, { waivers, overrides: await readOverrides() }),
         );
     }
     found += count;

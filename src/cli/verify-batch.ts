@@ -1,4 +1,4 @@
-import { counted } from '#domain/catalogue/sentence-numbers.js';
+import { formatCount } from '#domain/catalogue/sentence-numbers.js';
 import { createReadStream } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { extname } from 'node:path';
@@ -62,7 +62,7 @@ async function compare(known: BatchCommon, values: AsyncIterator<unknown>, resul
   for (const id of lost) process.stdout.write(`${id}: the account has no result\n`);
   const without = infeasible > 0 ? `, ${infeasible} infeasible without trades` : '';
   process.stdout.write(
-    `${counted(verified, 'result')} verified, ${wrong + lost.length} wrong${without}, ${counted(refused, 'account')} refused\n`,
+    `${formatCount(verified, 'result')} verified, ${wrong + lost.length} wrong${without}, ${formatCount(refused, 'account')} refused\n`,
   );
   return wrong + lost.length > 0 ? EXIT_WRONG : 0;
 }

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { KnownMarkets } from '#domain/books/known-seats.js';
+import type { KnownMarkets } from '#domain/books/decision-seats.js';
 import type { BacktestPlan } from '#domain/documents/backtest-plan.js';
 import { BundleKnown, KNOWN_FILE, modelFileOf } from '#domain/documents/bundle-document.js';
 import { loadPluginSandbox } from '#domain/datapoints/plugin-sandbox.js';

@@ -1,7 +1,7 @@
 import type { z } from 'zod';
 import { assertRunnable } from '#domain/backtest/assert-runnable.js';
-import { indexDeciders } from '#domain/backtest/index-decider.js';
-import { assertForeign, resolvedRequest } from '#domain/backtest/resolved-request.js';
+import { createIndexDeciders } from '#domain/backtest/index-decider.js';
+import { assertForeign, resolveRequest } from '#domain/backtest/resolve-request.js';
 import type { Composer } from '#domain/books/compositions.js';
 import { createComposer } from '#domain/books/create-composer.js';
 import { BacktestRequest } from '#contract/analytics/request.js';
@@ -62,7 +62,7 @@ export async function createEngine(options: Api.EngineOptions): Promise<Api.Engi
       documents: all,
       models: models.stored,
       until,
-      createDecider: indexDeciders(engine),
+      createDecider: createIndexDeciders(engine),
       tick: () => {},
     });
 
@@ -71,7 +71,7 @@ export async function createEngine(options: Api.EngineOptions): Promise<Api.Engi
     if (given === undefined) throw refuseWithFindings('request', wrong);
     const { if_stale: _stale, as_known_on: _known, ...terms } = withoutVersions(given, known !== undefined);
     const document = definitions.require(indexId);
-    const request = resolvedRequest({ ...terms, benchmark: definitions.benchmarkOf(given.benchmark) });
+    const request = resolveRequest({ ...terms, benchmark: definitions.benchmarkOf(given.benchmark) });
     assertOrder(request);
     assertForeign(document, request);
     const benchmark = request.benchmark?.kind === 'index' ? definitions.reachedBenchmark(request.benchmark.id) : {};

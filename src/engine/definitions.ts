@@ -1,7 +1,7 @@
-import { marketFindings } from '#domain/checks/index-on-market.js';
+import { checkOnMarket } from '#domain/checks/index-on-market.js';
 import { fillPlugins, type StoredPluginCode, removeComputedParts } from '#domain/checks/fill-plugins.js';
 import { validateIndex } from '#domain/checks/validate-index.js';
-import { referencesOf } from '#domain/checks/validate-reference.js';
+import { listReferences } from '#domain/checks/validate-reference.js';
 import type { BacktestRequest } from '#contract/analytics/request.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
 import type { BacktestPlan } from '#domain/documents/backtest-plan.js';
@@ -38,7 +38,7 @@ export function createDefinitions({ market, calendars, pluginOf }: DefinitionsDe
     const { document: filled, findings: wrong } = fillPlugins(document, pluginOf);
     if (wrong.length > 0) return { document: undefined, findings: orderFindings([...findings, ...wrong]) };
     const known = new Set(findings.map(({ path, message }) => `${path} ${message}`));
-    const lacking = marketFindings(filled, market, { severity: 'warning', indexOf });
+    const lacking = checkOnMarket(filled, market, { severity: 'warning', indexOf });
     return {
       document: filled,
       findings: orderFindings([
@@ -60,7 +60,7 @@ export function createDefinitions({ market, calendars, pluginOf }: DefinitionsDe
       if (found.has(id)) return;
       const document = require(id);
       found.set(id, document);
-      referencesOf(document).forEach(reach);
+      listReferences(document).forEach(reach);
     };
     reach(indexId);
     return Object.fromEntries(found);
@@ -80,7 +80,7 @@ export function createDefinitions({ market, calendars, pluginOf }: DefinitionsDe
     onMarket(indexId: string): BacktestPlan['documents'] {
       const all = reached(indexId);
       for (const document of Object.values(all))
-        assertNoErrors('index document', marketFindings(document, market, { severity: 'error', indexOf }));
+        assertNoErrors('index document', checkOnMarket(document, market, { severity: 'error', indexOf }));
       return all;
     },
     reachedBenchmark(id: string): BacktestPlan['documents'] {
@@ -97,7 +97,7 @@ export function createDefinitions({ market, calendars, pluginOf }: DefinitionsDe
       const { calendar, currency } = require(indexId);
       let document = require(indexId);
       // An index without rules names a source.
-      while (document.pipeline === null) document = require(referencesOf(document)[0]!);
+      while (document.pipeline === null) document = require(listReferences(document)[0]!);
       return { calendar, currency, treatment: document.pipeline.treatment };
     },
   };

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { sandbox, SandboxError } from '#base/sandbox/sandbox.js';
 import { PluginUpsert } from '#contract/plugins.js';
 import type { StoredPluginCode } from '#domain/checks/fill-plugins.js';
-import { pluginFindings, sourceFinding, addPluginDefaults } from '#domain/checks/validate-plugin.js';
+import { checkPlugin, createSourceFinding, addPluginDefaults } from '#domain/checks/validate-plugin.js';
 import { pluginCode } from '#domain/documents/plugin-code.js';
 import { programOf, type PluginDocument } from '#domain/documents/plugin-document.js';
 import { canonicalJson } from '#domain/json/canonical-json.js';
@@ -34,13 +34,13 @@ function readPlugin(body: unknown): { readonly plugin?: PluginDocument; readonly
   const { value, findings } = checkShape(PluginUpsert, body);
   if (value === undefined) return { wrong: findings };
   const plugin = addPluginDefaults(value);
-  const wrong = pluginFindings(plugin);
+  const wrong = checkPlugin(plugin);
   if (wrong.length > 0) return { wrong };
   try {
     sandbox().check(programOf(pluginCode(plugin, {}, '')));
     return { plugin, wrong: [] };
   } catch (thrown) {
-    if (thrown instanceof SandboxError) return { wrong: [sourceFinding(thrown.message)] };
+    if (thrown instanceof SandboxError) return { wrong: [createSourceFinding(thrown.message)] };
     throw thrown;
   }
 }

@@ -1,5 +1,5 @@
 import type { AssetView } from '#contract/analytics/asset.js';
-import { relativeMetrics, type DatedSeries } from '#domain/analytics/relative.js';
+import { computeRelativeMetrics, type DatedSeries } from '#domain/analytics/relative.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { dayFrom, formatDay } from '#domain/time/days.js';
 import { growthStep } from '#domain/index-mathematics/adjusted-close.js';
@@ -20,7 +20,7 @@ export function assetView(columns: RunColumns, identifier: string): AssetView {
     days: Int32Array.from(priced, (t) => days[t]!),
     values: grow(columns, name, price).filter((_, t) => price[t] === price[t]),
   };
-  const relative = relativeMetrics(own, { days, values: columns.f64('level') });
+  const relative = computeRelativeMetrics(own, { days, values: columns.f64('level') });
   const history = (block: 'targets' | 'raw') => {
     const weights = columns.f64(block);
     const targets = block === 'targets' ? weights : columns.f64('targets');

@@ -1,5 +1,5 @@
 import type { FactorAttributionView } from '#contract/analytics/attribution.js';
-import { returnsOf } from '#domain/analytics/series.js';
+import { computeReturns } from '#domain/analytics/series.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { formatDay, formatDayTimestamp } from '#domain/time/days.js';
 import type { Finding } from '#domain/refusals/findings.js';
@@ -34,7 +34,7 @@ export function factorAttributionView(
     model,
     sessions: ends.map((day) => findLastAtMost(sm.sessions, day)),
     columns: Int32Array.from(header.names, (name) => sm.columnOf(name)),
-    returns: returnsOf(run.f64('level', from, to + 1)),
+    returns: computeReturns(run.f64('level', from, to + 1)),
     days: ends,
     weightsBefore: (period) => held.weightsAt(period),
   });

@@ -1,7 +1,7 @@
 import type { IndexExplanation } from '#contract/indices/explanation.js';
 import type { PreviewResponse } from '#contract/indices/preview.js';
 import type { OverlayPreview } from '#domain/books/preview-overlay.js';
-import { headroomOf } from '#domain/compliance/breach-watch.js';
+import { computeRuleHeadroom } from '#domain/compliance/breach-watch.js';
 import type { LimitRuleName } from '#domain/compliance/rules.js';
 import { formatDay } from '#domain/time/days.js';
 import { sourcesOf } from '#domain/documents/index-document.js';
@@ -116,7 +116,7 @@ export function computeDecidedLimits(
 ): PreviewResponse['limits'] {
   if (decision.kind !== 'decided') return undefined;
   const names = Array.from(decision.columns, (column) => sm.identifiers[column]!);
-  const headroom = headroomOf({ rule, market: sm.market, names }, sm.sessions[session]!, decision.weights);
+  const headroom = computeRuleHeadroom({ rule, market: sm.market, names }, sm.sessions[session]!, decision.weights);
   return { rule, headroom };
 }
 

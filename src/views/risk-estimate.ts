@@ -1,6 +1,6 @@
-import { marketOn } from '#domain/books/market-on.js';
+import { openMarketOn } from '#domain/books/open-market-on.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
-import { daysCalendar } from '#domain/calendars/days-calendar.js';
+import { createDaysCalendar } from '#domain/calendars/days-calendar.js';
 import type { TreatmentSpec } from '#domain/documents/index-document.js';
 import { growthOf } from '#domain/index-mathematics/growth.js';
 import { growthTerms, securityTerms, type GrowthTerms } from '#domain/index-mathematics/growth-terms.js';
@@ -111,7 +111,7 @@ function readReturns({ market, calendars, universe, request }: EstimateInput): R
   const sm =
     universe.kind === 'names'
       ? createOwnDays(market, calendars, { identifiers: universe.identifiers, estimator: request.estimator, from, to })
-      : marketOn({ market, calendars, code: universe.calendar });
+      : openMarketOn({ market, calendars, code: universe.calendar });
   const asked = knownAmong(universe.kind === 'names' ? universe.identifiers : universe.held(), sm.columnOf);
   const window = {
     sm,
@@ -154,7 +154,7 @@ export function createOwnDays(
   const wanted = new Set(identifiers);
   const columns = market.identifiers.flatMap((identifier, column) => (wanted.has(identifier) ? [column] : []));
   const narrow = narrowMarket(market, { columns, from, to, keeps: READS[estimator] });
-  return alignMarket({ market: narrow, calendar: daysCalendar(narrow.dates), calendars });
+  return alignMarket({ market: narrow, calendar: createDaysCalendar(narrow.dates), calendars });
 }
 
 function termsOf(universe: EstimateUniverse, variant: 'total' | 'price'): GrowthTerms {

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { gunzipSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
-import { daysCalendar } from '#domain/calendars/days-calendar.js';
+import { createDaysCalendar } from '#domain/calendars/days-calendar.js';
 import { dayFrom } from '#domain/time/days.js';
 import { RiskModelRequest } from '#domain/risk/risk-model-document.js';
 import { compareText } from '#domain/refusals/findings.js';
@@ -117,7 +117,7 @@ function windowOf(file: string) {
   );
   const sm = alignMarket({
     market,
-    calendar: daysCalendar(market.dates),
+    calendar: createDaysCalendar(market.dates),
     calendars: { list: () => [], get: () => undefined },
   });
   const growth = growthOf(sm, securityTerms('total', ''));

@@ -6,7 +6,7 @@ import { composeKnown } from '#domain/books/known-compositions.js';
 import { hasMemberChanges } from '#domain/books/member-changes.js';
 import { listPendingSwaps, type NamedSwap } from '#domain/books/named-swaps.js';
 import { findPendingChange, type PendingComposition } from '#domain/books/pending-changes.js';
-import { areAnnounced, findNextRebalances, type NextRebalance } from '#domain/books/next-rebalance.js';
+import { areAllAnnounced, findNextRebalances, type NextRebalance } from '#domain/books/next-rebalance.js';
 import type { Decided } from '#domain/books/decider.js';
 import { takeEffect } from '#domain/books/take-effect.js';
 import { dayFrom, formatDay, type Day } from '#domain/time/days.js';
@@ -21,7 +21,7 @@ import { readKnownBefore, readKnownName } from '#domain/rebalance-pack/known-nam
 import { packOf, type KnownName } from '#domain/rebalance-pack/pack.js';
 import { reconcile, type PackedNames } from '#domain/rebalance-pack/reconciliation.js';
 import { Refusal } from '#domain/refusals/refusal.js';
-import { sessionWithData } from '#domain/books/due-rebalances.js';
+import { findSessionWithData } from '#domain/books/due-rebalances.js';
 import { previewRules } from '#domain/rules/preview.js';
 import type { Engine } from '#kernels/engines/engine.js';
 import type { Task } from '#jobs/tasks.js';
@@ -48,7 +48,7 @@ function packFor(question: RebalancePackQuestion, engine: Engine, control: TaskC
   const requestedDay = request.as_of === null ? (market.dates.at(-1) ?? 0) : dayFrom(request.as_of);
   const composer = composerFor({ market, documents, models, until: requestedDay, engine }, control);
   const sm = composer.market(indexId);
-  const session = sessionWithData(sm, requestedDay);
+  const session = findSessionWithData(sm, requestedDay);
   if (session < 0) {
     const first = market.dates.length === 0 ? 'no date' : formatDay(market.dates[0]!);
     throw new Refusal(
@@ -160,7 +160,7 @@ function compositionFor(composer: Composer, { indexId, session, engine, called }
   const next = isScheduled
     ? scheduled
     : [{ date: calledFor.effective, session: calledFor.effective, decision: calledFor.decision }];
-  const isAnnounced = areAnnounced(next, day);
+  const isAnnounced = areAllAnnounced(next, day);
   const orders = { indexId, session, engine, next: isAnnounced ? next : [] };
   const isWhole = isDerived || isReviewed(next) || hasMemberChanges(composer, indexId);
   const { decided, decision, traded, announced, swaps, findings } =

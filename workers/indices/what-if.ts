@@ -1,5 +1,5 @@
-import { ruleOn } from '#domain/books/rule-on.js';
-import { causeOn } from '#domain/books/rebalance-cause.js';
+import { findRuleText } from '#domain/books/find-rule-text.js';
+import { findCause } from '#domain/books/rebalance-cause.js';
 import { dayFrom, formatDay } from '#domain/time/days.js';
 import { checkAsOf } from '#domain/checks/as-of-findings.js';
 import { isDerivedDocument } from '#domain/documents/index-document.js';
@@ -26,8 +26,8 @@ export const whatIf: Task<'whatIf'> = ({ market: handle, before, after, asOf: re
         ? toRulePreview(previewDerived(composer, indexId, { asOf: until, engine }))
         : previewRules(composer, indexId, until);
       const session = preview.resolved?.session;
-      const cause = session === undefined ? null : causeOn(composer, indexId, session);
-      return { indexId, preview, rule: ruleOn(composer, indexId, until), cause };
+      const cause = session === undefined ? null : findCause(composer, indexId, session);
+      return { indexId, preview, rule: findRuleText(composer, indexId, until), cause };
     };
     const was = comparedOf(before);
     const is = comparedOf(after);

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { PricesApart } from '#domain/backtest/run-file/prices-apart.js';
+import type { SeparatePrices } from '#domain/backtest/run-file/separate-prices.js';
 import { marketKey, type MarketIdentity } from '#domain/market/handle.js';
 
 /** Maximum number of remembered price files. */
@@ -9,7 +9,7 @@ const REMEMBERED_MAX = 64;
 const hashes = new Map<string, string>();
 
 /** Returns the key of a run's prices on a market: equal keys mean equal files. */
-export function pricesKey(market: MarketIdentity, { identifiers, days }: PricesApart): string {
+export function pricesKey(market: MarketIdentity, { identifiers, days }: SeparatePrices): string {
   const key = JSON.stringify([marketKey(market), identifiers]);
   return createHash('sha256').update(key).update(days).digest('hex');
 }

@@ -1,4 +1,4 @@
-import { marketOn } from '#domain/books/market-on.js';
+import { openMarketOn } from '#domain/books/open-market-on.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { dayFrom, type Day } from '#domain/time/days.js';
 import { growthOf } from '#domain/index-mathematics/growth.js';
@@ -54,7 +54,7 @@ function windowOf(
           from: null,
           to: null,
         })
-      : marketOn({ market, calendars: openCachedCalendars(terms.closures), code: terms.calendar });
+      : openMarketOn({ market, calendars: openCachedCalendars(terms.closures), code: terms.calendar });
   const { returns } = settings;
   return {
     sm,

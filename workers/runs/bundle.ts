@@ -1,4 +1,4 @@
-import { closuresOf } from '#domain/calendars/closures.js';
+import { listClosures } from '#domain/calendars/closures.js';
 import { createHash } from 'node:crypto';
 import type { BacktestPlan } from '#domain/documents/backtest-plan.js';
 import { modelFileOf } from '#domain/documents/bundle-document.js';
@@ -37,7 +37,7 @@ type Input = ThreadInput<'publication-bundle'>;
 export const publicationBundle: Task<'publication-bundle'> = async (input, control) => {
   const { plan, entries } = input;
   const whole = openCachedMarket(input.market);
-  const reads = readsOf(whole, openCachedCalendars(closuresOf(plan.documents)), openKnown(whole, input.known).known);
+  const reads = readsOf(whole, openCachedCalendars(listClosures(plan.documents)), openKnown(whole, input.known).known);
   const terms = { calendars: reads.calendars, plan, engine: openWasmEngine(), models: openModels(input.models) };
   const composers: Composer[] = [];
   const onComposer = (composer: Composer): unknown => composers.push(composer);

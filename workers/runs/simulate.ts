@@ -3,12 +3,12 @@ import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { marketKey } from '#domain/market/handle.js';
 import { Refusal } from '#domain/refusals/refusal.js';
-import { marketOn } from '#domain/books/market-on.js';
+import { openMarketOn } from '#domain/books/open-market-on.js';
 import { canonicalJson } from '#domain/json/canonical-json.js';
-import { currencyOfSecurities } from '#domain/backtest/run-file/settings.js';
+import { readSecurityCurrency } from '#domain/backtest/run-file/settings.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { formatDay } from '#domain/time/days.js';
-import { periodsPerYear } from '#domain/calendars/periods-per-year.js';
+import { estimatePeriodsPerYear } from '#domain/calendars/periods-per-year.js';
 import { growthOf } from '#domain/index-mathematics/growth.js';
 import { securityTerms } from '#domain/index-mathematics/growth-terms.js';
 import { factorRiskOf } from '#domain/risk/factor-risk.js';
@@ -72,7 +72,7 @@ async function planStart(input: SimulationInput): Promise<SimulationStart> {
     observedStart: formatDay(run.days[0]!),
     observedEnd: formatDay(run.days.at(-1)!),
     mean: moments.mean,
-    periods: periodsPerYear(run.days),
+    periods: estimatePeriodsPerYear(run.days),
   };
   if (request.method === 'block_bootstrap') {
     const plan = planSimulation(request, { kind: 'block_bootstrap', growth, block: request.block }, moments);
@@ -104,7 +104,7 @@ function readRun({ columns }: SimulationInput): RunHistory {
     return {
       days: run.i32('days').slice(),
       level: run.f64('level').slice(),
-      currency: currencyOfSecurities(run.header),
+      currency: readSecurityCurrency(run.header),
       closures: run.header.closures,
       weights: listHeldByName(names, weights),
     };
@@ -114,7 +114,7 @@ function readRun({ columns }: SimulationInput): RunHistory {
 /** Returns the variance of the last weights under a statistical factor model of the run's window. */
 async function modelledRisk({ request, calendar, market: handle }: SimulationInput, run: RunHistory) {
   const calendars = openCachedCalendars(run.closures);
-  const sm = marketOn({ market: openCachedMarket(handle!), calendars, code: calendar }); // the service required a market
+  const sm = openMarketOn({ market: openCachedMarket(handle!), calendars, code: calendar }); // the service required a market
   const window = {
     sm,
     growth: growthOf(sm, securityTerms('total', run.currency)),

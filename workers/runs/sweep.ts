@@ -1,7 +1,7 @@
-import { closuresOf } from '#domain/calendars/closures.js';
+import { listClosures } from '#domain/calendars/closures.js';
 import { serialize } from 'node:v8';
 import { createSparseRoom } from '#domain/books/sparse-room.js';
-import { indexDeciders } from '#domain/backtest/index-decider.js';
+import { createIndexDeciders } from '#domain/backtest/index-decider.js';
 import { parseAcceptedIndex } from '#domain/checks/validate-index.js';
 import { refuseWithFindings } from '#domain/refusals/refusal.js';
 import { createSharedDecisions } from '#domain/rules/shared-decisions.js';
@@ -41,12 +41,12 @@ export const sweepPart: Task<'sweep-part'> = async ({ outputs, ...input }, contr
     try {
       const ran = runVariants({
         market,
-        calendars: openCachedCalendars(closuresOf(groundOf(input))),
+        calendars: openCachedCalendars(listClosures(groundOf(input))),
         variants: accepted,
         documents: input.documents,
         models: openModels(input.models),
         ...openKnown(market, input.known),
-        createDecider: indexDeciders(engine, sharing),
+        createDecider: createIndexDeciders(engine, sharing),
         room,
         report: (fraction) => control.report(fraction, 'running variants'),
       });
@@ -74,7 +74,7 @@ function variantsOn(
   const reached = groundOf({ base, documents });
   const ground = {
     market,
-    calendars: openCachedCalendars(closuresOf(reached)),
+    calendars: openCachedCalendars(listClosures(reached)),
     documents: reached,
     models: new Set(Object.keys(models ?? {})),
   };

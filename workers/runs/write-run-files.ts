@@ -1,4 +1,4 @@
-import type { PricesApart } from '#domain/backtest/run-file/prices-apart.js';
+import type { SeparatePrices } from '#domain/backtest/run-file/separate-prices.js';
 import { canonicalJson } from '#domain/json/canonical-json.js';
 import type { ThreadInput, TaskOutput } from '#jobs/tasks.js';
 import type { RunFileName } from '#jobs/tasks/runs.js';
@@ -11,7 +11,7 @@ import { hashOfPrices, pricesKey, rememberPrices } from '../output/written-price
 export interface MadeFiles {
   readonly columns: Uint8Array<ArrayBuffer>;
   /** Null if the columns contain them, and for an extended run, which shares those of the stored one. */
-  readonly prices: PricesApart | null;
+  readonly prices: SeparatePrices | null;
   /** Null if the run cannot be extended. */
   readonly checkpoint: Uint8Array | null;
   /** True if an extension keeps the columns in place; copied columns are hashed each time. */

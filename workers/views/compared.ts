@@ -1,8 +1,8 @@
 import type { DatedSeries } from '#domain/analytics/relative.js';
-import { bareSeries } from '#domain/books/benchmark.js';
+import { createSeriesBenchmark } from '#domain/books/benchmark.js';
 import type { Book } from '#domain/books/book.js';
-import { bookDays } from '#domain/books/index-run.js';
-import { marketOn } from '#domain/books/market-on.js';
+import { listBookDays } from '#domain/books/index-run.js';
+import { openMarketOn } from '#domain/books/open-market-on.js';
 import { assertAboveZero } from '#domain/books/series-benchmark.js';
 import { type RunHeader } from '#domain/backtest/run-file/header.js';
 import { runTreatment } from '#domain/backtest/run-file/settings.js';
@@ -66,7 +66,7 @@ export function openCompared(
       bookTo,
       levelsOver(engine, days) {
         const book = bookTo(engine, days.at(-1)!);
-        return { days: bookDays(book), values: book.value };
+        return { days: listBookDays(book), values: book.value };
       },
     };
   }
@@ -94,13 +94,16 @@ export function openCompared(
     },
     levelsOver(_engine, days) {
       const document = singleHoldingIndex(wider, indexId, header);
-      const sm = marketOn({ market, calendars: openCachedCalendars(header.closures), code: document.calendar });
+      const sm = openMarketOn({ market, calendars: openCachedCalendars(header.closures), code: document.calendar });
       const from = findFirstAtLeast(sm.sessions, days[0]!);
       const to = findLastAtMost(sm.sessions, days.at(-1)!);
       const reference = { kind: 'identifier', id: indexId, price_column: 'CLOSE' } as const;
       const begin = { level: Number.NaN, first: Number.NaN };
-      return bareSeries({ sm, document, treatment: document.pipeline!.treatment }, reference, { from, to, begin })
-        .series;
+      return createSeriesBenchmark({ sm, document, treatment: document.pipeline!.treatment }, reference, {
+        from,
+        to,
+        begin,
+      }).series;
     },
   };
 }

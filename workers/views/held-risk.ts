@@ -1,6 +1,6 @@
-import { marketOn } from '#domain/books/market-on.js';
+import { openMarketOn } from '#domain/books/open-market-on.js';
 import { type RunHeader } from '#domain/backtest/run-file/header.js';
-import { currencyOfSecurities, runTreatment } from '#domain/backtest/run-file/settings.js';
+import { readSecurityCurrency, runTreatment } from '#domain/backtest/run-file/settings.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { formatDay, type Day } from '#domain/time/days.js';
 import { compareText } from '#domain/refusals/findings.js';
@@ -48,16 +48,16 @@ export function riskWindow(
   onPart();
   calendars.get(header.calendar);
   onPart();
-  const sm = marketOn({ market, calendars, code: header.calendar });
+  const sm = openMarketOn({ market, calendars, code: header.calendar });
   onPart();
   const { special_dividends: specialDividends, splits } = header.treatment;
-  const growth = growthOf(sm, { ...securityTerms('total', currencyOfSecurities(header)), specialDividends, splits });
+  const growth = growthOf(sm, { ...securityTerms('total', readSecurityCurrency(header)), specialDividends, splits });
   return { sm, growth, from: findFirstAtLeast(sm.sessions, first), to: findLastAtMost(sm.sessions, last) };
 }
 
 /** Returns datapoints with the settings of a run. */
 export function createHeldDatapoints({ sm }: ReturnWindow, header: RunHeader): CrossSections {
-  return datapointsOf(sm, { treatment: runTreatment(header.treatment), currency: currencyOfSecurities(header) });
+  return datapointsOf(sm, { treatment: runTreatment(header.treatment), currency: readSecurityCurrency(header) });
 }
 
 /** Returns the requested span of returns, independent of the data of the store. */

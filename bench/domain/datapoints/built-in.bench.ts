@@ -1,5 +1,5 @@
 import { sandbox } from '#base/sandbox/sandbox.js';
-import { daysCalendar } from '#domain/calendars/days-calendar.js';
+import { createDaysCalendar } from '#domain/calendars/days-calendar.js';
 import { loadPluginSandbox } from '#domain/datapoints/plugin-sandbox.js';
 import { parseExpression } from '#domain/datapoints/expressions/parse.js';
 import type { DatapointExpression } from '#domain/datapoints/expressions/tree.js';
@@ -33,7 +33,7 @@ const calendars = openCalendars();
 compareExpressions({ names: 3000, rounds: 5, goal: 1.3 });
 
 const market = seededMarket(calendars, { names: NAMES, sessions: SESSIONS });
-const sm = alignMarket({ market, calendar: daysCalendar(market.dates), calendars });
+const sm = alignMarket({ market, calendar: createDaysCalendar(market.dates), calendars });
 const columns = Int32Array.from(market.identifiers.keys());
 const daily = Array.from({ length: SESSIONS }, (_, i) => i);
 const monthly = daily.filter((session) => session >= WINDOW && session % 21 === 0);
@@ -243,7 +243,7 @@ function compareExpressions({ names, rounds, goal }: Readonly<Record<'names' | '
   ];
   const large = seededMarket(calendars, { names, sessions: 1600 });
   const terms = {
-    market: alignMarket({ market: large, calendar: daysCalendar(large.dates), calendars }),
+    market: alignMarket({ market: large, calendar: createDaysCalendar(large.dates), calendars }),
     treatment: TreatmentSpec.parse({}),
     currency: '',
   };

@@ -1,5 +1,5 @@
 import { createComposer } from '#domain/books/create-composer.js';
-import { indexDeciders } from '#domain/backtest/index-decider.js';
+import { createIndexDeciders } from '#domain/backtest/index-decider.js';
 import { formatDay, dayFrom } from '#domain/time/days.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
 import type { MarketData } from '#domain/market/market-data.js';
@@ -60,7 +60,7 @@ for (const engine of engines) {
       calendars,
       documents: documentsOf(derivation),
       until: market.dates.at(-1)!,
-      createDecider: indexDeciders(engine),
+      createDecider: createIndexDeciders(engine),
     });
     const { list, findings } = engine.scope(() => composer.compositions('CORE'));
     const { user, system } = process.cpuUsage(begin);

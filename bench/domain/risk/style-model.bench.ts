@@ -1,4 +1,4 @@
-import { daysCalendar } from '#domain/calendars/days-calendar.js';
+import { createDaysCalendar } from '#domain/calendars/days-calendar.js';
 import { TreatmentSpec } from '#domain/documents/index-document.js';
 import { RiskModelRequest } from '#domain/risk/risk-model-document.js';
 import { growthOf } from '#domain/index-mathematics/growth.js';
@@ -36,7 +36,7 @@ for (const names of sizes.length > 0 ? sizes : [500, 3000]) {
 
 function timed(market: MarketData): { readonly ms: number; readonly factors: number; readonly rSquared: number } {
   const begin = process.cpuUsage();
-  const sm = alignMarket({ market, calendar: daysCalendar(market.dates), calendars: openCalendars() });
+  const sm = alignMarket({ market, calendar: createDaysCalendar(market.dates), calendars: openCalendars() });
   const treatment = TreatmentSpec.parse({});
   const window = {
     sm,

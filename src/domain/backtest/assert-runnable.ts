@@ -2,7 +2,7 @@ import { assertHeldAsOne } from '../books/overlay-portfolio.js';
 import { assertSeriesBenchmark } from '../books/series-benchmark.js';
 import { checkRequestedRange } from '../books/window.js';
 import type { Calendars } from '../calendars/calendar.js';
-import { marketFindings } from '../checks/index-on-market.js';
+import { checkOnMarket } from '../checks/index-on-market.js';
 import { findLateRates } from '../checks/late-rates.js';
 import type { BacktestPlan, ResolvedRequest } from '../documents/backtest-plan.js';
 import { isOverlayDocument, sourcesOf, type IndexDocument } from '../documents/index-document.js';
@@ -36,7 +36,7 @@ export function assertRunnable(
     ]);
   for (const reached of Object.values(documents))
     assertNoErrors(`index document ${reached.id}`, [
-      ...marketFindings(reached, market, { severity: 'error', indexOf: (id) => documents[id] }),
+      ...checkOnMarket(reached, market, { severity: 'error', indexOf: (id) => documents[id] }),
       ...findLateRates(reached.id, { documents, market, calendars }),
     ]);
   if (strategy?.constraints)

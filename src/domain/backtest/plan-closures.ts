@@ -20,7 +20,7 @@ function exchangesIn(market: MarketData): ReadonlySet<string> {
  * Returns a plan for comparison with another one. Of the recorded changes of calendars, it keeps only the calendars,
  * dates and sessions that a run on the market uses. Default: all.
  */
-export function planOnCalendars(plan: BacktestPlan, market: MarketData | undefined): BacktestPlan {
+export function selectPlanClosures(plan: BacktestPlan, market: MarketData | undefined): BacktestPlan {
   const followed = new Set([
     ...Object.values(plan.documents).map(({ calendar }) => calendar),
     ...(market === undefined ? [] : exchangesIn(market)),

@@ -2,7 +2,7 @@ import { treatmentOn } from '../documents/treatment.js';
 import { priceSessions } from '../documents/stale-sessions.js';
 import { panelRow } from '../market/session-market.js';
 import type { BookInput, Fill } from './book.js';
-import { drop, hold, rowOf, type BookState, type Order } from './book-state.js';
+import { dropSecurity, holdSecurity, createRow, type BookState, type Order } from './book-state.js';
 
 export interface Frozen {
   readonly frozen: ReadonlySet<number>;
@@ -85,7 +85,7 @@ export function openOrder(state: BookState, { session, slot, target, held }: Ope
 }
 
 /** Returns the waiting orders whose security has a price bar on the session. */
-export function fillableOn({ sm, columns, waiting }: BookState, session: number): Order[] {
+export function listFillableOrders({ sm, columns, waiting }: BookState, session: number): Order[] {
   if (waiting.length === 0) return waiting;
   return waiting.filter(({ slot }) => {
     const column = columns[slot]!;
@@ -97,7 +97,7 @@ export function fillableOn({ sm, columns, waiting }: BookState, session: number)
 export function fillOrder(state: BookState, order: Order, session: number): Fill {
   const { input, columns, weights, cash, value } = state;
   const at = session - input.from;
-  const row = rowOf(state, session);
+  const row = createRow(state, session);
   const { slot, side, target } = order;
   const weight = weights[row + slot]!;
   const spend = side === 'buy' ? Math.min(order.notional / value[at]!, cash[at]!) : 0;
@@ -109,8 +109,8 @@ export function fillOrder(state: BookState, order: Order, session: number): Fill
   weights[row + slot] = (weight + bought - sold) / retained;
   cash[at] = (cash[at]! - spend + sold * (1 - input.costRate)) / retained;
   value[at]! *= retained;
-  if (weights[row + slot] !== 0) hold(state, slot);
-  else drop(state, slot, row);
+  if (weights[row + slot] !== 0) holdSecurity(state, slot);
+  else dropSecurity(state, slot, row);
   order.filledAt = at;
   state.waiting = state.waiting.filter((other) => other !== order);
   return { slot, notional };

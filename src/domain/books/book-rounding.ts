@@ -8,7 +8,7 @@ import { formatDay, type Day } from '../time/days.js';
 import { createDatedRounding, roundingOn, roundsAny } from '../documents/dated-rounding.js';
 import type { SessionMarket } from '../market/session-market.js';
 import type { BookInput } from './book.js';
-import { drop, rowOf, type BookState } from './book-state.js';
+import { dropSecurity, createRow, type BookState } from './book-state.js';
 
 /** Correct digits of a product of weights, levels and prices: within them a half is exact. */
 const DIGITS = 13;
@@ -17,7 +17,7 @@ const DIGITS = 13;
 const WHOLE = 1e-12;
 
 /** Returns decimals and first divisor of the book of an index. */
-export function bookRounding(
+export function createBookRounding(
   document: IndexDocument,
   { calendar }: Pick<SessionMarket, 'calendar'>,
 ): Pick<BookInput, 'rounding' | 'baseDivisor'> {
@@ -34,7 +34,7 @@ export function bookRounding(
  * Returns the stored divisor of a session. Its rounding difference changes levels from the session on.
  * @param exact divisor after the adjustments of the opening
  */
-export function openingDivisor(state: BookState, session: number, exact: number): number {
+export function computeOpeningDivisor(state: BookState, session: number, exact: number): number {
   const kept = keptDivisor(state, exact, { session, day: dayOf(state, session) });
   if (kept !== exact) state.carry *= exact / kept;
   return kept;
@@ -93,14 +93,14 @@ export function roundShares(state: BookState, session: number): void {
   const decimals = shareDecimals(state, dayOf(state, session) + 1);
   if (decimals === undefined || reinvested === null || state.basketUnit !== null) return;
   const at = session - input.from;
-  const row = rowOf(state, session);
+  const row = createRow(state, session);
   const money = reinvested.levels.price[at]! * divisor[at]!;
   let sum = cash[at]!;
   for (const slot of state.held.slice(0, state.count)) {
     const column = columns[slot]!;
     const price = sm.carriedClose(session, column) * rates.rateAt(session, column);
     const weight = weights[row + slot]! * wholeFactor((weights[row + slot]! * money) / price, decimals);
-    if (weight === 0) drop(state, slot, row);
+    if (weight === 0) dropSecurity(state, slot, row);
     weights[row + slot] = weight;
     sum += weight;
   }
@@ -154,7 +154,7 @@ function sharesBefore(state: BookState, session: number, { column, weight }: Sha
  * Returns the ratio of the stored index shares to the index shares that a corporate action produces at the opening of a
  * session.
  */
-export function openingShareFactor(
+export function computeOpeningShareFactor(
   state: BookState,
   session: number,
   { effect, column, weight }: OpeningShares,

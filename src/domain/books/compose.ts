@@ -5,9 +5,9 @@ import { panelRow } from '../market/session-market.js';
 import { Refusal } from '../refusals/refusal.js';
 import { findFirstAtLeast, findLastAtMost } from '../numbers/search.js';
 import { type DueRebalance, listDueRebalances } from './due-rebalances.js';
-import { addComposition, decideOne } from './decide-one.js';
+import { addComposition, decideOne } from './decide-index.js';
 import { decideWithChanges, hasMemberChanges } from './member-changes.js';
-import { isWatched } from './rule-on.js';
+import { isWatched } from './find-rule-text.js';
 import { decideWatched } from './breach-rebalances.js';
 import type { Composition, Compositions, Composer, ResumedIndex } from './compositions.js';
 

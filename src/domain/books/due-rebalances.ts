@@ -98,14 +98,14 @@ function dueOfCadence(
   const base = calendar.sessions[findFirstAtLeast(calendar.sessions, baseDay)]!;
   const closes = rebalanceDates({ rebalance, calendar, baseDay, from: earliest, to })
     .filter(({ session }) => session > base)
-    .flatMap((date) => closesOf(date, fractions, calendar))
+    .flatMap((date) => listPhaseCloses(date, fractions, calendar))
     .filter(({ session }) => session >= from && session <= to)
     .toSorted((a, b) => a.session - b.session || a.phase.start - b.phase.start);
   return lastOfSessions(closes.map(({ phase, ...date }) => ({ ...placeRebalance(date, sm, first), phase })));
 }
 
 /** Returns the closes of a rebalance after a session; the rules of a document date them from its effective session. */
-export function dueOn(
+export function listDueCloses(
   { rebalance }: Pick<IndexDocument, 'rebalance'>,
   sm: SessionMarket,
   { first, after, last, session }: DueSpan & { readonly session: number },
@@ -118,14 +118,14 @@ export function dueOn(
   const closes: readonly (RebalanceDate & Pick<DueRebalance, 'phase'>)[] =
     rebalance.phase === undefined
       ? [{ ...date, ...days }]
-      : closesOf({ ...date, ...days }, phaseFractions(rebalance.phase), calendar);
+      : listPhaseCloses({ ...date, ...days }, phaseFractions(rebalance.phase), calendar);
   return closes
     .filter((close) => close.session > sessions[after]! && close.session <= sessions[last]!)
     .map(({ phase, ...close }) => ({ ...placeRebalance(close, sm, first), ...(phase ? { phase } : {}) }));
 }
 
 /** Returns the closes of a rebalance: its own session and the following ones. */
-export function closesOf(date: RebalanceDate, fractions: readonly number[], { sessions }: Calendar) {
+export function listPhaseCloses(date: RebalanceDate, fractions: readonly number[], { sessions }: Calendar) {
   const at = findFirstAtLeast(sessions, date.session);
   return fractions.flatMap((fraction, k): (RebalanceDate & { readonly phase: PhaseClose })[] => {
     const phase = { start: date.date, fraction };
@@ -185,7 +185,7 @@ function pricedSession(sm: SessionMarket, session: number, first: number): numbe
 }
 
 /** Returns the latest session on or before a day on which any security has a price bar; -1 if there is none. */
-export function sessionWithData(sm: SessionMarket, day: Day): number {
+export function findSessionWithData(sm: SessionMarket, day: Day): number {
   let session = sm.sessionAt(day);
   while (session >= 0 && !hasAnyBar(sm, session)) session--;
   return session;

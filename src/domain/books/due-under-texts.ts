@@ -3,7 +3,7 @@ import type { IndexDocument } from '../documents/index-document.js';
 import { reviewOf } from '../documents/reviews.js';
 import type { SessionMarket } from '../market/session-market.js';
 import { findFirstAtLeast } from '../numbers/search.js';
-import { listDueAfter, dueOn, listDueRebalances, type DueRebalance, type DueSpan } from './due-rebalances.js';
+import { listDueAfter, listDueCloses, listDueRebalances, type DueRebalance, type DueSpan } from './due-rebalances.js';
 
 /** Returns the rebalances of an index, each by the version of the definition in force on its date. */
 export function listDueUnderTexts(
@@ -59,5 +59,5 @@ function immediate(
   if (amendment?.rebalance !== true) return [];
   const session = findFirstAtLeast(sm.sessions, from);
   if (own.some((due) => due.session === session && isMembership(document, due))) return [];
-  return dueOn(document, sm, { first, after, last, session });
+  return listDueCloses(document, sm, { first, after, last, session });
 }

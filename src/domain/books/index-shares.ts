@@ -25,7 +25,7 @@ export type SharesOf = (composition: Composition) => IndexShares;
  * Computes the numbers of shares of the compositions of an index: market value of each constituent over its price, at
  * the effective close.
  */
-export function indexSharesIn(book: Book, currency: string): SharesOf {
+export function createIndexShares(book: Book, currency: string): SharesOf {
   const known = sharesFor.get(book) ?? new WeakMap<Composition, IndexShares>();
   sharesFor.set(book, known);
   const sharesOf = countShares(book, currency);
@@ -73,7 +73,7 @@ function heldWeights(book: Book, { session, columns, weights }: Composition): Fl
 }
 
 /** Returns no shares, because a strategy solves or trades its own compositions. */
-export function withoutShares(sm: SessionMarket): SharesOf {
+export function refuseMissingShares(sm: SessionMarket): SharesOf {
   return (composition) => ({ ...decidedIn(sm, composition), shares: null, factors: null });
 }
 
@@ -115,7 +115,7 @@ function floatShares(sm: SessionMarket, session: number): (column: number) => nu
  * Returns shares outstanding and free float of a security as known on a day; NaN without a share count, free float 1
  * without a value.
  */
-export function indexSharesOutstanding(
+export function readSharesOutstanding(
   { fields, reference, dates, identifiers }: MarketData,
   day: Day,
 ): (identifier: string) => { readonly shares: number; readonly float: number } {

@@ -7,7 +7,7 @@ import { closesOf as countCloses, phaseFractions } from '../schedule/phase.js';
 import { DEFAULT_REVIEW } from '../schedule/review-scopes.js';
 import { rebalanceDates, reviewDays, type RebalanceDate } from '../schedule/schedule.js';
 import { dayFrom, type Day } from '../time/days.js';
-import { closesOf, type DueRebalance, type PhaseClose } from './due-rebalances.js';
+import { listPhaseCloses, type DueRebalance, type PhaseClose } from './due-rebalances.js';
 
 /** Upcoming rebalance on the days of its calendar, or one of its closes. */
 export interface NextRebalance extends RebalanceDate {
@@ -58,7 +58,7 @@ function nextUnder(
     const match = rebalanceDates({ rebalance, calendar, baseDay, from, to: coverage.to })
       .filter(({ date, session }) => date >= begins && date < until && (id === DEFAULT_REVIEW || session !== base))
       .flatMap((date): NextRebalance[] =>
-        fractions && date.session !== base ? closesOf(date, fractions, calendar) : [date],
+        fractions && date.session !== base ? listPhaseCloses(date, fractions, calendar) : [date],
       )
       .find(({ session }) => session >= day);
     return match === undefined ? [] : [id === DEFAULT_REVIEW ? match : { ...match, review: id }];
@@ -89,11 +89,11 @@ export function toDueRebalance(sm: SessionMarket, session: number, next: NextReb
 }
 
 /** Returns true if all rebalances of a future session are announced on a day. */
-export function areAnnounced(next: readonly NextRebalance[], day: Day): boolean {
-  return next.length > 0 && next.every((one) => announcementOf(one) <= day);
+export function areAllAnnounced(next: readonly NextRebalance[], day: Day): boolean {
+  return next.length > 0 && next.every((one) => findAnnouncement(one) <= day);
 }
 
 /** Day on which a rebalance is announced. */
-export function announcementOf({ decision, announcement = decision }: NextRebalance): Day {
+export function findAnnouncement({ decision, announcement = decision }: NextRebalance): Day {
   return announcement;
 }

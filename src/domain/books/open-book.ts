@@ -10,7 +10,7 @@ import { roundsAny } from '../documents/dated-rounding.js';
 import { createGrowingFloats, createGrowingIntegers } from '#base/memory/growing-numbers.js';
 import { allocateKeptFloats } from '#base/memory/kept-memory.js';
 import type { BookInput, BookResume } from './book.js';
-import { bookNames } from './book-names.js';
+import { listBookSecurities } from './book-securities.js';
 import { openCounts } from './security-counts.js';
 import { adoptCounts } from './share-changes.js';
 import { type BookState, type Order, type Recorded, waitFor, NONE, isOneRunOf } from './book-state.js';
@@ -20,8 +20,8 @@ export function openBook(input: BookInput): BookState {
   const { sm, from, to, growth, treatment, targets, indexTerms = growth } = input;
   const { resume } = input;
   const columns = resume
-    ? bookNames({ sm, targets: [...targets, resume], from: resume.first, to })
-    : bookNames({ sm, targets: [...targets, ...pendingColumns(input)], from, to });
+    ? listBookSecurities({ sm, targets: [...targets, resume], from: resume.first, to })
+    : listBookSecurities({ sm, targets: [...targets, ...pendingColumns(input)], from, to });
   requireRatesAboveZero(sm, columns, { currency: growth.currency, from, to });
   requireTaxes(input, columns);
   const slotOf = new Int32Array(sm.names).fill(-1);

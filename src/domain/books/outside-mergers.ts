@@ -3,7 +3,7 @@ import type { IndexDocument } from '../documents/index-document.js';
 import { textFollowedOn } from '../documents/text-spans.js';
 import type { Day } from '../time/days.js';
 import type { Composer } from './compositions.js';
-import { mergerKey, type OutsideMergers } from './merger-key.js';
+import { createMergerKey, type OutsideMergers } from './merger-key.js';
 
 type UniverseComposer = Pick<Composer, 'document' | 'market' | 'under'>;
 
@@ -24,7 +24,7 @@ export function findOutsideMergers(composer: UniverseComposer, indexId: string):
   for (const { session, column, action } of sm.actions.related) {
     if (action.type !== 'MERGER' || session <= sm.first) continue;
     const merger = { session, day: sm.sessions[session]!, related: action.related! };
-    if (isOutside(composer, indexId, merger)) results.add(mergerKey(sm, session, column));
+    if (isOutside(composer, indexId, merger)) results.add(createMergerKey(sm, session, column));
   }
   return results;
 }

@@ -1,4 +1,4 @@
-import { periodsPerYear } from '../calendars/periods-per-year.js';
+import { estimatePeriodsPerYear } from '../calendars/periods-per-year.js';
 import { civilOf, dayFrom, formatDay } from '../time/days.js';
 import { exchangeRates, majorUnit, pairOf, rateNotAboveZero, rateSeries } from '../market/exchange-rates.js';
 import { ratesOfSeries } from '../market/interest-rates.js';
@@ -15,16 +15,16 @@ interface OverlayTerms extends Pick<Compositions, 'sm' | 'first' | 'document'> {
   readonly currency: string;
 }
 
-export interface Beneath {
+export interface UnderlyingIndex {
   readonly beneath: readonly Pick<Book, 'gross' | 'from'>[];
   readonly shares: BookOverlay['shares'];
   readonly to: number;
 }
 
 /** Returns the market data and underlying books that an overlay may read. */
-export function overlayContext(
+export function createOverlayContext(
   { sm, first, document, currency }: OverlayTerms,
-  { beneath, shares, to }: Beneath,
+  { beneath, shares, to }: UnderlyingIndex,
 ): OverlayContext {
   const days = sm.sessions.slice(first, to + 1);
   const dateOf = (t: number): string => formatDay(days[t]!);
@@ -33,7 +33,7 @@ export function overlayContext(
     days,
     dateOf,
     baseValue: document.base_value,
-    periods: periodsPerYear(sm.calendar.sessions),
+    periods: estimatePeriodsPerYear(sm.calendar.sessions),
     sources: beneath.map(({ gross, from }) => ({
       growth: gross.slice(first - from, to + 1 - from).fill(1, 0, 1),
       before: gross.slice(1, first - from + 1),
@@ -82,7 +82,7 @@ export function overlayContext(
 }
 
 /** Input for the weights of a book by currency. */
-export interface Weighed {
+export interface WeightedUnderlying {
   readonly book: Pick<Book, 'sm' | 'from' | 'columns' | 'weights'>;
   /** Currency of the index. Securities without a currency are quoted in it. */
   readonly currency: string;
@@ -96,7 +96,7 @@ export interface Weighed {
  * Computes weights by currency of the securities after each close, [T] each; minor units count as the main currency.
  * @cost O(T H)
  */
-export function sharesIn({ book, currency, codes, first, to }: Weighed): BookOverlay['shares'] {
+export function readShares({ book, currency, codes, first, to }: WeightedUnderlying): BookOverlay['shares'] {
   const { sm, from, columns, weights } = book;
   const rates = exchangeRates(sm, currency);
   const shares = codes.map((code) => [code, new Float64Array(to + 1 - first)] as const);

@@ -5,10 +5,10 @@ import { overlayTypeOf, type OverlaySpec } from '../overlays/catalogue.js';
 import type { OverlayPart, OverlayPath } from '../overlays/overlay-type.js';
 import type { SessionMarket } from '../market/session-market.js';
 import type { BookOverlay } from './book.js';
-import { overlayContext, type Beneath } from './overlay-context.js';
+import { createOverlayContext, type UnderlyingIndex } from './overlay-context.js';
 
 /** Returns the document of an index that is an overlay. */
-export function overlayOf(document: IndexDocument): OverlayDocument {
+export function readOverlay(document: IndexDocument): OverlayDocument {
   if (isOverlayDocument(document)) return document;
   throw new Error(`${document.id} is not an overlay`);
 }
@@ -36,7 +36,7 @@ interface Segment {
  * its date.
  * @cost O(T sources)
  */
-export function overlayPath(overlay: OverlayOn, beneath: Beneath): OverlayPath {
+export function computeOverlayPath(overlay: OverlayOn, beneath: UnderlyingIndex): OverlayPath {
   const { sm, first, document, currency } = overlay;
   const segments = segmentsOf(overlay, beneath.to);
   let level = document.base_value;
@@ -45,7 +45,7 @@ export function overlayPath(overlay: OverlayOn, beneath: Beneath): OverlayPath {
     const shares = sharesOf(beneath.shares, segment, first);
     const path = overlayTypeOf(segment.spec).path(
       segment.spec,
-      overlayContext(terms, { beneath: beneath.beneath, shares, to: segment.to }),
+      createOverlayContext(terms, { beneath: beneath.beneath, shares, to: segment.to }),
     );
     level = path.growth.subarray(1).reduce((value, growth) => value * growth, level);
     return path;

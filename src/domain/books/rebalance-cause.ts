@@ -11,7 +11,7 @@ import { findFirstAtLeast } from '../numbers/search.js';
 import type { RebalanceCause } from '../schedule/rebalance-causes.js';
 import { changesMembers } from '../documents/events-spec.js';
 import { findPendingChange } from './pending-changes.js';
-import { isWatched } from './rule-on.js';
+import { isWatched } from './find-rule-text.js';
 import type { Composer } from './compositions.js';
 
 /**
@@ -20,10 +20,10 @@ import type { Composer } from './compositions.js';
  * @param composer has data up to the session only
  * @cost that of computing the schedule; if breaches trigger rebalances, that of running the index up to the session
  */
-export function causeOn(composer: Composer, indexId: string, session: number): RebalanceCause | null {
+export function findCause(composer: Composer, indexId: string, session: number): RebalanceCause | null {
   const document = composer.document(indexId);
   const sm = composer.market(indexId);
-  if (reviewsDecidedOn(document, sm, session).length > 0) return 'schedule';
+  if (listReviewsDecidedOn(document, sm, session).length > 0) return 'schedule';
   const calls = isWatched(document) || isInAnyText(document, ({ events }) => changesMembers(events));
   if (!calls || sm.sessions[session]! < dayFrom(document.base_date)) return null;
   try {
@@ -46,7 +46,7 @@ export interface DecidedReview {
 }
 
 /** Returns the reviews whose reference date is a session, in order. */
-export function reviewsDecidedOn(
+export function listReviewsDecidedOn(
   document: IndexDocument,
   { calendar, sessions }: SessionMarket,
   session: number,

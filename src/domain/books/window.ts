@@ -72,7 +72,7 @@ export function checkRequestedRange({ document, calendar, dates, request }: Rang
   const count = sessionsWithin(calendar, dates, { from: heldFrom, to: heldTo });
   if (count === 0) throw new Refusal('NO_DATA_IN_RANGE', `${held}, and none on a session from ${asked}.`);
   if (count < SESSIONS_MIN) throw tooShort(`${asked} contains prices on ${count}`, count);
-  return { start, end, coverage: coverageOf(calendar, { start, end }) };
+  return { start, end, coverage: limitToCoverage(calendar, { start, end }) };
 }
 
 /** A return needs two sessions. */
@@ -84,7 +84,7 @@ function tooShort(what: string, count: number): Refusal {
 }
 
 /** Returns the part of a range that a calendar covers, regardless of prices; null if it covers the whole range. */
-export function coverageOf(
+export function limitToCoverage(
   { code, coverage: { from, to } }: Calendar,
   { start, end }: { readonly start: Day; readonly end: Day },
 ): CalendarCoverage | null {

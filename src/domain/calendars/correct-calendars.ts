@@ -65,7 +65,7 @@ function changedHours(usual: TradingHours, { opens, closes }: SessionChange): Tr
 }
 
 /** Returns sessions that one calendar has and another lacks, YYYY-MM-DD, ascending. */
-export const sessionsOnlyIn = (
+export const listSessionsOnlyIn = (
   one: Pick<ExchangeCalendar, 'sessions'>,
   other: Pick<ExchangeCalendar, 'isSession'>,
 ): string[] => [...one.sessions].filter((day) => !other.isSession(day)).map(formatDay);

@@ -4,7 +4,7 @@ import { dayOf, type Day } from '../time/days.js';
  * Returns Western Easter Sunday.
  * @source Meeus, Astronomical Algorithms, 2nd edition, chapter 8
  */
-export function easterSunday(year: number): Day {
+export function computeEasterSunday(year: number): Day {
   const a = year % 19;
   const b = Math.floor(year / 100);
   const c = year % 100;
@@ -25,7 +25,7 @@ export function easterSunday(year: number): Day {
  * Returns Orthodox Easter Sunday as a Gregorian day: the Julian computus plus the difference between the calendars.
  * @source Meeus, Astronomical Algorithms, 2nd edition, chapter 8
  */
-export function orthodoxEasterSunday(year: number): Day {
+export function computeOrthodoxEasterSunday(year: number): Day {
   const a = year % 4;
   const b = year % 7;
   const c = year % 19;

@@ -1,5 +1,5 @@
 import { weekdayOf, type Day } from '../time/days.js';
-import { weekdayFrom } from './weekdays.js';
+import { parseWeekday } from './weekdays.js';
 
 /** Rule that moves a holiday, depending on its weekday. */
 export interface Observance {
@@ -19,8 +19,8 @@ export function parseObservance(text: string | undefined): Observance {
   for (const item of text?.split(' ') ?? []) {
     const weekday = item.slice(0, 3);
     if (item === 'same>') onClash = true;
-    else if (item.endsWith('>')) toNextFree.add(weekdayFrom(weekday));
-    else shifts[weekdayFrom(weekday)] = Number(item.slice(3));
+    else if (item.endsWith('>')) toNextFree.add(parseWeekday(weekday));
+    else shifts[parseWeekday(weekday)] = Number(item.slice(3));
   }
   return { shifts, toNextFree, onClash };
 }

@@ -7,7 +7,7 @@ import { weekdayOf, type Day } from '../time/days.js';
  * @param days ascending, without duplicates: the sessions of a calendar, or the dates of a series.
  * @cost O(1)
  */
-export function periodsPerYear(days: ArrayLike<Day>): number {
+export function estimatePeriodsPerYear(days: ArrayLike<Day>): number {
   const { length } = days;
   const isUnbroken = length > 1 && days[0]! + length - 1 === days[length - 1];
   return isUnbroken && hasWeekend(days[0]!, length) ? LIMITS.DAYS_PER_YEAR : LIMITS.PERIODS_PER_YEAR;

@@ -40,7 +40,7 @@ export type Corrections = z.infer<typeof Corrections>;
  * Reads a reference from parsed JSON: `sessions` by date, or `range`, `weekmask`, `holidays` and `special_sessions`.
  * @throws if it is neither
  */
-export function referenceFromJson(value: unknown): SessionReference {
+export function readSessionReference(value: unknown): SessionReference {
   const listed = ListedSessions.safeParse(value);
   if (listed.success) return ofSessions(listed.data.code, listed.data.sessions.map(dayFrom), listed.data.range);
   const { code, range, weekmask, holidays, special_sessions } = ListedClosures.parse(value);

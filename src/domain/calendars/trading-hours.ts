@@ -1,6 +1,6 @@
 import { dayFrom, formatDay, weekdayOf, type Day } from '../time/days.js';
 import type { RuleFile } from './rule-file.js';
-import { weekdayMask } from './weekdays.js';
+import { parseWeekdayMask } from './weekdays.js';
 
 /**
  * Trading hours of an exchange on a day, in its local time. Historical hours are indicative; see the README of the
@@ -22,7 +22,7 @@ export function createHoursLookup(entries: RuleFile['hours']): (day: Day) => Tra
   const dated = entries.map((entry) => ({
     hours: { open: entry.open, close: entry.close, breaks: entry.breaks, openDay: entry.openDay },
     from: entry.from === undefined ? -Infinity : dayFrom(entry.from),
-    mask: entry.days === undefined ? 0b1111111 : weekdayMask(entry.days),
+    mask: entry.days === undefined ? 0b1111111 : parseWeekdayMask(entry.days),
     season: entry.season?.split('..'),
   }));
   return (day) => {

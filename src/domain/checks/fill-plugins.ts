@@ -1,4 +1,4 @@
-import { circleIn } from '../datapoints/expressions/reads.js';
+import { findCircle } from '../datapoints/expressions/reads.js';
 import { definitionsOf } from '../documents/definitions.js';
 import type { IndexDocument } from '../documents/index-document.js';
 import { checkGivenParameters, pluginCode } from '../documents/plugin-code.js';
@@ -96,7 +96,7 @@ function kindFindings({ pipeline, reviews = [] }: IndexDocument, plugins: NamedP
 }
 
 function circleFindings(document: IndexDocument): Finding[] {
-  const circle = circleIn(definitionsOf(document));
+  const circle = findCircle(definitionsOf(document));
   if (circle.length === 0) return [];
   const message = `The datapoint ${circle[0]} is defined by itself: ${circle.join(', ')}.`;
   return [{ severity: 'error', code: 'CIRCULAR_REFERENCE', path: 'plugins', message, value: circle[0] }];

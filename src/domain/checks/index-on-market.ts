@@ -1,8 +1,8 @@
-import { taxFindings } from './withholding-on-market.js';
+import { checkWithholding } from './withholding-on-market.js';
 import { dayFrom, formatDay } from '../time/days.js';
 import type { Finding } from '../refusals/findings.js';
 import type { MarketData } from '../market/market-data.js';
-import { findMissingRates } from './rates-needed.js';
+import { findMissingRates } from './required-rates.js';
 import { checkConstraintFields, checkSpecFields } from '../optimisation/field-uses.js';
 import { bindPipeline, readsOf } from '../rules/bound-pipeline.js';
 import { fieldFindings, type PlacedUse } from '../rules/field-findings.js';
@@ -14,7 +14,7 @@ import {
   type RuleDocument,
   type UniverseSpec,
 } from '../documents/index-document.js';
-import { overlayOnMarket } from './overlay-on-market.js';
+import { checkOverlayOnMarket } from './overlay-on-market.js';
 import type { IndexContext } from './index-context.js';
 import { definitionsOf } from '../documents/definitions.js';
 
@@ -24,13 +24,13 @@ import { definitionsOf } from '../documents/definitions.js';
  *   is computed. Missing rates of securities remain warnings, because the other securities are computed.
  * @param indexOf underlying indices
  */
-export function marketFindings(
+export function checkOnMarket(
   document: IndexDocument,
   market: MarketData,
   { severity, indexOf }: { readonly severity: 'error' | 'warning'; readonly indexOf: IndexContext['indexOf'] },
 ): Finding[] {
   const definitions = definitionsOf(document);
-  if (isOverlayDocument(document)) return overlayOnMarket(document, { market, indexOf, severity });
+  if (isOverlayDocument(document)) return checkOverlayOnMarket(document, { market, indexOf, severity });
   if (isDerivedDocument(document))
     return [
       ...checkSpecFields(document.derivation, market, { path: 'derivation.', severity, definitions }),
@@ -46,7 +46,7 @@ export function marketFindings(
     ...(document.universe === undefined
       ? []
       : universeOnMarket(document.universe, market, { severity, path: 'universe' })),
-    ...taxFindings(document, market, severity),
+    ...checkWithholding(document, market, severity),
     ...findMissingRates(market, document).map((pair): Finding => ({
       severity: 'warning',
       code: 'FX_MISSING',
@@ -69,7 +69,7 @@ function reviewReads({ reviews = [], ...document }: RuleDocument): PlacedUse[] {
 }
 
 /** Warns about a base date before the first or after the last prices of the data. */
-export function baseDateFindings({ base_date: base }: Pick<IndexDocument, 'base_date'>, market: MarketData): Finding[] {
+export function checkBaseDate({ base_date: base }: Pick<IndexDocument, 'base_date'>, market: MarketData): Finding[] {
   const [first, last] = [market.dates[0], market.dates.at(-1)];
   if (first === undefined || last === undefined) return [];
   const day = dayFrom(base);

@@ -3,7 +3,7 @@ import type { Finding } from '../refusals/findings.js';
 import { findFirstRateDay, isCurrency, isRateHeld, majorUnit, pairIn, pairOf } from '../market/exchange-rates.js';
 import { describeRateBeyond, rateBeyond } from '../market/interest-rates.js';
 import type { MarketData } from '../market/market-data.js';
-import { currenciesOf } from './rates-needed.js';
+import { listCurrencies } from './required-rates.js';
 import { overlayTypeOf } from '../overlays/catalogue.js';
 import type { IndexContext } from './index-context.js';
 import { sourcesOf, type OverlayDocument } from '../documents/index-document.js';
@@ -18,7 +18,7 @@ interface OnMarket {
  * Finds series of rates, and exchange rates, that a market lacks for an overlay; data that begins too late gives a
  * warning.
  */
-export function overlayOnMarket(document: OverlayDocument, on: OnMarket): Finding[] {
+export function checkOverlayOnMarket(document: OverlayDocument, on: OnMarket): Finding[] {
   const missing = [...missingSeries(document, on), ...otherCurrencies(document, on), ...missingPairs(document, on)];
   if (on.severity === 'error') return missing;
   const base = Math.max(dayFrom(document.base_date), on.market.dates[0] ?? 0);
@@ -85,7 +85,7 @@ export function findLateSeries(
   const used = type.series(document.overlay).map(({ path, series: id }) => {
     return { path: `overlay.${path}`, what: `series ${id}`, id, first: market.series?.get(id)?.days[0] };
   });
-  const pairs = currenciesInto(document, indexOf).map((from) => {
+  const pairs = listConvertedCurrencies(document, indexOf).map((from) => {
     const id = pairOf(from, document.currency);
     const first = findFirstRateDay(market, from, document.currency);
     return { path: 'overlay.to', what: `exchange rate ${id}`, id, first };
@@ -101,7 +101,7 @@ export function findLateSeries(
 function missingPairs(document: OverlayDocument, { market, indexOf, severity }: OnMarket): Finding[] {
   const { id, currency } = document;
   const holds = (pair: string): boolean => market.series?.has(pair) === true || market.identifiers.includes(pair);
-  return currenciesInto(document, indexOf).flatMap((from): Finding[] => {
+  return listConvertedCurrencies(document, indexOf).flatMap((from): Finding[] => {
     if (isRateHeld(holds, from, currency)) return [];
     const pair = pairOf(from, currency);
     const message = `The store has no exchange rate ${pair}, which the overlay ${id} needs.`;
@@ -110,7 +110,7 @@ function missingPairs(document: OverlayDocument, { market, indexOf, severity }: 
 }
 
 /** Returns the currencies that an overlay converts into its own. */
-export function currenciesInto(document: OverlayDocument, indexOf: IndexContext['indexOf']): string[] {
+export function listConvertedCurrencies(document: OverlayDocument, indexOf: IndexContext['indexOf']): string[] {
   const { overlay } = document;
   const type = overlayTypeOf(overlay);
   if (type.currency(overlay) === null || !type.converts) return [];
@@ -122,7 +122,7 @@ export function currenciesInto(document: OverlayDocument, indexOf: IndexContext[
 function unquote(document: OverlayDocument, { market, indexOf, severity }: OnMarket): Finding[] {
   const { overlay } = document;
   const beneath = sourcesOf(document).flatMap((source) => indexOf(source)?.currency ?? []);
-  const quoted = new Set([...currenciesOf(market), ...beneath].map(majorUnit));
+  const quoted = new Set([...listCurrencies(market), ...beneath].map(majorUnit));
   return overlayTypeOf(overlay)
     .weighed(overlay)
     .flatMap((code, k): Finding[] =>

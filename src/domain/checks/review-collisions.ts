@@ -17,7 +17,7 @@ interface Dated extends PlacedReview {
 }
 
 /** Finds reviews that never run, that cancel each other on one date, or that begin within the phase of another. */
-export function collisionFindings(reviews: readonly PlacedReview[]): Finding[] {
+export function checkReviewCollisions(reviews: readonly PlacedReview[]): Finding[] {
   const dated = reviews.map((review): Dated => ({
     ...review,
     positions: Int32Array.from(listEffectiveDates(review).slice(1), ({ position }) => position),

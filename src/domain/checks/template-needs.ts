@@ -32,10 +32,10 @@ const CLOSES: Named = {
 };
 
 /** Returns the data that the documents of a template read in addition to closes, each once. */
-export const needsOfDocuments = (documents: readonly IndexDocument[]): DataNeed[] => needsMissing(documents, CLOSES);
+export const listDataNeeds = (documents: readonly IndexDocument[]): DataNeed[] => listMissingNeeds(documents, CLOSES);
 
 /** Returns the part of it that a market lacks. */
-export function needsMissing(documents: readonly IndexDocument[], market: Named): DataNeed[] {
+export function listMissingNeeds(documents: readonly IndexDocument[], market: Named): DataNeed[] {
   const needs = documents.flatMap((document) => [
     ...columnsOf(document, market).map((name): DataNeed => ({ kind: 'column', name })),
     ...seriesOf(document).flatMap((name): DataNeed[] => (market.series?.has(name) ? [] : [{ kind: 'series', name }])),

@@ -3,45 +3,45 @@ import { blendParts, OverlaySpec, overlayTypeOf } from '../overlays/catalogue.js
 import type { Finding } from '../refusals/findings.js';
 import { refuseWithFindings } from '../refusals/refusal.js';
 import { validateRebalance } from '../schedule/validate-rebalance.js';
-import { error, isObject, type IndexContext, type Raw } from './index-context.js';
+import { createError, isObject, type IndexContext, type UncheckedBody } from './index-context.js';
 import { isOverlayDocument, sourcesOf, type IndexDocument, type OverlayDocument } from '../documents/index-document.js';
 import { RebalanceSpec } from '../schedule/rebalance-spec.js';
 import { treatmentOf } from '../documents/treatment.js';
-import { referenceFindings } from './validate-reference.js';
+import { checkReference } from './validate-reference.js';
 
 /** Tolerance for the sum of the weights of a blend. */
 const WEIGHTS_TOLERANCE = 1e-9;
 
 /** Checks that the underlying indices of an overlay are stored and do not refer back to it. */
-export function overlayFindings(body: Raw, { indexOf }: IndexContext): Finding[] {
+export function checkOverlay(body: UncheckedBody, { indexOf }: IndexContext): Finding[] {
   const { overlay, source_index_id: source } = body;
   // The type check refuses a value that is not an object.
   const isAbsent = overlay === undefined || overlay === null;
   if (!isObject(overlay)) return source === undefined || !isAbsent ? [] : [strayField('source_index_id')];
   if (overlay['type'] !== 'blend') {
     if (source === undefined || source === null)
-      return [error('REQUIRED', 'source_index_id', 'source_index_id is required by an overlay.')];
-    return typeof source === 'string' ? referenceFindings(source, body['id'], 'source_index_id', indexOf) : [];
+      return [createError('REQUIRED', 'source_index_id', 'source_index_id is required by an overlay.')];
+    return typeof source === 'string' ? checkReference(source, body['id'], 'source_index_id', indexOf) : [];
   }
   const parts = Array.isArray(overlay['parts']) ? overlay['parts'] : [];
   return [
     ...(source === undefined ? [] : [strayField('source_index_id')]),
     ...parts.flatMap((part: unknown, k) =>
       isObject(part) && typeof part['index_id'] === 'string'
-        ? referenceFindings(part['index_id'], body['id'], `overlay.parts[${k}].index_id`, indexOf)
+        ? checkReference(part['index_id'], body['id'], `overlay.parts[${k}].index_id`, indexOf)
         : [],
     ),
   ];
 }
 
 function strayField(path: string): Finding {
-  return error('PIPELINE_XOR_DERIVATION', path, `${path} applies only to overlays on one index.`);
+  return createError('PIPELINE_XOR_DERIVATION', path, `${path} applies only to overlays on one index.`);
 }
 
 /**
  * Adds the default currency of an overlay: the currency into which it converts, otherwise that of the underlying index.
  */
-export function addOverlayCurrency(body: Raw, { indexOf }: IndexContext): Raw {
+export function addOverlayCurrency(body: UncheckedBody, { indexOf }: IndexContext): UncheckedBody {
   const { overlay, currency } = body;
   const parsed = OverlaySpec.safeParse(overlay);
   if (currency !== undefined || !parsed.success) return body;
@@ -52,7 +52,7 @@ export function addOverlayCurrency(body: Raw, { indexOf }: IndexContext): Raw {
 }
 
 /** Reports the default schedule of a blend, by which the weights of several parts are restored. */
-export function blendDefaults({ overlay }: Raw): Finding[] {
+export function reportBlendDefaults({ overlay }: UncheckedBody): Finding[] {
   if (!isObject(overlay) || overlay['type'] !== 'blend' || overlay['rebalance'] !== undefined) return [];
   if (!Array.isArray(overlay['parts']) || overlay['parts'].length < 2) return [];
   const { frequency, anchor } = RebalanceSpec.parse({});
@@ -62,7 +62,7 @@ export function blendDefaults({ overlay }: Raw): Finding[] {
 }
 
 /** Checks the fields of an overlay against its underlying indices. */
-export function overlayTermsFindings(document: IndexDocument, { indexOf }: Pick<IndexContext, 'indexOf'>): Finding[] {
+export function checkOverlayTerms(document: IndexDocument, { indexOf }: Pick<IndexContext, 'indexOf'>): Finding[] {
   if (!isOverlayDocument(document)) return onOverlay(document, indexOf);
   const { overlay } = document;
   const sources = sourcesOf(document).flatMap((id) => indexOf(id) ?? []);
@@ -117,7 +117,7 @@ function blendFindings({ parts, rebalance }: Blend): Finding[] {
     ...(Math.abs(sum - 1) <= WEIGHTS_TOLERANCE
       ? []
       : [
-          error(
+          createError(
             'WEIGHTS_NOT_ONE',
             'overlay.parts',
             `The weights sum to ${Number(sum.toPrecision(12))}, but must sum to 1.`,
@@ -129,9 +129,14 @@ function blendFindings({ parts, rebalance }: Blend): Finding[] {
     ...parts.flatMap(({ index_id: id }, k) =>
       parts.findIndex((other) => other.index_id === id) < k
         ? [
-            error('DUPLICATE_ID', `overlay.parts[${k}].index_id`, `The index ${id} occurs twice among the parts.`, {
-              value: id,
-            }),
+            createError(
+              'DUPLICATE_ID',
+              `overlay.parts[${k}].index_id`,
+              `The index ${id} occurs twice among the parts.`,
+              {
+                value: id,
+              },
+            ),
           ]
         : [],
     ),
@@ -157,10 +162,15 @@ function currencyFindings({ currency, overlay }: OverlayDocument, sources: reado
     return currency === to
       ? []
       : [
-          error('NOT_IN_CHOICES', 'currency', `The currency is ${currency}, but the overlay converts into ${to}.`, {
-            accepted: [to],
-            value: currency,
-          }),
+          createError(
+            'NOT_IN_CHOICES',
+            'currency',
+            `The currency is ${currency}, but the overlay converts into ${to}.`,
+            {
+              accepted: [to],
+              value: currency,
+            },
+          ),
         ];
   const [first] = sources;
   if (overlay.type === 'blend' && sources.some((source) => source.currency !== first?.currency))
@@ -169,7 +179,7 @@ function currencyFindings({ currency, overlay }: OverlayDocument, sources: reado
     source.currency === currency
       ? []
       : [
-          error(
+          createError(
             'NOT_IN_CHOICES',
             'currency',
             `The currency is ${currency}, but the underlying index ${source.id} is in ${source.currency}.`,
@@ -188,7 +198,7 @@ function partCurrencies({ parts }: Blend, sources: readonly IndexDocument[]): Fi
     const own = currencyOf.get(id)!;
     if (own === wanted) return [];
     const message = `The parts of a blend must have one currency: ${id} is in ${own}, ${first} in ${wanted}. Use an overlay of type currency to convert an index.`;
-    return [error('CURRENCIES_DIFFER', `overlay.parts[${k}].index_id`, message, { value: id })];
+    return [createError('CURRENCIES_DIFFER', `overlay.parts[${k}].index_id`, message, { value: id })];
   });
 }
 
@@ -204,7 +214,7 @@ function onOverlay(document: IndexDocument, indexOf: IndexContext['indexOf']): F
   if (source === undefined || !isOverlayDocument(source)) return [];
   const beneath = sourcesOf(source);
   return [
-    error(
+    createError(
       'NOT_IN_CHOICES',
       path,
       `The index ${source.id} is an overlay; use its underlying index instead: ${beneath.join(', ')}.`,
@@ -224,5 +234,7 @@ export function assertDecides(document: IndexDocument): void {
   if (!isOverlayDocument(document)) return;
   const accepted = sourcesOf(document);
   const message = `${document.id} is an overlay and decides no composition; use its underlying index instead: ${accepted.join(', ')}.`;
-  throw refuseWithFindings('request', [error('NOT_IN_CHOICES', 'index_id', message, { accepted, value: document.id })]);
+  throw refuseWithFindings('request', [
+    createError('NOT_IN_CHOICES', 'index_id', message, { accepted, value: document.id }),
+  ]);
 }

@@ -40,13 +40,13 @@ export function validateStrategy(body: Raw, context: StrategyContext): CheckedSt
     ...idFindings(body['id'], context),
     ...cadenceFindings(body['rebalance']),
     ...orderFindingsOf(body),
-    ...strategyProblems(body, context),
+    ...checkStrategy(body, context),
   ];
   return { document: hasErrors(findings) ? undefined : shaped.value, findings: orderFindings(findings) };
 }
 
 /** Finds missing documents to which a strategy refers: an error when it is saved, a problem once it is stored. */
-export function strategyProblems(strategy: Raw, { indexOf, isConstraintSet, market }: StrategyContext): Finding[] {
+export function checkStrategy(strategy: Raw, { indexOf, isConstraintSet, market }: StrategyContext): Finding[] {
   const { index_id: indexId, constraint_set_id: constraintSetId, benchmark } = strategy;
   const findings: Finding[] = [];
   if (typeof indexId === 'string' && indexOf(indexId) === undefined) findings.push(unknownIndex(indexId, 'index_id'));

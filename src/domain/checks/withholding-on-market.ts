@@ -6,7 +6,7 @@ import type { Finding, Severity } from '../refusals/findings.js';
 const PATH = 'pipeline.treatment.withholding_tax';
 
 /** Finds values of the tax field without a rate, among the securities of the universe, or all securities. */
-export function taxFindings(document: RuleDocument, market: MarketData, severity: Severity): Finding[] {
+export function checkWithholding(document: RuleDocument, market: MarketData, severity: Severity): Finding[] {
   const { withholding_tax: tax } = document.pipeline.treatment;
   if (typeof tax === 'number') return [];
   const { columns: accepted } = market.reference;

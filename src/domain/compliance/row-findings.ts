@@ -17,7 +17,7 @@ export interface Watched {
 }
 
 /** Reports constraints that match no holdings, and securities without a group that count as one. */
-export function rowFindings(rows: readonly ConstraintRow[], watched: Watched): Finding[] {
+export function listRowFindings(rows: readonly ConstraintRow[], watched: Watched): Finding[] {
   const { market } = watched;
   return rows.flatMap((row, position) => [
     ...neverHeld(row, position, watched.names),

@@ -37,7 +37,10 @@ export interface PathTerms {
 }
 
 /** Returns the value of a path on the day of a decision. */
-export function valueOnPath({ base, yearly, times, from }: BoundPath, { day, baseDay, valueAt }: PathTerms): number {
+export function computeValueOnPath(
+  { base, yearly, times, from }: BoundPath,
+  { day, baseDay, valueAt }: PathTerms,
+): number {
   const start = typeof base === 'string' ? dayFrom(base) : from === undefined ? baseDay : dayFrom(from);
   const value = typeof base === 'string' ? valueAt(Math.min(start, day)) : base;
   const years = Math.max(0, day - start) / YEAR_DAYS;

@@ -1,5 +1,5 @@
 import { isBoundPath } from './bound-path.js';
-import { assetsNamed } from '../catalogue/assets-named.js';
+import { listNamedAssets } from '../catalogue/named-assets.js';
 import { checkParams } from '../catalogue/check-params.js';
 import type { ConstraintRow } from './constraint-row.js';
 import { orderFindings, type Finding } from '../refusals/findings.js';
@@ -60,7 +60,7 @@ function strangers(
   { params }: ConstraintClass,
   { path, identifiers }: Required<Pick<ConstraintCheck, 'path' | 'identifiers'>>,
 ): Finding[] {
-  return assetsNamed(params, row.params, `${path}.params`)
+  return listNamedAssets(params, row.params, `${path}.params`)
     .filter(({ identifier }) => !identifiers.has(identifier))
     .map(({ path: at, identifier }) => ({
       severity: 'warning',

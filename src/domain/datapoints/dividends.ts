@@ -47,7 +47,7 @@ interface Events {
 const histories = new WeakMap<MarketData, DividendHistory>();
 
 /** @cost O(actions) once; a look-up is O(log actions of the security + actions in the window). */
-export function dividendHistory(market: MarketData): DividendHistory {
+export function createDividendHistory(market: MarketData): DividendHistory {
   const known = histories.get(market) ?? historyOf(market);
   histories.set(market, known);
   return known;
@@ -144,7 +144,7 @@ const ROUNDING = 1e-12;
  * Counts complete calendar years before a day in which a security paid more than in the previous year, backwards from
  * the last.
  */
-export function yearsOfGrowth(history: Pick<DividendHistory, 'byYear'>, column: number, day: Day): number {
+export function countYearsOfGrowth(history: Pick<DividendHistory, 'byYear'>, column: number, day: Day): number {
   const totals = history.byYear(column, day);
   const last = civilOf(day).year - 1;
   let years = 0;

@@ -1,7 +1,7 @@
 import type { Day } from '../time/days.js';
 import type { ReferenceValue } from '../market/market-data.js';
 import { spellAt, type ReferenceSpell } from '../market/reference-spells.js';
-import { groupOf } from './field-use.js';
+import { readGroup } from './field-use.js';
 
 /** Securities by group. */
 export interface Grouping {
@@ -33,7 +33,7 @@ export function createDatedGroups(spells: readonly (readonly ReferenceSpell[])[]
 }
 
 /** Groups given values. */
-export function groupsOfValues(values: readonly ReferenceValue[]): Grouping {
+export function groupByValue(values: readonly ReferenceValue[]): Grouping {
   const numbers = numbering();
   return { of: Int32Array.from(values, numbers.of), names: numbers.texts };
 }
@@ -50,7 +50,7 @@ function numbering(): Numbering {
   return {
     texts,
     of(value) {
-      const text = groupOf(value);
+      const text = readGroup(value);
       const number = known.get(text) ?? texts.push(text) - 1;
       known.set(text, number);
       return number;

@@ -3,7 +3,7 @@ import { referenceSpells } from '../market/reference-spells.js';
 import type { SessionMarket } from '../market/session-market.js';
 
 /** Returns values known on the day of the session (point in time). */
-export function referenceSeries({ market, sessions }: SessionMarket, name: string) {
+export function createReferenceSeries({ market, sessions }: SessionMarket, name: string) {
   const spells = referenceSpells(market, name);
   /** Value of each security that was read last, and the days from which and before which it applies. */
   const values = new Float64Array(spells.length);

@@ -21,7 +21,7 @@ const PERIODS_MAX = 1200;
  * rolls to the next session of the calendar, or to the next weekday without a calendar or beyond its coverage.
  * @throws Refusal VALIDATION_FAILED with more than 1,200 periods
  */
-export function resetDates({
+export function listResetDates({
   start,
   maturity,
   frequency,

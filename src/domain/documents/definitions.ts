@@ -1,5 +1,5 @@
 import type { Definitions } from '../datapoints/expressions/reads.js';
-import { asNode, type ExpressionNode } from '../datapoints/expressions/tree.js';
+import { toNode, type ExpressionNode } from '../datapoints/expressions/tree.js';
 import { toRequest } from '../datapoints/field-use.js';
 import type { IndexDocument } from './index-document.js';
 import { pluginDefinitions } from './plugin-document.js';
@@ -26,7 +26,7 @@ function expressionsOf(datapoints: NonNullable<IndexDocument['datapoints']>): De
   const result =
     known.get(datapoints) ??
     new Map(
-      Object.entries(datapoints).map(([name, given]): [string, ExpressionNode] => [name, asNode(toRequest(given))]),
+      Object.entries(datapoints).map(([name, given]): [string, ExpressionNode] => [name, toNode(toRequest(given))]),
     );
   known.set(datapoints, result);
   return result;

@@ -1,4 +1,4 @@
-import { periodsPerYear } from '../calendars/periods-per-year.js';
+import { estimatePeriodsPerYear } from '../calendars/periods-per-year.js';
 import type { Engine } from '#kernels/engines/engine.js';
 import { estimateStructured } from '#kernels/moments/estimate-covariance.js';
 import { fillHalfLifeWeights } from '#kernels/moments/half-life-weights.js';
@@ -80,7 +80,7 @@ export function estimateRisk(
   const window = { ...asked, from: Math.max(asked.from, asked.to - (estimator?.sessions ?? Infinity)) };
   const coverage = coverageOf(window, columns);
   const scenarios = readScenarioReturns(asked, columns);
-  const periods = periodsPerYear(asked.sm.sessions);
+  const periods = estimatePeriodsPerYear(asked.sm.sessions);
   if (!isEstimable(coverage)) {
     return {
       periods,
@@ -158,7 +158,7 @@ export function readStoredRisk(
   const coverage = coverageOf(window, columns);
   let means: Float64Array | undefined;
   return {
-    periods: periodsPerYear(sm.sessions),
+    periods: estimatePeriodsPerYear(sm.sessions),
     metric: (byFactors ? readFactorMetric(model, names) : undefined) ?? readStoredMetric(model, names),
     means: () => (means ??= computeWindowMeans(window, coverage, columns)),
     scenarios: readScenarioReturns(window, columns),
@@ -182,7 +182,7 @@ function computeWindowMeans(window: RequestedWindow, coverage: Coverage, columns
   const { sessions } = coverage;
   if (!isEstimable(coverage)) throw refuseInsufficientRisk(coverage, columns.length, { window });
   const sums = returnSums(window, coverage);
-  const periods = periodsPerYear(window.sm.sessions);
+  const periods = estimatePeriodsPerYear(window.sm.sessions);
   const means = sums.map((sum) => (periods * sum) / sessions.length);
   return spreadMeans(means, coverage, columns);
 }
@@ -199,12 +199,12 @@ function computeCovarianceFromLoadings(
   const n = coverage.columns.length;
   const panel = engine.allocate(coverage.sessions.length * n);
   readReturns(window, coverage, panel);
-  const means = columnMeans(panel, n, periodsPerYear(window.sm.sessions));
+  const means = columnMeans(panel, n, estimatePeriodsPerYear(window.sm.sessions));
   const covariance = estimateLowRankCovariance(engine, panel, n, {
     target: 'constant_correlation',
     intensity: null,
     method: 'shape',
-    scale: periodsPerYear(window.sm.sessions),
+    scale: estimatePeriodsPerYear(window.sm.sessions),
   });
   return covariance.target.common >= 0 ? { metric: loadingsOf(covariance), means } : undefined;
 }
@@ -221,8 +221,8 @@ function asEstimated(
   const observations = coverage.sessions.length;
   const panel = engine.allocate(observations * n);
   readReturns(window, coverage, panel);
-  const means = columnMeans(panel, n, periodsPerYear(window.sm.sessions));
-  const scale = periodsPerYear(window.sm.sessions);
+  const means = columnMeans(panel, n, estimatePeriodsPerYear(window.sm.sessions));
+  const scale = estimatePeriodsPerYear(window.sm.sessions);
   const weights = halfLife === null ? {} : { weights: weightsOf(halfLife, observations) };
   if (isFactorEstimator(estimator)) {
     const { model } = estimateFactors(engine, window, coverage, { ...settings, estimator }, panel);

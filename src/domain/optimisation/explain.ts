@@ -24,9 +24,9 @@ import type { PlacedRow, Problem } from './problem.js';
 import { listRowSides, type RowSide } from './report.js';
 import type { Solution } from './search.js';
 import { refuseInfeasible } from './explain-unsolved.js';
-import { expressionWords } from '../datapoints/expressions/sentences.js';
+import { describeExpression } from '../datapoints/expressions/sentences.js';
 import { definitionsOf } from '../documents/definitions.js';
-import { indexWeightsFor } from '../books/index-weights.js';
+import { createIndexWeights } from '../books/index-weights.js';
 
 /** Derivation of one weight of a derived index: its weight in the parent, and the optimisation that changed it. */
 export interface DerivedExplanation extends Holding {
@@ -156,7 +156,7 @@ function datapointsRead({ composer, indexId, column, session, reads }: ReadsInpu
   const market = composer.market(indexId);
   const document = composer.document(indexId);
   const { currency } = document;
-  const indexWeights = indexWeightsFor(composer, indexId);
+  const indexWeights = createIndexWeights(composer, indexId);
   const columns = Int32Array.of(column);
   const cross = crossSectionsOf({
     market,
@@ -168,7 +168,7 @@ function datapointsRead({ composer, indexId, column, session, reads }: ReadsInpu
     .given({ incumbents: null, indexWeights: (id) => indexWeights(id, session) });
   return reads.map(({ path, use: { field } }) => ({
     path,
-    field: expressionWords(field),
+    field: describeExpression(field),
     value: cross.values(field, columns)[0]!,
     read: cross.read(field, column),
   }));

@@ -7,7 +7,7 @@ import type { Finding } from '../refusals/findings.js';
 import { requireRates } from '../market/exchange-rates.js';
 import type { SessionMarket } from '../market/session-market.js';
 import { Refusal, type ErrorCode } from '../refusals/refusal.js';
-import { sessionWithData } from '../books/due-rebalances.js';
+import { findSessionWithData } from '../books/due-rebalances.js';
 import type { RulePreview } from '../rules/preview.js';
 import { listFindings, listHeldWeights } from './derived/derived-decider.js';
 import type { Candidates } from './candidates.js';
@@ -48,7 +48,7 @@ export function previewDerived(
   { asOf, engine }: { readonly asOf: Day; readonly engine: Engine },
 ): DerivedPreview {
   const parentId = parentOf(composer, indexId);
-  const session = sessionWithData(composer.market(parentId), asOf);
+  const session = findSessionWithData(composer.market(parentId), asOf);
   const list = session < 0 ? [] : rebalancesOf(composer, parentId);
   const parent = findInForce(list, session);
   if (parent === undefined) throw reportNoRebalance(composer.document(parentId), asOf);

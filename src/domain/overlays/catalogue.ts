@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { parameterSpecs, type ParameterSpec } from '../catalogue/type-spec.js';
+import { createParameterSpecs, type ParameterSpec } from '../catalogue/type-spec.js';
 import type { OverlayType } from './overlay-type.js';
 import { blend } from './types/blend.js';
 import { currency } from './types/currency.js';
@@ -62,6 +62,6 @@ export const overlaySpecs = (): OverlayTypeSpec[] =>
     help,
     formula,
     reference,
-    parameters: parameterSpecs(schema).filter(({ name }) => name !== 'type'),
+    parameters: createParameterSpecs(schema).filter(({ name }) => name !== 'type'),
     example,
   }));

@@ -5,7 +5,7 @@ import type { SessionMarket } from '../market/session-market.js';
 import { Refusal, refuseWithFindings } from '../refusals/refusal.js';
 import { loadingsOf } from '../risk/factors/estimate-factors.js';
 import { modelInForce } from '../risk/stored-model.js';
-import { groupOf } from '../datapoints/field-use.js';
+import { readGroup } from '../datapoints/field-use.js';
 import { referenceSpells, spellAt } from '../market/reference-spells.js';
 import { compareText } from '../refusals/findings.js';
 import { dayFrom, formatDay, type Day } from '../time/days.js';
@@ -123,7 +123,7 @@ function groupsOf({ market }: SessionMarket, { row, at, columns, asOf }: GroupQu
   const spells = referenceSpells(market, field);
   const members = new Map<string, number[]>();
   columns.forEach((column, place) => {
-    const group = groupOf(spellAt(spells[column] ?? [], asOf));
+    const group = readGroup(spellAt(spells[column] ?? [], asOf));
     if (group !== null) members.set(group, [...(members.get(group) ?? []), place]);
   });
   if (members.size === 0)

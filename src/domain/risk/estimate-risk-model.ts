@@ -1,4 +1,4 @@
-import { periodsPerYear } from '../calendars/periods-per-year.js';
+import { estimatePeriodsPerYear } from '../calendars/periods-per-year.js';
 import type { EigenvalueRange } from '#kernels/algebra/eigenvalue-range.js';
 import type { Engine } from '#kernels/engines/engine.js';
 import {
@@ -86,7 +86,7 @@ export function estimateFrom(
   report: (stage: EstimateStage, covariance: Float64Array) => void,
 ): RiskModelEstimate {
   const { coverage, window } = returns;
-  const scale = periodsPerYear(returns.sm.sessions);
+  const scale = estimatePeriodsPerYear(returns.sm.sessions);
   assertEstimable(returns, coverage);
   const n = coverage.columns.length;
   const covariance = engine.room(n * n);
@@ -168,7 +168,7 @@ export function estimatePanel(engine: Engine, returns: ReturnSource, settings: R
       };
     }
     const shrinkage = {
-      ...shrinkageOf(settings, periodsPerYear(returns.sm.sessions)),
+      ...shrinkageOf(settings, estimatePeriodsPerYear(returns.sm.sessions)),
       ...weightsIn(settings, coverage),
     };
     const estimated = estimateLowRankCovariance(engine, panel, n, shrinkage);

@@ -1,4 +1,4 @@
-import { periodsPerYear } from '../calendars/periods-per-year.js';
+import { estimatePeriodsPerYear } from '../calendars/periods-per-year.js';
 import type { Engine } from '#kernels/engines/engine.js';
 import { FACTOR_ESTIMATORS, type FactorModel } from './factor-model.js';
 import { createMeasureCache } from './measure-cache.js';
@@ -64,7 +64,7 @@ export function factorRiskOf(
   assertEstimable(window, coverage);
   if (weights.size > 0) assertEstimable(window, coverageOf(window, [...weights.keys()])); // A benchmark alone has no holdings to measure.
   const { columns, sessions, excluded } = coverage;
-  const periods = periodsPerYear(window.sm.sessions);
+  const periods = estimatePeriodsPerYear(window.sm.sessions);
   const terms = { engine: engine.name, to: window.to, columns, sessions };
   const measure = <T>(of: (panel: Float64Array) => T): T =>
     engine.scope(() => {

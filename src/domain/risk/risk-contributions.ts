@@ -1,4 +1,4 @@
-import { periodsPerYear } from '../calendars/periods-per-year.js';
+import { estimatePeriodsPerYear } from '../calendars/periods-per-year.js';
 import type { Engine } from '#kernels/engines/engine.js';
 import {
   estimateLowRankCovariance,
@@ -105,7 +105,7 @@ function sharesOf(engine: Engine, window: ReturnWindow, several: readonly [Posit
     readReturns(window, coverage, panel, engine);
     const terms = { engine: engine.name, to: window.to, columns, sessions: coverage.sessions };
     const covariance = defaultCovariance(engine, panel, columns.length, {
-      scale: periodsPerYear(window.sm.sessions),
+      scale: estimatePeriodsPerYear(window.sm.sessions),
       remember: (measure) => keepMoments(window.growth, terms, measure),
     });
     return several.map((positions) => {

@@ -1,5 +1,5 @@
-import { typeSpec, type TypeSpec } from '../catalogue/type-spec.js';
-import { functionSpecs, type FunctionSpec } from '../datapoints/expressions/functions/catalogue.js';
+import { createTypeSpec, type TypeSpec } from '../catalogue/type-spec.js';
+import { listFunctionSpecs, type FunctionSpec } from '../datapoints/expressions/functions/catalogue.js';
 import type { SelectionClass } from './selection-class.js';
 import { bufferedTopN } from './selection/buffered-top-n.js';
 import { categoryFilter } from './selection/category-filter.js';
@@ -100,8 +100,8 @@ export function ruleTypes(): {
   readonly functions: readonly FunctionSpec[];
 } {
   return {
-    selection: SELECTION_CLASSES.map(typeSpec),
-    weighting: WEIGHTING_CLASSES.map(typeSpec),
-    functions: functionSpecs(),
+    selection: SELECTION_CLASSES.map(createTypeSpec),
+    weighting: WEIGHTING_CLASSES.map(createTypeSpec),
+    functions: listFunctionSpecs(),
   };
 }

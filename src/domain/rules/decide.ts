@@ -33,7 +33,7 @@ import {
 import { chooseOn, type AskedDecision, type Choice, type WaterfallStep } from './choose.js';
 import type { RawWeights } from './weighting-class.js';
 import type { IndexWeights } from '../datapoints/expression-section.js';
-import { indicesIn, type Definitions } from '../datapoints/expressions/reads.js';
+import { listIndices, type Definitions } from '../datapoints/expressions/reads.js';
 
 export interface RuleDecided extends Decided {
   readonly waterfall: readonly WaterfallStep[];
@@ -135,7 +135,7 @@ export function createDecider({
   };
   const sections = sharing.sectionsOf(terms, reads);
   const universeOf = sharing.universeOf(document, market, universe);
-  const asksIndices = reads.some(({ use }) => indicesIn(use.field, pipeline.definitions).length > 0);
+  const asksIndices = reads.some(({ use }) => listIndices(use.field, pipeline.definitions).length > 0);
   // Shared choices could see other definitions of other indices.
   const chosen = asksIndices ? notShared.choicesOf(document, terms) : sharing.choicesOf(document, terms);
   const trace = (session: number, incumbents: ArrayLike<number> | null, among: Int32Array | null = null) => {

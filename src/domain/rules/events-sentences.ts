@@ -1,7 +1,7 @@
 import type { EventsSpec } from '../documents/events-spec.js';
 import { findCountedShares } from '../documents/share-terms.js';
 import type { RuleDocument } from '../documents/index-document.js';
-import { shareText } from '../catalogue/sentence-numbers.js';
+import { formatShare } from '../catalogue/sentence-numbers.js';
 import { rebalanceSentences } from './rebalance-sentences.js';
 
 const REPLACEMENTS: Readonly<Record<EventsSpec['replacement'], (events: EventsSpec) => string>> = {
@@ -27,7 +27,7 @@ export function eventsSentences({ events, pipeline }: RuleDocument): string[] {
         ]),
     ...(isEffective
       ? [
-          `A change of shares or free float of at least ${shareText(threshold)} since the counts last adopted applies after the previous close of its date: index shares scale and the divisor adjusts.`,
+          `A change of shares or free float of at least ${formatShare(threshold)} since the counts last adopted applies after the previous close of its date: index shares scale and the divisor adjusts.`,
         ]
       : []),
     ...(exit === undefined

@@ -6,15 +6,15 @@ import {
   type Composition,
   type Compositions,
 } from '../books/compositions.js';
-import { selectedIn } from '../books/decide-one.js';
+import { findSelection } from '../books/decide-index.js';
 import type { IndexText } from '../documents/amended-texts.js';
 import { textFollowedOn } from '../documents/text-spans.js';
 import { reviewOf } from '../documents/reviews.js';
 import { composeFirstRebalance } from '../books/compose.js';
-import { sessionWithData } from '../books/due-rebalances.js';
-import { swapsOf, type NamedSwap } from '../books/named-swaps.js';
-import { presenceOf, type Presence } from '../books/constituent-changes.js';
-import { indexBook } from '../books/index-run.js';
+import { findSessionWithData } from '../books/due-rebalances.js';
+import { resolveSwaps, type NamedSwap } from '../books/named-swaps.js';
+import { findPresence, type Presence } from '../books/constituent-changes.js';
+import { simulateIndexBook } from '../books/index-run.js';
 import { composeKnown, refuseBeforeFirstRebalance } from '../books/known-compositions.js';
 import type { Day } from '../time/days.js';
 import type { ReferenceValue } from '../market/market-data.js';
@@ -28,7 +28,7 @@ import type { Trace } from './decide.js';
 import type { ExplainedCapping, ExplainedDrift, ExplainedWeighting } from './explained-parts.js';
 import { ruleDecider } from './preview.js';
 import type { Reason } from './selection-class.js';
-import { expressionWords } from '../datapoints/expressions/sentences.js';
+import { describeExpression } from '../datapoints/expressions/sentences.js';
 import { isField, type DatapointExpression } from '../datapoints/expressions/tree.js';
 
 /** Weight of a security on a day: in the composition in force, and in the index. */
@@ -101,9 +101,9 @@ export function explainName(composer: Composer, indexId: string, question: NameQ
   const inForce = compositionOrEmpty(composer, indexId, question.asOf);
   if (inForce === 'empty') return explainEmpty(composer, indexId, question);
   const { compositions, composition, before } = inForce;
-  const selected = selectedIn(composition);
+  const selected = findSelection(composition);
   const incumbents = latestAt(before, selected.decision - 1)?.columns ?? null;
-  const selecting = before.find((one) => selectedIn(one).decision === selected.decision) ?? composition;
+  const selecting = before.find((one) => findSelection(one).decision === selected.decision) ?? composition;
   const by = { review: selected.review, amendment: textOf(composer, indexId, selecting).position };
   const selection = ruleDecider(composer, indexId, by).trace(selected.decision, incumbents);
   const trace = weighingTrace(composer, indexId, composition) ?? selection;
@@ -163,7 +163,7 @@ function explainEmpty(composer: Composer, indexId: string, { column, asOf }: Nam
     swaps: [],
   };
   const days = {
-    asOf: sm.sessions[sessionWithData(sm, asOf)]!,
+    asOf: sm.sessions[findSessionWithData(sm, asOf)]!,
     rebalance: date,
     decision: sm.sessions[decision]!,
     reviews: [DEFAULT_REVIEW],
@@ -183,7 +183,7 @@ export interface InForce {
 /** @throws Refusal NO_DATA_AT_DATE before the first rebalance, and refusals of running the definition */
 export function compositionOn(composer: Composer, indexId: string, asOf: Day): InForce {
   const compositions = composeKnown(composer, indexId);
-  const session = compositions === undefined ? -1 : sessionWithData(compositions.sm, asOf);
+  const session = compositions === undefined ? -1 : findSessionWithData(compositions.sm, asOf);
   const list = compositions?.list ?? [];
   const at = list.findLastIndex((composition) => composition.session <= session);
   const composition = list[at];
@@ -203,12 +203,12 @@ export function holdingOf(
 ): Holding {
   const { sm } = compositions;
   const weight = weightIn(composition, column);
-  const presence = presenceOf(indexBook({ compositions, to: session }), compositions, column);
+  const presence = findPresence(simulateIndexBook({ compositions, to: session }), compositions, column);
   const { held } = presence;
   const identifier = sm.identifiers[column]!;
   const swaps = compositions.list
     .filter((one) => one.session <= session)
-    .flatMap((one) => swapsOf(one, sm))
+    .flatMap((one) => resolveSwaps(one, sm))
     .filter(({ entered, left }) => entered === identifier || left === identifier);
   return {
     ...presence,
@@ -272,7 +272,7 @@ function chainOf(
         .filter(({ path }) => isReached(path, rules.length, excludedBy))
         .map(({ use, path }) => ({
           path,
-          field: expressionWords(use.field),
+          field: describeExpression(use.field),
           value: valueFor(cross, use.field, { column, among: scopeOf(path, verdicts) ?? survivors }),
           read: cross.read(use.field, column),
         }))

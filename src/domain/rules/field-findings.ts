@@ -1,17 +1,17 @@
 import type { Finding } from '../refusals/findings.js';
 import type { MarketData } from '../market/market-data.js';
 import { describeUnknownField } from '../refusals/unknown-field.js';
-import { kindFits } from '../datapoints/expressions/sentences.js';
+import { acceptsKind } from '../datapoints/expressions/sentences.js';
 import {
-  columnBehind,
-  namesOf,
-  referenceKind,
+  resolveColumn,
+  listFieldNames,
+  findReferenceKind,
   resolve,
   type Columns,
   type ValueKind,
 } from '../datapoints/resolution.js';
 import { findOverTimeFault, type OverTimeFault } from '../datapoints/expressions/over-time-faults.js';
-import { readsOfExpression, type Definitions, type PluginInput } from '../datapoints/expressions/reads.js';
+import { listReads, type Definitions, type PluginInput } from '../datapoints/expressions/reads.js';
 import { isField, requestOf, type ComparisonNode } from '../datapoints/expressions/tree.js';
 import type { FieldUse } from '../datapoints/field-use.js';
 import type { FieldRequest } from '../datapoints/field-request.js';
@@ -57,7 +57,7 @@ export function columnsMissing(uses: readonly PlacedUse[], market: Columns, defi
   const missing = uses.flatMap(({ use }) =>
     needsOf(use, definitions).flatMap(({ field }) => {
       const result = resolve(market, field);
-      return 'missing' in result ? [columnBehind(result.missing)] : [];
+      return 'missing' in result ? [resolveColumn(result.missing)] : [];
     }),
   );
   return [...new Set(missing)].sort();
@@ -87,7 +87,7 @@ function needsOf({ field: expression, as, comparison }: FieldUse, definitions: D
     return [{ field, needsNumber, comparison: comparison ?? null, input: null }];
   }
   const isWhole = isField(expression) && as !== 'number';
-  return readsOfExpression(expression, definitions).map((read) => ({
+  return listReads(expression, definitions).map((read) => ({
     field: read.field,
     needsNumber: read.as === 'number' && !(isWhole && read.field.aggregate === 'last'),
     comparison: read.comparison,
@@ -101,14 +101,14 @@ function problemOf({ field, needsNumber, comparison, input }: Need, market: Mark
     const need = result.missing === field.name ? '' : `, which ${field.name} needs`;
     const reader = readerText(input);
     const where = field.dataset === null ? 'The store' : `The dataset ${field.dataset} of the store`;
-    const accepted = namesOf(market);
+    const accepted = listFieldNames(market);
     return describeUnknownField(`${where} has no ${result.missing}${need}${reader}.`, {
       name: result.missing,
       accepted,
       value: field.name,
     });
   }
-  const kind = result.dataset === 'reference' ? referenceKind(market, field.name) : 'number';
+  const kind = result.dataset === 'reference' ? findReferenceKind(market, field.name) : 'number';
   if (needsNumber && kind !== 'number') {
     return {
       code: 'VALUE_TYPE_MISMATCH',
@@ -116,7 +116,7 @@ function problemOf({ field, needsNumber, comparison, input }: Need, market: Mark
       value: field.name,
     };
   }
-  if (comparison !== null && !kindFits(comparison, kind)) {
+  if (comparison !== null && !acceptsKind(comparison, kind)) {
     return {
       code: 'VALUE_TYPE_MISMATCH',
       message: `${field.name} contains ${PLURAL[kind]}, which ${comparison.comparison} cannot compare with ${JSON.stringify(comparison.value)}.`,

@@ -5,7 +5,7 @@ import { bindPipeline, readsOf } from './bound-pipeline.js';
 import { GROWTH_BASED } from '../datapoints/datapoint-sources.js';
 import { DEFAULT_WINDOW, isSessionReturn, type FieldRequest } from '../datapoints/field-request.js';
 import { YEARS_OF_GROWTH_MAX } from '../datapoints/dividends.js';
-import { readsDividendYears, readsOfExpression, type Definitions } from '../datapoints/expressions/reads.js';
+import { readsDividendYears, listReads, type Definitions } from '../datapoints/expressions/reads.js';
 import type { DatapointExpression } from '../datapoints/expressions/tree.js';
 
 /** Earliest market data that a decision needs. */
@@ -66,7 +66,7 @@ export function readsBehind(
   definitions: Definitions,
 ): Pick<ReadsInput, 'fields' | 'dividendYears'> {
   return {
-    fields: expressions.flatMap((expression) => readsOfExpression(expression, definitions).map(({ field }) => field)),
+    fields: expressions.flatMap((expression) => listReads(expression, definitions).map(({ field }) => field)),
     dividendYears: expressions.some((expression) => readsDividendYears(expression, definitions))
       ? YEARS_OF_GROWTH_MAX
       : 0,

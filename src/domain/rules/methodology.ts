@@ -17,7 +17,7 @@ import type { Adjustment } from '../market/market-data.js';
 import type { RelaxEntry } from '../constraints/relax-step.js';
 import { isBoundPath, type BoundPath } from '../constraints/bound-path.js';
 import { limitSentences } from './limit-sentences.js';
-import { numberText, shareText } from '../catalogue/sentence-numbers.js';
+import { formatNumber, formatShare } from '../catalogue/sentence-numbers.js';
 import { bindPipeline } from './bound-pipeline.js';
 import { definitionsOf } from '../documents/definitions.js';
 import type { PluginUse } from '../documents/plugin-document.js';
@@ -93,7 +93,7 @@ function indexSentences(document: IndexDocument): string[] {
   const { id, name, description, calendar, base_date, base_value, currency } = document;
   return [
     `${name} (${id}) is an index in ${currency} on the sessions of the exchange calendar ${calendar}.${description === null || description === '' ? '' : ` ${description}`}`,
-    `Its level is ${numberText(base_value)} at the close of the first session on or after ${base_date} that has a price.`,
+    `Its level is ${formatNumber(base_value)} at the close of the first session on or after ${base_date} that has a price.`,
   ];
 }
 
@@ -101,7 +101,7 @@ function marketValueSentences(document: IndexDocument): string[] {
   const { base_market_value: value, currency } = document;
   if (value === undefined || isOverlayDocument(document)) return [];
   return [
-    `Its market value at that close is ${numberText(value)} ${currency}; its first divisor is this value over its level.`,
+    `Its market value at that close is ${formatNumber(value)} ${currency}; its first divisor is this value over its level.`,
   ];
 }
 
@@ -212,7 +212,7 @@ function relaxSentences(relax: readonly RelaxEntry[]): string[] {
   if (relax.length === 0) return [];
   const entries = relax.map(
     ({ row, steps }) =>
-      `${row} to ${steps.map((step) => (typeof step === 'number' ? numberText(step) : parameterText(step))).join(', then ')}`,
+      `${row} to ${steps.map((step) => (typeof step === 'number' ? formatNumber(step) : parameterText(step))).join(', then ')}`,
   );
   return [
     `If the constraints are infeasible, rows are relaxed step by step until they are feasible: ${entries.join('; then ')}. Each step keeps the earlier ones.`,
@@ -282,9 +282,11 @@ function parameterWords(value: unknown): string {
 
 function pathWords({ base, yearly, times, from }: BoundPath): string {
   const of =
-    typeof base === 'number' ? numberText(base) : `that of the source index at its latest review on or before ${base}`;
+    typeof base === 'number'
+      ? formatNumber(base)
+      : `that of the source index at its latest review on or before ${base}`;
   const start = typeof base === 'string' ? base : (from ?? 'the base date');
-  return `${times === undefined || times === 1 ? '' : `${numberText(times)} times `}${of}, changed by ${shareText(yearly)} per year from ${start}`;
+  return `${times === undefined || times === 1 ? '' : `${formatNumber(times)} times `}${of}, changed by ${formatShare(yearly)} per year from ${start}`;
 }
 
 function parameterText(params: Readonly<Record<string, unknown>>): string {

@@ -1,10 +1,10 @@
 import type { Composer } from '../books/compositions.js';
-import { sessionWithData } from '../books/due-rebalances.js';
+import { findSessionWithData } from '../books/due-rebalances.js';
 import { decideReview } from '../books/decide-review.js';
 import { composeKnown } from '../books/known-compositions.js';
 import type { DueText } from '../books/due-rebalances.js';
 import { textOn } from '../documents/amended-texts.js';
-import { reviewsDecidedOn } from '../books/rebalance-cause.js';
+import { listReviewsDecidedOn } from '../books/rebalance-cause.js';
 import { DEFAULT_REVIEW } from '../schedule/review-scopes.js';
 import { requireCoveredRange } from '../calendars/covered-range.js';
 import type { Day } from '../time/days.js';
@@ -37,7 +37,7 @@ export interface ResolvedPreview {
 export function previewRules(composer: Composer, indexId: string, asOf: Day): RulePreview {
   const sm = composer.market(indexId);
   assertCovered(sm);
-  const session = sessionWithData(sm, asOf);
+  const session = findSessionWithData(sm, asOf);
   const amendment = textDecidedOn(composer, indexId, { asOf, session });
   const decider = ruleDecider(composer, indexId, { amendment });
   if (session < 0) return { resolved: null };
@@ -57,13 +57,13 @@ export function previewRules(composer: Composer, indexId: string, asOf: Day): Ru
  */
 function textDecidedOn(composer: Composer, indexId: string, { asOf, session }: { asOf: Day; session: number }): number {
   const document = composer.document(indexId);
-  const [due] = session < 0 ? [] : reviewsDecidedOn(document, composer.market(indexId), session);
+  const [due] = session < 0 ? [] : listReviewsDecidedOn(document, composer.market(indexId), session);
   return due?.amendment ?? textOn(document, asOf).position;
 }
 
 /** Returns the decision of the first further review whose reference date is the session; undefined if there is none. */
 function decideOther(composer: Composer, indexId: string, session: number): RuleDecided | RuleUndecided | undefined {
-  const [due] = reviewsDecidedOn(composer.document(indexId), composer.market(indexId), session);
+  const [due] = listReviewsDecidedOn(composer.document(indexId), composer.market(indexId), session);
   if (due === undefined || due.review.id === DEFAULT_REVIEW) return undefined;
   const { review, amendment } = due;
   const known = composeKnown(composer, indexId)?.list ?? [];

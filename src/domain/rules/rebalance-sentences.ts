@@ -1,4 +1,4 @@
-import { shareText } from '../catalogue/sentence-numbers.js';
+import { formatShare } from '../catalogue/sentence-numbers.js';
 import type { IndexDocument } from '../documents/index-document.js';
 import type { DateRule, PhaseSpec } from '../schedule/date-rule-spec.js';
 import { closesOf } from '../schedule/phase.js';
@@ -78,7 +78,7 @@ function phaseSentence(phase: PhaseSpec): string {
   const steps =
     phase.fractions === undefined
       ? `in ${closes} equal steps`
-      : `in steps of ${phase.fractions.map((fraction) => shareText(fraction)).join(', ')}`;
+      : `in steps of ${phase.fractions.map((fraction) => formatShare(fraction)).join(', ')}`;
   return `The index shares move to the new ones ${steps}, one at each close from the effective date on.`;
 }
 

@@ -3,7 +3,7 @@ import type { ReviewPool } from '../books/decider.js';
 import type { CrossSection, CrossSections } from '../datapoints/cross-section.js';
 import type { IndexWeights } from '../datapoints/expression-section.js';
 import { numeric } from '../datapoints/field-use.js';
-import { allOf, rankPositions, selectWithValue } from '../datapoints/ranking.js';
+import { listAllPositions, rankPositions, selectWithValue } from '../datapoints/ranking.js';
 import type { SessionMarket } from '../market/session-market.js';
 import type { StoredModels } from '../risk/stored-model.js';
 import type { BoundPipeline } from './bound-pipeline.js';
@@ -67,7 +67,7 @@ export function createPool({
     ranked(session, field, { columns, constituents }) {
       const cross = crossOn(session, flagsOf(constituents, names));
       const values = valuesOf({ cross, columns }, numeric(field));
-      return rankPositions(values, selectWithValue(values, allOf(columns)), false).map(
+      return rankPositions(values, selectWithValue(values, listAllPositions(columns)), false).map(
         (position) => columns[position]!,
       );
     },

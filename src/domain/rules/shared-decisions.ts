@@ -4,7 +4,7 @@ import type { SessionMarket } from '../market/session-market.js';
 import type { AskedDecision, Choice } from './choose.js';
 import { crossSectionsOf, type CrossSectionTerms, type DecisionSharing } from './decide.js';
 import type { CrossSection, CrossSections } from '../datapoints/cross-section.js';
-import { expressionWords } from '../datapoints/expressions/sentences.js';
+import { describeExpression } from '../datapoints/expressions/sentences.js';
 
 /**
  * Maximum number of securities over all cached sections, and over all choices: some 50 MB each if rules read three
@@ -53,7 +53,7 @@ export function createSharedDecisions(namesMax = NAMES_MAX, chosenMax = namesMax
       if (areTooMany || chosenMax - choices.room.left > KEPT_NAMES_MAX) choices = choiceStore(chosenMax);
     },
     sectionsOf(terms, reads) {
-      for (const { use } of reads) fields.add(expressionWords(use.field));
+      for (const { use } of reads) fields.add(describeExpression(use.field));
       const { room, ofTerms } = sections;
       return ofTerms(terms.market, termsKey(terms), () => keepingSections(crossSectionsOf(terms), room));
     },

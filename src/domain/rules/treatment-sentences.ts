@@ -2,10 +2,10 @@ import type { RuleDocument, TreatmentSpec } from '../documents/index-document.js
 import { priceSessions, STALE_SESSIONS, countStaleSessions } from '../documents/stale-sessions.js';
 import { eventsSentences } from './events-sentences.js';
 import { shareTermsOf } from '../documents/share-terms.js';
-import { breachRuleOf } from '../compliance/breach-watch.js';
+import { findBreachRule } from '../compliance/breach-watch.js';
 import { LIMIT_RULES, type LimitRuleName } from '../compliance/rules.js';
 import type { Adjustment } from '../market/market-data.js';
-import { shareText } from '../catalogue/sentence-numbers.js';
+import { formatShare } from '../catalogue/sentence-numbers.js';
 
 /** Returns true if prices are already adjusted for splits. */
 function isSplitFree(adjustment: Adjustment | null): boolean {
@@ -108,14 +108,14 @@ export function treatmentSentences(document: RuleDocument, adjustment: Adjustmen
     `Splits are ${isSplitFree(adjustment) || splits !== 'apply' ? 'ignored, because the prices are already adjusted' : 'applied'}. Spin-offs ${adjustment === 'total' ? SPIN_OFFS.ignore : SPIN_OFFS[spin_offs]}. ${leaving}`,
     `${gaps} A security whose latest price is ${Math.max(1, priceSessions(treatment))} or more sessions old cannot be ${countStaleSessions(treatment) > priceSessions(treatment) ? 'newly selected' : 'selected'}.${stale_targets === 'defer' ? ' A security without a price on the day of a rebalance is traded on its next session with one.' : ''}`,
     ...between,
-    ...breachSentences(breachRuleOf(treatment)),
+    ...breachSentences(findBreachRule(treatment)),
   ];
 }
 
 /** Describes a withholding tax. */
 function taxText(tax: TreatmentSpec['withholding_tax']): string {
-  if (typeof tax === 'number') return `a withholding tax of ${shareText(tax)}`;
-  const rates = Object.entries(tax.rates).map(([value, rate]) => `${value} ${shareText(rate)}`);
-  const others = tax.default === undefined ? [] : [`others ${shareText(tax.default)}`];
+  if (typeof tax === 'number') return `a withholding tax of ${formatShare(tax)}`;
+  const rates = Object.entries(tax.rates).map(([value, rate]) => `${value} ${formatShare(rate)}`);
+  const others = tax.default === undefined ? [] : [`others ${formatShare(tax.default)}`];
   return `the withholding tax of the ${tax.field} of each security: ${[...rates, ...others].join(', ')}`;
 }

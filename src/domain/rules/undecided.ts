@@ -1,6 +1,6 @@
 import type { Undecided } from '../books/decider.js';
 import type { CrossSection } from '../datapoints/cross-section.js';
-import { expressionWords } from '../datapoints/expressions/sentences.js';
+import { describeExpression } from '../datapoints/expressions/sentences.js';
 import type { FieldUse } from '../datapoints/field-use.js';
 import type { Finding } from '../refusals/findings.js';
 import { Refusal } from '../refusals/refusal.js';
@@ -57,7 +57,7 @@ function whyNothing(what: string, { cross, columns, reads }: Lacking): readonly 
     as === 'number' && (money ? cross.money : cross.numbers)(field, columns).every((value) => Number.isNaN(value));
   const missing = reads.find(lacks);
   if (missing === undefined) return [`${what}.`];
-  const text = expressionWords(missing.field);
+  const text = describeExpression(missing.field);
   const known = () => {
     const days = Array.from(columns, (column) => cross.read(missing.field, column).knownFrom ?? '').filter(Boolean);
     return days.length === 0

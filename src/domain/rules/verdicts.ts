@@ -1,9 +1,9 @@
 import type { FieldUse } from '../datapoints/field-use.js';
-import { allOf, rankPositions, selectWithValue } from '../datapoints/ranking.js';
+import { listAllPositions, rankPositions, selectWithValue } from '../datapoints/ranking.js';
 import type { Reason, SelectionScope, Verdict } from './selection-class.js';
-import { numberText } from '../catalogue/sentence-numbers.js';
+import { formatNumber } from '../catalogue/sentence-numbers.js';
 import { decisiveFirst, THRESHOLDS, type RankThreshold, type Threshold, type ThresholdType } from './thresholds.js';
-import { expressionWords } from '../datapoints/expressions/sentences.js';
+import { describeExpression } from '../datapoints/expressions/sentences.js';
 
 /** Treatment of securities without the datapoint. */
 export type MissingPolicy = 'exclude' | 'include';
@@ -93,15 +93,15 @@ export function keepWithin(
 
 /** Describes bounds in words: `at least 5 and at most 10 (at least 4 for constituents)`. */
 export function boundsText({ minimum, maximum, incumbentMinimum = null, inclusive = true }: Bounds): string {
-  const staying = incumbentMinimum === null ? '' : ` (at least ${numberText(incumbentMinimum)} for constituents)`;
+  const staying = incumbentMinimum === null ? '' : ` (at least ${formatNumber(incumbentMinimum)} for constituents)`;
   return `${rangeText(minimum, maximum, inclusive)}${staying}`;
 }
 
 function rangeText(minimum: number | null, maximum: number | null, inclusive: boolean): string {
   const atLeast = inclusive ? 'at least' : 'above';
   const atMost = inclusive ? 'at most' : 'below';
-  const lower = minimum === null ? null : `${atLeast} ${numberText(minimum)}`;
-  const upper = maximum === null ? null : `${atMost} ${numberText(maximum)}`;
+  const lower = minimum === null ? null : `${atLeast} ${formatNumber(minimum)}`;
+  const upper = maximum === null ? null : `${atMost} ${formatNumber(maximum)}`;
   if (lower !== null && upper !== null) return `${lower} and ${upper}`;
   return lower ?? upper ?? 'of any size';
 }
@@ -118,7 +118,7 @@ export function groupsOf(
   { cross, columns }: Pick<SelectionScope, 'cross' | 'columns'>,
   by: FieldUse | null,
 ): ReadonlyMap<string | null, Int32Array> {
-  if (by === null) return new Map([['', allOf(columns)]]);
+  if (by === null) return new Map([['', listAllPositions(columns)]]);
   const { of, names } = cross.groups(by.field, columns);
   const sizes = new Int32Array(names.length);
   for (let i = 0; i < of.length; i++) sizes[of[i]!]!++;
@@ -232,7 +232,7 @@ function rankThreshold(
 
 /** Returns the name of a field in sentences. */
 export function nameUsedField(use: FieldUse): string {
-  return expressionWords(use.field);
+  return describeExpression(use.field);
 }
 
 /** Returns the end of a sentence on missing values. */

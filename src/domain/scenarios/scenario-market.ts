@@ -1,5 +1,5 @@
 import { type RunHeader } from '../backtest/run-file/header.js';
-import { currencyOfSecurities } from '../backtest/run-file/settings.js';
+import { readSecurityCurrency } from '../backtest/run-file/settings.js';
 import type { Day } from '../time/days.js';
 import type { Finding } from '../refusals/findings.js';
 import { growthOf } from '../index-mathematics/growth.js';
@@ -25,7 +25,7 @@ export function scenarioMarket(
   { header, weights, by }: { readonly header: RunHeader; readonly weights: HeldOnDate; readonly by: string },
 ): ScenarioMarket {
   const { special_dividends: specialDividends, splits } = header.treatment;
-  const terms = { ...securityTerms('total', currencyOfSecurities(header)), specialDividends, splits };
+  const terms = { ...securityTerms('total', readSecurityCurrency(header)), specialDividends, splits };
   const groupOf = groupSpells(sm.market, by);
   const held = weights.names.flatMap((identifier, i): HeldName[] =>
     weights.held[i] === 0

@@ -1,5 +1,5 @@
 import type { Calendar } from '../calendars/calendar.js';
-import { weekdayOnOrAfter, weekdayOnOrBefore } from '../calendars/date-rule.js';
+import { findWeekdayOnOrAfter, findWeekdayOnOrBefore } from '../calendars/date-rule.js';
 import { findLastAtMost } from '../numbers/search.js';
 import { addMonths, civilOf, dayOf, daysInMonth, type Day } from '../time/days.js';
 import type { DateRule } from './date-rule-spec.js';
@@ -47,7 +47,7 @@ function rulePosition(rule: DateRule, { date, position }: Effective, calendar: C
 
 function ruleDay(rule: DateRule, date: Day): Day {
   if (rule.rule === 'weekday_before')
-    return weekdayOnOrBefore(date - DAYS_PER_WEEK * needed(rule, 'weeks'), needed(rule, 'weekday'));
+    return findWeekdayOnOrBefore(date - DAYS_PER_WEEK * needed(rule, 'weeks'), needed(rule, 'weekday'));
   const before = rule.months_before ?? (rule.rule === 'last_session' ? 1 : 0);
   const { year, month } = civilOf(addMonths(date, -before));
   const first = dayOf({ year, month, day: 1 });
@@ -56,8 +56,8 @@ function ruleDay(rule: DateRule, date: Day): Day {
   if (rule.rule !== 'nth_weekday') return last;
   const [nth, weekday] = [needed(rule, 'nth'), needed(rule, 'weekday')];
   return nth === LAST_OF_MONTH
-    ? weekdayOnOrBefore(last, weekday)
-    : weekdayOnOrAfter(first, weekday) + DAYS_PER_WEEK * (nth - 1);
+    ? findWeekdayOnOrBefore(last, weekday)
+    : findWeekdayOnOrAfter(first, weekday) + DAYS_PER_WEEK * (nth - 1);
 }
 
 const LAST_OF_MONTH = 5;

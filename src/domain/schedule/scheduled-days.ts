@@ -1,5 +1,5 @@
 import type { Calendar } from '../calendars/calendar.js';
-import { weekdayOnOrAfter, weekdayOnOrBefore } from '../calendars/date-rule.js';
+import { findWeekdayOnOrAfter, findWeekdayOnOrBefore } from '../calendars/date-rule.js';
 import { civilOf, dayFrom, dayOf, daysInMonth, weekdayOf, type Day } from '../time/days.js';
 import type { RebalanceSpec } from './rebalance-spec.js';
 import { findFirstAtLeast, findLastAtMost } from '../numbers/search.js';
@@ -111,8 +111,8 @@ function anchorDay(
 
 /** Returns the nth weekday, counted from 1; 5 is the last of the month. */
 function nthWeekday({ first, last, nth, weekday }: { first: Day; last: Day; nth: number; weekday: number }): Day {
-  if (nth === 5) return weekdayOnOrBefore(last, weekday);
-  return weekdayOnOrAfter(first, weekday) + DAYS_PER_WEEK * (nth - 1);
+  if (nth === 5) return findWeekdayOnOrBefore(last, weekday);
+  return findWeekdayOnOrAfter(first, weekday) + DAYS_PER_WEEK * (nth - 1);
 }
 
 function firstSession({ sessions }: ScheduledCalendar, first: Day, last: Day): Day | undefined {

@@ -1,6 +1,6 @@
 import type { Composition } from '../books/compositions.js';
 import { hasAnyBar } from '../books/due-rebalances.js';
-import { askedAt, type IndexRun } from '../books/index-run.js';
+import { findRequestedShares, type IndexRun } from '../books/index-run.js';
 import type { Day } from '../time/days.js';
 import type { RebalanceSpec } from '../schedule/rebalance-spec.js';
 import { rebalanceDates, type RebalanceDate } from '../schedule/schedule.js';
@@ -88,7 +88,7 @@ export function openingOf({ book }: Pick<IndexRun, 'book'>, from: number): Compo
 
 /** Returns the holdings and pending purchases of a book, as an uncapped composition without its other cash. */
 function heldComposition(book: IndexRun['book'], [date, ...also]: readonly Day[], session: number): Composition {
-  const { columns, weights } = askedAt(book, session);
+  const { columns, weights } = findRequestedShares(book, session);
   return {
     date: date!,
     also,

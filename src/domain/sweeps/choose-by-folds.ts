@@ -1,5 +1,5 @@
-import { periodsPerYear } from '../calendars/periods-per-year.js';
-import { backtestMetrics, type BacktestMetrics } from '../analytics/series.js';
+import { estimatePeriodsPerYear } from '../calendars/periods-per-year.js';
+import { computeBacktestMetrics, type BacktestMetrics } from '../analytics/series.js';
 import { distributionOf, type Distribution } from '../simulation/summarise.js';
 import type { SweepFolds } from './fold-terms.js';
 import { preferenceOf } from './rankings.js';
@@ -132,7 +132,7 @@ function endStudy(
   { figures, days, folds, length, from, left, trials }: Study,
   { rowsOf, tick }: FoldsEnd,
 ): ChoiceByFolds {
-  const periods = periodsPerYear(days);
+  const periods = estimatePeriodsPerYear(days);
   const { splits, paths } = splitsOf(folds);
   const choose = chooserOf(figures, { folds, periods, trials });
   const choices = splits.map((split, i) => {
@@ -215,7 +215,7 @@ function pathMetricsOf(splitOfGroup: readonly number[], { rowOf, choices, length
     const row = rowOf(choices[split]!.trial);
     for (let t = group * length; t < (group + 1) * length; t++) level.push(level.at(-1)! * (1 + row[t]!));
   });
-  const metrics = backtestMetrics(Float64Array.from(level), null, periods);
+  const metrics = computeBacktestMetrics(Float64Array.from(level), null, periods);
   return Object.fromEntries(PATH_METRICS.map((name) => [name, metrics[name]])) as PathMetrics; // It has every name.
 }
 

@@ -1,5 +1,5 @@
 import type { BacktestMetrics } from '../analytics/series.js';
-import type { KnownMarkets } from '../books/known-seats.js';
+import type { KnownMarkets } from '../books/decision-seats.js';
 import type { DeciderFactory } from '../books/compositions.js';
 import type { BacktestPlan } from '../documents/backtest-plan.js';
 import { assertReturns } from '../backtest/run-summary.js';

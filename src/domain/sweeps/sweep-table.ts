@@ -1,6 +1,6 @@
 import type { Engine } from '#kernels/engines/engine.js';
 import type { BacktestMetrics } from '../analytics/series.js';
-import { covariance } from '../analytics/series.js';
+import { computeCovariance } from '../analytics/series.js';
 import { isEqual } from '../numbers/number-types.js';
 import type { ErrorDetail } from '../refusals/refusal.js';
 import {
@@ -93,7 +93,7 @@ export function sweepTable({ outcomes, rankBy, partitions, folds, engine, tick }
   const duplicates = new Set(identical.flatMap(([, ...others]) => others));
   const trials = ran.filter(({ variant }) => !duplicates.has(variant));
   const sharpes = Float64Array.from(trials, ({ sample }) => sample.sharpe);
-  const variance = covariance(sharpes, sharpes);
+  const variance = computeCovariance(sharpes, sharpes);
   const threshold = computeExpectedMaximumSharpe({ trials: trials.length, variance });
   const sign = preferenceOf(rankBy);
   const valueOf = ({ metrics }: RunSummary): number => sign * (metrics[rankBy] ?? 0);

@@ -1,8 +1,8 @@
 import type { Calendars } from '../calendars/calendar.js';
-import { marketFindings } from '../checks/index-on-market.js';
+import { checkOnMarket } from '../checks/index-on-market.js';
 import { findLateRates } from '../checks/late-rates.js';
 import { validateIndex } from '../checks/validate-index.js';
-import { referencesOf } from '../checks/validate-reference.js';
+import { listReferences } from '../checks/validate-reference.js';
 import type { IndexDocument } from '../documents/index-document.js';
 import { listUsedModels } from '../documents/used-models.js';
 import type { MarketData } from '../market/market-data.js';
@@ -63,7 +63,7 @@ export function lackedByVariant(
   { market, calendars }: VariantGround,
 ): readonly Finding[] {
   const lacking = (one: IndexDocument): readonly Finding[] => [
-    ...marketFindings(one, market, { severity: 'error', indexOf: (id) => reached[id] }),
+    ...checkOnMarket(one, market, { severity: 'error', indexOf: (id) => reached[id] }),
     ...findLateRates(one.id, { documents: reached, market, calendars }),
   ];
   return Object.values(reached).flatMap((one) =>
@@ -98,7 +98,7 @@ export function checkVariant(base: SweepBase, patch: Patch, ground: CheckGround)
   const own = Object.values(reached);
   const errors = [
     ...own.flatMap((one) =>
-      referencesOf(one)
+      listReferences(one)
         .filter((id) => reached[id] === undefined)
         .map(unreached),
     ),
@@ -114,7 +114,7 @@ function reachedIn(
 ): Record<string, IndexDocument> {
   const reached = new Map<string, IndexDocument>([[document.id, document]]);
   for (const one of reached.values())
-    for (const id of referencesOf(one)) {
+    for (const id of listReferences(one)) {
       const next = documents[id];
       if (next !== undefined && !reached.has(id)) reached.set(id, next);
     }

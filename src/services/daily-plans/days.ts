@@ -1,10 +1,10 @@
-import { counted } from '#domain/catalogue/sentence-numbers.js';
+import { formatCount } from '#domain/catalogue/sentence-numbers.js';
 import { findDueDay, findNextDay } from '#domain/daily-plans/due-days.js';
 import type { DayDocument, Renewal, ScheduleDay, ScheduleDaySummary } from '#domain/daily-plans/day-document.js';
 import { Judgement } from '#domain/daily-plans/judgement-document.js';
 import type { StepType } from '#domain/daily-plans/step-catalogue.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
-import { sessionsBetween } from '#domain/calendars/sessions-between.js';
+import { countSessionsBetween } from '#domain/calendars/sessions-between.js';
 import type { Authorship } from '#domain/documents/version-document.js';
 import { Refusal, refuseWithFindings } from '#domain/refusals/refusal.js';
 import { assertOrder } from '#domain/schema/assert-order.js';
@@ -266,9 +266,10 @@ export function createDays(dependencies: DaysDependencies): Days {
       const schedule = await requireSchedule(schedules, scheduleId);
       assertOrder({ start, end });
       const calendar = calendars.get(schedule.plan.calendar);
-      const sessions = calendar === undefined ? [] : [...sessionsBetween(calendar.sessions, start, end)].map(formatDay);
+      const sessions =
+        calendar === undefined ? [] : [...countSessionsBetween(calendar.sessions, start, end)].map(formatDay);
       if (sessions.length === 0 || sessions.length > BACKFILL_MAX) {
-        const message = `${schedule.plan.calendar} has ${counted(sessions.length, 'session')} from ${start} to ${end}; 1 to ${BACKFILL_MAX} are performed at once.`;
+        const message = `${schedule.plan.calendar} has ${formatCount(sessions.length, 'session')} from ${start} to ${end}; 1 to ${BACKFILL_MAX} are performed at once.`;
         throw refuseWithFindings('request', [{ severity: 'error', code: 'OUT_OF_RANGE', path: 'start', message }]);
       }
       assertSession(schedule, sessions.at(-1)!);

@@ -1,7 +1,7 @@
 import type { ScheduleBody } from '#domain/daily-plans/schedule-document.js';
 import { checkKindOf } from '#domain/daily-plans/check-catalogue.js';
-import { fileNameFrom } from '#domain/daily-plans/file-name.js';
-import { patternOf } from '#domain/daily-plans/steps/export.js';
+import { createFileName } from '#domain/daily-plans/file-name.js';
+import { readPattern } from '#domain/daily-plans/steps/export.js';
 import { isBuiltIn } from '#domain/reports/built-in.js';
 import { dayFrom } from '#domain/time/days.js';
 
@@ -86,7 +86,7 @@ export function repeatedNames(
   const found = new Map<string, { path: string; pattern: string; message: string }>();
   for (const file of plannedFiles(body)) {
     const { path, pattern, index, table } = file;
-    const name = fileNameFrom(pattern, { schedule, index, table, day: SAMPLE });
+    const name = createFileName(pattern, { schedule, index, table, day: SAMPLE });
     const other = planned.get(name);
     planned.set(name, other ?? file);
     if (other === undefined || found.has(path)) continue;
@@ -107,7 +107,7 @@ function plannedFiles({ indices, steps }: ScheduleBody): readonly PlannedFile[] 
     if (step.type !== 'export') return [];
     return step.files.flatMap((file, f) =>
       (file.indices ?? indices).map((index) => {
-        return { path: `steps[${k}].files[${f}].name`, pattern: patternOf(file), index, table: file.table };
+        return { path: `steps[${k}].files[${f}].name`, pattern: readPattern(file), index, table: file.table };
       }),
     );
   });

@@ -3,10 +3,10 @@ import type { DeskAction, DeskDecisionRequest } from '#contract/action-desk.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
 import {
   ActionDecisions,
-  deskState,
-  flagsOf,
-  sourceDifferences,
-  termsOf,
+  findDeskState,
+  listFlags,
+  compareSources,
+  readTerms,
   type ActionDecision,
   type DeskActionEffect,
   type DeskState,
@@ -61,7 +61,7 @@ export function createActionDesk(dependencies: ActionDeskDependencies): ActionDe
 
   async function describe(action: CorporateAction, served: ServedMarket, id: string): Promise<DeskAction> {
     const { market } = served;
-    const terms = termsOf(action);
+    const terms = readTerms(action);
     const decisions = await decisionsOn(documents, id);
     const last = decisions.at(-1);
     return {
@@ -69,10 +69,10 @@ export function createActionDesk(dependencies: ActionDeskDependencies): ActionDe
       ...terms,
       status: action.status,
       announced: action.announcedDay === null ? null : formatDay(action.announcedDay),
-      state: deskState(terms, last),
+      state: findDeskState(terms, last),
       flags: [
-        ...flagsOf(action, flagTerms(action, market, calendars)),
-        ...sourceDifferences(terms, last?.sources ?? []),
+        ...listFlags(action, flagTerms(action, market, calendars)),
+        ...compareSources(terms, last?.sources ?? []),
       ],
       decisions: [...decisions],
     };
@@ -114,7 +114,7 @@ export function createActionDesk(dependencies: ActionDeskDependencies): ActionDe
     },
     async decide(actionId, { decision, sources, comment }, by, signal) {
       const { action, served } = find(actionId);
-      const terms = termsOf(action);
+      const terms = readTerms(action);
       const { author, keyId = null } = by;
       const made: ActionDecision = {
         decision,
@@ -139,7 +139,7 @@ export function createActionDesk(dependencies: ActionDeskDependencies): ActionDe
           decision,
           terms,
           sources,
-          differences: sourceDifferences(terms, sources),
+          differences: compareSources(terms, sources),
           // Computed only for persons who decide: each index that holds the security is read.
           effects: needsApproval ? [...(await effectsOf(terms.identifier, terms.ex_date, signal))] : [],
         },
@@ -183,7 +183,7 @@ export async function deskStateOf(
   storeId: string,
   action: CorporateAction,
 ): Promise<DeskState> {
-  return deskState(termsOf(action), (await decisionsOn(reader, actionIdOf(storeId, action))).at(-1));
+  return findDeskState(readTerms(action), (await decisionsOn(reader, actionIdOf(storeId, action))).at(-1));
 }
 
 function flagTerms(action: CorporateAction, market: MarketData, calendars: Calendars) {

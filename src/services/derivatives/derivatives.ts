@@ -11,16 +11,16 @@ import type {
 import type { Calendars } from '#domain/calendars/calendar.js';
 import { dayFrom, formatDay, type Day } from '#domain/time/days.js';
 import {
-  annualisedRoll,
+  computeAnnualisedRoll,
   solveImpliedDividendYield,
   solveImpliedRate,
   priceForward,
   type Forward,
   type PointDividend,
 } from '#domain/derivatives/forward.js';
-import { assertRates, daysTo, type Rates } from '#domain/derivatives/terms.js';
-import { termStructure } from '#domain/derivatives/term-structure.js';
-import { resetDates, valueSwap } from '#domain/derivatives/total-return-swap.js';
+import { assertRates, countDaysTo, type Rates } from '#domain/derivatives/terms.js';
+import { computeTermStructure } from '#domain/derivatives/term-structure.js';
+import { listResetDates, valueSwap } from '#domain/derivatives/total-return-swap.js';
 import type { Finding } from '#domain/refusals/findings.js';
 import { nonFiniteFindings } from '#domain/schema/finite.js';
 import { Refusal, refuseWithFindings } from '#domain/refusals/refusal.js';
@@ -92,7 +92,7 @@ export function createDerivatives({ levelsOf, announcedDividends, calendars }: D
       const rates = ratesOf(request);
       const { spot, asOf } = await spotOfRequest(request);
       const expiry = dayFrom(request.expiry);
-      const days = daysTo(expiry, asOf);
+      const days = countDaysTo(expiry, asOf);
       const dividends = await dividendsOf(request, { asOf, days });
       const terms = { spot, days, rates, dividends };
       const forward = priceForward(terms);
@@ -132,9 +132,9 @@ export function createDerivatives({ levelsOf, announcedDividends, calendars }: D
           `back_expiry ${query.back_expiry} is not after front_expiry ${query.front_expiry}.`,
           { front_expiry: query.front_expiry, back_expiry: query.back_expiry },
         );
-      const ends = [daysTo(front, asOf, 'front_expiry'), daysTo(back, asOf, 'back_expiry')];
+      const ends = [countDaysTo(front, asOf, 'front_expiry'), countDaysTo(back, asOf, 'back_expiry')];
       const dividends = await dividendsOf(curveTerms(indexId, query), { asOf, days: ends[1]! });
-      const { points } = termStructure({ spot, days: ends, rates, dividends });
+      const { points } = computeTermStructure({ spot, days: ends, rates, dividends });
       const [near, far] = points.map(({ forward }) => forward) as [Forward, Forward]; // One for each expiry.
       for (const forward of [near, far]) assertPositive(forward, spot);
       return assertFinite({
@@ -148,7 +148,7 @@ export function createDerivatives({ levelsOf, announcedDividends, calendars }: D
         front_dividend_points: near.dividendPoints,
         back_dividend_points: far.dividendPoints,
         roll_cost: far.fairValue - near.fairValue,
-        annualised_roll: annualisedRoll(near, far),
+        annualised_roll: computeAnnualisedRoll(near, far),
       });
     },
 
@@ -156,9 +156,9 @@ export function createDerivatives({ levelsOf, announcedDividends, calendars }: D
       const rates = ratesOf(query);
       const { spot, asOf } = await spotOf(indexId, query.as_of);
       const expiries = query.expiries.map(dayFrom).toSorted((a, b) => a - b);
-      const days = expiries.map((expiry) => daysTo(expiry, asOf, 'expiries'));
+      const days = expiries.map((expiry) => countDaysTo(expiry, asOf, 'expiries'));
       const dividends = await dividendsOf(curveTerms(indexId, query), { asOf, days: days.at(-1)! });
-      const { points, shape } = termStructure({ spot, days, rates, dividends });
+      const { points, shape } = computeTermStructure({ spot, days, rates, dividends });
       for (const { forward } of points) assertPositive(forward, spot);
       return assertFinite({
         index_id: indexId,
@@ -201,7 +201,7 @@ interface SwapTerms extends Spot {
 function priceSwap(request: TrsPriceRequest, { spot, asOf, levels, rates, calendars }: SwapTerms): TrsPriceResponse {
   const start = dayFrom(request.start);
   const maturity = dayFrom(request.maturity);
-  daysTo(maturity, asOf, 'maturity');
+  countDaysTo(maturity, asOf, 'maturity');
   if (start > asOf)
     throw refuseWithFindings('request', [
       {
@@ -213,7 +213,7 @@ function priceSwap(request: TrsPriceRequest, { spot, asOf, levels, rates, calend
       },
     ]);
   const calendar = levels && calendars.get(levels.calendar);
-  const resets = resetDates({ start, maturity, frequency: request.reset_frequency, calendar });
+  const resets = listResetDates({ start, maturity, frequency: request.reset_frequency, calendar });
   const past = resets.filter((day) => day <= asOf);
   const periodStart = past.at(-1) ?? start;
   const initialLevel =

@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import type { ClosureEffect } from '#contract/closures.js';
 import type { ExchangeCalendar } from '#domain/calendars/calendars.js';
-import { sessionsOnlyIn } from '#domain/calendars/correct-calendars.js';
+import { listSessionsOnlyIn } from '#domain/calendars/correct-calendars.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
 import type { RecordedClosures } from '#domain/calendars/closures.js';
 import { findDueDay } from '#domain/daily-plans/due-days.js';
@@ -125,7 +125,7 @@ export function createClosureEffects({ documents, calendars, schedulesOn, states
     after: ExchangeCalendar,
     recorded: RecordedClosures,
   ): Promise<ClosureEffect> => {
-    const changed = { added: sessionsOnlyIn(after, before), removed: sessionsOnlyIn(before, after) };
+    const changed = { added: listSessionsOnlyIn(after, before), removed: listSessionsOnlyIn(before, after) };
     const areSame = changed.added.length === 0 && changed.removed.length === 0;
     return {
       ...changed,

@@ -1,5 +1,5 @@
 import type { BenchmarkStatement, MethodologyChange } from '#contract/governance.js';
-import { referencesOf } from '#domain/checks/validate-reference.js';
+import { listReferences } from '#domain/checks/validate-reference.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
 import { Judgement } from '#domain/daily-plans/judgement-document.js';
 import { ScheduleDocument } from '#domain/daily-plans/schedule-document.js';
@@ -104,7 +104,7 @@ export function createStatements(dependencies: StatementsDependencies): Statemen
   async function withAncestors(document: IndexDocument): Promise<ReadonlySet<string>> {
     const found = new Set([document.id]);
     const visit = async (child: IndexDocument): Promise<void> => {
-      for (const id of referencesOf(child)) {
+      for (const id of listReferences(child)) {
         if (found.has(id)) continue;
         found.add(id);
         const parent = await findIndex(documents, id);
@@ -206,7 +206,7 @@ export function createStatements(dependencies: StatementsDependencies): Statemen
         methodology: methodologyOf(document, adjustment),
         calendar: { code: document.calendar, covered_to: calendar ? formatDay(calendar.coverage.publishedTo) : null },
         inputs: {
-          indices: [...referencesOf(document)],
+          indices: [...listReferences(document)],
           adjustment,
           hierarchy: hierarchyOf(document),
         },

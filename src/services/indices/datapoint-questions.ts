@@ -2,21 +2,21 @@ import type { DatapointEvaluation, DatapointRequest } from '#contract/indices/da
 import type { Calendars } from '#domain/calendars/calendar.js';
 import { formatDay } from '#domain/time/days.js';
 import { definitionsOf } from '#domain/documents/definitions.js';
-import { placeInTexts } from '#domain/checks/document-expressions.js';
+import { locateInTexts } from '#domain/checks/document-expressions.js';
 import { listCalledIndices } from '#domain/documents/named-indices.js';
 import { validateIndex } from '#domain/checks/validate-index.js';
-import { referenceFindings } from '#domain/checks/validate-reference.js';
+import { checkReference } from '#domain/checks/validate-reference.js';
 import { hasErrors, orderFindings, type Finding } from '#domain/refusals/findings.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { WEIGHTING_CLASSES } from '#domain/rules/catalogue.js';
 import { fieldFindings } from '#domain/rules/field-findings.js';
-import { checkTree, unitsOf } from '#domain/datapoints/expressions/check.js';
+import { checkTree, createUnitReader } from '#domain/datapoints/expressions/check.js';
 import { Condition, NumberExpression } from '#domain/datapoints/expressions/expression.js';
 import { addText } from '#domain/datapoints/expressions/print.js';
 import { readExpression, type ReadText } from '#domain/datapoints/expressions/read-text.js';
-import { callsIn, type Definitions } from '#domain/datapoints/expressions/reads.js';
+import { listCalls, type Definitions } from '#domain/datapoints/expressions/reads.js';
 import type { ExpressionNode } from '#domain/datapoints/expressions/tree.js';
-import { unitText } from '#domain/datapoints/expressions/units.js';
+import { formatUnit } from '#domain/datapoints/expressions/units.js';
 import { conditional, numeric } from '#domain/datapoints/field-use.js';
 import { checkShape } from '#domain/schema/shape.js';
 import type { Jobs } from '#jobs/job-kind.js';
@@ -77,7 +77,7 @@ export function createDatapointQuestions({
     const read = readAsked(request, filled === undefined ? new Map() : definitionsOf(filled.document), market);
     const called = listCalledIndices(read.tree, 'expression');
     const references = await createStoredIndices(documents).answer((indexOf) =>
-      called.flatMap(({ id }) => referenceFindings(id, TERMS, 'expression', indexOf)),
+      called.flatMap(({ id }) => checkReference(id, TERMS, 'expression', indexOf)),
     );
     const ofParts = [...findings.filter(isOfRequest), ...(filled?.findings ?? [])];
     return { document, read, findings: [...ofParts, ...read.findings, ...references] };
@@ -133,12 +133,12 @@ function readAsked(
   definitions: Definitions,
   market: MarketData | undefined,
 ): Asked {
-  const units = unitsOf(definitions);
+  const units = createUnitReader(definitions);
   if (typeof expression === 'string') {
     const read = readExpression(expression, expects, units);
     const problems = read.problems.map((problem): Finding => ({ severity: 'error', path: 'expression', ...problem }));
     const found = onMarket(read.tree, { expects, definitions, market });
-    const placed = placeInTexts(found, new Map<string, ReadText>([['expression', read]]));
+    const placed = locateInTexts(found, new Map<string, ReadText>([['expression', read]]));
     return { tree: read.tree && addText(read.tree), unit: read.unit, findings: [...problems, ...placed] };
   }
   const schema = expects === 'number' ? NumberExpression : Condition;
@@ -153,7 +153,7 @@ function readAsked(
   }));
   return {
     tree: addText(value),
-    unit: expects === 'number' ? unitText(unit) : null,
+    unit: expects === 'number' ? formatUnit(unit) : null,
     findings: [...clashes, ...onMarket(value, { expects, definitions, market })],
   };
 }
@@ -173,7 +173,7 @@ function onMarket(tree: ExpressionNode | undefined, { expects, definitions, mark
 
 /** Returns functions whose values exist only in the decisions of an index. */
 function ofDecisions(tree: ExpressionNode, definitions: Definitions): Finding[] {
-  const called = callsIn(tree, definitions).filter(({ name }) =>
+  const called = listCalls(tree, definitions).filter(({ name }) =>
     ['is_constituent', 'member_of', 'weight_in'].includes(name),
   );
   if (called.length === 0) return [];

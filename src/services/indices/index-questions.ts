@@ -4,9 +4,9 @@ import type { AsKnownOn } from '#domain/schema/as-known-on.js';
 import type { z } from 'zod';
 import type { IndexDocument } from '#domain/documents/index-document.js';
 import type { RunDocument } from '#domain/documents/run-document.js';
-import { marketFindings } from '#domain/checks/index-on-market.js';
+import { checkOnMarket } from '#domain/checks/index-on-market.js';
 import { DocumentQuestion, mergePatch, WhatIfQuestion } from '#domain/documents/index-questions.js';
-import { assumptionsOf, validateIndex } from '#domain/checks/validate-index.js';
+import { listAssumptions, validateIndex } from '#domain/checks/validate-index.js';
 import { assertDecides } from '#domain/checks/validate-overlay.js';
 import { orderFindings, type Finding } from '#domain/refusals/findings.js';
 import type { ExportFormat } from '#domain/exports/formats.js';
@@ -142,8 +142,8 @@ export function createIndexQuestions({
   /** Reports data of a document that the served market lacks as an error, together with its other findings. */
   async function onMarket(document: IndexDocument, market: MarketData): Promise<readonly Finding[]> {
     const { findings, assumed } = await createStoredIndices(documents).answer((indexOf) => ({
-      findings: marketFindings(document, market, { severity: 'error', indexOf }),
-      assumed: assumptionsOf(document, market, indexOf),
+      findings: checkOnMarket(document, market, { severity: 'error', indexOf }),
+      assumed: listAssumptions(document, market, indexOf),
     }));
     assertNoErrors('index document', findings);
     return [...findings, ...assumed];

@@ -1,5 +1,5 @@
 import type { Calendars } from '#domain/calendars/calendar.js';
-import { breachRuleOf } from '#domain/compliance/breach-watch.js';
+import { findBreachRule } from '#domain/compliance/breach-watch.js';
 import { dayFrom } from '#domain/time/days.js';
 import { isOverlayDocument, sourcesOf, type IndexDocument } from '#domain/documents/index-document.js';
 import { textsOf } from '#domain/documents/amended-texts.js';
@@ -60,7 +60,7 @@ export function createIndexSchedules({ calendars, indexOf, runOf }: IndexSchedul
    * that was never run, as in the run of the index above.
    */
   async function calledOf(document: IndexDocument, topId: string): Promise<readonly CalledRebalance[]> {
-    const rule = breachRuleOf(document.pipeline?.treatment);
+    const rule = findBreachRule(document.pipeline?.treatment);
     if (rule === null) return [];
     const run = (await runOf(document.id)) ?? (await runOf(topId));
     return (run?.called ?? []).map(({ decision, effective }) => ({

@@ -4,7 +4,7 @@ import type { Calendars } from '#domain/calendars/calendar.js';
 import type { IndexDocument } from '#domain/documents/index-document.js';
 import type { Authorship } from '#domain/documents/version-document.js';
 import { createDerivedDocument, readDerivation } from '#domain/checks/derived-document.js';
-import { marketFindings } from '#domain/checks/index-on-market.js';
+import { checkOnMarket } from '#domain/checks/index-on-market.js';
 import { validateIndex, type CheckedIndex } from '#domain/checks/validate-index.js';
 import { hasErrors, orderFindings, type Finding } from '#domain/refusals/findings.js';
 import { Refusal, refuseWithFindings } from '#domain/refusals/refusal.js';
@@ -196,7 +196,7 @@ async function lackingInputs(
   if (filled?.plugins === undefined || market === undefined) return [];
   const known = new Set(findings.map(({ path, message }) => `${path} ${message}`));
   const all = await createStoredIndices(reader).answer((indexOf) =>
-    marketFindings(filled, market, { severity: 'warning', indexOf }),
+    checkOnMarket(filled, market, { severity: 'warning', indexOf }),
   );
   return all.filter(({ path, message }) => !known.has(`${path} ${message}`));
 }

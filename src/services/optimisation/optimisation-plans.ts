@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { countHeldBytes } from '#base/memory/kept-memory.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
 import { assertDecides } from '#domain/checks/validate-overlay.js';
-import { marketFindings } from '#domain/checks/index-on-market.js';
+import { checkOnMarket } from '#domain/checks/index-on-market.js';
 import { checkConstraintSet, readConstraintSet, type ConstraintSet } from '#domain/documents/constraint-set.js';
 import type { IndexDocument } from '#domain/documents/index-document.js';
 import type { OptimisationRequest } from '#domain/documents/optimisation-request.js';
@@ -67,7 +67,7 @@ export function createOptimisationPlans({
     for (const each of Object.values(reached))
       assertNoErrors(
         `index document ${each.id}`,
-        marketFindings(each, market, { severity: 'error', indexOf: (id) => reached[id] }),
+        checkOnMarket(each, market, { severity: 'error', indexOf: (id) => reached[id] }),
       );
     return reached;
   }

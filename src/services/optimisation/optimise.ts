@@ -2,7 +2,7 @@ import { once } from '#base/once.js';
 import type { ConstraintTypes, ObjectiveTypes } from '#contract/optimise.js';
 import { returnsSpecs } from '#domain/expected-returns/catalogue.js';
 import { objectiveSpecs } from '#domain/objectives/catalogue.js';
-import { constraintSpecs } from '#domain/constraints/catalogue.js';
+import { listConstraintSpecs } from '#domain/constraints/catalogue.js';
 import type { ConstraintSet } from '#domain/documents/constraint-set.js';
 import {
   readOptimisationPreview,
@@ -66,7 +66,7 @@ export interface OptimiseDependencies extends OptimisationPlansDependencies {
 }
 
 function listConstraintTypes(): ConstraintTypes {
-  const specs = constraintSpecs() as ConstraintTypes['specs']; // Lists are read-only on one side, plain on the other.
+  const specs = listConstraintSpecs() as ConstraintTypes['specs']; // Lists are read-only on one side, plain on the other.
   return {
     types: Object.fromEntries(specs.map(({ type, parameters }) => [type, parameters.map(({ name }) => name)])),
     specs,

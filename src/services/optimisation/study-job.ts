@@ -1,4 +1,4 @@
-import { referencesOf } from '#domain/checks/validate-reference.js';
+import { listReferences } from '#domain/checks/validate-reference.js';
 import type { IndexDocument } from '#domain/documents/index-document.js';
 import type { OptimisationDocument } from '#domain/documents/optimisation-document.js';
 import { storedModelOf, listUsedModels } from '#domain/documents/used-models.js';
@@ -99,7 +99,7 @@ function reachedFrom(
     const document = documents[id];
     if (document === undefined || reached.has(id)) continue;
     reached.set(id, document);
-    waiting.push(...referencesOf(document));
+    waiting.push(...listReferences(document));
   }
   return Object.fromEntries(reached);
 }

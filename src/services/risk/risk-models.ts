@@ -1,7 +1,7 @@
 import { once } from '#base/once.js';
 import type { RiskModelCollection } from '#contract/risk-models.js';
 import { assertOrder, assertHeld } from '#domain/schema/assert-order.js';
-import { referencesOf } from '#domain/checks/validate-reference.js';
+import { listReferences } from '#domain/checks/validate-reference.js';
 import { assertFewSecurities } from '#domain/risk/model-parts.js';
 import { RiskModelRequest, type RiskModelDocument } from '#domain/risk/risk-model-document.js';
 import type { RiskValidationRequest } from '#domain/risk/validation/risk-validation-request.js';
@@ -197,7 +197,7 @@ export function createRiskModels({
   /** A derived index has the treatment of its source. */
   async function treatmentOf(document: IndexDocument): Promise<TreatmentSpec> {
     if (document.pipeline) return document.pipeline.treatment;
-    const [parentId] = referencesOf(document);
+    const [parentId] = listReferences(document);
     const parent = parentId === undefined ? undefined : await findIndex(documents, parentId);
     if (parent === undefined)
       throw new Refusal('INDEX_NOT_FOUND', `The index ${parentId}, from which ${document.id} derives, is not stored.`);

@@ -1,6 +1,6 @@
 import type { BacktestRequest } from '#contract/analytics/request.js';
 import { assertOrder } from '#domain/schema/assert-order.js';
-import { assertForeign, resolvedRequest } from '#domain/backtest/resolved-request.js';
+import { assertForeign, resolveRequest } from '#domain/backtest/resolve-request.js';
 import type { BacktestPlan, StrategyTerms } from '#domain/documents/backtest-plan.js';
 import { benchmarkNamed, type BenchmarkRef } from '#domain/documents/benchmark-ref.js';
 import type { IndexDocument } from '#domain/documents/index-document.js';
@@ -52,7 +52,7 @@ export function createBacktestPlans(documents: Pick<DocumentStore, 'get'>): Back
         : (await requireStrategy(documents, runId)).strategy;
     const { document } =
       strategy === undefined ? await requireIndex(documents, runId) : { document: await followedIndex(strategy) };
-    const request = resolvedRequest({ ...given, benchmark: await benchmarkOf(given.benchmark) }, strategy);
+    const request = resolveRequest({ ...given, benchmark: await benchmarkOf(given.benchmark) }, strategy);
     assertOrder(request);
     if (strategy === undefined) assertForeign(document, request);
     const reached = {

@@ -1,5 +1,5 @@
 import type { BacktestPlan } from '#domain/documents/backtest-plan.js';
-import { closuresOf, type RecordedClosures } from '#domain/calendars/closures.js';
+import { listClosures, type RecordedClosures } from '#domain/calendars/closures.js';
 import { correctCalendars } from '#domain/calendars/correct-calendars.js';
 import type { ExchangeCalendars } from '#domain/calendars/calendars.js';
 import { canonicalJson } from '#domain/json/canonical-json.js';
@@ -35,7 +35,7 @@ export function createComparedCalendars(calendars: ExchangeCalendars) {
   /** Returns the rebalances of all indices of a plan that are decided up to a day, as text. */
   async function decidedBy({ documents }: BacktestPlan, end: number): Promise<string> {
     const scheduleOf = createIndexSchedules({
-      calendars: calendarsOf(closuresOf(documents)),
+      calendars: calendarsOf(listClosures(documents)),
       indexOf: async (id) => documents[id]!, // A plan has every document that it refers to.
       runOf: async () => undefined,
     });
@@ -75,7 +75,7 @@ export function createComparedCalendars(calendars: ExchangeCalendars) {
 
 /** Returns a plan without changes of sessions after a date; the plan itself if it has none. */
 function withoutLater(plan: BacktestPlan, last: string): BacktestPlan {
-  const isLater = Object.values(closuresOf(plan.documents)).some(({ changes }) =>
+  const isLater = Object.values(listClosures(plan.documents)).some(({ changes }) =>
     changes.some(({ date }) => date > last),
   );
   if (!isLater) return plan;

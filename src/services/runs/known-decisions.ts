@@ -1,4 +1,4 @@
-import { assertScheduled } from '#domain/books/known-seats.js';
+import { assertScheduled } from '#domain/books/decision-seats.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
 import { dayFrom, formatDay, type Day } from '#domain/time/days.js';
 import {

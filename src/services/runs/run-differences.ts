@@ -24,7 +24,7 @@ import { columnsFile, requireRun } from '../stored/run-documents.js';
 import type { StoreMarkets } from '../datasets/store-markets.js';
 import type { RunStates } from './run-states.js';
 import { contentOf } from '../stored/used-models.js';
-import { planWithDefaults } from '#domain/checks/plan-defaults.js';
+import { addDefaultsToPlan } from '#domain/checks/plan-defaults.js';
 import { readStoredPlan } from '../stored/stored-plans.js';
 
 export interface RunDifferenceJobDependencies {
@@ -46,7 +46,7 @@ export function createRunDifferenceJob({
 }: RunDifferenceJobDependencies): JobKind<RunDifferencePayload> {
   async function sideOf(subject: string, id: string): Promise<Side> {
     const run = await requireRun(documents, { subject, id });
-    const plan = planWithDefaults(await readStoredPlan(artifacts, run));
+    const plan = addDefaultsToPlan(await readStoredPlan(artifacts, run));
     const version = await dataVersions.versionOf(run.store_id ?? '', run.store_content_hash);
     return { run, plan, version, market: await marketOf(run, version) };
   }

@@ -2,7 +2,7 @@ import { dayFrom, formatDay } from '#domain/time/days.js';
 import type { RunDocument } from '#domain/documents/run-document.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { DEFAULT_WINDOW, requestLatest, type DerivedName } from '#domain/datapoints/field-request.js';
-import { namesOf, referenceKind, resolve } from '#domain/datapoints/resolution.js';
+import { listFieldNames, findReferenceKind, resolve } from '#domain/datapoints/resolution.js';
 import { findFirstAtLeast, findLastAtMost } from '#domain/numbers/search.js';
 
 /** Request for a datapoint of a run over a range of its dates; null for all dates. */
@@ -49,11 +49,11 @@ export function styleQuestions(market: MarketData, run: RunDocument, besides: re
 /** Returns the numeric datapoints of a market, derived ones first. */
 function styleFields(market: MarketData): string[] {
   const [derived, stored]: [string[], string[]] = [[], []];
-  for (const name of namesOf(market)) {
+  for (const name of listFieldNames(market)) {
     const result = resolve(market, requestLatest(name));
     if ('missing' in result) continue;
     if (result.dataset === 'derived') derived.push(name);
-    else if (result.dataset === 'market' || referenceKind(market, name) === 'number') stored.push(name);
+    else if (result.dataset === 'market' || findReferenceKind(market, name) === 'number') stored.push(name);
   }
   return [...derived, ...stored];
 }

@@ -4,7 +4,7 @@ import { writeFile } from 'node:fs/promises';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { ReadableStream as ByteStream } from 'node:stream/web';
-import { referenceKind } from '#domain/datapoints/resolution.js';
+import { findReferenceKind } from '#domain/datapoints/resolution.js';
 import type { ExportColumn } from '#domain/exports/export-table.js';
 import { marketKey } from '#domain/market/handle.js';
 import type { MarketData } from '#domain/market/market-data.js';
@@ -141,7 +141,7 @@ function columnsOf(market: MarketData | undefined): SqlOrder['columns'] {
     prices: { ...typesOf(PRICE_KEYS), ...named(PRICE_KEYS, [...(market?.fields.keys() ?? [])], () => 'number') },
     reference: {
       ...typesOf(REFERENCE_KEYS),
-      ...named(REFERENCE_KEYS, market?.reference.columns ?? [], (name) => KINDS[referenceKind(market!, name)]),
+      ...named(REFERENCE_KEYS, market?.reference.columns ?? [], (name) => KINDS[findReferenceKind(market!, name)]),
     },
   };
 }

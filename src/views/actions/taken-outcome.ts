@@ -1,6 +1,6 @@
 import { priceSessions } from '#domain/documents/stale-sessions.js';
 import { treatmentOn } from '#domain/documents/treatment.js';
-import { eventsOn, type EventTerms, type SessionEvents } from '#domain/books/book-events.js';
+import { listEvents, type EventTerms, type SessionEvents } from '#domain/books/book-events.js';
 import type { Received } from '#domain/corporate-actions/pro-forma.js';
 import type { CorporateAction } from '#domain/market/market-data.js';
 import { effectOn, effectTable } from '#domain/index-mathematics/session-effects.js';
@@ -31,7 +31,7 @@ const NOTHING: Outcome = { proceeds: null, received: null };
 export function findTakenOutcome(terms: EventTerms, action: CorporateAction, held: HeldBefore): Outcome {
   const { sm, rates } = terms;
   const { session, column, shares, level } = held;
-  const events = eventsOn(terms, session);
+  const events = listEvents(terms, session);
   if (action.type === 'SPIN_OFF') return { proceeds: null, received: childTaken(terms, action, { ...held, events }) };
   const exit = events?.exits.get(column);
   if (exit === undefined || exit.action !== action) return NOTHING;

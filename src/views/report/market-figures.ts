@@ -1,9 +1,9 @@
 import { runTreatment } from '#domain/backtest/run-file/settings.js';
 import type { DividendPointsView } from '#contract/analytics/dividend-points.js';
-import { currencyOfSecurities } from '#domain/backtest/run-file/settings.js';
+import { readSecurityCurrency } from '#domain/backtest/run-file/settings.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { formatDay } from '#domain/time/days.js';
-import { dividendsPaid, dividendsToCome } from '#domain/dividends/dividend-fractions.js';
+import { listPaidDividends, listAnnouncedDividends } from '#domain/dividends/dividend-fractions.js';
 import type { Finding } from '#domain/refusals/findings.js';
 import { exchangeRates } from '#domain/market/exchange-rates.js';
 import type { SessionMarket } from '#domain/market/session-market.js';
@@ -31,7 +31,7 @@ export function runFractions(columns: RunColumns, sm: SessionMarket): Pick<Divid
   const { withholding_tax: withholding } = runTreatment(treatment);
   const terms = { currency, splits: treatment.splits, withholding };
   const last = sm.sessionAt(columns.i32('days').at(-1)!);
-  return { paid: dividendsPaid(sm, terms), toCome: dividendsToCome(sm, last, terms) };
+  return { paid: listPaidDividends(sm, terms), toCome: listAnnouncedDividends(sm, last, terms) };
 }
 
 /** Rebalance as the orders of one portfolio. */
@@ -60,7 +60,7 @@ export function rebalanceOrders(columns: RunColumns, sm: SessionMarket, aum: num
   const target = columns.f64('targets', (header.rebalances.length - 1) * H, header.rebalances.length * H);
   const session = sm.sessionAt(columns.i32('days', at, at + 1)[0]!);
   const request = RebalancePackRequest.parse({ aum });
-  const rates = exchangeRates(sm, currencyOfSecurities(header));
+  const rates = exchangeRates(sm, readSecurityCurrency(header));
   const names = header.names.flatMap((identifier, i): (KnownName & { readonly held: number })[] => {
     const column = sm.columnOf(identifier);
     if (column < 0 || (before[i] === 0 && target[i] === 0)) return [];

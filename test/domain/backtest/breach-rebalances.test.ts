@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { checkpointOf } from '#domain/backtest/extend/checkpoint.js';
+import { createCheckpoint } from '#domain/backtest/extend/checkpoint.js';
 import { runToColumns } from '#domain/backtest/run-file/write.js';
 import type { Run } from '#domain/backtest/run.js';
 import type { DeciderFactory } from '#domain/books/compositions.js';
@@ -254,14 +254,14 @@ test('an extended run is the whole run bit for bit, or says that a breach asks f
       const first = tryRun(cut(market, rows), document);
       if (first === undefined) return;
       let bytes = runToColumns(first, { contentHash: 's' });
-      let checkpoint = checkpointOf(first);
+      let checkpoint = createCheckpoint(first);
       for (let to = rows + 1; to <= Math.min(rows + 5, market.dates.length); to++) {
         const whole = tryRun(cut(market, to), document);
         if (whole === undefined) return;
         const before = bytes;
         const extended = extend(whole.plan, cut(market, to), { columns: opened(before), checkpoint });
         bytes = runToColumns(whole, { contentHash: 's' });
-        checkpoint = checkpointOf(whole);
+        checkpoint = createCheckpoint(whole);
         if (typeof extended === 'string') {
           if (extended === 'breach') outcomes.breach++;
           continue;

@@ -1,4 +1,4 @@
-import { computeAnnualReturns, drawdownOf, returnsOf } from '#domain/analytics/series.js';
+import { computeAnnualReturns, computeDrawdown, computeReturns } from '#domain/analytics/series.js';
 import { fc } from '../../fast-check.js';
 import { describe, expect, test } from 'vitest';
 import { linkContributions } from '#domain/analytics/attribution.js';
@@ -68,7 +68,7 @@ const sum = (values: Iterable<number>): number => [...values].reduce((total, val
 describe('on random markets with every kind of corporate action', () => {
   test('returns compound to the level, annual returns to the total, and the drawdown recomputes', () => {
     onRuns(({ level, metrics, days }) => {
-      const [returns, drawdown] = [returnsOf(level), drawdownOf(level)];
+      const [returns, drawdown] = [computeReturns(level), computeDrawdown(level)];
       const byYear = computeAnnualReturns(days, level);
       // After a total loss there are no returns.
       returns.forEach((r, t) => expect(Number.isNaN(r)).toBe(level[t] === 0));

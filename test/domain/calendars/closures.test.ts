@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { closuresOf, type SessionChange } from '#domain/calendars/closures.js';
+import { listClosures, type SessionChange } from '#domain/calendars/closures.js';
 import { correctCalendars } from '#domain/calendars/correct-calendars.js';
 import { createLiveCalendars } from '#domain/calendars/live-calendars.js';
 import { dayFrom, formatDay } from '#domain/time/days.js';
@@ -39,7 +39,7 @@ test('hours are the recorded ones, and the usual ones on an added session', () =
 test('other calendars are the same objects, and documents contribute the newest version', () => {
   expect(correctCalendars(base, closures).get('XLON')).toBe(base.get('XLON'));
   const older = { XNYS: { version: 2, changes: [] }, XLON: { version: 1, changes: [] } };
-  const found = closuresOf({ A: { closures: older }, B: { closures }, C: {} });
+  const found = listClosures({ A: { closures: older }, B: { closures }, C: {} });
   expect([found['XNYS']!.version, found['XLON']!.version]).toEqual([3, 1]);
 });
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { coveragePayload, requireCoveredRange } from '#domain/calendars/covered-range.js';
+import { createCoveragePayload, requireCoveredRange } from '#domain/calendars/covered-range.js';
 import { dayFrom, formatDay } from '#domain/time/days.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 
@@ -14,11 +14,11 @@ const range = (start: string, end: string) => requireCoveredRange(calendar, dayF
 
 describe('a range on a calendar', () => {
   test('is whole inside the coverage and says nothing then', () => {
-    expect(coveragePayload(range('2019-01-01', '2026-12-31'))).toBeNull();
+    expect(createCoveragePayload(range('2019-01-01', '2026-12-31'))).toBeNull();
   });
 
   test('is trimmed at the ends that the calendar cannot speak for', () => {
-    expect(coveragePayload(range('2015-06-01', '2020-12-31'))).toEqual({
+    expect(createCoveragePayload(range('2015-06-01', '2020-12-31'))).toEqual({
       calendar: 'XTAE',
       requested_start: '2015-06-01',
       requested_end: '2020-12-31',
@@ -27,7 +27,7 @@ describe('a range on a calendar', () => {
       trimmed_start: true,
       trimmed_end: false,
     });
-    expect(coveragePayload(range('2020-01-01', '2030-01-01'))).toMatchObject({
+    expect(createCoveragePayload(range('2020-01-01', '2030-01-01'))).toMatchObject({
       covered_end: '2026-12-31',
       trimmed_start: false,
       trimmed_end: true,

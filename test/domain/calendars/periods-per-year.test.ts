@@ -3,7 +3,7 @@ import { performanceView } from '#views/performance-view.js';
 import { openColumns } from '#domain/backtest/run-file/read.js';
 import { runToColumns } from '#domain/backtest/run-file/write.js';
 import { indexDecider } from '#domain/backtest/index-decider.js';
-import { periodsPerYear } from '#domain/calendars/periods-per-year.js';
+import { estimatePeriodsPerYear } from '#domain/calendars/periods-per-year.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
 import { growthOf } from '#domain/index-mathematics/growth.js';
 import { securityTerms } from '#domain/index-mathematics/growth-terms.js';
@@ -17,9 +17,9 @@ import { runOn } from '../backtest/random-run.js';
 const calendars = openCalendars();
 
 test('of all calendars those that trade every day have 365 sessions a year, the others 252', () => {
-  const daily = calendars.list().filter(({ code }) => periodsPerYear(calendars.get(code)!.sessions) === 365);
+  const daily = calendars.list().filter(({ code }) => estimatePeriodsPerYear(calendars.get(code)!.sessions) === 365);
   expect(daily.map(({ code }) => code)).toEqual(['24/7']);
-  expect(periodsPerYear(calendars.get('XNYS')!.sessions)).toBe(252);
+  expect(estimatePeriodsPerYear(calendars.get('XNYS')!.sessions)).toBe(252);
 });
 
 test.each([
@@ -29,7 +29,7 @@ test.each([
   ['2024-03-08', 3, 365],
   ['2024-03-09', 1, 252],
 ])('%s and the days after it, %i in all, are a series of a year of %i sessions', (first, count, year) => {
-  expect(periodsPerYear(Array.from({ length: count }, (_, t) => dayFrom(first) + t))).toBe(year);
+  expect(estimatePeriodsPerYear(Array.from({ length: count }, (_, t) => dayFrom(first) + t))).toBe(year);
 });
 
 const SESSIONS = 60;

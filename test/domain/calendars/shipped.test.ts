@@ -4,7 +4,7 @@ import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
 import { indexCalendars } from '#domain/calendars/calendar-index.js';
-import { fileNameOf } from '#domain/calendars/calendars.js';
+import { createFileName } from '#domain/calendars/calendars.js';
 import { compareSessions } from '#domain/calendars/compare-sessions.js';
 import { AliasFile, FamilyFile, RuleFile } from '#domain/calendars/rule-file.js';
 import { correct, type Corrections } from '#domain/calendars/session-reference.js';
@@ -40,7 +40,7 @@ describe('the shipped calendars', () => {
   test('are indexed as their files and aliases say, each file under its code', () => {
     const index = indexCalendars(files, AliasFile.parse(readCalendarFile(CALENDAR_FOLDER, 'aliases')));
     expect(readCalendarFile(CALENDAR_FOLDER, 'index')).toEqual(index);
-    expect(names).toEqual(files.map(({ code }) => `${fileNameOf(code)}.json`));
+    expect(names).toEqual(files.map(({ code }) => `${createFileName(code)}.json`));
   });
 
   test('are listed by code in zones that exist, regions being their first segments', () => {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { definitionChanges } from '#domain/backtest/plan-changes.js';
-import { planThrough } from '#domain/backtest/plan-through.js';
+import { listDefinitionChanges } from '#domain/backtest/plan-changes.js';
+import { limitPlanToDate } from '#domain/backtest/plan-through.js';
 import type { Run } from '#domain/backtest/run.js';
 import { validateIndex } from '#domain/checks/validate-index.js';
 import { textOn } from '#domain/documents/amended-texts.js';
@@ -132,7 +132,7 @@ test('a run stays that of its definition while amendments take effect after its 
   });
   const [before, after] = [planOf(), planOf(amendment('2024-03-20', toCap))];
   const changesThrough = (date: string) =>
-    definitionChanges({ plan: planThrough(before, date) }, { plan: planThrough(after, date) });
+    listDefinitionChanges({ plan: limitPlanToDate(before, date) }, { plan: limitPlanToDate(after, date) });
   expect(changesThrough('2024-03-19')).toEqual([]);
   expect(changesThrough('2024-03-20')).toHaveLength(1);
 });

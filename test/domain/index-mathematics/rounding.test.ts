@@ -2,9 +2,9 @@ import { describe, expect, test } from 'vitest';
 import { openColumns } from '#domain/backtest/run-file/read.js';
 import { runToColumns } from '#domain/backtest/run-file/write.js';
 import type { Run } from '#domain/backtest/run.js';
-import { roundingFindings } from '#domain/checks/rounding-findings.js';
+import { checkRounding } from '#domain/checks/rounding-findings.js';
 import { validateIndex } from '#domain/checks/validate-index.js';
-import { indexSharesIn } from '#domain/books/index-shares.js';
+import { createIndexShares } from '#domain/books/index-shares.js';
 import { roundHalfAway } from '#domain/numbers/round-half-away.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
 import { indexDecider } from '#domain/backtest/index-decider.js';
@@ -33,7 +33,7 @@ test.each([
 
 const DAYS = weekdays(8);
 const sharesOf = (run: Run, at: number): number[] => [
-  ...indexSharesIn(run.index.book, 'USD')(run.index.compositions.list[at]!).shares!,
+  ...createIndexShares(run.index.book, 'USD')(run.index.compositions.list[at]!).shares!,
 ];
 
 describe('a base market value', () => {
@@ -254,7 +254,7 @@ describe('a document', () => {
 
   test('is warned of a rounding that nothing reads', () => {
     const pipeline = { treatment: { reinvestment: 'constituent' } };
-    expect(roundingFindings({ rounding: { divisor: 6 }, pipeline })).toMatchObject([{ code: 'NO_EFFECT' }]);
-    expect(roundingFindings({ rounding: { divisor: 6 }, overlay: {} })).toMatchObject([{ code: 'NO_EFFECT' }]);
+    expect(checkRounding({ rounding: { divisor: 6 }, pipeline })).toMatchObject([{ code: 'NO_EFFECT' }]);
+    expect(checkRounding({ rounding: { divisor: 6 }, overlay: {} })).toMatchObject([{ code: 'NO_EFFECT' }]);
   });
 });

@@ -2,7 +2,7 @@ import { fc } from '../../fast-check.js';
 import { expect, test } from 'vitest';
 import { IndexDocument } from '#domain/documents/index-document.js';
 import type { MarketData, ReferenceRow } from '#domain/market/market-data.js';
-import { findMissingRates } from '#domain/checks/rates-needed.js';
+import { findMissingRates } from '#domain/checks/required-rates.js';
 import { referenceSpells, spellAt } from '#domain/market/reference-spells.js';
 
 function marketOf(

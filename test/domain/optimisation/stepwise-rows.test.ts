@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { indexDecider } from '#domain/backtest/index-decider.js';
 import { validateIndex } from '#domain/checks/validate-index.js';
-import { valueOnPath } from '#domain/constraints/bound-path.js';
+import { computeValueOnPath } from '#domain/constraints/bound-path.js';
 import { validateConstraints } from '#domain/constraints/validate.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
 import { methodologyOf } from '#domain/rules/methodology.js';
@@ -134,14 +134,14 @@ describe('a bound along a path', () => {
 
   test('by hand: half of 200, less 7 % a year over 1461 days of 365.25 is 100 times 0.93^4', () => {
     const path = { base: '2020-12-31', times: 0.5, yearly: -0.07 };
-    expect(valueOnPath(path, terms)).toBeCloseTo(100 * 0.93 ** 4, 10);
-    expect(valueOnPath({ base: 80, times: 1, yearly: -0.07 }, terms)).toBeCloseTo(80 * 0.93 ** 4, 10);
-    expect(valueOnPath({ base: 80, times: 1, yearly: -0.07, from: '2023-12-31' }, terms)).toBeCloseTo(
+    expect(computeValueOnPath(path, terms)).toBeCloseTo(100 * 0.93 ** 4, 10);
+    expect(computeValueOnPath({ base: 80, times: 1, yearly: -0.07 }, terms)).toBeCloseTo(80 * 0.93 ** 4, 10);
+    expect(computeValueOnPath({ base: 80, times: 1, yearly: -0.07, from: '2023-12-31' }, terms)).toBeCloseTo(
       80 * 0.93 ** (366 / 365.25),
       10,
     );
     // Up to the base day the bound is the bound at the base.
-    expect(valueOnPath({ ...path, base: '2025-06-30' }, terms)).toBe(100);
+    expect(computeValueOnPath({ ...path, base: '2025-06-30' }, terms)).toBe(100);
   });
 
   test('holds at every review, measured from the parent at its review on or before the base date', () => {

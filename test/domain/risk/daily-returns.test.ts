@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { daysCalendar } from '#domain/calendars/days-calendar.js';
+import { createDaysCalendar } from '#domain/calendars/days-calendar.js';
 import { growthOf } from '#domain/index-mathematics/growth.js';
 import { securityTerms, type GrowthTerms } from '#domain/index-mathematics/growth-terms.js';
 import type { ActionType, CorporateAction, MarketData } from '#domain/market/market-data.js';
@@ -60,7 +60,7 @@ function randomMarket(seed: number, gaps: number): MarketData {
 function aligned(market: MarketData, { columns, from, to }: DailyNames, terms: GrowthTerms): ReturnSource {
   const ascending = Int32Array.from(columns).toSorted();
   const narrow = narrowMarket(market, { columns: ascending, from, to });
-  const sm = alignMarket({ market: narrow, calendar: daysCalendar(narrow.dates), calendars });
+  const sm = alignMarket({ market: narrow, calendar: createDaysCalendar(narrow.dates), calendars });
   const request = Array.from(columns, (column) => sm.columnOf(market.identifiers[column]!));
   return returnsOf({ sm, growth: growthOf(sm, terms), from: 0, to: sm.sessions.length - 1 }, request);
 }

@@ -4,7 +4,7 @@ import { validateIndex } from '#domain/checks/validate-index.js';
 import { methodologyOf } from '#domain/rules/methodology.js';
 import { rankWeight } from '#domain/rules/weighting/rank-weight.js';
 import { topN } from '#domain/rules/selection/top-n.js';
-import { typeSpec } from '#domain/catalogue/type-spec.js';
+import { createTypeSpec } from '#domain/catalogue/type-spec.js';
 import { aligned, CALENDARS, generatedMarket, selectedBy, weightsBy } from './rule-market.js';
 
 const WINDOW = { name: 'MOMENTUM', window: 126, lag: 21 };
@@ -64,5 +64,5 @@ test.each([
 
 test('forms offer a text, and say where the object is described', () => {
   for (const entry of [topN, rankWeight])
-    expect(typeSpec(entry).parameters[0]).toMatchObject({ name: 'field', type: 'string', ref: 'Datapoint' });
+    expect(createTypeSpec(entry).parameters[0]).toMatchObject({ name: 'field', type: 'string', ref: 'Datapoint' });
 });

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { checkParams } from '#domain/catalogue/check-params.js';
-import { typeSpec } from '#domain/catalogue/type-spec.js';
+import { createTypeSpec } from '#domain/catalogue/type-spec.js';
 import { TreatmentSpec } from '#domain/documents/index-document.js';
 import { SELECTION_CLASSES, WEIGHTING_CLASSES } from '#domain/rules/catalogue.js';
 import { crossSectionsOf } from '#domain/rules/decide.js';
@@ -12,7 +12,7 @@ import { slowMarket } from './slow-market.js';
 /** The worked example of the guide, checked against the laws of all classes. */
 
 test('is served as its object says, and finds what is wrong with its parameters', () => {
-  expect(typeSpec(nearHighFilter)).toMatchObject({
+  expect(createTypeSpec(nearHighFilter)).toMatchObject({
     type: 'NearHighFilter',
     category: 'selection',
     parameters: [

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { formatDay } from '#domain/time/days.js';
 import { growthOf } from '#domain/index-mathematics/growth.js';
 import { securityTerms } from '#domain/index-mathematics/growth-terms.js';
-import { marketOn } from '#domain/books/market-on.js';
+import { openMarketOn } from '#domain/books/open-market-on.js';
 import { checkShape } from '#domain/schema/shape.js';
 import type { ScenarioMarket } from '#domain/scenarios/holdings.js';
 import { regress } from '#domain/scenarios/regression.js';
@@ -44,7 +44,7 @@ function marketOf({ close, weights, sectors, dividends = [], series = {} }: Sket
       ]),
     ),
   };
-  const sm = marketOn({ market, calendars: CALENDARS, code: WEEKDAYS.code });
+  const sm = openMarketOn({ market, calendars: CALENDARS, code: WEEKDAYS.code });
   return {
     sm,
     growth: growthOf(sm, TERMS),

@@ -5,7 +5,7 @@ import { computeRun } from '#domain/backtest/compute-run.js';
 import type { StrategyTerms } from '#domain/documents/backtest-plan.js';
 import type { ComputedRun, ComputeInput } from '#domain/backtest/run.js';
 import type { DeciderFactory } from '#domain/books/compositions.js';
-import { indexDecider, indexDeciders } from '#domain/backtest/index-decider.js';
+import { indexDecider, createIndexDeciders } from '#domain/backtest/index-decider.js';
 import { createSparseRoom } from '#domain/books/sparse-room.js';
 import { assertReturns } from '#domain/backtest/run-summary.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
@@ -126,7 +126,7 @@ test('definitions that share the data of a session equal those with separate rea
       const outcomes = (createDecider: DeciderFactory) =>
         runVariants({ market, calendars: CALENDARS, variants, documents: {}, createDecider, report: () => {} });
       const sharing = createSharedDecisions(namesMax);
-      const shared = indexDeciders(referenceEngine, sharing);
+      const shared = createIndexDeciders(referenceEngine, sharing);
       const own = outcomes(indexDecider);
       expect(outcomes(shared)).toEqual(own);
       sharing.makeRoom();

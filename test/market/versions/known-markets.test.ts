@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import type { Run } from '#domain/backtest/run.js';
 import { createComposer } from '#domain/books/create-composer.js';
 import { indexDecider } from '#domain/backtest/index-decider.js';
-import type { KnownMarkets } from '#domain/books/known-seats.js';
+import type { KnownMarkets } from '#domain/books/decision-seats.js';
 import { dayFrom, formatDay } from '#domain/time/days.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
 import type { MarketData } from '#domain/market/market-data.js';

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { runToColumns } from '#domain/backtest/run-file/write.js';
-import { marketOn } from '#domain/books/market-on.js';
+import { openMarketOn } from '#domain/books/open-market-on.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
 import { exchangeRates } from '#domain/market/exchange-rates.js';
 import { actionsView } from '#views/actions/actions-view.js';
@@ -42,7 +42,7 @@ function shownUntil(
   const market = buildMarket({ dates, close, actions });
   const document = documentOf(DATES[0]!, treatment);
   const columns = opened(runToColumns(runOn(calendars, market, document), { contentHash: 's' }));
-  const sm = marketOn({ market, calendars, code: 'MAIN' });
+  const sm = openMarketOn({ market, calendars, code: 'MAIN' });
   const { actions: shown } = actionsView(columns, { sm, rates: exchangeRates(sm, 'USD'), from: null, to: null });
   expect(shown).toHaveLength(1);
   return shown[0]!;
@@ -81,7 +81,7 @@ function wholeIndexUntil(
   const until = Object.fromEntries(Object.entries(close).map(([name, prices]) => [name, prices.slice(0, rows)]));
   const market = buildMarket({ dates, close: until, actions: actions! });
   const columns = opened(runToColumns(runOn(calendars, market, documentOf(DATES[0]!)), { contentHash: 's' }));
-  const sm = marketOn({ market, calendars, code: 'MAIN' });
+  const sm = openMarketOn({ market, calendars, code: 'MAIN' });
   const terms = { sm, rates: exchangeRates(sm, 'USD') };
   const { actions: shown } = actionsView(columns, { ...terms, from: null, to: null });
   const index = readHeldAtEnd(columns, terms);
@@ -229,7 +229,7 @@ test('the whole index behind an offer of cash or shares, by what is elected: by 
   ];
   const market = buildMarket({ dates, close, actions });
   const columns = opened(runToColumns(runOn(calendars, market, documentOf(DATES[0]!)), { contentHash: 's' }));
-  const sm = marketOn({ market, calendars, code: 'MAIN' });
+  const sm = openMarketOn({ market, calendars, code: 'MAIN' });
   const terms = { sm, rates: exchangeRates(sm, 'USD') };
   const view = actionsView(columns, { ...terms, from: null, to: null });
   expect(view.actions.map(({ awaits_decision, choices }) => [awaits_decision, choices.length])).toEqual([
@@ -262,7 +262,7 @@ test('a security that leaves without an action is reported with its last price w
   const treatment = { ...document.pipeline!.treatment, max_stale_sessions: 3 };
   const stale = { ...document, pipeline: { ...document.pipeline!, treatment } };
   const columns = opened(runToColumns(runOn(calendars, market, stale), { contentHash: 's' }));
-  const sm = marketOn({ market, calendars, code: 'MAIN' });
+  const sm = openMarketOn({ market, calendars, code: 'MAIN' });
   const { actions } = actionsView(columns, { sm, rates: exchangeRates(sm, 'USD'), from: null, to: null });
   expect(actions).toHaveLength(1);
   // The third session without a price is the 8th.
@@ -286,7 +286,7 @@ test('the divisor of an overlay is 1 before and behind every action, past and co
   const columns = opened(
     runToColumns(runOn(calendars, market, document, { documents: { X: documentOf(DATES[0]!) } }), { contentHash: 's' }),
   );
-  const sm = marketOn({ market, calendars, code: 'MAIN' });
+  const sm = openMarketOn({ market, calendars, code: 'MAIN' });
   const { actions: shown } = actionsView(columns, { sm, rates: exchangeRates(sm, 'USD'), from: null, to: null });
   expect(shown.map(({ state }) => state)).toEqual(['effective', 'effective', 'coming', 'coming']);
   const { divisor } = indexLevels(columns, { variant: 'price', start: null, end: null });

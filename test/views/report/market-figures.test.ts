@@ -2,7 +2,7 @@ import { beforeAll, expect, test } from 'vitest';
 import { openColumns, type RunColumns } from '#domain/backtest/run-file/read.js';
 import { runToColumns } from '#domain/backtest/run-file/write.js';
 import { runBacktest } from '#domain/backtest/run-backtest.js';
-import { marketOn } from '#domain/books/market-on.js';
+import { openMarketOn } from '#domain/books/open-market-on.js';
 import { formatDay, dayFrom } from '#domain/time/days.js';
 import { createBuiltInTemplate } from '#domain/reports/built-in.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
@@ -62,7 +62,7 @@ beforeAll(() => {
   });
   const bytes = runToColumns(run, { contentHash: 'hash' });
   columns = openColumns((from, to) => bytes.subarray(from, to));
-  sm = marketOn({ market, calendars: CALENDARS, code: 'XTST' });
+  sm = openMarketOn({ market, calendars: CALENDARS, code: 'XTST' });
   figures = createRunFigures({
     columns,
     overview: runOverviewJson(run),

@@ -15,7 +15,7 @@ import { alignMarkedMarket } from '../../market/marked-market.js';
 import { BeforeMarket, markWindow, type SessionMarket } from '../../market/session-market.js';
 import { computeDerivedLookBack } from '../../optimisation/derived/derived-look-back.js';
 import { lookBackOf, type LookBack } from '../../rules/look-back.js';
-import { treatmentOf } from './checkpoint.js';
+import { readTreatment } from './checkpoint.js';
 import type { DecisionMemory } from '../../books/decider.js';
 import type { ResumedIndex, Composer, Composition, Compositions } from '../../books/compositions.js';
 import { createComposer } from '../../books/create-composer.js';
@@ -33,7 +33,7 @@ export interface DueInput {
 export function decideDue(input: ResumeRunInput, due: DueInput): ReadonlyMap<string, Compositions> {
   const ids = [...due.resumed.keys()];
   if ([...due.resumed.values()].every((index) => index.due.length === 0)) return new Map();
-  return composingOn(input, due, {
+  return composeWithinLookBack(input, due, {
     looks: looksOf(input, due),
     work: (composer) => new Map(ids.map((id) => [id, composer.compositions(id)])),
   });
@@ -90,7 +90,7 @@ interface SolveLookInput extends Pick<DueInput, 'marked'>, Pick<BacktestPlan, 'd
 export function solveLook({ documents, marked, document, ...solve }: SolveLookInput): Look {
   const { source_index_id: parentId } = document.derivation;
   const { calendar: code } = documents[parentId]!;
-  const maxStaleSessions = priceSessions(treatmentOf(documents, parentId));
+  const maxStaleSessions = priceSessions(readTreatment(documents, parentId));
   return {
     code,
     lookBack: computeDerivedLookBack({ ...solve, document, maxStaleSessions, sessions: marked.get(code)!.sessions }),
@@ -105,7 +105,7 @@ interface ComposingWork<T> {
 /**
  * Runs `work` on the part of the market within its look-back, or on the whole market if it reads more than it declares.
  */
-export function composingOn<T>(
+export function composeWithinLookBack<T>(
   input: ResumeRunInput,
   { marked, resumed, day }: DueInput,
   { looks, work }: ComposingWork<T>,

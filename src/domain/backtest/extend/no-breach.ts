@@ -1,4 +1,4 @@
-import { breachRuleOf, createBreachWatch } from '../../compliance/breach-watch.js';
+import { findBreachRule, createBreachWatch } from '../../compliance/breach-watch.js';
 import type { LimitRuleName } from '../../compliance/rules.js';
 import { textsOf } from '../../documents/amended-texts.js';
 import type { ResumeRunInput, IndexContinuation } from './continuation.js';
@@ -16,7 +16,7 @@ export function assertNoBreach(
   for (const [id, { isCalled }] of recent) {
     const index = simulated.find((one) => one.document.id === id);
     for (const { document } of textsOf(documents[id]!)) {
-      const rule = breachRuleOf(document.pipeline?.treatment);
+      const rule = findBreachRule(document.pipeline?.treatment);
       if (rule === null) continue;
       if (isCalled || index === undefined || isBreached(index, rule)) throw new CannotResume('breach');
     }

@@ -1,7 +1,7 @@
 import { Refusal } from '../../refusals/refusal.js';
 import { typeOf, type Numbers, type NumberType } from '../../numbers/number-types.js';
 import type { Packing } from './field.js';
-import { POOLS, type Reference } from './places.js';
+import { POOLS, type Reference } from './number-places.js';
 import { PLAIN, REBALANCES, REST, type RunRecord, type Snapshot } from './schema.js';
 
 /**

@@ -9,7 +9,7 @@ export interface RunLabels {
 }
 
 /** Returns labels of columns of the market on a day, as JSON. */
-export function labelsOf(
+export function readLabels(
   { identifiers, market: { reference } }: SessionMarket,
   columns: Int32Array,
   day: Day,

@@ -1,7 +1,7 @@
 import { once } from '#base/once.js';
 import type { RoundingSpec } from '../../documents/rounding.js';
 import { STALE_SESSIONS } from '../../documents/stale-sessions.js';
-import { breachRuleOf } from '../../compliance/breach-watch.js';
+import { findBreachRule } from '../../compliance/breach-watch.js';
 import { createDatedRounding, roundingOn } from '../../documents/dated-rounding.js';
 import { textFollowedOn } from '../../documents/text-spans.js';
 import { treatmentOn, type DatedTreatment } from '../../documents/treatment.js';
@@ -11,7 +11,7 @@ import type { ShareTerms } from '../../index-mathematics/adjusted-close.js';
 import { TreatmentSpec } from '../../documents/index-document.js';
 import type { ReturnVariant } from '../../market/market-data.js';
 import type { Compositions } from '../../books/compositions.js';
-import { indexTerms } from '../../books/index-run.js';
+import { createIndexTerms } from '../../books/index-run.js';
 
 /** Stored form of a treatment; default values are omitted. */
 export type StoredTreatment = Pick<TreatmentSpec, 'special_dividends' | 'splits' | 'breach_rule'> & {
@@ -83,7 +83,7 @@ export function toDatedRunTreatment({
 /** Returns the terms of growth of a run by date. */
 export function runGrowthTerms(header: RunSettings & HeldCurrency, variant: ReturnVariant): GrowthTerms {
   const termsOf = (treatment: StoredTreatment): GrowthTerms => ({
-    ...growthTerms(runTreatment(treatment), currencyOfSecurities(header), variant),
+    ...growthTerms(runTreatment(treatment), readSecurityCurrency(header), variant),
     ...runShareTerms(treatment),
   });
   const terms = termsOf(header.treatment);
@@ -145,14 +145,14 @@ interface AmendedIndex extends Pick<Compositions, 'document' | 'treatment' | 'sm
 export function toStoredAmendments(index: AmendedIndex): readonly StoredAmendment[] | undefined {
   const { document, treatment, sm, last } = index;
   const rounding = createDatedRounding(document, sm.calendar);
-  const terms = indexTerms(index);
+  const terms = createIndexTerms(index);
   const days = new Set([...(treatment.amended ?? []), ...(rounding?.amended ?? [])].map(({ after }) => after));
   const stored = [...days]
     .filter((after) => after < last)
     .toSorted((a, b) => a - b)
     .map((after): StoredAmendment => {
       const { document: text } = textFollowedOn(document, sm.calendar, after + 1);
-      const rule = breachRuleOf(text.pipeline?.treatment);
+      const rule = findBreachRule(text.pipeline?.treatment);
       return {
         after: formatDay(after),
         treatment: toStoredTreatment(treatmentOn(treatment, after + 1), { rule, ...termsOn(terms, after + 1) }),
@@ -163,6 +163,6 @@ export function toStoredAmendments(index: AmendedIndex): readonly StoredAmendmen
 }
 
 /** Returns the currency in which the securities of a run are valued. */
-export function currencyOfSecurities({ currency, securities_in: own }: HeldCurrency): string {
+export function readSecurityCurrency({ currency, securities_in: own }: HeldCurrency): string {
   return own ?? currency;
 }

@@ -32,7 +32,7 @@ import { createDecisionProblem, type WeightsBefore } from '../decision-problem.j
 import type { Moved } from '../relaxation/relaxation.js';
 import { solveProblem, type SearchOutcome } from '../search.js';
 import type { Solvers } from '../solvers.js';
-import { indexWeightsFor } from '../../books/index-weights.js';
+import { createIndexWeights } from '../../books/index-weights.js';
 import { definitionsOf } from '../../documents/definitions.js';
 import { flagsOf } from '../../rules/choose.js';
 import { readsConstituents } from '../../datapoints/expressions/reads.js';
@@ -132,7 +132,7 @@ export function createDerivedSolver({
   let sections: CrossSections | undefined;
   const datapoints = (): CrossSections =>
     (sections ??= crossSectionsOf({ market: sm, treatment, currency, datapoints: definitionsOf(document) }));
-  const indexWeights = indexWeightsFor(composer, parentId);
+  const indexWeights = createIndexWeights(composer, parentId);
 
   /** Returns the risk of securities as known at a decision. */
   function riskAt(decision: number, columns: Int32Array): RiskEstimate {

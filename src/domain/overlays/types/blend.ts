@@ -7,7 +7,7 @@ import { costBps, costSentences } from '../fields.js';
 import { overlayType } from '../overlay-type.js';
 import { reportIdle, reportIdleMembers, type Remark } from '../remarks.js';
 import { subtractCosts } from '../steps.js';
-import { shareText } from '../../catalogue/sentence-numbers.js';
+import { formatShare } from '../../catalogue/sentence-numbers.js';
 
 const schema = defineObject(() => ({
   type: z.literal('blend'),
@@ -46,7 +46,7 @@ export const blend = overlayType({
     rebalance: { frequency: 'monthly' },
   },
   sentences: ({ parts, variant, cost_bps }) => [
-    `It blends ${parts.map(({ index_id, weight }) => `${index_id} at ${shareText(weight)}`).join(', ')}; between rebalances of the blend the parts drift.`,
+    `It blends ${parts.map(({ index_id, weight }) => `${index_id} at ${formatShare(weight)}`).join(', ')}; between rebalances of the blend the parts drift.`,
     variant === undefined
       ? `Every part uses the return variant of ${parts[0]!.index_id}.`
       : `Every part uses its ${variant} return.`,

@@ -3,7 +3,7 @@ import { defineObject } from '../../schema/define-object.js';
 import { majorUnit } from '../../market/exchange-rates.js';
 import { exactlyOne } from '../../schema/one-of.js';
 import { CurrencyCode } from '../../schema/shape.js';
-import { shareText } from '../../catalogue/sentence-numbers.js';
+import { formatShare } from '../../catalogue/sentence-numbers.js';
 import { basis, rateSeries } from '../fields.js';
 import { overlayType, type OverlayContext, type OverlayPath } from '../overlay-type.js';
 import { reportIdle, reportIdleMembers, type Beneath, type Remark } from '../remarks.js';
@@ -67,8 +67,8 @@ export const currencyHedged = overlayType({
   ],
   sentences: ({ to, ratio: whole, rates, currencies, adjust, basis: days }) => [
     currencies === undefined
-      ? `The underlying index is converted into ${to}, and ${shareText(whole)} of it is hedged by forwards ${STRUCK}.`
-      : `The underlying index is converted into ${to}. Hedged fractions of the weights of the securities by currency: ${currencies.map(({ currency, ratio: own = whole }) => `${currency} ${shareText(own)}`).join(', ')}; by forwards ${STRUCK}. Other currencies stay unhedged.`,
+      ? `The underlying index is converted into ${to}, and ${formatShare(whole)} of it is hedged by forwards ${STRUCK}.`
+      : `The underlying index is converted into ${to}. Hedged fractions of the weights of the securities by currency: ${currencies.map(({ currency, ratio: own = whole }) => `${currency} ${formatShare(own)}`).join(', ')}; by forwards ${STRUCK}. Other currencies stay unhedged.`,
     `Forwards follow from spot and the rates ${[rates.domestic, ...(currencies?.map(({ rate }) => rate) ?? [rates.foreign])].join(' and ')} by calendar days over ${days}; within the month they are marked by interpolation between spot and forward.`,
     `The hedged amount is set to the level${currencies === undefined ? '' : ' and the weights'} ${adjust === 'monthly' ? 'when they are struck' : 'every session'}.`,
   ],

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { defineObject } from '../../schema/define-object.js';
-import { shareText } from '../../catalogue/sentence-numbers.js';
+import { formatShare } from '../../catalogue/sentence-numbers.js';
 import { basis, costBps, costSentences, rateSeries } from '../fields.js';
 import { overlayType } from '../overlay-type.js';
 import { reportIdle, reportIdleMembers } from '../remarks.js';
@@ -75,7 +75,7 @@ export const leverage = overlayType({
 /** Describes interest on borrowing or cash. */
 function carrySentences(factor: number, rate: string | null, days: number): string[] {
   if (factor === 1) return [];
-  const share = shareText(Number(Math.abs(factor - 1).toPrecision(12)));
+  const share = formatShare(Number(Math.abs(factor - 1).toPrecision(12)));
   const what = factor > 1 ? `Its borrowing, ${share} of its value, costs` : `Its cash, ${share} of its value, earns`;
   return [rate === null ? `${what} nothing.` : `${what} ${rate}, by calendar days over ${days}.`];
 }

@@ -2,7 +2,7 @@ import { raiseToPower } from '#kernels/power.js';
 import { z } from 'zod';
 import { defineObject } from '../../schema/define-object.js';
 import { exactlyOne } from '../../schema/one-of.js';
-import { shareText } from '../../catalogue/sentence-numbers.js';
+import { formatShare } from '../../catalogue/sentence-numbers.js';
 import { annualisation, basis, costBps, costSentences, rateSeries } from '../fields.js';
 import { overlayType, type OverlaySource } from '../overlay-type.js';
 import { reportIdle, reportIdleMembers, type Remark } from '../remarks.js';
@@ -74,8 +74,8 @@ export const riskControl = overlayType({
     annualisation: year,
     ...review
   }) => [
-    `After each close it holds the underlying index at a leverage of ${shareText(target)} divided by its volatility, at most ${shareText(max_leverage)} of its value, and the rest in cash.`,
-    `The volatility is the root of ${year ?? 'the sessions of a year (252, or 365 if the calendar trades every day)'} times the mean of squared logarithmic returns up to ${lag === 0 ? 'that close' : `${lag} session${lag === 1 ? '' : 's'} before`}, ${sessions === null ? `with weights that halve every ${half_lives!.join(' and every ')} sessions${half_lives!.length > 1 ? '; the largest counts' : ''}` : `over ${sessions} sessions`}. Returns of the index beneath before the base date count; before the first return is known it holds ${shareText(Math.min(1, max_leverage))}.`,
+    `After each close it holds the underlying index at a leverage of ${formatShare(target)} divided by its volatility, at most ${formatShare(max_leverage)} of its value, and the rest in cash.`,
+    `The volatility is the root of ${year ?? 'the sessions of a year (252, or 365 if the calendar trades every day)'} times the mean of squared logarithmic returns up to ${lag === 0 ? 'that close' : `${lag} session${lag === 1 ? '' : 's'} before`}, ${sessions === null ? `with weights that halve every ${half_lives!.join(' and every ')} sessions${half_lives!.length > 1 ? '; the largest counts' : ''}` : `over ${sessions} sessions`}. Returns of the index beneath before the base date count; before the first return is known it holds ${formatShare(Math.min(1, max_leverage))}.`,
     ...reviewSentences(review),
     `Cash earns ${cash === null ? 'nothing' : `the rate ${cash} of the close before, by calendar days over ${days}`}.`,
     ...(spread_bps === undefined
@@ -138,7 +138,7 @@ const cap = ({ target, max_leverage }: Terms): Remark[] =>
         reportIdle(
           'target',
           target,
-          `max_leverage is ${max_leverage}, which is the exposure for every volatility below ${shareText(Number((target / max_leverage).toPrecision(4)))} per year`,
+          `max_leverage is ${max_leverage}, which is the exposure for every volatility below ${formatShare(Number((target / max_leverage).toPrecision(4)))} per year`,
         ),
       ];
 

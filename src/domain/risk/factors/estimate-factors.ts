@@ -1,4 +1,4 @@
-import { periodsPerYear } from '../../calendars/periods-per-year.js';
+import { estimatePeriodsPerYear } from '../../calendars/periods-per-year.js';
 import { factoriseSemidefinite } from '#kernels/algebra/semidefinite-factor.js';
 import type { Engine } from '#kernels/engines/engine.js';
 import { adjustEigenvalues, countEffectiveObservations } from '#kernels/moments/eigenvalue-bias.js';
@@ -55,7 +55,7 @@ export function estimateFactors(
   panel: Float64Array,
 ): EstimatedFactors {
   const n = columns.length;
-  const periods = periodsPerYear(window.sm.sessions);
+  const periods = estimatePeriodsPerYear(window.sm.sessions);
   if (estimator === 'statistical') {
     const model = principalFactors(principalParts(engine, panel, n, factors), factors, periods);
     return { model, fit: { rSquared: explainedBy(model) }, from: 0 };

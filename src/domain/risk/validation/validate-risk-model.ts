@@ -1,4 +1,4 @@
-import { periodsPerYear } from '../../calendars/periods-per-year.js';
+import { estimatePeriodsPerYear } from '../../calendars/periods-per-year.js';
 import { dot } from '../../numbers/dot.js';
 import type { Engine } from '#kernels/engines/engine.js';
 import type { Day } from '../../time/days.js';
@@ -114,7 +114,7 @@ function forecastOn(engine: Engine, input: ValidationInput, session: number): Fo
     ...eigenTrials(engine, covariance, n, terms.eigenportfolios),
   ];
   const returns = returnsAfter(window, columns, { session, horizon: terms.horizon });
-  const scale = terms.horizon / periodsPerYear(sm.sessions);
+  const scale = terms.horizon / estimatePeriodsPerYear(sm.sessions);
   const product = engine.allocate(n);
   const tried = trials.flatMap(({ family, number, weights }): TriedForecast[] => {
     engine.symv(covariance, weights, product);
@@ -166,7 +166,7 @@ function returnsAfter({ sm, growth }: ReturnWindow, columns: Int32Array, { sessi
 
 function portfoliosOf(days: readonly ForecastDay[], { window, terms }: ValidationInput): PortfolioValidation[] {
   const { horizon } = terms;
-  const periods = periodsPerYear(window.sm.sessions);
+  const periods = estimatePeriodsPerYear(window.sm.sessions);
   const series = new Map<string, TriedForecast[]>();
   for (const { tried } of days)
     for (const one of tried) {

@@ -1,9 +1,9 @@
 import { z } from 'zod';
 import { defineObject } from '../../schema/define-object.js';
-import { zScores } from '../../datapoints/transforms.js';
+import { computeZScores } from '../../datapoints/transforms.js';
 import { numeric } from '../../datapoints/field-use.js';
 import * as parameters from '../parameters.js';
-import { allOf } from '../../datapoints/ranking.js';
+import { listAllPositions } from '../../datapoints/ranking.js';
 import { selectionClass } from '../selection-class.js';
 import type { RankThreshold } from '../thresholds.js';
 import { keepRanked, describeMissingPolicy, nameUsedField, valuesOf, type Chosen } from '../verdicts.js';
@@ -63,14 +63,14 @@ export const compositeScore = selectionClass({
         const scores = new Float64Array(scope.columns.length);
         const total = terms.reduce((sum, { weight }) => sum + weight, 0);
         terms.forEach(({ weight, direction, winsorise }, k) => {
-          const z = zScores(valuesOf(scope, uses[k]!));
+          const z = computeZScores(valuesOf(scope, uses[k]!));
           const sign = direction === 'high' ? 1 : -1;
           for (let i = 0; i < scores.length; i++)
             scores[i]! += (weight / total) * sign * Math.min(winsorise, Math.max(-winsorise, z[i]!));
         });
         return keepRanked(scope, {
           values: scores,
-          groups: new Map([['', allOf(scores)]]),
+          groups: new Map([['', listAllPositions(scores)]]),
           ascending: false,
           missing,
           what: 'score',

@@ -6,7 +6,7 @@ import { selectionClass } from '../selection-class.js';
 import type { FindingCode } from '../../refusals/findings.js';
 import type { RankThreshold } from '../thresholds.js';
 import { groupsOf, keepRanked, describeMissingPolicy, nameUsedField, valuesOf, type Chosen } from '../verdicts.js';
-import { shareText } from '../../catalogue/sentence-numbers.js';
+import { formatShare } from '../../catalogue/sentence-numbers.js';
 
 /** Tolerance of the cumulative share, so that a share reached up to rounding counts as reached. */
 const SHARE_TOLERANCE = 1e-12;
@@ -64,7 +64,7 @@ export const cumulativeCoverage = selectionClass({
       ranks: true,
       remembers: buffer > 0 || limits.bands !== null,
       sentence:
-        `From the ${ascending ? 'smallest' : 'largest'} ${nameUsedField(rank)} ${ascending ? 'up' : 'down'}, keep securities until they cover ${shareText(coverage)} of the total${rank === size ? '' : ` of ${nameUsedField(size)}`}${group_by === null ? '' : ` in each ${group_by}`}, including the crossing security; ` +
+        `From the ${ascending ? 'smallest' : 'largest'} ${nameUsedField(rank)} ${ascending ? 'up' : 'down'}, keep securities until they cover ${formatShare(coverage)} of the total${rank === size ? '' : ` of ${nameUsedField(size)}`}${group_by === null ? '' : ` in each ${group_by}`}, including the crossing security; ` +
         `${staySentence(limits)}; ${describeMissingPolicy(missing)}${missing === 'include' ? ' and ranked last' : ''}.`,
       select(scope) {
         const { columns, incumbents } = scope;
@@ -127,8 +127,8 @@ interface Limits {
 
 const staySentence = ({ buffer, bands, coverage }: Limits): string =>
   bands === null
-    ? `constituents stay up to ${shareText(buffer)} more`
-    : `first the best up to ${shareText(bands.lower)} enter, then constituents up to ${shareText(bands.upper)} stay, then the best others fill up to ${shareText(coverage)}`;
+    ? `constituents stay up to ${formatShare(buffer)} more`
+    : `first the best up to ${formatShare(bands.lower)} enter, then constituents up to ${formatShare(bands.upper)} stay, then the best others fill up to ${formatShare(coverage)}`;
 
 interface Covered {
   /** Positions, best first. */

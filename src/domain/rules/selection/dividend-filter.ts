@@ -5,7 +5,7 @@ import { numeric } from '../../datapoints/field-use.js';
 import * as parameters from '../parameters.js';
 import { selectionClass } from '../selection-class.js';
 import { keepWithin, describeMissingPolicy, nameUsedField, reason, valuesOf } from '../verdicts.js';
-import { shareText } from '../../catalogue/sentence-numbers.js';
+import { formatShare } from '../../catalogue/sentence-numbers.js';
 
 export const dividendFilter = selectionClass({
   type: 'DividendFilter',
@@ -31,7 +31,7 @@ export const dividendFilter = selectionClass({
       reads: [value],
       remembers: false,
       dividendYears: minimum_years,
-      sentence: `Keep securities with a trailing ${nameUsedField(value)} of at least ${shareText(minimum_yield)} and an ordinary dividend in each of the last ${minimum_years} full calendar years; ${describeMissingPolicy(missing)}.`,
+      sentence: `Keep securities with a trailing ${nameUsedField(value)} of at least ${formatShare(minimum_yield)} and an ordinary dividend in each of the last ${minimum_years} full calendar years; ${describeMissingPolicy(missing)}.`,
       select(scope) {
         const { cross, columns } = scope;
         const byYield = keepWithin(scope, {

@@ -1,10 +1,10 @@
 import { z } from 'zod';
 import { defineObject } from '../../schema/define-object.js';
 import { comparisonReasons } from '../comparison-reasons.js';
-import { comparisonText } from '../../datapoints/expressions/sentences.js';
+import { describeComparison } from '../../datapoints/expressions/sentences.js';
 import { TRUE, UNKNOWN } from '../../datapoints/expressions/truth-values.js';
-import { COMPARISONS, type ComparisonNode, asNode } from '../../datapoints/expressions/tree.js';
-import { ComparisonValue, valueProblem } from '../../datapoints/expressions/expression.js';
+import { COMPARISONS, type ComparisonNode, toNode } from '../../datapoints/expressions/tree.js';
+import { ComparisonValue, checkValue } from '../../datapoints/expressions/expression.js';
 import { toRequest } from '../../datapoints/field-use.js';
 import * as parameters from '../parameters.js';
 import { selectionClass } from '../selection-class.js';
@@ -20,7 +20,7 @@ export const fieldFilter = selectionClass({
     value: ComparisonValue,
     missing: parameters.missing,
   })).superRefine(({ comparison, value }, context) => {
-    const problem = value === undefined ? undefined : valueProblem(comparison, value);
+    const problem = value === undefined ? undefined : checkValue(comparison, value);
     if (problem !== undefined)
       context.addIssue({
         code: 'custom',
@@ -34,11 +34,11 @@ export const fieldFilter = selectionClass({
   behaviour({ field, comparison, value, missing }) {
     const node: ComparisonNode = {
       node: 'comparison',
-      field: asNode(toRequest(field)),
+      field: toNode(toRequest(field)),
       comparison,
       value,
     };
-    const text = comparisonText(node);
+    const text = describeComparison(node);
     return {
       reads: [{ field: node.field, path: 'field', as: 'any', money: false, comparison: node }],
       remembers: false,

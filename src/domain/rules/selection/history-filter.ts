@@ -6,7 +6,7 @@ import * as parameters from '../parameters.js';
 import { ceilTolerantly } from '../rounding.js';
 import { selectionClass } from '../selection-class.js';
 import { keepWithin, describeMissingPolicy } from '../verdicts.js';
-import { shareText } from '../../catalogue/sentence-numbers.js';
+import { formatShare } from '../../catalogue/sentence-numbers.js';
 
 export const historyFilter = selectionClass({
   type: 'HistoryFilter',
@@ -34,7 +34,7 @@ export const historyFilter = selectionClass({
     return {
       reads: [value],
       remembers: false,
-      sentence: `Keep securities with price bars on at least ${shareText(coverage)} of the trailing ${sessions} sessions; ${describeMissingPolicy(missing)}.`,
+      sentence: `Keep securities with price bars on at least ${formatShare(coverage)} of the trailing ${sessions} sessions; ${describeMissingPolicy(missing)}.`,
       select(scope) {
         const bars = scope.cross.count(field, scope.columns);
         const bounds = { minimum: ceilTolerantly(coverage * sessions), maximum: null };

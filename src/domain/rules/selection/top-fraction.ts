@@ -5,7 +5,7 @@ import * as parameters from '../parameters.js';
 import { ceilTolerantly } from '../rounding.js';
 import { selectionClass } from '../selection-class.js';
 import { keepBest, groupsOf, keepRanked, describeMissingPolicy, nameUsedField, valuesOf } from '../verdicts.js';
-import { shareText } from '../../catalogue/sentence-numbers.js';
+import { formatShare } from '../../catalogue/sentence-numbers.js';
 
 export const topFraction = selectionClass({
   type: 'TopFraction',
@@ -30,7 +30,7 @@ export const topFraction = selectionClass({
       reads: [value, ...(group === null ? [] : [group])],
       ranks: true,
       remembers: false,
-      sentence: `Keep ${shareText(fraction)} of the securities with the ${ascending ? 'smallest' : 'largest'} ${nameUsedField(value)}${group_by === null ? '' : ` in each ${group_by}`}, rounded up; ${describeMissingPolicy(missing)}${missing === 'include' ? ' and ranked last' : ''}.`,
+      sentence: `Keep ${formatShare(fraction)} of the securities with the ${ascending ? 'smallest' : 'largest'} ${nameUsedField(value)}${group_by === null ? '' : ` in each ${group_by}`}, rounded up; ${describeMissingPolicy(missing)}${missing === 'include' ? ' and ranked last' : ''}.`,
       select: (scope) =>
         keepRanked(scope, {
           values: valuesOf(scope, value),

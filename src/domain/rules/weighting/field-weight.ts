@@ -5,7 +5,7 @@ import { numeric } from '../../datapoints/field-use.js';
 import * as parameters from '../parameters.js';
 import { nameUsedField, valuesOf } from '../verdicts.js';
 import { weighed, weightingClass } from '../weighting-class.js';
-import { labelOf } from '../../datapoints/expressions/print.js';
+import { createLabel } from '../../datapoints/expressions/print.js';
 
 export const fieldWeight = weightingClass({
   type: 'FieldWeight',
@@ -54,7 +54,7 @@ export const fieldWeight = weightingClass({
         const sizes = negative === 'abs' ? values.map(Math.abs) : values;
         return weighed(
           sizes.map((size) => (size > 0 ? raiseToPower(size, power) : 0)),
-          (position) => ({ [labelOf(value.field)]: values[position]!, power }),
+          (position) => ({ [createLabel(value.field)]: values[position]!, power }),
         );
       },
     };

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { defineObject } from '../../schema/define-object.js';
-import { periodsPerYear } from '../../calendars/periods-per-year.js';
-import { deviation } from '../../datapoints/aggregates.js';
+import { estimatePeriodsPerYear } from '../../calendars/periods-per-year.js';
+import { computeDeviation } from '../../datapoints/aggregates.js';
 import { requestLatest, SESSIONS_BACK_MAX } from '../../datapoints/field-request.js';
 import { numeric } from '../../datapoints/field-use.js';
 import * as parameters from '../parameters.js';
@@ -34,8 +34,8 @@ export const inverseVolatilityWeight = weightingClass({
       sentence: `Weight constituents in proportion to the inverse of their volatility over ${window} sessions; a security needs ${minimum_observations} returns between price bars on consecutive sessions.`,
       formula: '1 / VOLATILITY',
       weigh({ cross, columns }) {
-        const deviations = cross.statistic(field, deviation, minimum_observations, columns);
-        const year = Math.sqrt(periodsPerYear(cross.market.calendar.sessions));
+        const deviations = cross.statistic(field, computeDeviation, minimum_observations, columns);
+        const year = Math.sqrt(estimatePeriodsPerYear(cross.market.calendar.sessions));
         const volatilities = deviations.map((found) => found * year);
         return weighed(
           volatilities.map((volatility) => (volatility > VOLATILITY_MIN ? 1 / volatility : 0)),

@@ -3,7 +3,7 @@ import { defineObject } from '../../schema/define-object.js';
 import { numeric } from '../../datapoints/field-use.js';
 import { valuesOf } from '../verdicts.js';
 import { weighed, weightingClass } from '../weighting-class.js';
-import { labelOf } from '../../datapoints/expressions/print.js';
+import { createLabel } from '../../datapoints/expressions/print.js';
 
 export const marketCapWeight = weightingClass({
   type: 'MarketCapWeight',
@@ -18,7 +18,7 @@ export const marketCapWeight = weightingClass({
     return {
       reads: [value],
       sentence: `Weight constituents in proportion to their ${free_float ? 'free-float market capitalisation' : 'full market capitalisation, without free float'}.`,
-      formula: labelOf(value.field),
+      formula: createLabel(value.field),
       weigh: (scope) => weighed(valuesOf(scope, value)),
     };
   },

@@ -7,7 +7,7 @@ import { weightingClass } from '../weighting-class.js';
 import { estimateRisk } from './risk-panel.js';
 import { riskParameters, riskText } from './risk-parameters.js';
 import { expandSolved, solverRefusal } from './solved-weights.js';
-import { shareText } from '../../catalogue/sentence-numbers.js';
+import { formatShare } from '../../catalogue/sentence-numbers.js';
 
 export const minimumVarianceWeight = weightingClass({
   type: 'MinimumVarianceWeight',
@@ -25,7 +25,7 @@ export const minimumVarianceWeight = weightingClass({
   behaviour(params) {
     return {
       reads: [numeric(requestLatest('RETURN', { aggregate: 'std', window: params.window }))],
-      sentence: `Weight constituents for the least variance, long only and at most ${shareText(params.upper)} each, by ${riskText(params)}.`,
+      sentence: `Weight constituents for the least variance, long only and at most ${formatShare(params.upper)} each, by ${riskText(params)}.`,
       formula: 'argmin of weights * covariance * weights',
       weigh(scope) {
         const risk = estimateRisk(scope, params);

@@ -2,10 +2,10 @@ import { z } from 'zod';
 import { defineObject } from '../../schema/define-object.js';
 import { numeric } from '../../datapoints/field-use.js';
 import * as parameters from '../parameters.js';
-import { allOf, rankPositions, selectWithValue } from '../../datapoints/ranking.js';
+import { listAllPositions, rankPositions, selectWithValue } from '../../datapoints/ranking.js';
 import { nameUsedField, valuesOf } from '../verdicts.js';
 import { weighed, weightingClass } from '../weighting-class.js';
-import { labelOf } from '../../datapoints/expressions/print.js';
+import { createLabel } from '../../datapoints/expressions/print.js';
 
 export const rankWeight = weightingClass({
   type: 'RankWeight',
@@ -28,7 +28,7 @@ export const rankWeight = weightingClass({
       formula: scheme === 'linear' ? 'count + 1 - rank' : '1 / rank',
       weigh(scope) {
         const values = valuesOf(scope, value);
-        const order = rankPositions(values, selectWithValue(values, allOf(values)), ascending);
+        const order = rankPositions(values, selectWithValue(values, listAllPositions(values)), ascending);
         const raw = new Float64Array(values.length);
         const ranks = new Int32Array(values.length);
         order.forEach((position, i) => {
@@ -36,7 +36,7 @@ export const rankWeight = weightingClass({
           raw[position] = scheme === 'linear' ? order.length - i : 1 / (i + 1);
         });
         return weighed(raw, (position) => ({
-          [labelOf(value.field)]: Number.isNaN(values[position]!) ? null : values[position]!,
+          [createLabel(value.field)]: Number.isNaN(values[position]!) ? null : values[position]!,
           rank: ranks[position]! || null,
           count: order.length,
         }));

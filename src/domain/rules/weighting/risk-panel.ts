@@ -1,4 +1,4 @@
-import { periodsPerYear } from '../../calendars/periods-per-year.js';
+import { estimatePeriodsPerYear } from '../../calendars/periods-per-year.js';
 import { expandCovariance, estimateLowRankCovariance } from '#kernels/moments/low-rank-covariance.js';
 import type { ShrinkageTarget } from '#kernels/moments/shrinkage-target.js';
 import { LIMITS } from '../../refusals/limits.js';
@@ -54,7 +54,12 @@ export function estimateRisk(
   engine.scope(() => {
     const panel = engine.allocate(observations * n);
     readReturns(returns, coverage, panel);
-    const shrinkage = { target, intensity, method: 'shape' as const, scale: periodsPerYear(market.calendar.sessions) };
+    const shrinkage = {
+      target,
+      intensity,
+      method: 'shape' as const,
+      scale: estimatePeriodsPerYear(market.calendar.sessions),
+    };
     expandCovariance(engine, estimateLowRankCovariance(engine, panel, n, shrinkage), covariance);
   });
   const covered = new Set(coverage.columns);

@@ -2,7 +2,7 @@ import { raiseToPower } from '#kernels/power.js';
 import { z } from 'zod';
 import { defineObject } from '../../schema/define-object.js';
 import { normalProbability } from '#kernels/weighting/normal-probability.js';
-import { zScores } from '../../datapoints/transforms.js';
+import { computeZScores } from '../../datapoints/transforms.js';
 import { numeric } from '../../datapoints/field-use.js';
 import * as parameters from '../parameters.js';
 import { nameUsedField, valuesOf } from '../verdicts.js';
@@ -67,7 +67,7 @@ export const tiltWeight = weightingClass({
       weigh(scope) {
         const sizes = size === null ? new Float64Array(scope.columns.length).fill(1) : valuesOf(scope, size);
         const scores = all.map(({ value, sign }) =>
-          zScores(valuesOf(scope, value)).map(
+          computeZScores(valuesOf(scope, value)).map(
             (score) => sign * Math.min(WINSORISED_AT, Math.max(-WINSORISED_AT, score)),
           ),
         );

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { pathFrom } from '#domain/daily-plans/file-name.js';
+import { createPath } from '#domain/daily-plans/file-name.js';
 import { LIMITS } from '#domain/refusals/limits.js';
 import { dayFrom } from '#domain/time/days.js';
 import { loadTransports } from '../load-transports.js';
@@ -86,7 +86,7 @@ async function messageOf(batch: readonly OutgoingFile[], job: SendJob<TargetOf<'
   return {
     from,
     to: [...target.to],
-    subject: pathFrom(target.subject, terms),
+    subject: createPath(target.subject, terms),
     // Mailboxes recognise a repeated mail by its id.
     messageId: `<${id}@${from.slice(from.lastIndexOf('@') + 1).replace(/>$/, '')}>`,
     text: `${names.length === 1 ? 'The file' : 'The files'} of ${schedule} for ${date}:\n\n${batch

@@ -1,4 +1,4 @@
-import { indexSharesOutstanding } from '#domain/books/index-shares.js';
+import { readSharesOutstanding } from '#domain/books/index-shares.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { ID_COLUMNS, isCashName, type IdColumn } from '#domain/exports/index-file-tables.js';
 import { referenceAt, type MarketData } from '#domain/market/market-data.js';
@@ -89,7 +89,7 @@ const NO_COUNT: Count = { shares: Number.NaN, float: Number.NaN };
 
 function countsOf({ day, names }: IndexFile, market: MarketData | null): (place: number) => Count {
   if (market === null) return () => NO_COUNT;
-  const count = indexSharesOutstanding(market, day);
+  const count = readSharesOutstanding(market, day);
   return (place) => count(names[place]!);
 }
 

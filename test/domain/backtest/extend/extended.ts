@@ -9,7 +9,7 @@ import { CannotResume } from '#domain/documents/full-run-reasons.js';
 import type { BacktestPlan } from '#domain/documents/backtest-plan.js';
 import { readRecord } from '#domain/backtest/run-file/record.js';
 import type { PlacedBlock } from '#domain/backtest/run-file/header.js';
-import { PRICES } from '#domain/backtest/run-file/prices-apart.js';
+import { PRICES } from '#domain/backtest/run-file/separate-prices.js';
 import { openColumns, type RunColumns } from '#domain/backtest/run-file/read.js';
 import { isPanel, type BlockName } from '#domain/backtest/run-file/schema.js';
 import { runToFiles } from '#domain/backtest/run-file/write.js';

@@ -5,7 +5,7 @@ export const MAGIC = 'DVSRUN01';
 export const PREAMBLE_BYTES = 16;
 
 /** Rounds up to a multiple of 8 bytes, at which blocks begin. */
-export function pad(bytes: number): number {
+export function roundUpToBlock(bytes: number): number {
   return Math.ceil(bytes / 8) * 8;
 }
 
@@ -26,7 +26,7 @@ export interface Surroundings {
 
 /** Allocates a panel with arbitrary contents and zeros around it, in which a file can be created in place. */
 export function allocatePlacedPanel(memory: Memory, cells: number, { before, after }: Surroundings): Float64Array {
-  const offset = pad(PREAMBLE_BYTES + before);
+  const offset = roundUpToBlock(PREAMBLE_BYTES + before);
   const end = offset + 8 * cells;
-  return new Float64Array(memory(end + pad(after), { from: offset, to: end }), offset, cells);
+  return new Float64Array(memory(end + roundUpToBlock(after), { from: offset, to: end }), offset, cells);
 }

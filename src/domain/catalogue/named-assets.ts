@@ -12,7 +12,7 @@ export interface NamedAsset {
  * `AssetIdentifier`. Values that do not match the schema contain none.
  * @param path Path of the value.
  */
-export function assetsNamed(schema: z.core.$ZodType, value: unknown, path: string): NamedAsset[] {
+export function listNamedAssets(schema: z.core.$ZodType, value: unknown, path: string): NamedAsset[] {
   if (schema === AssetIdentifier) return typeof value === 'string' ? [{ path, identifier: value }] : [];
   if (
     schema instanceof z.ZodDefault ||
@@ -20,14 +20,16 @@ export function assetsNamed(schema: z.core.$ZodType, value: unknown, path: strin
     schema instanceof z.ZodOptional ||
     schema instanceof z.ZodNullable
   )
-    return assetsNamed(schema.def.innerType, value, path);
-  if (schema instanceof z.ZodLazy) return assetsNamed(schema.def.getter(), value, path);
+    return listNamedAssets(schema.def.innerType, value, path);
+  if (schema instanceof z.ZodLazy) return listNamedAssets(schema.def.getter(), value, path);
   if (schema instanceof z.ZodArray)
-    return Array.isArray(value) ? value.flatMap((item, i) => assetsNamed(schema.element, item, `${path}[${i}]`)) : [];
+    return Array.isArray(value)
+      ? value.flatMap((item, i) => listNamedAssets(schema.element, item, `${path}[${i}]`))
+      : [];
   if (typeof value !== 'object' || value === null) return [];
   if (schema instanceof z.ZodObject)
     return Object.entries(schema.shape).flatMap(([name, member]) =>
-      assetsNamed(member as z.core.$ZodType, (value as Record<string, unknown>)[name], `${path}.${name}`),
+      listNamedAssets(member as z.core.$ZodType, (value as Record<string, unknown>)[name], `${path}.${name}`),
     );
   if (schema instanceof z.ZodRecord && schema.keyType === AssetIdentifier)
     return Object.keys(value).map((identifier) => ({ path: `${path}.${identifier}`, identifier }));

@@ -3,7 +3,7 @@ import { findLastAtMost } from '../../numbers/search.js';
 /**
  * Returns the position, among ascending columns, of each of some other ascending columns; -1 if it is not among them.
  */
-export function slotsOf(columns: Int32Array, others: Int32Array): Int32Array {
+export function assignSlots(columns: Int32Array, others: Int32Array): Int32Array {
   const slots = new Int32Array(others.length).fill(-1);
   for (let i = 0, slot = 0; i < others.length; i++) {
     while (slot < columns.length && columns[slot]! < others[i]!) slot++;
@@ -18,7 +18,7 @@ export function scatter(row: Float64Array, slots: Int32Array, into: Float64Array
 }
 
 /** Returns the position of a column among ascending ones; -1 if it is not among them. */
-export function placeIn(columns: Int32Array, column: number): number {
+export function findPosition(columns: Int32Array, column: number): number {
   const place = findLastAtMost(columns, column);
   return columns[place] === column ? place : -1;
 }

@@ -1,5 +1,5 @@
 /** Returns values of a subset of columns, both ascending; undefined if a column is unknown. */
-export function pick(known: Int32Array, values: Float64Array, columns: Int32Array): Float64Array | undefined {
+export function pickValues(known: Int32Array, values: Float64Array, columns: Int32Array): Float64Array | undefined {
   if (known === columns) return values;
   const picked = new Float64Array(columns.length);
   let position = 0;

@@ -10,7 +10,7 @@ const aligned = new WeakMap<MarketData, WeakMap<Calendars, Map<string, SessionMa
  * Returns the market on the sessions of a calendar, aligned once for calendars with the same recorded changes.
  * @throws Refusal VALIDATION_FAILED if the calendar does not exist
  */
-export function marketOn({
+export function openMarketOn({
   market,
   calendars,
   code,

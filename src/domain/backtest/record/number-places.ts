@@ -51,11 +51,11 @@ function partsOf(place: Place): readonly Reference[] {
 }
 
 /** Returns the number of elements of the array at a place. */
-export function lengthOf(place: Place): number {
+export function countNumbers(place: Place): number {
   return partsOf(place).reduce((sum, { from, to }) => sum + to - from, 0);
 }
 
-export function numbersAt(stored: StoredNumbers, place: Place): Numbers {
+export function readNumbersAt(stored: StoredNumbers, place: Place): Numbers {
   return concatenated(partsOf(place).map((part) => numbersIn(stored, part)));
 }
 
@@ -79,7 +79,7 @@ export interface Pools {
   read(place: Place): Numbers;
 }
 
-export function poolsBehind(stored: StoredNumbers): Pools {
+export function listPools(stored: StoredNumbers): Pools {
   const added = { f64: [] as Float64Array[], i32: [] as Int32Array[], u8: [] as Uint8Array[] };
   const push = (numbers: Numbers): void => {
     if (numbers instanceof Float64Array) added.f64.push(numbers);

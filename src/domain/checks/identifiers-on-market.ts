@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import { assetsNamed, type NamedAsset } from '../catalogue/assets-named.js';
+import { listNamedAssets, type NamedAsset } from '../catalogue/named-assets.js';
 import { findConstraintClass } from '../constraints/catalogue.js';
 import { findReturnsClass } from '../expected-returns/catalogue.js';
 import type { Finding } from '../refusals/findings.js';
@@ -88,7 +88,7 @@ function listValues(
   { path, rowId = null }: Place,
 ): ListedName[] {
   if (entry === undefined) return [];
-  return assetsNamed(entry.params, params, path).map((name) => ({
+  return listNamedAssets(entry.params, params, path).map((name) => ({
     ...name,
     list: name.path.slice(0, path.length) + /^\.\w+/.exec(name.path.slice(path.length))![0],
     rowId,

@@ -14,7 +14,7 @@ export interface LevelsDifference {
 }
 
 /** Compares the levels of two runs bit for bit. */
-export function levelsDifference(from: DatedLevels, to: DatedLevels): LevelsDifference {
+export function findLevelsDifference(from: DatedLevels, to: DatedLevels): LevelsDifference {
   let first: number | null = null;
   let largest: { readonly day: number; readonly from: number; readonly to: number; readonly by: number } | null = null;
   const differs = (day: number): void => {

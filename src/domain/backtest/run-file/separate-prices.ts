@@ -7,7 +7,7 @@ export const PRICES = 'prices';
 export const APART_BYTES_MIN = 1 << 20;
 
 /** Prices of a run in a separate file, shared by runs with the same securities and days. */
-export interface PricesApart extends MadeBytes {
+export interface SeparatePrices extends MadeBytes {
   readonly identifiers: readonly string[];
   readonly days: Int32Array;
 }
@@ -16,18 +16,18 @@ export interface PricesApart extends MadeBytes {
  * Returns the name of the file with the prices of a run, derived from the name of its columns. The columns do not
  * contain the name, so equal runs have equal bytes.
  */
-export function pricesFileOf(columns: string): string {
+export function findPricesFile(columns: string): string {
   const [digits = ''] = /^[0-9a-f]*/.exec(columns)!;
   const other = Array.from(digits, (digit) => (15 - Number.parseInt(digit, 16)).toString(16)).join('');
   return `${other}${columns.slice(digits.length)}`;
 }
 
 /** Returns the name of a file that the header of columns refers to. */
-export function fileBeside(columns: string, name: string): string {
-  return name === PRICES ? pricesFileOf(columns) : name;
+export function resolveSiblingFile(columns: string, name: string): string {
+  return name === PRICES ? findPricesFile(columns) : name;
 }
 
-/** Returns the name of a file in the header of columns: the inverse of `fileBeside`. */
+/** Returns the name of a file in the header of columns: the inverse of `resolveSiblingFile`. */
 export function nameInHeader(columns: string, file: string): string {
-  return file === pricesFileOf(columns) ? PRICES : file;
+  return file === findPricesFile(columns) ? PRICES : file;
 }

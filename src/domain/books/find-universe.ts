@@ -14,7 +14,9 @@ import { findLastAtMost } from '../numbers/search.js';
 import type { Composer } from './compositions.js';
 
 /** Returns membership spells in the universes of a market, searched once per universe. */
-export function membersIn(market: Pick<MarketData, 'universes'>): (universe: string) => readonly Membership[] {
+export function createMembershipReader(
+  market: Pick<MarketData, 'universes'>,
+): (universe: string) => readonly Membership[] {
   const memberships = new Map<string, Membership[]>();
   return (universe) => {
     let members = memberships.get(universe);
@@ -35,7 +37,7 @@ interface UniverseInput {
  * Returns the columns of the universe of an index that have a price on a session, ascending. Excludes securities that
  * leave at its close because they have no price.
  */
-export function universeOn(
+export function findUniverse(
   composer: UniverseComposer,
   membersOf: (universe: string) => readonly Membership[],
   { indexId, session }: UniverseInput,
@@ -51,7 +53,7 @@ export function universeOn(
   }
   const sm = composer.market(indexId);
   const staleMax = priceSessions(composer.treatment(indexId));
-  const candidates = universeMembers(composer, membersOf, { indexId, session });
+  const candidates = listUniverseMembers(composer, membersOf, { indexId, session });
   const columns = new Int32Array(sm.names);
   let count = 0;
   const bars = panelRow(sm, session);
@@ -63,7 +65,7 @@ export function universeOn(
 }
 
 /** Returns 1 for the members of the universe of an index on a session, by column, with or without a price. */
-export function universeMembers(
+export function listUniverseMembers(
   composer: UniverseComposer,
   membersOf: (universe: string) => readonly Membership[],
   { indexId, session }: UniverseInput,

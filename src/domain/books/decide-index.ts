@@ -8,7 +8,7 @@ import { DEFAULT_REVIEW } from '../schedule/review-scopes.js';
 import { findInForce, isReview, type Composer, type Composition, type SelectedOn } from './compositions.js';
 import { decideReview, hasCounts, type ReviewInput } from './decide-review.js';
 import { findDecider } from './decided-by.js';
-import { warnOfUnkeptLimit } from './unkept-limit.js';
+import { warnOfUnkeptLimit } from './exceeded-limit.js';
 import type { DueRebalance } from './due-rebalances.js';
 import { refuseEmptyIndex, reportHeld, takeEffect, type TakingIndex } from './take-effect.js';
 import { beginPhase, continuePhase } from './transition.js';
@@ -119,7 +119,7 @@ function named({ review, rebalance, known }: DecideDue, composition: Composition
   const selected = {
     review: review.id,
     decision: rebalance.decision,
-    ...(review.scope === 'membership' || current === undefined ? {} : selectedIn(current)),
+    ...(review.scope === 'membership' || current === undefined ? {} : findSelection(current)),
   };
   return {
     ...composition,
@@ -137,7 +137,7 @@ function reviewsIn(composition: Composition): readonly string[] {
 }
 
 /** Returns the latest selection on which a composition is based. */
-export function selectedIn({ selected, decision }: Composition): SelectedOn {
+export function findSelection({ selected, decision }: Composition): SelectedOn {
   return selected ?? { review: DEFAULT_REVIEW, decision };
 }
 

@@ -1,10 +1,10 @@
-import { issuerSums } from './issuer-sums.js';
-import { headroomAt, type LimitRow } from './limit-row.js';
+import { sumByIssuer } from './issuer-sums.js';
+import { computeHeadroom, type LimitRow } from './limit-row.js';
 import { TOLERANCE } from './measure.js';
 import { LIMIT_RULES, type LimitRuleName } from './rules.js';
 
 /** Row of a rule that the weights of a definition may break on the day they are decided. */
-export interface UnkeptRow {
+export interface RowWithoutGuarantee {
   readonly row: LimitRow;
   /** Value of the row under the most concentrated weights that the definition allows. */
   readonly value: number;
@@ -14,7 +14,7 @@ export interface UnkeptRow {
 const LEAST_CAP = 0.001;
 
 /** Returns the first row of a rule that weights up to a cap may break; null if the cap keeps the rule. */
-export function findUnkeptUnderCap(rule: LimitRuleName, most: number): UnkeptRow | null {
+export function findUnkeptUnderCap(rule: LimitRuleName, most: number): RowWithoutGuarantee | null {
   const cap = Math.max(most, LEAST_CAP);
   const count = Math.floor(1 / cap + TOLERANCE);
   const rest = Math.max(1 - count * cap, 0);
@@ -28,7 +28,7 @@ export interface StagedCaps {
 }
 
 /** Same for caps in stages: large weights up to their total, the others at their cap. */
-export function findUnkeptUnderLadder(rule: LimitRuleName, { single, group }: StagedCaps): UnkeptRow | null {
+export function findUnkeptUnderLadder(rule: LimitRuleName, { single, group }: StagedCaps): RowWithoutGuarantee | null {
   const most = single?.above ?? 1;
   if (group === undefined || group.each_above >= most) return findUnkeptUnderCap(rule, most);
   const { each_above: each, together_above: together } = group;
@@ -43,14 +43,14 @@ export function findUnkeptUnderLadder(rule: LimitRuleName, { single, group }: St
 }
 
 /** Same for equal weights. */
-export function findUnkeptByEqual(rule: LimitRuleName, count: number): UnkeptRow | null {
+export function findUnkeptByEqual(rule: LimitRuleName, count: number): RowWithoutGuarantee | null {
   return unkeptBy(rule, Array<number>(count).fill(1 / count));
 }
 
-function unkeptBy(rule: LimitRuleName, weights: readonly number[]): UnkeptRow | null {
+function unkeptBy(rule: LimitRuleName, weights: readonly number[]): RowWithoutGuarantee | null {
   for (const row of LIMIT_RULES[rule].rows) {
-    const value = row.measure.valueOf(issuerSums(weights.length)(Float64Array.from(weights), null));
-    if (headroomAt(row, value) < -TOLERANCE) return { row, value };
+    const value = row.measure.valueOf(sumByIssuer(weights.length)(Float64Array.from(weights), null));
+    if (computeHeadroom(row, value) < -TOLERANCE) return { row, value };
   }
   return null;
 }
@@ -59,7 +59,7 @@ function unkeptBy(rule: LimitRuleName, weights: readonly number[]): UnkeptRow | 
 const CAPS = [0.35, 0.25, 0.2, 0.1, 0.05];
 
 /** Returns the largest of some round caps that keeps a rule. */
-export function keepingCap(rule: LimitRuleName): number {
+export function findLargestCap(rule: LimitRuleName): number {
   const keeps = CAPS.find((cap) => findUnkeptUnderCap(rule, cap) === null);
   if (keeps === undefined) throw new Error(`no cap keeps the rule ${rule}`);
   return keeps;

@@ -1,6 +1,6 @@
-import { composerUnder } from './amended-composer.js';
+import { createAmendedComposer } from './amended-composer.js';
 import { findDecider } from './decided-by.js';
-import { breachRuleOf } from '../compliance/breach-watch.js';
+import { findBreachRule } from '../compliance/breach-watch.js';
 import type { Calendars } from '../calendars/calendar.js';
 import type { Day } from '../time/days.js';
 import { changesMembers } from '../documents/events-spec.js';
@@ -12,8 +12,8 @@ import { Refusal } from '../refusals/refusal.js';
 import type { Composer, DeciderFactory, DecisionSeat } from './compositions.js';
 import type { Decider, DecisionMemory } from './decider.js';
 import { hasAnyBar } from './due-rebalances.js';
-import { marketOn } from './market-on.js';
-import { membersIn, universeMembers, universeOn } from './universe-on.js';
+import { openMarketOn } from './open-market-on.js';
+import { createMembershipReader, listUniverseMembers, findUniverse } from './find-universe.js';
 
 /** Market as known at the end of each day. */
 export interface KnownMarkets {
@@ -39,7 +39,7 @@ export function assertScheduled(documents: Readonly<Record<string, IndexDocument
     throw new Refusal('LOOK_AHEAD', message, { index_id: changing.id });
   }
   const called = Object.values(documents).find((document) =>
-    isInAnyText(document, ({ pipeline }) => breachRuleOf(pipeline?.treatment) !== null),
+    isInAnyText(document, ({ pipeline }) => findBreachRule(pipeline?.treatment) !== null),
   );
   if (called === undefined) return;
   const message = `The index ${called.id} is rebalanced on breaches of a rule. Breaches are found on the current data, so its decisions cannot use only the data known at the time.`;
@@ -87,7 +87,7 @@ export function createSeats({ composer, known, calendars, createDecider }: Seats
 
   function seeing(market: MarketData): Seen {
     const results = new Map<string, Seat>();
-    const membersOf = membersIn(market);
+    const membersOf = createMembershipReader(market);
     return {
       market,
       // Stored per index, because a decision may need another index that is not composed yet on the same version.
@@ -99,17 +99,18 @@ export function createSeats({ composer, known, calendars, createDecider }: Seats
     };
   }
 
-  function createSeat(market: MarketData, membersOf: ReturnType<typeof membersIn>): Seat {
+  function createSeat(market: MarketData, membersOf: ReturnType<typeof createMembershipReader>): Seat {
     const deciders = new Map<string, Decider>();
     const own: Composer = {
       ...composer,
-      market: (indexId) => marketOn({ market, calendars, code: composer.document(indexId).calendar }),
-      universe: (indexId, session) => universeOn(own, membersOf, { indexId, session }),
-      members: (indexId, session) => universeMembers(own, membersOf, { indexId, session }),
+      market: (indexId) => openMarketOn({ market, calendars, code: composer.document(indexId).calendar }),
+      universe: (indexId, session) => findUniverse(own, membersOf, { indexId, session }),
+      members: (indexId, session) => listUniverseMembers(own, membersOf, { indexId, session }),
       decider(indexId, by) {
         const { key, text, document } = findDecider(composer.document(indexId), by);
         let decider = deciders.get(key);
-        if (!decider) deciders.set(key, (decider = createDecider(document, composerUnder(own, text, membersOf))));
+        if (!decider)
+          deciders.set(key, (decider = createDecider(document, createAmendedComposer(own, text, membersOf))));
         latest.set(indexId, decider);
         return decider;
       },

@@ -1,4 +1,4 @@
-import { allOf } from './ranking.js';
+import { listAllPositions } from './ranking.js';
 import type { Series } from './series.js';
 
 /** Reader of the windows of a series. */
@@ -10,11 +10,11 @@ export interface WindowReader {
    * @param end Last session of the windows.
    * @param columns Ascending, [n].
    */
-  windows(from: number, end: number, columns: Int32Array, visit: (laid: LaidOut) => void): void;
+  windows(from: number, end: number, columns: Int32Array, visit: (laid: WindowLayout) => void): void;
 }
 
 /** Windows of some securities, the cells of each together. Valid until the callback returns. */
-export interface LaidOut {
+export interface WindowLayout {
   readonly cells: Float64Array;
   /** Start of each window, [m]. */
   readonly starts: Int32Array;
@@ -22,7 +22,7 @@ export interface LaidOut {
   readonly first: number;
 }
 
-export interface LayOutInput {
+export interface WindowLayoutInput {
   readonly series: Series;
   readonly cells: Float64Array;
   /** Number of cells of a security. */
@@ -44,7 +44,7 @@ const ROWS = 8;
 let filled = new Float64Array(0);
 
 /** Reads the sessions that the slots of some columns lack. @returns the first of them */
-export function layOut({ series, cells, stride, origin, until, end, columns, places }: LayOutInput): number {
+export function layOut({ series, cells, stride, origin, until, end, columns, places }: WindowLayoutInput): number {
   const n = columns.length;
   let oldest = end;
   let newest = -1;
@@ -55,7 +55,7 @@ export function layOut({ series, cells, stride, origin, until, end, columns, pla
   const { panel } = series;
   if (panel === undefined && filled.length < ROWS * n) filled = new Float64Array(ROWS * n);
   const values = panel === undefined ? filled : panel.cells;
-  const at = panel === undefined ? allOf(columns) : columns;
+  const at = panel === undefined ? listAllPositions(columns) : columns;
   const less = panel === undefined ? 0 : panel.less;
   const rows = new Int32Array(ROWS);
   for (let session = oldest + 1; session <= end; session += ROWS) {

@@ -1,8 +1,8 @@
 import { LIMITS } from '../../refusals/limits.js';
-import { shareChangeTerms } from '../../books/share-changes.js';
+import { createShareChangeTerms } from '../../books/share-changes.js';
 import type { Compositions } from '../../books/compositions.js';
-import { APART_BYTES_MIN } from './prices-apart.js';
-import { allocatePlacedPanel, type Memory } from './placed.js';
+import { APART_BYTES_MIN } from './separate-prices.js';
+import { allocatePlacedPanel, type Memory } from './block-placement.js';
 
 /** Size of a header without securities and rebalances; then of each security and of each rebalance. */
 const HEADER_BYTES = 16_384;
@@ -36,7 +36,7 @@ interface RoomInput {
  * the weights are then not copied. Too little space costs a copy. Too much costs nothing, because the system allocates
  * memory only when it is written.
  */
-export function roomForColumns(
+export function allocateColumns(
   compositions: Compositions,
   { memory, cells, to, pricesApart }: RoomInput,
 ): Float64Array {
@@ -51,7 +51,7 @@ export function roomForColumns(
     events * perEvent +
     EFFECT_BYTES * sm.actions.all.length +
     DATE_BYTES * dates +
-    (shareChangeTerms(compositions) === undefined ? 0 : COUNT_CHANGE_BYTES * COUNT_CHANGES * cells) +
+    (createShareChangeTerms(compositions) === undefined ? 0 : COUNT_CHANGE_BYTES * COUNT_CHANGES * cells) +
     POSITION_BYTES * LIMITS.MAX_POSITION_ROWS +
     4 * NAME_BYTES * names +
     DESCRIPTION_BYTES;

@@ -8,14 +8,14 @@ import { isBlank, referenceSpells, type ReferenceSpell } from '../market/referen
  * default all) need and that the store has neither directly nor as a cross rate, ascending.
  */
 export function findMissingRates(market: MarketData, document: IndexDocument): string[] {
-  const missing = currenciesNeeded(market, document).filter(
+  const missing = listRequiredCurrencies(market, document).filter(
     (from) => !isRateHeld((pair) => isHeld(market, pair), from, document.currency),
   );
   return [...new Set(missing.map((from) => pairOf(from, document.currency)))].sort();
 }
 
 /** Returns currencies of the securities that a universe lists, or of all securities by default. */
-export function currenciesNeeded(market: MarketData, { universe }: Pick<IndexDocument, 'universe'>): string[] {
+export function listRequiredCurrencies(market: MarketData, { universe }: Pick<IndexDocument, 'universe'>): string[] {
   const own = findListedNames(universe);
   const list = own && new Set(own);
   return [...namesByCurrency(market)].flatMap(([code, names]) =>
@@ -29,7 +29,7 @@ export function isHeld(market: MarketData, name: string): boolean {
 }
 
 /** Currencies in which securities of a market are quoted, including that of the store. */
-export const currenciesOf = (market: MarketData): string[] => [
+export const listCurrencies = (market: MarketData): string[] => [
   ...namesByCurrency(market).keys(),
   ...(market.currency == null ? [] : [market.currency]),
 ];
@@ -68,7 +68,7 @@ function namesByCurrency(market: MarketData): ReadonlyMap<string, readonly strin
  * Returns the securities of a universe (by default all) without a currency on some day with a price bar, if the store
  * declares none: their prices are assumed to be in the currency of the index. Ascending, without exchange rates.
  */
-export function namesWithoutCurrency(market: MarketData, { currency, universe }: IndexDocument): string[] {
+export function listSecuritiesWithoutCurrency(market: MarketData, { currency, universe }: IndexDocument): string[] {
   if (market.currency != null) return [];
   const own = findListedNames(universe);
   const list = own && new Set(own);

@@ -4,7 +4,7 @@ const ROUNDING = 1e-12;
 /**
  * Returns the sum of the reductions from raw to applied weights, fractions, [n] each; 0 if it is no more than rounding.
  */
-export function weightMoved(raw: Float64Array, applied: Float64Array): number {
+export function sumMovedWeight(raw: Float64Array, applied: Float64Array): number {
   let moved = 0;
   for (let i = 0; i < raw.length; i++) {
     const reduction = raw[i]! - applied[i]!;

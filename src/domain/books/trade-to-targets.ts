@@ -38,7 +38,7 @@ const HALVINGS = 60;
  * Solves V' + c sum |w V' - h| = V for V'.
  * @cost O(H) per step
  */
-export function trade(input: TradeInput): TradeOutcome {
+export function tradeToTargets(input: TradeInput): TradeOutcome {
   if (input.frozen.size === 0) return tradeAll(input);
   return tradeAround(input);
 }

@@ -1,6 +1,6 @@
 import type { SessionMarket } from '../market/session-market.js';
 
-export interface BookNamesInput {
+export interface BookSecuritiesInput {
   readonly sm: SessionMarket;
   readonly targets: readonly { readonly columns: ArrayLike<number> }[];
   readonly from: number;
@@ -12,7 +12,7 @@ export interface BookNamesInput {
  * ticker changes.
  * @cost O(N + K), K the actions with a related identifier
  */
-export function bookNames({ sm, targets, from, to }: BookNamesInput): Int32Array {
+export function listBookSecurities({ sm, targets, from, to }: BookSecuritiesInput): Int32Array {
   const reached = new Uint8Array(sm.names);
   for (const { columns } of targets) for (let k = 0; k < columns.length; k++) reached[columns[k]!] = 1;
   let grew = true;

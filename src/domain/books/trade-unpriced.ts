@@ -1,4 +1,4 @@
-import type { TradeInput } from './trade.js';
+import type { TradeInput } from './trade-to-targets.js';
 
 export interface BeyondOutcome {
   /** Value after costs as a fraction of the value before. */
@@ -28,7 +28,7 @@ const HALVINGS = 60;
  * @param unpriced frozen slots that cannot be traded at all
  * @cost O(H) per halving, one pass without costs
  */
-export function tradeBeyond(input: TradeInput, unpriced: ReadonlySet<number> = NONE): BeyondOutcome {
+export function tradeUnpriced(input: TradeInput, unpriced: ReadonlySet<number> = NONE): BeyondOutcome {
   const { slots, frozen, before, costRate } = input;
   const free = slots.filter((slot) => !frozen.has(slot));
   let held = 0;

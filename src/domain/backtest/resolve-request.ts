@@ -5,7 +5,7 @@ import type { StrategyDocument } from '../documents/strategy-document.js';
 import { refuseWithFindings } from '../refusals/refusal.js';
 
 /** Returns the terms of a run. Terms of the request take precedence, then terms of the strategy, then defaults. */
-export function resolvedRequest(
+export function resolveRequest(
   given: { readonly [K in keyof ResolvedRequest]?: ResolvedRequest[K] | undefined },
   strategy?: StrategyDocument,
 ): ResolvedRequest {

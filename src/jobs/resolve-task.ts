@@ -1,4 +1,5 @@
-import type { MarketHandle, MarketIdentity } from '#domain/market/handle.js';
+import type { MarketHandle } from '#domain/market/handle.js';
+import type { MarketIdentity } from '#domain/market/market-identity.js';
 import type { ArtifactHealth } from '#store/access/artifact-health.js';
 import type { ArtifactDestination } from '#store/port.js';
 import { newCheckedFiles } from './checked-files.js';

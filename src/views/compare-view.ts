@@ -9,7 +9,7 @@ import {
 } from '#domain/analytics/series.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import type { RunState } from '#domain/backtest/stale-reasons.js';
-import { dayFrom, formatDay } from '#domain/time/days.js';
+import { parseValidDay, formatDay } from '#domain/time/days.js';
 import type { Finding } from '#domain/refusals/findings.js';
 import { findDifferingReturns } from './differing-returns.js';
 import type { MeasuredVariant } from '#domain/market/market-data.js';
@@ -124,8 +124,8 @@ function spanText({ id, days }: ComparedLevels): string {
 }
 
 function within(days: Int32Array, { start, end }: AskedWindow): Int32Array {
-  const from = start === null ? 0 : findFirstAtLeast(days, dayFrom(start));
-  const to = end === null ? days.length : findLastAtMost(days, dayFrom(end)) + 1;
+  const from = start === null ? 0 : findFirstAtLeast(days, parseValidDay(start));
+  const to = end === null ? days.length : findLastAtMost(days, parseValidDay(end)) + 1;
   return from === 0 && to === days.length ? days : days.slice(from, Math.max(from, to));
 }
 

@@ -5,7 +5,7 @@ import { formatDay, formatDayTimestamp } from '#domain/time/days.js';
 import type { Finding } from '#domain/refusals/findings.js';
 import type { ReturnWindow } from '#domain/risk/return-panel.js';
 import {
-  factorAttribution,
+  attributeToFactors,
   type AttributionModel,
   type FactorAttribution,
 } from '#domain/risk/factors/factor-attribution.js';
@@ -29,7 +29,7 @@ export function factorAttributionView(
   const held = readWindow(run, { from, to }, { follow: false });
   const { sm } = market;
   const ends = days.subarray(from + 1, to + 1);
-  const attribution = factorAttribution({
+  const attribution = attributeToFactors({
     window: market,
     model,
     sessions: ends.map((day) => findLastAtMost(sm.sessions, day)),

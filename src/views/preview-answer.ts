@@ -10,9 +10,9 @@ import { lookAheadFindings } from '#domain/checks/look-ahead.js';
 import { isDerivedDocument, isOverlayDocument, type IndexDocument } from '#domain/documents/index-document.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { previewDerived, previewFirst } from '#domain/optimisation/preview.js';
-import { orderFindings } from '#domain/refusals/findings.js';
+import { sortFindings } from '#domain/refusals/findings.js';
 import { previewRules } from '#domain/rules/preview.js';
-import { dayFrom, type Day } from '#domain/time/days.js';
+import { parseValidDay, type Day } from '#domain/time/days.js';
 import type { Engine } from '#kernels/engines/engine.js';
 import { toDerivedPreview } from './optimisation.js';
 import { toOverlayPreview, toPreviewResponse } from './preview.js';
@@ -40,7 +40,7 @@ export interface PreviewQuestion {
  */
 export function previewAnswer(question: PreviewQuestion) {
   const { market, calendars, documents, indexId, asOf: asked, composerUntil } = question;
-  const day = dayFrom(asked ?? documents[indexId]!.base_date); // Reached documents include the index itself.
+  const day = parseValidDay(asked ?? documents[indexId]!.base_date); // Reached documents include the index itself.
   const composer = composerUntil(day);
   const document = composer.document(indexId);
   const answer = answerOf(question, composer, day);
@@ -56,7 +56,7 @@ export function previewAnswer(question: PreviewQuestion) {
     firstDay: market.dates[0] ?? null,
     observedEndOf: question.observedEndOf,
   });
-  return { ...answer, findings: orderFindings([...late, ...assumptions, ...foreseen, ...answer.findings]) };
+  return { ...answer, findings: sortFindings([...late, ...assumptions, ...foreseen, ...answer.findings]) };
 }
 
 function answerOf(

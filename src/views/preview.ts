@@ -4,7 +4,7 @@ import type { OverlayPreview } from '#domain/books/preview-overlay.js';
 import { computeRuleHeadroom } from '#domain/compliance/breach-watch.js';
 import type { LimitRuleName } from '#domain/compliance/rules.js';
 import { formatDay } from '#domain/time/days.js';
-import { sourcesOf } from '#domain/documents/index-document.js';
+import { listSources } from '#domain/documents/index-document.js';
 import { compareText, type Finding } from '#domain/refusals/findings.js';
 import {
   isDerivedExplanation,
@@ -104,7 +104,7 @@ export function toOverlayPreview(
     cap_redistributed: 0,
     steps: null,
     solve: null,
-    overlay: { type: document.overlay.type, index_ids: [...sourcesOf(document)], ...(exposure ? { exposure } : {}) },
+    overlay: { type: document.overlay.type, index_ids: [...listSources(document)], ...(exposure ? { exposure } : {}) },
     findings: [],
   };
 }

@@ -7,7 +7,7 @@ import { measureExposure, type ExposurePayload } from '#domain/analytics/exposur
 import type { StoredRebalances } from '#domain/backtest/run-file/record.js';
 import type { RunSummary } from '#domain/backtest/run-summary.js';
 import { formatDay, formatDayTimestamp, type Day } from '#domain/time/days.js';
-import { dateInForce } from '#domain/schedule/date-in-force.js';
+import { findDateInForce } from '#domain/schedule/date-in-force.js';
 import {
   jsonObject,
   numberMember,
@@ -153,7 +153,7 @@ const OVERVIEW = jsonObject<OverviewView, { readonly run: RunSummary }>({
 /** Returns the date of the last rebalance that is on or before the end of the run. */
 function lastDate({ lastRebalance: { date }, days }: RunSummary): Day {
   const last = days.at(-1)!;
-  return dateInForce({ date, session: last }, last);
+  return findDateInForce({ date, session: last }, last);
 }
 
 /** Exposure of the last rebalance. */

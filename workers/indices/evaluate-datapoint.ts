@@ -1,4 +1,4 @@
-import { dayFrom, formatDay } from '#domain/time/days.js';
+import { parseValidDay, formatDay } from '#domain/time/days.js';
 import { isRuleDocument } from '#domain/documents/index-document.js';
 import { evaluateDatapoint } from '#domain/rules/evaluate-datapoint.js';
 import { findSessionWithData } from '#domain/books/due-rebalances.js';
@@ -14,7 +14,7 @@ export const evaluate: Task<'evaluate-datapoint'> = (
 ) =>
   runOnEngine((engine) => {
     const market = openCachedMarket(handle);
-    const day = asked === null ? (market.dates.at(-1) ?? 0) : dayFrom(asked);
+    const day = asked === null ? (market.dates.at(-1) ?? 0) : parseValidDay(asked);
     const composer = composerFor({ market, documents, until: day, engine }, control);
     const document = composer.document(indexId);
     if (!isRuleDocument(document)) throw new Error('an expression is evaluated on the terms of rules');

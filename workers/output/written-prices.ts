@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { SeparatePrices } from '#domain/backtest/run-file/separate-prices.js';
-import { marketKey, type MarketIdentity } from '#domain/market/handle.js';
+import { createMarketKey, type MarketIdentity } from '#domain/market/market-identity.js';
 
 /** Maximum number of remembered price files. */
 const REMEMBERED_MAX = 64;
@@ -10,7 +10,7 @@ const hashes = new Map<string, string>();
 
 /** Returns the key of a run's prices on a market: equal keys mean equal files. */
 export function pricesKey(market: MarketIdentity, { identifiers, days }: SeparatePrices): string {
-  const key = JSON.stringify([marketKey(market), identifiers]);
+  const key = JSON.stringify([createMarketKey(market), identifiers]);
   return createHash('sha256').update(key).update(days).digest('hex');
 }
 

@@ -1,18 +1,18 @@
 import { createHash } from 'node:crypto';
 import { closeSync, openSync, readSync } from 'node:fs';
 import type { MadeBytes } from '#base/memory/made-bytes.js';
-import { marketKey } from '#domain/market/handle.js';
+import { createMarketKey } from '#domain/market/market-identity.js';
 import { partPlaces } from '#domain/numbers/even-parts.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import { assertFiniteNumbers } from '#domain/risk/estimate-risk-model.js';
-import { modelCuts, partLength } from '#domain/risk/model-parts.js';
+import { divideModel, computePartLength } from '#domain/risk/model-parts.js';
 import { packFactors } from '#domain/risk/packed-factors.js';
 import { describeRange } from '#kernels/moments/estimate-covariance.js';
 import {
   averageOfCorrelationSums,
   fillCorrelationSums,
   fillCovarianceRows,
-  triangleEntries,
+  countTriangleEntries,
   type PanelCovariance,
 } from '#kernels/moments/panel-covariance.js';
 import type { Task } from '#jobs/tasks.js';
@@ -34,13 +34,13 @@ const JOINED = 0.5;
 /** Estimates a model without its matrix, in float64 on every node, so that all compute the same bits. */
 async function modelOf({ market, universe, request }: RiskModelSource): Promise<OpenedModel> {
   const key = createHash('sha256')
-    .update(JSON.stringify([marketKey(market), universe, request]))
+    .update(JSON.stringify([createMarketKey(market), universe, request]))
     .digest('hex');
   return runOnEngine((engine) =>
     rememberedModel(key, () => {
       const prepared = openedEstimate({ market, universe, request });
       const estimate = prepared.panel(engine);
-      const cuts = modelCuts(estimate.covariance.assets);
+      const cuts = divideModel(estimate.covariance.assets);
       return { prepared, estimate, cuts, fingerprint: fingerprintOf(estimate.covariance) };
     }),
   );
@@ -63,7 +63,7 @@ export const modelRows: Task<'risk-model-rows'> = async ({ parts, outputs, ...so
   const { estimate, cuts, fingerprint } = await modelOf(source);
   const { covariance, deviations } = estimate;
   const engine = await exactNumerics();
-  const lengths = parts.map((part) => partLength(covariance.assets, cuts, part));
+  const lengths = parts.map((part) => computePartLength(covariance.assets, cuts, part));
   const rows: MadeBytes = {
     length: BYTES * lengths.reduce((sum, length) => sum + length, 0),
     *parts() {
@@ -92,12 +92,12 @@ export const sumModel: Task<'sum-risk-model'> = async ({ files, outputs, ...sour
   for (const file of files) assertWhole(file);
   const places = placesIn(files, assets, cuts);
   const matrix: MadeBytes = {
-    length: BYTES * triangleEntries(assets, 0, assets),
+    length: BYTES * countTriangleEntries(assets, 0, assets),
     *parts() {
       for (const [part, { path, at }] of places.entries()) {
         control.report((JOINED * part) / places.length, 'product');
         const [from, to] = [cuts[part]!, cuts[part + 1]!];
-        const numbers = readNumbers(path, at, partLength(assets, cuts, part));
+        const numbers = readNumbers(path, at, computePartLength(assets, cuts, part));
         if (numbers[0] !== fingerprint) throw changed();
         const end = numbers.length - (to - from);
         sums.set(numbers.subarray(end), from);
@@ -127,7 +127,7 @@ function placesIn(files: readonly ModelRowsFile[], assets: number, cuts: Int32Ar
     let next = 0;
     return parts.map((part) => {
       const at = next;
-      next += partLength(assets, cuts, part);
+      next += computePartLength(assets, cuts, part);
       return at;
     });
   });

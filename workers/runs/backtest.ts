@@ -13,9 +13,10 @@ import { runBacktest } from '#domain/backtest/run-backtest.js';
 import type { Memory } from '#domain/backtest/run-file/block-placement.js';
 import { allocateKeptMemory } from '#base/memory/kept-memory.js';
 import { runToFiles, type RunFiles } from '#domain/backtest/run-file/write.js';
-import { canonicalJson } from '#domain/json/canonical-json.js';
+import { toCanonicalJson } from '#domain/json/canonical-json.js';
 import { formatDay } from '#domain/time/days.js';
-import type { MarketHandle, MarketIdentity } from '#domain/market/handle.js';
+import type { MarketHandle } from '#domain/market/handle.js';
+import type { MarketIdentity } from '#domain/market/market-identity.js';
 import type { Task, ThreadInput, TaskOutput } from '#jobs/tasks.js';
 import type { KnownFiles } from '#jobs/tasks/files.js';
 import type { ResumableRun } from '#jobs/tasks/runs.js';
@@ -166,7 +167,7 @@ export function stampOf({
   const inputs = { plan, engineVersion, storeContentHash, ...declaredOf(market), ...knownOf(known) };
   return {
     runAt: timestamp(),
-    runHash: createHash('sha256').update(canonicalJson(inputs)).digest('hex'),
+    runHash: createHash('sha256').update(toCanonicalJson(inputs)).digest('hex'),
     storeContentHash,
   };
 }

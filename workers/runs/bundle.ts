@@ -1,7 +1,7 @@
 import { listClosures } from '#domain/calendars/closures.js';
 import { createHash } from 'node:crypto';
 import type { BacktestPlan } from '#domain/documents/backtest-plan.js';
-import { modelFileOf } from '#domain/documents/bundle-document.js';
+import { createModelFileName } from '#domain/documents/bundle-document.js';
 import type { PublicationEntry } from '#domain/documents/publication-document.js';
 import type { Run } from '#domain/backtest/run.js';
 import type { Composer } from '#domain/books/compositions.js';
@@ -100,7 +100,7 @@ function modelsOf({ models = {} }: BacktestPlan, input: Input): Readonly<Record<
   return Object.fromEntries(
     ids.map((id, place) => {
       const { buffer, byteOffset, byteLength } = readStoredDoubles(input.models![id]!.path);
-      return [modelFileOf(place), new Uint8Array(buffer, byteOffset, byteLength)];
+      return [createModelFileName(place), new Uint8Array(buffer, byteOffset, byteLength)];
     }),
   );
 }

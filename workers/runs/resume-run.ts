@@ -12,8 +12,8 @@ import { createIndexDeciders } from '#domain/backtest/index-decider.js';
 import { createSharedDecisions } from '#domain/rules/shared-decisions.js';
 import type { DecisionSharing } from '#domain/rules/decide.js';
 import type { BacktestPlan } from '#domain/documents/backtest-plan.js';
-import { canonicalJson } from '#domain/json/canonical-json.js';
-import { actionsOf, actionsSince, type MarketHandle } from '#domain/market/handle.js';
+import { toCanonicalJson } from '#domain/json/canonical-json.js';
+import { listActions, listActionsSince, type MarketHandle } from '#domain/market/handle.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import type { CheckedFiles } from '#jobs/tasks/files.js';
@@ -45,7 +45,7 @@ export interface CheckpointFile {
 function identityOf(plan: BacktestPlan, engineVersion: string, { day }: Pick<RunCheckpoint, 'day'>): string {
   const { request, ...rest } = limitPlanToDate(plan, formatDay(day));
   return createHash('sha256')
-    .update(canonicalJson({ ...rest, request: { ...request, end: null }, engineVersion, format: CHECKPOINT_FORMAT }))
+    .update(toCanonicalJson({ ...rest, request: { ...request, end: null }, engineVersion, format: CHECKPOINT_FORMAT }))
     .digest('hex');
 }
 
@@ -119,7 +119,7 @@ export function resumeStored(order: ResumeOrder, control: TaskControl): ResumedR
         engine,
         report: (fraction, message) => control.report(0.8 * fraction, message),
         fileNames: run.fileNames,
-        actionsOf: (columns) => actionsOf(handle, columns),
+        actionsOf: (columns) => listActions(handle, columns),
         contentHash: handle.contentHash,
       });
       const { checkpoint: next } = extended;
@@ -148,7 +148,7 @@ const since = new WeakMap<MarketData, MarketData>();
 function withCashSince(handle: MarketHandle, market: MarketData, day: number): MarketData {
   const known = since.get(market);
   if (known?.settledTo === day) return known;
-  const found = { ...market, actions: actionsSince(handle, day), settledTo: day };
+  const found = { ...market, actions: listActionsSince(handle, day), settledTo: day };
   since.set(market, found);
   return found;
 }

@@ -6,9 +6,9 @@ import { parseAcceptedIndex } from '#domain/checks/validate-index.js';
 import { refuseWithFindings } from '#domain/refusals/refusal.js';
 import { createSharedDecisions } from '#domain/rules/shared-decisions.js';
 import { runVariants, type VariantOutcome } from '#domain/sweeps/run-variants.js';
-import { sweepTable } from '#domain/sweeps/sweep-table.js';
+import { createSweepTable } from '#domain/sweeps/sweep-table.js';
 import { checkVariant } from '#domain/sweeps/variant-needs.js';
-import { applyPatch, variantCount, type Patch, type PatchedVariant, type Variant } from '#domain/sweeps/variants.js';
+import { applyPatch, countVariants, type Patch, type PatchedVariant, type Variant } from '#domain/sweeps/variants.js';
 import type { Task } from '#jobs/tasks.js';
 import type { SweepPartInput } from '#jobs/tasks/runs.js';
 import type { MarketData } from '#domain/market/market-data.js';
@@ -99,7 +99,7 @@ export const sumSweep: Task<'sum-sweep'> = async (
 ) => {
   const tick = (fraction: number) => control.report(fraction, 'assessing the selection');
   const outcomes = outcomesInFiles(files, variation);
-  const table = await runOnEngine((engine) => sweepTable({ outcomes, rankBy, partitions, folds, engine, tick }));
+  const table = await runOnEngine((engine) => createSweepTable({ outcomes, rankBy, partitions, folds, engine, tick }));
   const json = createJsonWriter();
   json.value(
     sweepView({
@@ -112,7 +112,7 @@ export const sumSweep: Task<'sum-sweep'> = async (
       engineVersion,
     }),
   );
-  const rows = rowsInBlocks(variantCount(variation), (i) => sweepRow(table.rows[i]!, variation));
+  const rows = rowsInBlocks(countVariants(variation), (i) => sweepRow(table.rows[i]!, variation));
   const { view, rows: artifact } = await writeOutputs(outputs, {
     view: outputContent(json.bytes()),
     rows: outputContent(rows.bytes),

@@ -1,5 +1,5 @@
 import type { SeparatePrices } from '#domain/backtest/run-file/separate-prices.js';
-import { canonicalJson } from '#domain/json/canonical-json.js';
+import { toCanonicalJson } from '#domain/json/canonical-json.js';
 import type { ThreadInput, TaskOutput } from '#jobs/tasks.js';
 import type { RunFileName } from '#jobs/tasks/runs.js';
 import type { NewFile } from '#store/access/new-file.js';
@@ -27,7 +27,7 @@ export async function writeRunFiles(input: ThreadInput<'backtest'>, made: MadeFi
   const { outputs, checkedFiles, plan, storedFiles } = input;
   const { columns, checkpoint, areColumnsKept } = made;
   const contents = {
-    plan: outputContent(canonicalJson(plan)),
+    plan: outputContent(toCanonicalJson(plan)),
     columns, // not copied: their memory is reused only after they are written
     checkpoint: checkpoint && outputContent(checkpoint),
   };

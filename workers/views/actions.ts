@@ -6,8 +6,8 @@ import { findLastAtMost } from '#domain/numbers/search.js';
 import { referenceEngine } from '#kernels/engines/reference.js';
 import { openModels } from '../input/opened-models.js';
 import { openMarketOn } from '#domain/books/open-market-on.js';
-import { dayFrom } from '#domain/time/days.js';
-import { exchangeRates } from '#domain/market/exchange-rates.js';
+import { parseValidDay } from '#domain/time/days.js';
+import { createExchangeRates } from '#domain/market/exchange-rates.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import type { InputOfView } from '#jobs/tasks/views.js';
 import type { ActionsInput } from '#views/actions/actions-input.js';
@@ -67,8 +67,8 @@ function termsOf(run: RunColumns, { market: handle }: Asked) {
     calendars: openCachedCalendars(closures),
     code: calendar,
   });
-  return { sm, rates: exchangeRates(sm, currency) };
+  return { sm, rates: createExchangeRates(sm, currency) };
 }
 
 const datesOf = ({ from, to }: Asked) => ({ from: dayOrNone(from), to: dayOrNone(to) });
-const dayOrNone = (date: string | undefined) => (date === undefined ? null : dayFrom(date));
+const dayOrNone = (date: string | undefined) => (date === undefined ? null : parseValidDay(date));

@@ -10,9 +10,9 @@ import { formatDay, type Day } from '#domain/time/days.js';
 import type { IndexDocument } from '#domain/documents/index-document.js';
 import { parseAcceptedIndex } from '#domain/checks/validate-index.js';
 import type { MarketData } from '#domain/market/market-data.js';
-import { treatmentOf } from '#domain/documents/treatment.js';
+import { resolveTreatment } from '#domain/documents/treatment.js';
 import type { MeasuredVariant } from '#domain/market/market-data.js';
-import { variantOn } from '#domain/market/price-basis.js';
+import { resolveVariant } from '#domain/market/price-basis.js';
 import { addSeries } from '#domain/market/with-series.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import { equalWeight } from '#domain/rules/weighting/equal-weight.js';
@@ -56,10 +56,10 @@ export function openCompared(
     const input = { indexId, documents, ...used, market };
     const bookTo = (engine: Engine, day: Day): Book => benchmarkBook(engine, { ...input, day });
     const document = documents[indexId]!;
-    const treatment = treatmentOf(document, (id) => documents[id])!; // the documents include all that it reaches
+    const treatment = resolveTreatment(document, (id) => documents[id])!; // the documents include all that it reaches
     return {
       id: indexId,
-      variant: variantOn(market, treatment.dividends),
+      variant: resolveVariant(market, treatment.dividends),
       currency: document.currency,
       market,
       weightsOn: (engine, day) => benchmarkWeights(engine, { ...input, day }),

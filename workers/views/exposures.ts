@@ -5,7 +5,7 @@ import { readSecurityCurrency, runTreatment } from '#domain/backtest/run-file/se
 import type { MarketData } from '#domain/market/market-data.js';
 import type { SessionMarket } from '#domain/market/session-market.js';
 import type { CrossSection } from '#domain/datapoints/cross-section.js';
-import { crossSectionsOf } from '#domain/rules/decide.js';
+import { createIndexCrossSections } from '#domain/rules/decide.js';
 import { findLastAtMost } from '#domain/numbers/search.js';
 import type { InputOfView } from '#jobs/tasks/views.js';
 import type { Engine } from '#kernels/engines/engine.js';
@@ -15,7 +15,7 @@ import type { FieldReader, HeldNames, SideName } from '#views/exposures/field-se
 import { bookHoldings, openStoredHoldings } from '#views/exposures/sides.js';
 import { openCompared } from './compared.js';
 import { windowOf } from './run-view.js';
-import { groupSpells, OWN_GROUPS, createOwnGroup } from '#domain/market/market-groups.js';
+import { listGroupSpells, OWN_GROUPS, createOwnGroup } from '#domain/market/market-groups.js';
 import { indexUniverse, type UniverseOn } from './index-universe.js';
 import { figuresOf } from '../run-files/kept-figures.js';
 import { runOnEngine } from '../input/numerics.js';
@@ -68,7 +68,7 @@ function exposuresBeside(
     by: input.by,
     groups: input.groups,
     interval: input.interval,
-    groupOf: market === null || input.by === OWN_GROUPS ? createOwnGroup : groupSpells(market, input.by),
+    groupOf: market === null || input.by === OWN_GROUPS ? createOwnGroup : listGroupSpells(market, input.by),
     benchmark: other && {
       id: other.id,
       key: JSON.stringify(input.benchmark),
@@ -131,7 +131,12 @@ function fieldReader(
   // The universe of BETA changes over time within all securities.
   const followed =
     universeOn === null ? Int32Array.from(heldAtAll).sort() : Int32Array.from({ length: sm.names }, (_, i) => i);
-  const sections = crossSectionsOf({ market: sm, treatment, currency: readSecurityCurrency(header), followed });
+  const sections = createIndexCrossSections({
+    market: sm,
+    treatment,
+    currency: readSecurityCurrency(header),
+    followed,
+  });
   const requestedFields = fields.map((field) => parseField(field, market));
   const latestOf = requestedFields.map((field) =>
     isField(field) && isPlain(field) ? sections.latest(field.name) : null,

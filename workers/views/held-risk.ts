@@ -5,14 +5,14 @@ import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { formatDay, type Day } from '#domain/time/days.js';
 import { compareText } from '#domain/refusals/findings.js';
 import { LIMITS } from '#domain/refusals/limits.js';
-import { growthOf } from '#domain/index-mathematics/growth.js';
-import { securityTerms } from '#domain/index-mathematics/growth-terms.js';
+import { computeGrowth } from '#domain/index-mathematics/growth.js';
+import { createSecurityTerms } from '#domain/index-mathematics/growth-terms.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import type { SessionMarket } from '#domain/market/session-market.js';
 import { Refusal } from '#domain/refusals/refusal.js';
-import { describeLeftOut } from '#domain/risk/left-out.js';
+import { describeLeftOut } from '#domain/risk/excluded-securities.js';
 import type { ReturnWindow } from '#domain/risk/return-panel.js';
-import { riskOf, risksOf, type Positions, type RiskShares } from '#domain/risk/risk-contributions.js';
+import { computeRisk, computeRisks, type Positions, type RiskShares } from '#domain/risk/risk-contributions.js';
 import type { CrossSections } from '#domain/datapoints/cross-section.js';
 import { findFirstAtLeast, findLastAtMost } from '#domain/numbers/search.js';
 import type { Engine } from '#kernels/engines/engine.js';
@@ -51,7 +51,11 @@ export function riskWindow(
   const sm = openMarketOn({ market, calendars, code: header.calendar });
   onPart();
   const { special_dividends: specialDividends, splits } = header.treatment;
-  const growth = growthOf(sm, { ...securityTerms('total', readSecurityCurrency(header)), specialDividends, splits });
+  const growth = computeGrowth(sm, {
+    ...createSecurityTerms('total', readSecurityCurrency(header)),
+    specialDividends,
+    splits,
+  });
   return { sm, growth, from: findFirstAtLeast(sm.sessions, first), to: findLastAtMost(sm.sessions, last) };
 }
 
@@ -155,8 +159,8 @@ export function measureRisk(
   const positions = findHeldPositions(sm, own);
   const span = { risk_model: null, risk_estimator: null, ...windowDates(held) };
   const { risk: total, active } = benchmark
-    ? risksOf(engine, window, positions, positionsOf(sm, benchmark.weights))
-    : { risk: riskOf(engine, window, positions), active: null };
+    ? computeRisks(engine, window, positions, positionsOf(sm, benchmark.weights))
+    : { risk: computeRisk(engine, window, positions), active: null };
   const risk: HeldRisk = {
     payload: {
       volatility: total.volatility,

@@ -1,5 +1,5 @@
 import { formatDay } from '#domain/time/days.js';
-import { scenarioMarket, scenarioOf } from '#domain/scenarios/scenario-market.js';
+import { createScenarioMarket, computeScenario } from '#domain/scenarios/scenario-market.js';
 import type { InputOfView } from '#jobs/tasks/views.js';
 import { openMarketOn } from '#domain/books/open-market-on.js';
 import type { ScenariosShown } from '#views/scenarios/scenarios-file.js';
@@ -17,8 +17,10 @@ export function showScenarios({ columns, request, market: handle }: InputOfView<
     calendars: openCachedCalendars(header.closures),
     code: header.calendar,
   });
-  const market = scenarioMarket(sm, { header, weights, by });
-  const found = request.scenarios.map((scenario, at) => scenarioOf(market, scenario, { by, path: `scenarios[${at}]` }));
+  const market = createScenarioMarket(sm, { header, weights, by });
+  const found = request.scenarios.map((scenario, at) =>
+    computeScenario(market, scenario, { by, path: `scenarios[${at}]` }),
+  );
   return {
     index_id: header.run_id,
     as_of: formatDay(weights.day),

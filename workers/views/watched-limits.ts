@@ -12,13 +12,13 @@ import type { ConstraintRow } from '#domain/constraints/constraint-row.js';
 import type { Finding } from '#domain/refusals/findings.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { readDatapoints } from '#domain/optimisation/datapoints.js';
-import { crossSectionsOf } from '#domain/rules/decide.js';
+import { createIndexCrossSections } from '#domain/rules/decide.js';
 import { findLastAtMost } from '#domain/numbers/search.js';
 import type { InputOfView } from '#jobs/tasks/views.js';
 import type { TaskControl } from '#jobs/thread-messages.js';
 import { groupsByDay, type GroupOfDay } from '#domain/market/groups-by-day.js';
 import { limitsView } from '#views/limits/limits-view.js';
-import { groupSpells, issuerSpells, UNCLASSIFIED } from '#domain/market/market-groups.js';
+import { listGroupSpells, listIssuerSpells, UNCLASSIFIED } from '#domain/market/market-groups.js';
 import { figuresOf } from '../run-files/kept-figures.js';
 import { openCachedCalendars } from '../input/opened-calendars.js';
 import { openCachedMarket } from '../input/open-markets.js';
@@ -33,7 +33,7 @@ export function showLimits(input: InputOfView<'limits'>, { report }: TaskControl
   const { columns, limits, by, market: handle } = input;
   const market = handle && openCachedMarket(handle);
   return useRunFile(columns, (run) => {
-    const issuers = market !== null && 'rule' in limits ? issuerSpells(market, by) : null;
+    const issuers = market !== null && 'rule' in limits ? listIssuerSpells(market, by) : null;
     return limitsView(run, {
       window: windowOf(input),
       limits: 'rule' in limits ? limits : { rowsOn: rowsByDay(limits.rows, run.header, market) },
@@ -43,7 +43,7 @@ export function showLimits(input: InputOfView<'limits'>, { report }: TaskControl
       onDate: () => report(0),
       findings: [
         ...input.findings,
-        ...(issuers ? ownIssuers(run, groupSpells(market!, by), by) : []), // issuers come from a market
+        ...(issuers ? ownIssuers(run, listGroupSpells(market!, by), by) : []), // issuers come from a market
         ...('rule' in limits
           ? []
           : [...listRowFindings(limits.rows, heldOn(run, market)), ...missingFindings(limits.rows, run, market)]),
@@ -131,7 +131,7 @@ function rowsByDay(
   }
   const sm = openMarketOn({ market, calendars: openCachedCalendars(header.closures), code: header.calendar });
   const treatment = runTreatment(header.treatment);
-  const sections = crossSectionsOf({ market: sm, treatment, currency: readSecurityCurrency(header) });
+  const sections = createIndexCrossSections({ market: sm, treatment, currency: readSecurityCurrency(header) });
   const placed = header.names
     .map((name, position) => ({ position, column: sm.columnOf(name) }))
     .filter(({ column }) => column >= 0)

@@ -1,12 +1,12 @@
 import { createDaysCalendar } from '#domain/calendars/days-calendar.js';
 import { TreatmentSpec } from '#domain/documents/index-document.js';
 import { RiskModelRequest } from '#domain/risk/risk-model-document.js';
-import { growthOf } from '#domain/index-mathematics/growth.js';
-import { growthTerms } from '#domain/index-mathematics/growth-terms.js';
+import { computeGrowth } from '#domain/index-mathematics/growth.js';
+import { createGrowthTerms } from '#domain/index-mathematics/growth-terms.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { alignMarket } from '#domain/market/session-market.js';
 import { estimateRiskModel } from '#domain/risk/estimate-risk-model.js';
-import { crossSectionsOf } from '#domain/rules/decide.js';
+import { createIndexCrossSections } from '#domain/rules/decide.js';
 import { openWasmEngine } from '#kernels/engines/wasm.js';
 import { createCounterRandom } from '#kernels/random/counter-random.js';
 import { openCalendars } from '#market/serving/calendar-files.js';
@@ -40,8 +40,8 @@ function timed(market: MarketData): { readonly ms: number; readonly factors: num
   const treatment = TreatmentSpec.parse({});
   const window = {
     sm,
-    growth: growthOf(sm, growthTerms(treatment, '', 'total')),
-    datapoints: crossSectionsOf({ market: sm, treatment, currency: '' }),
+    growth: computeGrowth(sm, createGrowthTerms(treatment, '', 'total')),
+    datapoints: createIndexCrossSections({ market: sm, treatment, currency: '' }),
     from: 0,
     to: sm.sessions.length - 1,
   };

@@ -1,4 +1,4 @@
-import { civilOf } from '../time/days.js';
+import { toCivilDate } from '../time/days.js';
 import { LIMITS } from '../refusals/limits.js';
 import { computeDeviation } from './series.js';
 
@@ -37,8 +37,8 @@ export function computeMonthlyReturns(days: Int32Array, level: Float64Array): Mo
   const months: MonthReturn[] = [];
   let start = level[0]!;
   for (let t = 1; t < level.length; t++) {
-    const { year, month } = civilOf(days[t]!);
-    const next = t + 1 < level.length ? civilOf(days[t + 1]!) : null;
+    const { year, month } = toCivilDate(days[t]!);
+    const next = t + 1 < level.length ? toCivilDate(days[t + 1]!) : null;
     if (next?.month === month && next.year === year) continue;
     months.push({ year, month, value: level[t]! / start - 1 });
     start = level[t]!;

@@ -1,5 +1,5 @@
 import { raiseToPower } from '#kernels/power.js';
-import { civilOf, dayOf } from '../time/days.js';
+import { toCivilDate, toDay } from '../time/days.js';
 import { LIMITS } from '../refusals/limits.js';
 
 /** Computes the period returns of a level series, [n] for n + 1 levels. */
@@ -41,9 +41,9 @@ export function computeAnnualReturns(
   let start = level[0]!;
   let end = -Infinity;
   for (let t = 1; t < level.length; t++) {
-    if (days[t]! > end) end = dayOf({ year: civilOf(days[t]!).year, month: 12, day: 31 });
+    if (days[t]! > end) end = toDay({ year: toCivilDate(days[t]!).year, month: 12, day: 31 });
     if (t + 1 < level.length && days[t + 1]! <= end) continue;
-    years.push([civilOf(days[t]!).year, level[t]! / start - 1]);
+    years.push([toCivilDate(days[t]!).year, level[t]! / start - 1]);
     start = level[t]!;
   }
   return years;

@@ -5,12 +5,12 @@ import type { Calendars } from '../calendars/calendar.js';
 import { checkOnMarket } from '../checks/index-on-market.js';
 import { findLateRates } from '../checks/late-rates.js';
 import type { BacktestPlan, ResolvedRequest } from '../documents/backtest-plan.js';
-import { isOverlayDocument, sourcesOf, type IndexDocument } from '../documents/index-document.js';
+import { isOverlayDocument, listSources, type IndexDocument } from '../documents/index-document.js';
 import type { MarketData } from '../market/market-data.js';
 import { checkConstraintFields } from '../optimisation/field-uses.js';
 import { assertNoErrors, Refusal, refuseWithFindings } from '../refusals/refusal.js';
 import { describeUnknownField } from '../refusals/unknown-field.js';
-import { dayFrom, type Day } from '../time/days.js';
+import { parseValidDay, type Day } from '../time/days.js';
 
 /**
  * Refuses a plan that the market cannot run, with every check that needs no run.
@@ -54,8 +54,8 @@ export function assertRunnable(
 
 /** Returns the day before which an index does not begin: an overlay waits for its sources. */
 function earliestBegin(document: IndexDocument, documents: BacktestPlan['documents']): Day {
-  const beneath = isOverlayDocument(document) ? sourcesOf(document) : [];
-  return Math.max(dayFrom(document.base_date), ...beneath.map((id) => earliestBegin(documents[id]!, documents)));
+  const beneath = isOverlayDocument(document) ? listSources(document) : [];
+  return Math.max(parseValidDay(document.base_date), ...beneath.map((id) => earliestBegin(documents[id]!, documents)));
 }
 
 function assertIdentifierBenchmark(market: MarketData, { benchmark }: ResolvedRequest): void {

@@ -2,7 +2,7 @@ import { estimatePeriodsPerYear } from '../calendars/periods-per-year.js';
 import { referenceEngine } from '#kernels/engines/reference.js';
 import type { Day } from '../time/days.js';
 import { isOverlayDocument } from '../documents/index-document.js';
-import { panelRow, type SessionMarket } from '../market/session-market.js';
+import { readPanelRow, type SessionMarket } from '../market/session-market.js';
 import { Refusal } from '../refusals/refusal.js';
 import { findFirstAtLeast, findLastAtMost } from '../numbers/search.js';
 import { computeBacktestMetrics, rebase } from '../analytics/series.js';
@@ -157,7 +157,7 @@ function firstOfRun(composer: Composer, { indexId, start, first, to }: FirstInpu
   const sm = composer.market(indexId);
   let from = Math.max(first, findFirstAtLeast(sm.sessions, start));
   const isPriced = (session: number) =>
-    composer.universe(indexId, session).some((column) => sm.lastBar[panelRow(sm, session) + column] === session);
+    composer.universe(indexId, session).some((column) => sm.lastBar[readPanelRow(sm, session) + column] === session);
   while (from <= to && from > first && !isPriced(from)) from++;
   if (from < to) return from;
   const count = Math.max(0, to - from + 1);

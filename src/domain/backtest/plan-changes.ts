@@ -1,5 +1,5 @@
 import { listClosures, type SessionChange } from '../calendars/closures.js';
-import { canonicalJson } from '../json/canonical-json.js';
+import { toCanonicalJson } from '../json/canonical-json.js';
 import type { IndexDocument } from '../documents/index-document.js';
 import { listReferences } from '../checks/validate-reference.js';
 import type { BacktestPlan } from '../documents/backtest-plan.js';
@@ -117,7 +117,7 @@ function changedFields(before: object, now: object): string[] {
 }
 
 function isSame(a: unknown, b: unknown): boolean {
-  return canonicalJson(a ?? null) === canonicalJson(b ?? null);
+  return toCanonicalJson(a ?? null) === toCanonicalJson(b ?? null);
 }
 
 const list = (texts: readonly string[]): string => texts.join(', ');

@@ -1,7 +1,7 @@
 import type { RecordedClosures } from '../calendars/closures.js';
 import type { BacktestPlan } from '../documents/backtest-plan.js';
 import type { MarketData } from '../market/market-data.js';
-import { referenceSpells } from '../market/reference-spells.js';
+import { createReferenceSpells } from '../market/reference-spells.js';
 
 const exchanges = new WeakMap<MarketData, ReadonlySet<string>>();
 
@@ -10,7 +10,7 @@ function exchangesIn(market: MarketData): ReadonlySet<string> {
   const known = exchanges.get(market);
   if (known !== undefined) return known;
   const codes = new Set<string>();
-  for (const spells of referenceSpells(market, 'EXCHANGE'))
+  for (const spells of createReferenceSpells(market, 'EXCHANGE'))
     for (const { value } of spells) if (typeof value === 'string') codes.add(value);
   exchanges.set(market, codes);
   return codes;

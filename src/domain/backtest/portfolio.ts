@@ -1,6 +1,6 @@
 import { allocateKeptFloats, allocateKeptMemory } from '#base/memory/kept-memory.js';
-import { exchangeRates } from '../market/exchange-rates.js';
-import { effectOn, effectTable } from '../index-mathematics/session-effects.js';
+import { createExchangeRates } from '../market/exchange-rates.js';
+import { findEffect, createEffectTable } from '../index-mathematics/session-effects.js';
 import { toShortTerms } from '../index-mathematics/growth-terms.js';
 import { readSecurityCurrency, type Book, type BookEvent, type Gap } from '../books/book.js';
 import type { Compositions } from '../books/compositions.js';
@@ -74,7 +74,7 @@ export interface TradedRun extends Pick<Run, 'portfolio' | 'document' | 'trades'
  */
 export function listTradePrices({ portfolio, index, document, trades }: TradedRun, first = 0): Float64Array {
   const { sm, from, columns, events } = portfolio;
-  const rates = exchangeRates(sm, readSecurityCurrency(portfolio, document));
+  const rates = createExchangeRates(sm, readSecurityCurrency(portfolio, document));
   const priceOf = pricesIn(portfolio, readSecurityCurrency(portfolio, document));
   const { treatment, outside } = index.compositions;
   const terms = { sm, rates, treatment, outside, growth: createIndexTerms(index.compositions) };
@@ -102,12 +102,12 @@ function weightThatLeft({ conversions, exits }: BookEvent, slot: number): number
 function priceOfLeaver(terms: EventTerms, { session, column }: Gap, isShort: boolean): number {
   const { sm, rates, growth } = terms;
   const proceeds = listEvents(terms, session)?.exits.get(column)?.proceeds ?? sm.carriedClose(session, column);
-  const cash = effectOn(effectTable(sm, isShort ? toShortTerms(growth) : growth), session, column)?.cash ?? 0;
+  const cash = findEffect(createEffectTable(sm, isShort ? toShortTerms(growth) : growth), session, column)?.cash ?? 0;
   return (proceeds + cash) * rates.rateAt(session, column);
 }
 
 function pricesIn({ sm }: Book, currency: string): (session: number, column: number) => number {
-  const rates = exchangeRates(sm, currency);
+  const rates = createExchangeRates(sm, currency);
   if (!rates.isForeign) return sm.carriedClose;
   return (session, column) => sm.carriedClose(session, column) * rates.rateAt(session, column);
 }

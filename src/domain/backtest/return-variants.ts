@@ -1,6 +1,6 @@
 import type { ReturnVariant } from '../market/market-data.js';
 import type { Finding } from '../refusals/findings.js';
-import { UNTAXED_TWINS, variantOn, variantsOn } from '../market/price-basis.js';
+import { UNTAXED_TWINS, resolveVariant, listVariants } from '../market/price-basis.js';
 import type { Book, BriefEnd } from '../books/book.js';
 import type { Compositions } from '../books/compositions.js';
 import { simulateIndexBook, type IndexRun } from '../books/index-run.js';
@@ -18,11 +18,11 @@ export function computeVariants({ compositions, book }: IndexRun, to: number): V
     treatment,
     sm: { market },
   } = compositions;
-  const own = variantOn(market, treatment.dividends);
+  const own = resolveVariant(market, treatment.dividends);
   const known = new Map<ReturnVariant, VariantLevel>([[own, levelOf(book)]]);
   const ends: Partial<Record<ReturnVariant, BriefEnd>> = {};
   const overlays: Partial<Record<ReturnVariant, StoredOverlay>> = {};
-  for (const variant of variantsOn(market)) {
+  for (const variant of listVariants(market)) {
     if (known.has(variant)) continue;
     if (book.reinvested) {
       known.set(variant, { level: book.reinvested.levels[variant], divisor: book.divisor });

@@ -15,7 +15,7 @@ import { computeAnnualReturns, computeDrawdown, rebase, computeReturns } from '.
 import type { BacktestPlan } from '../documents/backtest-plan.js';
 import type { BenchmarkRun } from '../books/benchmark.js';
 import type { ReturnVariant } from '../market/market-data.js';
-import { dayFrom, formatDay, type Day } from '../time/days.js';
+import { parseValidDay, formatDay, type Day } from '../time/days.js';
 import { Refusal } from '../refusals/refusal.js';
 
 /** Figures and series of a run for its result and overview. */
@@ -97,7 +97,7 @@ export function summariseRun(columns: RunColumns, plan: BacktestPlan): RunSummar
     gaps: parts.gaps(),
     pricing: parts.pricing(),
     rebalancesTotal: header.rebalances.length,
-    lastRebalance: { date: dayFrom(last.date), weights: readLatestWeights(columns) },
+    lastRebalance: { date: parseValidDay(last.date), weights: readLatestWeights(columns) },
   };
 }
 

@@ -1,9 +1,9 @@
-import { pairOf, rateNotAboveZero, rateSeries, requireRatesAboveZero } from '../market/exchange-rates.js';
-import { growthOf } from '../index-mathematics/growth.js';
+import { createPair, refuseRateNotAboveZero, readRateSeries, requireRatesAboveZero } from '../market/exchange-rates.js';
+import { computeGrowth } from '../index-mathematics/growth.js';
 import type { MeasuredVariant } from '../market/market-data.js';
-import { variantOn } from '../market/price-basis.js';
+import { resolveVariant } from '../market/price-basis.js';
 import { closeOn, type PriceSeries } from '../market/series.js';
-import { panelRow, type SessionMarket } from '../market/session-market.js';
+import { readPanelRow, type SessionMarket } from '../market/session-market.js';
 import { Refusal } from '../refusals/refusal.js';
 import { computeRelativeMetrics, type DatedSeries, type RelativeMetrics } from '../analytics/relative.js';
 import type { Book } from './book.js';
@@ -65,7 +65,7 @@ export function runBenchmark(input: BenchmarkInput): BenchmarkRun {
   const coverage = limitToCoverage(sm.calendar, range);
   return {
     reference,
-    variant: variantOn(sm.market, compositions.treatment.dividends),
+    variant: resolveVariant(sm.market, compositions.treatment.dividends),
     relative: computeRelativeMetrics(level, series),
     level: series,
     end: null,
@@ -117,14 +117,14 @@ export function createSeriesBenchmark(
   const span = { column, from, to };
   if (isClose) requireRatesAboveZero(sm, [column], { currency: createIndexTerms(index).currency, from, to });
   const { levels, level } = isClose
-    ? growLevels(sm, growthOf(sm, createIndexTerms(index)), span, begin.level)
+    ? growLevels(sm, computeGrowth(sm, createIndexTerms(index)), span, begin.level)
     : { levels: rawLevels(sm, panel, span), level: Number.NaN };
   return rebase(sm, {
     levels,
     level,
     from,
     first: begin.first,
-    variant: isClose ? variantOn(sm.market, treatment.dividends) : 'raw',
+    variant: isClose ? resolveVariant(sm.market, treatment.dividends) : 'raw',
   });
 }
 
@@ -159,7 +159,7 @@ function externalLevels(
 ): Float64Array {
   const { identifier } = series;
   const currency = findSeriesCurrency(series, sm.market, document);
-  const rates = currency === document.currency ? null : rateSeries(sm, currency, document.currency);
+  const rates = currency === document.currency ? null : readRateSeries(sm, currency, document.currency);
   return Float64Array.from({ length: to - from + 1 }, (_, at) => {
     const day = sm.sessions[from + at]!;
     const close = closeOn(series, day);
@@ -167,7 +167,9 @@ function externalLevels(
     const rate = rates === null || close !== close ? 1 : rates?.[from + at];
     if (rate !== undefined && rate === rate) return close * rate;
     const way = { from: currency, to: document.currency, session: from + at };
-    throw rateNotAboveZero(sm, way) ?? refuseMissingRate(identifier, pairOf(currency, document.currency), day);
+    throw (
+      refuseRateNotAboveZero(sm, way) ?? refuseMissingRate(identifier, createPair(currency, document.currency), day)
+    );
   });
 }
 
@@ -190,8 +192,8 @@ function growLevels(
   const levels = new Float64Array(to - from + 1).fill(Number.NaN);
   let level = begin;
   for (let session = from; session <= to; session++) {
-    const hasBar = sm.lastBar[panelRow(sm, session) + column] === session;
-    if (level === level) level *= growth[panelRow(sm, session) + column]!;
+    const hasBar = sm.lastBar[readPanelRow(sm, session) + column] === session;
+    if (level === level) level *= growth[readPanelRow(sm, session) + column]!;
     else if (hasBar) level = 1;
     if (hasBar) levels[session - from] = level;
   }

@@ -1,5 +1,5 @@
 import { roundShares } from './book-rounding.js';
-import { priceSessions, countStaleSessions } from '../documents/stale-sessions.js';
+import { readPriceSessions, countStaleSessions } from '../documents/stale-sessions.js';
 import { requireRate } from '../market/exchange-rates.js';
 import type { Conversion, Fill, Move, PendingSecurities, Targets } from './book.js';
 import { listFillableOrders, fillOrder, findFrozenSlots, openOrder } from './book-orders.js';
@@ -83,7 +83,7 @@ function conversionsOn(state: BookState, session: number): Map<number, number> {
     if (isHeldColumn(state, column)) conversions.set(column, related);
   for (const [column, related] of state.renamed) {
     if (!isHeldColumn(state, column) || !sm.hasEnded(session, column)) state.renamed.delete(column);
-    else if (sm.isPriceable(session, related, priceSessions(treatment))) {
+    else if (sm.isPriceable(session, related, readPriceSessions(treatment))) {
       conversions.set(column, related);
       state.renamed.delete(column);
     }

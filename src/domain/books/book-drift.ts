@@ -1,11 +1,11 @@
-import { treatmentOn } from '../documents/treatment.js';
+import { findTreatment } from '../documents/treatment.js';
 import { applyRounding, computeOpeningDivisor } from './book-rounding.js';
-import { priceSessions, countStaleSessions } from '../documents/stale-sessions.js';
+import { readPriceSessions, countStaleSessions } from '../documents/stale-sessions.js';
 import { formatDay } from '../time/days.js';
 import { requireRate } from '../market/exchange-rates.js';
-import { closeOfEffect, effectOn } from '../index-mathematics/session-effects.js';
+import { closeOfEffect, findEffect } from '../index-mathematics/session-effects.js';
 import { toShortTerms } from '../index-mathematics/growth-terms.js';
-import { panelRow } from '../market/session-market.js';
+import { readPanelRow } from '../market/session-market.js';
 import { Refusal } from '../refusals/refusal.js';
 import { listEvents, computeExitFactor, convertPrice } from './book-events.js';
 import {
@@ -33,7 +33,7 @@ import { countFactors } from './share-changes.js';
  */
 export function driftTo(state: BookState, session: number): void {
   const { treatment } = state.input;
-  if (treatment.amended) state.treatment = treatmentOn(treatment, state.sm.sessions[session]!);
+  if (treatment.amended) state.treatment = findTreatment(treatment, state.sm.sessions[session]!);
   const { input, sm, value, gross, cash, divisor } = state;
   const at = session - input.from;
   clearRow(state, session);
@@ -117,7 +117,7 @@ function adjustShorts(state: BookState, session: number): void {
     const place = findSlot(state, column);
     if (place < 0 || !isApart(state, place)) continue;
     const price = sm.carriedClose(session, column);
-    const inOthers = effectOn(inIndex ?? effects, session, column)?.cash ?? 0;
+    const inOthers = findEffect(inIndex ?? effects, session, column)?.cash ?? 0;
     changeUnits(state, place, (price + cash) / (price + inOthers));
   }
 }
@@ -137,7 +137,7 @@ function growThroughEvents(state: BookState, session: number, { spunOff, written
   const row = createRow(state, session);
   state.rowSession = session;
   if (input.isBrief) weights.fill(0, row, row + columns.length);
-  const from = panelRow(sm, session);
+  const from = readPanelRow(sm, session);
   for (let k = 0; k < state.count; k++) weights[row + held[k]!] = units[k]! * index[from + heldColumns[k]!]!;
   noteRenamed(state, session);
   for (const [column, { proceeds }] of state.today?.exits ?? []) {
@@ -162,7 +162,7 @@ function writtenOff(state: BookState, session: number): number[] {
   for (let k = 0; k < count; k++) {
     const column = columns[held[k]!]!;
     if (sm.hasEnded(session, column) || targets?.columns.includes(column) === true) continue;
-    const longest = targets === undefined ? countStaleSessions(treatment) : priceSessions(treatment);
+    const longest = targets === undefined ? countStaleSessions(treatment) : readPriceSessions(treatment);
     if (sm.isSilent(session, column, longest)) results.push(column);
   }
   return results;
@@ -205,7 +205,7 @@ function noteRenamed(state: BookState, session: number): void {
     if (
       !isHeldColumn(state, column) ||
       !sm.hasEnded(session, column) ||
-      !sm.isPriceable(session, related, priceSessions(treatment))
+      !sm.isPriceable(session, related, readPriceSessions(treatment))
     )
       continue;
     const proceeds = convertPrice(state, session, { priced: related, quoted: column });
@@ -224,10 +224,10 @@ function spunOffOn(state: BookState, session: number, ofCounts: CountFactors | n
   return (today?.spinOffs ?? []).flatMap(({ parent, child, units: perUnit }): Child[] => {
     const place = findSlot(state, parent);
     if (place < 0) return [];
-    const share = units[place]! * factorAt(ofCounts, place) * index[panelRow(sm, session - 1) + parent]!;
+    const share = units[place]! * factorAt(ofCounts, place) * index[readPanelRow(sm, session - 1) + parent]!;
     const price = sm.carriedClose(session - 1, parent) * rates.rateAt(session - 1, parent);
     const ratio =
-      effects.termsAt(session).splitShares === 'keep' ? 1 : (effectOn(effects, session, parent)?.ratio ?? 1);
+      effects.termsAt(session).splitShares === 'keep' ? 1 : (findEffect(effects, session, parent)?.ratio ?? 1);
     return [{ slot: slotOf[child]!, column: child, since: session, units: (share / price) * ratio * perUnit }];
   });
 }
@@ -237,11 +237,11 @@ function enterChildren(state: BookState, session: number, spunOff: readonly Chil
   const { sm, rates, weights, treatment, effects } = state;
   const dropped: number[] = [];
   const row = createRow(state, session);
-  for (const child of state.children) child.units *= effectOn(effects, session, child.column)?.ratio ?? 1;
+  for (const child of state.children) child.units *= findEffect(effects, session, child.column)?.ratio ?? 1;
   state.children.push(...spunOff);
   if (state.children.length === 0) return;
   state.children = state.children.filter((child) => {
-    if (!sm.isPriceable(session, child.column, priceSessions(treatment)))
+    if (!sm.isPriceable(session, child.column, readPriceSessions(treatment)))
       return session - child.since < countStaleSessions(treatment);
     requireRate(rates, sm, session, child.column);
     weights[row + child.slot]! +=
@@ -271,8 +271,8 @@ function reinvest(state: BookState, session: number): number {
     const weight =
       state.rowSession === session
         ? weights[createRow(state, session) + slotOf[column]!]!
-        : (units[place]! * index[panelRow(sm, session) + column]!) / path;
-    const cash = weight < 0 || isForAll ? ofShorts.cash[e]! : (effectOn(own, session, column)?.cash ?? 0);
+        : (units[place]! * index[readPanelRow(sm, session) + column]!) / path;
+    const cash = weight < 0 || isForAll ? ofShorts.cash[e]! : (findEffect(own, session, column)?.cash ?? 0);
     if (cash > 0) factor -= (weight * cash) / (closeOfEffect(sm, ofShorts, e) + cash);
     if (rights[e]! > 0 && own.terms.rights === 'constituent')
       factor +=

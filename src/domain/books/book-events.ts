@@ -1,9 +1,9 @@
-import { treatmentOn, type DatedTreatment } from '../documents/treatment.js';
-import { priceSessions } from '../documents/stale-sessions.js';
+import { findTreatment, type DatedTreatment } from '../documents/treatment.js';
+import { readPriceSessions } from '../documents/stale-sessions.js';
 import type { TreatmentSpec } from '../documents/index-document.js';
 import type { ExchangeRates } from '../market/exchange-rates.js';
 import type { CorporateAction } from '../market/market-data.js';
-import { effectOn, effectTable } from '../index-mathematics/session-effects.js';
+import { findEffect, createEffectTable } from '../index-mathematics/session-effects.js';
 import type { GrowthTerms } from '../index-mathematics/growth-terms.js';
 import { createMergerKey, type OutsideMergers } from './merger-key.js';
 import type { SessionMarket } from '../market/session-market.js';
@@ -49,7 +49,7 @@ export function listEvents(terms: EventTerms, session: number): SessionEvents | 
   const { sm } = terms;
   const { all, starts } = sm.actions;
   if (starts[session] === starts[session + 1]) return undefined;
-  const treatment = treatmentOn(terms.treatment, sm.sessions[session]!);
+  const treatment = findTreatment(terms.treatment, sm.sessions[session]!);
   const exits = new Map<number, Exit>();
   const conversions = new Map<number, number>();
   const spinOffs: SpinOff[] = [];
@@ -70,7 +70,7 @@ export function listEvents(terms: EventTerms, session: number): SessionEvents | 
           related !== column &&
           action.value > 0 &&
           terms.outside?.has(createMergerKey(sm, session, column)) !== true &&
-          sm.isPriceable(session, related, priceSessions(treatment));
+          sm.isPriceable(session, related, readPriceSessions(treatment));
         if (!priced && (exits.get(column)?.action.value ?? 0) > 0) break;
         if (priced) conversions.set(column, related);
         exits.set(column, { type: action.type, action, ...considerationOf(terms, session, { action, priced }) });
@@ -136,7 +136,7 @@ interface ExitInput extends EventTerms {
 /** Returns the factor on the growth to the close that values a share at its proceeds instead. */
 export function computeExitFactor({ sm, growth, session, column, proceeds }: ExitInput): number {
   const close = sm.carriedClose(session, column);
-  const cash = effectOn(effectTable(sm, growth), session, column)?.cash ?? 0;
+  const cash = findEffect(createEffectTable(sm, growth), session, column)?.cash ?? 0;
   return (proceeds + cash) / (close + cash);
 }
 

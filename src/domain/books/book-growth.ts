@@ -1,6 +1,6 @@
 import { SESSIONS_AT_ONCE } from '#kernels/engines/value-panel.js';
 import { sumHoldingValue } from '#kernels/sums/holding-values.js';
-import { panelRow } from '../market/session-market.js';
+import { readPanelRow } from '../market/session-market.js';
 import type { BookState } from './book-state.js';
 import { countSessionsAhead } from './share-changes.js';
 
@@ -12,7 +12,7 @@ export function computeBookValue(state: BookState, session: number): number {
   const { index, sm, heldColumns, units, count, isOneRun, ahead, panel } = state;
   if (ahead.period === state.periods && session > ahead.from && session < ahead.to)
     return ahead.values[session - ahead.from]!;
-  const row = panelRow(sm, session);
+  const row = readPanelRow(sm, session);
   const holding = { columns: heldColumns, units, count, money: state.periodCash };
   if (panel === undefined) return sumHoldingValue(index, row, holding);
   if (!panel.has(ahead, state.periods)) panel.load(holding, { isRun: isOneRun, owner: ahead, version: state.periods });

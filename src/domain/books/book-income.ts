@@ -1,8 +1,8 @@
 import { computeCountedShareFactor, computeOpeningShareFactor } from './book-rounding.js';
-import { dividendPoints, computeNextLevel } from '../index-mathematics/levels.js';
+import { computeDividendPoints, computeNextLevel } from '../index-mathematics/levels.js';
 import { findCarriedAtEffect, findCarriedUnder } from '../index-mathematics/growth.js';
-import { openingAt } from '../index-mathematics/session-effects.js';
-import { panelRow } from '../market/session-market.js';
+import { computeOpening } from '../index-mathematics/session-effects.js';
+import { readPanelRow } from '../market/session-market.js';
 import { RETURN_VARIANTS } from '../market/market-data.js';
 import { changeUnits } from './book-growth.js';
 import { findSlot, type BookState } from './book-state.js';
@@ -28,7 +28,7 @@ export function openSession(state: BookState, session: number, ofCounts: CountFa
     if (place < 0) continue;
     const weight = valueAt(state, session - 1, place) / before;
     const factor =
-      openingAt(effects, e, findCarriedUnder(state.sm, effects, session - 1, column)) *
+      computeOpening(effects, e, findCarriedUnder(state.sm, effects, session - 1, column)) *
       computeOpeningShareFactor(state, session, { effect: e, column, weight: weight * counted });
     if (factor === 1 || factor !== factor) continue;
     opened += weight * (factor - 1);
@@ -82,7 +82,7 @@ function changeShares(state: BookState, session: number, { places, values, count
 
 /** Computes the value of a holding since the holding period began. */
 function valueAt({ sm, units, index, heldColumns }: BookState, session: number, place: number): number {
-  return units[place]! * index[panelRow(sm, session) + heldColumns[place]!]!;
+  return units[place]! * index[readPanelRow(sm, session) + heldColumns[place]!]!;
 }
 
 interface Opening {
@@ -156,8 +156,8 @@ function noteLevels({ reinvested, input, drift }: BookState, session: number, yi
   const at = session - input.from;
   for (const variant of RETURN_VARIANTS)
     levels[variant][at] = computeNextLevel(levels[variant][at - 1]!, drift[at]!, yields[variant]);
-  points[at] = dividendPoints(levels.price[at]!, yields.total);
-  netPoints[at] = dividendPoints(levels.price[at]!, yields.net);
+  points[at] = computeDividendPoints(levels.price[at]!, yields.total);
+  netPoints[at] = computeDividendPoints(levels.price[at]!, yields.net);
 }
 
 type Yields = Readonly<Record<keyof NonNullable<BookState['reinvested']>['levels'], number>>;

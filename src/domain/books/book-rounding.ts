@@ -1,11 +1,11 @@
 import type { IndexDocument } from '../documents/index-document.js';
-import { shareFactor } from '../index-mathematics/adjusted-close.js';
+import { computeShareFactor } from '../index-mathematics/adjusted-close.js';
 import { findCarriedUnder } from '../index-mathematics/growth.js';
-import { effectAt } from '../index-mathematics/session-effects.js';
-import { roundHalfAway } from '../numbers/round-half-away.js';
+import { readEffect } from '../index-mathematics/session-effects.js';
+import { roundHalfAwayFromZero } from '../numbers/round-half-away.js';
 import { Refusal } from '../refusals/refusal.js';
 import { formatDay, type Day } from '../time/days.js';
-import { createDatedRounding, roundingOn, roundsAny } from '../documents/dated-rounding.js';
+import { createDatedRounding, findRounding, roundsAny } from '../documents/dated-rounding.js';
 import type { SessionMarket } from '../market/session-market.js';
 import type { BookInput } from './book.js';
 import { dropSecurity, createRow, type BookState } from './book-state.js';
@@ -61,9 +61,9 @@ export function roundDivisor(state: BookState, session: number): void {
 
 /** @throws Refusal NUMERIC_FAILURE if the rounded divisor is 0 */
 function keptDivisor({ input, sm, exactDivisor }: BookState, exact: number, { session, day }: RoundedOn): number {
-  const decimals = roundingOn(input.rounding, day).divisor;
+  const decimals = findRounding(input.rounding, day).divisor;
   if (decimals === undefined || exactDivisor === null) return exact;
-  const kept = roundHalfAway(Number(exact.toPrecision(DIGITS)), decimals);
+  const kept = roundHalfAwayFromZero(Number(exact.toPrecision(DIGITS)), decimals);
   if (kept > 0) return kept;
   throw new Refusal(
     'NUMERIC_FAILURE',
@@ -74,7 +74,7 @@ function keptDivisor({ input, sm, exactDivisor }: BookState, exact: number, { se
 
 /** Returns the decimals of index shares on a day; undefined if they are not rounded. */
 function shareDecimals({ input }: BookState, day: Day): number | undefined {
-  return input.rounding === undefined ? undefined : roundingOn(input.rounding, day).shares;
+  return input.rounding === undefined ? undefined : findRounding(input.rounding, day).shares;
 }
 
 interface RoundedOn {
@@ -115,7 +115,7 @@ function assertHeld({ input, sm, count }: BookState, session: number, sum: numbe
   if (sum > 0 && count > 0) return;
   throw new Refusal(
     'NUMERIC_FAILURE',
-    `${input.title} has no index shares left on ${formatDay(sm.sessions[session]!)} with ${roundingOn(input.rounding, sm.sessions[session]! + 1).shares} decimals; set a larger base_market_value.`,
+    `${input.title} has no index shares left on ${formatDay(sm.sessions[session]!)} with ${findRounding(input.rounding, sm.sessions[session]! + 1).shares} decimals; set a larger base_market_value.`,
   );
 }
 
@@ -163,12 +163,12 @@ export function computeOpeningShareFactor(
   const decimals = shareDecimals(state, dayOf(state, session));
   if (decimals === undefined || reinvested === null || state.basketUnit !== null) return 1;
   const before = findCarriedUnder(sm, effects, session - 1, column);
-  const factor = shareFactor(effectAt(effects, effect), before, effects.termsAt(session));
+  const factor = computeShareFactor(readEffect(effects, effect), before, effects.termsAt(session));
   if (factor === 1 || factor !== factor) return 1;
   return wholeFactor(sharesBefore(state, session, { column, weight }) * factor, decimals);
 }
 
 function wholeFactor(shares: number, decimals: number): number {
-  const factor = roundHalfAway(Number(shares.toPrecision(DIGITS)), decimals) / shares;
+  const factor = roundHalfAwayFromZero(Number(shares.toPrecision(DIGITS)), decimals) / shares;
   return !Number.isFinite(factor) || Math.abs(factor - 1) < WHOLE ? 1 : factor;
 }

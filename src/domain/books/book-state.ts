@@ -2,7 +2,7 @@ import type { ValuePanel } from '#kernels/engines/value-panel.js';
 import type { GrowingNumbers } from '#base/memory/growing-numbers.js';
 import type { Absences } from '../market/absences.js';
 import type { EffectTable } from '../index-mathematics/session-effects.js';
-import { panelRow } from '../market/session-market.js';
+import { readPanelRow } from '../market/session-market.js';
 import type { TreatmentSpec } from '../documents/index-document.js';
 import type {
   BookEnd,
@@ -230,7 +230,7 @@ export function writeRow(state: BookState, session: number): void {
   const { input, index, sm, units, heldColumns, held, count, weights, columns, path } = state;
   if (state.rowSession === session) return;
   state.rowSession = session;
-  const from = panelRow(sm, session);
+  const from = readPanelRow(sm, session);
   const row = createRow(state, session);
   if (input.isBrief) weights.fill(0, row, row + columns.length);
   if (state.isOneRun) {
@@ -247,7 +247,7 @@ export function beginHoldingPeriod(state: BookState, session: number): void {
   const { input, index, sm, units, heldColumns, held, places, count, weights, columns, value, cash } = state;
   const at = session - input.from;
   const row = createRow(state, session);
-  const from = panelRow(sm, session);
+  const from = readPanelRow(sm, session);
   for (let k = 0; k < count; k++) {
     const slot = held[k]!;
     const column = columns[slot]!;

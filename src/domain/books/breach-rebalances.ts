@@ -1,5 +1,5 @@
 import type { IndexText } from '../documents/amended-texts.js';
-import { textFollowedOn, textSpans } from '../documents/text-spans.js';
+import { findTextInForce, listTextSpans } from '../documents/text-spans.js';
 import { findBreachRule, createBreachWatch } from '../compliance/breach-watch.js';
 import type { LimitRuleName } from '../compliance/rules.js';
 import type { Day } from '../time/days.js';
@@ -71,9 +71,9 @@ function textAt(
   const sm = composer.market(indexId);
   const document = composer.document(indexId);
   const day = sm.sessions[Math.max(session, first)]!;
-  const next = textSpans(document, sm.calendar).find(({ after }) => after >= day);
+  const next = listTextSpans(document, sm.calendar).find(({ after }) => after >= day);
   const ends = next === undefined ? Infinity : findLastAtMost(sm.sessions, next.after);
-  return { sm, text: textFollowedOn(document, sm.calendar, day), ends };
+  return { sm, text: findTextInForce(document, sm.calendar, day), ends };
 }
 
 interface WatchState {

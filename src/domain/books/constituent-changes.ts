@@ -1,7 +1,7 @@
 import type { Day } from '../time/days.js';
-import { exchangeRates } from '../market/exchange-rates.js';
+import { createExchangeRates } from '../market/exchange-rates.js';
 import type { CorporateAction } from '../market/market-data.js';
-import { panelRow } from '../market/session-market.js';
+import { readPanelRow } from '../market/session-market.js';
 import type { Book, BookEvent, UnfilledOrder } from './book.js';
 import { listEvents, convertPrice, type EventTerms, type Exit } from './book-events.js';
 import type { Composition, Compositions } from './compositions.js';
@@ -113,7 +113,7 @@ function termsOf(compositions: Compositions): EventTerms {
     treatment,
     outside,
     growth: createIndexTerms(compositions),
-    rates: exchangeRates(sm, document.currency),
+    rates: createExchangeRates(sm, document.currency),
   };
 }
 
@@ -247,7 +247,7 @@ function change({ book, terms, column, at }: NameAt, cause: Cause): ConstituentC
   const { event, weight, action, proceeds, related = null, ratio = null, orderedOn = null } = cause;
   const { sm } = book;
   const session = book.from + at;
-  const bar = sm.lastBar[panelRow(sm, session) + column]!;
+  const bar = sm.lastBar[readPanelRow(sm, session) + column]!;
   return {
     date: dayAt(book, at),
     event,

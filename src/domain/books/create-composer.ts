@@ -3,9 +3,9 @@ import { findDecider } from './decided-by.js';
 import type { Calendars } from '../calendars/calendar.js';
 import type { Day } from '../time/days.js';
 import { isOverlayDocument, type IndexDocument } from '../documents/index-document.js';
-import { textsOf } from '../documents/amended-texts.js';
+import { listTexts } from '../documents/amended-texts.js';
 import { applyStoreDefaults } from '../documents/stale-sessions.js';
-import { treatmentOf, type DatedTreatment } from '../documents/treatment.js';
+import { resolveTreatment, type DatedTreatment } from '../documents/treatment.js';
 import type { MarketData } from '../market/market-data.js';
 import type { SessionMarket } from '../market/session-market.js';
 import { Refusal } from '../refusals/refusal.js';
@@ -84,13 +84,13 @@ export function createComposer({
     treatment(indexId) {
       const treatment =
         treatments.get(indexId) ??
-        applyStoreDefaults(treatmentOf(composer.document(indexId), composer.document, calendars)!, market);
+        applyStoreDefaults(resolveTreatment(composer.document(indexId), composer.document, calendars)!, market);
       treatments.set(indexId, treatment);
       return treatment;
     },
     universe: (indexId, session) => findUniverse(composer, membersOf, { indexId, session }),
     under: (indexId, amendment) =>
-      createAmendedComposer(composer, textsOf(composer.document(indexId))[amendment]!, membersOf),
+      createAmendedComposer(composer, listTexts(composer.document(indexId))[amendment]!, membersOf),
     members: (indexId, session) => listUniverseMembers(composer, membersOf, { indexId, session }),
     outsideMergers(indexId) {
       if (!outside.has(indexId)) outside.set(indexId, findOutsideMergers(composer, indexId));

@@ -1,5 +1,5 @@
-import { textsOf } from '../documents/amended-texts.js';
-import { treatmentOn } from '../documents/treatment.js';
+import { listTexts } from '../documents/amended-texts.js';
+import { findTreatment } from '../documents/treatment.js';
 import { dateFindings, type Finding } from '../refusals/findings.js';
 import type { SessionMarket } from '../market/session-market.js';
 import { Refusal } from '../refusals/refusal.js';
@@ -70,9 +70,9 @@ function indexIn(composer: Composer, { indexId, review, rebalance }: DecideDue):
   const sm = composer.market(indexId);
   return {
     sm,
-    document: textsOf(composer.document(indexId))[rebalance.amendment ?? 0]!.document,
+    document: listTexts(composer.document(indexId))[rebalance.amendment ?? 0]!.document,
     // After the decision, the rebalance follows its own version of the definition.
-    treatment: treatmentOn(composer.treatment(indexId), sm.sessions[rebalance.session]! + 1),
+    treatment: findTreatment(composer.treatment(indexId), sm.sessions[rebalance.session]! + 1),
     outside: composer.outsideMergers(indexId),
     weightsAs: review.document.rebalance.weights_as,
   };

@@ -1,7 +1,7 @@
 import { isEqual } from '../numbers/number-types.js';
 import type { Review } from '../documents/reviews.js';
 import { countStaleSessions } from '../documents/stale-sessions.js';
-import { hasLeft } from '../market/has-left.js';
+import { hasLeft } from '../market/left-securities.js';
 import { advanceLeg, readShareCounts } from './transition.js';
 import { restoreDecided, findInForce, isReview, type Composer, type Composition } from './compositions.js';
 import type { Decided, Decision, Outgoing } from './decider.js';

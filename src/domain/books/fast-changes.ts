@@ -1,5 +1,5 @@
 import { countStaleSessions } from '../documents/stale-sessions.js';
-import { hasLeft } from '../market/has-left.js';
+import { hasLeft } from '../market/left-securities.js';
 import { findInForce, type Composition } from './compositions.js';
 import type { ConstituentSwap } from './constituent-swap.js';
 import type { Ranked } from './decider.js';

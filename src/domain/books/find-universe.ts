@@ -1,15 +1,15 @@
-import { priceSessions } from '../documents/stale-sessions.js';
+import { readPriceSessions } from '../documents/stale-sessions.js';
 import {
   isDerivedDocument,
   isOverlayDocument,
-  sourcesOf,
+  listSources,
   SET_KINDS,
   type UniverseSpec,
 } from '../documents/index-document.js';
-import { exchangeRates } from '../market/exchange-rates.js';
+import { createExchangeRates } from '../market/exchange-rates.js';
 import type { Day } from '../time/days.js';
 import type { MarketData, Membership } from '../market/market-data.js';
-import { panelRow, type SessionMarket } from '../market/session-market.js';
+import { readPanelRow, type SessionMarket } from '../market/session-market.js';
 import { findLastAtMost } from '../numbers/search.js';
 import type { Composer } from './compositions.js';
 
@@ -45,18 +45,18 @@ export function findUniverse(
   const document = composer.document(indexId);
   if (isOverlayDocument(document)) {
     const day = composer.market(indexId).sessions[session]!;
-    const beneath = sourcesOf(document).flatMap((id) => {
+    const beneath = listSources(document).flatMap((id) => {
       const known = findLastAtMost(composer.market(id).sessions, day);
       return known < 0 ? [] : [...composer.universe(id, known)];
     });
     return Int32Array.from(new Set(beneath)).toSorted();
   }
   const sm = composer.market(indexId);
-  const staleMax = priceSessions(composer.treatment(indexId));
+  const staleMax = readPriceSessions(composer.treatment(indexId));
   const candidates = listUniverseMembers(composer, membersOf, { indexId, session });
   const columns = new Int32Array(sm.names);
   let count = 0;
-  const bars = panelRow(sm, session);
+  const bars = readPanelRow(sm, session);
   for (let column = 0; column < sm.names; column++) {
     if (!candidates[column] || sm.lastBar[bars + column]! < 0 || sm.isSilent(session, column, staleMax)) continue;
     if (sm.isPriceable(session, column, staleMax)) columns[count++] = column;
@@ -109,7 +109,7 @@ function membersOn(input: MembersInput, universe: UniverseSpec, indexAs: 'inForc
   switch (universe.kind) {
     case 'all':
       members.fill(1);
-      for (const column of exchangeRates(sm, currency).pairColumns) members[column] = 0;
+      for (const column of createExchangeRates(sm, currency).pairColumns) members[column] = 0;
       break;
     case 'named':
       for (const { identifier, start, end } of membersOf(universe.id!))

@@ -1,5 +1,5 @@
 import { findLongestStale } from '../documents/stale-sessions.js';
-import { panelRow } from '../market/session-market.js';
+import { readPanelRow } from '../market/session-market.js';
 import type { Book, BookEvent, BookInput, FollowEnd } from './book.js';
 import { createTransfers } from './transfers.js';
 import { sumExitsBySide } from './book-close.js';
@@ -183,7 +183,7 @@ function pricesAwaited(input: BookInput, columns: Int32Array): (session: number)
   let spinOffs: SpinOff[] | undefined;
   return (session) => {
     const first = session - findLongestStale(treatment);
-    const bars = panelRow(sm, session);
+    const bars = readPanelRow(sm, session);
     return (spinOffs ??= spinOffsOf(input, columns)).some(
       ({ ex, child }) => ex >= first && ex <= session && (child < 0 || sm.lastBar[bars + child]! < ex),
     );

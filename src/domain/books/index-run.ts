@@ -1,8 +1,8 @@
 import { createBookRounding } from './book-rounding.js';
 import type { TreatmentSpec } from '../documents/index-document.js';
 import type { WeightingSpec } from '../documents/weighting-spec.js';
-import { shareTermsOf } from '../documents/share-terms.js';
-import { toChangingTerms, growthTerms, type GrowthTerms } from '../index-mathematics/growth-terms.js';
+import { readShareTerms } from '../documents/share-terms.js';
+import { toChangingTerms, createGrowthTerms, type GrowthTerms } from '../index-mathematics/growth-terms.js';
 import type { ReturnVariant } from '../market/market-data.js';
 import { findLastAtMost } from '../numbers/search.js';
 import type { Book, Targets } from './book.js';
@@ -28,8 +28,8 @@ export function createIndexTerms(
 ): GrowthTerms {
   const { amended, ...first } = dated;
   const termsOf = (treatment: TreatmentSpec, weighting: WeightingSpec | undefined): GrowthTerms => ({
-    ...growthTerms(treatment, document.currency, variant),
-    ...shareTermsOf(treatment, weighting),
+    ...createGrowthTerms(treatment, document.currency, variant),
+    ...readShareTerms(treatment, weighting),
   });
   const terms = termsOf(first, document.pipeline?.weighting);
   if (amended === undefined) return terms;

@@ -1,5 +1,5 @@
-import { exchangeRates } from '../market/exchange-rates.js';
-import { referenceAt, type MarketData } from '../market/market-data.js';
+import { createExchangeRates } from '../market/exchange-rates.js';
+import { readReference, type MarketData } from '../market/market-data.js';
 import { findLastAtMost } from '../numbers/search.js';
 import type { SessionMarket } from '../market/session-market.js';
 import type { Day } from '../time/days.js';
@@ -47,7 +47,7 @@ function countShares(book: Book, currency: string): SharesOf {
     const at = session - from;
     const decided = decidedIn(sm, composition);
     if (overlay !== undefined || at < 0 || at >= book.length) return { ...decided, shares: null, factors: null };
-    const rates = exchangeRates(sm, currency);
+    const rates = createExchangeRates(sm, currency);
     const shares = heldWeights(book, composition).map(
       (weight, k) =>
         (weight * level[at]! * divisor[at]! * (exactDivisor?.[at] ?? 1)) /
@@ -105,7 +105,7 @@ function floatShares(sm: SessionMarket, session: number): (column: number) => nu
   return (column) => {
     const own = latest(float, column);
     const stated = isStated
-      ? referenceAt(reference, sm.identifiers[column]!, 'FREE_FLOAT', sm.sessions[session]!)
+      ? readReference(reference, sm.identifiers[column]!, 'FREE_FLOAT', sm.sessions[session]!)
       : null;
     return latest(outstanding, column) * (own === own ? own : typeof stated === 'number' ? stated : 1);
   };
@@ -136,7 +136,7 @@ export function readSharesOutstanding(
     const shares = column === undefined ? Number.NaN : latest(outstanding, column);
     if (column === undefined || shares !== shares) return { shares: Number.NaN, float: Number.NaN };
     const own = latest(float, column);
-    const stated = isStated ? referenceAt(reference, identifier, 'FREE_FLOAT', day) : null;
+    const stated = isStated ? readReference(reference, identifier, 'FREE_FLOAT', day) : null;
     return { shares, float: own === own ? own : typeof stated === 'number' ? stated : 1 };
   };
 }

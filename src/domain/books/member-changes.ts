@@ -1,8 +1,8 @@
 import type { IndexDocument } from '../documents/index-document.js';
-import { textsOf, type IndexText } from '../documents/amended-texts.js';
+import { listTexts, type IndexText } from '../documents/amended-texts.js';
 import { changesMembers, EventsSpec } from '../documents/events-spec.js';
 import { dateFindings, type Finding } from '../refusals/findings.js';
-import { panelRow, type SessionMarket } from '../market/session-market.js';
+import { readPanelRow, type SessionMarket } from '../market/session-market.js';
 import type { Book, BookEvent } from './book.js';
 import { findInForce, isReview, type Composer, type Composition, type Compositions } from './compositions.js';
 import { decideOne } from './decide-index.js';
@@ -29,7 +29,7 @@ const SPAN_SESSIONS = 64;
 /** Returns true if constituents of an index change between its reviews. */
 export function hasMemberChanges(composer: Composer, indexId: string): boolean {
   const document = composer.document(indexId);
-  return document.pipeline !== null && textsOf(document).some((text) => changesMembers(text.document.events));
+  return document.pipeline !== null && listTexts(document).some((text) => changesMembers(text.document.events));
 }
 
 /**
@@ -61,7 +61,9 @@ export function decideWithChanges(composer: Composer, input: WatchInput): Pick<C
 /** Returns an index under each version of its definition, with one list of compositions. */
 function watchesOf(composer: Composer, input: WatchInput): Watch[] {
   const shared = { known: [], findings: [] };
-  return textsOf(composer.document(input.indexId)).map((text) => createWatch(composer, { ...input, ...shared, text }));
+  return listTexts(composer.document(input.indexId)).map((text) =>
+    createWatch(composer, { ...input, ...shared, text }),
+  );
 }
 
 interface TextInput extends WatchInput, Pick<Watch, 'known' | 'findings'> {
@@ -103,7 +105,7 @@ function newSecurities(
 ): Map<number, readonly number[]> {
   const results = new Map<number, number[]>();
   for (let session = Math.max(first, sm.first) + 1; session + after <= last; session++) {
-    const row = panelRow(sm, session);
+    const row = readPanelRow(sm, session);
     for (let column = 0; column < sm.names; column++) {
       if (sm.lastBar[row + column] !== session || sm.lastBar[row - sm.names + column]! >= 0) continue;
       results.set(session + after, [...(results.get(session + after) ?? []), column]);

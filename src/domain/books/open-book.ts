@@ -1,11 +1,11 @@
 import { requireWithholdingRates } from '../index-mathematics/withholding.js';
 import { SESSIONS_AT_ONCE, valuePanelOf } from '#kernels/engines/value-panel.js';
-import { absencesOf } from '../market/absences.js';
-import { exchangeRates, requireRatesAboveZero } from '../market/exchange-rates.js';
-import { valueIndexOf } from '../index-mathematics/growth.js';
-import { effectTable } from '../index-mathematics/session-effects.js';
+import { listAbsences } from '../market/absences.js';
+import { createExchangeRates, requireRatesAboveZero } from '../market/exchange-rates.js';
+import { computeValueIndex } from '../index-mathematics/growth.js';
+import { createEffectTable } from '../index-mathematics/session-effects.js';
 import { toShortTerms } from '../index-mathematics/growth-terms.js';
-import { treatmentOn } from '../documents/treatment.js';
+import { findTreatment } from '../documents/treatment.js';
 import { roundsAny } from '../documents/dated-rounding.js';
 import { createGrowingFloats, createGrowingIntegers } from '#base/memory/growing-numbers.js';
 import { allocateKeptFloats } from '#base/memory/kept-memory.js';
@@ -28,22 +28,22 @@ export function openBook(input: BookInput): BookState {
   columns.forEach((column, slot) => (slotOf[column] = slot));
   const H = columns.length;
   const ofShorts = toShortTerms(growth);
-  const index = valueIndexOf(sm, indexTerms);
+  const index = computeValueIndex(sm, indexTerms);
   const state: BookState = {
     input,
     sm,
-    treatment: treatmentOn(treatment, sm.sessions[from]!),
+    treatment: findTreatment(treatment, sm.sessions[from]!),
     growth,
     outside: input.outside,
     columns,
     slotOf,
-    rates: exchangeRates(sm, growth.currency),
+    rates: createExchangeRates(sm, growth.currency),
     index,
     panel: valuePanelOf(index),
-    effects: effectTable(sm, growth),
-    ofShorts: effectTable(sm, ofShorts),
-    inIndex: growth.reinvestment === 'index' || indexTerms === growth ? null : effectTable(sm, indexTerms),
-    absences: absencesOf(sm),
+    effects: createEffectTable(sm, growth),
+    ofShorts: createEffectTable(sm, ofShorts),
+    inIndex: growth.reinvestment === 'index' || indexTerms === growth ? null : createEffectTable(sm, indexTerms),
+    absences: listAbsences(sm),
     targetsOn: new Map(targets.map((entry) => [entry.session, entry])),
     ...sessionArrays(input, H),
     events: [],

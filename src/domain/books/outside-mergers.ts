@@ -1,6 +1,6 @@
 import { isInAnyText } from '../documents/amended-texts.js';
 import type { IndexDocument } from '../documents/index-document.js';
-import { textFollowedOn } from '../documents/text-spans.js';
+import { findTextInForce } from '../documents/text-spans.js';
 import type { Day } from '../time/days.js';
 import type { Composer } from './compositions.js';
 import { createMergerKey, type OutsideMergers } from './merger-key.js';
@@ -41,7 +41,7 @@ interface Merger {
 /** Returns true if a merger removes the security from the index. */
 export function isOutside(composer: UniverseComposer, indexId: string, { session, day, related }: Merger): boolean {
   const sm = composer.market(indexId);
-  const text = textFollowedOn(composer.document(indexId), sm.calendar, day);
+  const text = findTextInForce(composer.document(indexId), sm.calendar, day);
   if (!removes(text.document)) return false;
   const acquirer = sm.columnOf(related);
   return acquirer >= 0 && composer.under(indexId, text.position).members(indexId, session)[acquirer] !== 1;

@@ -1,5 +1,5 @@
 import type { OverlayPath } from '../overlays/overlay-type.js';
-import { overlayTypeOf, type OverlaySpec } from '../overlays/catalogue.js';
+import { findOverlayType, type OverlaySpec } from '../overlays/catalogue.js';
 import { driftOf, readSecurityCurrency, type Book, type BookEvent, type BookOverlay } from './book.js';
 import { NOTHING_KEPT, listTransfers, type Transfers } from './transfers.js';
 import { listOrders, type EarlierOrders, type Layer } from './overlay-orders.js';
@@ -27,7 +27,7 @@ export function createOverlayBook({ compositions, to, isBrief, bookOf }: Overlay
   const { overlay, sm, first: from, document } = compositions;
   const beneath = overlay.sources.map(bookOf);
   const { currency } = overlay.sources[0]!.document;
-  const type = overlayTypeOf(overlay.spec);
+  const type = findOverlayType(overlay.spec);
   const codes = type.weighed(overlay.spec);
   // The weights of the index's own return variant hedge every variant.
   const shares = overlay.book?.overlay?.shares ?? readShares({ book: beneath[0]!, currency, codes, first: from, to });
@@ -54,7 +54,7 @@ export function createOverlayBook({ compositions, to, isBrief, bookOf }: Overlay
  * overlay.
  */
 export function findValuationCurrency(spec: OverlaySpec, beneath: Book, currency: string): string | undefined {
-  const type = overlayTypeOf(spec);
+  const type = findOverlayType(spec);
   const into = type.currency(spec);
   if (into === null) return beneath.overlay?.securitiesIn;
   return type.converts ? undefined : readSecurityCurrency(beneath, { currency });

@@ -1,5 +1,5 @@
-import { dayFrom, formatDay, type Day } from '../time/days.js';
-import { sourcesOf, type OverlayDocument } from '../documents/index-document.js';
+import { parseValidDay, formatDay, type Day } from '../time/days.js';
+import { listSources, type OverlayDocument } from '../documents/index-document.js';
 import { Refusal } from '../refusals/refusal.js';
 import { findFirstAtLeast, findLastAtMost } from '../numbers/search.js';
 import type { Book } from './book.js';
@@ -12,12 +12,12 @@ import { listHeld, simulateIndexBook } from './index-run.js';
  * @throws Refusal NO_DATA_IN_RANGE, and refusals of the underlying indices
  */
 export function composeOverlay(composer: Composer, document: OverlayDocument, until: Day): Compositions {
-  const sources = sourcesOf(document).map((id) => composer.compositions(id));
+  const sources = listSources(document).map((id) => composer.compositions(id));
   const treatment = composer.treatment(document.id);
   const sm = composer.market(document.id);
   const last = findLastAtMost(sm.sessions, until);
   const begins = sources.map((source) => source.sm.sessions[source.first]!);
-  const first = findFirstAtLeast(sm.sessions, Math.max(dayFrom(document.base_date), ...begins));
+  const first = findFirstAtLeast(sm.sessions, Math.max(parseValidDay(document.base_date), ...begins));
   if (first > last)
     throw new Refusal(
       'NO_DATA_IN_RANGE',

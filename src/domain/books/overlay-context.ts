@@ -1,11 +1,17 @@
 import { estimatePeriodsPerYear } from '../calendars/periods-per-year.js';
-import { civilOf, dayFrom, formatDay } from '../time/days.js';
-import { exchangeRates, majorUnit, pairOf, rateNotAboveZero, rateSeries } from '../market/exchange-rates.js';
-import { ratesOfSeries } from '../market/interest-rates.js';
+import { toCivilDate, parseValidDay, formatDay } from '../time/days.js';
+import {
+  createExchangeRates,
+  findMajorUnit,
+  createPair,
+  refuseRateNotAboveZero,
+  readRateSeries,
+} from '../market/exchange-rates.js';
+import { readSeriesRates } from '../market/interest-rates.js';
 import { carryCloses } from '../market/series.js';
 import type { OverlayContext } from '../overlays/overlay-type.js';
 import { Refusal } from '../refusals/refusal.js';
-import { rebalanceDates } from '../schedule/schedule.js';
+import { listRebalanceDates } from '../schedule/schedule.js';
 import { findLastAtMost } from '../numbers/search.js';
 import type { Book, BookOverlay } from './book.js';
 import type { Compositions } from './compositions.js';
@@ -49,15 +55,15 @@ export function createOverlayContext(
           `The overlay ${document.id} needs a value of the series ${id} on or before ${dateOf(at)}, but the series has none.`,
           id,
         );
-      return ratesOfSeries(series, known, days);
+      return readSeriesRates(series, known, days);
     },
     exchange(of = currency) {
-      const rates = rateSeries(sm, of, document.currency)?.slice(first, to + 1);
+      const rates = readRateSeries(sm, of, document.currency)?.slice(first, to + 1);
       const at = rates?.findIndex((rate) => Number.isNaN(rate)) ?? 0;
       if (rates !== undefined && at < 0) return rates;
-      const refusal = rates && rateNotAboveZero(sm, { from: of, to: document.currency, session: first + at });
+      const refusal = rates && refuseRateNotAboveZero(sm, { from: of, to: document.currency, session: first + at });
       if (refusal !== undefined) throw refusal;
-      const pair = pairOf(of, document.currency);
+      const pair = createPair(of, document.currency);
       throw new Refusal(
         'FX_MISSING',
         `The overlay ${document.id} needs the exchange rate ${pair}, which the data does not contain on ${dateOf(at)}.`,
@@ -67,10 +73,10 @@ export function createOverlayContext(
     weightIn: (of) => shares[of]!, // The overlay type declares these currencies.
     monthEnds: () => monthEnds(sm.calendar.sessions, days),
     resets(rebalance) {
-      const dates = rebalanceDates({
+      const dates = listRebalanceDates({
         rebalance,
         calendar: sm.calendar,
-        baseDay: dayFrom(document.base_date),
+        baseDay: parseValidDay(document.base_date),
         from: days[0]! + 1,
         to: days.at(-1)!,
       });
@@ -98,14 +104,14 @@ export interface WeightedUnderlying {
  */
 export function readShares({ book, currency, codes, first, to }: WeightedUnderlying): BookOverlay['shares'] {
   const { sm, from, columns, weights } = book;
-  const rates = exchangeRates(sm, currency);
+  const rates = createExchangeRates(sm, currency);
   const shares = codes.map((code) => [code, new Float64Array(to + 1 - first)] as const);
-  const of = new Map(shares.map(([code, share]) => [majorUnit(code), share]));
+  const of = new Map(shares.map(([code, share]) => [findMajorUnit(code), share]));
   if (of.size === 0) return {};
   for (let session = first; session <= to; session++)
     for (let slot = 0, at = (session - from) * columns.length; slot < columns.length; slot++, at++) {
       if (weights[at] === 0) continue;
-      const share = of.get(majorUnit(rates.currencyAt(session, columns[slot]!)));
+      const share = of.get(findMajorUnit(rates.currencyAt(session, columns[slot]!)));
       if (share !== undefined) share[session - first]! += weights[at]!;
     }
   return Object.fromEntries(shares);
@@ -121,7 +127,7 @@ function missing(message: string, series: string): Refusal {
  */
 function monthEnds(sessions: Int32Array, days: Int32Array): Int32Array {
   const ends = sessions.filter(
-    (day, s) => s + 1 === sessions.length || civilOf(day).month !== civilOf(sessions[s + 1]!).month,
+    (day, s) => s + 1 === sessions.length || toCivilDate(day).month !== toCivilDate(sessions[s + 1]!).month,
   );
   let at = 0;
   return days.map((day) => {

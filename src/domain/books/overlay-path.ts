@@ -1,7 +1,7 @@
 import { isOverlayDocument, type IndexDocument, type OverlayDocument } from '../documents/index-document.js';
-import { textSpans } from '../documents/text-spans.js';
+import { listTextSpans } from '../documents/text-spans.js';
 import { findLastAtMost } from '../numbers/search.js';
-import { overlayTypeOf, type OverlaySpec } from '../overlays/catalogue.js';
+import { findOverlayType, type OverlaySpec } from '../overlays/catalogue.js';
 import type { OverlayPart, OverlayPath } from '../overlays/overlay-type.js';
 import type { SessionMarket } from '../market/session-market.js';
 import type { BookOverlay } from './book.js';
@@ -43,7 +43,7 @@ export function computeOverlayPath(overlay: OverlayOn, beneath: UnderlyingIndex)
   const paths = segments.map((segment) => {
     const terms = { sm, first: segment.first, document: { ...document, base_value: level }, currency };
     const shares = sharesOf(beneath.shares, segment, first);
-    const path = overlayTypeOf(segment.spec).path(
+    const path = findOverlayType(segment.spec).path(
       segment.spec,
       createOverlayContext(terms, { beneath: beneath.beneath, shares, to: segment.to }),
     );
@@ -54,7 +54,7 @@ export function computeOverlayPath(overlay: OverlayOn, beneath: UnderlyingIndex)
 }
 
 function segmentsOf({ sm, first, document }: OverlayOn, to: number): Segment[] {
-  const texts = textSpans(document, sm.calendar).flatMap(({ after, text }) => {
+  const texts = listTextSpans(document, sm.calendar).flatMap(({ after, text }) => {
     const session = Math.max(first, findLastAtMost(sm.sessions, after));
     const { document: amended } = text;
     return session < to && isOverlayDocument(amended) ? [{ spec: amended.overlay, first: session }] : [];

@@ -1,5 +1,5 @@
 import { refuseWithFindings } from '../refusals/refusal.js';
-import { checkHeldAsOne } from '../overlays/held-as-one.js';
+import { checkHeldAsOne } from '../overlays/single-holding.js';
 import type { OverlayPath } from '../overlays/overlay-type.js';
 import type { BacktestPlan } from '../documents/backtest-plan.js';
 import { moveOrder, type Book, type BookEvent, type StoredFollow } from './book.js';

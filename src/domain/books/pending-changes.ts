@@ -1,4 +1,4 @@
-import { textsOf } from '../documents/amended-texts.js';
+import { listTexts } from '../documents/amended-texts.js';
 import type { Finding } from '../refusals/findings.js';
 import type { Day } from '../time/days.js';
 import { findInForce, isReview, type Composer, type Composition } from './compositions.js';
@@ -41,7 +41,7 @@ function announcedExit(composer: Composer, at: IndexAtClose): PendingComposition
   const { indexId, session, list } = at;
   const { amendment = 0 } = findInForce(list.filter(isReview), session) ?? {};
   const document = composer.document(indexId);
-  const text = textsOf(document)[amendment]!;
+  const text = listTexts(document)[amendment]!;
   const { fast_exit: exit } = text.document.events ?? {};
   if (exit === undefined) return undefined;
   const sm = composer.market(indexId);
@@ -69,7 +69,7 @@ export function addReplacements(
 }
 
 function watchAt(composer: Composer, { indexId, session, list }: IndexAtClose, amendment: number): Watch {
-  const text = textsOf(composer.document(indexId))[amendment]!;
+  const text = listTexts(composer.document(indexId))[amendment]!;
   const first = list[0]?.session ?? session;
   return createWatch(composer, { indexId, due: [], first, last: session, known: [...list], findings: [], text });
 }

@@ -1,5 +1,5 @@
 import type { IndexDocument, TreatmentSpec } from '../documents/index-document.js';
-import { marketBetween } from '../index-mathematics/market-between.js';
+import { cutMarket } from '../index-mathematics/market-between.js';
 import type { SessionMarket } from '../market/session-market.js';
 import type { Targets } from './book.js';
 import { createIndexTerms } from './index-run.js';
@@ -44,7 +44,7 @@ export function computePendingShares(
   targets: Omit<Targets, 'session'>,
 ): PendingShares {
   const growth = createIndexTerms({ treatment, document }, 'price');
-  const between = marketBetween(sm, growth, { from: pricing, to: session });
+  const between = cutMarket(sm, growth, { from: pricing, to: session });
   const book = simulateBook({
     title: `The pending composition of ${document.id}`,
     sm: between,

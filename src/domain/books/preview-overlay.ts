@@ -1,5 +1,5 @@
-import { sourcesOf, type OverlayDocument } from '../documents/index-document.js';
-import { dayFrom, type Day } from '../time/days.js';
+import { listSources, type OverlayDocument } from '../documents/index-document.js';
+import { parseValidDay, type Day } from '../time/days.js';
 import { findSessionWithData } from './due-rebalances.js';
 import type { Composer } from './compositions.js';
 import { listHeld } from './index-run.js';
@@ -45,7 +45,9 @@ const FIRST_SPAN = 14;
 export function previewFirstOverlay({ composerUntil, document }: FirstOverlayPreview): OverlayPreview {
   const begin = composerUntil(0);
   const last = begin.market(document.id).market.dates.at(-1) ?? 0;
-  const bases = [document, ...sourcesOf(document).map((id) => begin.document(id))].map((of) => dayFrom(of.base_date));
+  const bases = [document, ...listSources(document).map((id) => begin.document(id))].map((of) =>
+    parseValidDay(of.base_date),
+  );
   for (let span = FIRST_SPAN; ; span *= 4) {
     const until = Math.min(Math.max(...bases) + span, last);
     const composer = composerUntil(until);

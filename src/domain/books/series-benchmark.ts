@@ -1,7 +1,7 @@
 import type { Calendar } from '../calendars/calendar.js';
 import { formatDay, type Day } from '../time/days.js';
 import type { IndexDocument } from '../documents/index-document.js';
-import { isRateHeld, pairOf } from '../market/exchange-rates.js';
+import { isRateHeld, createPair } from '../market/exchange-rates.js';
 import type { MarketData } from '../market/market-data.js';
 import type { PriceSeries } from '../market/series.js';
 import { Refusal } from '../refusals/refusal.js';
@@ -26,7 +26,7 @@ export function assertSeriesBenchmark(
   const currency = findSeriesCurrency(series, market, document);
   const holds = (pair: string) => market.identifiers.includes(pair) || market.series?.has(pair) === true;
   if (currency !== document.currency && !isRateHeld(holds, currency, document.currency))
-    throw refuseMissingRate(series.identifier, pairOf(currency, document.currency));
+    throw refuseMissingRate(series.identifier, createPair(currency, document.currency));
   const { dates } = market;
   const start = Math.max(range.start, dates[0] ?? range.start);
   assertAboveZero(series, calendar, { start, end: Math.min(range.end, dates.at(-1) ?? range.end) });

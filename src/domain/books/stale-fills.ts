@@ -1,6 +1,6 @@
 import type { Day } from '../time/days.js';
 import type { Finding } from '../refusals/findings.js';
-import { panelRow } from '../market/session-market.js';
+import { readPanelRow } from '../market/session-market.js';
 import type { Book, BookEvent } from './book.js';
 import type { Composition } from './compositions.js';
 import { moveWeights, NOTIONAL_MIN } from './trades.js';
@@ -33,7 +33,7 @@ function fillsOf(book: Book, event: BookEvent): StaleFills | null {
   const { at, before, conversions, exits } = event;
   const session = from + at;
   const { lastBar } = sm;
-  const bars = panelRow(sm, session);
+  const bars = readPanelRow(sm, session);
   const row = at * columns.length;
   // Without these events, a security that is not held before or after did not change.
   const areOthersIdle = conversions.length + exits.length === 0;

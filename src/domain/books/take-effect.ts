@@ -1,7 +1,7 @@
 import { countStaleSessions } from '../documents/stale-sessions.js';
 import { formatDay } from '../time/days.js';
 import type { Finding } from '../refusals/findings.js';
-import { hasLeft } from '../market/has-left.js';
+import { hasLeft } from '../market/left-securities.js';
 import type { SessionMarket } from '../market/session-market.js';
 import { Refusal } from '../refusals/refusal.js';
 import type { RebalanceSpec } from '../schedule/rebalance-spec.js';

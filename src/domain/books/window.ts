@@ -1,5 +1,5 @@
 import type { Calendar } from '../calendars/calendar.js';
-import { dayFrom, formatDay, type Day } from '../time/days.js';
+import { parseValidDay, formatDay, type Day } from '../time/days.js';
 import type { IndexDocument } from '../documents/index-document.js';
 import { Refusal } from '../refusals/refusal.js';
 import { findFirstAtLeast, findLastAtMost } from '../numbers/search.js';
@@ -38,13 +38,13 @@ export interface RangeInput {
  *   no price in the range
  */
 export function checkRequestedRange({ document, calendar, dates, request }: RangeInput): RequestedRange {
-  const base = dayFrom(document.base_date);
-  const start = request.start === null ? base : Math.max(base, dayFrom(request.start));
+  const base = parseValidDay(document.base_date);
+  const start = request.start === null ? base : Math.max(base, parseValidDay(request.start));
   const datasetStart = dates[0];
   const datasetEnd = dates.at(-1);
   if (datasetStart === undefined || datasetEnd === undefined)
     throw new Refusal('NO_DATA_IN_RANGE', 'The data contains no prices.');
-  const end = request.end === null ? Math.max(datasetEnd, start) : dayFrom(request.end);
+  const end = request.end === null ? Math.max(datasetEnd, start) : parseValidDay(request.end);
   const started =
     start > base ? `start ${formatDay(start)}` : `base_date ${document.base_date} of the index ${document.id}`;
   if (end < start)

@@ -1,4 +1,4 @@
-import { civilOf, dayFrom, dayOf, daysInMonth, weekdayOf, type Day } from '../time/days.js';
+import { toCivilDate, parseValidDay, toDay, countDaysInMonth, toWeekday, type Day } from '../time/days.js';
 import { computeEasterSunday, computeOrthodoxEasterSunday } from './easter.js';
 import type { DatesByYear } from './rule-file.js';
 import { parseWeekday } from './weekdays.js';
@@ -43,32 +43,32 @@ function parseBase(base: string, feasts: FeastDays): DateRule | undefined {
 }
 
 function dayInYear(year: number, month: number, day: number): readonly Day[] {
-  return day <= daysInMonth(year, month) ? [dayOf({ year, month, day })] : [];
+  return day <= countDaysInMonth(year, month) ? [toDay({ year, month, day })] : [];
 }
 
 function nthWeekday(weekday: number, which: string, month: number): DateRule {
   if (which === 'last')
-    return (year) => [findWeekdayOnOrBefore(dayOf({ year, month, day: daysInMonth(year, month) }), weekday)];
+    return (year) => [findWeekdayOnOrBefore(toDay({ year, month, day: countDaysInMonth(year, month) }), weekday)];
   const weeks = Number(which) - 1;
   return (year) => {
-    const day = findWeekdayOnOrAfter(dayOf({ year, month, day: 1 }), weekday) + 7 * weeks;
-    return civilOf(day).month === month ? [day] : [];
+    const day = findWeekdayOnOrAfter(toDay({ year, month, day: 1 }), weekday) + 7 * weeks;
+    return toCivilDate(day).month === month ? [day] : [];
   };
 }
 
 function nearWeekday(weekday: number, after: boolean, month: number, dayOfMonth: number): DateRule {
   return (year) => {
-    const day = dayOf({ year, month, day: dayOfMonth });
+    const day = toDay({ year, month, day: dayOfMonth });
     return [after ? findWeekdayOnOrAfter(day, weekday) : findWeekdayOnOrBefore(day, weekday)];
   };
 }
 
 export function findWeekdayOnOrAfter(day: Day, weekday: number): Day {
-  return day + ((weekday - weekdayOf(day) + 7) % 7);
+  return day + ((weekday - toWeekday(day) + 7) % 7);
 }
 
 export function findWeekdayOnOrBefore(day: Day, weekday: number): Day {
-  return day - ((weekdayOf(day) - weekday + 7) % 7);
+  return day - ((toWeekday(day) - weekday + 7) % 7);
 }
 
 /** Returns every day of a table, ascending within a year. */
@@ -82,7 +82,7 @@ function datesOfYear(dates: DatesByYear, year: number): Day[] {
 }
 
 function spanOf(item: string, year: number): Day[] {
-  const [first, last = first] = item.split('..').map((monthDay) => dayFrom(`${year}-${monthDay}`));
+  const [first, last = first] = item.split('..').map((monthDay) => parseValidDay(`${year}-${monthDay}`));
   if (first === undefined || last === undefined || last < first)
     throw new Error(`not a span of days: ${item} in ${year}`);
   return Array.from({ length: last - first + 1 }, (_, i) => first + i);

@@ -1,4 +1,4 @@
-import { dayOf, type Day } from '../time/days.js';
+import { toDay, type Day } from '../time/days.js';
 
 /**
  * Returns Western Easter Sunday.
@@ -18,7 +18,7 @@ export function computeEasterSunday(year: number): Day {
   const l = (32 + 2 * e + 2 * i - h - k) % 7;
   const m = Math.floor((a + 11 * h + 22 * l) / 451);
   const count = h + l - 7 * m + 114;
-  return dayOf({ year, month: Math.floor(count / 31), day: (count % 31) + 1 });
+  return toDay({ year, month: Math.floor(count / 31), day: (count % 31) + 1 });
 }
 
 /**
@@ -33,5 +33,5 @@ export function computeOrthodoxEasterSunday(year: number): Day {
   const e = (2 * a + 4 * b - d + 34) % 7;
   const count = d + e + 114;
   const julianToGregorian = Math.floor(year / 100) - Math.floor(year / 400) - 2;
-  return dayOf({ year, month: Math.floor(count / 31), day: (count % 31) + 1 }) + julianToGregorian;
+  return toDay({ year, month: Math.floor(count / 31), day: (count % 31) + 1 }) + julianToGregorian;
 }

@@ -1,4 +1,4 @@
-import { civilOf, dayFrom, weekdayOf, type Day } from '../time/days.js';
+import { toCivilDate, parseValidDay, toWeekday, type Day } from '../time/days.js';
 import type { CalendarCoverage } from './calendar.js';
 import { listDates, parseDateRule, type FeastDays } from './date-rule.js';
 import { listObservedDays, parseObservance, type Holiday } from './observance.js';
@@ -46,17 +46,17 @@ export function expand({ file, families, feasts }: ExpansionSources): Expansion 
 }
 
 export function createCoverage({ from, publishedTo, to }: RuleFile['coverage']): CalendarCoverage {
-  return { from: dayFrom(from), publishedTo: dayFrom(publishedTo), to: dayFrom(to) };
+  return { from: parseValidDay(from), publishedTo: parseValidDay(publishedTo), to: parseValidDay(to) };
 }
 
 function weekOf(file: RuleFile): (day: Day) => boolean {
   const weeks = file.week.map(({ from, days }) => ({
-    from: from === undefined ? -Infinity : dayFrom(from),
+    from: from === undefined ? -Infinity : parseValidDay(from),
     mask: parseWeekdayMask(days),
   }));
   return (day) => {
     const week = weeks.findLast(({ from }) => from <= day);
-    return week !== undefined && ((week.mask >>> weekdayOf(day)) & 1) === 1;
+    return week !== undefined && ((week.mask >>> toWeekday(day)) & 1) === 1;
   };
 }
 
@@ -67,7 +67,7 @@ function holidaysOf(rules: readonly ClosureRule[], coverage: CalendarCoverage, f
     if (isDated(rule)) return listDates(rule.dates).map((day) => ({ day, observance: asWritten, name }));
     const observance = parseObservance(rule.observed);
     return daysOf(rule, coverage, feasts).map((day) => ({
-      day: day + observance.shifts[weekdayOf(day)]!,
+      day: day + observance.shifts[toWeekday(day)]!,
       observance,
       name,
     }));
@@ -93,10 +93,10 @@ function daysOf({ on, only, years, except }: Recurrence, coverage: CalendarCover
   const excepted = except === undefined ? () => false : yearsOf(except);
   const mask = only === undefined ? 0b1111111 : parseWeekdayMask(only);
   const days: Day[] = [];
-  for (let year = civilOf(coverage.from).year - 1; year <= civilOf(coverage.to).year + 1; year++) {
+  for (let year = toCivilDate(coverage.from).year - 1; year <= toCivilDate(coverage.to).year + 1; year++) {
     if (!applies(year) || excepted(year)) continue;
     for (const rule of rules) {
-      for (const day of rule(year)) if ((mask >>> weekdayOf(day)) & 1) days.push(day);
+      for (const day of rule(year)) if ((mask >>> toWeekday(day)) & 1) days.push(day);
     }
   }
   return days;
@@ -154,7 +154,7 @@ function shortDaysOf(
   const days = daysOf(rule, coverage, feasts);
   if (rule.observed !== 'previous-session') {
     const { shifts } = parseObservance(rule.observed);
-    return days.map((day) => day + shifts[weekdayOf(day)]!);
+    return days.map((day) => day + shifts[toWeekday(day)]!);
   }
   return days.map((day) => {
     let session = day;

@@ -1,4 +1,4 @@
-import { weekdayOf, type Day } from '../time/days.js';
+import { toWeekday, type Day } from '../time/days.js';
 import { parseWeekday } from './weekdays.js';
 
 /** Rule that moves a holiday, depending on its weekday. */
@@ -44,7 +44,7 @@ export function listObservedDays(holidays: readonly Holiday[], isBusinessDay: (d
   const firm = holidays.filter(({ observance }) => !observance.onClash);
   const yielding = holidays.filter(({ observance }) => observance.onClash);
   for (const { day, observance, name } of [...firm, ...yielding]) {
-    if (observance.toNextFree.has(weekdayOf(day)) || (observance.onClash && closed.has(day)))
+    if (observance.toNextFree.has(toWeekday(day)) || (observance.onClash && closed.has(day)))
       movers.push({ day, name });
     close(day, name);
   }

@@ -1,5 +1,5 @@
 import { LIMITS } from '../refusals/limits.js';
-import { weekdayOf, type Day } from '../time/days.js';
+import { toWeekday, type Day } from '../time/days.js';
 
 /**
  * Returns the number of sessions per year, used to annualise figures: 365 if both days of a weekend are sessions, as on
@@ -15,7 +15,7 @@ export function estimatePeriodsPerYear(days: ArrayLike<Day>): number {
 
 /** Returns true if consecutive days include a Saturday and the Sunday after it. */
 function hasWeekend(first: Day, count: number): boolean {
-  return (SATURDAY - weekdayOf(first) + 7) % 7 < count - 1;
+  return (SATURDAY - toWeekday(first) + 7) % 7 < count - 1;
 }
 
 const SATURDAY = 5;

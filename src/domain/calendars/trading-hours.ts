@@ -1,4 +1,4 @@
-import { dayFrom, formatDay, weekdayOf, type Day } from '../time/days.js';
+import { parseValidDay, formatDay, toWeekday, type Day } from '../time/days.js';
 import type { RuleFile } from './rule-file.js';
 import { parseWeekdayMask } from './weekdays.js';
 
@@ -21,7 +21,7 @@ export interface TradingHours {
 export function createHoursLookup(entries: RuleFile['hours']): (day: Day) => TradingHours {
   const dated = entries.map((entry) => ({
     hours: { open: entry.open, close: entry.close, breaks: entry.breaks, openDay: entry.openDay },
-    from: entry.from === undefined ? -Infinity : dayFrom(entry.from),
+    from: entry.from === undefined ? -Infinity : parseValidDay(entry.from),
     mask: entry.days === undefined ? 0b1111111 : parseWeekdayMask(entry.days),
     season: entry.season?.split('..'),
   }));
@@ -30,7 +30,7 @@ export function createHoursLookup(entries: RuleFile['hours']): (day: Day) => Tra
     const entry = dated.findLast(
       ({ from, mask, season }) =>
         from <= day &&
-        ((mask >>> weekdayOf(day)) & 1) === 1 &&
+        ((mask >>> toWeekday(day)) & 1) === 1 &&
         (season === undefined || (season[0]! <= monthDay && monthDay <= season[1]!)),
     );
     if (entry === undefined) throw new Error(`the calendar has no hours on ${formatDay(day)}`);

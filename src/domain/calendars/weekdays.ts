@@ -1,4 +1,4 @@
-/** Weekdays in the notation of the rule files, 0 Monday to 6 Sunday as in `weekdayOf`. */
+/** Weekdays in the notation of the rule files, 0 Monday to 6 Sunday as in `toWeekday`. */
 export const WEEKDAY_WORDS = ['mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun'] as const;
 
 export function parseWeekday(word: string): number {

@@ -1,6 +1,6 @@
 import type { z } from 'zod';
 import { keepSmallValue, type Finding } from '../refusals/findings.js';
-import { pathText } from '../schema/shape.js';
+import { formatPath } from '../schema/shape.js';
 import { createParameterSpecs, type Condition } from './type-spec.js';
 
 /** Parameter that is effective only with some values of others. */
@@ -28,7 +28,7 @@ export function reportUnreadParameters(
     if (JSON.stringify(value) === JSON.stringify(usual)) return [];
     const beside = firstAgainst(when, values);
     if (beside === undefined) return [];
-    const field = pathText(path, [name]);
+    const field = formatPath(path, [name]);
     const message = `${field} has no effect if ${beside} is ${String(values[beside])}.`;
     return [{ severity: 'warning', code: 'NO_EFFECT', message, path: field, ...keepSmallValue(value) }];
   });

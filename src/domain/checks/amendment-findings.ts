@@ -1,14 +1,14 @@
 import { findBreachRule } from '../compliance/breach-watch.js';
 import { changesMembers } from '../documents/events-spec.js';
 import { findCountedShares } from '../documents/share-terms.js';
-import { overlayTypeOf } from '../overlays/catalogue.js';
+import { findOverlayType } from '../overlays/catalogue.js';
 import { AMENDABLE, FIXED_TREATMENT } from '../documents/amendment.js';
-import { amend } from '../documents/amended-texts.js';
+import { amendText } from '../documents/amended-texts.js';
 import {
   IndexDocument,
   isOverlayDocument,
-  sourcesOf,
-  watchlistsIn,
+  listSources,
+  listWatchlists,
   type UniverseSpec,
 } from '../documents/index-document.js';
 import { holdsPrices } from '../documents/share-terms.js';
@@ -32,7 +32,7 @@ export function checkAmendments(body: UncheckedBody, check: (text: UncheckedBody
   const reported = new Set(check(first).map(keyOf));
   return amendments.flatMap((amendment, k) => {
     const before = text;
-    text = amend(before, amendment) as UncheckedBody; // A patched object is an object.
+    text = amendText(before, amendment) as UncheckedBody; // A patched object is an object.
     const matches = [...check(text), ...fixedMembers(first, text), ...bookFindings(first, text)].filter(
       (finding) => finding.severity === 'error' && !reported.has(keyOf(finding)),
     );
@@ -125,7 +125,7 @@ function memberFindings({ changes }: Sent, k: number): Finding[] {
       createError('UNKNOWN_FIELD', `${path}.${member}`, unknownMessage(member), { accepted: [...AMENDABLE] }),
     ),
     ...fixedTreatment(isObject(pipeline) ? pipeline['treatment'] : undefined, `${path}.pipeline.treatment`),
-    ...(isObject(universe) && watchlistsIn(universe as unknown as UniverseSpec).length > 0
+    ...(isObject(universe) && listWatchlists(universe as unknown as UniverseSpec).length > 0
       ? [
           createError(
             'NOT_IN_CHOICES',
@@ -162,9 +162,9 @@ function fixedOverlay(first: UncheckedBody, text: UncheckedBody): Finding[] {
   if (!isOverlayDocument(before) && !isOverlayDocument(after)) return [];
   const readKept = (document: IndexDocument): string => {
     if (!isOverlayDocument(document)) return '';
-    const type = overlayTypeOf(document.overlay);
+    const type = findOverlayType(document.overlay);
     const { overlay } = document;
-    return JSON.stringify([overlay.type, sourcesOf(document), type.currency(overlay), type.weighed(overlay)]);
+    return JSON.stringify([overlay.type, listSources(document), type.currency(overlay), type.weighed(overlay)]);
   };
   if (readKept(before) === readKept(after)) return [];
   const message = 'An amendment cannot change the type, the currencies or the underlying indices of an overlay.';

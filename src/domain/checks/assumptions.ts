@@ -1,17 +1,17 @@
 import type { Finding } from '../refusals/findings.js';
 import type { MarketData } from '../market/market-data.js';
-import { hasCash, variantsOn } from '../market/price-basis.js';
-import { pairOf, pairsUsed } from '../market/exchange-rates.js';
+import { hasCash, listVariants } from '../market/price-basis.js';
+import { createPair, listUsedPairs } from '../market/exchange-rates.js';
 import { listRequiredCurrencies, isHeld, listSecuritiesWithoutCurrency } from './required-rates.js';
 import {
   isDerivedDocument,
   isOverlayDocument,
-  sourcesOf,
+  listSources,
   type IndexDocument,
   type OverlayDocument,
   type TreatmentSpec,
 } from '../documents/index-document.js';
-import { defaultStaleSessions, STALE_SESSIONS } from '../documents/stale-sessions.js';
+import { readDefaultStaleSessions, STALE_SESSIONS } from '../documents/stale-sessions.js';
 import type { ConstraintRow } from '../constraints/constraint-row.js';
 import { listConvertedCurrencies } from './overlay-on-market.js';
 import { findUnknownNames, findUnknownRowNames } from './identifiers-on-market.js';
@@ -48,7 +48,7 @@ export function reportAssumptions(assumed: AssumptionInput): Finding[] {
 /** Warns if returns cannot follow the treatment. @cost O(A) */
 function basisFindings({ document, treatment: { dividends }, market }: AssumptionInput): Finding[] {
   const path = isDerivedDocument(document) ? 'derivation.source_index_id' : 'pipeline.treatment.dividends';
-  if (!variantsOn(market).includes(dividends)) {
+  if (!listVariants(market).includes(dividends)) {
     const message = `The treatment requests the ${dividends} return, but the prices of the data store include dividends (adjustment total), so every level is a total return.`;
     return [{ severity: 'warning', code: 'PRICE_BASIS', path, message, value: dividends }];
   }
@@ -65,7 +65,7 @@ function staleFindings({ document, market, isRun }: AssumptionInput): Finding[] 
   const { pipeline } = document;
   if (pipeline === null || pipeline.treatment.max_stale_sessions !== undefined) return [];
   const path = 'pipeline.treatment.max_stale_sessions';
-  if (defaultStaleSessions(market) !== null) {
+  if (readDefaultStaleSessions(market) !== null) {
     if (isRun === undefined) return [];
     const message = `The store has no delisting, acquisition or merger, so by default a constituent without a price for ${STALE_SESSIONS} sessions leaves.`;
     return [{ severity: 'info', code: 'DEFAULT_TAKEN', path, message, value: STALE_SESSIONS }];
@@ -103,8 +103,8 @@ function crossedRates({ document, market, indexOf }: AssumptionInput): Finding[]
       : []),
   ];
   const crossed = needed.flatMap(([from, to]): [pair: string, through: string][] => {
-    const pairs = pairsUsed((pair) => isHeld(market, pair), from, to);
-    return pairs?.length === 2 ? [[pairOf(from, to), pairs.join(' and ')]] : [];
+    const pairs = listUsedPairs((pair) => isHeld(market, pair), from, to);
+    return pairs?.length === 2 ? [[createPair(from, to), pairs.join(' and ')]] : [];
   });
   return [...new Map(crossed)].map(([pair, through]) => ({
     severity: 'warning',
@@ -121,7 +121,7 @@ function holdersBeneath(overlay: OverlayDocument, indexOf: AssumptionInput['inde
   const visit = (document: IndexDocument): void => {
     if (results.has(document.id)) return;
     results.set(document.id, document);
-    if (isOverlayDocument(document)) for (const id of sourcesOf(document)) visit(indexOf(id) ?? document);
+    if (isOverlayDocument(document)) for (const id of listSources(document)) visit(indexOf(id) ?? document);
   };
   visit(overlay);
   return [...results.values()].filter((document) => !isOverlayDocument(document));

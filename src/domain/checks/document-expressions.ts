@@ -1,7 +1,7 @@
 import type { Finding } from '../refusals/findings.js';
 import { LIMITS } from '../refusals/limits.js';
 import type { MarketData } from '../market/market-data.js';
-import { selectionClassOf, weightingClassOf } from '../rules/catalogue.js';
+import { findSelectionClass, findWeightingClass } from '../rules/catalogue.js';
 import { DERIVED_NAMES } from '../datapoints/field-request.js';
 import { createUnitReader } from '../datapoints/expressions/check.js';
 import { addText } from '../datapoints/expressions/print.js';
@@ -12,7 +12,7 @@ import { checkShape } from '../schema/shape.js';
 import type { ExpressionNode } from '../datapoints/expressions/tree.js';
 import { parseExpressions } from '../documents/expression-texts.js';
 import { WeightingSpec } from '../documents/weighting-spec.js';
-import { derivationWithTrees, rowWithTrees, type ReadRow } from '../documents/request-expressions.js';
+import { parseDerivation, parseRow, type ReadRow } from '../documents/request-expressions.js';
 import { createError, isObject, type UncheckedBody } from './index-context.js';
 
 /** Body with parsed expressions. */
@@ -47,7 +47,7 @@ export function parseDocumentExpressions(sent: UncheckedBody, market: MarketData
           ),
         }
       : {}),
-    ...(isObject(derivation) ? { derivation: derivationWithTrees(derivation, 'derivation.', read) } : {}),
+    ...(isObject(derivation) ? { derivation: parseDerivation(derivation, 'derivation.', read) } : {}),
     ...(isObject(datapoints) ? { datapoints: definitionsWithTrees(datapoints, { findings, texts }) } : {}),
   };
   if (isObject(body['datapoints'])) findings.push(...definitionFindings(body['datapoints'], market));
@@ -71,10 +71,10 @@ function withNumber(weighting: UncheckedBody): UncheckedBody {
 function rowsWithTrees(holder: UncheckedBody, path: string, read: ReadRow): UncheckedBody {
   const { selection, weighting } = holder;
   const rows = Array.isArray(selection)
-    ? selection.map((row: unknown, i) => rowWithTrees(row, selectionClassOf, { path: `${path}.selection[${i}]`, read }))
+    ? selection.map((row: unknown, i) => parseRow(row, findSelectionClass, { path: `${path}.selection[${i}]`, read }))
     : selection;
   const place = `${path}.weighting`;
-  const ofClass = rowWithTrees(weighting, weightingClassOf, { path: place, read });
+  const ofClass = parseRow(weighting, findWeightingClass, { path: place, read });
   const weighed = isObject(ofClass)
     ? withNumber(read(WeightingLimits, ofClass, { path: place }) as UncheckedBody)
     : ofClass;

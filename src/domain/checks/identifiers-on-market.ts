@@ -5,7 +5,7 @@ import { findReturnsClass } from '../expected-returns/catalogue.js';
 import type { Finding } from '../refusals/findings.js';
 import type { MarketData } from '../market/market-data.js';
 import { didYouMean } from '#base/text/nearest-name.js';
-import { selectionClassOf, weightingClassOf } from '../rules/catalogue.js';
+import { findSelectionClass, findWeightingClass } from '../rules/catalogue.js';
 import { findUnknownGroups } from '../constraints/groups-on-market.js';
 import { EventsSpec } from '../documents/events-spec.js';
 import { UniverseSpec, type DerivationPayload, type IndexDocument } from '../documents/index-document.js';
@@ -55,11 +55,11 @@ function pipelineNames(
 ): ListedName[] {
   return [
     ...selection.flatMap(({ id, type, params }, i) =>
-      listValues(selectionClassOf(type), params, { path: `${path}.selection[${i}].params`, rowId: id }),
+      listValues(findSelectionClass(type), params, { path: `${path}.selection[${i}].params`, rowId: id }),
     ),
     ...(weighting === undefined
       ? []
-      : listValues(weightingClassOf(weighting.type), weighting.params, { path: `${path}.weighting.params` })),
+      : listValues(findWeightingClass(weighting.type), weighting.params, { path: `${path}.weighting.params` })),
   ];
 }
 

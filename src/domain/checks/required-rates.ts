@@ -1,7 +1,7 @@
 import { findListedNames, type IndexDocument } from '../documents/index-document.js';
-import { isRateHeld, pairOf, pairsOf } from '../market/exchange-rates.js';
+import { isRateHeld, createPair, listPairs } from '../market/exchange-rates.js';
 import type { MarketData } from '../market/market-data.js';
-import { isBlank, referenceSpells, type ReferenceSpell } from '../market/reference-spells.js';
+import { isBlank, createReferenceSpells, type ReferenceSpell } from '../market/reference-spells.js';
 
 /**
  * Returns market identifiers of the exchange rates into the currency of an index that the securities of a universe (by
@@ -11,7 +11,7 @@ export function findMissingRates(market: MarketData, document: IndexDocument): s
   const missing = listRequiredCurrencies(market, document).filter(
     (from) => !isRateHeld((pair) => isHeld(market, pair), from, document.currency),
   );
-  return [...new Set(missing.map((from) => pairOf(from, document.currency)))].sort();
+  return [...new Set(missing.map((from) => createPair(from, document.currency)))].sort();
 }
 
 /** Returns currencies of the securities that a universe lists, or of all securities by default. */
@@ -52,7 +52,7 @@ function namesByCurrency(market: MarketData): ReadonlyMap<string, readonly strin
   const known = cache.get(market);
   if (known !== undefined) return known;
   const names = new Map<string, string[]>();
-  for (const [column, spells] of referenceSpells(market, 'CURRENCY').entries()) {
+  for (const [column, spells] of createReferenceSpells(market, 'CURRENCY').entries()) {
     for (const { value } of spells) {
       if (typeof value !== 'string' || value === '') continue;
       const own = names.get(value) ?? [];
@@ -72,7 +72,7 @@ export function listSecuritiesWithoutCurrency(market: MarketData, { currency, un
   if (market.currency != null) return [];
   const own = findListedNames(universe);
   const list = own && new Set(own);
-  const pairs = pairsOf(market, [...namesByCurrency(market).keys(), currency]);
+  const pairs = listPairs(market, [...namesByCurrency(market).keys(), currency]);
   return blankNames(market).filter((name) => !pairs.has(name) && (list === undefined || list.has(name)));
 }
 
@@ -85,7 +85,7 @@ const blank = new WeakMap<MarketData, readonly string[]>();
 function blankNames(market: MarketData): readonly string[] {
   const known = blank.get(market);
   if (known !== undefined) return known;
-  const spells = referenceSpells(market, 'CURRENCY');
+  const spells = createReferenceSpells(market, 'CURRENCY');
   const names = market.identifiers.filter((_, column) => {
     const own = spells[column]!;
     return own.length === 0 || own.some(({ value }) => isBlank(value)) || hasBarBefore(market, column, own[0]!);

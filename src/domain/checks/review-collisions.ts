@@ -1,7 +1,7 @@
 import { findLastAtMost } from '../numbers/search.js';
 import type { Finding } from '../refusals/findings.js';
 import type { PlacedCadence } from '../schedule/date-order.js';
-import { closesOf } from '../schedule/phase.js';
+import { countPhaseCloses } from '../schedule/phase.js';
 import { listEffectiveDates } from '../schedule/schedule.js';
 import { formatDay } from '../time/days.js';
 
@@ -37,7 +37,7 @@ function neverRun({ id, path, positions }: Dated): Finding[] {
 
 /** Reports an error if another review takes effect before the phase of one is complete. */
 function withinPhase({ id, path, positions, rebalance, calendar }: Dated, other: Dated): Finding[] {
-  const closes = closesOf(rebalance.phase);
+  const closes = countPhaseCloses(rebalance.phase);
   if (closes === 1) return [];
   const day = (position: number): string => formatDay(calendar.sessions[position]!);
   for (const start of positions) {

@@ -3,12 +3,12 @@ import { isMarketValue, PRICE_WEIGHT } from '../documents/share-terms.js';
 import { ReviewSpec } from '../documents/review-spec.js';
 import { hasErrors, type Finding } from '../refusals/findings.js';
 import { DateRule, PhaseSpec } from '../schedule/date-rule-spec.js';
-import { dateOrderFindings, phaseFindings, type PlacedCadence } from '../schedule/date-order.js';
+import { checkDateOrder, checkPhase, type PlacedCadence } from '../schedule/date-order.js';
 import { RebalanceSpec } from '../schedule/rebalance-spec.js';
 import { DEFAULT_REVIEW } from '../schedule/review-scopes.js';
 import { validateRebalance } from '../schedule/validate-rebalance.js';
 import { checkShape } from '../schema/shape.js';
-import { dayFrom, parseDay } from '../time/days.js';
+import { parseDay, parseValidDay } from '../time/days.js';
 import { createError, isObject, type IndexContext, type UncheckedBody } from './index-context.js';
 import { checkReviewCollisions, type PlacedReview } from './review-collisions.js';
 import { checkRuleRows } from './rule-rows.js';
@@ -70,8 +70,8 @@ function cadenceFindings(rebalance: unknown, { body, context, path }: CadencePla
   const { base_date: base } = body;
   if (hasErrors(own) || calendar === undefined || typeof base !== 'string' || parseDay(base) === undefined)
     return { findings: own };
-  const placed = { rebalance: value, calendar, baseDay: dayFrom(base), path };
-  return { findings: [...own, ...dateOrderFindings(placed), ...phaseFindings(placed)], placed };
+  const placed = { rebalance: value, calendar, baseDay: parseValidDay(base), path };
+  return { findings: [...own, ...checkDateOrder(placed), ...checkPhase(placed)], placed };
 }
 
 /** Members of a cadence that are objects, in which unknown members are errors. */

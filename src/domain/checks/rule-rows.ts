@@ -3,7 +3,7 @@ import { didYouMean } from '#base/text/nearest-name.js';
 import { checkParams } from '../catalogue/check-params.js';
 import { RuleFallback } from '../documents/pipeline-rows.js';
 import { keepSmallValue, type Finding } from '../refusals/findings.js';
-import { SELECTION_CLASSES, selectionClassOf, WEIGHTING_CLASSES, weightingClassOf } from '../rules/catalogue.js';
+import { SELECTION_CLASSES, findSelectionClass, WEIGHTING_CLASSES, findWeightingClass } from '../rules/catalogue.js';
 import { createError, isObject, type UncheckedBody } from './index-context.js';
 import { findUnknownMembers } from './unknown-members.js';
 import { checkWeighting } from './weighting-findings.js';
@@ -13,12 +13,12 @@ export function checkRuleRows(holder: UncheckedBody, path: string): Finding[] {
   const { selection, weighting } = holder;
   const rows: readonly unknown[] = Array.isArray(selection) ? selection : [];
   const findings = rows.flatMap((row, i) =>
-    isObject(row) ? rowFindings(row, `${path}.selection[${i}]`, selectionClassOf, SELECTION_CLASSES) : [],
+    isObject(row) ? rowFindings(row, `${path}.selection[${i}]`, findSelectionClass, SELECTION_CLASSES) : [],
   );
   findings.push(...repeatedIds(rows, `${path}.selection`));
   if (!isObject(weighting)) return findings;
   const at = `${path}.weighting`;
-  findings.push(...rowFindings(weighting, at, weightingClassOf, WEIGHTING_CLASSES));
+  findings.push(...rowFindings(weighting, at, findWeightingClass, WEIGHTING_CLASSES));
   findings.push(...checkWeighting(weighting, at));
   return findings;
 }

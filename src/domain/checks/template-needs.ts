@@ -1,4 +1,4 @@
-import { definitionsOf } from '../documents/definitions.js';
+import { readDefinitions } from '../documents/definitions.js';
 import {
   isDerivedDocument,
   isOverlayDocument,
@@ -8,9 +8,9 @@ import {
 } from '../documents/index-document.js';
 import type { MarketData } from '../market/market-data.js';
 import { listRowFields, listSpecFields } from '../optimisation/field-uses.js';
-import { overlayTypeOf } from '../overlays/catalogue.js';
-import { bindPipeline, readsOf } from '../rules/bound-pipeline.js';
-import { columnsMissing } from '../rules/field-findings.js';
+import { findOverlayType } from '../overlays/catalogue.js';
+import { bindPipeline, listReads } from '../rules/bound-pipeline.js';
+import { listMissingColumns } from '../rules/field-findings.js';
 
 /** Kinds of data that a document reads by name. */
 export const NEED_KINDS = ['column', 'series', 'universe'] as const;
@@ -47,11 +47,11 @@ export function listMissingNeeds(documents: readonly IndexDocument[], market: Na
 }
 
 function columnsOf(document: IndexDocument, market: Named): string[] {
-  const definitions = definitionsOf(document);
-  if (isRuleDocument(document)) return columnsMissing(readsOf(bindPipeline(document)), market, definitions);
+  const definitions = readDefinitions(document);
+  if (isRuleDocument(document)) return listMissingColumns(listReads(bindPipeline(document)), market, definitions);
   if (!isDerivedDocument(document)) return [];
   const { derivation } = document;
-  return columnsMissing(
+  return listMissingColumns(
     [...listSpecFields(derivation, ''), ...listRowFields(derivation.constraints, '')],
     market,
     definitions,
@@ -60,7 +60,7 @@ function columnsOf(document: IndexDocument, market: Named): string[] {
 
 const seriesOf = (document: IndexDocument): string[] =>
   isOverlayDocument(document)
-    ? overlayTypeOf(document.overlay)
+    ? findOverlayType(document.overlay)
         .series(document.overlay)
         .map(({ series }) => series)
     : [];

@@ -1,10 +1,10 @@
-import { canonicalJson } from '../json/canonical-json.js';
+import { toCanonicalJson } from '../json/canonical-json.js';
 import { validateConstraints } from '../constraints/validate.js';
 import { keepSmallValue, type Finding } from '../refusals/findings.js';
 import { createError, isObject, type IndexContext, type UncheckedBody } from './index-context.js';
 import { isDerivedDocument, type IndexDocument } from '../documents/index-document.js';
 import { ConstraintRow } from '../constraints/constraint-row.js';
-import { optimisationFindings } from '../documents/optimisation-spec.js';
+import { checkOptimisation } from '../documents/optimisation-spec.js';
 import { isBoundPath } from '../constraints/bound-path.js';
 import { checkParams } from '../catalogue/check-params.js';
 import { findConstraintClass } from '../constraints/catalogue.js';
@@ -37,7 +37,7 @@ export function checkDerivation(
       );
     }
   }
-  findings.push(...optimisationFindings(derivation, 'derivation.'));
+  findings.push(...checkOptimisation(derivation, 'derivation.'));
   if (Array.isArray(constraints)) findings.push(...constraintFindings(constraints));
   findings.push(...relaxFindings(derivation['relax'], constraints));
   return findings;
@@ -119,7 +119,7 @@ export function checkInheritance(document: IndexDocument, { indexOf }: IndexCont
   if (!isDerivedDocument(document)) return [];
   const parent = indexOf(document.derivation.source_index_id);
   if (parent === undefined) return [];
-  return INHERITED_FIELDS.filter((field) => canonicalJson(document[field]) !== canonicalJson(parent[field])).map(
+  return INHERITED_FIELDS.filter((field) => toCanonicalJson(document[field]) !== toCanonicalJson(parent[field])).map(
     (field) => ({
       severity: 'warning' as const,
       code: 'PARENT_CHANGED' as const,

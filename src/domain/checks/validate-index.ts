@@ -1,7 +1,7 @@
 import { checkAmendments } from './amendment-findings.js';
 import { checkRounding } from './rounding-findings.js';
-import { hasErrors, orderFindings, keepSmallValue, type Finding } from '../refusals/findings.js';
-import { nonFiniteFindings } from '../schema/finite.js';
+import { hasErrors, sortFindings, keepSmallValue, type Finding } from '../refusals/findings.js';
+import { checkFinite } from '../schema/finite.js';
 import { checkShape } from '../schema/shape.js';
 import { checkBreachRule, checkUnkeptRule } from './breach-findings.js';
 import { checkEvents, checkIdleEvents } from './events-findings.js';
@@ -17,7 +17,7 @@ import type { MarketData } from '../market/market-data.js';
 import { checkBaseDate, checkOnMarket } from './index-on-market.js';
 import { applyOlderSettings } from '../documents/older-settings.js';
 import { stateIndexDefaults } from '../documents/row-settings.js';
-import { treatmentOf } from '../documents/treatment.js';
+import { resolveTreatment } from '../documents/treatment.js';
 import { reportBlendDefaults, checkOverlay, checkOverlayTerms, addOverlayCurrency } from './validate-overlay.js';
 import { checkDerivation, checkInheritance, reportDroppedSource } from './validate-derivation.js';
 import { parseDocumentExpressions, locateInTexts } from './document-expressions.js';
@@ -44,7 +44,7 @@ export function validateIndex(sent: UncheckedBody, context: IndexContext): Check
     findings: ofTexts,
   } = parseDocumentExpressions(addOverlayCurrency(sent, context), context.market);
   const shaped = checkShape(IndexDocument, body, { unknownFields: 'warning', strictMembers: STRICT_MEMBERS });
-  const tooLarge = nonFiniteFindings(body);
+  const tooLarge = checkFinite(body);
   const findings = [
     ...tooLarge,
     ...shaped.findings.filter(({ path }) => !tooLarge.some((finding) => finding.path === path)),
@@ -79,7 +79,7 @@ export function validateIndex(sent: UncheckedBody, context: IndexContext): Check
         ...listAssumptions(document, context.market, context.indexOf),
       );
   }
-  return { document, findings: orderFindings(locateInTexts(findings.filter(isSaidOnce), texts)) };
+  return { document, findings: sortFindings(locateInTexts(findings.filter(isSaidOnce), texts)) };
 }
 
 /** Returns false for a warning that repeats an error: a member that the document ignores and its object refuses. */
@@ -145,7 +145,7 @@ export function listAssumptions(
   market: MarketData,
   indexOf: IndexContext['indexOf'],
 ): Finding[] {
-  const treatment = treatmentOf(document, indexOf);
+  const treatment = resolveTreatment(document, indexOf);
   return treatment === undefined ? [] : reportAssumptions({ document, treatment, market, indexOf });
 }
 

@@ -1,12 +1,17 @@
 import { once } from '#base/once.js';
-import { blendParts, OverlaySpec, overlayTypeOf } from '../overlays/catalogue.js';
+import { listBlendParts, OverlaySpec, findOverlayType } from '../overlays/catalogue.js';
 import type { Finding } from '../refusals/findings.js';
 import { refuseWithFindings } from '../refusals/refusal.js';
 import { validateRebalance } from '../schedule/validate-rebalance.js';
 import { createError, isObject, type IndexContext, type UncheckedBody } from './index-context.js';
-import { isOverlayDocument, sourcesOf, type IndexDocument, type OverlayDocument } from '../documents/index-document.js';
+import {
+  isOverlayDocument,
+  listSources,
+  type IndexDocument,
+  type OverlayDocument,
+} from '../documents/index-document.js';
 import { RebalanceSpec } from '../schedule/rebalance-spec.js';
-import { treatmentOf } from '../documents/treatment.js';
+import { resolveTreatment } from '../documents/treatment.js';
 import { checkReference } from './validate-reference.js';
 
 /** Tolerance for the sum of the weights of a blend. */
@@ -45,8 +50,8 @@ export function addOverlayCurrency(body: UncheckedBody, { indexOf }: IndexContex
   const { overlay, currency } = body;
   const parsed = OverlaySpec.safeParse(overlay);
   if (currency !== undefined || !parsed.success) return body;
-  const source = blendParts(parsed.data)?.[0]?.index_id ?? body['source_index_id'];
-  const own = overlayTypeOf(parsed.data).currency(parsed.data);
+  const source = listBlendParts(parsed.data)?.[0]?.index_id ?? body['source_index_id'];
+  const own = findOverlayType(parsed.data).currency(parsed.data);
   const taken = own ?? (typeof source === 'string' ? indexOf(source)?.currency : undefined);
   return taken === undefined ? body : { ...body, currency: taken };
 }
@@ -65,7 +70,7 @@ export function reportBlendDefaults({ overlay }: UncheckedBody): Finding[] {
 export function checkOverlayTerms(document: IndexDocument, { indexOf }: Pick<IndexContext, 'indexOf'>): Finding[] {
   if (!isOverlayDocument(document)) return onOverlay(document, indexOf);
   const { overlay } = document;
-  const sources = sourcesOf(document).flatMap((id) => indexOf(id) ?? []);
+  const sources = listSources(document).flatMap((id) => indexOf(id) ?? []);
   return [
     ...currencyFindings(document, sources),
     ...beginFindings(document, sources),
@@ -77,7 +82,7 @@ export function checkOverlayTerms(document: IndexDocument, { indexOf }: Pick<Ind
 
 /** Returns the remarks of an overlay type on its members. */
 function remarksOn({ overlay, base_value: baseValue }: OverlayDocument, source: IndexDocument | undefined): Finding[] {
-  const remarks = overlayTypeOf(overlay).remarks(overlay, { currency: source?.currency, baseValue });
+  const remarks = findOverlayType(overlay).remarks(overlay, { currency: source?.currency, baseValue });
   return remarks.map((remark) => ({ ...remark, path: `overlay.${remark.path}` }));
 }
 
@@ -103,7 +108,7 @@ function returnFindings(
   sources: readonly IndexDocument[],
   indexOf: IndexContext['indexOf'],
 ): Finding[] {
-  const own = sources.map((source) => ({ id: source.id, variant: treatmentOf(source, indexOf)?.dividends }));
+  const own = sources.map((source) => ({ id: source.id, variant: resolveTreatment(source, indexOf)?.dividends }));
   const [first] = own;
   if (variant !== undefined || own.every((part) => part.variant === first?.variant)) return [];
   const named = own.map((part) => `${part.id} ${part.variant}`).join(', ');
@@ -157,7 +162,7 @@ function beginFindings({ base_date: begin }: OverlayDocument, sources: readonly 
  * underlying index.
  */
 function currencyFindings({ currency, overlay }: OverlayDocument, sources: readonly IndexDocument[]): Finding[] {
-  const to = overlayTypeOf(overlay).currency(overlay);
+  const to = findOverlayType(overlay).currency(overlay);
   if (to !== null)
     return currency === to
       ? []
@@ -212,7 +217,7 @@ function onOverlay(document: IndexDocument, indexOf: IndexContext['indexOf']): F
   const id = derivation?.source_index_id ?? (universe?.kind === 'index' ? universe.id : undefined);
   const source = id == null ? undefined : indexOf(id);
   if (source === undefined || !isOverlayDocument(source)) return [];
-  const beneath = sourcesOf(source);
+  const beneath = listSources(source);
   return [
     createError(
       'NOT_IN_CHOICES',
@@ -232,7 +237,7 @@ function onOverlay(document: IndexDocument, indexOf: IndexContext['indexOf']): F
  */
 export function assertDecides(document: IndexDocument): void {
   if (!isOverlayDocument(document)) return;
-  const accepted = sourcesOf(document);
+  const accepted = listSources(document);
   const message = `${document.id} is an overlay and decides no composition; use its underlying index instead: ${accepted.join(', ')}.`;
   throw refuseWithFindings('request', [
     createError('NOT_IN_CHOICES', 'index_id', message, { accepted, value: document.id }),

@@ -2,7 +2,7 @@ import { checkTree } from '../datapoints/expressions/check.js';
 import { readExpression } from '../datapoints/expressions/read-text.js';
 import { listIndices } from '../datapoints/expressions/reads.js';
 import type { ExpressionNode } from '../datapoints/expressions/tree.js';
-import { parameterProblem } from '../documents/plugin-code.js';
+import { checkParameter } from '../documents/plugin-code.js';
 import type { PluginDocument } from '../documents/plugin-document.js';
 import type { Finding } from '../refusals/findings.js';
 
@@ -73,7 +73,7 @@ function inputFindings({ inputs }: PluginDocument): Finding[] {
 function parameterFindings({ parameters }: PluginDocument): Finding[] {
   return Object.entries(parameters).flatMap(([name, terms]): Finding[] => {
     const path = `parameters.${name}.default`;
-    const problem = parameterProblem(terms.default, terms);
+    const problem = checkParameter(terms.default, terms);
     if (problem === undefined) return [];
     return [{ severity: 'error', code: 'OUT_OF_RANGE', path, message: `${path} ${problem}.`, value: terms.default }];
   });

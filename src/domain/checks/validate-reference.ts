@@ -1,4 +1,4 @@
-import { textsOf } from '../documents/amended-texts.js';
+import { listTexts } from '../documents/amended-texts.js';
 import { keepSmallValue, type Finding } from '../refusals/findings.js';
 import { createError, type IndexContext, type UncheckedBody } from './index-context.js';
 import type { IndexDocument } from '../documents/index-document.js';
@@ -8,7 +8,7 @@ import { listCalledIndices, listNamedIndices } from '../documents/named-indices.
  * Returns the indices to which the universe, derivation, overlay or expressions of a document refer; its source first.
  */
 export function listReferences(document: IndexDocument): readonly string[] {
-  return [...new Set(textsOf(document).flatMap(({ document: text }) => listNamedIndices(text).map(({ id }) => id)))];
+  return [...new Set(listTexts(document).flatMap(({ document: text }) => listNamedIndices(text).map(({ id }) => id)))];
 }
 
 /** Returns findings on indices to which the expressions of a body refer, if they are not stored or refer back to it. */

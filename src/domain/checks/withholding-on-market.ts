@@ -1,5 +1,5 @@
 import { findListedNames, type RuleDocument } from '../documents/index-document.js';
-import { valuesWithoutRate, describeWithoutRate } from '../index-mathematics/withholding.js';
+import { listValuesWithoutRate, describeWithoutRate } from '../index-mathematics/withholding.js';
 import type { MarketData } from '../market/market-data.js';
 import type { Finding, Severity } from '../refusals/findings.js';
 
@@ -25,7 +25,7 @@ export function checkWithholding(document: RuleDocument, market: MarketData, sev
   const own = list && new Set(list);
   const isTaxed = (identifier: string): boolean => own === undefined || own.has(identifier);
   const columns = [...market.identifiers.keys()].filter((column) => isTaxed(market.identifiers[column]!));
-  const values = valuesWithoutRate(market, tax, {
+  const values = listValuesWithoutRate(market, tax, {
     columns: list === undefined ? withReference(market, columns) : columns,
   });
   if (values.length === 0) return [];

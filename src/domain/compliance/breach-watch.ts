@@ -1,6 +1,6 @@
 import type { Day } from '../time/days.js';
 import { groupsByDay } from '../market/groups-by-day.js';
-import { issuerSpells } from '../market/market-groups.js';
+import { listIssuerSpells } from '../market/market-groups.js';
 import type { MarketData } from '../market/market-data.js';
 import { sumByIssuer } from './issuer-sums.js';
 import { computeHeadroom } from './limit-row.js';
@@ -69,7 +69,7 @@ export function computeRuleHeadroom(
 /** Returns weights by issuer as known on the day. A security without an issuer is its own issuer. */
 function issuerHoldings(market: MarketData, names: readonly string[]): (day: Day, weights: Float64Array) => Holdings {
   const hasIssuers = market.reference.columns.includes(ISSUER);
-  const issuersOn = hasIssuers ? groupsByDay(names, issuerSpells(market, ISSUER)) : null;
+  const issuersOn = hasIssuers ? groupsByDay(names, listIssuerSpells(market, ISSUER)) : null;
   const sums = sumByIssuer(names.length);
   return (day, weights) => sums(weights, issuersOn?.(day) ?? null);
 }

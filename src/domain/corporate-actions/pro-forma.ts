@@ -1,8 +1,8 @@
 import { computeProceeds } from '../books/book-events.js';
 import type { TreatmentSpec } from '../documents/index-document.js';
-import { openingFactor, shareFactor } from '../index-mathematics/adjusted-close.js';
+import { computeOpeningFactor, computeShareFactor } from '../index-mathematics/adjusted-close.js';
 import type { GrowthTerms } from '../index-mathematics/growth-terms.js';
-import { effectOf } from '../index-mathematics/session-effect.js';
+import { computeEffect } from '../index-mathematics/session-effect.js';
 import { ACTION_KINDS, type CorporateAction, type ReturnVariant } from '../market/market-data.js';
 
 /** Security of an index before an action, and its treatment by the index. */
@@ -147,12 +147,12 @@ export function computeReinvestment(
 
 /** Adjusts a previous close: index shares by the terms, and the divisor by the remaining market value. */
 function afterOpening(action: CorporateAction, { weight, price, growth }: BeforeAction): ProForma {
-  const effect = effectOf(action, 'none', growth, 0);
+  const effect = computeEffect(action, 'none', growth, 0);
   if (effect === undefined) return { ...UNCHANGED, weight };
-  const opening = openingFactor(effect, price, growth);
+  const opening = computeOpeningFactor(effect, price, growth);
   const divisor = 1 + weight * (opening - 1);
   if (!(divisor > 0)) return UNKNOWN;
-  const shares = (shareFactor(effect, price, growth) * unitOf(growth, divisor)) / divisor;
+  const shares = (computeShareFactor(effect, price, growth) * unitOf(growth, divisor)) / divisor;
   return { ...STAYS, weight: (weight * opening) / divisor, shares, divisor };
 }
 

@@ -1,4 +1,4 @@
-import { civilOf, type Day } from '../time/days.js';
+import { toCivilDate, type Day } from '../time/days.js';
 
 /** Placeholders of a pattern: `{index}`, `{table}`, `{schedule}` and `{date}` or `{date:FORMAT}`. */
 const PLACEHOLDER = /\{(index|table|schedule|date)(?::([^{}]+))?\}/g;
@@ -73,7 +73,7 @@ export function createFileName(pattern: string, { schedule, index, table, day }:
 }
 
 function dateText(date: Day, format: string): string {
-  const { year, month, day } = civilOf(date);
+  const { year, month, day } = toCivilDate(date);
   const two = (number: number): string => String(number).padStart(2, '0');
   const parts: Record<string, string> = {
     YYYY: String(year).padStart(4, '0'),

@@ -1,7 +1,7 @@
 import { estimatePeriodsPerYear } from '../calendars/periods-per-year.js';
 import type { Day } from '../time/days.js';
 import type { ReferenceValue } from '../market/market-data.js';
-import { referenceSpells, type ReferenceSpell } from '../market/reference-spells.js';
+import { createReferenceSpells, type ReferenceSpell } from '../market/reference-spells.js';
 import type { SessionMarket } from '../market/session-market.js';
 import { STATISTICS, type Statistic } from './aggregates.js';
 import { computeBetas, createMarketReturns } from './beta.js';
@@ -30,7 +30,7 @@ import { transformValues } from './transforms.js';
 import { createVectorCache, type Ordering } from './vector-cache.js';
 import { countOver, computeHalf, computeOverWindow, readTrailingValues } from './windows.js';
 import { isField, requestOf, type DatapointExpression, type ExpressionNode } from './expressions/tree.js';
-import { listReads } from './expressions/reads.js';
+import { listExpressionReads } from './expressions/reads.js';
 import { createExpressionSeries } from './expression-series.js';
 import {
   createExpressionSection,
@@ -107,7 +107,7 @@ export function createCrossSections(sm: SessionMarket, terms: SeriesTerms): Cros
     table,
     terms,
     spellsOf(name) {
-      const known = spells.get(name) ?? referenceSpells(sm.market, name);
+      const known = spells.get(name) ?? createReferenceSpells(sm.market, name);
       spells.set(name, known);
       return known;
     },
@@ -143,7 +143,7 @@ export function createCrossSections(sm: SessionMarket, terms: SeriesTerms): Cros
   const isConverted = (expression: DatapointExpression): boolean => {
     const known =
       converted.get(expression) ??
-      listReads(expression, terms.datapoints).some(({ field }) => isInIndexCurrency(field.name));
+      listExpressionReads(expression, terms.datapoints).some(({ field }) => isInIndexCurrency(field.name));
     converted.set(expression, known);
     return known;
   };

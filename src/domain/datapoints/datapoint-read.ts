@@ -6,7 +6,7 @@ import { DEFAULT_WINDOW, type FieldRequest } from './field-request.js';
 import { findLatestSession } from './latest-values.js';
 import { resolve } from './resolution.js';
 import { computeHalf } from './windows.js';
-import { listReads } from './expressions/reads.js';
+import { listExpressionReads } from './expressions/reads.js';
 import { isField, requestOf, type DatapointExpression } from './expressions/tree.js';
 
 /** Dates on which a value is based: those of the bars, rows or events that were read. */
@@ -29,7 +29,7 @@ export function readExpression(
   const { datapoints } = shared.terms;
   if (isField(field) && !datapoints.has(field.name))
     return datapointRead(shared, { field: requestOf(field), column, session });
-  const reads = listReads(field, datapoints).map((read) =>
+  const reads = listExpressionReads(field, datapoints).map((read) =>
     datapointRead(shared, { field: read.field, column, session }),
   );
   const of = (days: readonly (string | null)[]): string[] => days.filter((day) => day !== null).toSorted();

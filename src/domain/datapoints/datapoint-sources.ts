@@ -1,6 +1,6 @@
 import { estimatePeriodsPerYear } from '../calendars/periods-per-year.js';
 import type { ReferenceValue } from '../market/market-data.js';
-import { spellAt, type ReferenceSpell } from '../market/reference-spells.js';
+import { findSpell, type ReferenceSpell } from '../market/reference-spells.js';
 import type { SessionMarket } from '../market/session-market.js';
 import { computeDeviation, computeProduct, type Statistic } from './aggregates.js';
 import type { MarketReturns } from './beta.js';
@@ -50,7 +50,7 @@ export function readTexts(
 ): readonly ReferenceValue[] {
   if (session < 0) return Array.from(columns, () => null);
   const rows = spellsOf(field.name);
-  return Array.from(columns, (column) => spellAt(rows[column]!, sm.sessions[session]!));
+  return Array.from(columns, (column) => findSpell(rows[column]!, sm.sessions[session]!));
 }
 
 /** Source of a datapoint. */

@@ -1,6 +1,6 @@
 import type { Day } from '../time/days.js';
 import type { ReferenceValue } from '../market/market-data.js';
-import { spellAt, type ReferenceSpell } from '../market/reference-spells.js';
+import { findSpell, type ReferenceSpell } from '../market/reference-spells.js';
 import { readGroup } from './field-use.js';
 
 /** Securities by group. */
@@ -26,7 +26,7 @@ export function createDatedGroups(spells: readonly (readonly ReferenceSpell[])[]
     const codes = new Int32Array(columns.length);
     for (let i = 0; i < columns.length; i++) {
       const code = steady[columns[i]!]!;
-      codes[i] = code === changing ? numbers.of(spellAt(spells[columns[i]!]!, day)) : code;
+      codes[i] = code === changing ? numbers.of(findSpell(spells[columns[i]!]!, day)) : code;
     }
     return inOrderMet(codes, numbers.texts);
   };

@@ -1,5 +1,5 @@
 import type { Day } from '../time/days.js';
-import { growthRow } from '../index-mathematics/growth.js';
+import { readGrowthRow } from '../index-mathematics/growth.js';
 import type { ReturnGaps } from '../market/return-gaps.js';
 import type { SessionMarket } from '../market/session-market.js';
 import { findLastAtMost } from '../numbers/search.js';
@@ -253,7 +253,7 @@ function carry(series: Series, sessionsMax: number): Series {
 function returnSeries(sm: SessionMarket, growth: Float64Array): Series {
   return {
     fill(session, columns, out) {
-      const offset = growthRow(sm, session);
+      const offset = readGrowthRow(sm, session);
       for (let i = 0; i < columns.length; i++) out[i] = growth[offset + columns[i]!]! - 1;
     },
   };
@@ -267,9 +267,9 @@ function betweenBars(sm: SessionMarket, terms: Pick<SeriesTerms, 'growth' | 'gap
   const growth = terms.growth();
   const { lastBar, names } = sm;
   return {
-    panel: { cells: growth, rowAt: (session) => growthRow(sm, session), less, gaps: terms.gaps() },
+    panel: { cells: growth, rowAt: (session) => readGrowthRow(sm, session), less, gaps: terms.gaps() },
     fill(session, columns, out) {
-      const offset = growthRow(sm, session);
+      const offset = readGrowthRow(sm, session);
       for (let i = 0; i < columns.length; i++) {
         const at = offset + columns[i]!;
         const isReturn = lastBar[at] === session && lastBar[at - names] === session - 1;

@@ -2,7 +2,7 @@ import { createWithholding, type WithholdingTax } from '../index-mathematics/wit
 import { computePendingShares } from '../corporate-actions/share-basis.js';
 import type { Day } from '../time/days.js';
 import type { TreatmentSpec } from '../documents/index-document.js';
-import { exchangeRates } from '../market/exchange-rates.js';
+import { createExchangeRates } from '../market/exchange-rates.js';
 import { ACTION_KINDS, type ActionStatus, type CorporateAction } from '../market/market-data.js';
 import type { SessionMarket } from '../market/session-market.js';
 
@@ -35,7 +35,7 @@ export interface DividendTerms {
  * @cost O(actions)
  */
 export function listPaidDividends(sm: SessionMarket, terms: DividendTerms): DividendFraction[] {
-  const rates = exchangeRates(sm, terms.currency);
+  const rates = createExchangeRates(sm, terms.currency);
   const withheldOf = createWithholding(sm.market, terms.withholding);
   const { all, starts } = sm.actions;
   return all.flatMap(({ session, column, action }): DividendFraction[] => {
@@ -60,7 +60,7 @@ export function listPaidDividends(sm: SessionMarket, terms: DividendTerms): Divi
  * and on the share basis after future splits.
  */
 export function listAnnouncedDividends(sm: SessionMarket, session: number, terms: DividendTerms): DividendFraction[] {
-  const rates = exchangeRates(sm, terms.currency);
+  const rates = createExchangeRates(sm, terms.currency);
   const withheldOf = createWithholding(sm.market, terms.withholding);
   const day = sm.sessions[session]!;
   const shares = computePendingShares(sm, session, terms.splits);

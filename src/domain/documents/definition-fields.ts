@@ -31,7 +31,7 @@ const IDENTITY = {
 } as const;
 
 /** Returns the fields of a definition other than its rule classes, for forms. */
-export function definitionFields(): DefinitionFields {
+export function createDefinitionFields(): DefinitionFields {
   return {
     index: createParameterSpecs(IndexDocument.pick(IDENTITY)),
     universe: createParameterSpecs(UniverseSpec),

@@ -15,4 +15,4 @@ export function findReturnsClass(type: string): ReturnsClass | undefined {
 }
 
 /** Returns the catalogue for clients. */
-export const returnsSpecs = (): TypeSpec[] => RETURNS_CLASSES.map(createTypeSpec);
+export const listReturnsSpecs = (): TypeSpec[] => RETURNS_CLASSES.map(createTypeSpec);

@@ -37,7 +37,7 @@ export interface ObjectiveTypeSpec extends TypeSpec {
 }
 
 /** Returns the catalogue for clients. */
-export const objectiveSpecs = (): ObjectiveTypeSpec[] =>
+export const listObjectiveSpecs = (): ObjectiveTypeSpec[] =>
   OBJECTIVE_CLASSES.map((entry) => {
     const { name, form } = entry.measure;
     return { ...createTypeSpec(entry), measure: { name, form } };

@@ -8,7 +8,7 @@ import type { CrossSections } from '../datapoints/cross-section.js';
 import { toRequest } from '../datapoints/field-use.js';
 import type { IndexWeights } from '../datapoints/expression-section.js';
 import { Refusal } from '../refusals/refusal.js';
-import { dayFrom, formatDay, type Day } from '../time/days.js';
+import { parseValidDay, formatDay, type Day } from '../time/days.js';
 
 export interface PathsInput {
   readonly composer: Composer;
@@ -28,7 +28,7 @@ export const hasBoundPath = ({ params }: ConstraintRow): boolean => Object.value
 export function listPathDates(rows: readonly ConstraintRow[]): Day[] {
   return rows.flatMap(({ params }) =>
     Object.values(params).flatMap((bound) =>
-      isBoundPath(bound) && typeof bound.base === 'string' ? [dayFrom(bound.base)] : [],
+      isBoundPath(bound) && typeof bound.base === 'string' ? [parseValidDay(bound.base)] : [],
     ),
   );
 }

@@ -12,16 +12,21 @@ import { shrinkGram } from '#kernels/moments/shrunk-from-gram.js';
 import { createDenseMetric, createFactorMetric, type Metric } from '#kernels/optimisation/program/metric.js';
 import type { RiskEstimator } from '../risk/risk-estimator.js';
 import { isFactorEstimator } from '../risk/factor-model.js';
-import { estimateFactors, loadingsOf as factorLoadings } from '../risk/factors/estimate-factors.js';
+import { estimateFactors, createLoadings as factorLoadings } from '../risk/factors/estimate-factors.js';
 import {
-  coverageOf,
+  findCoverage,
   isEstimable,
   readReturns,
-  returnSums,
+  sumReturns,
   type Coverage,
   type ReturnWindow,
 } from '../risk/return-panel.js';
-import { modelCovariance, modelFactors, type NamesOfDecision, type StoredModel } from '../risk/stored-model.js';
+import {
+  readModelCovariance,
+  readModelFactors,
+  type SecuritiesOfDecision,
+  type StoredModel,
+} from '../risk/stored-model.js';
 import { refuseInsufficientRisk, type RequestedWindow } from './insufficient-risk.js';
 import { readScenarioReturns, type Scenarios } from './scenario-returns.js';
 
@@ -78,7 +83,7 @@ export function estimateRisk(
   { memory = createRiskMemory(engine), estimator = null }: RiskTerms = {},
 ): RiskEstimate {
   const window = { ...asked, from: Math.max(asked.from, asked.to - (estimator?.sessions ?? Infinity)) };
-  const coverage = coverageOf(window, columns);
+  const coverage = findCoverage(window, columns);
   const scenarios = readScenarioReturns(asked, columns);
   const periods = estimatePeriodsPerYear(asked.sm.sessions);
   if (!isEstimable(coverage)) {
@@ -155,7 +160,7 @@ export function readStoredRisk(
   const { sm } = window;
   const identifiers = Array.from(columns, (column) => sm.identifiers[column]!);
   const names = { identifiers, day: sm.sessions[decision]! };
-  const coverage = coverageOf(window, columns);
+  const coverage = findCoverage(window, columns);
   let means: Float64Array | undefined;
   return {
     periods: estimatePeriodsPerYear(sm.sessions),
@@ -168,20 +173,20 @@ export function readStoredRisk(
   };
 }
 
-function readStoredMetric(model: StoredModel, names: NamesOfDecision): Metric {
-  return createDenseMetric(modelCovariance(model, names), names.identifiers.length);
+function readStoredMetric(model: StoredModel, names: SecuritiesOfDecision): Metric {
+  return createDenseMetric(readModelCovariance(model, names), names.identifiers.length);
 }
 
 /** Returns undefined for a model without factors. */
-function readFactorMetric(model: StoredModel, names: NamesOfDecision): Metric | undefined {
-  const factored = modelFactors(model, names);
+function readFactorMetric(model: StoredModel, names: SecuritiesOfDecision): Metric | undefined {
+  const factored = readModelFactors(model, names);
   return factored && createFactorMetric(factored.loadings, factored.specific);
 }
 
 function computeWindowMeans(window: RequestedWindow, coverage: Coverage, columns: Int32Array): Float64Array {
   const { sessions } = coverage;
   if (!isEstimable(coverage)) throw refuseInsufficientRisk(coverage, columns.length, { window });
-  const sums = returnSums(window, coverage);
+  const sums = sumReturns(window, coverage);
   const periods = estimatePeriodsPerYear(window.sm.sessions);
   const means = sums.map((sum) => (periods * sum) / sessions.length);
   return spreadMeans(means, coverage, columns);

@@ -1,7 +1,7 @@
 import type { Engine } from '#kernels/engines/engine.js';
 import { findInForce, type Composer, type Composition } from '../books/compositions.js';
 import { composeKnown, refuseBeforeFirstRebalance } from '../books/known-compositions.js';
-import { dayFrom, type Day } from '../time/days.js';
+import { parseValidDay, type Day } from '../time/days.js';
 import { isDerivedDocument, type DerivedDocument, type IndexDocument } from '../documents/index-document.js';
 import type { Finding } from '../refusals/findings.js';
 import { requireRates } from '../market/exchange-rates.js';
@@ -75,7 +75,7 @@ export function previewFirst({ composerUntil, indexId, engine }: FirstPreview): 
   const parent = composer.document(parentOf(composer, indexId));
   const last = composer.market(parent.id).market.dates.at(-1) ?? 0;
   for (let span = FIRST_SPAN; ; span *= 4) {
-    const until = Math.min(dayFrom(parent.base_date) + span, last);
+    const until = Math.min(parseValidDay(parent.base_date) + span, last);
     composer = composerUntil(until);
     const [first] = rebalancesOf(composer, parent.id);
     if (first !== undefined)

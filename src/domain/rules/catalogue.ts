@@ -90,11 +90,11 @@ export const WEIGHTING_CLASSES: readonly WeightingClass[] = [
 const selectionByType = new Map(SELECTION_CLASSES.map((entry) => [entry.type, entry]));
 const weightingByType = new Map(WEIGHTING_CLASSES.map((entry) => [entry.type, entry]));
 
-export const selectionClassOf = (type: string): SelectionClass | undefined => selectionByType.get(type);
-export const weightingClassOf = (type: string): WeightingClass | undefined => weightingByType.get(type);
+export const findSelectionClass = (type: string): SelectionClass | undefined => selectionByType.get(type);
+export const findWeightingClass = (type: string): WeightingClass | undefined => weightingByType.get(type);
 
 /** Returns the catalogue for clients. */
-export function ruleTypes(): {
+export function listRuleTypes(): {
   readonly selection: readonly TypeSpec[];
   readonly weighting: readonly TypeSpec[];
   readonly functions: readonly FunctionSpec[];

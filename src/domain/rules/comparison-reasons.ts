@@ -5,7 +5,7 @@ import { listComparisons, type ExpressionNode } from '../datapoints/expressions/
 import { TRUE, UNKNOWN } from '../datapoints/expressions/truth-values.js';
 
 /** Returns each comparison of a condition with the value of one security. */
-export function comparisonReasons(
+export function listComparisonReasons(
   root: ExpressionNode,
   cross: CrossSection,
   { columns, position }: { readonly columns: Int32Array; readonly position: number },

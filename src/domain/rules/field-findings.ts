@@ -11,7 +11,7 @@ import {
   type ValueKind,
 } from '../datapoints/resolution.js';
 import { findOverTimeFault, type OverTimeFault } from '../datapoints/expressions/over-time-faults.js';
-import { listReads, type Definitions, type PluginInput } from '../datapoints/expressions/reads.js';
+import { listExpressionReads, type Definitions, type PluginInput } from '../datapoints/expressions/reads.js';
 import { isField, requestOf, type ComparisonNode } from '../datapoints/expressions/tree.js';
 import type { FieldUse } from '../datapoints/field-use.js';
 import type { FieldRequest } from '../datapoints/field-request.js';
@@ -30,7 +30,7 @@ const NO_DEFINITIONS: Definitions = new Map();
  * them, an error when it is computed.
  * @param definitions Expressions that the document defines.
  */
-export function fieldFindings(
+export function checkFields(
   uses: readonly PlacedUse[],
   market: MarketData,
   severity: 'error' | 'warning',
@@ -53,7 +53,11 @@ export function fieldFindings(
  * Returns columns that a market lacks for the datapoints of a document, sorted, including columns behind derived
  * datapoints.
  */
-export function columnsMissing(uses: readonly PlacedUse[], market: Columns, definitions = NO_DEFINITIONS): string[] {
+export function listMissingColumns(
+  uses: readonly PlacedUse[],
+  market: Columns,
+  definitions = NO_DEFINITIONS,
+): string[] {
   const missing = uses.flatMap(({ use }) =>
     needsOf(use, definitions).flatMap(({ field }) => {
       const result = resolve(market, field);
@@ -87,7 +91,7 @@ function needsOf({ field: expression, as, comparison }: FieldUse, definitions: D
     return [{ field, needsNumber, comparison: comparison ?? null, input: null }];
   }
   const isWhole = isField(expression) && as !== 'number';
-  return listReads(expression, definitions).map((read) => ({
+  return listExpressionReads(expression, definitions).map((read) => ({
     field: read.field,
     needsNumber: read.as === 'number' && !(isWhole && read.field.aggregate === 'last'),
     comparison: read.comparison,

@@ -4,7 +4,7 @@ import { describeExpression } from '../datapoints/expressions/sentences.js';
 import type { LadderCaps, WeightingSpec } from '../documents/weighting-spec.js';
 
 /** Describes the phase-in, caps and floor of a weighting, one sentence each. */
-export function limitSentences(weighting: WeightingSpec): string[] {
+export function describeLimits(weighting: WeightingSpec): string[] {
   const { floor, group_caps: groupCaps, ladder_caps: ladder, phase_in: phaseIn } = weighting;
   return [
     ...(phaseIn === undefined

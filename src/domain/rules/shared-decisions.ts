@@ -2,7 +2,7 @@ import { isEqual } from '../numbers/number-types.js';
 import type { RuleDocument } from '../documents/index-document.js';
 import type { SessionMarket } from '../market/session-market.js';
 import type { AskedDecision, Choice } from './choose.js';
-import { crossSectionsOf, type CrossSectionTerms, type DecisionSharing } from './decide.js';
+import { createIndexCrossSections, type CrossSectionTerms, type DecisionSharing } from './decide.js';
 import type { CrossSection, CrossSections } from '../datapoints/cross-section.js';
 import { describeExpression } from '../datapoints/expressions/sentences.js';
 
@@ -55,7 +55,7 @@ export function createSharedDecisions(namesMax = NAMES_MAX, chosenMax = namesMax
     sectionsOf(terms, reads) {
       for (const { use } of reads) fields.add(describeExpression(use.field));
       const { room, ofTerms } = sections;
-      return ofTerms(terms.market, termsKey(terms), () => keepingSections(crossSectionsOf(terms), room));
+      return ofTerms(terms.market, termsKey(terms), () => keepingSections(createIndexCrossSections(terms), room));
     },
     universeOf(document, market, ask) {
       // The key of a list is long, and the key of an index depends on the composition of its parent.

@@ -9,7 +9,7 @@ import type { MarketData } from '../market/market-data.js';
 import type { Finding } from '../refusals/findings.js';
 import {
   applyPatch,
-  variantCount,
+  countVariants,
   type Patch,
   type PatchedVariant,
   type SweepBase,
@@ -33,7 +33,7 @@ const CHECKED_FIRST_MAX = 2000;
  * when they run.
  */
 export function selectCheckedFirst(variation: Variation): readonly number[] {
-  const count = variantCount(variation);
+  const count = countVariants(variation);
   if (count <= CHECKED_FIRST_MAX) return Array.from({ length: count }, (_, variant) => variant);
   const list = variation.patches === null ? singleChanges(variation.grid ?? {}) : [...variation.patches.keys()];
   const step = Math.ceil(list.length / CHECKED_FIRST_MAX);
@@ -57,7 +57,7 @@ function singleChanges(grid: NonNullable<Variation['grid']>): number[] {
  * Returns errors of a variant that the market causes. @param reached the document and the indices that it refers to, by
  * id
  */
-export function lackedByVariant(
+export function findLackingVariantData(
   document: IndexDocument,
   reached: Readonly<Record<string, IndexDocument>>,
   { market, calendars }: VariantGround,
@@ -104,7 +104,7 @@ export function checkVariant(base: SweepBase, patch: Patch, ground: CheckGround)
     ),
     ...[...listUsedModels(own).keys()].filter((id) => !models.has(id)).map(unreached),
   ];
-  if (errors.length === 0) errors.push(...lackedByVariant(document, reached, ground));
+  if (errors.length === 0) errors.push(...findLackingVariantData(document, reached, ground));
   return errors.length === 0 ? { variant, findings } : { variant: undefined, findings: errors };
 }
 

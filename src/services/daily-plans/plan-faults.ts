@@ -3,7 +3,7 @@ import { checkKindOf } from '#domain/daily-plans/check-catalogue.js';
 import { createFileName } from '#domain/daily-plans/file-name.js';
 import { readPattern } from '#domain/daily-plans/steps/export.js';
 import { isBuiltIn } from '#domain/reports/built-in.js';
-import { dayFrom } from '#domain/time/days.js';
+import { parseValidDay } from '#domain/time/days.js';
 
 /** Returns steps and checks that need an earlier step, by their place. */
 export function misplacedSteps({ steps }: ScheduleBody): readonly (readonly [string, string])[] {
@@ -68,7 +68,7 @@ export function namedDocuments({ steps }: ScheduleBody): readonly NamedDocument[
 }
 
 /** A session; names that differ on it differ on every session, unless their formats of the date differ. */
-const SAMPLE = dayFrom('2001-12-31');
+const SAMPLE = parseValidDay('2001-12-31');
 
 interface PlannedFile {
   readonly path: string;

@@ -11,11 +11,11 @@ import {
   type DeskActionEffect,
   type DeskState,
 } from '#domain/corporate-actions/action-desk.js';
-import { referenceAt, type CorporateAction, type MarketData } from '#domain/market/market-data.js';
+import { readReference, type CorporateAction, type MarketData } from '#domain/market/market-data.js';
 import { findLastAtMost } from '#domain/numbers/search.js';
 import type { Authorship } from '#domain/documents/version-document.js';
 import { Refusal } from '#domain/refusals/refusal.js';
-import { dayFrom, formatDay, type Day } from '#domain/time/days.js';
+import { parseValidDay, formatDay, type Day } from '#domain/time/days.js';
 import { lookupOf } from '#market/serving/market-lookup.js';
 import type { Markets, ServedMarket } from '#market/serving/markets.js';
 import type { DocumentReader, DocumentStore } from '#store/port.js';
@@ -92,8 +92,8 @@ export function createActionDesk(dependencies: ActionDeskDependencies): ActionDe
       const served = markets.require();
       const { market, identity } = served;
       const last = market.dates.at(-1) ?? 0;
-      const first = from === undefined ? last - PAST_DAYS : dayFrom(from);
-      const end = to === undefined ? last + COMING_DAYS : dayFrom(to);
+      const first = from === undefined ? last - PAST_DAYS : parseValidDay(from);
+      const end = to === undefined ? last + COMING_DAYS : parseValidDay(to);
       const asked = market.actions
         .filter(({ exDay, identifier: of }) => exDay >= first && exDay <= end && (identifier ?? of) === of)
         .toSorted((a, b) => a.exDay - b.exDay || (a.identifier < b.identifier ? -1 : 1));
@@ -189,7 +189,7 @@ export async function deskStateOf(
 function flagTerms(action: CorporateAction, market: MarketData, calendars: Calendars) {
   const lookup = lookupOf(market);
   const { identifier, exDay } = action;
-  const code = referenceAt(market.reference, identifier, 'EXCHANGE', exDay);
+  const code = readReference(market.reference, identifier, 'EXCHANGE', exDay);
   const exchange = typeof code === 'string' ? calendars.get(code) : undefined;
   return {
     others: lookup.actionsOf(identifier),

@@ -9,7 +9,7 @@ import type {
   TrsPriceResponse,
 } from '#contract/derivatives.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
-import { dayFrom, formatDay, type Day } from '#domain/time/days.js';
+import { parseValidDay, formatDay, type Day } from '#domain/time/days.js';
 import {
   computeAnnualisedRoll,
   solveImpliedDividendYield,
@@ -22,7 +22,7 @@ import { assertRates, countDaysTo, type Rates } from '#domain/derivatives/terms.
 import { computeTermStructure } from '#domain/derivatives/term-structure.js';
 import { listResetDates, valueSwap } from '#domain/derivatives/total-return-swap.js';
 import type { Finding } from '#domain/refusals/findings.js';
-import { nonFiniteFindings } from '#domain/schema/finite.js';
+import { checkFinite } from '#domain/schema/finite.js';
 import { Refusal, refuseWithFindings } from '#domain/refusals/refusal.js';
 import { findLastAtMost } from '#domain/numbers/search.js';
 import {
@@ -78,7 +78,7 @@ export function createDerivatives({ levelsOf, announcedDividends, calendars }: D
     const findings = sourceFindings(request);
     if (findings.length > 0) throw refuseWithFindings('request', findings);
     if (request.index_id !== null) return spotOf(request.index_id, request.as_of);
-    return { spot: request.spot!, asOf: dayFrom(request.as_of!), levels: undefined };
+    return { spot: request.spot!, asOf: parseValidDay(request.as_of!), levels: undefined };
   }
 
   /** Discrete dividends up to the last expiry. */
@@ -91,7 +91,7 @@ export function createDerivatives({ levelsOf, announcedDividends, calendars }: D
     async priceFutures(request) {
       const rates = ratesOf(request);
       const { spot, asOf } = await spotOfRequest(request);
-      const expiry = dayFrom(request.expiry);
+      const expiry = parseValidDay(request.expiry);
       const days = countDaysTo(expiry, asOf);
       const dividends = await dividendsOf(request, { asOf, days });
       const terms = { spot, days, rates, dividends };
@@ -124,8 +124,8 @@ export function createDerivatives({ levelsOf, announcedDividends, calendars }: D
     async roll(indexId, query) {
       const rates = ratesOf(query);
       const { spot, asOf } = await spotOf(indexId, query.as_of);
-      const front = dayFrom(query.front_expiry);
-      const back = dayFrom(query.back_expiry);
+      const front = parseValidDay(query.front_expiry);
+      const back = parseValidDay(query.back_expiry);
       if (back <= front)
         throw new Refusal(
           'EXPIRY_ORDER',
@@ -155,7 +155,7 @@ export function createDerivatives({ levelsOf, announcedDividends, calendars }: D
     async termStructure(indexId, query) {
       const rates = ratesOf(query);
       const { spot, asOf } = await spotOf(indexId, query.as_of);
-      const expiries = query.expiries.map(dayFrom).toSorted((a, b) => a - b);
+      const expiries = query.expiries.map(parseValidDay).toSorted((a, b) => a - b);
       const days = expiries.map((expiry) => countDaysTo(expiry, asOf, 'expiries'));
       const dividends = await dividendsOf(curveTerms(indexId, query), { asOf, days: days.at(-1)! });
       const { points, shape } = computeTermStructure({ spot, days, rates, dividends });
@@ -181,7 +181,7 @@ export function createDerivatives({ levelsOf, announcedDividends, calendars }: D
 
 /** Finds the level on a date, by default the last one. @throws Refusal NO_DATA_AT_DATE */
 function spotIn(levels: IndexLevels, indexId: string, asOf: string | null | undefined): Spot {
-  const position = asOf == null ? levels.days.length - 1 : findLastAtMost(levels.days, dayFrom(asOf));
+  const position = asOf == null ? levels.days.length - 1 : findLastAtMost(levels.days, parseValidDay(asOf));
   const first = levels.days[0];
   if (position < 0 || first === undefined) {
     throw new Refusal(
@@ -199,8 +199,8 @@ interface SwapTerms extends Spot {
 
 /** Values a total return swap on its valuation date. @throws Refusal VALIDATION_FAILED, NO_DATA_AT_DATE */
 function priceSwap(request: TrsPriceRequest, { spot, asOf, levels, rates, calendars }: SwapTerms): TrsPriceResponse {
-  const start = dayFrom(request.start);
-  const maturity = dayFrom(request.maturity);
+  const start = parseValidDay(request.start);
+  const maturity = parseValidDay(request.maturity);
   countDaysTo(maturity, asOf, 'maturity');
   if (start > asOf)
     throw refuseWithFindings('request', [
@@ -308,7 +308,7 @@ function assertPositive({ fairValue, delta }: Forward, spot: number): void {
 
 /** Returns an answer without numbers that are not finite. @throws Refusal NUMERIC_FAILURE naming the first one */
 function assertFinite<T>(answer: T): T {
-  const [first] = nonFiniteFindings(answer);
+  const [first] = checkFinite(answer);
   if (first === undefined) return answer;
   throw new Refusal(
     'NUMERIC_FAILURE',

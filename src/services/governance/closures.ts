@@ -7,7 +7,7 @@ import {
 } from '#domain/calendars/closures.js';
 import { correctCalendars, findUsualHours } from '#domain/calendars/correct-calendars.js';
 import { createFileName, type ExchangeCalendar } from '#domain/calendars/calendars.js';
-import { dayFrom, formatDay } from '#domain/time/days.js';
+import { parseValidDay, formatDay } from '#domain/time/days.js';
 import type { Authorship } from '#domain/documents/version-document.js';
 import { compareText, type Finding } from '#domain/refusals/findings.js';
 import { Refusal, refuseWithFindings } from '#domain/refusals/refusal.js';
@@ -98,7 +98,7 @@ export function createClosures({ documents, calendars, compare, endClosedDays }:
     { changes: all, version }: VersionedClosures,
   ): Promise<RecordedClosures> {
     const changes = all.flatMap(({ date, session, reason }) =>
-      calendar.isSession(dayFrom(date)) === (session === 'open') ? [] : [{ date, session, reason }],
+      calendar.isSession(parseValidDay(date)) === (session === 'open') ? [] : [{ date, session, reason }],
     );
     const others = (await readRecordedClosures(reader).catch(() => undefined)) ?? {};
     return { ...others, [calendar.code]: { version, changes } };
@@ -185,7 +185,7 @@ function changeFindings(
   { calendar, i, changes }: ChangeAt,
 ): Finding[] {
   const { code, coverage } = calendar;
-  const day = dayFrom(date);
+  const day = parseValidDay(date);
   const error = (member: string, message: string): Finding[] => [
     { severity: 'error', code: 'BAD_DATE', path: `changes[${i}].${member}`, message, value: date },
   ];

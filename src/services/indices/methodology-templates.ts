@@ -5,7 +5,7 @@ import { checkOnMarket } from '#domain/checks/index-on-market.js';
 import { listMissingNeeds, listDataNeeds, type DataNeed } from '#domain/checks/template-needs.js';
 import { validateIndex } from '#domain/checks/validate-index.js';
 import type { IndexDocument } from '#domain/documents/index-document.js';
-import { documentsOfTemplate, type MethodologyTemplate } from '#domain/documents/methodology-template.js';
+import { createTemplateDocuments, type MethodologyTemplate } from '#domain/documents/methodology-template.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import type { Finding } from '#domain/refusals/findings.js';
 import { assertNoErrors, Refusal, type ErrorCode } from '#domain/refusals/refusal.js';
@@ -142,7 +142,7 @@ export function createMethodologyTemplates({ read, calendars, markets, jobs }: D
       const known = knownAs(id);
       const market = markets.current()?.market;
       const baseDate = asked ?? (market === undefined ? undefined : firstBaseDate(market));
-      const documents = documentsOfTemplate(known.template, { indexId, baseDate });
+      const documents = createTemplateDocuments(known.template, { indexId, baseDate });
       return {
         ...summaryOf(known),
         index_ids: documents.map((document) => String(document['id'])),
@@ -194,7 +194,7 @@ function knownOf(template: MethodologyTemplate, calendars: Calendars): Known {
 /** Returns the documents of a template as computed, from its own base date by default. */
 function parsedDocuments(template: MethodologyTemplate, calendars: Calendars, baseDate?: string): IndexDocument[] {
   const byId = new Map<string, IndexDocument>();
-  for (const body of documentsOfTemplate(template, { baseDate })) {
+  for (const body of createTemplateDocuments(template, { baseDate })) {
     const { document, findings } = validateIndex(body, { calendars: calendars.list(), indexOf: (id) => byId.get(id) });
     if (document === undefined)
       throw new Error(`data/methodologies/${template.id}.json: ${String(body['id'])}: ${JSON.stringify(findings)}`);

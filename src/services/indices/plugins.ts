@@ -1,7 +1,7 @@
 import type { Plugin, PluginCollection, PluginUpsert } from '#contract/plugins.js';
 import { checkPlugin, createSourceFinding, addPluginDefaults } from '#domain/checks/validate-plugin.js';
-import { pluginCode } from '#domain/documents/plugin-code.js';
-import { PluginDocument, programOf } from '#domain/documents/plugin-document.js';
+import { resolvePluginCode } from '#domain/documents/plugin-code.js';
+import { PluginDocument, createProgram } from '#domain/documents/plugin-document.js';
 import type { Authorship } from '#domain/documents/version-document.js';
 import { refuseWithFindings } from '#domain/refusals/refusal.js';
 import type { Jobs } from '#jobs/job-kind.js';
@@ -52,7 +52,9 @@ export function createPlugins({ documents, jobs }: PluginsDependencies): Plugins
       const document = addPluginDefaults(body);
       const findings = checkPlugin(document);
       if (findings.length > 0) throw refuseWithFindings('plug-in', findings);
-      const { fault } = await jobs.query('check-plugin', { program: programOf(pluginCode(document, {}, '')) });
+      const { fault } = await jobs.query('check-plugin', {
+        program: createProgram(resolvePluginCode(document, {}, '')),
+      });
       if (fault !== null) throw refuseWithFindings('plug-in', [createSourceFinding(fault)]);
       await family.put(id, document, ifMatch, by);
       return get(id);

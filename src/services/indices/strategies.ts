@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { StoredStrategy, StrategyCollection, StrategyDeletion } from '#contract/strategies.js';
-import { canonicalJson } from '#domain/json/canonical-json.js';
+import { toCanonicalJson } from '#domain/json/canonical-json.js';
 import type { IndexDocument } from '#domain/documents/index-document.js';
 import { readStrategy, type StrategyDocument } from '#domain/documents/strategy-document.js';
 import type { Authorship } from '#domain/documents/version-document.js';
@@ -170,7 +170,7 @@ const MARK = '.';
  */
 function etagOf(document: string, { problems, has_run, run_at }: StoredStrategy): string {
   if (problems.length === 0 && !has_run) return document;
-  const rest = createHash('sha256').update(canonicalJson({ problems, has_run, run_at })).digest('hex');
+  const rest = createHash('sha256').update(toCanonicalJson({ problems, has_run, run_at })).digest('hex');
   return `${document}${MARK}${rest.slice(0, 16)}`;
 }
 

@@ -2,7 +2,7 @@ import { reportUnreadFields } from '#domain/documents/idle-settings.js';
 import { isSumOfPanel } from '#domain/risk/estimate-risk-model.js';
 import { assertFewSecurities, MODEL_PARTS, WHOLE_MODEL_MAX } from '#domain/risk/model-parts.js';
 import type { RiskModelDocument } from '#domain/risk/risk-model-document.js';
-import { describeLeftOut } from '#domain/risk/left-out.js';
+import { describeLeftOut } from '#domain/risk/excluded-securities.js';
 import type { RiskModelPayload } from '#domain/jobs/payloads.js';
 import { jobKind, type Attempt, type Completion, type JobKind } from '#jobs/job-kind.js';
 import type { PortableTaskName, TaskInput } from '#jobs/tasks.js';

@@ -6,7 +6,7 @@ import { nameInHeader } from '#domain/backtest/run-file/separate-prices.js';
 import { exportTable, type ExportTableName } from '#domain/exports/catalogue.js';
 import type { ExportFormat, ExportPosition } from '#domain/exports/formats.js';
 import { LIMITS } from '#domain/refusals/limits.js';
-import { marketKey } from '#domain/market/handle.js';
+import { createMarketKey } from '#domain/market/market-identity.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { OWN_GROUPS } from '#domain/market/market-groups.js';
 import { Refusal, refuseWithFindings } from '#domain/refusals/refusal.js';
@@ -276,7 +276,7 @@ function etagOf(run: RunDocument, { market, ...asked }: Asked): string {
   const decidedBy = exportTable(asked.table).readsDefinition === true && plan !== undefined ? [plan] : [];
   const files = [columns, ...listEarlierFiles(run), ...decidedBy].map(({ sha256 }) => sha256);
   return createHash('sha256')
-    .update(JSON.stringify([EXPORT_VERSION, files, asked, market && marketKey(market)]))
+    .update(JSON.stringify([EXPORT_VERSION, files, asked, market && createMarketKey(market)]))
     .digest('hex');
 }
 

@@ -4,7 +4,7 @@ import { selectPlanClosures } from '#domain/backtest/plan-closures.js';
 import { listDefinitionChanges, isSameRequest } from '#domain/backtest/plan-changes.js';
 import type { BacktestPlan } from '#domain/documents/backtest-plan.js';
 import type { RunDocument } from '#domain/documents/run-document.js';
-import type { MarketIdentity } from '#domain/market/handle.js';
+import type { MarketIdentity } from '#domain/market/market-identity.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import type { BacktestPayload } from '#domain/jobs/payloads.js';
 import type { Attempt } from '#jobs/job-kind.js';

@@ -7,7 +7,7 @@ import type { RecordedClosures } from '#domain/calendars/closures.js';
 import { addDefaultsToPlan } from '#domain/checks/plan-defaults.js';
 import type { BacktestPlan } from '#domain/documents/backtest-plan.js';
 import type { RunDocument } from '#domain/documents/run-document.js';
-import { canonicalJson } from '#domain/json/canonical-json.js';
+import { toCanonicalJson } from '#domain/json/canonical-json.js';
 import type { Finding } from '#domain/refusals/findings.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import type { Markets } from '#market/serving/markets.js';
@@ -170,7 +170,7 @@ function foundOf(document: FoundDocument): string {
 }
 
 function hashOf(plan: BacktestPlan): string {
-  return createHash('sha256').update(canonicalJson(plan)).digest('hex');
+  return createHash('sha256').update(toCanonicalJson(plan)).digest('hex');
 }
 
 /** Message of a refusal, with its findings if the message only counts them. */

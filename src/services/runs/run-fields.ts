@@ -8,7 +8,7 @@ import { numeric } from '#domain/datapoints/field-use.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import type { Finding } from '#domain/refusals/findings.js';
 import { assertNoErrors } from '#domain/refusals/refusal.js';
-import { fieldFindings } from '#domain/rules/field-findings.js';
+import { checkFields } from '#domain/rules/field-findings.js';
 
 /**
  * Returns the datapoints requested for a view of a run, expressions as canonical texts.
@@ -31,12 +31,12 @@ interface ReadField {
 function readField(text: string, market: MarketData, path: string): ReadField {
   if (isName(text, market)) {
     const use = numeric(text);
-    return { text, findings: fieldFindings([{ use, path, rowId: null }], market, 'error') };
+    return { text, findings: checkFields([{ use, path, rowId: null }], market, 'error') };
   }
   const read = readExpression(text, 'number');
   const problems = read.problems.map((problem): Finding => ({ severity: 'error', path, ...problem }));
   if (read.tree === undefined) return { text, findings: problems };
-  const result = fieldFindings([{ use: numeric(read.tree), path, rowId: null }], market, 'error');
+  const result = checkFields([{ use: numeric(read.tree), path, rowId: null }], market, 'error');
   const placed = locateInTexts(result, new Map<string, ReadText>([[path, read]]));
   return { text: printExpression(read.tree), findings: [...placed, ...ofDecisions(read.tree, path)] };
 }

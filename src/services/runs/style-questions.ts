@@ -1,4 +1,4 @@
-import { dayFrom, formatDay } from '#domain/time/days.js';
+import { parseValidDay, formatDay } from '#domain/time/days.js';
 import type { RunDocument } from '#domain/documents/run-document.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { DEFAULT_WINDOW, requestLatest, type DerivedName } from '#domain/datapoints/field-request.js';
@@ -37,7 +37,10 @@ const COSTLY = new Map<string, number>([
  */
 export function styleQuestions(market: MarketData, run: RunDocument, besides: readonly string[]): StyleQuestion[] {
   const { dates } = market;
-  const span = { from: findFirstAtLeast(dates, dayFrom(run.start)), to: findLastAtMost(dates, dayFrom(run.end)) };
+  const span = {
+    from: findFirstAtLeast(dates, parseValidDay(run.start)),
+    to: findLastAtMost(dates, parseValidDay(run.end)),
+  };
   const count = span.to - span.from + 1;
   if (count <= 0) return [];
   const most = Math.floor(STYLE_BYTES_MAX / (BYTES_A_DATE * count));

@@ -1,5 +1,5 @@
 import { createWithholding } from '#domain/index-mathematics/withholding.js';
-import { priceSessions } from '#domain/documents/stale-sessions.js';
+import { readPriceSessions } from '#domain/documents/stale-sessions.js';
 import type { ActionsView } from '#contract/analytics/actions.js';
 import {
   toDatedRunTreatment,
@@ -95,7 +95,7 @@ function rowMaker(columns: RunColumns, days: Int32Array, { sm, rates, offers, ou
       const valueOf = (name: string, of: number) =>
         (sm.carriedClose(session, of) * (rates.isNative(of) ? 1 : rates.rateAt(session, of))) / sharesBy(name, exDay);
       const other = sm.columnOf(identifier);
-      if (other < 0 || !sm.isPriceable(session, other, priceSessions(treatment))) return null;
+      if (other < 0 || !sm.isPriceable(session, other, readPriceSessions(treatment))) return null;
       const worth = valueOf(identifier, other) / valueOf(own, sm.columnOf(own));
       return Number.isFinite(worth) ? worth : null;
     };

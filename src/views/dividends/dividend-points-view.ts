@@ -1,7 +1,7 @@
 import type { DividendPointsView } from '#contract/analytics/dividend-points.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { VARIANT_BLOCKS } from '#domain/backtest/run-file/schema.js';
-import { addMonths, civilOf, formatDay } from '#domain/time/days.js';
+import { addMonths, toCivilDate, formatDay } from '#domain/time/days.js';
 import { computeReinvestment } from '#domain/corporate-actions/pro-forma.js';
 import type { DividendFraction } from '#domain/dividends/dividend-fractions.js';
 import { TreatmentSpec } from '#domain/documents/index-document.js';
@@ -37,7 +37,7 @@ export function dividendPointsView(columns: RunColumns, input: DividendPointsInp
   const pointsAt = (at: number): Points => points.get(at)!;
   const years = new Map<number, Points>();
   for (const at of shown) {
-    const { year } = civilOf(days[at]!);
+    const { year } = toCivilDate(days[at]!);
     years.set(year, sumOf([years.get(year) ?? NONE, pointsAt(at)]));
   }
   const yearBefore = addMonths(days[last]!, -12);

@@ -3,9 +3,9 @@ import type { Composer } from '#domain/books/compositions.js';
 import { simulateIndexBook } from '#domain/books/index-run.js';
 import { createIndexShares } from '#domain/books/index-shares.js';
 import { findAnnouncement } from '#domain/books/next-rebalance.js';
-import { createDatedRounding, roundingOn } from '#domain/documents/dated-rounding.js';
-import { isOverlayDocument, sourcesOf } from '#domain/documents/index-document.js';
-import { exchangeRates } from '#domain/market/exchange-rates.js';
+import { createDatedRounding, findRounding } from '#domain/documents/dated-rounding.js';
+import { isOverlayDocument, listSources } from '#domain/documents/index-document.js';
+import { createExchangeRates } from '#domain/market/exchange-rates.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import { formatDay, type Day } from '#domain/time/days.js';
 import { addCash, cashBeside, roundToWholeShares, type IndexFile } from './index-file.js';
@@ -23,7 +23,7 @@ export interface AnnouncedFile extends IndexFile {
  */
 export function createAnnouncedFile(composer: Composer, { indexId, day }: IndexOnDay): AnnouncedFile {
   const document = composer.document(indexId);
-  if (isOverlayDocument(document)) throw ofOverlay(indexId, sourcesOf(document));
+  if (isOverlayDocument(document)) throw ofOverlay(indexId, listSources(document));
   const sm = composer.market(indexId);
   const session = sm.sessionAt(day);
   const announced = findAnnouncedIndex(composer, { indexId, session });
@@ -32,8 +32,8 @@ export function createAnnouncedFile(composer: Composer, { indexId, day }: IndexO
   const composition = compositions.list.at(-1)!;
   const book = simulateIndexBook({ compositions, to: session });
   const { shares } = createIndexShares(book, document.currency)(composition);
-  const { shares: decimals } = roundingOn(createDatedRounding(document, sm.calendar), day + 1);
-  const rates = exchangeRates(sm, document.currency);
+  const { shares: decimals } = findRounding(createDatedRounding(document, sm.calendar), day + 1);
+  const rates = createExchangeRates(sm, document.currency);
   const { columns } = composition;
   const order = [...columns.keys()].toSorted((a, b) => (nameOf(a) < nameOf(b) ? -1 : 1));
   const of = (value: (position: number) => number): Float64Array => Float64Array.from(order, value);

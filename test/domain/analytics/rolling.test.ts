@@ -2,7 +2,7 @@ import { fc } from '../../fast-check.js';
 import { describe, expect, test } from 'vitest';
 import { computeMonthlyReturns, computeRollingVolatility } from '#domain/analytics/rolling.js';
 import { computeAnnualReturns } from '#domain/analytics/series.js';
-import { civilOf, dayFrom } from '#domain/time/days.js';
+import { toCivilDate, parseValidDay } from '#domain/time/days.js';
 
 const returns = fc
   .array(fc.double({ min: -0.2, max: 0.2, noNaN: true }), { minLength: 2, maxLength: 60 })
@@ -34,7 +34,7 @@ describe('returns by month', () => {
     .array(fc.double({ min: 0.5, max: 2, noNaN: true }), { minLength: 2, maxLength: 800 })
     .map((values) => Float64Array.from(values));
   const daysOf = (count: number, step: number) =>
-    Int32Array.from({ length: count }, (_, i) => dayFrom('2019-11-25') + i * step);
+    Int32Array.from({ length: count }, (_, i) => parseValidDay('2019-11-25') + i * step);
 
   test('compound to the return of their year, whatever the sessions', () => {
     fc.assert(
@@ -52,10 +52,10 @@ describe('returns by month', () => {
   });
 
   test('are dated at the month of their last session', () => {
-    const days = Int32Array.from(['2023-11-29', '2023-11-30', '2023-12-01', '2023-12-29', '2024-12-02'], dayFrom);
+    const days = Int32Array.from(['2023-11-29', '2023-11-30', '2023-12-01', '2023-12-29', '2024-12-02'], parseValidDay);
     const months = computeMonthlyReturns(days, Float64Array.of(100, 110, 99, 121, 242));
     expect(months.map(({ year, month }) => `${year}-${month}`)).toEqual(['2023-11', '2023-12', '2024-12']);
     expect(months.map(({ value }) => Math.round(value * 1e9) / 1e9)).toEqual([0.1, 0.1, 1]);
-    expect(civilOf(days.at(-1)!).month).toBe(12);
+    expect(toCivilDate(days.at(-1)!).month).toBe(12);
   });
 });

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { createCoveragePayload, requireCoveredRange } from '#domain/calendars/covered-range.js';
-import { dayFrom, formatDay } from '#domain/time/days.js';
+import { parseValidDay, formatDay } from '#domain/time/days.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 
 const calendar = {
@@ -8,9 +8,13 @@ const calendar = {
   name: '',
   region: 'Asia',
   tz: 'Asia/Tel_Aviv',
-  coverage: { from: dayFrom('2019-01-01'), publishedTo: dayFrom('2026-12-31'), to: dayFrom('2026-12-31') },
+  coverage: {
+    from: parseValidDay('2019-01-01'),
+    publishedTo: parseValidDay('2026-12-31'),
+    to: parseValidDay('2026-12-31'),
+  },
 };
-const range = (start: string, end: string) => requireCoveredRange(calendar, dayFrom(start), dayFrom(end));
+const range = (start: string, end: string) => requireCoveredRange(calendar, parseValidDay(start), parseValidDay(end));
 
 describe('a range on a calendar', () => {
   test('is whole inside the coverage and says nothing then', () => {

@@ -7,9 +7,9 @@ import {
   type ActionDecision,
 } from '#domain/corporate-actions/action-desk.js';
 import type { CorporateAction } from '#domain/market/market-data.js';
-import { dayFrom } from '#domain/time/days.js';
+import { parseValidDay } from '#domain/time/days.js';
 
-const EX_DAY = dayFrom('2026-11-24');
+const EX_DAY = parseValidDay('2026-11-24');
 const action = (change: Partial<CorporateAction> = {}): CorporateAction => ({
   identifier: 'A',
   type: 'DIVIDEND',

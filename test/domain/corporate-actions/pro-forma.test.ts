@@ -6,15 +6,15 @@ import {
   computeScripChoices,
 } from '#domain/corporate-actions/choices.js';
 import { computeProForma } from '#domain/corporate-actions/pro-forma.js';
-import { securityTerms } from '#domain/index-mathematics/growth-terms.js';
-import { dayFrom } from '#domain/time/days.js';
+import { createSecurityTerms } from '#domain/index-mathematics/growth-terms.js';
+import { parseValidDay } from '#domain/time/days.js';
 import type { ActionType, CorporateAction, ReturnVariant } from '#domain/market/market-data.js';
 
 const action = (type: ActionType, value: number): CorporateAction => ({
   identifier: 'A',
   type,
   value,
-  exDay: dayFrom('2024-03-01'),
+  exDay: parseValidDay('2024-03-01'),
   payDay: null,
   status: 'announced',
   announcedDay: null,
@@ -27,7 +27,7 @@ const before = (variant: ReturnVariant = 'price') =>
     price: 50,
     variant,
     withheld: 0.25,
-    growth: securityTerms(variant, 'USD'),
+    growth: createSecurityTerms(variant, 'USD'),
     treatment: {
       reinvestment: 'constituent',
       special_dividends: 'reinvest',

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import { createFileName, checkPattern } from '#domain/daily-plans/file-name.js';
-import { dayFrom } from '#domain/time/days.js';
+import { parseValidDay } from '#domain/time/days.js';
 
-const terms = { schedule: 'close', index: 'CORE', table: 'closing', day: dayFrom('2026-01-05') };
+const terms = { schedule: 'close', index: 'CORE', table: 'closing', day: parseValidDay('2026-01-05') };
 
 test('placeholders are filled in', () => {
   expect(createFileName('{index}_{date:YYYYMMDD}_{table}.csv', terms)).toBe('CORE_20260105_closing.csv');

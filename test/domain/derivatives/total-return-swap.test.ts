@@ -1,10 +1,10 @@
 import { fc } from '../../fast-check.js';
 import { describe, expect, test } from 'vitest';
-import { dayFrom, formatDay } from '#domain/time/days.js';
+import { parseValidDay, formatDay } from '#domain/time/days.js';
 import { listResetDates, valueSwap, type SwapTerms } from '#domain/derivatives/total-return-swap.js';
 
-const start = dayFrom('2024-01-02');
-const maturity = dayFrom('2026-01-02');
+const start = parseValidDay('2024-01-02');
+const maturity = parseValidDay('2026-01-02');
 const ends = listResetDates({ start, maturity, frequency: 'quarterly', calendar: undefined });
 const base: SwapTerms = {
   spot: 100,
@@ -21,8 +21,8 @@ const base: SwapTerms = {
 describe('reset dates', () => {
   test('step by months from the start, roll to the next weekday and end at maturity', () => {
     const resets = listResetDates({
-      start: dayFrom('2024-05-31'),
-      maturity: dayFrom('2025-05-31'),
+      start: parseValidDay('2024-05-31'),
+      maturity: parseValidDay('2025-05-31'),
       frequency: 'quarterly',
       calendar: undefined,
     });
@@ -30,7 +30,7 @@ describe('reset dates', () => {
   });
   test('are 1,200 at most', () => {
     const monthly = (until: string) =>
-      listResetDates({ start, maturity: dayFrom(until), frequency: 'monthly', calendar: undefined });
+      listResetDates({ start, maturity: parseValidDay(until), frequency: 'monthly', calendar: undefined });
     expect(monthly('2124-01-02')).toHaveLength(1200);
     expect(() => monthly('2124-01-04')).toThrow(expect.objectContaining({ code: 'VALIDATION_FAILED' }));
   });

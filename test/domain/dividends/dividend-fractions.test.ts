@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { dayFrom, formatDay } from '#domain/time/days.js';
+import { parseValidDay, formatDay } from '#domain/time/days.js';
 import { listPaidDividends, listAnnouncedDividends } from '#domain/dividends/dividend-fractions.js';
 import { alignMarket } from '#domain/market/session-market.js';
 import { buildMarket, weekdayCalendars } from '../backtest/market-builder.js';
@@ -49,7 +49,7 @@ test('dividends to come are at the last price and rate, on the shares that split
 test('a later announcement is unknown, and known a day nearer the ex-date', () => {
   const announced = {
     ...market,
-    actions: market.actions.map((one) => ({ ...one, announcedDay: dayFrom('2024-01-05') })),
+    actions: market.actions.map((one) => ({ ...one, announcedDay: parseValidDay('2024-01-05') })),
   };
   const sm = aligned(announced);
   const last = sm.sessions.length - 1;

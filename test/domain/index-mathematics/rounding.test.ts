@@ -5,7 +5,7 @@ import type { Run } from '#domain/backtest/run.js';
 import { checkRounding } from '#domain/checks/rounding-findings.js';
 import { validateIndex } from '#domain/checks/validate-index.js';
 import { createIndexShares } from '#domain/books/index-shares.js';
-import { roundHalfAway } from '#domain/numbers/round-half-away.js';
+import { roundHalfAwayFromZero } from '#domain/numbers/round-half-away.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
 import { indexDecider } from '#domain/backtest/index-decider.js';
 import { closesView } from '#views/closes-view.js';
@@ -28,7 +28,7 @@ test.each([
   [123.4549, 2, 123.45],
   [0.04, 1, 0],
 ])('%d is, to %i decimals, %d', (value, decimals, rounded) => {
-  expect(roundHalfAway(value, decimals)).toBe(rounded);
+  expect(roundHalfAwayFromZero(value, decimals)).toBe(rounded);
 });
 
 const DAYS = weekdays(8);
@@ -150,7 +150,7 @@ describe('a rounded divisor', () => {
     const q = 1 / 3;
     expectNear(levelsIn(run, 'price')[2]!, q * (120 + 100 + 95));
     const exact = (120 + 95) / (120 + 100 + 95);
-    expect(run.index.book.divisor[2]).toBe(roundHalfAway(exact, 2));
+    expect(run.index.book.divisor[2]).toBe(roundHalfAwayFromZero(exact, 2));
     expectNear(levelsIn(run, 'price')[3]!, (q * (130 + 99)) / 0.68);
   });
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { dayFrom } from '#domain/time/days.js';
+import { parseValidDay } from '#domain/time/days.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
 import { checkOnMarket } from '#domain/checks/index-on-market.js';
 import { findLateRates } from '#domain/checks/late-rates.js';
@@ -263,7 +263,7 @@ describe('a rate that begins too late', () => {
     const overlay = { type: 'excess_return', cash: 'DOMESTIC' };
     const O = overlayOn(overlay);
     expect(findLateRates('O', { documents: { ...listing, O }, market: on, calendars: CALENDARS })).toEqual([]);
-    expect(run(on, O, { documents: listing }).days[0]).toBe(dayFrom(dates[4]!));
+    expect(run(on, O, { documents: listing }).days[0]).toBe(parseValidDay(dates[4]!));
   });
 });
 

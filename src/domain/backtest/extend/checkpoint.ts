@@ -1,9 +1,9 @@
 import type { Day } from '../../time/days.js';
 import type { IndexDocument } from '../../documents/index-document.js';
 import type { Calendars } from '../../calendars/calendar.js';
-import { noticeOf } from '../../documents/reviews.js';
-import { treatmentOf as documentTreatment, type DatedTreatment } from '../../documents/treatment.js';
-import { defaultStaleSessions } from '../../documents/stale-sessions.js';
+import { readNotice } from '../../documents/reviews.js';
+import { resolveTreatment as documentTreatment, type DatedTreatment } from '../../documents/treatment.js';
+import { readDefaultStaleSessions } from '../../documents/stale-sessions.js';
 import { markMarket } from '../../index-mathematics/growth.js';
 import type { MarketMark } from '../../market/session-market.js';
 import { findLastAtMost } from '../../numbers/search.js';
@@ -23,7 +23,7 @@ export interface RunCheckpoint {
   readonly day: Day;
   /** Earliest of the last sessions of its indices: the run has used market data up to this day. */
   readonly since: Day;
-  /** Longest gap allowed, derived from the store: see `defaultStaleSessions`. */
+  /** Longest gap allowed, derived from the store: see `readDefaultStaleSessions`. */
   readonly staleSessions: number | null;
   /** First session of the portfolio. */
   readonly from: number;
@@ -74,7 +74,7 @@ export function createCheckpoint(run: Run): RunCheckpoint {
     format: CHECKPOINT_FORMAT,
     day,
     since: findEarliestSession(known),
-    staleSessions: defaultStaleSessions(index.compositions.sm.market),
+    staleSessions: readDefaultStaleSessions(index.compositions.sm.market),
     from: portfolio.from,
     marks: listMarks(
       ended,
@@ -129,7 +129,9 @@ export function listMarks(
  * rebalance a decision can be.
  */
 export function listRecentIndices(indices: readonly KnownIndex[]): ReadonlyMap<string, RecentIndex> {
-  const oldest = Math.min(...indices.map(({ document, sm, to }) => sm.sessions[Math.max(0, to - noticeOf(document))]!));
+  const oldest = Math.min(
+    ...indices.map(({ document, sm, to }) => sm.sessions[Math.max(0, to - readNotice(document))]!),
+  );
   return new Map(
     indices.map(({ document, sm, first, list, memory, called, to }) => {
       const session = findLastAtMost(sm.sessions, oldest);

@@ -14,7 +14,7 @@ import {
   type RunCheckpoint,
 } from './checkpoint.js';
 import type { AddedRecord } from '../record/sources.js';
-import { exchangeRates } from '../../market/exchange-rates.js';
+import { createExchangeRates } from '../../market/exchange-rates.js';
 import { isEqual } from '../../numbers/number-types.js';
 import { listUnfilledOrders } from '../record/rows.js';
 import type { AddedSessions } from '../run-file/block.js';
@@ -114,7 +114,7 @@ export function extendRun(input: ExtendInput): ExtendedRun {
       before: stored.header.dates,
       hasIndexWeights: stored.header.has_index_weights,
       rates: createForeignRates(
-        exchangeRates(index.sm, readSecurityCurrency(continuation.portfolio, index.document)),
+        createExchangeRates(index.sm, readSecurityCurrency(continuation.portfolio, index.document)),
         held.names,
       ),
       actionsOf: input.actionsOf,

@@ -3,7 +3,7 @@ import { isInAnyText } from '../../documents/amended-texts.js';
 import { alignMarkedMarket } from '../../market/marked-market.js';
 import type { SessionMarket } from '../../market/session-market.js';
 import { findLastAtMost } from '../../numbers/search.js';
-import { defaultStaleSessions, applyStoreDefaults } from '../../documents/stale-sessions.js';
+import { readDefaultStaleSessions, applyStoreDefaults } from '../../documents/stale-sessions.js';
 import { readTreatment, type IndexContext, type KnownIndex } from './checkpoint.js';
 import type { Composer } from '../../books/compositions.js';
 import type { DueRebalance } from '../../books/due-rebalances.js';
@@ -45,7 +45,8 @@ export function createMarketView(input: ResumeRunInput): MarketView {
   const isByStore = ids.some((id) =>
     isInAnyText(documents[id]!, ({ pipeline }) => pipeline?.treatment.max_stale_sessions === undefined),
   );
-  if (isByStore && defaultStaleSessions(market) !== checkpoint.staleSessions) throw new CannotResume('default_changed');
+  if (isByStore && readDefaultStaleSessions(market) !== checkpoint.staleSessions)
+    throw new CannotResume('default_changed');
   const marked = markedMarkets(input);
   const smOf = (id: string) => marked.get(documents[id]!.calendar)!;
   const main = smOf(indexId);

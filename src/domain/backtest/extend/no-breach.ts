@@ -1,6 +1,6 @@
 import { findBreachRule, createBreachWatch } from '../../compliance/breach-watch.js';
 import type { LimitRuleName } from '../../compliance/rules.js';
-import { textsOf } from '../../documents/amended-texts.js';
+import { listTexts } from '../../documents/amended-texts.js';
 import type { ResumeRunInput, IndexContinuation } from './continuation.js';
 import { CannotResume } from '../../documents/full-run-reasons.js';
 
@@ -15,7 +15,7 @@ export function assertNoBreach(
 ): void {
   for (const [id, { isCalled }] of recent) {
     const index = simulated.find((one) => one.document.id === id);
-    for (const { document } of textsOf(documents[id]!)) {
+    for (const { document } of listTexts(documents[id]!)) {
       const rule = findBreachRule(document.pipeline?.treatment);
       if (rule === null) continue;
       if (isCalled || index === undefined || isBreached(index, rule)) throw new CannotResume('breach');

@@ -1,7 +1,11 @@
 import { createBookRounding } from '../../books/book-rounding.js';
 import { referenceEngine } from '#kernels/engines/reference.js';
 import type { ReturnVariant } from '../../market/market-data.js';
-import { constrainedDocument, constrainRebalances, type Constrained } from '../../strategies/constrained-rebalances.js';
+import {
+  createConstrainedDocument,
+  constrainRebalances,
+  type Constrained,
+} from '../../strategies/constrained-rebalances.js';
 import { selectLaterRebalances } from '../../strategies/own-rebalances.js';
 import type { Book, BookInput, Targets } from '../../books/book.js';
 import type { DecisionMemory } from '../../books/decider.js';
@@ -79,7 +83,7 @@ export function findRebalancesAfter(
     solveLook({
       documents,
       marked,
-      document: constrainedDocument(document, rows),
+      document: createConstrainedDocument(document, rows),
       decision: rebalance.decision,
       parents: [rebalance],
       memory,

@@ -1,6 +1,6 @@
-import { isOverlayDocument, sourcesOf } from '../../documents/index-document.js';
+import { isOverlayDocument, listSources } from '../../documents/index-document.js';
 import type { ReturnVariant } from '../../market/market-data.js';
-import { overlayTypeOf } from '../../overlays/catalogue.js';
+import { findOverlayType } from '../../overlays/catalogue.js';
 import type { OverlayPath } from '../../overlays/overlay-type.js';
 import { findLastAtMost } from '../../numbers/search.js';
 import type { Book, BookOverlay } from '../../books/book.js';
@@ -51,7 +51,7 @@ export function resumeIndexOrOverlay(
   }
   const { document } = context;
   if (!isOverlayDocument(document)) throw new Error(`${indexId} is not an overlay but was stored as one`);
-  const beneath = sourcesOf(document).map((id, k) =>
+  const beneath = listSources(document).map((id, k) =>
     resumeIndexOrOverlay(seen, {
       indexId: id,
       stored: stored.beneath[k]!.of,
@@ -107,7 +107,7 @@ function overlayAfter(stored: StoredOverlay, span: OverlaySpan): Book {
     gross: joinGross(layer, books[k]!),
   }));
   const { currency } = beneath[0]!.document;
-  const type = overlayTypeOf(document.overlay);
+  const type = findOverlayType(document.overlay);
   const weighed = { book: books[0]!, currency, codes: type.weighed(document.overlay), first: from, to };
   // Every return variant is hedged by the weights of the index's own variant, which are unknown here.
   if (span.isOther && span.ownShares === undefined && weighed.codes.length > 0) throw new CannotResume('overlay');

@@ -1,4 +1,4 @@
-import { canonicalJson } from '../../json/canonical-json.js';
+import { toCanonicalJson } from '../../json/canonical-json.js';
 import { Refusal } from '../../refusals/refusal.js';
 import { CannotResume } from '../../documents/full-run-reasons.js';
 import type { Numbers } from '../../numbers/number-types.js';
@@ -224,7 +224,7 @@ function plain<T>(): Pick<Field<T, unknown, unknown>, 'shape' | 'pack' | 'read' 
       if (packed === undefined) throw missing();
       return packed as T; // Written by `pack` or `extend` of the same field.
     },
-    differs: (a, b) => (canonicalJson(a) === canonicalJson(b) ? null : ''),
+    differs: (a, b) => (toCanonicalJson(a) === toCanonicalJson(b) ? null : ''),
   };
 }
 

@@ -1,7 +1,7 @@
 import {
-  concatenated,
+  concatenate,
   NUMBER_TYPES,
-  typeOf,
+  findNumberType,
   type Numbers,
   type NumbersOf,
   type NumberType,
@@ -56,7 +56,7 @@ export function countNumbers(place: Place): number {
 }
 
 export function readNumbersAt(stored: StoredNumbers, place: Place): Numbers {
-  return concatenated(partsOf(place).map((part) => numbersIn(stored, part)));
+  return concatenate(partsOf(place).map((part) => numbersIn(stored, part)));
 }
 
 function numbersIn(stored: StoredNumbers, { block, kind, from, to }: Reference): Numbers {
@@ -89,7 +89,7 @@ export function listPools(stored: StoredNumbers): Pools {
   const begins = { f64: stored.poolLength('f64'), i32: stored.poolLength('i32'), u8: stored.poolLength('u8') };
   const ends = { ...begins };
   const add = (numbers: Numbers): Reference => {
-    const kind = typeOf(numbers);
+    const kind = findNumberType(numbers);
     const from = ends[kind];
     if (numbers.length > 0) push(numbers);
     return { block: POOLS[kind], kind, from, to: (ends[kind] += numbers.length) };
@@ -117,7 +117,7 @@ export function listPools(stored: StoredNumbers): Pools {
     },
     slide: (place, stay, more) => join(lastOf(partsOf(place), stay), more),
     read: (place) =>
-      concatenated(partsOf(place).map((part) => (isAdded(part) ? addedNumbers(part) : numbersIn(stored, part)))),
+      concatenate(partsOf(place).map((part) => (isAdded(part) ? addedNumbers(part) : numbersIn(stored, part)))),
   };
 }
 

@@ -1,6 +1,6 @@
 import { allocateKeptIntegers } from '#base/memory/kept-memory.js';
 import { LIMITS } from '../../refusals/limits.js';
-import { panelRow } from '../../market/session-market.js';
+import { readPanelRow } from '../../market/session-market.js';
 import type { Run } from '../run.js';
 import type { Book } from '../../books/book.js';
 import { selectLatestPositions, listTradePrices, type TradedRun } from '../portfolio.js';
@@ -55,7 +55,7 @@ export function listGaps({ gaps, portfolio: { sm } }: GappedRun): RecordedGaps {
     days: Int32Array.from(gaps, ({ session }) => sm.sessions[session]!),
     pricedFrom: Int32Array.from(
       gaps,
-      ({ session, column }) => sm.sessions[sm.lastBar[panelRow(sm, session) + column]!]!,
+      ({ session, column }) => sm.sessions[sm.lastBar[readPanelRow(sm, session) + column]!]!,
     ),
   };
 }

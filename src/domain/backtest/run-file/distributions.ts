@@ -1,4 +1,4 @@
-import { effectTable } from '../../index-mathematics/session-effects.js';
+import { createEffectTable } from '../../index-mathematics/session-effects.js';
 import { createIndexTerms } from '../../books/index-run.js';
 import type { Block } from './block.js';
 import { listAddedEffects, createEffectRows, groupRowsBySecurity, type RowLayout } from './effects.js';
@@ -29,7 +29,7 @@ export const distributions: Block<'f64'> = {
     'rows of security, date, special dividend by which the previous close is reduced, ordinary dividend that a long and a short position reinvest in the whole index; by security then date, those of an extension follow; absent if there are none, and up to 0.2.0',
   whole({ run: { portfolio, index }, names }) {
     const { sm, from, length } = portfolio;
-    const table = effectTable(sm, createIndexTerms(index.compositions));
+    const table = createEffectTable(sm, createIndexTerms(index.compositions));
     const rows = createEffectRows(table, LAYOUT, { names, of: sm.names, from, to: from + length });
     return rows.length === 0 ? null : rows;
   },

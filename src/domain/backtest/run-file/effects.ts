@@ -1,4 +1,4 @@
-import { effectTable, type EffectTable } from '../../index-mathematics/session-effects.js';
+import { createEffectTable, type EffectTable } from '../../index-mathematics/session-effects.js';
 import type { CorporateAction } from '../../market/market-data.js';
 import { placeActions } from '../../market/session-actions.js';
 import { allocateKeptFloats } from '#base/memory/kept-memory.js';
@@ -50,7 +50,7 @@ export function listWholeEffects(
   names: Int32Array,
 ): Filling<Float64Array> {
   const { sm, from, length } = portfolio;
-  const table = effectTable(sm, createIndexTerms(index.compositions));
+  const table = createEffectTable(sm, createIndexTerms(index.compositions));
   const kept = keptRows.get(table);
   if (kept !== undefined && kept.from === from && kept.to === from + length && isEqual(kept.names, names))
     return { length: kept.rows.length, writeTo: (into) => into.set(kept.rows) };
@@ -130,7 +130,7 @@ export function listAddedEffects(source: AddedSessions, layout: RowLayout = EFFE
   } = source;
   const onAdded = { from: from + 1, to: from + length };
   const after = effectRows(source, layout, {
-    table: effectTable(index.sm, createIndexTerms(index)),
+    table: createEffectTable(index.sm, createIndexTerms(index)),
     of: names,
     ...onAdded,
   });
@@ -147,7 +147,7 @@ function tableOf({ continuation: { index } }: AddedSessions, actions: readonly C
   const { sm } = index;
   const market = { ...sm.market, actions };
   const placed = placeActions({ market, sessions: sm.sessions, calendar: sm.calendar, columnOf: sm.columnOf });
-  return effectTable({ ...sm, market, actions: placed }, createIndexTerms(index));
+  return createEffectTable({ ...sm, market, actions: placed }, createIndexTerms(index));
 }
 
 interface EffectRows extends Sessions {

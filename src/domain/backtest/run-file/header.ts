@@ -4,7 +4,7 @@ import type { EventCause } from '../../schedule/rebalance-causes.js';
 import { findBreachRule } from '../../compliance/breach-watch.js';
 import { formatDay } from '../../time/days.js';
 import type { MeasuredVariant, ReturnVariant } from '../../market/market-data.js';
-import { variantOn } from '../../market/price-basis.js';
+import { resolveVariant } from '../../market/price-basis.js';
 import type { SessionMarket } from '../../market/session-market.js';
 import type { NumberType } from '../../numbers/number-types.js';
 import type { BookPart } from '../../books/book.js';
@@ -173,7 +173,8 @@ export const HEADER: { readonly [M in keyof RunFacts]: Member<RunFacts[M]> } = {
     shown: (amended) => amended ?? [],
   },
   variant: {
-    whole: ({ run: { portfolio, index } }) => variantOn(portfolio.sm.market, index.compositions.treatment.dividends),
+    whole: ({ run: { portfolio, index } }) =>
+      resolveVariant(portfolio.sm.market, index.compositions.treatment.dividends),
     extended: same,
     compared: 2,
   },

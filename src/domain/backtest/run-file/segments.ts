@@ -1,4 +1,4 @@
-import { NUMBER_TYPES, typeOf, type Numbers } from '../../numbers/number-types.js';
+import { NUMBER_TYPES, findNumberType, type Numbers } from '../../numbers/number-types.js';
 import type { RunFacts, RunHeader } from './header.js';
 import { isPanel, type BlockName } from './schema.js';
 
@@ -84,7 +84,7 @@ interface WidenInput {
 export function widenRows({ rows, later: { places }, width }: WidenInput): Numbers {
   const narrow = places.length;
   const count = rows.length / narrow;
-  const wide = new NUMBER_TYPES[typeOf(rows)](count * width);
+  const wide = new NUMBER_TYPES[findNumberType(rows)](count * width);
   for (let row = 0; row < count; row++) {
     for (let k = 0; k < narrow; k++) wide[row * width + places[k]!] = rows[row * narrow + k]!;
   }

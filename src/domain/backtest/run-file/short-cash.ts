@@ -1,4 +1,4 @@
-import { effectTable } from '../../index-mathematics/session-effects.js';
+import { createEffectTable } from '../../index-mathematics/session-effects.js';
 import { toShortTerms } from '../../index-mathematics/growth-terms.js';
 import type { Book } from '../../books/book.js';
 import { createIndexTerms } from '../../books/index-run.js';
@@ -48,7 +48,7 @@ function paidByShorts({ terms, books, names, sm, from, length, before }: ShortCa
   const own = createIndexTerms(terms);
   const ofShorts = toShortTerms(own);
   if (ofShorts === own) return null;
-  const { columns, cash: paid, starts } = effectTable(sm, ofShorts);
+  const { columns, cash: paid, starts } = createEffectTable(sm, ofShorts);
   const rows: number[] = [];
   for (let session = from + 1; session < from + length; session++) {
     for (let e = starts[session]!; e < starts[session + 1]!; e++) {

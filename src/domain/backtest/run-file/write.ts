@@ -1,4 +1,4 @@
-import { exchangeRates } from '../../market/exchange-rates.js';
+import { createExchangeRates } from '../../market/exchange-rates.js';
 import { isEqual } from '../../numbers/number-types.js';
 import { packRecord } from '../record/pack.js';
 import { REBALANCES, recordOf } from '../record/schema.js';
@@ -153,7 +153,7 @@ function sourceOf(run: Run, contentHash: string): WholeRun {
     names,
     indexRows,
     record,
-    rates: createForeignRates(exchangeRates(portfolio.sm, readSecurityCurrency(portfolio, document)), names),
+    rates: createForeignRates(createExchangeRates(portfolio.sm, readSecurityCurrency(portfolio, document)), names),
   };
 }
 

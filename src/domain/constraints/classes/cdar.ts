@@ -1,4 +1,4 @@
-import { scenarioTerms } from '../../objectives/scenario-terms.js';
+import { readScenarioTerms } from '../../objectives/scenario-terms.js';
 import { tailParams } from '../../objectives/tail-params.js';
 import { defineConstraintClass } from '../constraint-class.js';
 import { defineConstraintParams, fraction } from '../parameters.js';
@@ -23,7 +23,7 @@ export const cdar = defineConstraintClass({
   toRows: (params, context) => [
     {
       form: 'tail',
-      goal: context.tail('drawdown', params.confidence, scenarioTerms(params)),
+      goal: context.tail('drawdown', params.confidence, readScenarioTerms(params)),
       limit: state(params.limit, 'limit'),
       member: null,
     },

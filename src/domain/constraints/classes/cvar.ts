@@ -1,4 +1,4 @@
-import { drawnParams, scenarioTerms } from '../../objectives/scenario-terms.js';
+import { drawnParams, readScenarioTerms } from '../../objectives/scenario-terms.js';
 import { tailParams } from '../../objectives/tail-params.js';
 import { defineConstraintClass } from '../constraint-class.js';
 import { defineConstraintParams, fraction } from '../parameters.js';
@@ -26,7 +26,7 @@ export const cvar = defineConstraintClass({
   toRows: (params, context) => [
     {
       form: 'tail',
-      goal: context.tail('loss', params.confidence, scenarioTerms(params)),
+      goal: context.tail('loss', params.confidence, readScenarioTerms(params)),
       limit: state(params.limit, 'limit'),
       member: null,
     },

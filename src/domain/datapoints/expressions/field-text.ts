@@ -1,7 +1,7 @@
 import type { MarketData } from '../../market/market-data.js';
 import { isRelative, requestLatest } from '../field-request.js';
 import { parseExpression } from './parse.js';
-import { listCalls, listReads, type Definitions } from './reads.js';
+import { listCalls, listExpressionReads, type Definitions } from './reads.js';
 import type { DatapointExpression } from './tree.js';
 
 type Columns = Pick<MarketData, 'fields' | 'reference'>;
@@ -17,7 +17,7 @@ export const parseField = (text: string, market: Columns | undefined): Datapoint
 export function readsUniverse(text: string): boolean {
   const field = parseField(text, undefined);
   return (
-    listReads(field, NONE).some(({ field: { name } }) => isRelative(name)) ||
+    listExpressionReads(field, NONE).some(({ field: { name } }) => isRelative(name)) ||
     listCalls(field, NONE).some(({ over }) => over === 'universe')
   );
 }

@@ -47,7 +47,7 @@ interface Asked {
 }
 
 /** Returns every datapoint of the market that an expression reads, with its sessions. */
-export function listReads(expression: DatapointExpression, definitions: Definitions): ExpressionRead[] {
+export function listExpressionReads(expression: DatapointExpression, definitions: Definitions): ExpressionRead[] {
   return walk(expression, definitions).reads;
 }
 

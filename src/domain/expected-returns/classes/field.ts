@@ -2,12 +2,12 @@ import { z } from 'zod';
 import { defineObject } from '../../schema/define-object.js';
 import { FieldNode } from '../../datapoints/field-request.js';
 import { numeric, toRequest } from '../../datapoints/field-use.js';
-import { returnsClass } from '../returns-class.js';
+import { defineReturnsClass } from '../returns-class.js';
 import { describeExpression } from '../../datapoints/expressions/sentences.js';
 import { NumberExpression } from '../../datapoints/expressions/expression.js';
 import { createLabel } from '../../datapoints/expressions/print.js';
 
-export const fieldReturns = returnsClass({
+export const fieldReturns = defineReturnsClass({
   type: 'field',
   label: 'Datapoint',
   help: 'A datapoint of the store as of the decision, as a fraction per year. A missing value is replaced by the mean of the others.',

@@ -52,7 +52,7 @@ function entryOf(name: StyleName): StyleEntry {
 }
 
 /** Returns the styles for which a market has datapoints. */
-export function stylesIn({ market: { market } }: Pick<CrossSection, 'market'>): StyleName[] {
+export function listStyles({ market: { market } }: Pick<CrossSection, 'market'>): StyleName[] {
   return STYLE_NAMES.filter((name) => entryOf(name).fields.some((field) => 'dataset' in resolve(market, field)));
 }
 
@@ -62,7 +62,11 @@ export function stylesIn({ market: { market } }: Pick<CrossSection, 'market'>): 
  * @param columns ascending, [n].
  * @returns [n x styles] row-major
  */
-export function styleExposures(cross: CrossSection, styles: readonly StyleName[], columns: Int32Array): Float64Array {
+export function computeStyleExposures(
+  cross: CrossSection,
+  styles: readonly StyleName[],
+  columns: Int32Array,
+): Float64Array {
   const scores = styles.map((style) => scoresOf(cross, entryOf(style), columns));
   const [size, liquidity] = [styles.indexOf('SIZE'), styles.indexOf('LIQUIDITY')];
   if (size >= 0 && liquidity >= 0) scores[liquidity] = computeZScores(without(scores[liquidity]!, scores[size]!));

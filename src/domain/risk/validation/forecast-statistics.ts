@@ -37,7 +37,7 @@ export interface ForecastSeries {
  * @source Menchero, Orr, Wang (2011), The Barra US Equity Model (USE4), methodology notes: bias statistics; Patton
  *   (2011), Journal of Econometrics 160, 246-256: QLIKE
  */
-export function forecastStatistics(
+export function computeForecastStatistics(
   { forecasts, outcomes }: ForecastSeries,
   { horizon, periods }: { readonly horizon: number; readonly periods: number },
 ): ForecastStatistics {

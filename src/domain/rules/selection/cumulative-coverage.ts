@@ -2,10 +2,10 @@ import { z } from 'zod';
 import { defineObject } from '../../schema/define-object.js';
 import { category, numeric } from '../../datapoints/field-use.js';
 import * as parameters from '../parameters.js';
-import { selectionClass } from '../selection-class.js';
+import { defineSelectionClass } from '../selection-class.js';
 import type { FindingCode } from '../../refusals/findings.js';
 import type { RankThreshold } from '../thresholds.js';
-import { groupsOf, keepRanked, describeMissingPolicy, nameUsedField, valuesOf, type Chosen } from '../verdicts.js';
+import { readGroups, keepRanked, describeMissingPolicy, nameUsedField, readValues, type Chosen } from '../verdicts.js';
 import { formatShare } from '../../catalogue/sentence-numbers.js';
 
 /** Tolerance of the cumulative share, so that a share reached up to rounding counts as reached. */
@@ -13,7 +13,7 @@ const SHARE_TOLERANCE = 1e-12;
 
 const share = z.number().min(0).max(1).nullable().default(null);
 
-export const cumulativeCoverage = selectionClass({
+export const cumulativeCoverage = defineSelectionClass({
   type: 'CumulativeCoverage',
   label: 'Cumulative coverage',
   help: 'Keeps the best securities until they cover a share of the total; constituents stay within a buffer or a band.',
@@ -68,10 +68,10 @@ export const cumulativeCoverage = selectionClass({
         `${staySentence(limits)}; ${describeMissingPolicy(missing)}${missing === 'include' ? ' and ranked last' : ''}.`,
       select(scope) {
         const { columns, incumbents } = scope;
-        const sizes = valuesOf(scope, size);
+        const sizes = readValues(scope, size);
         return keepRanked(scope, {
-          values: valuesOf(scope, rank),
-          groups: groupsOf(scope, group),
+          values: readValues(scope, rank),
+          groups: readGroups(scope, group),
           ascending,
           missing,
           what:

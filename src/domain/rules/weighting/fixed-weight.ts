@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { defineObject } from '../../schema/define-object.js';
 import { AssetIdentifier } from '../../schema/shape.js';
-import { weighed, weightingClass } from '../weighting-class.js';
+import { createWeights, defineWeightingClass } from '../weighting-class.js';
 import { formatShare } from '../../catalogue/sentence-numbers.js';
 
 /** Tolerance on the sum of given weights without renormalisation. */
@@ -13,7 +13,7 @@ const sumOf = (weights: Iterable<number>): number => {
   return total;
 };
 
-export const fixedWeight = weightingClass({
+export const fixedWeight = defineWeightingClass({
   type: 'FixedWeight',
   label: 'Fixed weight',
   help: 'Weights by identifier. Constituents without a weight are not held.',
@@ -58,7 +58,7 @@ export const fixedWeight = weightingClass({
             },
           };
         }
-        return weighed(values);
+        return createWeights(values);
       },
     };
   },

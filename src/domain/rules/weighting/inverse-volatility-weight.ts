@@ -5,12 +5,12 @@ import { computeDeviation } from '../../datapoints/aggregates.js';
 import { requestLatest, SESSIONS_BACK_MAX } from '../../datapoints/field-request.js';
 import { numeric } from '../../datapoints/field-use.js';
 import * as parameters from '../parameters.js';
-import { weighed, weightingClass } from '../weighting-class.js';
+import { createWeights, defineWeightingClass } from '../weighting-class.js';
 
 /** Volatility below which a price counts as constant: rounding of a constant growth. */
 const VOLATILITY_MIN = 1e-12;
 
-export const inverseVolatilityWeight = weightingClass({
+export const inverseVolatilityWeight = defineWeightingClass({
   type: 'InverseVolatilityWeight',
   label: 'Inverse volatility weight',
   help: 'Weights in proportion to the inverse of annualised volatility, of the returns between price bars on consecutive sessions.',
@@ -37,7 +37,7 @@ export const inverseVolatilityWeight = weightingClass({
         const deviations = cross.statistic(field, computeDeviation, minimum_observations, columns);
         const year = Math.sqrt(estimatePeriodsPerYear(cross.market.calendar.sessions));
         const volatilities = deviations.map((found) => found * year);
-        return weighed(
+        return createWeights(
           volatilities.map((volatility) => (volatility > VOLATILITY_MIN ? 1 / volatility : 0)),
           (position) => ({ VOLATILITY: Number.isNaN(volatilities[position]!) ? null : volatilities[position]! }),
         );

@@ -1,11 +1,11 @@
 import { z } from 'zod';
 import { defineObject } from '../../schema/define-object.js';
 import { numeric } from '../../datapoints/field-use.js';
-import { valuesOf } from '../verdicts.js';
-import { weighed, weightingClass } from '../weighting-class.js';
+import { readValues } from '../verdicts.js';
+import { createWeights, defineWeightingClass } from '../weighting-class.js';
 import { createLabel } from '../../datapoints/expressions/print.js';
 
-export const marketCapWeight = weightingClass({
+export const marketCapWeight = defineWeightingClass({
   type: 'MarketCapWeight',
   label: 'Market capitalisation weight',
   help: 'Weights in proportion to market capitalisation.',
@@ -19,7 +19,7 @@ export const marketCapWeight = weightingClass({
       reads: [value],
       sentence: `Weight constituents in proportion to their ${free_float ? 'free-float market capitalisation' : 'full market capitalisation, without free float'}.`,
       formula: createLabel(value.field),
-      weigh: (scope) => weighed(valuesOf(scope, value)),
+      weigh: (scope) => createWeights(readValues(scope, value)),
     };
   },
 });

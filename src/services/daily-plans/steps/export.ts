@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import type { StoredStep } from '#domain/daily-plans/day-document.js';
 import { createFileName } from '#domain/daily-plans/file-name.js';
 import { readPattern, type ExportedFile } from '#domain/daily-plans/steps/export.js';
-import { dayFrom } from '#domain/time/days.js';
+import { parseValidDay } from '#domain/time/days.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import type { ArtifactStore } from '#store/port.js';
 import { bytesOf, type Exports } from '../../runs/exports.js';
@@ -57,7 +57,7 @@ const nameOf = (file: ExportedFile, index: string, { day }: Pick<StepContext<unk
     schedule: day().schedule_id,
     index,
     table: file.table,
-    day: dayFrom(day().date),
+    day: parseValidDay(day().date),
   });
 
 /** Returns the run that the day published, if it has a publishing step; otherwise the latest run. */

@@ -1,7 +1,7 @@
 import { readSharesOutstanding } from '#domain/books/index-shares.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { ID_COLUMNS, isCashName, type IdColumn } from '#domain/exports/index-file-tables.js';
-import { referenceAt, type MarketData } from '#domain/market/market-data.js';
+import { readReference, type MarketData } from '#domain/market/market-data.js';
 import { findLastAtMost } from '#domain/numbers/search.js';
 import { readStoredLabels } from '../../stored-labels.js';
 import { roundOnDay } from '../../rounded.js';
@@ -146,6 +146,6 @@ interface Cell {
 
 function textAt({ reference }: MarketData, { place, field, file }: Cell): string | null {
   if (!reference.columns.includes(field)) return null;
-  const value = referenceAt(reference, file.names[place]!, field, file.day);
+  const value = readReference(reference, file.names[place]!, field, file.day);
   return value === null || value === '' ? null : String(value);
 }

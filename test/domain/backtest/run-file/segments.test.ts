@@ -5,7 +5,7 @@ import type { RunHeader } from '#domain/backtest/run-file/header.js';
 import { openColumns, type RunColumns } from '#domain/backtest/run-file/read.js';
 import { indexDecider } from '#domain/backtest/index-decider.js';
 import { runToColumns } from '#domain/backtest/run-file/write.js';
-import { dayFrom, formatDay } from '#domain/time/days.js';
+import { parseValidDay, formatDay } from '#domain/time/days.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
 import { cut, expectSameReads, extend, filesAfter, opened, contentOf } from '../extend/extended.js';
 import { buildMarket, weekdayCalendars } from '../market-builder.js';
@@ -121,7 +121,7 @@ test('names of one currency share a row of exchange rates, also where one of the
     universes: ['A', 'B', 'C', 'D'].map((identifier) => ({
       universe: 'U',
       identifier,
-      start: identifier === 'D' ? dayFrom(DATES[41]!) : null,
+      start: identifier === 'D' ? parseValidDay(DATES[41]!) : null,
       end: null,
     })),
   });

@@ -2,10 +2,10 @@ import { expect, test } from 'vitest';
 import { Check, CHECK_NAMES, checkKindOf, listStandardChecks } from '#domain/daily-plans/check-catalogue.js';
 import type { CheckInput } from '#domain/daily-plans/checks/check-kind.js';
 import type { CorporateAction } from '#domain/market/market-data.js';
-import { dayFrom } from '#domain/time/days.js';
+import { parseValidDay } from '#domain/time/days.js';
 
 /** A Tuesday; the previous session is a Monday. */
-const DAY = dayFrom('2026-11-24');
+const DAY = parseValidDay('2026-11-24');
 const BEFORE = DAY - 1;
 
 const action = (change: Partial<CorporateAction>): CorporateAction => ({

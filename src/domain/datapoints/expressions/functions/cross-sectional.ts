@@ -1,4 +1,4 @@
-import { quantile, median as medianOf } from '../../../numbers/order-statistics.js';
+import { computeQuantile, computeMedian as medianOf } from '../../../numbers/order-statistics.js';
 import { computeCumulativeShares, subtractMean, spreadOf, transformValues } from '../../transforms.js';
 import type { FunctionNode } from '../tree.js';
 import { PLAIN, type Unit } from '../units.js';
@@ -70,7 +70,7 @@ function aroundMean(values: Float64Array, k: number): [number, number] {
 
 function percentilesOf(values: Float64Array, low: number, high: number): [number, number] {
   const sorted = values.filter((value) => !Number.isNaN(value)).sort();
-  return [quantile(sorted, low), quantile(sorted, high)];
+  return [computeQuantile(sorted, low), computeQuantile(sorted, high)];
 }
 
 export const CROSS_SECTIONAL: readonly CrossSectional[] = [

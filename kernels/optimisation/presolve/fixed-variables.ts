@@ -22,7 +22,7 @@ const SHARE_MIN = 0.1;
  * @source   Andersen & Andersen (1995), Presolving in linear programming, Mathematical Programming 71, section 3: fixed
  *           columns.
  */
-export function withoutFixedNames(program: Program): Reduced | null {
+export function removeFixedVariables(program: Program): Reduced | null {
   const { n, lower, upper, rows, kinks, norms, metric, centre } = program;
   if (norms.length > 0) return null;
   const free: number[] = [];

@@ -1,7 +1,7 @@
 import { compareText } from '../refusals/findings.js';
-import { giveUp, payment, computePaidWithout, type Order } from './order.js';
-import { queueOf } from './order-queue.js';
-import type { Funds } from './lowered.js';
+import { reducePurchase, computePayment, computePaidWithout, type Order } from './order.js';
+import { createQueue } from './order-queue.js';
+import type { Funds } from './lower-purchases.js';
 
 /**
  * Average number of lots per security that are bought one at a time before the affordable number is computed directly.
@@ -15,7 +15,7 @@ const LOTS_IN_TURN = 8;
  * @returns the remaining cash, less than the price of any lot still given up
  * @cost O(n log n) per round; more than one round only if many lots are smaller than one that was too expensive
  */
-export function buyBackLots(orders: readonly Order[], { net, cash }: Funds): number {
+export function restoreLots(orders: readonly Order[], { net, cash }: Funds): number {
   const byName = orders
     .filter(({ givenUp }) => givenUp > 0)
     .toSorted((one, other) => compareText(one.name.identifier, other.name.identifier));
@@ -29,20 +29,20 @@ export function buyBackLots(orders: readonly Order[], { net, cash }: Funds): num
 }
 
 /** Returns the cash for the next lot, including its cost. */
-const nextLot = (order: Order): number => computePaidWithout(order, order.givenUp - 1) - payment(order);
+const nextLot = (order: Order): number => computePaidWithout(order, order.givenUp - 1) - computePayment(order);
 
 /** Returns the missing value of an order. */
 const lack = ({ name, after }: Order, net: number): number => name.weight * net - after * name.price;
 
 /** @returns the remaining cash */
 function buyInTurn(open: readonly Order[], { net, cash }: Funds): number {
-  const queue = queueOf(open, (one, other) => lack(one, net) > lack(other, net));
+  const queue = createQueue(open, (one, other) => lack(one, net) > lack(other, net));
   let rest = cash;
   let lots = LOTS_IN_TURN * open.length;
   for (let order = queue.first(); order !== undefined && lots > 0; order = queue.first()) {
     const fits = order.givenUp > 0 && nextLot(order) <= rest;
     if (fits) {
-      rest += giveUp(order, order.givenUp - 1);
+      rest += reducePurchase(order, order.givenUp - 1);
       lots--;
     }
     queue.settle(!fits || order.givenUp === 0);
@@ -68,7 +68,7 @@ function buyAlike(open: readonly Order[], { net, cash }: Funds): number {
     return Math.min(Math.max(most, 0), givenUp - 1);
   };
   const taken = (value: number): number =>
-    open.reduce((sum, order) => sum + computePaidWithout(order, lotsAt(order, value)) - payment(order), 0);
+    open.reduce((sum, order) => sum + computePaidWithout(order, lotsAt(order, value)) - computePayment(order), 0);
   let few = Math.max(...open.map((order) => lack(order, net)));
   let many = Math.min(...open.map((order) => lack(order, net) - order.givenUp * order.name.price * order.name.lot));
   if (taken(many) <= cash) few = many;
@@ -77,5 +77,5 @@ function buyAlike(open: readonly Order[], { net, cash }: Funds): number {
     if (taken(middle) <= cash) few = middle;
     else many = middle;
   }
-  return open.reduce((sum, order) => sum + giveUp(order, lotsAt(order, few)), 0);
+  return open.reduce((sum, order) => sum + reducePurchase(order, lotsAt(order, few)), 0);
 }

@@ -1,8 +1,8 @@
-import { createColdState, newIterate } from './active-set/active-state.js';
+import { createColdState, createIterate } from './active-set/active-state.js';
 import type { Curvatures } from './active-set/equality-system.js';
 import { runInteriorPoint } from './interior-point/interior-point.js';
 import type { InteriorRun } from './interior-point/work.js';
-import { better, judge, polish, ROUTES_INSIDE } from './polish.js';
+import { selectBetter, judge, polish, ROUTES_INSIDE } from './polish.js';
 import { equilibrate } from './presolve/equilibrate.js';
 import type { ProgramAnswer } from './program-answer.js';
 import { isIndifferent, type Program } from './program/program.js';
@@ -25,7 +25,7 @@ export function solveInside(
   curvatures: Curvatures,
   { before, run, elastic = program }: Inside,
 ): { answer: ProgramAnswer; isConverged: boolean } {
-  const inner = newIterate(program);
+  const inner = createIterate(program);
   const state = createColdState(program);
   const outcome = runInteriorPoint(elastic, curvatures[0], state, inner, run);
   const isConverged = outcome.status === 'optimal';
@@ -33,7 +33,7 @@ export function solveInside(
     const anywhere = judge(
       program,
       createColdState(program),
-      { ...newIterate(program), x: inner.x },
+      { ...createIterate(program), x: inner.x },
       before + outcome.iterations,
       'interior-point-unpolished',
     );
@@ -48,11 +48,11 @@ export function solveInside(
  * Solves from inside the bounds around the centre, to the last digits if an optimum within tolerance is not exact to
  * rounding.
  */
-export function fromCentre(program: Program, curvatures: Curvatures, before: number): ProgramAnswer {
+export function startFromCentre(program: Program, curvatures: Curvatures, before: number): ProgramAnswer {
   const { answer, isConverged } = solveInside(program, curvatures, { before, run: 'near' });
   // The optimum is within the tolerance of the run but not exact: the remaining forces are small.
   if (!isConverged || answer.status !== 'failed') return answer;
-  return better(solveInside(program, curvatures, { before: answer.iterations, run: 'deep' }).answer, answer);
+  return selectBetter(solveInside(program, curvatures, { before: answer.iterations, run: 'deep' }).answer, answer);
 }
 
 /** Solves from a distant start, in scaled units; undefined if a norm requires the original units. */

@@ -2,11 +2,11 @@ import type { Work } from './equality-work.js';
 import { createHalfColumns, type ColumnSource } from './half-columns.js';
 import type { Curvature } from '../factors/curvature.js';
 import { solveFactored } from '../factors/schur.js';
-import { backward, forward } from '../factors/triangular-passes.js';
+import { solveBackward, solveForward } from '../factors/triangular-passes.js';
 import type { LagrangianCurvature } from '../program/norms.js';
 
 /** Factor of the curvature on some securities, valid while few of them are held. */
-export interface FactoredNames {
+export interface FactoredVariables {
   readonly curvature: Curvature;
   /** Securities held since then, by position in the factor. */
   readonly held: readonly number[];
@@ -55,7 +55,7 @@ function isSteady(l: Float64Array, n: number): boolean {
   return least > PIVOT_MIN * most;
 }
 
-export function createFactoredNames(curvature: Curvature, work: Work): FactoredNames {
+export function createFactoredNames(curvature: Curvature, work: Work): FactoredVariables {
   const n = work.free.length;
   const names = new Int32Array(n);
   const places = new Int32Array(n);
@@ -115,12 +115,12 @@ export function createFactoredNames(curvature: Curvature, work: Work): FactoredN
       // The right side of a held security belongs to its multiplier.
       right.fill(0, 0, order);
       for (let p = 0; p < freeCount; p++) right[places[free[p]!]!] = step[p]!;
-      forward(triangle!, right, shape); // A factor that serves has one.
+      solveForward(triangle!, right, shape); // A factor that serves has one.
       halves.times(right, projected);
       for (let a = 0; a < count; a++) change[a] = projected[a]! - change[a]!;
       solveFactored(schur, count, change, skipped);
       halves.subtract(change, right);
-      backward(triangle!, right, shape);
+      solveBackward(triangle!, right, shape);
       for (let p = 0; p < freeCount; p++) step[p] = right[places[free[p]!]!]!;
     },
   };

@@ -11,7 +11,11 @@ interface Beginning {
  * Yields initial states for block pivoting: that of a similar program; all securities free, ignoring limits on kinks;
  * and, if those bind, all securities pinned to their kink.
  */
-export function* beginnings(program: Program, warm: ActiveState | undefined, isCold: boolean): Generator<Beginning> {
+export function* listStartingStates(
+  program: Program,
+  warm: ActiveState | undefined,
+  isCold: boolean,
+): Generator<Beginning> {
   if (warm !== undefined) yield { state: copyState(warm), nearby: warm.kinks.includes(UPPER) };
   if (!isCold) return;
   if (warm === undefined || warm.kinks.includes(UPPER)) yield { state: createColdState(program), nearby: false };

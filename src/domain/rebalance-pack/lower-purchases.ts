@@ -1,5 +1,5 @@
-import { giveUp, payment, computePaidWithout, type Order } from './order.js';
-import { queueOf } from './order-queue.js';
+import { reducePurchase, computePayment, computePaidWithout, type Order } from './order.js';
+import { createQueue } from './order-queue.js';
 
 /** Funds that pay for orders. */
 export interface Funds {
@@ -15,7 +15,7 @@ export interface Funds {
  * @cost O((n + lots given up) log n); beyond the rounding, only the last n lots count
  */
 export function lowerPurchases(orders: readonly Order[], { net, cash }: Funds): number {
-  const left = orders.reduce((sum, order) => sum - payment(order), cash);
+  const left = orders.reduce((sum, order) => sum - computePayment(order), cash);
   if (left >= 0) return left;
   const purchases = orders.filter(({ before, after }) => after > before);
   const isRoundedUp = ({ name, after }: Order) => after > (name.weight * net) / name.price;
@@ -23,15 +23,15 @@ export function lowerPurchases(orders: readonly Order[], { net, cash }: Funds): 
   let rest = left;
   for (const order of rounded) {
     if (rest >= 0) return rest;
-    rest += giveUp(order, 1);
+    rest += reducePurchase(order, 1);
   }
   rest += giveUpAlike(purchases, rest);
-  const queue = queueOf(
+  const queue = createQueue(
     purchases.filter(({ before, after }) => after > before),
     (one, other) => shareOf(one) < shareOf(other),
   );
   for (let order = queue.first(); rest < 0 && order !== undefined; order = queue.first()) {
-    rest += giveUp(order, order.givenUp + 1);
+    rest += reducePurchase(order, order.givenUp + 1);
     queue.settle(order.after <= order.before);
   }
   return rest;
@@ -56,12 +56,12 @@ function giveUpAlike(purchases: readonly Order[], cash: number): number {
   const lotsAt = ({ name, before, wanted, givenUp }: Order, share: number): number =>
     Math.max(givenUp, Math.floor((share * (wanted - before)) / name.lot));
   const back = (share: number): number =>
-    purchases.reduce((sum, order) => sum + payment(order) - computePaidWithout(order, lotsAt(order, share)), 0);
+    purchases.reduce((sum, order) => sum + computePayment(order) - computePaidWithout(order, lotsAt(order, share)), 0);
   let [enough, short] = [1, 0];
   for (let n = 0; n < HALVINGS; n++) {
     const middle = (enough + short) / 2;
     if (cash + back(middle) < 0) short = middle;
     else enough = middle;
   }
-  return purchases.reduce((sum, order) => sum + giveUp(order, lotsAt(order, short)), 0);
+  return purchases.reduce((sum, order) => sum + reducePurchase(order, lotsAt(order, short)), 0);
 }

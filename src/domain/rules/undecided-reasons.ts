@@ -67,7 +67,7 @@ function whyNothing(what: string, { cross, columns, reads }: Lacking): readonly 
   return [`${what}: none of the ${columns.length} securities has ${text}.`, known];
 }
 
-export function cannotBeCapped({ message, stated }: Pick<CapInfeasible, 'message' | 'stated'>): Undecided {
+export function refuseCap({ message, stated }: Pick<CapInfeasible, 'message' | 'stated'>): Undecided {
   return {
     kind: 'refused',
     code: 'VALIDATION_FAILED',
@@ -76,7 +76,7 @@ export function cannotBeCapped({ message, stated }: Pick<CapInfeasible, 'message
 }
 
 export const refuseZeroCaps = (count: number): Undecided =>
-  cannotBeCapped({ message: `The cap of each of the ${count} constituents is 0 or less.`, stated: 'cap' });
+  refuseCap({ message: `The cap of each of the ${count} constituents is 0 or less.`, stated: 'cap' });
 
 /** Maximum number of securities listed in the message about missing weights. */
 const NAMES_LISTED_MAX = 10;

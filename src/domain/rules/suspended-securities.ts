@@ -1,6 +1,6 @@
 import type { TreatmentSpec } from '../documents/index-document.js';
-import { priceSessions, countStaleSessions } from '../documents/stale-sessions.js';
-import { hasLeft } from '../market/has-left.js';
+import { readPriceSessions, countStaleSessions } from '../documents/stale-sessions.js';
+import { hasLeft } from '../market/left-securities.js';
 import type { SessionMarket } from '../market/session-market.js';
 
 interface SuspendedInput {
@@ -20,7 +20,7 @@ export function addSuspended(
   sm: SessionMarket,
   { session, universe, incumbents, treatment, members }: SuspendedInput,
 ): Int32Array {
-  const [stale, entry] = [countStaleSessions(treatment), priceSessions(treatment)];
+  const [stale, entry] = [countStaleSessions(treatment), readPriceSessions(treatment)];
   if (incumbents === null || members === undefined || stale <= entry) return universe;
   const isSuspended = (column: number): boolean =>
     sm.isSilent(session, column, entry) && !hasLeft(sm, session, column, stale);

@@ -7,10 +7,10 @@ import { objectiveType } from '#domain/documents/optimisation-spec.js';
 import { compareText, type Finding } from '#domain/refusals/findings.js';
 import type { WeightFigures } from '#domain/optimisation/outcome.js';
 import type { DerivedPreview } from '#domain/optimisation/preview.js';
-import { relaxedBy } from '#domain/optimisation/relaxed-findings.js';
-import type { FrontierPortfolio } from '#domain/optimisation/frontier.js';
+import { findRelaxation } from '#domain/optimisation/relaxation/relaxed-findings.js';
+import type { FrontierPortfolio } from '#domain/optimisation/frontier/frontier.js';
 import type { RowSide } from '#domain/optimisation/report.js';
-import { trackingVariance } from '#domain/optimisation/solve-convex.js';
+import { computeTrackingVariance } from '#domain/optimisation/tracking-variance.js';
 import type { OptimisationRun } from '#domain/optimisation/run.js';
 import { compositionDate } from '#domain/schedule/date-in-force.js';
 import { settingsRead, type MeasuringModel } from '#domain/risk/measuring-model.js';
@@ -48,7 +48,7 @@ export function toOptimisationResult(
     iterations: solution.iterations,
     objective_type: run.problem.objective.entry.type,
     objective_value: outcome.value,
-    objective: trackingVariance(run.problem, solution.weights),
+    objective: computeTrackingVariance(run.problem, solution.weights),
     bound: outcome.bound,
     gap: Math.max(0, solution.objective - solution.bound) / Math.max(Math.abs(solution.objective), 1e-18),
     proof: run.proof,
@@ -266,7 +266,7 @@ function toPreviewConstraint(
     binding: isBinding,
     slack,
     unit: origin.unit,
-    relaxed_by: relaxedBy(side, relaxed),
+    relaxed_by: findRelaxation(side, relaxed),
   };
 }
 

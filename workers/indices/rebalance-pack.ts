@@ -15,7 +15,7 @@ import { treatmentOf } from '#domain/documents/treatment.js';
 import { compareText, orderFindings, type Finding } from '#domain/refusals/findings.js';
 import { exchangeRates, requireRate } from '#domain/market/exchange-rates.js';
 import type { SessionMarket } from '#domain/market/session-market.js';
-import { asRulePreview, previewDerived } from '#domain/optimisation/preview.js';
+import { toRulePreview, previewDerived } from '#domain/optimisation/preview.js';
 import { findCarriedPrices, findLeftSince, placeHoldings } from '#domain/rebalance-pack/holdings.js';
 import { readKnownBefore, readKnownName } from '#domain/rebalance-pack/known-name.js';
 import { packOf, type KnownName } from '#domain/rebalance-pack/pack.js';
@@ -235,7 +235,7 @@ function plainOrders(composer: Composer, { indexId, session, engine, next: [next
   const day = sm.sessions[session]!;
   const decidedOn = next?.decision ?? day;
   const preview = isDerivedDocument(document)
-    ? asRulePreview(previewDerived(composer, indexId, { asOf: day, engine }))
+    ? toRulePreview(previewDerived(composer, indexId, { asOf: day, engine }))
     : previewRules(composer, indexId, decidedOn);
   const { resolved } = preview;
   const decision = resolved?.decision;

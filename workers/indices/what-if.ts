@@ -4,7 +4,7 @@ import { dayFrom, formatDay } from '#domain/time/days.js';
 import { checkAsOf } from '#domain/checks/as-of-findings.js';
 import { isDerivedDocument } from '#domain/documents/index-document.js';
 import { orderFindings } from '#domain/refusals/findings.js';
-import { asRulePreview, previewDerived } from '#domain/optimisation/preview.js';
+import { toRulePreview, previewDerived } from '#domain/optimisation/preview.js';
 import { previewRules } from '#domain/rules/preview.js';
 import { differenceOf } from '#domain/rules/whatif.js';
 import type { Task } from '#jobs/tasks.js';
@@ -23,7 +23,7 @@ export const whatIf: Task<'whatIf'> = ({ market: handle, before, after, asOf: re
     const comparedOf = ({ documents, models, indexId }: typeof before): ComparedPreview => {
       const composer = composerFor({ market, documents, models, until, engine }, control);
       const preview = isDerivedDocument(composer.document(indexId))
-        ? asRulePreview(previewDerived(composer, indexId, { asOf: until, engine }))
+        ? toRulePreview(previewDerived(composer, indexId, { asOf: until, engine }))
         : previewRules(composer, indexId, until);
       const session = preview.resolved?.session;
       const cause = session === undefined ? null : causeOn(composer, indexId, session);

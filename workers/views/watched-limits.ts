@@ -11,7 +11,7 @@ import { formatDay, type Day } from '#domain/time/days.js';
 import type { ConstraintRow } from '#domain/constraints/constraint-row.js';
 import type { Finding } from '#domain/refusals/findings.js';
 import type { MarketData } from '#domain/market/market-data.js';
-import { datapointsOf } from '#domain/optimisation/datapoints.js';
+import { readDatapoints } from '#domain/optimisation/datapoints.js';
 import { crossSectionsOf } from '#domain/rules/decide.js';
 import { findLastAtMost } from '#domain/numbers/search.js';
 import type { InputOfView } from '#jobs/tasks/views.js';
@@ -139,7 +139,7 @@ function rowsByDay(
   const columns = Int32Array.from(placed, ({ column }) => column);
   return (day, held) => {
     const session = findLastAtMost(sm.sessions, day);
-    const { numbers, categories } = datapointsOf(sections.at(session, columns), columns);
+    const { numbers, categories } = readDatapoints(sections.at(session, columns), columns);
     const context: WatchedContext = {
       identifiers: header.names,
       covers: (name) => held[name] === 1,

@@ -7,7 +7,7 @@ import { findLateRates } from '../checks/late-rates.js';
 import type { BacktestPlan, ResolvedRequest } from '../documents/backtest-plan.js';
 import { isOverlayDocument, sourcesOf, type IndexDocument } from '../documents/index-document.js';
 import type { MarketData } from '../market/market-data.js';
-import { constraintFieldFindings } from '../optimisation/field-uses.js';
+import { checkConstraintFields } from '../optimisation/field-uses.js';
 import { assertNoErrors, Refusal, refuseWithFindings } from '../refusals/refusal.js';
 import { describeUnknownField } from '../refusals/unknown-field.js';
 import { dayFrom, type Day } from '../time/days.js';
@@ -42,7 +42,7 @@ export function assertRunnable(
   if (strategy?.constraints)
     assertNoErrors(
       'constraint set',
-      constraintFieldFindings(strategy.constraints, market, { path: 'constraints', severity: 'error' }),
+      checkConstraintFields(strategy.constraints, market, { path: 'constraints', severity: 'error' }),
     );
   assertIdentifierBenchmark(market, request);
   const range = checkRequestedRange({ document, calendar, dates: market.dates, request });

@@ -1,7 +1,7 @@
 import type { Engine } from '#kernels/engines/engine.js';
 import { referenceEngine } from '#kernels/engines/reference.js';
 import { isDerivedDocument, isRuleDocument } from '../documents/index-document.js';
-import { createDerivedDecider } from '../optimisation/derived-decider.js';
+import { createDerivedDecider } from '../optimisation/derived/derived-decider.js';
 import { createDecider, type DecisionSharing } from '../rules/decide.js';
 import type { DeciderFactory } from '../books/compositions.js';
 import { indexWeightsFor } from '../books/index-weights.js';

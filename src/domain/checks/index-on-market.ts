@@ -3,7 +3,7 @@ import { dayFrom, formatDay } from '../time/days.js';
 import type { Finding } from '../refusals/findings.js';
 import type { MarketData } from '../market/market-data.js';
 import { findMissingRates } from './rates-needed.js';
-import { constraintFieldFindings, specFieldFindings } from '../optimisation/field-uses.js';
+import { checkConstraintFields, checkSpecFields } from '../optimisation/field-uses.js';
 import { bindPipeline, readsOf } from '../rules/bound-pipeline.js';
 import { fieldFindings, type PlacedUse } from '../rules/field-findings.js';
 import {
@@ -33,8 +33,8 @@ export function marketFindings(
   if (isOverlayDocument(document)) return overlayOnMarket(document, { market, indexOf, severity });
   if (isDerivedDocument(document))
     return [
-      ...specFieldFindings(document.derivation, market, { path: 'derivation.', severity, definitions }),
-      ...constraintFieldFindings(document.derivation.constraints, market, {
+      ...checkSpecFields(document.derivation, market, { path: 'derivation.', severity, definitions }),
+      ...checkConstraintFields(document.derivation.constraints, market, {
         path: 'derivation.constraints',
         severity,
         definitions,

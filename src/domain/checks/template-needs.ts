@@ -7,7 +7,7 @@ import {
   type UniverseSpec,
 } from '../documents/index-document.js';
 import type { MarketData } from '../market/market-data.js';
-import { rowUses, specUses } from '../optimisation/field-uses.js';
+import { listRowFields, listSpecFields } from '../optimisation/field-uses.js';
 import { overlayTypeOf } from '../overlays/catalogue.js';
 import { bindPipeline, readsOf } from '../rules/bound-pipeline.js';
 import { columnsMissing } from '../rules/field-findings.js';
@@ -51,7 +51,11 @@ function columnsOf(document: IndexDocument, market: Named): string[] {
   if (isRuleDocument(document)) return columnsMissing(readsOf(bindPipeline(document)), market, definitions);
   if (!isDerivedDocument(document)) return [];
   const { derivation } = document;
-  return columnsMissing([...specUses(derivation, ''), ...rowUses(derivation.constraints, '')], market, definitions);
+  return columnsMissing(
+    [...listSpecFields(derivation, ''), ...listRowFields(derivation.constraints, '')],
+    market,
+    definitions,
+  );
 }
 
 const seriesOf = (document: IndexDocument): string[] =>

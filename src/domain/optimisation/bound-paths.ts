@@ -22,10 +22,10 @@ export interface PathsInput {
 }
 
 /** Returns true if a bound of a row follows a path. */
-export const followsPath = ({ params }: ConstraintRow): boolean => Object.values(params).some(isBoundPath);
+export const hasBoundPath = ({ params }: ConstraintRow): boolean => Object.values(params).some(isBoundPath);
 
 /** Returns base dates of the bounds of rows. */
-export function pathDates(rows: readonly ConstraintRow[]): Day[] {
+export function listPathDates(rows: readonly ConstraintRow[]): Day[] {
   return rows.flatMap(({ params }) =>
     Object.values(params).flatMap((bound) =>
       isBoundPath(bound) && typeof bound.base === 'string' ? [dayFrom(bound.base)] : [],
@@ -37,12 +37,12 @@ export function pathDates(rows: readonly ConstraintRow[]): Day[] {
  * Replaces bounds along a path by their values on the day of a decision.
  * @throws Refusal NO_DATA_AT_DATE if the source index has no review on or before a base date
  */
-export function withPathValues(rows: readonly ConstraintRow[], input: PathsInput): readonly ConstraintRow[] {
-  if (!rows.some(followsPath)) return rows;
-  return rows.map((row) => (followsPath(row) ? rowOnPath(row, input) : row));
+export function setPathValues(rows: readonly ConstraintRow[], input: PathsInput): readonly ConstraintRow[] {
+  if (!rows.some(hasBoundPath)) return rows;
+  return rows.map((row) => (hasBoundPath(row) ? setRowOnPath(row, input) : row));
 }
 
-function rowOnPath(row: ConstraintRow, input: PathsInput): ConstraintRow {
+function setRowOnPath(row: ConstraintRow, input: PathsInput): ConstraintRow {
   const { day, baseDay } = input;
   const entry = findConstraintClass(row.type)!; // Documents have been validated.
   const parsed = entry.params.parse(row.params);

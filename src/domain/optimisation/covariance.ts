@@ -22,8 +22,8 @@ import {
   type ReturnWindow,
 } from '../risk/return-panel.js';
 import { modelCovariance, modelFactors, type NamesOfDecision, type StoredModel } from '../risk/stored-model.js';
-import { insufficientRisk, type RequestedWindow } from './insufficient-risk.js';
-import { scenarioReturns, type Scenarios } from './scenario-returns.js';
+import { refuseInsufficientRisk, type RequestedWindow } from './insufficient-risk.js';
+import { readScenarioReturns, type Scenarios } from './scenario-returns.js';
 
 /** Risk model of an optimisation: annualised, over every requested security. */
 export interface RiskEstimate {
@@ -79,7 +79,7 @@ export function estimateRisk(
 ): RiskEstimate {
   const window = { ...asked, from: Math.max(asked.from, asked.to - (estimator?.sessions ?? Infinity)) };
   const coverage = coverageOf(window, columns);
-  const scenarios = scenarioReturns(asked, columns);
+  const scenarios = readScenarioReturns(asked, columns);
   const periods = periodsPerYear(asked.sm.sessions);
   if (!isEstimable(coverage)) {
     return {
@@ -105,7 +105,7 @@ export function estimateRisk(
   const n = coverage.columns.length;
   const observations = coverage.sessions.length;
   if (n > NAMES_PER_OBSERVATION * observations) {
-    const loadings = engine.scope(() => fromLoadings(engine, window, coverage));
+    const loadings = engine.scope(() => computeCovarianceFromLoadings(engine, window, coverage));
     if (loadings !== undefined)
       return {
         periods,
@@ -147,7 +147,7 @@ interface StoredUse {
  * @cost of the rows of the securities, or of their exposures; a pass over the returns of the window if means are
  *   requested
  */
-export function storedRisk(
+export function readStoredRisk(
   model: StoredModel,
   { window, decision, byFactors = false }: StoredUse,
   columns: Int32Array,
@@ -159,28 +159,28 @@ export function storedRisk(
   let means: Float64Array | undefined;
   return {
     periods: periodsPerYear(sm.sessions),
-    metric: (byFactors ? factoredMetric(model, names) : undefined) ?? storedMetric(model, names),
-    means: () => (means ??= windowMeans(window, coverage, columns)),
-    scenarios: scenarioReturns(window, columns),
+    metric: (byFactors ? readFactorMetric(model, names) : undefined) ?? readStoredMetric(model, names),
+    means: () => (means ??= computeWindowMeans(window, coverage, columns)),
+    scenarios: readScenarioReturns(window, columns),
     // Every security has an estimate, whether or not the window covers it.
     coverage: { ...coverage, excluded: new Map() },
     isIdentity: false,
   };
 }
 
-function storedMetric(model: StoredModel, names: NamesOfDecision): Metric {
+function readStoredMetric(model: StoredModel, names: NamesOfDecision): Metric {
   return createDenseMetric(modelCovariance(model, names), names.identifiers.length);
 }
 
 /** Returns undefined for a model without factors. */
-function factoredMetric(model: StoredModel, names: NamesOfDecision): Metric | undefined {
+function readFactorMetric(model: StoredModel, names: NamesOfDecision): Metric | undefined {
   const factored = modelFactors(model, names);
   return factored && createFactorMetric(factored.loadings, factored.specific);
 }
 
-function windowMeans(window: RequestedWindow, coverage: Coverage, columns: Int32Array): Float64Array {
+function computeWindowMeans(window: RequestedWindow, coverage: Coverage, columns: Int32Array): Float64Array {
   const { sessions } = coverage;
-  if (!isEstimable(coverage)) throw insufficientRisk(coverage, columns.length, { window });
+  if (!isEstimable(coverage)) throw refuseInsufficientRisk(coverage, columns.length, { window });
   const sums = returnSums(window, coverage);
   const periods = periodsPerYear(window.sm.sessions);
   const means = sums.map((sum) => (periods * sum) / sessions.length);
@@ -191,7 +191,7 @@ function windowMeans(window: RequestedWindow, coverage: Coverage, columns: Int32
  * Returns the estimate as loadings; undefined if the target pulls correlations below zero, which loadings cannot
  * represent.
  */
-function fromLoadings(
+function computeCovarianceFromLoadings(
   engine: Engine,
   window: ReturnWindow,
   coverage: Coverage,

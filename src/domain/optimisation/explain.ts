@@ -16,14 +16,14 @@ import {
   type NameQuestion,
 } from '../rules/explain.js';
 import { crossSectionsOf } from '../rules/decide.js';
-import { decidedOn, findingsOf, heldWeights, targetAt } from './derived-decider.js';
-import { createDerivedSolver, type DerivedSolve } from './derived-solve.js';
-import { fieldsRead } from './field-uses.js';
-import { metricProduct } from './metric-product.js';
+import { findDecision, listFindings, listHeldWeights, findTarget } from './derived/derived-decider.js';
+import { createDerivedSolver, type DerivedSolve } from './derived/derived-solve.js';
+import { listFieldsRead } from './field-uses.js';
+import { applyMetric } from './apply-metric.js';
 import type { PlacedRow, Problem } from './problem.js';
-import { rowSides, type RowSide } from './report.js';
+import { listRowSides, type RowSide } from './report.js';
 import type { Solution } from './search.js';
-import { refusalOf } from './unsolved.js';
+import { refuseInfeasible } from './explain-unsolved.js';
 import { expressionWords } from '../datapoints/expressions/sentences.js';
 import { definitionsOf } from '../documents/definitions.js';
 import { indexWeightsFor } from '../books/index-weights.js';
@@ -110,7 +110,7 @@ export function explainWeight(
   const { composition, before } = inForce;
   const { source_index_id: sourceIndexId, objective } = document.derivation;
   const parents = composer.compositions(sourceIndexId);
-  const parent = decidedOn(parents.list, composition.decision);
+  const parent = findDecision(parents.list, composition.decision);
   if (parent === undefined)
     throw new Error(`the index ${indexId} holds weights that its parent ${sourceIndexId} never had`);
   const solver = createDerivedSolver({ document, composer, engine });
@@ -118,13 +118,13 @@ export function explainWeight(
   const previous = before.findLast((earlier) => earlier.decision < decision) ?? null;
   const held = inForceBefore(before, composition.session - 1);
   const outgoing = held === undefined ? null : { ...held, effective: composition.session };
-  const target = targetAt(restoreKnownOn(parent, decision), decision, parents.sm);
+  const target = findTarget(restoreKnownOn(parent, decision), decision, parents.sm);
   const solve = solver.solve(target, { previous, outgoing });
-  if (solve.outcome.kind !== 'solved') throw refusalOf(solver.solvers, solve);
+  if (solve.outcome.kind !== 'solved') throw refuseInfeasible(solver.solvers, solve);
   const source = explainWeight(composer, sourceIndexId, { ...question, asOf: parents.sm.sessions[parent.session]! });
   const place = solve.columns.indexOf(column);
   return {
-    ...holdingOf(inForce, column, heldWeights(solve)),
+    ...holdingOf(inForce, column, listHeldWeights(solve)),
     inUniverse: place >= 0,
     datapoints:
       place < 0
@@ -134,13 +134,13 @@ export function explainWeight(
             indexId,
             column,
             session: decision,
-            reads: fieldsRead(document.derivation),
+            reads: listFieldsRead(document.derivation),
           }),
     sourceIndexId,
     objective: objectiveType(objective),
     source,
     solve: place < 0 ? null : nameSolve(solve, solve.outcome.solution, place),
-    findings: findingsOf(solve, composer.market(sourceIndexId)),
+    findings: listFindings(solve, composer.market(sourceIndexId)),
   };
 }
 
@@ -149,7 +149,7 @@ interface ReadsInput {
   readonly indexId: string;
   readonly column: number;
   readonly session: number;
-  readonly reads: ReturnType<typeof fieldsRead>;
+  readonly reads: ReturnType<typeof listFieldsRead>;
 }
 
 function datapointsRead({ composer, indexId, column, session, reads }: ReadsInput): ExplainedDatapoint[] {
@@ -188,7 +188,7 @@ function nameSolve({ problem }: DerivedSolve, solution: Solution, i: number): Na
   const solved = x[i]!;
   const others = x.map((value, j) => (j === i ? 0 : value - centre[j]!));
   const units = solution.priceScale;
-  const pull = units * (curvature * metricProduct(metric!, others)[i]! + program.linear[i]!); // A solved program has a metric.
+  const pull = units * (curvature * applyMetric(metric!, others)[i]! + program.linear[i]!); // A solved program has a metric.
   const stiffness = units * (curvature * metricDiagonal(metric!)[i]! + program.ridge);
   const forces = forcesOn(solution, i);
   const force = forces.reduce((sum, entry) => sum + entry.force, 0);
@@ -207,7 +207,7 @@ function nameSolve({ problem }: DerivedSolve, solution: Solution, i: number): Na
   const weight = solution.weights[i]!;
   return {
     sourceWeight: problem.index[i]!,
-    rows: rowSides(problem, solution).flatMap((side) => placedSide({ problem, solution, i, forces }, side)),
+    rows: listRowSides(problem, solution).flatMap((side) => placedSide({ problem, solution, i, forces }, side)),
     lower,
     upper,
     stiffness,
@@ -307,7 +307,7 @@ function placedSide({ problem, solution, i, forces }: SideInput, side: RowSide):
       const force = forceOf((placed) => placed === side.placed);
       if (row.side === 'lower' || side.value === 0) return [{ side, coefficient: null, force }];
       const offset = weights.map((value, j) => value - (row.centre?.[j] ?? 0));
-      const slope = row.metric === 'covariance' ? metricProduct(problem.metric, offset)[i]! : offset[i]!;
+      const slope = row.metric === 'covariance' ? applyMetric(problem.metric, offset)[i]! : offset[i]!;
       return [{ side, coefficient: slope / side.value, force }];
     }
     case 'tail':

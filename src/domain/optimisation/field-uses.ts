@@ -22,16 +22,16 @@ interface OnMarket {
 }
 
 /** Reports datapoints that constraint rows read and the market lacks, or has with an unsuitable type. */
-export function constraintFieldFindings(
+export function checkConstraintFields(
   rows: readonly ConstraintRow[],
   market: MarketData,
   { path, severity, definitions }: OnMarket,
 ): Finding[] {
-  return fieldFindings(rowUses(rows, path), market, severity, definitions);
+  return fieldFindings(listRowFields(rows, path), market, severity, definitions);
 }
 
 /** Returns datapoints that constraint rows read, with their paths. @param path Path of their list. */
-export function rowUses(rows: readonly ConstraintRow[], path: string): PlacedUse[] {
+export function listRowFields(rows: readonly ConstraintRow[], path: string): PlacedUse[] {
   return rows.flatMap((row, position): PlacedUse[] => {
     const entry = findConstraintClass(row.type);
     const { field } = row.params;
@@ -53,7 +53,7 @@ export function rowUses(rows: readonly ConstraintRow[], path: string): PlacedUse
  * Returns datapoints that an objective and expected returns read, with their paths.
  * @param path Path of the containing object, with its dot.
  */
-export function specUses(spec: OptimisationSpec, path: string): PlacedUse[] {
+export function listSpecFields(spec: OptimisationSpec, path: string): PlacedUse[] {
   const { entry, params } = objectiveOf(spec.objective);
   const returns = returnsOf(spec);
   const place = (at: string) => (use: FieldUse) => ({ use, path: `${path}${at}.${use.path}`, rowId: null });
@@ -64,15 +64,18 @@ export function specUses(spec: OptimisationSpec, path: string): PlacedUse[] {
 }
 
 /** Reports datapoints of an objective and expected returns that the market lacks, or has with an unsuitable type. */
-export function specFieldFindings(
+export function checkSpecFields(
   spec: OptimisationSpec,
   market: MarketData,
   { path, severity, definitions }: OnMarket,
 ): Finding[] {
-  return fieldFindings(specUses(spec, path), market, severity, definitions);
+  return fieldFindings(listSpecFields(spec, path), market, severity, definitions);
 }
 
 /** Returns datapoints that a derivation reads of every security, with their paths. */
-export function fieldsRead(derivation: DerivationPayload): PlacedUse[] {
-  return [...specUses(derivation, 'derivation.'), ...rowUses(derivation.constraints, 'derivation.constraints')];
+export function listFieldsRead(derivation: DerivationPayload): PlacedUse[] {
+  return [
+    ...listSpecFields(derivation, 'derivation.'),
+    ...listRowFields(derivation.constraints, 'derivation.constraints'),
+  ];
 }

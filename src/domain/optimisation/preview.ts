@@ -9,14 +9,14 @@ import type { SessionMarket } from '../market/session-market.js';
 import { Refusal, type ErrorCode } from '../refusals/refusal.js';
 import { sessionWithData } from '../books/due-rebalances.js';
 import type { RulePreview } from '../rules/preview.js';
-import { findingsOf, heldWeights } from './derived-decider.js';
+import { listFindings, listHeldWeights } from './derived/derived-decider.js';
 import type { Candidates } from './candidates.js';
-import { createDerivedSolver, type Standing } from './derived-solve.js';
-import { figuresOf, type WeightFigures } from './outcome.js';
-import type { SolvedWeights } from './solved-weights.js';
-import type { Moved } from './relaxation.js';
-import { rowSides, type RowSide } from './report.js';
-import { refusalOf } from './unsolved.js';
+import { createDerivedSolver, type Standing } from './derived/derived-solve.js';
+import { computeFigures, type WeightFigures } from './outcome.js';
+import type { SolvedWeights } from './derived/solved-weights.js';
+import type { Moved } from './relaxation/relaxation.js';
+import { listRowSides, type RowSide } from './report.js';
+import { refuseInfeasible } from './explain-unsolved.js';
 
 /** Preview of a derived index: the optimisation at the parent's rebalance in force. */
 export interface DerivedPreview {
@@ -51,7 +51,7 @@ export function previewDerived(
   const session = sessionWithData(composer.market(parentId), asOf);
   const list = session < 0 ? [] : rebalancesOf(composer, parentId);
   const parent = findInForce(list, session);
-  if (parent === undefined) throw noneUntil(composer.document(parentId), asOf);
+  if (parent === undefined) throw reportNoRebalance(composer.document(parentId), asOf);
   return previewAt(composer, indexId, { session, parent, isFirst: parent === list[0], engine });
 }
 
@@ -80,7 +80,7 @@ export function previewFirst({ composerUntil, indexId, engine }: FirstPreview): 
     const [first] = rebalancesOf(composer, parent.id);
     if (first !== undefined)
       return previewAt(composer, indexId, { session: first.session, parent: first, isFirst: true, engine });
-    if (until === last) throw noneUntil(parent, last);
+    if (until === last) throw reportNoRebalance(parent, last);
   }
 }
 
@@ -95,7 +95,7 @@ function rebalancesOf(composer: Composer, indexId: string): readonly Composition
 }
 
 /** Returns the refusal for a day before the first rebalance of a parent. */
-function noneUntil(parent: IndexDocument, asOf: Day): Refusal {
+function reportNoRebalance(parent: IndexDocument, asOf: Day): Refusal {
   return refuseBeforeFirstRebalance(`The parent ${parent.id}`, parent, asOf);
 }
 
@@ -114,9 +114,9 @@ function previewAt(
   const document = composer.document(indexId);
   if (!isDerivedDocument(document)) throw new Error(`the index ${indexId} is not derived`);
   const solver = createDerivedSolver({ document, composer, engine });
-  const standing = isFirst || !solver.remembers ? NOTHING_BEFORE : standingBefore(composer, indexId, parent);
+  const standing = isFirst || !solver.remembers ? NOTHING_BEFORE : findWeightsBefore(composer, indexId, parent);
   const solve = solver.solve(parent, standing);
-  if (solve.outcome.kind !== 'solved') throw refusalOf(solver.solvers, solve);
+  if (solve.outcome.kind !== 'solved') throw refuseInfeasible(solver.solvers, solve);
   const sm = composer.market(document.derivation.source_index_id);
   requireRates(sm, solve.columns, { currency: document.currency, session });
   return {
@@ -125,19 +125,19 @@ function previewAt(
     session,
     parent,
     candidates: { columns: solve.columns, index: solve.problem.index },
-    held: heldWeights(solve),
-    sides: rowSides(solve.problem, solve.outcome.solution),
-    before: figuresOf(solve.problem, solve.problem.index),
-    after: figuresOf(solve.problem, solve.outcome.solution.weights),
+    held: listHeldWeights(solve),
+    sides: listRowSides(solve.problem, solve.outcome.solution),
+    before: computeFigures(solve.problem, solve.problem.index),
+    after: computeFigures(solve.problem, solve.outcome.solution.weights),
     relaxed: solve.relaxed,
-    findings: findingsOf(solve, sm),
+    findings: listFindings(solve, sm),
   };
 }
 
 const NOTHING_BEFORE: Standing = { previous: null, outgoing: null };
 
 /** Returns the portfolios of the derived index before a rebalance, run from the definition. */
-function standingBefore(composer: Composer, indexId: string, parent: Composition): Standing {
+function findWeightsBefore(composer: Composer, indexId: string, parent: Composition): Standing {
   try {
     const { list } = composer.compositions(indexId);
     const before = findInForce(list, parent.session - 1);
@@ -162,7 +162,7 @@ const NO_COMPOSITION: ReadonlySet<ErrorCode> = new Set([
 ]);
 
 /** Converts a derived preview to the form of a preview by rules, for comparisons of weights. */
-export function asRulePreview({ sm, session, held, findings }: DerivedPreview): RulePreview {
+export function toRulePreview({ sm, session, held, findings }: DerivedPreview): RulePreview {
   const { columns, weights } = held;
   return {
     resolved: {

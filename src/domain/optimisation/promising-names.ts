@@ -2,7 +2,7 @@ import { metricDiagonal } from '#kernels/optimisation/program/metric.js';
 import { computeLagrangianSlopes } from '#kernels/optimisation/program/slopes.js';
 import type { NonConvexRow } from '../constraints/program-row.js';
 import type { Problem } from './problem.js';
-import { thresholdIn } from './restriction.js';
+import { findThreshold } from './restriction.js';
 import type { ConvexSolution } from './solve-convex.js';
 
 /** Possible weights of securities in a choice; arrays follow the securities of the problem. */
@@ -33,7 +33,7 @@ export function promiseTerms(
   rows: readonly NonConvexRow[],
   lower: Float64Array,
 ): Omit<PromiseTerms, 'most'> {
-  const threshold = thresholdIn(rows);
+  const threshold = findThreshold(rows);
   return {
     isFlat: goal.form === 'tail' || (goal.form === 'quadratic' && goal.curvature === 0),
     threshold,

@@ -1,4 +1,4 @@
-import { weightsBefore } from '../optimisation/held-weights.js';
+import { computeWeightsBefore } from '../optimisation/derived/weights-before.js';
 import { findInForce, type Composer } from '../books/compositions.js';
 import { exchangeRates } from '../market/exchange-rates.js';
 import type { SessionMarket } from '../market/session-market.js';
@@ -32,7 +32,7 @@ export function composeCommon(composer: Composer, terms: BatchCommon['terms']): 
   const treatment = composer.treatment(parent);
   // Treats the close as if a rebalance took effect after it, so that the book is read unchanged.
   const input = { document, sm, treatment, outgoing: { ...outgoing, effective: session + 1 }, decision: session };
-  const held = weightsBefore(input);
+  const held = computeWeightsBefore(input);
   const weightOf = new Map(Array.from(held.columns, (column, i) => [column, held.weights[i]!] as const));
   const columns = [...held.columns].filter((column) => weightOf.get(column)! > 0);
   const { model, factored, placeOf } = modelOf(composer, { modelId, sm, columns, asOf });

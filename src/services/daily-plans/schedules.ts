@@ -59,7 +59,7 @@ export function createSchedules({ documents, calendars, now }: SchedulesDependen
 
   /** Returns the day on which a new schedule begins, on the clocks of its exchange. */
   function today({ calendar, time_zone: zone }: ScheduleBody): string {
-    return formatDay(localDay(zone ?? calendars.get(calendar)!.tz, now())); // findingsOf
+    return formatDay(localDay(zone ?? calendars.get(calendar)!.tz, now())); // listFindings
   }
 
   async function findingsOf(id: string, body: ScheduleBody): Promise<Finding[]> {

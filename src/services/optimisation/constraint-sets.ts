@@ -2,7 +2,7 @@ import type { ConstraintSetCollection } from '#contract/constraint-sets.js';
 import { findUnknownRowNames } from '#domain/checks/names-on-market.js';
 import { checkConstraintSet, readConstraintSet, type ConstraintSet } from '#domain/documents/constraint-set.js';
 import type { Authorship } from '#domain/documents/version-document.js';
-import { constraintFieldFindings } from '#domain/optimisation/field-uses.js';
+import { checkConstraintFields } from '#domain/optimisation/field-uses.js';
 import { compareText, hasErrors, orderFindings, type Finding } from '#domain/refusals/findings.js';
 import { refuseWithFindings } from '#domain/refusals/refusal.js';
 import type { Markets } from '#market/serving/markets.js';
@@ -62,7 +62,7 @@ export function createConstraintSets({ documents, markets }: ConstraintSetsDepen
     return set === undefined || market === undefined
       ? []
       : [
-          ...constraintFieldFindings(set.constraints, market, { path: 'constraints', severity: 'warning' }),
+          ...checkConstraintFields(set.constraints, market, { path: 'constraints', severity: 'warning' }),
           ...findUnknownRowNames(set.constraints, market, 'constraints'),
         ];
   }

@@ -10,7 +10,7 @@ import type { OptimisationSpec } from '#domain/documents/optimisation-spec.js';
 import { toPlannedModel, storedModelOf, type PlannedModels } from '#domain/documents/used-models.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { findFirstAtLeast } from '#domain/numbers/search.js';
-import { constraintFieldFindings, specFieldFindings } from '#domain/optimisation/field-uses.js';
+import { checkConstraintFields, checkSpecFields } from '#domain/optimisation/field-uses.js';
 import { assertNoErrors, Refusal } from '#domain/refusals/refusal.js';
 import { assertHeld, assertOrder } from '#domain/schema/assert-order.js';
 import { dayFrom } from '#domain/time/days.js';
@@ -75,7 +75,7 @@ export function createOptimisationPlans({
   function assertRequest(request: ComputedRequest, market: MarketData): void {
     assertOrder(request);
     assertHeld(market, request);
-    assertNoErrors('request', specFieldFindings(request, market, { path: '', severity: 'error' }));
+    assertNoErrors('request', checkSpecFields(request, market, { path: '', severity: 'error' }));
   }
 
   /** @throws Refusal NO_DATA_AT_DATE if no rebalance can be on or before the day */
@@ -106,7 +106,7 @@ export function createOptimisationPlans({
     assertRows(set, market) {
       assertNoErrors(`constraint set ${set.id}`, [
         ...checkConstraintSet(set).findings,
-        ...constraintFieldFindings(set.constraints, market, { path: 'constraints', severity: 'error' }),
+        ...checkConstraintFields(set.constraints, market, { path: 'constraints', severity: 'error' }),
       ]);
     },
     async modelsOf(requests, reached) {

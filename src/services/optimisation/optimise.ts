@@ -10,7 +10,7 @@ import {
   type OptimisationRequest,
 } from '#domain/documents/optimisation-request.js';
 import { OptimisationDocument } from '#domain/documents/optimisation-document.js';
-import { constraintFieldFindings } from '#domain/optimisation/field-uses.js';
+import { checkConstraintFields } from '#domain/optimisation/field-uses.js';
 import { assertNoErrors, Refusal } from '#domain/refusals/refusal.js';
 import type { JobKind, Jobs } from '#jobs/job-kind.js';
 import type { Origin } from '#jobs/origin.js';
@@ -125,7 +125,7 @@ export function createOptimise(dependencies: OptimiseDependencies): Optimise {
     signal: AbortSignal,
   ): Promise<Uint8Array<ArrayBuffer>> {
     const { handle, market, reached } = await plans.prepare(target, request);
-    const lacking = constraintFieldFindings(request.constraints, market, { path: 'constraints', severity: 'error' });
+    const lacking = checkConstraintFields(request.constraints, market, { path: 'constraints', severity: 'error' });
     assertNoErrors('request', lacking);
     const used = await modelFiles(documents, artifacts, reached);
     const own = storedModelOf(request);

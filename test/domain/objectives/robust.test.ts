@@ -4,7 +4,7 @@ import { createFactorMetric, metricDiagonal, metricMatrix, type Metric } from '#
 import { checkKkt } from '#kernels/optimisation/program/kkt.js';
 import type { Robustness } from '#domain/objectives/robustness.js';
 import { computeWorstVariance } from '#domain/objectives/robustness.js';
-import { goalValue } from '#domain/optimisation/goals/goal-value.js';
+import { computeGoalValue } from '#domain/optimisation/goals/goal-value.js';
 import type { Problem } from '#domain/optimisation/problem.js';
 import { solveConvex } from '#domain/optimisation/solve-convex.js';
 import { IS_SOAK } from '../../soak.js';
@@ -124,7 +124,9 @@ describe('a larger set', () => {
         answers.forEach(({ problem, solution }, at) => {
           if (at > 0) expect(solution.objective).toBeGreaterThanOrEqual(answers[at - 1]!.solution.objective - 1e-12);
           for (const other of answers)
-            expect(goalValue(problem, other.solution.weights)).toBeGreaterThanOrEqual(solution.objective - 1e-10);
+            expect(computeGoalValue(problem, other.solution.weights)).toBeGreaterThanOrEqual(
+              solution.objective - 1e-10,
+            );
         });
       }
     }

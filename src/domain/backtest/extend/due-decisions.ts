@@ -13,7 +13,7 @@ import type { DueRebalance } from '../../books/due-rebalances.js';
 import type { MarketData } from '../../market/market-data.js';
 import { alignMarkedMarket } from '../../market/marked-market.js';
 import { BeforeMarket, markWindow, type SessionMarket } from '../../market/session-market.js';
-import { derivedLookBack } from '../../optimisation/derived-look-back.js';
+import { computeDerivedLookBack } from '../../optimisation/derived/derived-look-back.js';
 import { lookBackOf, type LookBack } from '../../rules/look-back.js';
 import { treatmentOf } from './checkpoint.js';
 import type { DecisionMemory } from '../../books/decider.js';
@@ -93,7 +93,7 @@ export function solveLook({ documents, marked, document, ...solve }: SolveLookIn
   const maxStaleSessions = priceSessions(treatmentOf(documents, parentId));
   return {
     code,
-    lookBack: derivedLookBack({ ...solve, document, maxStaleSessions, sessions: marked.get(code)!.sessions }),
+    lookBack: computeDerivedLookBack({ ...solve, document, maxStaleSessions, sessions: marked.get(code)!.sessions }),
   };
 }
 

@@ -7,7 +7,7 @@ const known = new WeakMap<Metric, Metric>();
  * Returns the correlations of a covariance, in its form; a security without variance has none. @cost n^2, or n k for
  * loadings
  */
-export function correlationOf(metric: Metric): Metric {
+export function computeCorrelation(metric: Metric): Metric {
   const result = known.get(metric) ?? scale(metric);
   known.set(metric, result);
   return result;

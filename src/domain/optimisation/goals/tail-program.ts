@@ -37,7 +37,7 @@ export interface TailProgram {
  *   Chekhlov, Uryasev & Zabarankin (2005), Drawdown measure in portfolio optimization, International Journal of
  *   Theoretical and Applied Finance 8(1).
  */
-export function tailProgram(
+export function createTailProgram(
   goal: TailGoal,
   rows: Program,
   { scenarios, peaks }: TailSet,
@@ -120,7 +120,11 @@ function coefficientsOf(
  * Returns the multiplier of the returns of each scenario, [T], from the multipliers of a program's rows: the forces on
  * the weights are the sum of these times the returns.
  */
-export function tailShares(goal: TailGoal, { scenarios, peaks }: TailSet, multipliers: Float64Array): Float64Array {
+export function computeTailShares(
+  goal: TailGoal,
+  { scenarios, peaks }: TailSet,
+  multipliers: Float64Array,
+): Float64Array {
   const shares = new Float64Array(goal.scenarios);
   let before = -1;
   scenarios.forEach((t, k) => {
@@ -137,7 +141,7 @@ export function tailShares(goal: TailGoal, { scenarios, peaks }: TailSet, multip
 }
 
 /** Returns the forces of shares of the scenarios on the weights, [N]. @cost N for each scenario with a share */
-export function tailForces({ returns }: TailGoal, shares: Float64Array, n: number): Float64Array {
+export function computeTailForces({ returns }: TailGoal, shares: Float64Array, n: number): Float64Array {
   const forces = new Float64Array(n);
   shares.forEach((share, t) => {
     if (share !== 0) for (let i = 0; i < n; i++) forces[i]! += share * returns[t * n + i]!;

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { RiskModelRequest } from '#domain/risk/risk-model-document.js';
 import { RiskEstimator } from '#domain/risk/risk-estimator.js';
 import { estimateRisk } from '#domain/optimisation/covariance.js';
-import { metricProduct } from '#domain/optimisation/metric-product.js';
+import { applyMetric } from '#domain/optimisation/apply-metric.js';
 import { estimateRiskModel } from '#domain/risk/estimate-risk-model.js';
 import { factorRiskOf } from '#domain/risk/factor-risk.js';
 import { styleExposures } from '#domain/risk/factors/styles.js';
@@ -52,7 +52,7 @@ describe('a style model', () => {
     const inline = estimateRisk(openWasmEngine(), styleWindow(styleMarket()), Int32Array.from(names), {
       estimator: RiskEstimator.parse(settings),
     });
-    const product = metricProduct(
+    const product = applyMetric(
       inline.metric,
       Float64Array.from(names, () => 1),
     );
@@ -131,7 +131,7 @@ describe('a style model', () => {
     });
     expect(metric).toMatchObject({ form: 'factor', factors: model.factors.length });
     const weights = Float64Array.from(names, (i) => Math.sin(i + 1));
-    const product = metricProduct(metric, weights);
+    const product = applyMetric(metric, weights);
     names.forEach((_, i) => {
       const whole = names.reduce((sum, j) => sum + covariance[i * N + j]! * weights[j]!, 0);
       expect(product[i]).toBeCloseTo(whole, 12);

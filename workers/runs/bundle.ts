@@ -99,7 +99,7 @@ function modelsOf({ models = {} }: BacktestPlan, input: Input): Readonly<Record<
   const ids = Object.keys(models).toSorted(compareText);
   return Object.fromEntries(
     ids.map((id, place) => {
-      const { buffer, byteOffset, byteLength } = readStoredDoubles(input.models![id]!.path);
+      const { buffer, byteOffset, byteLength } = readStoredDoubles(input.models![id]!.paths);
       return [createModelFileName(place), new Uint8Array(buffer, byteOffset, byteLength)];
     }),
   );

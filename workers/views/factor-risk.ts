@@ -110,7 +110,7 @@ interface FactorsOnDate extends Pick<FactorModelFile, 'names'>, Pick<MeasuredFac
 
 /** Returns the packed factors of a date: for an imported model those in force on it, or the oldest before the first. */
 function factorsOn({ path, names, factors, dates, ...span }: FactorModelFile, date: string): FactorsOnDate {
-  const numbers = readStoredDoubles(path);
+  const numbers = readStoredDoubles([path]);
   if (dates === undefined)
     return { names, numbers, window: { window_start: span.observedStart, window_end: span.observedEnd } };
   const K = factors.length;

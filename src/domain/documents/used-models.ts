@@ -11,7 +11,7 @@ export interface PlannedModel {
   readonly asset_ids: readonly string[];
   /** Last day of the returns used for the estimate. */
   readonly observed_end: string;
-  /** SHA-256 of its matrix. */
+  /** SHA-256 of its matrix; see `MatrixFiles`. */
   readonly covariance: string;
   /** Dates of an imported model, ascending; absent for an estimated one. */
   readonly dates?: readonly ModelDate[];

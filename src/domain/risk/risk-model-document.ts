@@ -6,6 +6,7 @@ import { ESTIMATOR_SETTINGS, describeSetting } from './estimator-settings.js';
 import { FACTOR_ESTIMATORS } from './factor-model.js';
 import type { Finding } from '../refusals/findings.js';
 import { ImportTerms } from './imported/import-terms.js';
+import { MatrixFiles, StoredArtifact } from './matrix-files.js';
 import { AsKnownOn } from '../schema/as-known-on.js';
 import { AssetIdentifier, Id, IsoDate } from '../schema/shape.js';
 
@@ -170,8 +171,6 @@ export const ImportedModelPayload = defineObject(() => ({
 })).meta({ id: 'ImportedModelPayload' });
 export type ImportedModelPayload = z.infer<typeof ImportedModelPayload>;
 
-const storedArtifact = defineObject(() => ({ name: z.string(), bytes: z.int().min(0), sha256: z.string() }));
-
 /** Stored risk model without its matrix, which is stored separately as the float64 upper triangle, row by row. */
 export const RiskModelDocument = defineObject(() => ({
   model_id: z.string(),
@@ -194,9 +193,9 @@ export const RiskModelDocument = defineObject(() => ({
   content_hash: z.string(),
   precision: z.enum(['float64', 'float32']),
   store_content_hash: z.string(),
-  covariance: storedArtifact,
+  covariance: MatrixFiles,
   /** Exposures, factor covariance and specific variances as float64; absent without factors, and in older models. */
-  factors: storedArtifact.optional(),
+  factors: StoredArtifact.optional(),
 }));
 export type RiskModelDocument = z.infer<typeof RiskModelDocument>;
 

@@ -45,8 +45,10 @@ export type HashedReference = ArtifactReference & { readonly sha256: string };
 /** Stored risk models by the names of their files. */
 export type ModelReferences = Readonly<Record<string, ModelReference>>;
 
-export type ModelReference = Omit<ModelFile, 'path' | 'factors'> &
-  ArtifactReference & { readonly factors?: Omit<FactorFile, 'path'> & ArtifactReference };
+export type ModelReference = Omit<ModelFile, 'paths' | 'factors'> & {
+  readonly artifacts: readonly string[];
+  readonly factors?: Omit<FactorFile, 'path'> & ArtifactReference;
+};
 
 /** Changes back to earlier contents by the names of their files. */
 export interface KnownReferences extends Omit<KnownFiles, 'earlier'> {

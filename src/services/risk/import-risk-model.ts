@@ -5,6 +5,7 @@ import type { Authorship } from '#domain/documents/version-document.js';
 import { hasErrors, sortFindings, type Finding } from '#domain/refusals/findings.js';
 import { refuseWithFindings } from '#domain/refusals/refusal.js';
 import type { ImportTerms, ModelFileFormat } from '#domain/risk/imported/import-terms.js';
+import type { StoredArtifact } from '#domain/risk/matrix-files.js';
 import type { RiskModelDocument } from '#domain/risk/risk-model-document.js';
 import type { Jobs } from '#jobs/job-kind.js';
 import type { ImportedModelOutput, ImportRiskModelInput } from '#jobs/tasks/risk-models.js';
@@ -94,8 +95,8 @@ async function sourceOf(body: ImportedModelBody): Promise<ImportRiskModelInput['
 interface Imported {
   readonly modelId: string;
   readonly model: ImportedModelOutput;
-  readonly covariance: RiskModelDocument['covariance'];
-  readonly factors: RiskModelDocument['covariance'] | null;
+  readonly covariance: StoredArtifact;
+  readonly factors: StoredArtifact | null;
   readonly findings: readonly Finding[];
   readonly storeHash: string;
 }

@@ -38,6 +38,7 @@ import {
   summaryOf,
   type ServedModel,
 } from './risk-model-views.js';
+import { matrixPaths } from '../stored/matrix-paths.js';
 import { assertNumbers, hasNumbers, modelNotFound, readModel, requireModel } from '../stored/used-models.js';
 
 export interface RiskModelsDependencies {
@@ -112,7 +113,7 @@ export function createRiskModels({
   const load = (modelId: string) => requireModel(documents, modelId);
 
   const matrixOf = async ({ covariance }: RiskModelDocument, { assetIds, at }: ServedModel) => ({
-    path: await artifacts.file(covariance),
+    paths: await matrixPaths(artifacts, covariance),
     order: assetIds.length,
     ...(at === undefined ? {} : { at }),
   });

@@ -6,11 +6,12 @@ import type { BacktestPlan } from '#domain/documents/backtest-plan.js';
 import type { RunDocument } from '#domain/documents/run-document.js';
 import type { MarketIdentity } from '#domain/market/market-identity.js';
 import { Refusal } from '#domain/refusals/refusal.js';
+import { filesOf, type MatrixFiles } from '#domain/risk/matrix-files.js';
 import type { BacktestPayload } from '#domain/jobs/payloads.js';
 import type { Attempt } from '#jobs/job-kind.js';
 import type { PortableTaskName } from '#jobs/tasks.js';
 import type { Markets } from '#market/serving/markets.js';
-import type { ArtifactRef, ArtifactStore, DocumentStore } from '#store/port.js';
+import type { ArtifactStore, DocumentStore } from '#store/port.js';
 import { readStored } from '#store/read-stored.js';
 import { columnsOf, listEarlierFiles, toHashedReference, readRun } from '../stored/run-documents.js';
 import { createRunFiles, type Continuable } from './run-files.js';
@@ -34,11 +35,14 @@ export interface RunMakerDependencies {
 async function link(
   attempt: Attempt<PortableTaskName>,
   artifacts: Pick<ArtifactStore, 'newName'>,
-  matrices: Readonly<Record<string, ArtifactRef>>,
-): Promise<Record<string, ArtifactRef>> {
-  const ids = Object.keys(matrices);
-  const files = await attempt.share(ids.map((id) => ({ ref: matrices[id]!, name: artifacts.newName() })));
-  return Object.fromEntries(ids.map((id, i) => [id, files[i]!]));
+  matrices: Readonly<Record<string, MatrixFiles>>,
+): Promise<Record<string, MatrixFiles>> {
+  const linked: Record<string, MatrixFiles> = {};
+  for (const [id, matrix] of Object.entries(matrices)) {
+    const files = await attempt.share(filesOf(matrix).map((ref) => ({ ref, name: artifacts.newName() })));
+    linked[id] = 'files' in matrix ? { ...matrix, files: [...files] } : files[0]!;
+  }
+  return linked;
 }
 
 /** Version of the recorded changes of the calendar of a run. */

@@ -23,6 +23,7 @@ import { assertUndamaged } from '../stored/damaged-runs.js';
 import { columnsFile, requireRun } from '../stored/run-documents.js';
 import type { StoreMarkets } from '../datasets/store-markets.js';
 import type { RunStates } from './run-states.js';
+import { matrixPaths } from '../stored/matrix-paths.js';
 import { contentOf } from '../stored/used-models.js';
 import { addDefaultsToPlan } from '#domain/checks/plan-defaults.js';
 import { readStoredPlan } from '../stored/stored-plans.js';
@@ -84,7 +85,7 @@ export function createRunDifferenceJob({
         (each) => toCanonicalJson(each.plan.models?.[id] ?? null) === toCanonicalJson(plan.models![id]),
       );
       const file = side?.run.artifacts.models?.[id];
-      if (file !== undefined) files[id] = { path: await artifacts.file(file), ...contentOf(model) };
+      if (file !== undefined) files[id] = { paths: await matrixPaths(artifacts, file), ...contentOf(model) };
     }
     return { models: files };
   }

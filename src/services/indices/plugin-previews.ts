@@ -1,19 +1,19 @@
 import type { PluginPreview, PluginPreviewRequest } from '#contract/plugins.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
 import { validateIndex } from '#domain/checks/validate-index.js';
-import { addPluginDefaults, pluginFindings, sourceFinding } from '#domain/checks/validate-plugin.js';
+import { addPluginDefaults, checkPlugin, createSourceFinding } from '#domain/checks/validate-plugin.js';
 import { addText } from '#domain/datapoints/expressions/print.js';
 import type { ExpressionNode } from '#domain/datapoints/expressions/tree.js';
 import { numeric } from '#domain/datapoints/field-use.js';
-import { definitionsOf } from '#domain/documents/definitions.js';
+import { readDefinitions } from '#domain/documents/definitions.js';
 import type { IndexDocument } from '#domain/documents/index-document.js';
-import { checkGivenParameters, pluginCode } from '#domain/documents/plugin-code.js';
-import { programOf, type PluginDocument } from '#domain/documents/plugin-document.js';
+import { checkGivenParameters, resolvePluginCode } from '#domain/documents/plugin-code.js';
+import { createProgram, type PluginDocument } from '#domain/documents/plugin-document.js';
 import type { MarketData } from '#domain/market/market-data.js';
-import { orderFindings, type Finding } from '#domain/refusals/findings.js';
+import { sortFindings, type Finding } from '#domain/refusals/findings.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import { WEIGHTING_CLASSES } from '#domain/rules/catalogue.js';
-import { fieldFindings } from '#domain/rules/field-findings.js';
+import { checkFields } from '#domain/rules/field-findings.js';
 import { formatDay } from '#domain/time/days.js';
 import type { Jobs } from '#jobs/job-kind.js';
 import type { ServedMarket, Markets } from '#market/serving/markets.js';
@@ -61,7 +61,7 @@ export function createPluginPreviews({
     );
     if (document === undefined) throw new Error(`the terms of a plug-in are not valid: ${findings[0]?.message}`);
     const whole = await addStoredParts(documents, document);
-    const use = { plugin: ID, parameters, code: pluginCode(plugin, parameters, '') };
+    const use = { plugin: ID, parameters, code: resolvePluginCode(plugin, parameters, '') };
     return { ...whole, plugins: { [NAME]: use } };
   }
 
@@ -98,20 +98,20 @@ export function createPluginPreviews({
     async preview(request, signal) {
       const plugin = addPluginDefaults(request.plugin);
       const use = { plugin: ID, parameters: request.parameters };
-      const written = [...pluginFindings(plugin), ...checkGivenParameters(use, plugin, 'request')];
+      const written = [...checkPlugin(plugin), ...checkGivenParameters(use, plugin, 'request')];
       if (written.length > 0) return withoutValues(written);
-      const program = programOf(pluginCode(plugin, request.parameters, ''));
+      const program = createProgram(resolvePluginCode(plugin, request.parameters, ''));
       const { fault } = await jobs.query('check-plugin', { program }, signal);
-      if (fault !== null) return withoutValues([sourceFinding(fault)]);
+      if (fault !== null) return withoutValues([createSourceFinding(fault)]);
       const served = markets.current();
       if (served === undefined) return { ...withoutValues([]), valid: true };
       const document = await termsOf(plugin, request, served.market);
       const reads = { ...numeric(VALUES), as: 'any' as const };
-      const lacking = fieldFindings(
+      const lacking = checkFields(
         [{ use: reads, path: 'inputs', rowId: null }],
         served.market,
         'error',
-        definitionsOf(document),
+        readDefinitions(document),
       );
       if (lacking.length > 0) return withoutValues(lacking);
       try {
@@ -119,7 +119,7 @@ export function createPluginPreviews({
       } catch (thrown) {
         if (!(thrown instanceof Refusal) || thrown.code !== 'PLUGIN_FAILED') throw thrown;
         const message = thrown.message.replace(`The plug-in ${ID}`, 'The source');
-        return withoutValues([{ ...sourceFinding(''), message }]);
+        return withoutValues([{ ...createSourceFinding(''), message }]);
       }
     },
   };
@@ -131,5 +131,5 @@ const withoutValues = (findings: readonly Finding[]): PluginPreview => ({
   securities: 0,
   valued: 0,
   values: [],
-  findings: orderFindings([...findings]) as PluginPreview['findings'], // Read-only lists here.
+  findings: sortFindings([...findings]) as PluginPreview['findings'], // Read-only lists here.
 });

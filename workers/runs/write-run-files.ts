@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import type { MadeBytes } from '#base/memory/made-bytes.js';
-import type { MarketIdentity } from '#domain/market/handle.js';
-import type { PricesApart } from '#domain/backtest/run-file/prices-apart.js';
-import { canonicalJson } from '#domain/json/canonical-json.js';
+import type { SeparatePrices } from '#domain/backtest/run-file/separate-prices.js';
+import { toCanonicalJson } from '#domain/json/canonical-json.js';
+import type { MarketIdentity } from '#domain/market/market-identity.js';
 import type { ThreadInput, TaskOutput } from '#jobs/tasks.js';
 import type { RunFileName } from '#jobs/tasks/runs.js';
 import type { NewFile } from '#store/access/new-file.js';
@@ -22,7 +22,7 @@ type PricesOrder = Pick<ThreadInput<'backtest'>, 'storedPrices' | 'stored' | 'ch
 export interface MadeFiles {
   readonly columns: Uint8Array<ArrayBuffer>;
   /** Null if the columns contain them, and for an extended run, which shares those of the stored one. */
-  readonly prices: PricesApart | null;
+  readonly prices: SeparatePrices | null;
   /** Null if the run cannot be extended. */
   readonly checkpoint: Uint8Array | null;
   /** True if an extension keeps the columns in place; copied columns are hashed each time. */
@@ -38,7 +38,7 @@ export async function writeRunFiles(input: ThreadInput<'backtest'>, made: MadeFi
   const { outputs, checkedFiles, plan, storedFiles } = input;
   const { columns, checkpoint, areColumnsKept } = made;
   const contents = {
-    plan: outputContent(canonicalJson(plan)),
+    plan: outputContent(toCanonicalJson(plan)),
     columns, // not copied: their memory is reused only after they are written
     checkpoint: checkpoint && outputContent(checkpoint),
   };
@@ -64,14 +64,14 @@ export async function writeRunFiles(input: ThreadInput<'backtest'>, made: MadeFi
  * years.
  */
 export function practiseRunFiles({ market, plan, outputs, ...order }: PracticeOrder, made: MadeFiles): void {
-  outputContent(canonicalJson(plan));
+  outputContent(toCanonicalJson(plan));
   if (made.prices === null) return;
   const key = pricesKey(market, made.prices);
-  if (hashOfPrices(key) === undefined) rememberPrices(key, hashOf(made.prices, made.look));
+  if (hashOfPrices(key) === undefined) rememberPrices(key, hashParts(made.prices, made.look));
   if (outputs) storedPrices({ market, outputs, ...order }, made);
 }
 
-function hashOf(made: MadeBytes, look: () => void): string {
+function hashParts(made: MadeBytes, look: () => void): string {
   const hash = createHash('sha256');
   for (const part of made.parts()) {
     hash.update(part);

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
-import type { KnownMarkets } from '#domain/books/known-seats.js';
+import type { KnownMarkets } from '#domain/books/decision-seats.js';
 import type { BacktestPlan } from '#domain/documents/backtest-plan.js';
-import { BundleKnown, KNOWN_FILE, modelFileOf } from '#domain/documents/bundle-document.js';
+import { BundleKnown, KNOWN_FILE, createModelFileName } from '#domain/documents/bundle-document.js';
 import { loadPluginSandbox } from '#domain/datapoints/plugin-sandbox.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { compareText } from '#domain/refusals/findings.js';
@@ -40,9 +40,9 @@ function modelsOf({ models: planned = {} }: BacktestPlan, files: Files): StoredM
   const models = new Map(
     ids.map((id, place) => {
       const { asset_ids: names, observed_end: observedEnd, covariance, dates } = planned[id]!;
-      const bytes = fileOf(files, modelFileOf(place)).slice();
+      const bytes = fileOf(files, createModelFileName(place)).slice();
       if (!hashesOf(bytes, names.length).includes(covariance))
-        throw new Error(`${modelFileOf(place)} is not the covariance of the risk model ${id}`);
+        throw new Error(`${createModelFileName(place)} is not the covariance of the risk model ${id}`);
       const numbers = new Float64Array(bytes.buffer);
       const matrix = () => openPackedMatrix(numbers, names.length);
       return [id, openStoredModel(id, { names, observedEnd, dates, matrix, numbers: () => numbers })];

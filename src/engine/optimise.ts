@@ -3,7 +3,7 @@ import { assertDecides } from '#domain/checks/validate-overlay.js';
 import { checkConstraintSet } from '#domain/documents/constraint-set.js';
 import type { IndexDocument } from '#domain/documents/index-document.js';
 import { readOptimisationRequest } from '#domain/documents/optimisation-request.js';
-import { storedModelOf } from '#domain/documents/used-models.js';
+import { readStoredModelId } from '#domain/documents/used-models.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { checkConstraintFields, checkSpecFields } from '#domain/optimisation/field-uses.js';
 import { runOptimisation, readRequestTerms } from '#domain/optimisation/run.js';
@@ -46,7 +46,7 @@ export function optimiseIndex(asked: object, dependencies: OptimiseDependencies)
     ...checkSpecFields(request, market, { path: '', severity: 'error' }),
     ...checkConstraintFields(constraints, market, { path: 'constraints', severity: 'error' }),
   ]);
-  const modelId = storedModelOf(request);
+  const modelId = readStoredModelId(request);
   const measuredBy = modelId === undefined ? null : models.measuring(modelId);
   const terms = readRequestTerms(request);
   const run = engine.scope(() =>

@@ -1,9 +1,9 @@
 import type { OptimisationRunResult } from '#contract/optimisation-result.js';
 import type { StudyFigures } from '#contract/studies.js';
 import type { PreviewResponse } from '#contract/indices/preview.js';
-import { dayFrom, formatDay } from '#domain/time/days.js';
+import { parseValidDay, formatDay } from '#domain/time/days.js';
 import { RiskEstimator, type RiskModelChoice } from '#domain/risk/risk-estimator.js';
-import { objectiveType } from '#domain/documents/optimisation-spec.js';
+import { readObjectiveType } from '#domain/documents/optimisation-spec.js';
 import { compareText, type Finding } from '#domain/refusals/findings.js';
 import type { WeightFigures } from '#domain/optimisation/outcome.js';
 import type { DerivedPreview } from '#domain/optimisation/preview.js';
@@ -12,8 +12,8 @@ import type { FrontierPortfolio } from '#domain/optimisation/frontier/frontier.j
 import type { RowSide } from '#domain/optimisation/report.js';
 import { computeTrackingVariance } from '#domain/optimisation/tracking-variance.js';
 import type { OptimisationRun } from '#domain/optimisation/run.js';
-import { compositionDate } from '#domain/schedule/date-in-force.js';
-import { settingsRead, type MeasuringModel } from '#domain/risk/measuring-model.js';
+import { findCompositionDate } from '#domain/schedule/date-in-force.js';
+import { listSettingsRead, type MeasuringModel } from '#domain/risk/measuring-model.js';
 
 /** Response whose findings are those of the domain, which the API returns unchanged. */
 type Served<T> = Omit<T, 'findings'> & { readonly findings: readonly Finding[] };
@@ -96,7 +96,7 @@ function riskModelOf(
   return {
     model_id: null,
     estimator: estimator.estimator,
-    settings: { ...settingsRead(estimator) },
+    settings: { ...listSettingsRead(estimator) },
     start: formatDay(first),
     end: formatDay(last),
     sessions,
@@ -229,9 +229,9 @@ export function toDerivedPreview(
     steps: null,
     solve: {
       source_index_id: document.derivation.source_index_id,
-      objective: objectiveType(document.derivation.objective),
+      objective: readObjectiveType(document.derivation.objective),
       rebalance_date: formatDay(
-        compositionDate(parent, sm.sessions, asOf === null ? sm.sessions[session]! : dayFrom(asOf)),
+        findCompositionDate(parent, sm.sessions, asOf === null ? sm.sessions[session]! : parseValidDay(asOf)),
       ),
       before: toFigures(preview.before),
       after: toFigures(preview.after),

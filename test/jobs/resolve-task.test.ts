@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import type { MarketHandle, MarketIdentity } from '#domain/market/handle.js';
+import type { MarketHandle } from '#domain/market/handle.js';
+import type { MarketIdentity } from '#domain/market/market-identity.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import type { ThreadPool } from '#jobs/compute-pool.js';
 import { createNodePool, resolveTask, type TaskResources } from '#jobs/resolve-task.js';

@@ -4,7 +4,8 @@ import { afterAll, describe, expect, test } from 'vitest';
 import { filesOf } from '#domain/risk/matrix-files.js';
 import { EIGENVALUES_PART, fileBytesOf, PART_COUNT } from '#domain/risk/model-parts.js';
 import { RiskModelRequest } from '#domain/risk/risk-model-document.js';
-import { identityOf, shareMarket } from '#domain/market/handle.js';
+import { shareMarket } from '#domain/market/handle.js';
+import { createIdentity } from '#domain/market/market-identity.js';
 import { createPool } from '#jobs/pool.js';
 import { createNodePool } from '#jobs/resolve-task.js';
 import type { TaskInput } from '#jobs/tasks.js';
@@ -148,7 +149,11 @@ describe('one, two and four workers give the same bits of', () => {
       input: { ...order, market: handle, outputs: written.outputs('covariance', 'factors') },
     }).output;
     const portable = JSON.parse(
-      JSON.stringify({ ...order, market: identityOf(handle), outputs: written.outputs('covariance', 'factors').names }),
+      JSON.stringify({
+        ...order,
+        market: createIdentity(handle),
+        outputs: written.outputs('covariance', 'factors').names,
+      }),
     ) as TaskInput<'estimate-risk-model'>;
     const named = await node.run({ ...task, input: portable }).output;
     expect(sha(written.read(named.covariance))).toBe(held.covariance.sha256);

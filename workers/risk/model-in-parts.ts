@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { marketKey } from '#domain/market/handle.js';
+import { createMarketKey } from '#domain/market/market-identity.js';
 import { partPlaces } from '#domain/numbers/even-parts.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import { assertFiniteNumbers } from '#domain/risk/estimate-risk-model.js';
-import { EIGENVALUES_PART, figuresOfPart, modelCuts } from '#domain/risk/model-parts.js';
+import { EIGENVALUES_PART, figuresOfPart, divideModel } from '#domain/risk/model-parts.js';
 import { packFactors } from '#domain/risk/packed-factors.js';
 import type { EigenvalueRange } from '#kernels/algebra/eigenvalue-range.js';
 import { describeRange } from '#kernels/moments/estimate-covariance.js';
@@ -12,7 +12,7 @@ import {
   averageOfCorrelationSums,
   fillCorrelationSums,
   fillCovarianceRows,
-  triangleEntries,
+  countTriangleEntries,
   type PanelCovariance,
 } from '#kernels/moments/panel-covariance.js';
 import type { Task } from '#jobs/tasks.js';
@@ -29,13 +29,13 @@ const FINGERPRINT_BYTES = 6;
 /** Estimates a model without its matrix, in float64 on every node, so that all compute the same bits. */
 async function modelOf({ market, universe, request }: RiskModelSource): Promise<OpenedModel> {
   const key = createHash('sha256')
-    .update(JSON.stringify([marketKey(market), universe, request]))
+    .update(JSON.stringify([createMarketKey(market), universe, request]))
     .digest('hex');
   return runOnEngine((engine) =>
     rememberedModel(key, () => {
       const prepared = openedEstimate({ market, universe, request });
       const estimate = prepared.panel(engine);
-      const cuts = modelCuts(estimate.covariance.assets);
+      const cuts = divideModel(estimate.covariance.assets);
       return { prepared, estimate, cuts, fingerprint: fingerprintOf(estimate.covariance) };
     }),
   );
@@ -84,7 +84,7 @@ async function rowsOf(
   sums: Float64Array,
 ): Promise<Uint8Array<ArrayBuffer>> {
   const [from, to] = [cuts[part]!, cuts[part + 1]!];
-  const entries = new Float64Array(triangleEntries(covariance.assets, from, to));
+  const entries = new Float64Array(countTriangleEntries(covariance.assets, from, to));
   fillCovarianceRows(await exactNumerics(), covariance, from, to, entries);
   assertFiniteNumbers(entries);
   fillCorrelationSums(entries, from, deviations, sums);

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { canonicalJson } from '#domain/json/canonical-json.js';
+import { toCanonicalJson } from '#domain/json/canonical-json.js';
 import { compareText } from '#domain/refusals/findings.js';
 import type { MatrixFiles } from '#domain/risk/matrix-files.js';
 import type { RiskModelSource } from '#jobs/tasks/indices.js';
@@ -21,7 +21,7 @@ export function openedEstimate({ market, universe, request }: RiskModelSource): 
 /** Hash of the content of a model: its securities and its matrix. */
 export function contentHashOf(assetIds: readonly string[], { sha256 }: Pick<MatrixFiles, 'sha256'>): string {
   return createHash('sha256')
-    .update(canonicalJson({ asset_ids: assetIds, covariance: sha256 }))
+    .update(toCanonicalJson({ asset_ids: assetIds, covariance: sha256 }))
     .digest('hex');
 }
 

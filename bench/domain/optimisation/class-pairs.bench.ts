@@ -16,7 +16,7 @@ import { computeRowCosts } from '#domain/optimisation/explanation/row-costs.js';
 import { listRowSides } from '#domain/optimisation/report.js';
 import { computeSensitivities } from '#domain/optimisation/explanation/sensitivities.js';
 import { solveProblem } from '#domain/optimisation/search.js';
-import { tailGoal, tailSlopes, type TailMeasure } from '#domain/objectives/tail.js';
+import { createTailGoal, computeTailSlopes, type TailMeasure } from '#domain/objectives/tail.js';
 import { problemFamily, type Family } from './problem-family.js';
 import { numberFrom, refuse, textFrom, wordFrom, wordsFrom } from '../../variables.js';
 
@@ -162,7 +162,7 @@ function rowsOf(family: Family): Readonly<Record<string, object>> {
   const largest = index.reduce((most, weight) => Math.max(most, weight));
   const pick = (from: number, every: number) => identifiers.filter((_, i) => i % every === from);
   const tailOf = (measure: TailMeasure) => {
-    const slopes = tailSlopes(tailGoal(measure, CONFIDENCE, family.returns, names), index);
+    const slopes = computeTailSlopes(createTailGoal(measure, CONFIDENCE, family.returns, names), index);
     return slopes.reduce((sum, slope, i) => sum + slope * index[i]!, 0);
   };
   return {

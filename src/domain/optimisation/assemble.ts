@@ -1,4 +1,4 @@
-import { metricDiagonal } from '#kernels/optimisation/program/metric.js';
+import { computeMetricDiagonal } from '#kernels/optimisation/program/metric.js';
 import type { Kink, Norm, Program } from '#kernels/optimisation/program/program.js';
 import { isStuck, type Limit, type LinearRow, type NormRow } from '../constraints/program-row.js';
 import { computeAverageCoefficients, type LinearisedAverages } from './averages.js';
@@ -68,7 +68,7 @@ export function assembleProgram(problem: Problem, assembly: Assembly = {}): Asse
     if (assembly.includes?.(placed.origin) === false) continue;
     addRow(parts, placed, assembly);
   }
-  const meanVariance = metricDiagonal(metric).reduce((sum, value) => sum + value, 0) / Math.max(n, 1);
+  const meanVariance = computeMetricDiagonal(metric).reduce((sum, value) => sum + value, 0) / Math.max(n, 1);
   const whole = parts.toAssembled({
     n,
     metric,

@@ -1,6 +1,6 @@
 import type { Composer } from '../books/compositions.js';
 import { restoreDecided } from '../books/compositions.js';
-import { isBoundPath, valueOnPath } from '../constraints/bound-path.js';
+import { isBoundPath, computeValueOnPath } from '../constraints/bound-path.js';
 import { findConstraintClass } from '../constraints/catalogue.js';
 import type { MeasuredPortfolio } from '../constraints/constraint-class.js';
 import type { ConstraintRow } from '../constraints/constraint-row.js';
@@ -8,7 +8,7 @@ import type { CrossSections } from '../datapoints/cross-section.js';
 import { toRequest } from '../datapoints/field-use.js';
 import type { IndexWeights } from '../datapoints/expression-section.js';
 import { Refusal } from '../refusals/refusal.js';
-import { dayFrom, formatDay, type Day } from '../time/days.js';
+import { parseValidDay, formatDay, type Day } from '../time/days.js';
 
 export interface PathsInput {
   readonly composer: Composer;
@@ -28,7 +28,7 @@ export const hasBoundPath = ({ params }: ConstraintRow): boolean => Object.value
 export function listPathDates(rows: readonly ConstraintRow[]): Day[] {
   return rows.flatMap(({ params }) =>
     Object.values(params).flatMap((bound) =>
-      isBoundPath(bound) && typeof bound.base === 'string' ? [dayFrom(bound.base)] : [],
+      isBoundPath(bound) && typeof bound.base === 'string' ? [parseValidDay(bound.base)] : [],
     ),
   );
 }
@@ -49,7 +49,7 @@ function setRowOnPath(row: ConstraintRow, input: PathsInput): ConstraintRow {
   const valueAt = (base: Day): number => entry.measureOf!(parsed, parentAt(base, input)); // Classes with paths define it.
   const params = Object.entries(parsed).map(([name, value]): [string, unknown] => [
     name,
-    isBoundPath(value) ? valueOnPath(value, { day, baseDay, valueAt }) : value,
+    isBoundPath(value) ? computeValueOnPath(value, { day, baseDay, valueAt }) : value,
   ]);
   return { ...row, params: { ...row.params, ...Object.fromEntries(params.filter(([name]) => name in row.params)) } };
 }

@@ -1,7 +1,7 @@
 import { IN, OPEN, OUT } from '#kernels/optimisation/choices/decisions.js';
 import type { Solver } from '#kernels/optimisation/solve-program.js';
 import type { DenseAlgebra } from '#kernels/optimisation/factors/algebra.js';
-import { metricDiagonal } from '#kernels/optimisation/program/metric.js';
+import { computeMetricDiagonal } from '#kernels/optimisation/program/metric.js';
 import { computeChoiceBound, createMoveCosts, type Moves } from './move-costs.js';
 import type { NonConvexRow } from '../constraints/program-row.js';
 import type { Assembly } from './assemble.js';
@@ -89,7 +89,7 @@ export function branchAndBound({
 }: BranchInput): BranchOutcome {
   const n = problem.index.length;
   const short = markShort(relaxed.weights);
-  const common: SearchRows = { rows, short, variances: metricDiagonal(problem.metric) };
+  const common: SearchRows = { rows, short, variances: computeMetricDiagonal(problem.metric) };
   const costs = createMoveCosts(algebra, problem);
   const threshold = findThreshold(rows);
   const workMax = hasTails(problem) ? (isAnyEnough ? WORK_MAX / 10 : WORK_MAX) : Infinity;

@@ -1,5 +1,5 @@
 import type { DenseAlgebra } from '#kernels/optimisation/factors/algebra.js';
-import { metricDiagonal, metricMatrix, type Metric } from '#kernels/optimisation/program/metric.js';
+import { computeMetricDiagonal, createMetricMatrix, type Metric } from '#kernels/optimisation/program/metric.js';
 import type { Program } from '#kernels/optimisation/program/program.js';
 import type { CountRow, NonConvexRow } from '../constraints/program-row.js';
 import { computeGoalValue } from './goals/goal-value.js';
@@ -121,7 +121,7 @@ function bestSplit({ solver, algebra }: Solvers, counted: CountedProgram): Bound
   const names = new Uint8Array(n);
   const relax = (split: Float64Array, shares: Float64Array, turnsMax: number) =>
     relaxShares(solver, counted, split, { names, shares, shareMin: SHARE_MIN, turnsMax });
-  const variances = metricDiagonal(metric);
+  const variances = computeMetricDiagonal(metric);
   const whole = computeSplitShare(algebra, metric, variances);
   const proportional = variances.map((variance) => whole * variance);
   const first = relax(proportional, evenShares(counted.counts, names), TURNS_FIRST);
@@ -184,7 +184,7 @@ function factorRest(algebra: DenseAlgebra, metric: Metric, split: Float64Array):
   const { n } = metric;
   return algebra.scope(() => {
     const factor = algebra.room(n * n);
-    factor.set(metricMatrix(metric));
+    factor.set(createMetricMatrix(metric));
     for (let i = 0; i < n; i++) factor[i * n + i]! -= split[i]!;
     if (algebra.cholesky(factor, n) < n) return undefined;
     let logDeterminant = 0;

@@ -1,7 +1,7 @@
 import { computeMetricSquare } from '#kernels/optimisation/program/metric.js';
 import type { CurvedRow, NormRow } from '../constraints/program-row.js';
 import { dot } from '../numbers/dot.js';
-import { computeOutcomes, tailAverage, tailSize, type TailGoal } from '../objectives/tail.js';
+import { computeOutcomes, computeTailAverage, countTailScenarios, type TailGoal } from '../objectives/tail.js';
 import { computeMovedRadius, computeMovedValue, type Assembly } from './assemble.js';
 import type { Origin, PlacedRow, Problem } from './problem.js';
 import type { TailCut, TailCuts } from './tails/tail-cuts.js';
@@ -20,7 +20,7 @@ export function isCurve(placed: PlacedRow): placed is PlacedCurve {
 export function measureOf(problem: Pick<Problem, 'metric'>, row: CurvedRow, weights: Float64Array): number {
   return row.form === 'norm'
     ? computeRowNorm(problem, row, weights)
-    : tailAverage(computeOutcomes(row.goal, weights), tailSize(row.goal));
+    : computeTailAverage(computeOutcomes(row.goal, weights), countTailScenarios(row.goal));
 }
 
 /** Returns the largest allowed measure, with the changes of a row. */

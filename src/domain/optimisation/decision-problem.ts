@@ -1,14 +1,19 @@
 import { raiseToPower } from '#kernels/power.js';
-import { createFactorMetric, metricDiagonal } from '#kernels/optimisation/program/metric.js';
+import { createFactorMetric, computeMetricDiagonal } from '#kernels/optimisation/program/metric.js';
 import type { DenseAlgebra } from '#kernels/optimisation/factors/algebra.js';
 import { findConstraintClass } from '../constraints/catalogue.js';
 import type { ConstraintRow } from '../constraints/constraint-row.js';
-import { objectiveOf, returnsOf, type CostsSpec, type OptimisationSpec } from '../documents/optimisation-spec.js';
+import {
+  readObjective,
+  readExpectedReturns,
+  type CostsSpec,
+  type OptimisationSpec,
+} from '../documents/optimisation-spec.js';
 import { TRACKING, type Objective } from '../objectives/objective.js';
 import type { TradeCosts } from '../objectives/goal.js';
 import type { Robustness } from '../objectives/robustness.js';
 import type { CrossSection } from '../datapoints/cross-section.js';
-import { describeLeftOut } from '../risk/left-out.js';
+import { describeLeftOut } from '../risk/excluded-securities.js';
 import type { Coverage } from '../risk/return-panel.js';
 import type { RiskEstimate } from './covariance.js';
 import type { Scenarios } from './scenario-returns.js';
@@ -52,8 +57,8 @@ export interface ProblemInput {
  */
 export function createDecisionProblem(input: ProblemInput): Problem {
   const { spec, rows, columns, identifiers, index, previous, held, risk, cross, algebra } = input;
-  const objective = objectiveOf(spec.objective);
-  const returns = returnsOf(spec);
+  const objective = readObjective(spec.objective);
+  const returns = readExpectedReturns(spec);
   const warnings: ProblemWarning[] = [];
   assertDrawsFit(identifiers.length, listDrawTerms(objective, rows, input.path));
   const nameOf = (column: number) => identifiers[columns.indexOf(column)]!;
@@ -167,7 +172,7 @@ function robustnessOf(
   if (returns === null) return { returns: null, spread };
   const { set, radius, sessions } = returns;
   const error = radius * Math.sqrt(periods / (sessions ?? Math.max(coverage.sessions.length, 1)));
-  const variances = metricDiagonal(metric);
+  const variances = computeMetricDiagonal(metric);
   if (set === 'box')
     return { returns: { form: 'box', widths: variances.map((value) => error * Math.sqrt(value)) }, spread };
   const shape = set === 'diagonal' ? createFactorMetric(new Float64Array(0), variances) : metric;

@@ -1,21 +1,21 @@
 import type { Engine } from '#kernels/engines/engine.js';
-import { metricDiagonal } from '#kernels/optimisation/program/metric.js';
+import { computeMetricDiagonal } from '#kernels/optimisation/program/metric.js';
 import { computeNormForce } from '#kernels/optimisation/program/norms.js';
 import { restoreKnownOn, findInForce as inForceBefore, type Composer } from '../books/compositions.js';
 import type { NormRow } from '../constraints/program-row.js';
-import { objectiveType } from '../documents/optimisation-spec.js';
+import { readObjectiveType } from '../documents/optimisation-spec.js';
 import { isDerivedDocument } from '../documents/index-document.js';
 import type { Finding } from '../refusals/findings.js';
 import {
-  compositionOn,
+  findComposition,
   explainName,
-  holdingOf,
+  findHolding,
   type Explanation,
   type ExplainedDatapoint,
   type Holding,
-  type NameQuestion,
+  type SecurityQuestion,
 } from '../rules/explain.js';
-import { crossSectionsOf } from '../rules/decide.js';
+import { createIndexCrossSections } from '../rules/decide.js';
 import { findDecision, listFindings, listHeldWeights, findTarget } from './derived/derived-decider.js';
 import { createDerivedSolver, type DerivedSolve } from './derived/derived-solve.js';
 import { listFieldsRead } from './field-uses.js';
@@ -24,9 +24,9 @@ import type { PlacedRow, Problem } from './problem.js';
 import { listRowSides, type RowSide } from './report.js';
 import type { Solution } from './search.js';
 import { refuseInfeasible } from './explain-unsolved.js';
-import { expressionWords } from '../datapoints/expressions/sentences.js';
-import { definitionsOf } from '../documents/definitions.js';
-import { indexWeightsFor } from '../books/index-weights.js';
+import { describeExpression } from '../datapoints/expressions/sentences.js';
+import { readDefinitions } from '../documents/definitions.js';
+import { createIndexWeights } from '../books/index-weights.js';
 
 /** Derivation of one weight of a derived index: its weight in the parent, and the optimisation that changed it. */
 export interface DerivedExplanation extends Holding {
@@ -101,12 +101,12 @@ export interface NameRowSide {
 export function explainWeight(
   composer: Composer,
   indexId: string,
-  question: NameQuestion & { readonly engine: Engine },
+  question: SecurityQuestion & { readonly engine: Engine },
 ): NameExplanation {
   const document = composer.document(indexId);
   if (!isDerivedDocument(document)) return explainName(composer, indexId, question);
   const { column, engine } = question;
-  const inForce = compositionOn(composer, indexId, question.asOf);
+  const inForce = findComposition(composer, indexId, question.asOf);
   const { composition, before } = inForce;
   const { source_index_id: sourceIndexId, objective } = document.derivation;
   const parents = composer.compositions(sourceIndexId);
@@ -124,7 +124,7 @@ export function explainWeight(
   const source = explainWeight(composer, sourceIndexId, { ...question, asOf: parents.sm.sessions[parent.session]! });
   const place = solve.columns.indexOf(column);
   return {
-    ...holdingOf(inForce, column, listHeldWeights(solve)),
+    ...findHolding(inForce, column, listHeldWeights(solve)),
     inUniverse: place >= 0,
     datapoints:
       place < 0
@@ -137,7 +137,7 @@ export function explainWeight(
             reads: listFieldsRead(document.derivation),
           }),
     sourceIndexId,
-    objective: objectiveType(objective),
+    objective: readObjectiveType(objective),
     source,
     solve: place < 0 ? null : nameSolve(solve, solve.outcome.solution, place),
     findings: listFindings(solve, composer.market(sourceIndexId)),
@@ -156,19 +156,19 @@ function datapointsRead({ composer, indexId, column, session, reads }: ReadsInpu
   const market = composer.market(indexId);
   const document = composer.document(indexId);
   const { currency } = document;
-  const indexWeights = indexWeightsFor(composer, indexId);
+  const indexWeights = createIndexWeights(composer, indexId);
   const columns = Int32Array.of(column);
-  const cross = crossSectionsOf({
+  const cross = createIndexCrossSections({
     market,
     treatment: composer.treatment(indexId),
     currency,
-    datapoints: definitionsOf(document),
+    datapoints: readDefinitions(document),
   })
     .at(session, columns)
     .given({ incumbents: null, indexWeights: (id) => indexWeights(id, session) });
   return reads.map(({ path, use: { field } }) => ({
     path,
-    field: expressionWords(field),
+    field: describeExpression(field),
     value: cross.values(field, columns)[0]!,
     read: cross.read(field, column),
   }));
@@ -189,7 +189,7 @@ function nameSolve({ problem }: DerivedSolve, solution: Solution, i: number): Na
   const others = x.map((value, j) => (j === i ? 0 : value - centre[j]!));
   const units = solution.priceScale;
   const pull = units * (curvature * applyMetric(metric!, others)[i]! + program.linear[i]!); // A solved program has a metric.
-  const stiffness = units * (curvature * metricDiagonal(metric!)[i]! + program.ridge);
+  const stiffness = units * (curvature * computeMetricDiagonal(metric!)[i]! + program.ridge);
   const forces = forcesOn(solution, i);
   const force = forces.reduce((sum, entry) => sum + entry.force, 0);
   const [lower, upper] = [program.lower[i]!, program.upper[i]!];

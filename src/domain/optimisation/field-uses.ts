@@ -1,11 +1,11 @@
 import { findConstraintClass } from '../constraints/catalogue.js';
 import type { DerivationPayload } from '../documents/index-document.js';
 import type { ConstraintRow } from '../constraints/constraint-row.js';
-import { objectiveOf, returnsOf, type OptimisationSpec } from '../documents/optimisation-spec.js';
+import { readObjective, readExpectedReturns, type OptimisationSpec } from '../documents/optimisation-spec.js';
 import type { Finding } from '../refusals/findings.js';
 import type { MarketData } from '../market/market-data.js';
 import { requestLatest } from '../datapoints/field-request.js';
-import { fieldFindings, type PlacedUse } from '../rules/field-findings.js';
+import { checkFields, type PlacedUse } from '../rules/field-findings.js';
 import { type FieldUse, category, numeric } from '../datapoints/field-use.js';
 import type { Definitions } from '../datapoints/expressions/reads.js';
 import { isExpressionNode } from '../datapoints/expressions/tree.js';
@@ -27,7 +27,7 @@ export function checkConstraintFields(
   market: MarketData,
   { path, severity, definitions }: OnMarket,
 ): Finding[] {
-  return fieldFindings(listRowFields(rows, path), market, severity, definitions);
+  return checkFields(listRowFields(rows, path), market, severity, definitions);
 }
 
 /** Returns datapoints that constraint rows read, with their paths. @param path Path of their list. */
@@ -54,8 +54,8 @@ export function listRowFields(rows: readonly ConstraintRow[], path: string): Pla
  * @param path Path of the containing object, with its dot.
  */
 export function listSpecFields(spec: OptimisationSpec, path: string): PlacedUse[] {
-  const { entry, params } = objectiveOf(spec.objective);
-  const returns = returnsOf(spec);
+  const { entry, params } = readObjective(spec.objective);
+  const returns = readExpectedReturns(spec);
   const place = (at: string) => (use: FieldUse) => ({ use, path: `${path}${at}.${use.path}`, rowId: null });
   return [
     ...entry.reads(params).map(place('objective')),
@@ -69,7 +69,7 @@ export function checkSpecFields(
   market: MarketData,
   { path, severity, definitions }: OnMarket,
 ): Finding[] {
-  return fieldFindings(listSpecFields(spec, path), market, severity, definitions);
+  return checkFields(listSpecFields(spec, path), market, severity, definitions);
 }
 
 /** Returns datapoints that a derivation reads of every security, with their paths. */

@@ -1,7 +1,7 @@
 import { formatDay, type Day } from '../time/days.js';
 import { LIMITS } from '../refusals/limits.js';
 import { Refusal } from '../refusals/refusal.js';
-import { coverageOf, isEstimable, type Coverage, type ReturnWindow } from '../risk/return-panel.js';
+import { findCoverage, isEstimable, type Coverage, type ReturnWindow } from '../risk/return-panel.js';
 
 /** Window of returns, with the start of the request if it has one. */
 export interface RequestedWindow extends ReturnWindow {
@@ -50,6 +50,6 @@ function isTooShort({ columns, longest }: Had): boolean {
 function findLateStart(window: RequestedWindow, { columns, excluded }: Coverage): string {
   const { sm, start = null } = window;
   if (start === null) return '';
-  const whole = coverageOf({ ...window, from: sm.first }, [...columns, ...excluded.keys()]);
+  const whole = findCoverage({ ...window, from: sm.first }, [...columns, ...excluded.keys()]);
   return isEstimable(whole) ? ` The window begins on start ${formatDay(start)}; choose an earlier start.` : '';
 }

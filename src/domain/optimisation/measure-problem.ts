@@ -1,4 +1,4 @@
-import { createFactorMetric, metricDiagonal } from '#kernels/optimisation/program/metric.js';
+import { createFactorMetric, computeMetricDiagonal } from '#kernels/optimisation/program/metric.js';
 import { computeCost } from './goals/prices.js';
 import type { QuadraticGoal } from '../objectives/goal.js';
 import { computeMovedRadius, findMovedParameter, computeMovedValue, type Assembly } from './assemble.js';
@@ -37,7 +37,7 @@ export function createMeasureProblem(
   const isCurved = rows.some((each) => each.row.form === 'norm' && each.row.metric === 'covariance');
   // Securities are dropped by their weights, not by their risk.
   const metric = isCurved ? problem.metric : createFactorMetric(new Float64Array(0), new Float64Array(n).fill(1));
-  const meanVariance = metricDiagonal(metric).reduce((sum, value) => sum + value, 0) / n;
+  const meanVariance = computeMetricDiagonal(metric).reduce((sum, value) => sum + value, 0) / n;
   const goal: QuadraticGoal = {
     form: 'quadratic',
     metric: 'covariance',

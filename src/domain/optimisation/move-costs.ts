@@ -1,5 +1,5 @@
 import type { DenseAlgebra } from '#kernels/optimisation/factors/algebra.js';
-import { metricDiagonal, metricMatrix, type Metric } from '#kernels/optimisation/program/metric.js';
+import { computeMetricDiagonal, createMetricMatrix, type Metric } from '#kernels/optimisation/program/metric.js';
 import type { Rows } from '#kernels/optimisation/program/program.js';
 import { computeLagrangianSlopes } from '#kernels/optimisation/program/slopes.js';
 import type { Problem } from './problem.js';
@@ -47,7 +47,7 @@ export function createMoveCosts(algebra: DenseAlgebra, { goal, metric: covarianc
   const { n } = covariance;
   const metric = goal.metric === 'covariance' ? covariance : computeCorrelation(covariance);
   const half = goal.curvature / 2;
-  const variances = metricDiagonal(metric);
+  const variances = computeMetricDiagonal(metric);
   const share = computeSplitShare(algebra, metric, variances);
   let entries: Float64Array | undefined;
   return {
@@ -143,8 +143,8 @@ export function computeFixedSum({ count, coefficients, lower, upper, penalty }: 
 /** Returns the diagonal of the inverse; if moves sum to zero, of its projection on them. Infinity if unknown. */
 function inverseDiagonal(algebra: DenseAlgebra, metric: Metric, isBudgeted: boolean): Float64Array {
   const { n } = metric;
-  const factor = metricMatrix(metric).slice();
-  const ridge = RIDGE * metricDiagonal(metric).reduce((sum, value) => sum + value / n, 0);
+  const factor = createMetricMatrix(metric).slice();
+  const ridge = RIDGE * computeMetricDiagonal(metric).reduce((sum, value) => sum + value / n, 0);
   for (let i = 0; i < n; i++) factor[i * n + i]! += ridge;
   if (algebra.cholesky(factor, n) < n) return new Float64Array(n).fill(Infinity);
   const inverse = new Float64Array(n * n);
@@ -171,7 +171,7 @@ function inverseDiagonal(algebra: DenseAlgebra, metric: Metric, isBudgeted: bool
  */
 export function computeSplitShare(algebra: DenseAlgebra, metric: Metric, variances: Float64Array): number {
   const { n } = metric;
-  const matrix = metricMatrix(metric);
+  const matrix = createMetricMatrix(metric);
   const leaves = (share: number) => {
     const rest = matrix.slice();
     for (let i = 0; i < n; i++) rest[i * n + i]! -= share * variances[i]!;

@@ -1,7 +1,7 @@
 import { computeMetricSquare } from '#kernels/optimisation/program/metric.js';
 import { dot } from '../numbers/dot.js';
-import { returnShortfall, computeWorstVariance } from '../objectives/robustness.js';
-import { tailOutcome, type TailOutcome } from '../objectives/tail.js';
+import { computeReturnShortfall, computeWorstVariance } from '../objectives/robustness.js';
+import { computeTailOutcome, type TailOutcome } from '../objectives/tail.js';
 import { computeGoalValue } from './goals/goal-value.js';
 import { computeCost } from './goals/prices.js';
 import type { Problem } from './problem.js';
@@ -51,12 +51,12 @@ export function createOutcome(problem: Problem, { weights, objective, bound }: S
         : {
             nominal: sign * computeGoalValue({ ...problem, robustness: null }, weights),
             expectedReturn:
-              expectedReturn === null ? null : expectedReturn - returnShortfall(robustness.returns, weights),
+              expectedReturn === null ? null : expectedReturn - computeReturnShortfall(robustness.returns, weights),
             volatility: Math.sqrt(computeWorstVariance(metric, robustness, weights)),
           },
     volatility: Math.sqrt(Math.max(0, computeMetricSquare(metric, weights))),
     costs: costs === null ? null : computeCost(costs, weights),
-    tail: goal.form === 'tail' ? tailOutcome(goal, weights) : null,
+    tail: goal.form === 'tail' ? computeTailOutcome(goal, weights) : null,
   };
 }
 

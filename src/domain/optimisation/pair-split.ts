@@ -3,8 +3,8 @@ import { splitCovariance, type SplitState } from '#kernels/optimisation/choices/
 import type { Count } from '#kernels/optimisation/choices/counted-cone.js';
 import {
   createDenseMetric,
-  metricDiagonal,
-  metricMatrix,
+  computeMetricDiagonal,
+  createMetricMatrix,
   multiplyMetric,
 } from '#kernels/optimisation/program/metric.js';
 import { computeFixedSum, findLargestShare } from './move-costs.js';
@@ -47,12 +47,12 @@ export function createPairSplitter(algebra: DenseAlgebra, counted: CountedProgra
   const metric = program.metric!; // A counted program has one.
   const sum = computeFixedSum(program.rows, n);
   if (sum === undefined || !(sum > 0) || program.lower.some((bound) => bound < 0)) return undefined;
-  const matrix = metricMatrix(metric);
+  const matrix = createMetricMatrix(metric);
   const toCentre = new Float64Array(n);
   multiplyMetric(metric, centre, toCentre);
   const slopes = toCentre.map((slope, i) => linear[i]! / curvature - slope);
   const quadratic = { n, matrix, linear: slopes, sum, counts: disjointCounts(counted) };
-  const along = (SUM_CURVATURE * metricDiagonal(metric).reduce((total, variance) => total + variance, 0)) / n;
+  const along = (SUM_CURVATURE * computeMetricDiagonal(metric).reduce((total, variance) => total + variance, 0)) / n;
   return (decisions, iterations, from) => {
     const found = splitCovariance(algebra, quadratic, decisions, iterations, from);
     if (found === undefined) return undefined;

@@ -1,13 +1,13 @@
 import type { Engine } from '#kernels/engines/engine.js';
 import { findInForce, type Composer, type Composition } from '../books/compositions.js';
 import { composeKnown, refuseBeforeFirstRebalance } from '../books/known-compositions.js';
-import { dayFrom, type Day } from '../time/days.js';
+import { parseValidDay, type Day } from '../time/days.js';
 import { isDerivedDocument, type DerivedDocument, type IndexDocument } from '../documents/index-document.js';
 import type { Finding } from '../refusals/findings.js';
 import { requireRates } from '../market/exchange-rates.js';
 import type { SessionMarket } from '../market/session-market.js';
 import { Refusal, type ErrorCode } from '../refusals/refusal.js';
-import { sessionWithData } from '../books/due-rebalances.js';
+import { findSessionWithData } from '../books/due-rebalances.js';
 import type { RulePreview } from '../rules/preview.js';
 import { listFindings, listHeldWeights } from './derived/derived-decider.js';
 import type { Candidates } from './candidates.js';
@@ -48,7 +48,7 @@ export function previewDerived(
   { asOf, engine }: { readonly asOf: Day; readonly engine: Engine },
 ): DerivedPreview {
   const parentId = parentOf(composer, indexId);
-  const session = sessionWithData(composer.market(parentId), asOf);
+  const session = findSessionWithData(composer.market(parentId), asOf);
   const list = session < 0 ? [] : rebalancesOf(composer, parentId);
   const parent = findInForce(list, session);
   if (parent === undefined) throw reportNoRebalance(composer.document(parentId), asOf);
@@ -75,7 +75,7 @@ export function previewFirst({ composerUntil, indexId, engine }: FirstPreview): 
   const parent = composer.document(parentOf(composer, indexId));
   const last = composer.market(parent.id).market.dates.at(-1) ?? 0;
   for (let span = FIRST_SPAN; ; span *= 4) {
-    const until = Math.min(dayFrom(parent.base_date) + span, last);
+    const until = Math.min(parseValidDay(parent.base_date) + span, last);
     composer = composerUntil(until);
     const [first] = rebalancesOf(composer, parent.id);
     if (first !== undefined)

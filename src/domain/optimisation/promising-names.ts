@@ -1,4 +1,4 @@
-import { metricDiagonal } from '#kernels/optimisation/program/metric.js';
+import { computeMetricDiagonal } from '#kernels/optimisation/program/metric.js';
 import { computeLagrangianSlopes } from '#kernels/optimisation/program/slopes.js';
 import type { NonConvexRow } from '../constraints/program-row.js';
 import type { Problem } from './problem.js';
@@ -39,7 +39,7 @@ export function promiseTerms(
     threshold,
     isForced: threshold > 0 || rows.some((row) => row.form === 'count' && row.minimum > 1),
     lower,
-    variances: metricDiagonal(metric),
+    variances: computeMetricDiagonal(metric),
   };
 }
 

@@ -1,4 +1,4 @@
-import { objectiveOf, objectiveType, type OptimisationSpec } from '../documents/optimisation-spec.js';
+import { readObjective, readObjectiveType, type OptimisationSpec } from '../documents/optimisation-spec.js';
 import { historicalReturns } from '../expected-returns/classes/historical.js';
 import { TRACKING } from '../objectives/objective.js';
 import { listScenarioSessions } from './decision-problem.js';
@@ -14,11 +14,11 @@ export function removeReturnTerms(spec: OptimisationSpec): OptimisationSpec {
 }
 
 function readsReturns({ objective, expected_returns: returns }: OptimisationSpec): boolean {
-  const { params } = objectiveOf(objective);
+  const { params } = readObjective(objective);
   return ('scenarios' in params && listScenarioSessions(params).length > 0) || returns?.type === historicalReturns.type;
 }
 
 /** Returns true if an objective was replaced by the nearest weights. */
 export function isReplaced(asked: OptimisationSpec, used: OptimisationSpec): boolean {
-  return objectiveType(asked.objective) !== objectiveType(used.objective);
+  return readObjectiveType(asked.objective) !== readObjectiveType(used.objective);
 }

@@ -1,6 +1,6 @@
 import type { Metric } from '#kernels/optimisation/program/metric.js';
 import type { Reference, ReferencePortfolio, RowContext } from '../constraints/constraint-class.js';
-import { lackingOf, describeLackingValues } from '../constraints/missing-values.js';
+import { listMissingValues, describeLackingValues } from '../constraints/missing-values.js';
 import { applyMetric } from './apply-metric.js';
 
 /** Datapoints of the securities as of the rebalance. */
@@ -46,7 +46,7 @@ export function createRowContext(
     covarianceTimesIndex: () => (product ??= applyMetric(metric, index)),
     tail,
     missing(lack) {
-      const lacking = lackingOf(lack, { identifiers, weights: index });
+      const lacking = listMissingValues(lack, { identifiers, weights: index });
       if (lacking.identifiers.length === 0) return;
       warn(describeLackingValues(lack, lacking, { count: identifiers.length, whole: 'the index' }));
     },

@@ -4,14 +4,14 @@ import { formatDay, type Day } from '../time/days.js';
 import { validateConstraints } from '../constraints/validate.js';
 import { findUnknownGroups } from '../constraints/groups-on-market.js';
 import type { ConstraintRow } from '../constraints/constraint-row.js';
-import { optimisationFindings, type OptimisationSpec } from '../documents/optimisation-spec.js';
+import { checkOptimisation, type OptimisationSpec } from '../documents/optimisation-spec.js';
 import type { Finding } from '../refusals/findings.js';
-import { growthOf } from '../index-mathematics/growth.js';
-import { growthTerms } from '../index-mathematics/growth-terms.js';
+import { computeGrowth } from '../index-mathematics/growth.js';
+import { createGrowthTerms } from '../index-mathematics/growth-terms.js';
 import type { SessionMarket } from '../market/session-market.js';
 import { Refusal } from '../refusals/refusal.js';
-import { coverageOf } from '../risk/return-panel.js';
-import { crossSectionsOf } from '../rules/decide.js';
+import { findCoverage } from '../risk/return-panel.js';
+import { createIndexCrossSections } from '../rules/decide.js';
 import { findFirstAtLeast } from '../numbers/search.js';
 import { listCandidates, type Candidates } from './candidates.js';
 import { estimateRisk, readStoredRisk, type RiskEstimate } from './covariance.js';
@@ -75,8 +75,8 @@ export function createRunProblem(
   const { columns, index } = candidates;
   const treatment = composer.treatment(indexId);
   const { currency } = composer.document(indexId);
-  const growth = growthOf(sm, growthTerms(treatment, currency, 'total'));
-  const datapoints = crossSectionsOf({ market: sm, treatment, currency });
+  const growth = computeGrowth(sm, createGrowthTerms(treatment, currency, 'total'));
+  const datapoints = createIndexCrossSections({ market: sm, treatment, currency });
   const returns = { sm, growth, datapoints, start, ...window };
   const { risk_model: model } = spec;
   const risk =
@@ -104,7 +104,7 @@ export function createRunProblem(
   });
   const uncovered = describeUncovered(sm, risk, problem);
   const findings = [
-    ...optimisationFindings(spec, ''),
+    ...checkOptimisation(spec, ''),
     ...validateConstraints(constraints, { path: 'constraints', identifiers: new Set(problem.identifiers) }),
     ...findUnknownGroups(constraints, sm.market, 'constraints'),
     ...(uncovered === '' ? [] : [noData(uncovered, '')]),
@@ -113,7 +113,7 @@ export function createRunProblem(
       held: target.columns.length,
       candidates: columns.length,
       coverage: risk.coverage,
-      alone: () => coverageOf(returns, target.columns),
+      alone: () => findCoverage(returns, target.columns),
     }),
     ...problem.warnings.map(({ message, path }) => noData(message, path)),
   ];

@@ -1,12 +1,12 @@
 import { checkKkt, isOptimal } from '#kernels/optimisation/program/kkt.js';
 import { createSolver } from '#kernels/optimisation/solve-program.js';
-import { dayFrom, type Day } from '../time/days.js';
+import { parseValidDay, type Day } from '../time/days.js';
 import type { OptimisationRequest } from '../documents/optimisation-request.js';
 import { compareText, type Finding } from '../refusals/findings.js';
 import { LIMITS } from '../refusals/limits.js';
-import { panelRow, type SessionMarket } from '../market/session-market.js';
-import { returnSpan, type ReturnSpan } from '../risk/return-panel.js';
-import { compositionDate } from '../schedule/date-in-force.js';
+import { readPanelRow, type SessionMarket } from '../market/session-market.js';
+import { findReturnSpan, type ReturnSpan } from '../risk/return-panel.js';
+import { findCompositionDate } from '../schedule/date-in-force.js';
 import { listNextSecurities, type NextName } from './explanation/next-securities.js';
 import { computeOneSidedPrices } from './explanation/one-sided-prices.js';
 import { computeRowCosts, type RowCost } from './explanation/row-costs.js';
@@ -44,7 +44,7 @@ export interface OptimisationInput extends ProblemQuestion {
 
 /** Returns the terms of a request, with its dates as days. */
 export function readRequestTerms(request: OptimisationRequest): RequestTerms {
-  const day = (text: string | null): Day | null => (text === null ? null : dayFrom(text));
+  const day = (text: string | null): Day | null => (text === null ? null : parseValidDay(text));
   return {
     indexId: request.index_id,
     spec: request,
@@ -138,8 +138,8 @@ export function runOptimisation(input: OptimisationInput): OptimisationRun {
   const trackingError = Math.sqrt(computeTrackingVariance(problem, weights));
   return {
     ...pricedSpan(sm, target.columns, window),
-    rebalanceDate: compositionDate(target, sm.sessions, input.asOf ?? sm.sessions.at(-1)!),
-    observed: typeof input.spec.risk_model === 'string' ? null : returnSpan(sm, risk.coverage),
+    rebalanceDate: findCompositionDate(target, sm.sessions, input.asOf ?? sm.sessions.at(-1)!),
+    observed: typeof input.spec.risk_model === 'string' ? null : findReturnSpan(sm, risk.coverage),
     isConverged: isOptimal(checkKkt(assembled.program, answer.point)),
     solution,
     proof: input.proof,
@@ -186,7 +186,8 @@ function pricedSpan(
   columns: Int32Array,
   { from, to }: Window,
 ): Pick<OptimisationRun, 'start' | 'end'> {
-  const hasBar = (session: number) => columns.some((column) => sm.lastBar[panelRow(sm, session) + column] === session);
+  const hasBar = (session: number) =>
+    columns.some((column) => sm.lastBar[readPanelRow(sm, session) + column] === session);
   let first = from;
   while (first < to && !hasBar(first)) first++;
   let last = to;

@@ -1,4 +1,4 @@
-import { coverageOf, isEstimable, readReturns, type Coverage } from '../risk/return-panel.js';
+import { findCoverage, isEstimable, readReturns, type Coverage } from '../risk/return-panel.js';
 import { refuseInsufficientRisk, type RequestedWindow } from './insufficient-risk.js';
 
 /** Historical scenarios of securities. */
@@ -28,7 +28,7 @@ export function readScenarioReturns(
 
 function read(window: RequestedWindow, columns: Int32Array, sessions: number | null): Scenarios {
   const own = sessions === null ? window : { ...window, from: Math.max(window.to - sessions, 0), start: null };
-  const coverage = coverageOf(own, columns);
+  const coverage = findCoverage(own, columns);
   const { columns: covered, sessions: complete } = coverage;
   if (!isEstimable(coverage)) throw refuseInsufficientRisk(coverage, columns.length, { by: 'scenarios', window: own });
   const panel = new Float64Array(complete.length * covered.length);

@@ -1,4 +1,4 @@
-import { triangleEntries } from '#kernels/moments/panel-covariance.js';
+import { countTriangleEntries } from '#kernels/moments/panel-covariance.js';
 import { LIMITS } from '../refusals/limits.js';
 import { refuseWithFindings } from '../refusals/refusal.js';
 
@@ -17,12 +17,13 @@ export const EIGENVALUES_PART = MODEL_PARTS;
 export const PART_COUNT = MODEL_PARTS + 1;
 
 /** @returns first rows of the parts of a model and the number of its rows, [MODEL_PARTS + 1] */
-export function modelCuts(assets: number): Int32Array {
+export function divideModel(assets: number): Int32Array {
   const cuts = new Int32Array(MODEL_PARTS + 1).fill(assets);
-  const entries = triangleEntries(assets, 0, assets);
+  const entries = countTriangleEntries(assets, 0, assets);
   let part = 0;
   for (let row = 0; row < assets; row++)
-    while (part < MODEL_PARTS && triangleEntries(assets, 0, row) >= (part * entries) / MODEL_PARTS) cuts[part++] = row;
+    while (part < MODEL_PARTS && countTriangleEntries(assets, 0, row) >= (part * entries) / MODEL_PARTS)
+      cuts[part++] = row;
   return cuts;
 }
 
@@ -35,8 +36,8 @@ export const figuresOfPart = (cuts: Int32Array, part: number): number =>
 
 /** Returns how many bytes the files of a matrix in parts have. */
 export function fileBytesOf(assets: number): number[] {
-  const cuts = modelCuts(assets);
-  return Array.from(cuts.subarray(1), (to, part) => BYTES * triangleEntries(assets, cuts[part]!, to));
+  const cuts = divideModel(assets);
+  return Array.from(cuts.subarray(1), (to, part) => BYTES * countTriangleEntries(assets, cuts[part]!, to));
 }
 
 /** @param path member of the request that names the securities @throws Refusal VALIDATION_FAILED */

@@ -32,7 +32,7 @@ export interface Constrained {
 }
 
 /** Returns the document of an index as one that is optimised towards it under rows. */
-export function constrainedDocument(document: IndexDocument, rows: readonly ConstraintRow[]): DerivedDocument {
+export function createConstrainedDocument(document: IndexDocument, rows: readonly ConstraintRow[]): DerivedDocument {
   return {
     ...document,
     pipeline: null,
@@ -54,7 +54,7 @@ export function constrainRebalances({
   memory = null,
   tick,
 }: ConstrainInput): Constrained {
-  const constrained = constrainedDocument(document, rows);
+  const constrained = createConstrainedDocument(document, rows);
   const solverOn = (seen: Composer, left: SolverMemory | null): DerivedSolver =>
     createDerivedSolver({ document: constrained, composer: seen, engine, memory: left });
   let [seenLast, solver] = [composer, solverOn(composer, memory)];

@@ -1,5 +1,5 @@
 import type { FullRunReason } from '#domain/documents/full-run-reasons.js';
-import type { MarketIdentity } from '#domain/market/handle.js';
+import type { MarketIdentity } from '#domain/market/market-identity.js';
 import type { FactorFile, ModelFile, RiskUniverse, ValidateRiskModelInput } from './indices.js';
 import type { KnownFiles, OutputNames, TaskOutputs } from './files.js';
 import type { RenderedRun, RenderInput } from './outputs.js';

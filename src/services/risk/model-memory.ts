@@ -4,7 +4,7 @@ import { findFirstAtLeast, findLastAtMost } from '#domain/numbers/search.js';
 import { isSumOfPanel } from '#domain/risk/estimate-risk-model.js';
 import { MODEL_PARTS, WHOLE_MODEL_MAX } from '#domain/risk/model-parts.js';
 import type { RiskModelRequest } from '#domain/risk/risk-model-document.js';
-import { dayFrom } from '#domain/time/days.js';
+import { parseValidDay } from '#domain/time/days.js';
 
 /** Panels of returns in a thread: as read, in the workspace of the engine, and as kept for the next part. */
 const PANELS_PER_THREAD = 3;
@@ -35,7 +35,7 @@ export function memoryOfMatrix({ dates }: Pick<MarketData, 'dates'>, names: numb
 
 /** Days of a market in the window of a request. */
 function daysIn({ dates }: Pick<MarketData, 'dates'>, { start, end }: RiskModelRequest): number {
-  const from = start === null ? 0 : findFirstAtLeast(dates, dayFrom(start));
-  const to = end === null ? dates.length - 1 : findLastAtMost(dates, dayFrom(end));
+  const from = start === null ? 0 : findFirstAtLeast(dates, parseValidDay(start));
+  const to = end === null ? dates.length - 1 : findLastAtMost(dates, parseValidDay(end));
   return Math.max(0, to - from + 1);
 }

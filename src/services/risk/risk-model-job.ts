@@ -5,7 +5,7 @@ import { isSumOfPanel } from '#domain/risk/estimate-risk-model.js';
 import type { MatrixFiles } from '#domain/risk/matrix-files.js';
 import { assertFewSecurities, EIGENVALUES_PART, PART_COUNT, WHOLE_MODEL_MAX } from '#domain/risk/model-parts.js';
 import type { RiskModelDocument } from '#domain/risk/risk-model-document.js';
-import { describeLeftOut } from '#domain/risk/left-out.js';
+import { describeLeftOut } from '#domain/risk/excluded-securities.js';
 import type { RiskModelPayload } from '#domain/jobs/payloads.js';
 import { jobKind, type Attempt, type Completion, type JobKind } from '#jobs/job-kind.js';
 import type { PartOutput, WrittenParts } from '#jobs/offered-parts.js';

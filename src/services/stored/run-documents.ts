@@ -1,5 +1,5 @@
 import type { ResolvedRequest } from '#domain/documents/backtest-plan.js';
-import { pricesFileOf } from '#domain/backtest/run-file/prices-apart.js';
+import { findPricesFile } from '#domain/backtest/run-file/separate-prices.js';
 import { runIdOf } from '#store/run-id.js';
 import { RunDocument } from '#domain/documents/run-document.js';
 import { RunListDocument } from '#domain/documents/run-list-document.js';
@@ -151,7 +151,7 @@ const namedMatrix = (name: string, matrix: MatrixFiles) =>
 /** Returns all files of a run. */
 export async function listNamedFiles(artifacts: Pick<ArtifactStore, 'file'>, run: RunDocument): Promise<NamedFile[]> {
   const { begun: earlier = [], models = {}, ...others } = run.artifacts;
-  const prices = pricesFileOf(others.columns.name);
+  const prices = findPricesFile(others.columns.name);
   const named = [
     ...Object.entries({ ...others, snapshots: others.result?.inset }),
     ...earlier.map((ref, i) => [ref.name === prices ? 'prices' : `column segments of file ${i + 1}`, ref] as const),

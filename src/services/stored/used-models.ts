@@ -2,7 +2,7 @@ import { filesOf, type MatrixFiles } from '#domain/risk/matrix-files.js';
 import { RiskModelDocument, type Estimator } from '#domain/risk/risk-model-document.js';
 import type { IndexDocument } from '#domain/documents/index-document.js';
 import {
-  knownFrom,
+  findFirstKnownDay,
   toPlannedModel,
   listUsedModels,
   type UsedBy,
@@ -13,7 +13,7 @@ import type { Calendars } from '#domain/calendars/calendar.js';
 import type { Finding } from '#domain/refusals/findings.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { lookAheadFindings } from '#domain/checks/look-ahead.js';
-import { canonicalJson } from '#domain/json/canonical-json.js';
+import { toCanonicalJson } from '#domain/json/canonical-json.js';
 import { Refusal, refuseWithFindings } from '#domain/refusals/refusal.js';
 import type { ModelFiles } from '#jobs/tasks/indices.js';
 import type { ModelReferences } from '#jobs/tasks/references.js';
@@ -199,7 +199,7 @@ async function plannedDocuments(
   for (const [id, model] of Object.entries(planned)) {
     const stored = await reader.get('risk-model', id);
     const document = readStored(stored, readModel);
-    if (document === undefined || canonicalJson(toPlannedModel(document)) !== canonicalJson(model))
+    if (document === undefined || toCanonicalJson(toPlannedModel(document)) !== toCanonicalJson(model))
       throw new Refusal(
         'RISK_MODEL_CHANGED',
         `The risk model ${id} is not stored any more as it was when the job was accepted; ask again.`,
@@ -266,7 +266,7 @@ export async function lookAheadOf(
   return lookAheadFindings(document, {
     calendar,
     firstDay,
-    observedEndOf: () => model && knownFrom(toPlannedModel(model)),
+    observedEndOf: () => model && findFirstKnownDay(toPlannedModel(model)),
   });
 }
 

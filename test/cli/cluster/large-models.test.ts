@@ -6,7 +6,7 @@ import { createCounterRandom } from '#kernels/random/counter-random.js';
 import { PART_COUNT, WHOLE_MODEL_MAX } from '#domain/risk/model-parts.js';
 import { RiskModelRequest } from '#domain/risk/risk-model-document.js';
 import { memoryOfEstimate } from '#services/risk/model-memory.js';
-import { dayFrom } from '#domain/time/days.js';
+import { parseValidDay } from '#domain/time/days.js';
 import { hasPostgresql } from '../../postgresql/shared-postgresql.js';
 import type { RunningService } from '../../services/running-service.js';
 import { IS_SOAK } from '../../soak.js';
@@ -129,7 +129,7 @@ describe.skipIf(!hasPostgresql || !IS_SOAK)('a risk model of more securities tha
     await measured(); // the other workers open the market with their first parts
     const shared = await measuredOften();
     for (const { model } of [...alone, ...shared]) expect(model).toEqual(expected);
-    const dates = DAYS.map((day) => dayFrom(day));
+    const dates = DAYS.map((day) => parseValidDay(day));
     const order = { identifiers: IDENTIFIERS, request: RiskModelRequest.parse({}) };
     const estimate = memoryOfEstimate(order, { dates, identifiers: IDENTIFIERS } as never, 1); // Nothing else is read.
     const inMs = (ms: number): string => `${Math.round(ms)} ms`;

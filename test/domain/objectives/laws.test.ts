@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import {
-  metricDiagonal,
-  metricMatrix,
+  computeMetricDiagonal,
+  createMetricMatrix,
   computeMetricSquare,
   createDenseMetric,
 } from '#kernels/optimisation/program/metric.js';
@@ -169,7 +169,7 @@ describe('risk parity', () => {
 describe('the largest diversification', () => {
   test('is the largest decorrelation divided by volatilities and rescaled', () => {
     const problem = market({ type: 'max_diversification' });
-    const volatilities = metricDiagonal(problem.metric).map(Math.sqrt);
+    const volatilities = computeMetricDiagonal(problem.metric).map(Math.sqrt);
     const decorrelated = solved(market({ type: 'max_decorrelation' })).weights.map(
       (weight, i) => weight / volatilities[i]!,
     );
@@ -189,7 +189,7 @@ describe('the largest diversification', () => {
       const scaled = createProblem({
         ...problem,
         metric: createDenseMetric(
-          metricMatrix(problem.metric).map((value) => 7 * value),
+          createMetricMatrix(problem.metric).map((value) => 7 * value),
           NAMES,
         ),
         objective: { entry: findObjectiveClass(type)!, params: problem.objective.params },

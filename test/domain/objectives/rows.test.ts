@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { metricMatrix } from '#kernels/optimisation/program/metric.js';
+import { createMetricMatrix } from '#kernels/optimisation/program/metric.js';
 import { CONSTRAINT_CLASSES } from '#domain/constraints/catalogue.js';
 import { OBJECTIVE_CLASSES } from '#domain/objectives/catalogue.js';
 import { computeGoalValue } from '#domain/optimisation/goals/goal-value.js';
@@ -225,7 +225,7 @@ describe('a choice of names', () => {
 test('correlations with loadings are those of the matrix', () => {
   const problem = problemOf({ type: 'max_decorrelation' }, []);
   const { weights } = solveConvex(solvers.solver, problem)!;
-  const matrix = metricMatrix(problem.metric);
+  const matrix = createMetricMatrix(problem.metric);
   let total = 0;
   for (let i = 0; i < NAMES; i++)
     for (let j = 0; j < NAMES; j++)

@@ -3,10 +3,10 @@ import { describe, expect, test } from 'vitest';
 import { checkKkt, isOptimal } from '#kernels/optimisation/program/kkt.js';
 import {
   computeOutcomes,
-  tailAverage,
-  tailGoal,
-  tailSize,
-  tailSlopes,
+  computeTailAverage,
+  createTailGoal,
+  countTailScenarios,
+  computeTailSlopes,
   type TailGoal,
 } from '#domain/objectives/tail.js';
 import { assembleProgram } from '#domain/optimisation/assemble.js';
@@ -40,7 +40,7 @@ type Kind = keyof typeof MEASURES;
 /** Returns the average that a row limits, for some weights. */
 function averageOf(problem: Problem, kind: Kind, weights: Float64Array): number {
   const goal = problem.tails.goal(MEASURES[kind], 0.9, { sessions: null, drawn: null });
-  return tailAverage(computeOutcomes(goal, weights), tailSize(goal));
+  return computeTailAverage(computeOutcomes(goal, weights), countTailScenarios(goal));
 }
 
 const solved = (problem: Problem) => {
@@ -92,12 +92,13 @@ test.each(['CVaR', 'CDaR'] as const)('the slopes of a tail are nowhere above it,
   const random = seeded(2);
   const returns = Float64Array.from({ length: 40 * NAMES }, () => random() - 0.48);
   for (const confidence of [0.5, 0.93, 0.999]) {
-    const goal = tailGoal(MEASURES[kind], confidence, returns, NAMES);
-    const average = (weights: Float64Array) => tailAverage(computeOutcomes(goal, weights), tailSize(goal));
+    const goal = createTailGoal(MEASURES[kind], confidence, returns, NAMES);
+    const average = (weights: Float64Array) =>
+      computeTailAverage(computeOutcomes(goal, weights), countTailScenarios(goal));
     const draw = () => Float64Array.from({ length: NAMES }, () => random() - 0.3);
     for (let trial = 0; trial < 20; trial++) {
       const at = draw();
-      const slopes = tailSlopes(goal, at);
+      const slopes = computeTailSlopes(goal, at);
       const along = (weights: Float64Array) => weights.reduce((sum, weight, i) => sum + weight * slopes[i]!, 0);
       expect(along(at)).toBeCloseTo(average(at), 12);
       const other = draw();

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { computeOutcomes, tailAverage, tailSize } from '#domain/objectives/tail.js';
+import { computeOutcomes, computeTailAverage, countTailScenarios } from '#domain/objectives/tail.js';
 import { dot } from '#domain/numbers/dot.js';
 import { interpolateCorners, type PricedCorner } from '#domain/optimisation/tails/interpolate-corners.js';
 import { solveConvex } from '#domain/optimisation/solve-convex.js';
@@ -40,7 +40,8 @@ test.each([{ upper: 0.1 }, { lower: -0.05, upper: 0.1 }])(
     const problem = smallProblem({ ...market, rows: limited(limit), objective: { type: 'max_return' } });
     const result = solveConvex(solvers.solver, problem)!;
     const goal = problem.tails.goal('loss', 0.9, { sessions: null, drawn: null });
-    const tailOf = (weights: Float64Array) => tailAverage(computeOutcomes(goal, weights), tailSize(goal));
+    const tailOf = (weights: Float64Array) =>
+      computeTailAverage(computeOutcomes(goal, weights), countTailScenarios(goal));
     expect(Math.abs(tailOf(result.weights) - limit)).toBeLessThan(2e-9);
     expect(isOptimal(checkKkt(result.assembled.program, result.answer.point))).toBe(true);
     const random = seeded(2);

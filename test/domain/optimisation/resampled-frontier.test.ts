@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { gemm } from '#kernels/algebra/gemm.js';
 import { plainAlgebra } from '#kernels/optimisation/factors/algebra.js';
-import { createDenseMetric, createFactorMetric, metricMatrix } from '#kernels/optimisation/program/metric.js';
+import { createDenseMetric, createFactorMetric, createMetricMatrix } from '#kernels/optimisation/program/metric.js';
 import { createCounterRandom } from '#kernels/random/counter-random.js';
 import { assembleProgram } from '#domain/optimisation/assemble.js';
 import { computeFrontier } from '#domain/optimisation/frontier/frontier.js';
@@ -136,7 +136,7 @@ describe('drawn returns', () => {
     const mean = Float64Array.from({ length: n }, (__, i) => 0.001 * i);
     const draws = createReturnDraws(algebra, { metric, means: mean, periods: 252 });
     const panel = draws.draw(createCounterRandom({ seed: 1, stream: 0 }), rows, degrees);
-    const wanted = metricMatrix(metric);
+    const wanted = createMetricMatrix(metric);
     let fourth = 0;
     for (let i = 0; i < n; i++) {
       for (let j = 0; j < n; j++) {

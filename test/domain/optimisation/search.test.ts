@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { metricMatrix } from '#kernels/optimisation/program/metric.js';
+import { createMetricMatrix } from '#kernels/optimisation/program/metric.js';
 import { solveConvex } from '#domain/optimisation/solve-convex.js';
 import { computeTrackingVariance } from '#domain/optimisation/tracking-variance.js';
 import { solveProblem } from '#domain/optimisation/search.js';
@@ -76,7 +76,7 @@ describe('a number of names', () => {
       identifiers: Array.from({ length: problem.N }, (_, i) => `N${String(i).padStart(2, '0')}`),
       index: program.centre,
       previous: null,
-      metric: createDenseMetric(metricMatrix(program.metric!), problem.N),
+      metric: createDenseMetric(createMetricMatrix(program.metric!), problem.N),
       rows: [
         { type: 'PositionBounds', params: { upper: 0.4 } },
         { type: 'Cardinality', params: { maximum: 5 } },
@@ -340,7 +340,7 @@ describe('other choices', () => {
 
 test('the objective is the annualised variance of the active weights', () => {
   const problem = smallProblem({ names: 6, seed: 1, rows: [] });
-  const matrix = metricMatrix(problem.metric);
+  const matrix = createMetricMatrix(problem.metric);
   const weights = problem.index.map((weight, i) => weight + (i % 2 === 0 ? 0.01 : -0.01));
   let variance = 0;
   for (let i = 0; i < 6; i++)

@@ -3,7 +3,7 @@ import { plainAlgebra } from '#kernels/optimisation/factors/algebra.js';
 import { createSolver } from '#kernels/optimisation/solve-program.js';
 import { computeFrontier } from '#domain/optimisation/frontier/frontier.js';
 import { solveProblem } from '#domain/optimisation/search.js';
-import { computeOutcomes, tailAverage, tailSize } from '#domain/objectives/tail.js';
+import { computeOutcomes, computeTailAverage, countTailScenarios } from '#domain/objectives/tail.js';
 import { smallProblem, solvers } from './small-problems.js';
 
 const LIMIT = 0.03;
@@ -30,7 +30,7 @@ describe('the frontier within a limit on the worst losses', () => {
   const lossOf = (weights: Float64Array) => {
     const { row } = problem.rows.find((placed) => placed.row.form === 'tail')!;
     if (row.form !== 'tail') throw new Error(row.form);
-    return tailAverage(computeOutcomes(row.goal, weights), tailSize(row.goal));
+    return computeTailAverage(computeOutcomes(row.goal, weights), countTailScenarios(row.goal));
   };
 
   test('keeps it at each point, and ends at it', () => {

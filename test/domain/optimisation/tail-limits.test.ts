@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { createDenseMetric } from '#kernels/optimisation/program/metric.js';
 import { checkKkt, isOptimal } from '#kernels/optimisation/program/kkt.js';
 import { ConstraintRow } from '#domain/constraints/constraint-row.js';
-import { computeOutcomes, tailAverage, tailSize, type TailGoal } from '#domain/objectives/tail.js';
+import { computeOutcomes, computeTailAverage, countTailScenarios, type TailGoal } from '#domain/objectives/tail.js';
 import {
   explainChoice,
   explainInfeasibility,
@@ -63,7 +63,7 @@ function drawn(names: number, scenarios: number, seed: number): Float64Array {
 }
 
 const averageAt = (goal: TailGoal, weights: Float64Array) =>
-  tailAverage(computeOutcomes(goal, weights), tailSize(goal));
+  computeTailAverage(computeOutcomes(goal, weights), countTailScenarios(goal));
 
 const LOSSES = [0.01, 0.02, 0.03, 0.05, 0.02, 0.04, 0.01, 0.06];
 

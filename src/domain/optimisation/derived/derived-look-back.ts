@@ -1,16 +1,16 @@
 import type { Composition } from '../../books/compositions.js';
 import type { DecisionMemory } from '../../books/decider.js';
 import type { DerivedDocument } from '../../documents/index-document.js';
-import { objectiveOf } from '../../documents/optimisation-spec.js';
+import { readObjective } from '../../documents/optimisation-spec.js';
 import { LIMITS } from '../../refusals/limits.js';
-import { lookBackOver, type LookBack, readsBehind } from '../../rules/look-back.js';
+import { lookBackOver, type LookBack, listReadsBehind } from '../../rules/look-back.js';
 import { EXPOSURE_SESSIONS } from '../../risk/factors/estimate-factors.js';
 import { STYLE_FIELDS } from '../../risk/factors/styles.js';
 import { findLastAtMost } from '../../numbers/search.js';
 import { listPathDates } from '../bound-paths.js';
 import { readsHeldWeights } from './derived-solve.js';
 import { listFieldsRead } from '../field-uses.js';
-import { definitionsOf } from '../../documents/definitions.js';
+import { readDefinitions } from '../../documents/definitions.js';
 
 export interface DerivedLookBackInput {
   readonly document: DerivedDocument;
@@ -49,9 +49,9 @@ export function computeDerivedLookBack({
 }: DerivedLookBackInput): LookBack {
   // The parent may keep its composition at a rebalance in between.
   const decided = parents.findLast((parent) => parent.decision <= decision)?.decision ?? decision;
-  const { fields, dividendYears } = readsBehind(
+  const { fields, dividendYears } = listReadsBehind(
     listFieldsRead(document.derivation).map(({ use }) => use.field),
-    definitionsOf(document),
+    readDefinitions(document),
   );
   const { session: read, paidAfter } = lookBackOver({
     fields,
@@ -82,7 +82,7 @@ export function computeDerivedLookBack({
 
 /** Returns the sessions that the objective uses as scenarios. */
 function scenariosOf({ derivation: { objective } }: DerivedDocument): number {
-  const { scenarios } = objectiveOf(objective).params;
+  const { scenarios } = readObjective(objective).params;
   return typeof scenarios === 'number' ? scenarios : 0;
 }
 

@@ -10,16 +10,16 @@ import type { DerivedDocument } from '../../documents/index-document.js';
 import type { ConstraintRow } from '../../constraints/constraint-row.js';
 import { compareText } from '../../refusals/findings.js';
 import { LIMITS } from '../../refusals/limits.js';
-import { growthOf } from '../../index-mathematics/growth.js';
-import { growthTerms } from '../../index-mathematics/growth-terms.js';
-import { hasLeft } from '../../market/has-left.js';
+import { computeGrowth } from '../../index-mathematics/growth.js';
+import { createGrowthTerms } from '../../index-mathematics/growth-terms.js';
+import { hasLeft } from '../../market/left-securities.js';
 import type { SessionMarket } from '../../market/session-market.js';
 import type { CrossSections } from '../../datapoints/cross-section.js';
-import { crossSectionsOf } from '../../rules/decide.js';
+import { createIndexCrossSections } from '../../rules/decide.js';
 import { createRiskMemory, estimateRisk, readStoredRisk, type RiskEstimate } from '../covariance.js';
 import { relaxByPriority, type InfeasibleSolve } from '../relaxation/relax-by-priority.js';
 import { setPathValues } from '../bound-paths.js';
-import { dayFrom } from '../../time/days.js';
+import { parseValidDay } from '../../time/days.js';
 import { relaxBySteps, type RelaxedStep, type RelaxInput } from '../relaxation/relax-steps.js';
 import { listCandidates, type Candidates } from '../candidates.js';
 import type { ReferencePortfolio } from '../../constraints/constraint-class.js';
@@ -32,9 +32,9 @@ import { createDecisionProblem, type WeightsBefore } from '../decision-problem.j
 import type { Moved } from '../relaxation/relaxation.js';
 import { solveProblem, type SearchOutcome } from '../search.js';
 import type { Solvers } from '../solvers.js';
-import { indexWeightsFor } from '../../books/index-weights.js';
-import { definitionsOf } from '../../documents/definitions.js';
-import { flagsOf } from '../../rules/choose.js';
+import { createIndexWeights } from '../../books/index-weights.js';
+import { readDefinitions } from '../../documents/definitions.js';
+import { flagMembers } from '../../rules/choose.js';
 import { readsConstituents } from '../../datapoints/expressions/reads.js';
 import { listFieldsRead } from '../field-uses.js';
 
@@ -125,14 +125,14 @@ export function createDerivedSolver({
   const sm = composer.market(parentId);
   const treatment = composer.treatment(parentId);
   const { currency } = composer.document(parentId);
-  const growth = growthOf(sm, growthTerms(treatment, currency, 'total'));
+  const growth = computeGrowth(sm, createGrowthTerms(treatment, currency, 'total'));
   const solvers = { solver: createSolver(engine), algebra: engine };
   const memory = createRiskMemory(engine, left?.moments);
   let last = left?.active ?? null;
   let sections: CrossSections | undefined;
   const datapoints = (): CrossSections =>
-    (sections ??= crossSectionsOf({ market: sm, treatment, currency, datapoints: definitionsOf(document) }));
-  const indexWeights = indexWeightsFor(composer, parentId);
+    (sections ??= createIndexCrossSections({ market: sm, treatment, currency, datapoints: readDefinitions(document) }));
+  const indexWeights = createIndexWeights(composer, parentId);
 
   /** Returns the risk of securities as known at a decision. */
   function riskAt(decision: number, columns: Int32Array): RiskEstimate {
@@ -165,7 +165,7 @@ export function createDerivedSolver({
         datapoints,
         indexWeights,
         day: sm.sessions[decision]!,
-        baseDay: dayFrom(document.base_date),
+        baseDay: parseValidDay(document.base_date),
       });
       const problem = createDecisionProblem({
         spec,
@@ -180,7 +180,7 @@ export function createDerivedSolver({
         cross: datapoints()
           .at(decision, columns)
           .given({
-            incumbents: previous === null ? null : flagsOf(previous.columns, sm.names),
+            incumbents: previous === null ? null : flagMembers(previous.columns, sm.names),
             indexWeights: (id) => indexWeights(id, decision),
           }),
         algebra: engine,
@@ -208,7 +208,7 @@ function removeLeavers(candidates: Candidates, isGone: (column: number) => boole
 
 /** Returns true if an expression of the derivation depends on previous holdings. */
 const readsPrevious = (document: DerivedDocument): boolean =>
-  listFieldsRead(document.derivation).some(({ use }) => readsConstituents(use.field, definitionsOf(document)));
+  listFieldsRead(document.derivation).some(({ use }) => readsConstituents(use.field, readDefinitions(document)));
 
 type Relaxed = Pick<DerivedSolve, 'problem' | 'outcome' | 'relaxed' | 'steps'>;
 

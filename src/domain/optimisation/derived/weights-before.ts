@@ -1,4 +1,4 @@
-import { heldAt, indexTerms } from '../../books/index-run.js';
+import { listHeld, createIndexTerms } from '../../books/index-run.js';
 import type { Outgoing } from '../../books/decider.js';
 import { simulateBook } from '../../books/simulate-book.js';
 import type { IndexDocument, TreatmentSpec } from '../../documents/index-document.js';
@@ -25,7 +25,7 @@ export function computeWeightsBefore({ document, sm, treatment, outgoing, decisi
     title: `The index ${document.id}`,
     sm,
     treatment,
-    growth: indexTerms({ treatment, document }),
+    growth: createIndexTerms({ treatment, document }),
     isSparse: true,
     from,
     to: decision,
@@ -36,7 +36,7 @@ export function computeWeightsBefore({ document, sm, treatment, outgoing, decisi
   });
   const event = book.events.at(-1);
   // The rebalance sells securities that leave at its close.
-  if (event?.at !== book.length - 1 || effective !== decision) return heldAt(book, decision);
+  if (event?.at !== book.length - 1 || effective !== decision) return listHeld(book, decision);
   const slots = Array.from(book.columns.keys()).filter((slot) => event.before[slot] !== 0);
   return {
     columns: Int32Array.from(slots, (slot) => book.columns[slot]!),

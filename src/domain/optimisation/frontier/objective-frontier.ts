@@ -4,7 +4,7 @@ import type { ProgramAnswer } from '#kernels/optimisation/program-answer.js';
 import type { Solver } from '#kernels/optimisation/solve-program.js';
 import type { Finding } from '../../refusals/findings.js';
 import { TRACKING } from '../../objectives/objective.js';
-import { computeOutcomes, tailAverage, tailSize, type TailGoal } from '../../objectives/tail.js';
+import { computeOutcomes, computeTailAverage, countTailScenarios, type TailGoal } from '../../objectives/tail.js';
 import type { Restriction } from '../assemble.js';
 import { computeFrontierPoint, traceWithinTails, type FrontierInput, type FrontierPoint } from './frontier.js';
 import type { FrontierRisk } from './frontier-risks.js';
@@ -72,7 +72,9 @@ export function computeObjectiveFrontier(input: ObjectiveFrontierInput): readonl
       const results = weights.map((each): ObjectivePortfolio => {
         const point = computeFrontierPoint(problem, means, each);
         const risk =
-          goal.form === 'tail' ? tailAverage(computeOutcomes(goal, each), tailSize(goal)) : point.tracking_error;
+          goal.form === 'tail'
+            ? computeTailAverage(computeOutcomes(goal, each), countTailScenarios(goal))
+            : point.tracking_error;
         return { ...point, risk_measure: measure, risk, weights: each };
       });
       return { found: results, weights };

@@ -1,4 +1,4 @@
-import { objectiveOf, returnsOf, type OptimisationSpec } from '../../documents/optimisation-spec.js';
+import { readObjective, readExpectedReturns, type OptimisationSpec } from '../../documents/optimisation-spec.js';
 import type { Finding } from '../../refusals/findings.js';
 
 /**
@@ -25,10 +25,10 @@ export function checkTangencyRate(spec: OptimisationSpec, asked: number): Findin
 }
 
 function isAboveCash(spec: OptimisationSpec): boolean {
-  return returnsOf(spec)?.entry.isAboveCash === true;
+  return readExpectedReturns(spec)?.entry.isAboveCash === true;
 }
 
 function cashOf({ objective }: OptimisationSpec): number {
-  const { entry, params } = objectiveOf(objective);
+  const { entry, params } = readObjective(objective);
   return entry.cash(params);
 }

@@ -1,4 +1,4 @@
-import { metricDiagonal, type Metric } from '#kernels/optimisation/program/metric.js';
+import { computeMetricDiagonal, type Metric } from '#kernels/optimisation/program/metric.js';
 
 /** Correlation metrics by covariance, so that a solver receives the same object again. */
 const known = new WeakMap<Metric, Metric>();
@@ -14,7 +14,7 @@ export function computeCorrelation(metric: Metric): Metric {
 }
 
 function scale(metric: Metric): Metric {
-  const inverse = metricDiagonal(metric).map((variance) => (variance > 0 ? 1 / Math.sqrt(variance) : 0));
+  const inverse = computeMetricDiagonal(metric).map((variance) => (variance > 0 ? 1 / Math.sqrt(variance) : 0));
   if (metric.form === 'factor') {
     const { factors: k } = metric;
     return {

@@ -1,8 +1,8 @@
 import { dot } from '../../numbers/dot.js';
 import { computeMetricSquare } from '#kernels/optimisation/program/metric.js';
-import { computeOutcomes, tailAverage, tailSize } from '../../objectives/tail.js';
-import { returnShortfall, computeWorstVariance } from '../../objectives/robustness.js';
-import { evennessOf } from '../../objectives/parity.js';
+import { computeOutcomes, computeTailAverage, countTailScenarios } from '../../objectives/tail.js';
+import { computeReturnShortfall, computeWorstVariance } from '../../objectives/robustness.js';
+import { computeEvenness } from '../../objectives/parity.js';
 import type { Problem } from '../problem.js';
 import { computeCorrelation } from './correlation.js';
 import { computeCost } from './prices.js';
@@ -16,7 +16,7 @@ import { computeCost } from './prices.js';
  */
 export function computeGoalValue(problem: Problem, weights: Float64Array, priced = 0): number {
   const { goal, metric, costs, robustness } = problem;
-  const off = computeCost(costs, weights) + returnShortfall(robustness?.returns ?? null, weights) + priced;
+  const off = computeCost(costs, weights) + computeReturnShortfall(robustness?.returns ?? null, weights) + priced;
   if (goal.form === 'quadratic') {
     const { curvature, centre, linear } = goal;
     const offset = weights.map((weight, i) => weight - centre[i]!);
@@ -28,9 +28,9 @@ export function computeGoalValue(problem: Problem, weights: Float64Array, priced
           : computeMetricSquare(computeCorrelation(metric), offset);
     return (curvature / 2) * Math.max(0, square) + dot(linear, weights) + off;
   }
-  if (goal.form === 'tail') return tailAverage(computeOutcomes(goal, weights), tailSize(goal)) + off;
+  if (goal.form === 'tail') return computeTailAverage(computeOutcomes(goal, weights), countTailScenarios(goal)) + off;
   const volatility = Math.sqrt(computeWorstVariance(metric, robustness, weights));
   if (goal.numerator.kind === 'linear') return -(dot(goal.numerator.slopes, weights) - off) / volatility;
   const { budgets, least } = goal.numerator;
-  return Math.log(volatility) - Math.log(Math.max(evennessOf(budgets, weights) - off, 0)) - least;
+  return Math.log(volatility) - Math.log(Math.max(computeEvenness(budgets, weights) - off, 0)) - least;
 }

@@ -6,7 +6,7 @@ import type { Metric } from '#kernels/optimisation/program/metric.js';
 import type { Norm, Program } from '#kernels/optimisation/program/program.js';
 import type { Solver } from '#kernels/optimisation/solve-program.js';
 import { isPureTracking, type LinearNumerator, type QuadraticGoal, type TradeCosts } from '../../objectives/goal.js';
-import { returnShortfall, computeWorstVariance } from '../../objectives/robustness.js';
+import { computeReturnShortfall, computeWorstVariance } from '../../objectives/robustness.js';
 import type { Problem } from '../problem.js';
 import { computeCorrelation } from './correlation.js';
 import { computeCost, computePrices, addLinearCost, scalePrices } from './prices.js';
@@ -122,7 +122,7 @@ function solveLinearRatio(
   const priced = addLinearCost(free, costs);
   const numeratorOf = (x: Float64Array) =>
     dot(slopes, x) -
-    returnShortfall(robustness?.returns ?? null, x) -
+    computeReturnShortfall(robustness?.returns ?? null, x) -
     computeCost(costs, x) -
     computePrices(rows, x) -
     (options.charge ?? 0);

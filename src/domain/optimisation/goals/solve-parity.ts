@@ -5,7 +5,7 @@ import type { Program } from '#kernels/optimisation/program/program.js';
 import type { ProgramAnswer } from '#kernels/optimisation/program-answer.js';
 import type { Solver } from '#kernels/optimisation/solve-program.js';
 import type { EvennessNumerator } from '../../objectives/goal.js';
-import { evennessOf } from '../../objectives/parity.js';
+import { computeEvenness } from '../../objectives/parity.js';
 import type { Problem } from '../problem.js';
 import { CURVED_ACCURACY, scaleAnswer, setStart, type GoalAnswer, type GoalOptions } from './goal-answer.js';
 import { findLargestScale } from './largest-scale.js';
@@ -75,7 +75,7 @@ export function solveParity(
     variance = point.variance;
     warm = point.answer.state;
     off = computeTotalCost(x);
-    evenness = off === 0 ? 1 : evennessOf(budgets, x);
+    evenness = off === 0 ? 1 : computeEvenness(budgets, x);
     if (Math.abs(before - evenness / (evenness - off)) <= SETTLED * before)
       return {
         program: point.program,

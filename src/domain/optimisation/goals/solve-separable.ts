@@ -1,10 +1,10 @@
 import { IDLE, UPPER, type ActiveState } from '#kernels/optimisation/active-set/active-state.js';
 import { checkKkt, isOptimal, type KktReport } from '#kernels/optimisation/program/kkt.js';
-import { createFactorMetric, metricDiagonal, addDiagonal } from '#kernels/optimisation/program/metric.js';
+import { createFactorMetric, computeMetricDiagonal, addDiagonal } from '#kernels/optimisation/program/metric.js';
 import { computeNormLength } from '#kernels/optimisation/program/norms.js';
 import type { Norm, Point, Program } from '#kernels/optimisation/program/program.js';
 import { computeLagrangianSlopes } from '#kernels/optimisation/program/slopes.js';
-import { priceScale, withPrice } from '#kernels/optimisation/solve-norms.js';
+import { computePriceScale, addPrice } from '#kernels/optimisation/solve-norms.js';
 import type { ProgramAnswer } from '#kernels/optimisation/program-answer.js';
 import type { Solver } from '#kernels/optimisation/solve-program.js';
 import { applyMetric } from '../apply-metric.js';
@@ -130,7 +130,7 @@ function solveByPrice(
     others.norms.length === 0 ? undefined : solveSeparable(solver, others, smooth, { ...options, warm: undefined });
   if (loose !== undefined && computeNormLength(base, norm, loose.answer.point.x) <= norm.radius)
     return setFirstNorm(base, smooth, { found: loose, price: 0, iterations: loose.answer.iterations });
-  let price = priceScale(base, norm);
+  let price = computePriceScale(base, norm);
   let { start } = options;
   let warm: ActiveState | undefined;
   let iterations = 0;
@@ -138,7 +138,7 @@ function solveByPrice(
   let since = 0;
   const bracket = createBracket();
   for (let k = 0; k < PRICES_MAX; k++) {
-    const result = solveSeparable(solver, withPrice(base, 0, price), smooth, { ...options, start, warm });
+    const result = solveSeparable(solver, addPrice(base, 0, price), smooth, { ...options, start, warm });
     if (result === undefined) break;
     start = result.answer.point.x;
     warm = result.answer.state;
@@ -235,7 +235,7 @@ function isConverged(
       else upper[i] = Math.min(upper[i]!, at[i]!);
     }
   });
-  const variances = metric === null || curvature === 0 ? undefined : metricDiagonal(metric);
+  const variances = metric === null || curvature === 0 ? undefined : computeMetricDiagonal(metric);
   const stiffness = Float64Array.from({ length: n }, (_, i) => curvature * (variances?.[i] ?? 0) + ridge);
   return settle(x, { left, right, stiffness }).map((value, i) => Math.min(Math.max(value, lower[i]!), upper[i]!));
 }

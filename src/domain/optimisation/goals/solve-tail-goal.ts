@@ -1,4 +1,4 @@
-import { withoutFixedNames } from '#kernels/optimisation/presolve/fixed-names.js';
+import { removeFixedVariables } from '#kernels/optimisation/presolve/fixed-variables.js';
 import { checkKkt, isOptimal } from '#kernels/optimisation/program/kkt.js';
 import type { Program } from '#kernels/optimisation/program/program.js';
 import type { Solver } from '#kernels/optimisation/solve-program.js';
@@ -58,7 +58,7 @@ function solveAmongFew(
   tail: TailStart | undefined,
 ): TailAnswer | undefined {
   const { n, lower, upper } = rows;
-  const reduced = lower.some((bound, i) => bound === upper[i] && bound !== 0) ? null : withoutFixedNames(rows);
+  const reduced = lower.some((bound, i) => bound === upper[i] && bound !== 0) ? null : removeFixedVariables(rows);
   if (reduced === null) return undefined;
   const kept = Int32Array.from(lower.keys()).filter((i) => lower[i]! < upper[i]!);
   const pick = (values: Float64Array) => Float64Array.from(kept, (i) => values[i]!);

@@ -3,7 +3,7 @@ import { checkKkt, isOptimal } from '#kernels/optimisation/program/kkt.js';
 import type { Program } from '#kernels/optimisation/program/program.js';
 import type { ProgramAnswer } from '#kernels/optimisation/program-answer.js';
 import type { Solver } from '#kernels/optimisation/solve-program.js';
-import { computeOutcomes, tailAverage, tailSize, type TailGoal } from '../../objectives/tail.js';
+import { computeOutcomes, computeTailAverage, countTailScenarios, type TailGoal } from '../../objectives/tail.js';
 import type { Separable } from './separable.js';
 import { solveSeparable } from './solve-separable.js';
 import { expandAnswer, MANY, findSecuritiesAtBounds, restoreSecuritiesAtBounds } from './securities-at-bounds.js';
@@ -110,8 +110,8 @@ function solveGrowing(inner: Solver, terms: TailTerms, resting: Uint8Array | nul
   const { goal, near, rows, workMax = WORK_MAX[terms.goal.measure] } = terms;
   const solver = meterSolver(inner);
   const isWithin = () => solver.spent() < workMax;
-  const size = Math.max(tailSize(goal), 1);
-  const unit = tailAverage(computeOutcomes(goal, near).map(Math.abs), size) || 1;
+  const size = Math.max(countTailScenarios(goal), 1);
+  const unit = computeTailAverage(computeOutcomes(goal, near).map(Math.abs), size) || 1;
   let among = { ...terms, rows: restoreSecuritiesAtBounds(rows, resting, near) };
   let { set, isFar: isGrowing } =
     terms.first === undefined ? firstSet(solver, among, unit) : { set: terms.first, isFar: isExpensive(terms) };
@@ -125,7 +125,7 @@ function solveGrowing(inner: Solver, terms: TailTerms, resting: Uint8Array | nul
     if (result === undefined || whole === undefined) break;
     const { x } = result.answer.point;
     const outcomes = computeOutcomes(goal, x);
-    const value = tailAverage(outcomes, size);
+    const value = computeTailAverage(outcomes, size);
     const own = setAt(goal, x, outcomes);
     const pulled = 'pulled' in whole ? whole.pulled : new Int32Array(0);
     const grown = unionSets(set, own);
@@ -172,7 +172,7 @@ interface FirstSet {
  * scenarios at known weights, without curved costs. Peaks of drawdowns depend too much on the weights for that.
  */
 function firstSet(solver: Solver, { goal, rows, near }: TailTerms, unit: number): FirstSet {
-  const size = Math.max(tailSize(goal), 1);
+  const size = Math.max(countTailScenarios(goal), 1);
   const outcomes = computeOutcomes(goal, near);
   const known: TailSet = {
     scenarios: selectWorst(outcomes, Math.max(Math.ceil(FIRST * size), SMALL)),

@@ -1,10 +1,10 @@
 import type { ActiveState } from '#kernels/optimisation/active-set/active-state.js';
 import { checkKkt, isOptimal } from '#kernels/optimisation/program/kkt.js';
-import { metricDiagonal, addOuterProduct, type Metric } from '#kernels/optimisation/program/metric.js';
+import { computeMetricDiagonal, addOuterProduct, type Metric } from '#kernels/optimisation/program/metric.js';
 import { computeNormLength } from '#kernels/optimisation/program/norms.js';
 import type { Kink, Norm, Program } from '#kernels/optimisation/program/program.js';
 import type { ProgramAnswer } from '#kernels/optimisation/program-answer.js';
-import { withPrice } from '#kernels/optimisation/solve-norms.js';
+import { addPrice } from '#kernels/optimisation/solve-norms.js';
 import type { Robustness } from '../../objectives/robustness.js';
 import { applyMetric } from '../apply-metric.js';
 import { computeGradient } from './gradient.js';
@@ -103,7 +103,7 @@ function addOuterMetric(program: Program, { metric, signs, spread }: Outer): Pro
       ? entry.metric
       : addOuterProduct(
           metric,
-          metricDiagonal(metric).map((variance, i) => signs[i]! * Math.sqrt(spread * Math.max(variance, 0))),
+          computeMetricDiagonal(metric).map((variance, i) => signs[i]! * Math.sqrt(spread * Math.max(variance, 0))),
         );
   known.set(metric, { key, metric: own });
   return { ...program, metric: own, norms: program.norms.map((norm) => setMetric(norm, program)) };
@@ -187,13 +187,13 @@ function addLengthRow<F extends Found>(
     radius: 1,
   };
   const normed = { ...program, norms: [norm, ...program.norms] };
-  const typical = Math.sqrt(metricDiagonal(metric).reduce((sum, value) => sum + value, 0)) / n;
+  const typical = Math.sqrt(computeMetricDiagonal(metric).reduce((sum, value) => sum + value, 0)) / n;
   let last = warm;
   // Works with squares: if nothing else is curved, the square of the force is linear in the square of the price.
   const result = solveAtOwnPrice(
     (square) => {
       const price = Math.sqrt(square);
-      const response = inner(withPrice(normed, 0, price), last);
+      const response = inner(addPrice(normed, 0, price), last);
       if (response === undefined) return undefined;
       last = response.answer.state;
       const length = computeNormLength(normed, norm, response.answer.point.x);
@@ -238,7 +238,7 @@ function addGrossRow<F extends Found>(
   program: Program,
   { metric, strength, warm, near }: GrossTerm,
 ): F | undefined {
-  const volatilities = metricDiagonal(metric).map((variance) => Math.sqrt(Math.max(variance, 0)));
+  const volatilities = computeMetricDiagonal(metric).map((variance) => Math.sqrt(Math.max(variance, 0)));
   let last = warm;
   const result = solveAtOwnPrice(
     (price) => {

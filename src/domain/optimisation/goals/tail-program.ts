@@ -1,11 +1,11 @@
 import {
   createFactorMetric,
-  metricMatrix,
+  createMetricMatrix,
   createDenseMetric,
   type Metric,
 } from '#kernels/optimisation/program/metric.js';
 import type { Norm, Program } from '#kernels/optimisation/program/program.js';
-import { tailSize, type TailGoal } from '../../objectives/tail.js';
+import { countTailScenarios, type TailGoal } from '../../objectives/tail.js';
 
 /** Scenarios and peaks of a program. Other scenarios are assumed not to be among the worst. */
 export interface TailSet {
@@ -49,7 +49,7 @@ export function createTailProgram(
   const count = rows.rows.count + scenarios.length + peaks.length;
   const penalty = new Float64Array(count).fill(Infinity);
   penalty.set(rows.rows.penalty);
-  penalty.fill(price / Math.max(tailSize(goal), 1), rows.rows.count, rows.rows.count + scenarios.length);
+  penalty.fill(price / Math.max(countTailScenarios(goal), 1), rows.rows.count, rows.rows.count + scenarios.length);
   const linear = widen(rows.linear, width);
   linear[n] = price * unit;
   linear.fill(NEGLIGIBLE * price * unit, n + 1);
@@ -174,7 +174,7 @@ function widenedMetric(metric: Metric, width: number): Metric {
   const { n } = metric;
   if (metric.form === 'factor')
     return createFactorMetric(widen(metric.loadings, width * metric.factors), widen(metric.specific, width));
-  const own = metricMatrix(metric);
+  const own = createMetricMatrix(metric);
   const matrix = new Float64Array(width * width);
   for (let i = 0; i < n; i++) matrix.set(own.subarray(i * n, i * n + n), i * width);
   return createDenseMetric(matrix, width);

@@ -1,4 +1,4 @@
-import { computeOutcomes, tailSize, valuesAt, type TailGoal } from '../../objectives/tail.js';
+import { computeOutcomes, countTailScenarios, computeValues, type TailGoal } from '../../objectives/tail.js';
 import type { TailSet } from './tail-program.js';
 
 /**
@@ -16,7 +16,7 @@ const GROWING = 0.1;
 
 /** Returns the worst scenarios of some weights. */
 export function setAt(goal: TailGoal, weights: Float64Array, outcomes = computeOutcomes(goal, weights)): TailSet {
-  const size = Math.max(tailSize(goal), 1);
+  const size = Math.max(countTailScenarios(goal), 1);
   return {
     scenarios: selectWorst(outcomes, Math.ceil(NAMED * size + NAMED_BESIDE * weights.length) + 1),
     peaks: findPeaks(goal, weights, selectWorst(outcomes, Math.ceil(size) + 1)),
@@ -51,7 +51,7 @@ export function findPeaks(goal: TailGoal, weights: Float64Array, of: Int32Array)
   const found = new Set<number>();
   let peak = 0;
   let at = -1;
-  for (const [t, value] of valuesAt(goal, weights).entries()) {
+  for (const [t, value] of computeValues(goal, weights).entries()) {
     if (value > peak) [peak, at] = [value, t];
     if (at >= 0 && wanted.has(t)) found.add(at);
   }

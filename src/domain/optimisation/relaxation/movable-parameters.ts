@@ -1,7 +1,7 @@
 import { findConstraintClass } from '../../constraints/catalogue.js';
 import {
   isStuck,
-  slopesOf,
+  computeSlopes,
   type Average,
   type Limit,
   type LinearRow,
@@ -36,7 +36,7 @@ export function listMovableParameters({ rows }: Problem, origins: readonly Origi
   for (const { origin, row } of rows) {
     if (!origins.includes(origin) || origin.priority === 0 || origin.soft !== null) continue;
     for (const { limit, side } of limitsOf(row)) {
-      for (const [parameter, slope] of slopesOf(limit)) {
+      for (const [parameter, slope] of computeSlopes(limit)) {
         const direction = slope > 0 === (side === 'upper') ? 1 : -1;
         const key = `${origin.index} ${parameter} ${direction}`;
         if (slope === 0 || results.has(key)) continue;

@@ -1,7 +1,7 @@
 import type { ActiveState } from '#kernels/optimisation/active-set/active-state.js';
 import { findConstraintClass } from '../../constraints/catalogue.js';
 import type { ConstraintRow } from '../../constraints/constraint-row.js';
-import { stepParams, type RelaxEntry } from '../../constraints/relax-step.js';
+import { findStepParameter, type RelaxEntry } from '../../constraints/relax-step.js';
 import type { Problem } from '../problem.js';
 import { solveProblem, type SearchOutcome } from '../search.js';
 import type { Solvers } from '../solvers.js';
@@ -45,7 +45,7 @@ export function relaxBySteps(solvers: Solvers, { problem, rows, relax, warm }: R
     const index = rows.findIndex((row) => row.id === id);
     const row = rows[index]!; // Documents are validated: the row exists, and its class has the limit.
     for (const [step, limit] of steps.entries()) {
-      const params = stepParams(findConstraintClass(row.type)!, limit)!;
+      const params = findStepParameter(findConstraintClass(row.type)!, limit)!;
       changed = changed.map((own, i) => (i === index ? { ...own, params: { ...own.params, ...params } } : own));
       taken.set(entry, { entry, step, row, index, params });
       const relaxed = problem.withRows(changed);

@@ -1,6 +1,6 @@
 import { raiseToPower } from '#kernels/power.js';
 import type { Solver } from '#kernels/optimisation/solve-program.js';
-import { trackingGoal } from '../../objectives/goal.js';
+import { createTrackingGoal } from '../../objectives/goal.js';
 import { assembleProgram } from '../assemble.js';
 import type { Change } from './parameter-change.js';
 import { searchWithExactAverages, type LinearisedAverages } from '../averages.js';
@@ -162,7 +162,7 @@ type Standing =
 
 /** Returns the rows of a problem with an objective that is fast to solve, to test feasibility only. */
 export function listSeparateRows(problem: Problem): Problem {
-  return { ...problem, goal: trackingGoal(problem.index), costs: null, robustness: null };
+  return { ...problem, goal: createTrackingGoal(problem.index), costs: null, robustness: null };
 }
 
 /**

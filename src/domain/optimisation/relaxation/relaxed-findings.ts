@@ -1,4 +1,4 @@
-import { slopesOf, type Limit, type ProgramRow } from '../../constraints/program-row.js';
+import { computeSlopes, type Limit, type ProgramRow } from '../../constraints/program-row.js';
 import { formatDay } from '../../time/days.js';
 import { keepSmallValue, type Finding } from '../../refusals/findings.js';
 import type { DerivedSolve } from '../derived/derived-solve.js';
@@ -81,7 +81,7 @@ export function findRelaxation({ placed: { origin, row }, side }: RowSide, relax
 
 /** Returns the parameters behind one side of a row. */
 function parametersOf(row: ProgramRow, side: RowSide['side']): readonly string[] {
-  const ofLimit = (limit: Limit | null) => (limit === null ? [] : slopesOf(limit).map(([parameter]) => parameter));
+  const ofLimit = (limit: Limit | null) => (limit === null ? [] : computeSlopes(limit).map(([parameter]) => parameter));
   switch (row.form) {
     case 'name':
     case 'linear':

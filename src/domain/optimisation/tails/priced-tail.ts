@@ -5,7 +5,7 @@ import { sumKinks, type Program } from '#kernels/optimisation/program/program.js
 import type { Solver } from '#kernels/optimisation/solve-program.js';
 import type { TailRow } from '../../constraints/program-row.js';
 import { dot } from '../../numbers/dot.js';
-import { computeOutcomes, tailAverage, tailSize, type TailGoal } from '../../objectives/tail.js';
+import { computeOutcomes, computeTailAverage, countTailScenarios, type TailGoal } from '../../objectives/tail.js';
 import type { Assembled } from '../assemble.js';
 import type { PlacedCurve } from '../curved-rows.js';
 import { interpolateCorners, type CornerInterpolation, type PricedCorner } from './interpolate-corners.js';
@@ -83,8 +83,8 @@ export function solvePricedTail(
   const { x, rowMultipliers } = answer.point;
   const { bare, price: first } = removeTailPlanes(assembled, goal, rowMultipliers);
   if (!(first > 0)) return { planes: [], attained: null, optimum: null };
-  const size = tailSize(goal);
-  const unit = tailAverage(computeOutcomes(goal, x).map(Math.abs), Math.max(size, 1)) || 1;
+  const size = countTailScenarios(goal);
+  const unit = computeTailAverage(computeOutcomes(goal, x).map(Math.abs), Math.max(size, 1)) || 1;
   const planes: TailCut[] = [];
   let set = setAt(goal, x);
   let last: Optimum | undefined;
@@ -106,7 +106,7 @@ export function solvePricedTail(
         planes.push(result.plane);
         const { weights, plane } = result;
         const outcomes = computeOutcomes(goal, weights);
-        const tail = tailAverage(outcomes, size);
+        const tail = computeTailAverage(outcomes, size);
         const grown = unionSets(set, setAt(goal, weights, outcomes));
         const isWhole = isSame(grown, set) || tail - dot(plane.slopes, weights) <= MET * (1 + most);
         set = grown;
@@ -122,7 +122,7 @@ export function solvePricedTail(
     const known = set;
     const result = optimumOf(price);
     if (result === undefined) return undefined;
-    const tail = tailAverage(computeOutcomes(goal, result.weights), size);
+    const tail = computeTailAverage(computeOutcomes(goal, result.weights), size);
     if (Math.abs(tail - most) <= MET * (1 + most)) last = result;
     planes.push(result.plane);
     set = unionSets(known, setAt(goal, result.weights));
@@ -161,7 +161,10 @@ function createLimitSolution(
   const answer = { ...corner.answer, point: { ...point, x: weights }, state: { ...state, names } };
   const optimum = withPlane(bare, placed, { ...corner, weights, answer });
   const { goal } = placed.row;
-  return { attained: optimum === null ? null : tailAverage(computeOutcomes(goal, weights), tailSize(goal)), optimum };
+  return {
+    attained: optimum === null ? null : computeTailAverage(computeOutcomes(goal, weights), countTailScenarios(goal)),
+    optimum,
+  };
 }
 
 /** Returns true if prices of tails are searched in a round of planes. */

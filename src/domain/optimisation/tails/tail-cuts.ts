@@ -1,5 +1,5 @@
 import type { ScenarioTerms } from '../../objectives/scenario-terms.js';
-import { tailGoal, tailSlopes, type TailGoal, type TailMeasure } from '../../objectives/tail.js';
+import { createTailGoal, computeTailSlopes, type TailGoal, type TailMeasure } from '../../objectives/tail.js';
 
 /** Plane below the average of a tail: slopes'w is at most the average at w. */
 export interface TailCut {
@@ -28,12 +28,12 @@ export function createTailCuts(names: number, scenarios: (terms: ScenarioTerms) 
     known,
     goal(measure, confidence, terms) {
       const key = JSON.stringify([measure, confidence, terms]);
-      const result = goals.get(key) ?? tailGoal(measure, confidence, scenarios(terms), names);
+      const result = goals.get(key) ?? createTailGoal(measure, confidence, scenarios(terms), names);
       goals.set(key, result);
       return result;
     },
     add(goal, weights) {
-      const cut = { goal, slopes: tailSlopes(goal, weights) };
+      const cut = { goal, slopes: computeTailSlopes(goal, weights) };
       known.push(cut);
       return cut;
     },

@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import type { Page } from 'playwright-core';
+import type { BatchView, JobStatus } from '#clients/typescript/divisor.js';
 import { openBatches, type BatchWorld } from '../services/personal/batch-world.js';
 import { tryBrowser } from './browser.js';
-import { slowDown, WAIT_MS } from './desk.js';
+import { downloaded, slowDown, WAIT_MS } from './desk.js';
 
 vi.setConfig({ testTimeout: 2 * WAIT_MS, hookTimeout: 4 * WAIT_MS });
 
@@ -39,6 +40,12 @@ describe.skipIf('why' in tried)('the page of a batch', () => {
     const conflicts = page.getByRole('table', { name: 'Infeasible accounts by row' });
     await conflicts.getByText('Tracking error limit').waitFor();
     await page.getByText('Cash is -1', { exact: false }).first().waitFor();
+    const { by_status: counted } = (await world.service.ask<JobStatus>('GET', '/jobs/batch:clients')).body
+      .result as BatchView;
+    await page.getByText('Export', { exact: true }).first().click();
+    const file = await downloaded(page, () => page.getByRole('button', { name: 'Accounts (CSV)' }).click());
+    const accounts = Object.values(counted).reduce((sum, one) => sum + one, 0);
+    expect(file.toString().trim().split(/\r?\n/)).toHaveLength(1 + accounts);
     await page.getByText('A0', { exact: true }).first().click();
     const panel = page.getByRole('complementary', { name: 'Account A0' });
     await panel.getByText('One more basis point saves').waitFor();

@@ -11,7 +11,7 @@ import { parameter } from '../../state/place.js';
 import { may } from '../../state/principal.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
-import { moment } from '../../words/dates.js';
+import { momentFigure } from '../../words/dates.js';
 import { count, NONE } from '../../words/numbers.js';
 import { NewBatch } from './new-batch.js';
 import '../designer/designer.css';
@@ -83,7 +83,7 @@ function Batches({ jobs }: { readonly jobs: readonly JobStatus[] }) {
           { term: 'Batches', value: count(jobs.length), note: `${countOf('succeeded')} done` },
           { term: 'Running', value: countOf('pending', 'running') },
           { term: 'Failed', value: countOf('failed', 'cancelled') },
-          { term: 'Last ended', value: ended.length === 0 ? NONE : moment(ended.at(-1)!) },
+          { term: 'Last ended', ...(ended.length === 0 ? { value: NONE } : momentFigure(ended.at(-1)!)) },
         ]}
       />
       <Section title="Batches">

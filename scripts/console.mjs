@@ -23,7 +23,9 @@ const isCore = (id) =>
 
 /** Fields of most forms; those of few pages are loaded with them. */
 const isForm = (id) =>
-  /components\/form\/(?!expression|formula|row-list|list-row|kind-list|named-rows|nested-field|any-field)|pages\/index\/run-(terms|settings)\./.test(id);
+  /components\/form\/(?!expression|formula|row-list|list-row|kind-list|named-rows|nested-field|any-field)|pages\/index\/run-(terms|settings)\./.test(
+    id,
+  );
 
 /** The editor of source texts, without its languages. */
 const isEditor = (id) =>

@@ -112,6 +112,7 @@ export function describeStudies(desk: () => Desk): void {
     const [first] = Object.entries(model.volatilities).toSorted(([, a], [, b]) => b - a)[0]!;
     await page.getByRole('grid', { name: 'volatilities of the model' }).getByRole('row').nth(1).click();
     await page.getByRole('heading', { name: `Correlations with ${first}` }).waitFor();
+    await page.getByRole('img', { name: /^Correlations of \d+ securities/ }).waitFor();
     await page.getByRole('link', { name: 'Optimise with it' }).click();
     await page.getByText('Costs and risk model').click();
     await eventually(() => page.getByLabel('Risk model', { exact: true }).inputValue()).toBe('daily');

@@ -74,7 +74,10 @@ export function NamePage({ params }: PageProps) {
 /** Renders the last close, its returns and its range, from the year before it. */
 function Today({ identifier, currency }: { readonly identifier: string; readonly currency: string | null }) {
   const facts = useResource(`security ${identifier}`, async (signal) => {
-    const { identifiers } = await service.value.call('searchIdentifiers', { query: { q: identifier.slice(0, 64), limit: 1000 }, signal });
+    const { identifiers } = await service.value.call('searchIdentifiers', {
+      query: { q: identifier.slice(0, 64), limit: 1000 },
+      signal,
+    });
     const found = identifiers.find((one) => one.identifier === identifier);
     return found === undefined || found.end === null
       ? null

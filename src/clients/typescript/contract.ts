@@ -5894,7 +5894,7 @@ export interface LevelChange {
 }
 
 export interface LevelSketch {
-  /** Level on a few sessions of the last three years of the served store, from the base value on. Rules with a memory begin anew on its first date. */
+  /** Level on a few sessions of the last three years of the served store, from the base value on. Rules with a memory, such as buffers, start without it. */
   readonly level: SeriesPayload;
 }
 

@@ -6616,7 +6616,7 @@ class LevelChange(t.TypedDict):
 
 
 class LevelSketch(t.TypedDict):
-    #: Level on a few sessions of the last three years of the served store, from the base value on. Rules with a memory begin anew on its first date.
+    #: Level on a few sessions of the last three years of the served store, from the base value on. Rules with a memory, such as buffers, start without it.
     level: SeriesPayload
 
 

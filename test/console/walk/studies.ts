@@ -144,6 +144,7 @@ export function describeStudies(desk: () => Desk): void {
     await files.setInputFiles(file('broken.csv', 'date,identifier,AAA\n2024-01-31,AAA,x\n'));
     await page.getByText('The cell is x; a finite number is required.').waitFor();
     await files.setInputFiles(file('model.json', JSON.stringify(exported)));
+    await page.getByRole('heading', { name: 'vendor', level: 1 }).waitFor();
     const figures = page.getByLabel('Figures of the model');
     await figures.waitFor();
     expect(await figures.textContent()).toContain('Dates1');

@@ -1,10 +1,13 @@
+import { useState } from 'preact/hooks';
 import type { Finding, PreviewResponse, WhatIfResponse } from '#clients/typescript/divisor.js';
 import { Badge } from '../../components/badge.js';
 import { Bars } from '../../components/bars.js';
+import { Button } from '../../components/button.js';
 import { Choice } from '../../components/choice.js';
 import { Earlier } from '../../components/earlier.js';
 import { Findings } from '../../components/findings.js';
 import { Funnel } from '../../components/funnel.js';
+import { Icon } from '../../components/icon.js';
 import { Metrics } from '../../components/metrics.js';
 import { Problem } from '../../components/problem.js';
 import { DateInput } from '../../components/range-bar.js';
@@ -45,6 +48,8 @@ export function Live({ findings, isValid, start, end }: LiveProps) {
   const views = VIEWS.filter(({ value }) =>
     isOverlay ? value === 'level' || value === 'json' : value !== 'change' || isStored,
   );
+  // On a telephone the strip covers the form.
+  const [isFolded, setFolded] = useState(() => matchMedia('(width < 520px)').matches);
   const [first] = views;
   const view = views.find(({ value }) => value === parameter('view'))?.value ?? first!.value;
   const canPreview = isValid && asOf !== null;
@@ -59,7 +64,7 @@ export function Live({ findings, isValid, start, end }: LiveProps) {
     }),
   );
   return (
-    <aside class="designer-live" aria-label="Preview">
+    <aside class={isFolded ? 'designer-live is-folded' : 'designer-live'} aria-label="Preview">
       <div class="live-bar">
         <Choice
           label="View"
@@ -67,6 +72,16 @@ export function Live({ findings, isValid, start, end }: LiveProps) {
           value={view}
           onChoose={(chosen) => setParameters({ view: chosen === first?.value ? null : chosen })}
         />
+        <span class="live-fold">
+          <Button
+            kind="bare"
+            aria-expanded={!isFolded}
+            aria-label={isFolded ? 'Show the preview' : 'Hide the preview'}
+            onClick={() => setFolded(!isFolded)}
+          >
+            <Icon name={isFolded ? 'up' : 'down'} />
+          </Button>
+        </span>
         {view !== 'json' && view !== 'level' && asOf !== null && start !== null && end !== null && (
           <label class="select">
             <span class="quiet">On</span>

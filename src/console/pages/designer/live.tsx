@@ -2,12 +2,10 @@ import { useState } from 'preact/hooks';
 import type { Finding, PreviewResponse, WhatIfResponse } from '#clients/typescript/divisor.js';
 import { Badge } from '../../components/badge.js';
 import { Bars } from '../../components/bars.js';
-import { Button } from '../../components/button.js';
 import { Choice } from '../../components/choice.js';
 import { Earlier } from '../../components/earlier.js';
 import { Findings } from '../../components/findings.js';
 import { Funnel } from '../../components/funnel.js';
-import { Icon } from '../../components/icon.js';
 import { Metrics } from '../../components/metrics.js';
 import { Problem } from '../../components/problem.js';
 import { DateInput } from '../../components/range-bar.js';
@@ -20,6 +18,7 @@ import { isSameFinding } from '../../words/findings.js';
 import { change, count, decimal, percent, signClass } from '../../words/numbers.js';
 import { rowWords } from '../optimise/measures.js';
 import { bodyOf, useWorkshop } from './draft.js';
+import { Fold } from './fold.js';
 import { JsonEditor } from './json-editor.js';
 import { LevelView } from './level-view.js';
 
@@ -72,28 +71,8 @@ export function Live({ findings, isValid, start, end }: LiveProps) {
           value={view}
           onChoose={(chosen) => setParameters({ view: chosen === first?.value ? null : chosen })}
         />
-        <span class="live-fold">
-          <Button
-            kind="bare"
-            aria-expanded={!isFolded}
-            aria-label={isFolded ? 'Show the preview' : 'Hide the preview'}
-            onClick={() => setFolded(!isFolded)}
-          >
-            <Icon name={isFolded ? 'up' : 'down'} />
-          </Button>
-        </span>
-        {view !== 'json' && view !== 'level' && asOf !== null && start !== null && end !== null && (
-          <label class="select">
-            <span class="quiet">On</span>
-            <DateInput
-              label="Decision date"
-              value={asOf}
-              least={start}
-              most={end}
-              onChange={(on) => setParameters({ on: on === end ? null : on })}
-            />
-          </label>
-        )}
+        <Fold isFolded={isFolded} onFold={setFolded} />
+        {(view === 'preview' || view === 'change') && <DecisionDate asOf={asOf} start={start} end={end} />}
       </div>
       {findings.length > 0 && <Findings findings={findings} shown={4} isOpenForm />}
       {asOf === null && view !== 'json' && <p class="quiet">No data store is served. Serve one to see a preview.</p>}
@@ -110,6 +89,26 @@ export function Live({ findings, isValid, start, end }: LiveProps) {
       {view === 'level' && <LevelView isValid={canPreview} />}
       {view === 'json' && <JsonEditor />}
     </aside>
+  );
+}
+
+interface DecisionDateProps extends Pick<LiveProps, 'start' | 'end'> {
+  readonly asOf: string | null;
+}
+
+function DecisionDate({ asOf, start, end }: DecisionDateProps) {
+  if (asOf === null || start === null || end === null) return null;
+  return (
+    <label class="select">
+      <span class="quiet">On</span>
+      <DateInput
+        label="Decision date"
+        value={asOf}
+        least={start}
+        most={end}
+        onChange={(on) => setParameters({ on: on === end ? null : on })}
+      />
+    </label>
   );
 }
 

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { median } from '#domain/numbers/order-statistics.js';
+import { computeMedian } from '#domain/numbers/order-statistics.js';
 import { finished, processorTime, settled, startOn, type RunningService } from './http/service.js';
 import { refuse } from './variables.js';
 
@@ -72,7 +72,7 @@ async function compare({ what, requests, ask, atOnce = CONCURRENCY }: Question):
   }
   const [olds, news] = times as [number[], number[]];
   const ratios = olds.map((time, i) => news[i]! / time);
-  const cells = [olds, news, ratios].map((of) => median(of).toFixed(3).padStart(8));
+  const cells = [olds, news, ratios].map((of) => computeMedian(of).toFixed(3).padStart(8));
   const range = `${Math.min(...ratios).toFixed(2)} to ${Math.max(...ratios).toFixed(2)}`;
   console.log(`${what.padEnd(40)}${cells.join('')}   ${range}`);
 }

@@ -43,7 +43,7 @@ const tasks: { readonly [N in TaskName]: () => Promise<Task<N>> } = {
   'sum-simulation': async () => (await import('./runs/simulate.js')).sumSimulation,
   'estimate-risk-model': async () => (await import('./risk/estimate-risk-model.js')).estimateModel,
   'risk-model-size': async () => (await import('./risk/model-in-parts.js')).modelSize,
-  'risk-model-rows': async () => (await import('./risk/model-in-parts.js')).modelRows,
+  'risk-model-parts': async () => (await import('./risk/model-in-parts.js')).modelParts,
   'sum-risk-model': async () => (await import('./risk/model-in-parts.js')).sumModel,
   'validate-risk-model': async () => (await import('./risk/validate-risk-model.js')).validateModel,
   optimise: async () => (await import('./optimisation/optimise.js')).optimise,

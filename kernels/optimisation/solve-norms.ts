@@ -1,7 +1,7 @@
 import { raiseToPower } from '../power.js';
 import { IDLE, UPPER } from './active-set/active-state.js';
 import type { PathStart } from './path/follow-path.js';
-import { multiplyMetric, sumOfMetrics, type Metric } from './program/metric.js';
+import { multiplyMetric, addMetrics, type Metric } from './program/metric.js';
 import { measureInfeasibility, isHard } from './program/certificate.js';
 import { averageSquares, computeNormLength } from './program/norms.js';
 import type { Norm, Program } from './program/program.js';
@@ -85,7 +85,7 @@ export function solveWithNorms(
   let last = start === undefined ? undefined : pricedStart(start, q, first);
   let lastPrice = first;
   const at = (price: number): Priced | undefined => {
-    const priced = withPrice(program, q, price);
+    const priced = addPrice(program, q, price);
     const isFar = !(price < FAR * lastPrice && lastPrice < FAR * price);
     const answer = solve(priced, isFar ? undefined : last);
     if (answer.status === 'failed') return undefined;
@@ -95,7 +95,7 @@ export function solveWithNorms(
     const isProven = answer.status === 'infeasible' || (excess > HELD && isTooShort(program, q, { price, answer }));
     return { price, answer: isProven ? { ...answer, status: 'infeasible' } : answer, excess };
   };
-  const close = rootOf(at, first > 0 ? first : priceScale(program, norm), CLOSE);
+  const close = rootOf(at, first > 0 ? first : computePriceScale(program, norm), CLOSE);
   if (close === undefined) return undefined;
   if (close.answer.status === 'infeasible') return withNorm(close.answer, { program, q, price: close.price });
   const ended = finish(program, withNorm(close.answer, { program, q, price: close.price }), LAST);
@@ -191,7 +191,7 @@ function mostExceeded(program: Program, x: Float64Array): number {
  * Returns a price of the scale of the objective's curvature; for a linear objective, the price at which it reaches the
  * radius.
  */
-export function priceScale(program: Program, norm: Norm): number {
+export function computePriceScale(program: Program, norm: Norm): number {
   const { metric, curvature, ridge, linear, n } = program;
   const { metric: kind, radius } = norm;
   if (metric === null || curvature === 0) {
@@ -208,7 +208,7 @@ export function priceScale(program: Program, norm: Norm): number {
 }
 
 /** Returns the program with price / 2 times the square of a norm added to the objective in place of the norm. */
-export function withPrice(program: Program, q: number, price: number): Program {
+export function addPrice(program: Program, q: number, price: number): Program {
   const { centre, metric: kind } = program.norms[q]!;
   const norms = program.norms.filter((_, other) => other !== q);
   if (kind === 'identity') {
@@ -241,7 +241,7 @@ function withPricedMetric(program: Program, { centre }: Norm, own: Metric, price
   const { metric, curvature } = program;
   if (price === 0) return program;
   const isCurved = metric !== null && curvature !== 0;
-  const sum = sumOfMetrics([...(isCurved ? [{ metric, weight: curvature }] : []), { metric: own, weight: price }]);
+  const sum = addMetrics([...(isCurved ? [{ metric, weight: curvature }] : []), { metric: own, weight: price }]);
   const force = new Float64Array(program.n);
   multiplyMetric(
     own,
@@ -259,7 +259,7 @@ function withPricedMetric(program: Program, { centre }: Norm, own: Metric, price
 
 function pricedStart({ program, point, state }: PathStart, q: number, price: number): PathStart {
   return {
-    program: withPrice(program, q, price),
+    program: addPrice(program, q, price),
     point: { ...point, normMultipliers: point.normMultipliers.filter((_, other) => other !== q) },
     state: { ...state, norms: state.norms.filter((_, other) => other !== q) },
   };

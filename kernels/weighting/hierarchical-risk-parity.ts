@@ -45,7 +45,7 @@ export function solveHierarchicalRiskParity(
   assert(covariance.length === n * n, `covariance: ${covariance.length} values for ${n} names`);
   const correlationDistance = computeCorrelationDistances(covariance, n);
   const distances = distance === 'columns' ? computeColumnDistances(correlationDistance, n) : correlationDistance;
-  const order = leafOrder(linkClusters(distances, n, linkage), n);
+  const order = orderLeaves(linkClusters(distances, n, linkage), n);
   bisect(covariance, order, out);
 }
 
@@ -195,7 +195,7 @@ function joinedDistance(linkage: Linkage, { toA, toB, between, a, b, c }: Joinin
 }
 
 /** Returns the leaves of a tree from left to right: the quasi-diagonal order, [n]. */
-export function leafOrder(merges: readonly Merge[], n: number): Int32Array {
+export function orderLeaves(merges: readonly Merge[], n: number): Int32Array {
   const order = new Int32Array(n);
   const open = [n + merges.length - 1];
   let count = 0;

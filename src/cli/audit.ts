@@ -1,4 +1,4 @@
-import { counted } from '#domain/catalogue/sentence-numbers.js';
+import { formatCount } from '#domain/catalogue/sentence-numbers.js';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { AUDIT_KINDS, type AuditKind } from '#domain/documents/audit-document.js';
@@ -98,7 +98,7 @@ async function verifyLog(file: string, terms: Omit<AuditTerms, 'seals'>): Promis
   const old = unchained === 0 ? '' : ` (${unchained} signatures from before signatures were chained)`;
   const signed = terms.keys == null ? 'signatures not verified' : `signed up to entry ${sealed}${old}`;
   process.stdout.write(
-    `The hash chain is intact, ${signed}: ${counted(seq, 'entry', 'entries')}, last hash ${hash}.\n`,
+    `The hash chain is intact, ${signed}: ${formatCount(seq, 'entry', 'entries')}, last hash ${hash}.\n`,
   );
   return EXIT.done;
 }

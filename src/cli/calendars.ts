@@ -2,7 +2,7 @@ import { readdirSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { indexCalendars } from '#domain/calendars/calendar-index.js';
-import { fileNameOf, type ExchangeCalendars } from '#domain/calendars/calendars.js';
+import { createFileName, type ExchangeCalendars } from '#domain/calendars/calendars.js';
 import { compareSessions, type SessionComparison, type YearDifference } from '#domain/calendars/compare-sessions.js';
 import { AliasFile, RuleFile } from '#domain/calendars/rule-file.js';
 import { correct, type Corrections, type SessionReference } from '#domain/calendars/session-reference.js';
@@ -152,9 +152,9 @@ const OTHER_FILES = new Set(['index.json', 'aliases.json', 'dates.json']);
 function writeIndex(folder: string): number {
   const names = readdirSync(folder).filter((name) => name.endsWith('.json') && !OTHER_FILES.has(name));
   const files = names.map((name) => RuleFile.parse(readCalendarFile(folder, basename(name, '.json'))));
-  const misnamed = files.find((file, i) => `${fileNameOf(file.code)}.json` !== names[i]);
+  const misnamed = files.find((file, i) => `${createFileName(file.code)}.json` !== names[i]);
   if (misnamed !== undefined)
-    throw new Error(`the rules of ${misnamed.code} must be in ${fileNameOf(misnamed.code)}.json`);
+    throw new Error(`the rules of ${misnamed.code} must be in ${createFileName(misnamed.code)}.json`);
   const index = indexCalendars(files, AliasFile.parse(readCalendarFile(folder, 'aliases')));
   const target = join(folder, 'index.json');
   writeFileSync(target, `[\n${index.map((entry) => `  ${JSON.stringify(entry)}`).join(',\n')}\n]\n`);

@@ -1,4 +1,4 @@
-import { counted } from '#domain/catalogue/sentence-numbers.js';
+import { formatCount } from '#domain/catalogue/sentence-numbers.js';
 import { parseArgs } from 'node:util';
 import { isSigned } from '#store/publication/signing.js';
 import { verifyBundleWith } from '#engine/verify-bundle.js';
@@ -40,7 +40,7 @@ export async function verifyBundle(argv: readonly string[]): Promise<number> {
     const { index_id: index, closes, first, last, head, key_ids: ids } = verdict;
     if (verdict.ok)
       process.stdout.write(
-        `${index}: ${counted(closes, 'close')} from ${first} to ${last} recomputed bit for bit; the log ends with ${head}, signed by ${ids.join(', ')}.\n`,
+        `${index}: ${formatCount(closes, 'close')} from ${first} to ${last} recomputed bit for bit; the log ends with ${head}, signed by ${ids.join(', ')}.\n`,
       );
     else if (verdict.published_by !== null && verdict.published_by !== verdict.engine)
       process.stdout.write(

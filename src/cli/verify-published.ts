@@ -1,4 +1,4 @@
-import { counted } from '#domain/catalogue/sentence-numbers.js';
+import { formatCount } from '#domain/catalogue/sentence-numbers.js';
 import { readFile } from 'node:fs/promises';
 import { parseArgs } from 'node:util';
 import { z } from 'zod';
@@ -48,7 +48,7 @@ export async function verifyPublished(argv: readonly string[]): Promise<number> 
     keys === null
       ? 'The hash chain is intact; signatures not verified'
       : 'The hash chain and the signatures are intact';
-  process.stdout.write(`${extent}: ${counted(verdict.entries, 'entry', 'entries')}, last hash ${verdict.head}.\n`);
+  process.stdout.write(`${extent}: ${formatCount(verdict.entries, 'entry', 'entries')}, last hash ${verdict.head}.\n`);
   return 0;
 }
 

@@ -1,5 +1,5 @@
 import { NOTE_LENGTH_MAX } from '#domain/documents/version-document.js';
-import { missingCodesOf } from '#domain/documents/named-documents.js';
+import { listMissingCodes } from '#domain/documents/named-documents.js';
 import { ERRORS, type ErrorCode } from '#domain/refusals/refusal.js';
 import { ErrorEnvelope } from './common.js';
 import { PARAMETER_EXAMPLES, type ExampleAnswers } from './examples.js';
@@ -260,7 +260,7 @@ export function errorCodesOf(route: Route): ErrorCode[] {
       ...shared,
       ...(route.body === undefined ? [] : (['BODY_TOO_LARGE'] as const)),
       ...(route.params === undefined ? [] : (['INVALID_IDENTIFIER'] as const)),
-      ...(isOpen ? [] : missingCodesOf(namesOf(route))), // also for a write to an id that the client may not use
+      ...(isOpen ? [] : listMissingCodes(namesOf(route))), // also for a write to an id that the client may not use
       ...(route.onStore === undefined ? [] : STORE_ERRORS),
       ...(isWrite && route.params !== undefined ? (['PRECONDITION_FAILED'] as const) : []),
       ...route.errors,

@@ -3,7 +3,7 @@ import { queryOf, startsJobs } from '#contract/common-query.js';
 import { formatsOf, listMediaTypes } from '#contract/media-formats.js';
 import { isReading, type Body, type Route, type Scope } from '#contract/route.js';
 import type { JobPriority } from '#domain/jobs/priority.js';
-import { nonFiniteFindings } from '#domain/schema/finite.js';
+import { checkFinite } from '#domain/schema/finite.js';
 import { LOCAL_AUTHOR, NOTE_LENGTH_MAX } from '#domain/documents/version-document.js';
 import type { ParsedJson } from '#domain/json/parse-json.js';
 import { checkShape } from '#domain/schema/shape.js';
@@ -312,7 +312,7 @@ function parseBody(declared: Body | undefined, json: ParsedJson | undefined): un
   if (declared === undefined || json === undefined) return undefined;
   if (declared.raw === true) return json.value;
   const value = json.value === undefined ? {} : json.value;
-  if (json.overflows && declared.report !== true) throw refuseWithFindings('body', nonFiniteFindings(value));
+  if (json.overflows && declared.report !== true) throw refuseWithFindings('body', checkFinite(value));
   if (declared.document === true) {
     if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value;
     const message = `The body must be a JSON object, not ${Array.isArray(value) ? 'an array' : JSON.stringify(value)?.slice(0, 80)}.`;

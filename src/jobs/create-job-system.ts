@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { canonicalJson } from '#domain/json/canonical-json.js';
+import { toCanonicalJson } from '#domain/json/canonical-json.js';
 import type { JobKindName } from '#domain/jobs/job-kinds.js';
 import type { ArtifactStore } from '#store/port.js';
 import type { Clock } from './clock.js';
@@ -50,7 +50,7 @@ export function createJobSystem({
     const { kind, payload, request, estimatedBytes, message, origin = null } = submission;
     if (!kinds.has(kind.kind)) throw new Error(`the kind ${kind.kind} is not registered`);
     const ident = kind.key(payload);
-    const input = canonicalJson({ kind: kind.kind, ident, payload });
+    const input = toCanonicalJson({ kind: kind.kind, ident, payload });
     return queue.submit({
       jobId: `${kind.kind}:${ident}`,
       kind: kind.kind,

@@ -1,4 +1,4 @@
-import { retryDelayMs, type RetryPolicy } from '#domain/jobs/retry-policy.js';
+import { computeRetryDelayMs, type RetryPolicy } from '#domain/jobs/retry-policy.js';
 import type { ErrorDetail } from '#domain/refusals/refusal.js';
 import type { ArtifactRef } from '#store/port.js';
 import { formatTimestamp } from '#store/timestamp.js';
@@ -204,7 +204,7 @@ function endEarly(life: Life, { type, cause, at }: EarlyEvent, { retry, submitte
   if (count < retry[counter] && !isLate) {
     const where = life.node === null ? '' : ` on ${life.node}`;
     const why = type === 'release' ? cause : `attempt ${life.attempt}${where} ended: ${cause}`;
-    const delayMs = retryDelayMs(retry, counter, count, chance);
+    const delayMs = computeRetryDelayMs(retry, counter, count, chance);
     const not_before = delayMs === 0 ? null : formatTimestamp(Date.parse(at) + delayMs);
     const earlier = withEnded(life, { end, reason: cause, at });
     return requeue({ ...withCount, not_before, earlier }, `Waiting again: ${why}.`);

@@ -1,4 +1,5 @@
-import type { MarketHandle, MarketIdentity } from '#domain/market/handle.js';
+import type { MarketHandle } from '#domain/market/handle.js';
+import type { MarketIdentity } from '#domain/market/market-identity.js';
 import type { ArtifactHealth } from '#store/access/artifact-health.js';
 import type { ArtifactDestination } from '#store/port.js';
 import { newCheckedFiles } from './checked-files.js';
@@ -96,7 +97,7 @@ async function resolveNamed(order: object, resources: TaskResources): Promise<ob
   return resolved;
 }
 
-/** Fetches the outputs of parts in groups, because there may be thousands. */
+/** Fetches the files of parts in groups, because there may be thousands. */
 async function partFiles<F extends ArtifactReference>(
   files: readonly F[],
   { file }: Pick<TaskResources, 'file'>,
@@ -115,15 +116,19 @@ async function partFiles<F extends ArtifactReference>(
 
 async function modelFiles(models: ModelReferences | ModelFiles, resources: TaskResources): Promise<ModelFiles> {
   const files = Object.entries(models).map(
-    async ([id, model]) => [id, 'artifact' in model ? await modelFile(model, resources) : model] as const,
+    async ([id, model]) => [id, 'artifacts' in model ? await modelFile(model, resources) : model] as const,
   );
   return Object.fromEntries(await Promise.all(files));
 }
 
-async function modelFile({ artifact, factors, ...model }: ModelReference, { file }: TaskResources): Promise<ModelFile> {
-  const [path, factorPath] = await Promise.all([file({ artifact }), factors && file(factors)]);
+async function modelFile(
+  { artifacts, factors, ...model }: ModelReference,
+  { file }: TaskResources,
+): Promise<ModelFile> {
+  const references = artifacts.map((artifact) => ({ artifact }));
+  const [files, factorPath] = await Promise.all([partFiles(references, { file }), factors && file(factors)]);
   return {
-    path,
+    paths: files.map(({ path }) => path),
     ...model,
     ...(factors === undefined ? {} : { factors: { path: factorPath!, names: factors.names } }),
   };

@@ -1,10 +1,10 @@
 import type { IndexExplanation } from '#contract/indices/explanation.js';
 import type { PreviewResponse } from '#contract/indices/preview.js';
 import type { OverlayPreview } from '#domain/books/preview-overlay.js';
-import { headroomOf } from '#domain/compliance/breach-watch.js';
+import { computeRuleHeadroom } from '#domain/compliance/breach-watch.js';
 import type { LimitRuleName } from '#domain/compliance/rules.js';
 import { formatDay } from '#domain/time/days.js';
-import { sourcesOf } from '#domain/documents/index-document.js';
+import { listSources } from '#domain/documents/index-document.js';
 import { compareText, type Finding } from '#domain/refusals/findings.js';
 import {
   isDerivedExplanation,
@@ -104,7 +104,7 @@ export function toOverlayPreview(
     cap_redistributed: 0,
     steps: null,
     solve: null,
-    overlay: { type: document.overlay.type, index_ids: [...sourcesOf(document)], ...(exposure ? { exposure } : {}) },
+    overlay: { type: document.overlay.type, index_ids: [...listSources(document)], ...(exposure ? { exposure } : {}) },
     findings: [],
   };
 }
@@ -116,7 +116,7 @@ export function computeDecidedLimits(
 ): PreviewResponse['limits'] {
   if (decision.kind !== 'decided') return undefined;
   const names = Array.from(decision.columns, (column) => sm.identifiers[column]!);
-  const headroom = headroomOf({ rule, market: sm.market, names }, sm.sessions[session]!, decision.weights);
+  const headroom = computeRuleHeadroom({ rule, market: sm.market, names }, sm.sessions[session]!, decision.weights);
   return { rule, headroom };
 }
 

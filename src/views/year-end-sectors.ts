@@ -1,5 +1,5 @@
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
-import { civilOf, formatDay } from '#domain/time/days.js';
+import { toCivilDate, formatDay } from '#domain/time/days.js';
 import { runSide } from './exposures/sides.js';
 import { sideGroups, summedGroups, weightsByGroup } from './exposures/weights-by-group.js';
 import { readStoredLabels } from './stored-labels.js';
@@ -18,7 +18,7 @@ export function yearEndSectors(columns: RunColumns, years: number): YearEndSecto
   const all = columns.i32('days');
   const last = all.length - 1;
   const shown = Array.from(all.keys())
-    .filter((at) => at === last || civilOf(all[at]!).year !== civilOf(all[at + 1]!).year)
+    .filter((at) => at === last || toCivilDate(all[at]!).year !== toCivilDate(all[at + 1]!).year)
     .slice(-years);
   return { dates: shown.map((at) => formatDay(all[at]!)), sectors: sectorWeights(columns, shown) };
 }

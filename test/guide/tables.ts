@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { CONSTRAINT_CLASSES } from '#domain/constraints/catalogue.js';
 import { TOOLSETS } from '#contract/mcp.js';
-import { typeSpec, type CatalogueEntry, type ParameterSpec } from '#domain/catalogue/type-spec.js';
+import { createTypeSpec, type CatalogueEntry, type ParameterSpec } from '#domain/catalogue/type-spec.js';
 import { PLUGIN_EXAMPLES } from '#contract/plugins.js';
 import { FUNCTIONS } from '#domain/datapoints/expressions/functions/catalogue.js';
 import { ROW_FUNCTIONS } from '#domain/datapoints/row-functions.js';
@@ -218,7 +218,7 @@ function rowFunctions(): string {
 const COMMON = new Set(['missing', 'soft', 'priority']);
 
 function classTable(entries: readonly CatalogueEntry[]): string {
-  const rows = entries.map(typeSpec).map(({ type, help, parameters }) => {
+  const rows = entries.map(createTypeSpec).map(({ type, help, parameters }) => {
     const own = parameters.filter(({ name }) => !COMMON.has(name));
     return [`\`${type}\``, help ?? '', own.map(parameterText).join(', ')];
   });

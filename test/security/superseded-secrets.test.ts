@@ -13,7 +13,7 @@ import { openDocumentStore } from '#store/lmdb/document-store.js';
 import type { DocumentEngine } from '#store/port.js';
 import { openPostgresDocuments } from '#store/postgres/document-store.js';
 import { createSecretBox } from '#store/secrets/secret-box.js';
-import { canonicalJson } from '#domain/json/canonical-json.js';
+import { toCanonicalJson } from '#domain/json/canonical-json.js';
 import { hash } from 'node:crypto';
 import { hasPostgresql, openTestSchema } from '../postgresql/shared-postgresql.js';
 import { temporaryFolder } from '../store/temporary-folder.js';
@@ -31,7 +31,7 @@ const stored = (password: string) => ({ ...declared(password), location: URL_WIT
 async function leaveBehind(documents: DocumentEngine, passwords: readonly string[]): Promise<void> {
   await documents.transaction(async (tx) => {
     for (const [i, password] of passwords.entries()) {
-      const content = canonicalJson(declared(password));
+      const content = toCanonicalJson(declared(password));
       await tx.put('version', numberedId('store/db', i + 1), {
         version: i + 1,
         etag: hash('sha256', content, 'hex'),

@@ -1,4 +1,4 @@
-import { bookDays, indexBook } from '#domain/books/index-run.js';
+import { listBookDays, simulateIndexBook } from '#domain/books/index-run.js';
 import { findLastAtMost } from '#domain/numbers/search.js';
 import { formatDay } from '#domain/time/days.js';
 import type { Task } from '#jobs/tasks.js';
@@ -14,8 +14,8 @@ export const sketchLevel: Task<'sketch-level'> = ({ market: handle, documents, i
     const market = openCachedMarket(handle);
     const end = market.dates.at(-1) ?? 0;
     const compositions = composerFor({ market, documents, until: end, engine }, control).compositions(indexId);
-    const book = indexBook({ compositions, to: findLastAtMost(compositions.sm.sessions, end) });
-    const days = bookDays(book);
+    const book = simulateIndexBook({ compositions, to: findLastAtMost(compositions.sm.sessions, end) });
+    const days = listBookDays(book);
     const last = days.length - 1;
     const count = Math.min(points, days.length);
     const shown = Array.from({ length: count }, (_, k) => (count === 1 ? last : Math.round((k * last) / (count - 1))));

@@ -17,12 +17,12 @@ export function openModels(files: ModelFiles = {}): StoredModels {
   };
 }
 
-const openedModel = (modelId: string, { path, names, observedEnd, dates, factors }: ModelFile): StoredModel =>
+const openedModel = (modelId: string, { paths, names, observedEnd, dates, factors }: ModelFile): StoredModel =>
   openStoredModel(modelId, {
     names,
     observedEnd,
     dates,
-    matrix: () => readStoredMatrix({ path, order: names.length }),
-    numbers: () => readStoredDoubles(path),
-    factors: factors && { names: factors.names, numbers: () => readStoredDoubles(factors.path) },
+    matrix: () => readStoredMatrix({ paths, order: names.length }),
+    numbers: () => readStoredDoubles(paths),
+    factors: factors && { names: factors.names, numbers: () => readStoredDoubles([factors.path]) },
   });

@@ -1,5 +1,5 @@
 import { Refusal } from '#domain/refusals/refusal.js';
-import { marketOn } from '#domain/books/market-on.js';
+import { openMarketOn } from '#domain/books/open-market-on.js';
 import type { SessionMarket } from '#domain/market/session-market.js';
 import { needsMarket, needsRisk } from '#domain/reports/block-kinds.js';
 import type { Task } from '#jobs/tasks.js';
@@ -49,7 +49,7 @@ const NOT_ASKED: RiskFound = { missing: 'No risk was estimated.' };
 function marketOf({ columns, market: handle }: StoredRun): SessionMarket | Missing {
   if (handle === null) return { missing: 'This needs the data store of the run, which cannot be read.' };
   const { calendar: code, closures } = useRunFile(columns, ({ header }) => header);
-  return marketOn({ market: openCachedMarket(handle), calendars: openCachedCalendars(closures), code });
+  return openMarketOn({ market: openCachedMarket(handle), calendars: openCachedCalendars(closures), code });
 }
 
 /** Estimates risk; a report states a figure that cannot be estimated, and is rendered all the same. */

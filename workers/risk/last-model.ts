@@ -6,7 +6,7 @@ export interface OpenedModel {
   readonly prepared: PreparedEstimate;
   readonly estimate: PanelEstimate;
   readonly cuts: Int32Array;
-  /** Hash of the numbers from which rows are computed, as the first number of each part. */
+  /** Hash of the numbers from which parts are computed, as the first figure of each. */
   readonly fingerprint: number;
 }
 

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
-import { canonicalJson } from '#domain/json/canonical-json.js';
+import { toCanonicalJson } from '#domain/json/canonical-json.js';
 import { compareText } from '#domain/refusals/findings.js';
+import type { MatrixFiles } from '#domain/risk/matrix-files.js';
 import type { RiskModelSource } from '#jobs/tasks/indices.js';
-import type { ArtifactRef } from '#store/port.js';
 import { preparedEstimate, type PreparedEstimate } from '#views/risk-estimate.js';
 import { openCachedCalendars } from '../input/opened-calendars.js';
 import { openCachedMarket } from '../input/open-markets.js';
@@ -19,9 +19,9 @@ export function openedEstimate({ market, universe, request }: RiskModelSource): 
 }
 
 /** Hash of the content of a model: its securities and its matrix. */
-export function contentHashOf(assetIds: readonly string[], { sha256 }: ArtifactRef): string {
+export function contentHashOf(assetIds: readonly string[], { sha256 }: Pick<MatrixFiles, 'sha256'>): string {
   return createHash('sha256')
-    .update(canonicalJson({ asset_ids: assetIds, covariance: sha256 }))
+    .update(toCanonicalJson({ asset_ids: assetIds, covariance: sha256 }))
     .digest('hex');
 }
 

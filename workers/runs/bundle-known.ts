@@ -1,5 +1,5 @@
 import { changeFileOf, KNOWN_FILE, type BundleKnown } from '#domain/documents/bundle-document.js';
-import type { KnownMarkets } from '#domain/books/known-seats.js';
+import type { KnownMarkets } from '#domain/books/decision-seats.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import type { Day } from '#domain/time/days.js';
 import type { KnownFiles } from '#jobs/tasks/files.js';

@@ -1,7 +1,7 @@
-import { closuresOf } from '#domain/calendars/closures.js';
+import { listClosures } from '#domain/calendars/closures.js';
 import { createHash } from 'node:crypto';
 import type { BacktestPlan } from '#domain/documents/backtest-plan.js';
-import { modelFileOf } from '#domain/documents/bundle-document.js';
+import { createModelFileName } from '#domain/documents/bundle-document.js';
 import type { PublicationEntry } from '#domain/documents/publication-document.js';
 import type { Run } from '#domain/backtest/run.js';
 import type { Composer } from '#domain/books/compositions.js';
@@ -37,7 +37,7 @@ type Input = ThreadInput<'publication-bundle'>;
 export const publicationBundle: Task<'publication-bundle'> = async (input, control) => {
   const { plan, entries } = input;
   const whole = openCachedMarket(input.market);
-  const reads = readsOf(whole, openCachedCalendars(closuresOf(plan.documents)), openKnown(whole, input.known).known);
+  const reads = readsOf(whole, openCachedCalendars(listClosures(plan.documents)), openKnown(whole, input.known).known);
   const terms = { calendars: reads.calendars, plan, engine: openWasmEngine(), models: openModels(input.models) };
   const composers: Composer[] = [];
   const onComposer = (composer: Composer): unknown => composers.push(composer);
@@ -99,8 +99,8 @@ function modelsOf({ models = {} }: BacktestPlan, input: Input): Readonly<Record<
   const ids = Object.keys(models).toSorted(compareText);
   return Object.fromEntries(
     ids.map((id, place) => {
-      const { buffer, byteOffset, byteLength } = readStoredDoubles(input.models![id]!.path);
-      return [modelFileOf(place), new Uint8Array(buffer, byteOffset, byteLength)];
+      const { buffer, byteOffset, byteLength } = readStoredDoubles(input.models![id]!.paths);
+      return [createModelFileName(place), new Uint8Array(buffer, byteOffset, byteLength)];
     }),
   );
 }

@@ -1,5 +1,5 @@
-import type { PricesApart } from '#domain/backtest/run-file/prices-apart.js';
-import { canonicalJson } from '#domain/json/canonical-json.js';
+import type { SeparatePrices } from '#domain/backtest/run-file/separate-prices.js';
+import { toCanonicalJson } from '#domain/json/canonical-json.js';
 import type { ThreadInput, TaskOutput } from '#jobs/tasks.js';
 import type { RunFileName } from '#jobs/tasks/runs.js';
 import type { NewFile } from '#store/access/new-file.js';
@@ -11,7 +11,7 @@ import { hashOfPrices, pricesKey, rememberPrices } from '../output/written-price
 export interface MadeFiles {
   readonly columns: Uint8Array<ArrayBuffer>;
   /** Null if the columns contain them, and for an extended run, which shares those of the stored one. */
-  readonly prices: PricesApart | null;
+  readonly prices: SeparatePrices | null;
   /** Null if the run cannot be extended. */
   readonly checkpoint: Uint8Array | null;
   /** True if an extension keeps the columns in place; copied columns are hashed each time. */
@@ -27,7 +27,7 @@ export async function writeRunFiles(input: ThreadInput<'backtest'>, made: MadeFi
   const { outputs, checkedFiles, plan, storedFiles } = input;
   const { columns, checkpoint, areColumnsKept } = made;
   const contents = {
-    plan: outputContent(canonicalJson(plan)),
+    plan: outputContent(toCanonicalJson(plan)),
     columns, // not copied: their memory is reused only after they are written
     checkpoint: checkpoint && outputContent(checkpoint),
   };

@@ -6,17 +6,17 @@ import type { Engine } from '#kernels/engines/engine.js';
 import type { Problem } from '#domain/optimisation/problem.js';
 import { checkKkt, isOptimal } from '#kernels/optimisation/program/kkt.js';
 import { createSolver } from '#kernels/optimisation/solve-program.js';
-import { frontierOf } from '#domain/optimisation/frontier.js';
-import { keptChoice, objectiveFrontier } from '#domain/optimisation/objective-frontier.js';
+import { computeFrontier } from '#domain/optimisation/frontier/frontier.js';
+import { fixChoice, computeObjectiveFrontier } from '#domain/optimisation/frontier/objective-frontier.js';
 import { computeMetricSquare } from '#kernels/optimisation/program/metric.js';
-import { oneSidedPrices } from '#domain/optimisation/explanation/one-sided-prices.js';
+import { computeOneSidedPrices } from '#domain/optimisation/explanation/one-sided-prices.js';
 import { processMs } from '../../measure.js';
-import { refusalOf } from '#domain/optimisation/unsolved.js';
-import { rowCostsOf } from '#domain/optimisation/explanation/row-costs.js';
-import { rowSides } from '#domain/optimisation/report.js';
-import { sensitivitiesOf } from '#domain/optimisation/explanation/sensitivities.js';
+import { refuseInfeasible } from '#domain/optimisation/explain-unsolved.js';
+import { computeRowCosts } from '#domain/optimisation/explanation/row-costs.js';
+import { listRowSides } from '#domain/optimisation/report.js';
+import { computeSensitivities } from '#domain/optimisation/explanation/sensitivities.js';
 import { solveProblem } from '#domain/optimisation/search.js';
-import { tailGoal, tailSlopes, type TailMeasure } from '#domain/objectives/tail.js';
+import { createTailGoal, computeTailSlopes, type TailMeasure } from '#domain/objectives/tail.js';
 import { problemFamily, type Family } from './problem-family.js';
 import { numberFrom, refuse, textFrom, wordFrom, wordsFrom } from '../../variables.js';
 
@@ -162,7 +162,7 @@ function rowsOf(family: Family): Readonly<Record<string, object>> {
   const largest = index.reduce((most, weight) => Math.max(most, weight));
   const pick = (from: number, every: number) => identifiers.filter((_, i) => i % every === from);
   const tailOf = (measure: TailMeasure) => {
-    const slopes = tailSlopes(tailGoal(measure, CONFIDENCE, family.returns, names), index);
+    const slopes = computeTailSlopes(createTailGoal(measure, CONFIDENCE, family.returns, names), index);
     return slopes.reduce((sum, slope, i) => sum + slope * index[i]!, 0);
   };
   return {
@@ -221,19 +221,19 @@ function costOf(engine: Engine, problem: Problem, means: Float64Array): Cost {
     const solved = processMs();
     const solve = solved - begun;
     if (outcome.kind !== 'solved') {
-      refusalOf(solvers, { problem, outcome });
+      refuseInfeasible(solvers, { problem, outcome });
       return { solve, frontier: 0, explained: processMs() - solved, state: 'infeasible', binding: [] };
     }
     const { solution } = outcome;
-    const traced = { solver: solvers.solver, problem, means, restriction: keptChoice(problem, solution.weights) };
-    const frontier = frontierOf({ ...traced, riskFreeRate: 0 });
-    if (frontier !== null) objectiveFrontier({ ...traced, most: frontier.most, solution });
+    const traced = { solver: solvers.solver, problem, means, restriction: fixChoice(problem, solution.weights) };
+    const frontier = computeFrontier({ ...traced, riskFreeRate: 0 });
+    if (frontier !== null) computeObjectiveFrontier({ ...traced, most: frontier.most, solution });
     const drawn = processMs();
-    const sides = rowSides(problem, solution);
+    const sides = listRowSides(problem, solution);
     const explained = { problem, solution, sides };
-    const { dependent } = oneSidedPrices(solvers, explained);
-    sensitivitiesOf(solvers, explained, { dependent });
-    rowCostsOf(solvers, explained);
+    const { dependent } = computeOneSidedPrices(solvers, explained);
+    computeSensitivities(solvers, explained, { dependent });
+    computeRowCosts(solvers, explained);
     const bound = sides.filter(({ isBinding, placed }) => isBinding && placed.origin.index !== null);
     return {
       solve,

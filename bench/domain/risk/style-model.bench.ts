@@ -1,12 +1,12 @@
-import { daysCalendar } from '#domain/calendars/days-calendar.js';
+import { createDaysCalendar } from '#domain/calendars/days-calendar.js';
 import { TreatmentSpec } from '#domain/documents/index-document.js';
 import { RiskModelRequest } from '#domain/risk/risk-model-document.js';
-import { growthOf } from '#domain/index-mathematics/growth.js';
-import { growthTerms } from '#domain/index-mathematics/growth-terms.js';
+import { computeGrowth } from '#domain/index-mathematics/growth.js';
+import { createGrowthTerms } from '#domain/index-mathematics/growth-terms.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { alignMarket } from '#domain/market/session-market.js';
 import { estimateRiskModel } from '#domain/risk/estimate-risk-model.js';
-import { crossSectionsOf } from '#domain/rules/decide.js';
+import { createIndexCrossSections } from '#domain/rules/decide.js';
 import { openWasmEngine } from '#kernels/engines/wasm.js';
 import { createCounterRandom } from '#kernels/random/counter-random.js';
 import { openCalendars } from '#market/serving/calendar-files.js';
@@ -36,12 +36,12 @@ for (const names of sizes.length > 0 ? sizes : [500, 3000]) {
 
 function timed(market: MarketData): { readonly ms: number; readonly factors: number; readonly rSquared: number } {
   const begin = process.cpuUsage();
-  const sm = alignMarket({ market, calendar: daysCalendar(market.dates), calendars: openCalendars() });
+  const sm = alignMarket({ market, calendar: createDaysCalendar(market.dates), calendars: openCalendars() });
   const treatment = TreatmentSpec.parse({});
   const window = {
     sm,
-    growth: growthOf(sm, growthTerms(treatment, '', 'total')),
-    datapoints: crossSectionsOf({ market: sm, treatment, currency: '' }),
+    growth: computeGrowth(sm, createGrowthTerms(treatment, '', 'total')),
+    datapoints: createIndexCrossSections({ market: sm, treatment, currency: '' }),
     from: 0,
     to: sm.sessions.length - 1,
   };

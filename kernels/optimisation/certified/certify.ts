@@ -9,7 +9,7 @@ import {
   type ActiveState,
   type Iterate,
 } from '../active-set/active-state.js';
-import { placeNames } from '../active-set/equality-problem.js';
+import { placeSecurities } from '../active-set/equality-problem.js';
 import { createEqualitySystem, type EqualitySystem } from '../active-set/equality-system.js';
 import { createWorkFor, type Work } from '../active-set/equality-work.js';
 import type { DenseAlgebra } from '../factors/algebra.js';
@@ -130,7 +130,7 @@ function createCorrections(
   const work: Work = createWorkFor(own);
   const curvatures = [createCurvature(algebra), createCurvature(algebra)] as const;
   const system: EqualitySystem = createEqualitySystem(own, curvatures, work);
-  placeNames(program, state, iterate, work);
+  placeSecurities(program, state, iterate, work);
   const isFactored = PROXIMAL.some((share) => system.factor(state, iterate, share));
   const { free, active, step, change } = work;
   return {

@@ -1,5 +1,5 @@
 import type { Program } from '../program/program.js';
-import { lastDigit } from './last-digit.js';
+import { computeLastDigit } from './last-digit.js';
 import { findLevers, type Lever } from './levers.js';
 import { computeExactGap, type CertifiedPoint } from './residuals.js';
 
@@ -65,7 +65,7 @@ function moveThree(levers: readonly Lever[], gap: number): boolean {
   const steps = levers
     .flatMap((lever) => {
       const [most, least] = lever.room();
-      const digit = lastDigit(lever.values[lever.at]!);
+      const digit = computeLastDigit(lever.values[lever.at]!);
       return [digit, -digit]
         .filter((change) => change <= most && change >= least)
         .map((change) => ({ lever, change, effect: lever.effect * change }));

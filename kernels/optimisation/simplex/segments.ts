@@ -39,7 +39,7 @@ const TABLEAU_MAX = 4_000_000;
  * @returns  undefined if something is curved, soft or unbounded, or the tableau would be too large.
  * @cost     m n
  */
-export function segmentsOf(program: Program): Segments | undefined {
+export function createSegments(program: Program): Segments | undefined {
   const { rows, kinks } = program;
   if (!isLinear(program)) return undefined;
   const upper = impliedUpper(program);

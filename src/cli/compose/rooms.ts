@@ -1,9 +1,10 @@
 import { hostname } from 'node:os';
 import type { Logger } from 'pino';
-import type { MarketHandle, MarketIdentity } from '#domain/market/handle.js';
+import type { MarketHandle } from '#domain/market/handle.js';
+import type { MarketIdentity } from '#domain/market/market-identity.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import { collectGarbage } from '#kernels/memory/collect-garbage.js';
-import { memoryLimit, trimMemory } from '#kernels/memory/paged-memory.js';
+import { findMemoryLimit, trimMemory } from '#kernels/memory/paged-memory.js';
 import { createMetrics, type Metrics } from '#http/metrics.js';
 import { systemClock } from '#jobs/clock.js';
 import type { ComputePool, ThreadLoss } from '#jobs/compute-pool.js';
@@ -234,7 +235,7 @@ async function openWork(input: WorkInput): Promise<Work> {
   const threads = createPool({
     workers,
     numerics: settings.numerics,
-    memory: memoryLimit(),
+    memory: findMemoryLimit(),
     startsAhead: settings.warmUp,
     heapMegabytes: heapMegabytes(memoryBytes, workers),
     onFault: (fault) => log.error({ err: fault }, 'a worker thread ended'),

@@ -1,4 +1,4 @@
-import { counted } from '#domain/catalogue/sentence-numbers.js';
+import { formatCount } from '#domain/catalogue/sentence-numbers.js';
 import type { DivisorClient, InspectResult } from '#clients/typescript/divisor.js';
 import type { JobCommand } from '../job-command.js';
 import { EXIT } from '../connection.js';
@@ -53,7 +53,7 @@ export function withoutDamaged({ files, findings }: Pick<InspectResult, 'files' 
   if (damaged.length === 0 || damaged.length >= files) return [];
   const names = damaged.join(',');
   return [
-    `${damaged.length} of ${counted(files, 'file')} cannot be read this way; --ignore ${quotedWord(names)} skips them.`,
+    `${damaged.length} of ${formatCount(files, 'file')} cannot be read this way; --ignore ${quotedWord(names)} skips them.`,
   ];
 }
 

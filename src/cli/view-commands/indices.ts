@@ -55,13 +55,15 @@ export const diff = viewCommand({
   flags: {},
   examples: ['divisor index diff CORE-100 core.json'],
   async ask(client, [index_id = '', file = '']) {
-    const [stored, written, { parseAcceptedIndex: acceptedIndex }, { changesBetween }] = await Promise.all([
-      client.call('getIndex', { params: { index_id } }),
-      jsonFile<unknown>(file),
-      // This module imports every class of rules, which no other command needs.
-      import('#domain/checks/validate-index.js'),
-      import('#domain/documents/document-changes.js'),
-    ]);
+    const [stored, written, { parseAcceptedIndex: acceptedIndex }, { listChanges: changesBetween }] = await Promise.all(
+      [
+        client.call('getIndex', { params: { index_id } }),
+        jsonFile<unknown>(file),
+        // This module imports every class of rules, which no other command needs.
+        import('#domain/checks/validate-index.js'),
+        import('#domain/documents/document-changes.js'),
+      ],
+    );
     const document = acceptedIndex(written);
     if (document === undefined)
       throw new UsageError(`${file} is not an index document; divisor index put reports its errors`);

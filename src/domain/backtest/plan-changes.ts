@@ -1,7 +1,7 @@
-import { closuresOf, type SessionChange } from '../calendars/closures.js';
-import { canonicalJson } from '../json/canonical-json.js';
+import { listClosures, type SessionChange } from '../calendars/closures.js';
+import { toCanonicalJson } from '../json/canonical-json.js';
 import type { IndexDocument } from '../documents/index-document.js';
-import { referencesOf } from '../checks/validate-reference.js';
+import { listReferences } from '../checks/validate-reference.js';
 import type { BacktestPlan } from '../documents/backtest-plan.js';
 
 /** Plan with its request. */
@@ -15,7 +15,7 @@ export interface AskedPlan {
  * Describes the differences between the definitions of two plans with the same id, one sentence each; empty if only the
  * request differs. A benchmark that only one request names belongs to the request.
  */
-export function definitionChanges(before: AskedPlan, now: AskedPlan): string[] {
+export function listDefinitionChanges(before: AskedPlan, now: AskedPlan): string[] {
   return [
     ...documentChanges(before.plan, now.plan),
     ...calendarChanges(before.plan, now.plan),
@@ -51,7 +51,7 @@ const NAMED_DAYS_MAX = 5;
 
 /** Describes recorded changes of calendars that differ. */
 function calendarChanges({ documents: before }: BacktestPlan, { documents: now }: BacktestPlan): string[] {
-  const [was, is] = [closuresOf(before), closuresOf(now)];
+  const [was, is] = [listClosures(before), listClosures(now)];
   return [...new Set([...Object.keys(was), ...Object.keys(is)])].toSorted().flatMap((code) => {
     const days = changedDays(was[code]?.changes ?? [], is[code]?.changes ?? []);
     if (days.length === 0) return [];
@@ -87,7 +87,7 @@ function reachOf({ indexId, documents }: BacktestPlan): string[] {
     if (reached.includes(id)) return;
     reached.push(id);
     const document: IndexDocument | undefined = documents[id];
-    if (document !== undefined) for (const next of referencesOf(document)) reach(next);
+    if (document !== undefined) for (const next of listReferences(document)) reach(next);
   };
   reach(indexId);
   return reached;
@@ -117,7 +117,7 @@ function changedFields(before: object, now: object): string[] {
 }
 
 function isSame(a: unknown, b: unknown): boolean {
-  return canonicalJson(a ?? null) === canonicalJson(b ?? null);
+  return toCanonicalJson(a ?? null) === toCanonicalJson(b ?? null);
 }
 
 const list = (texts: readonly string[]): string => texts.join(', ');

@@ -13,7 +13,7 @@ interface FindingsInput {
   readonly portfolio: Book;
 }
 
-export function findingGroups({ decisions, solves, index, portfolio }: FindingsInput): FindingGroups {
+export function groupFindings({ decisions, solves, index, portfolio }: FindingsInput): FindingGroups {
   const { sm } = index;
   const exits = ({ silent }: Book): Finding[] =>
     silent.map(({ session, column }) => ({
@@ -113,7 +113,7 @@ const NAMES_LISTED_MAX = 3;
  * exchange was open and no corporate action ended them. The level then uses earlier prices. A later run may not have
  * this finding.
  */
-export function partialLastSession({ sm, from, length, columns, weights }: Book): Finding[] {
+export function reportPartialLastSession({ sm, from, length, columns, weights }: Book): Finding[] {
   const last = from + length - 1;
   const names = [...columns].flatMap((column, slot) =>
     weights[(length - 1) * columns.length + slot] !== 0 && sm.barAge(last, column) > 0 && !sm.hasEnded(last, column)

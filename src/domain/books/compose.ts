@@ -1,13 +1,13 @@
 import { listDueUnderTexts } from './due-under-texts.js';
-import { dayFrom, formatDay, type Day } from '../time/days.js';
+import { parseValidDay, formatDay, type Day } from '../time/days.js';
 import type { Finding } from '../refusals/findings.js';
-import { panelRow } from '../market/session-market.js';
+import { readPanelRow } from '../market/session-market.js';
 import { Refusal } from '../refusals/refusal.js';
 import { findFirstAtLeast, findLastAtMost } from '../numbers/search.js';
 import { type DueRebalance, listDueRebalances } from './due-rebalances.js';
-import { addComposition, decideOne } from './decide-one.js';
+import { addComposition, decideOne } from './decide-index.js';
 import { decideWithChanges, hasMemberChanges } from './member-changes.js';
-import { isWatched } from './rule-on.js';
+import { isWatched } from './find-rule-text.js';
 import { decideWatched } from './breach-rebalances.js';
 import type { Composition, Compositions, Composer, ResumedIndex } from './compositions.js';
 
@@ -114,9 +114,9 @@ function firstPriced(composer: Composer, { indexId, until }: Pick<ComposeInput, 
   const document = composer.document(indexId);
   const sm = composer.market(indexId);
   const last = findLastAtMost(sm.sessions, until);
-  for (let session = findFirstAtLeast(sm.sessions, dayFrom(document.base_date)); session <= last; session++) {
+  for (let session = findFirstAtLeast(sm.sessions, parseValidDay(document.base_date)); session <= last; session++) {
     if (sm.rowOf[session]! < 0) continue;
-    const bars = panelRow(sm, session);
+    const bars = readPanelRow(sm, session);
     for (const column of composer.universe(indexId, session)) if (sm.lastBar[bars + column] === session) return session;
   }
   const day = formatDay(until);

@@ -26,7 +26,7 @@ export const NOTIONAL_MIN = 1e-12;
  * Derives trades from the changes of holdings beyond drift.
  * @cost O(E H)
  */
-export function tradesOf(book: Book): Trades {
+export function listTrades(book: Book): Trades {
   const names = book.columns.length;
   const events = book.events.filter(({ isUntraded }) => isUntraded !== true);
   const most = events.reduce(

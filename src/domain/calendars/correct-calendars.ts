@@ -1,5 +1,5 @@
 import { findLastAtMost } from '../numbers/search.js';
-import { dayFrom, formatDay, type Day } from '../time/days.js';
+import { parseValidDay, formatDay, type Day } from '../time/days.js';
 import type { ExchangeCalendar, ExchangeCalendars } from './calendars.js';
 import type { RecordedClosures, SessionChange, VersionedClosures } from './closures.js';
 import { closeHoursAt, type TradingHours } from './trading-hours.js';
@@ -24,7 +24,7 @@ function correctCalendar(calendar: ExchangeCalendar, recorded: VersionedClosures
   const { from, to } = calendar.coverage;
   const byDay = new Map<Day, SessionChange>();
   for (const change of recorded.changes) {
-    const day = dayFrom(change.date);
+    const day = parseValidDay(change.date);
     if (day >= from && day <= to) byDay.set(day, change);
   }
   const isSession = (day: Day): boolean => {
@@ -65,7 +65,7 @@ function changedHours(usual: TradingHours, { opens, closes }: SessionChange): Tr
 }
 
 /** Returns sessions that one calendar has and another lacks, YYYY-MM-DD, ascending. */
-export const sessionsOnlyIn = (
+export const listSessionsOnlyIn = (
   one: Pick<ExchangeCalendar, 'sessions'>,
   other: Pick<ExchangeCalendar, 'isSession'>,
 ): string[] => [...one.sessions].filter((day) => !other.isSession(day)).map(formatDay);

@@ -1,4 +1,4 @@
-import { nearer, TOLERANCE, type Bound, type Holdings, type Measure, type Moves } from './measure.js';
+import { selectNearer, TOLERANCE, type Bound, type Holdings, type Measure, type Moves } from './measure.js';
 
 /** Issuers above a trigger while one security moves: their sum is (fixed + moving x) / (1 + weight x). */
 interface Above {
@@ -47,7 +47,7 @@ function largestOf(issuers: Float64Array): number {
 }
 
 /** Sums the issuers above a trigger. */
-export function sumAbove(trigger: number): Measure {
+export function measureSumAbove(trigger: number): Measure {
   return {
     valueOf({ issuers }) {
       let sum = 0;
@@ -64,7 +64,7 @@ export function sumAbove(trigger: number): Measure {
 }
 
 /** Sums the issuers at or below a trigger. */
-export function sumUpTo(trigger: number): Measure {
+export function measureSumUpTo(trigger: number): Measure {
   return {
     valueOf({ issuers }) {
       let sum = 0;
@@ -202,7 +202,7 @@ function bothWays(holdings: Holdings, trigger: number, question: Question): Move
 
   return {
     least: leastProduct(near, issuers, { trigger, ...question }) * (1 - ROUNDING),
-    moveOf: (name, reach) => nearer(finite(walk(name, 1, reach)), finite(walk(name, -1, reach))),
+    moveOf: (name, reach) => selectNearer(finite(walk(name, 1, reach)), finite(walk(name, -1, reach))),
   };
 }
 

@@ -1,7 +1,7 @@
 import { NO_GROUP } from './scope.js';
 import type { Finding } from '../refusals/findings.js';
 import type { MarketData } from '../market/market-data.js';
-import { referenceSpells } from '../market/reference-spells.js';
+import { createReferenceSpells } from '../market/reference-spells.js';
 import { findNearestName } from '#base/text/nearest-name.js';
 import type { ConstraintRow } from './constraint-row.js';
 
@@ -38,7 +38,7 @@ export function findUnknownGroups(rows: readonly ConstraintRow[], market: Market
 
 function groupsOf(market: MarketData, field: string): ReadonlySet<string> {
   const known = new Set<string>();
-  for (const spells of referenceSpells(market, field))
+  for (const spells of createReferenceSpells(market, field))
     for (const { value } of spells) if (value !== null && value !== '') known.add(String(value));
   return known;
 }

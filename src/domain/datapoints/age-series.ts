@@ -8,7 +8,7 @@ interface AgeSeries {
 }
 
 /** Returns the number of sessions since the first price bar: 0 on its session, missing before it. */
-export function ageSeries({ market, rowOf, names }: SessionMarket): AgeSeries {
+export function createAgeSeries({ market, rowOf, names }: SessionMarket): AgeSeries {
   const close = market.fields.get('CLOSE')!;
   const first = new Int32Array(names).fill(UNKNOWN);
   /**

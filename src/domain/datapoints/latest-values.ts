@@ -1,4 +1,4 @@
-import { panelRow, type SessionMarket } from '../market/session-market.js';
+import { readPanelRow, type SessionMarket } from '../market/session-market.js';
 import type { Series } from './series.js';
 
 interface Latest {
@@ -59,7 +59,7 @@ export function findLatestSession({
     return !Number.isNaN(cell[0]!);
   };
   for (let session = end; session >= Math.max(0, end - maxStaleSessions); session--) if (has(session)) return session;
-  const bar = sm.lastBar[panelRow(sm, end) + column]!;
+  const bar = sm.lastBar[readPanelRow(sm, end) + column]!;
   return bar >= 0 && sm.barAge(end, column) <= suspendedSessions && has(bar) ? bar : -1;
 }
 

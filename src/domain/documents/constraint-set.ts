@@ -1,11 +1,11 @@
 import { z } from 'zod';
 import { defineObject } from '../schema/define-object.js';
 import { validateConstraints } from '../constraints/validate.js';
-import { hasErrors, orderFindings, type Finding } from '../refusals/findings.js';
+import { hasErrors, sortFindings, type Finding } from '../refusals/findings.js';
 import { checkShape, Id } from '../schema/shape.js';
 import { ConstraintRow } from '../constraints/constraint-row.js';
 import { stateRowDefaults } from './row-settings.js';
-import { rowsWithTrees } from './request-expressions.js';
+import { parseRows } from './request-expressions.js';
 import { parseExpressions } from './expression-texts.js';
 import { listCalledIndices } from './named-indices.js';
 
@@ -40,7 +40,7 @@ export function checkConstraintSet(body: Readonly<Record<string, unknown>>): Che
   });
   const findings = [...shaped.findings, ...reservedId(body['id']), ...ofTexts, ...checkRows(rows, 'constraints')];
   const set = hasErrors(findings) || shaped.value === undefined ? undefined : state(shaped.value, 'today');
-  return { set, findings: orderFindings(findings) };
+  return { set, findings: sortFindings(findings) };
 }
 
 /** Reads a stored body as a set with its defaults; undefined if it does not satisfy the schema. */
@@ -60,7 +60,7 @@ export function readRows(
 ): { readonly rows: unknown; readonly findings: readonly Finding[] } {
   if (!Array.isArray(rows)) return { rows, findings: [] };
   const findings: Finding[] = [];
-  const read = rowsWithTrees(rows, path, (schema, value, place) => {
+  const read = parseRows(rows, path, (schema, value, place) => {
     const result = parseExpressions(schema, value, place);
     findings.push(...result.findings);
     return result.value;

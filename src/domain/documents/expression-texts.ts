@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { Finding } from '../refusals/findings.js';
 import type { MarketData } from '../market/market-data.js';
 import { isField } from '../datapoints/expressions/tree.js';
-import { pathText } from '../schema/shape.js';
+import { formatPath } from '../schema/shape.js';
 import { addText } from '../datapoints/expressions/print.js';
 import { checkTree } from '../datapoints/expressions/check.js';
 import { isShaped } from '../datapoints/expressions/expression.js';
@@ -96,7 +96,7 @@ function unitFindings(given: object, { path, rowId = null }: TextPlace, expected
   return checkTree(given, expected)
     .problems.filter(({ code }) => code === 'UNIT_MISMATCH')
     .map(({ code, message, path: steps }) => {
-      const at = pathText(path, [...steps]);
+      const at = formatPath(path, [...steps]);
       return { severity: 'error', code, path: at, row_id: rowId, message: `${at} ${message}.` };
     });
 }

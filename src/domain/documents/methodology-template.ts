@@ -68,7 +68,7 @@ interface Terms {
 }
 
 /** Returns the documents of a template with other ids and another base date, including references between them. */
-export function documentsOfTemplate(template: MethodologyTemplate, { indexId, baseDate }: Terms): Body[] {
+export function createTemplateDocuments(template: MethodologyTemplate, { indexId, baseDate }: Terms): Body[] {
   const stem = stemOf(template.id);
   const renamed = new Map(
     template.documents.map(({ id }) => [id, indexId === undefined ? id : `${indexId}${id.slice(stem.length)}`]),

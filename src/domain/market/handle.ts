@@ -41,19 +41,6 @@ export interface MarketHandle {
   readonly taken?: SharedArrayBuffer;
 }
 
-/** Identity of a market: its content, and its store's declarations. */
-export type MarketIdentity = Pick<MarketHandle, 'datasetId' | 'adjustment' | 'currency' | 'contentHash'>;
-
-/** Returns an identity as a key: equal for markets with equal results. */
-export function marketKey({ datasetId, adjustment, currency = null, contentHash }: MarketIdentity): string {
-  return JSON.stringify([datasetId, adjustment, currency, contentHash]);
-}
-
-/** Returns the identity of a market without its content. */
-export function identityOf({ datasetId, adjustment, currency = null, contentHash }: MarketIdentity): MarketIdentity {
-  return { datasetId, adjustment, currency, contentHash };
-}
-
 /** SHA-256 of the parts of a content hash. */
 export interface ContentDigests {
   /** 32 bytes per block of days. */
@@ -158,7 +145,12 @@ const PLACE_WIDTH = 5;
  * @cost of the reference table and the universes, unless those are open; omitted actions are not parsed
  */
 export function openMarketSince(handle: MarketHandle, after: number, opened = openWithoutActions(handle)): MarketData {
-  return { ...opened, actions: actionsSince(handle, after), settledTo: after, settledCash: hasSettled(handle, after) };
+  return {
+    ...opened,
+    actions: listActionsSince(handle, after),
+    settledTo: after,
+    settledCash: hasSettled(handle, after),
+  };
 }
 
 /** Returns the market of a handle without its actions. */
@@ -181,12 +173,12 @@ function hasSettled({ actionPlaces }: MarketHandle, after: number): boolean {
  * Returns the actions of a handle without ordinary dividends whose ex-date is on or before a day. @cost of the returned
  * actions
  */
-export function actionsSince(handle: MarketHandle, after: number): CorporateAction[] {
+export function listActionsSince(handle: MarketHandle, after: number): CorporateAction[] {
   return actionsWhere(handle, (places, p) => places[p + 1] !== 1 || places[p]! > after);
 }
 
 /** Returns every action of some columns. @cost of those actions */
-export function actionsOf(handle: MarketHandle, columns: Int32Array): CorporateAction[] {
+export function listActions(handle: MarketHandle, columns: Int32Array): CorporateAction[] {
   const isAsked = new Uint8Array(1 + columns.reduce((highest, column) => Math.max(highest, column), 0));
   for (const column of columns) isAsked[column] = 1;
   return actionsWhere(handle, (places, p) => isAsked[places[p + 4]!] === 1);

@@ -2,7 +2,7 @@ import type { ConstraintRow } from '../constraints/constraint-row.js';
 import type { Origin, Problem } from './problem.js';
 
 /** Returns true if a row measures trades from the weights just before the rebalance. */
-export function measuresHeld({ params }: ConstraintRow): boolean {
+export function measuresHeldWeights({ params }: ConstraintRow): boolean {
   return params['reference'] === 'held';
 }
 

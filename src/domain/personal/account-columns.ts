@@ -81,7 +81,7 @@ function formOf(schema: z.ZodType): ColumnForm {
  * Returns the value of a cell. Text that has not the form of the column stays text, so that the check of the account
  * reports it. @param text not empty
  */
-export function valueOf(text: string, form: ColumnForm): unknown {
+export function parseValue(text: string, form: ColumnForm): unknown {
   switch (form) {
     case 'number':
       return numberOf(text);
@@ -97,7 +97,7 @@ export function valueOf(text: string, form: ColumnForm): unknown {
 }
 
 /** Returns the cell of a value: the inverse of `valueOf`. */
-export function cellOf(value: unknown, form: ColumnForm): string {
+export function formatCell(value: unknown, form: ColumnForm): string {
   if (value === undefined || value === null) return '';
   if (form === 'list') return (value as readonly string[]).join(ENTRY);
   if (form === 'groups') return (value as readonly (readonly string[])[]).map((group) => group.join(ENTRY)).join(GROUP);

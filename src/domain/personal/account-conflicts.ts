@@ -2,7 +2,7 @@ import type { AccountRow } from '#kernels/lots/account-program.js';
 import type { Account } from './account-request.js';
 import type { BatchCommon } from './batch-common.js';
 import { buildAccount, type BuiltAccount } from './build-account.js';
-import { findTrades, nearestTrades } from './find-trades.js';
+import { findTrades, findNearestTrades } from './find-trades.js';
 
 /** Rule of an account that cannot be kept together with the others. */
 export interface Conflict {
@@ -26,7 +26,7 @@ const SMALLEST_WEIGHT = 1e-7;
  * Returns an irreducible set of rules of an account without permitted trades: without any one of them, there are trades that keep
  * the others of the set.
  */
-export function conflictsOf(common: BatchCommon, { account, rowIds }: BuiltAccount): Conflict[] {
+export function listConflicts(common: BatchCommon, { account, rowIds }: BuiltAccount): Conflict[] {
   // The first of these are dropped first, where the others conflict without them.
   const rules = [
     ...(common.terms.whole_shares ? ['whole_shares'] : []),
@@ -75,7 +75,7 @@ function givingOf(common: BatchCommon, account: Account, { rule, rules }: Giving
   others.delete(rule);
   const { built, program, rows } = programWith(common, account, others);
   if (rule === 'tracking_error_limit') {
-    const nearest = nearestTrades(program)?.figures;
+    const nearest = findNearestTrades(program)?.figures;
     return { amount: nearest === undefined ? null : Math.sqrt(nearest.variance) - account.tracking_error_limit! };
   }
   const giving = rule === 'exclusions' ? excludedRow(common, built, account) : rowOf(built, rule);

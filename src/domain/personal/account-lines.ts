@@ -25,7 +25,7 @@ export function parseLine(text: string, line: number): AccountLine {
 }
 
 /** Yields the accounts of a part. */
-export function* accountsOf({ text: lines, position, line: first }: PartLines): Generator<PartAccount> {
+export function* parseAccounts({ text: lines, position, line: first }: PartLines): Generator<PartAccount> {
   let at = position;
   for (const [number, text] of lines.split('\n').entries()) {
     const line = first === null ? null : first + number;
@@ -40,7 +40,7 @@ const ID_KEY = Buffer.from('"account_id"');
  * occurs once in the line of a valid account, and never inside of a text, where its quotes are escaped.
  * @param line UTF-8 @cost one search from its end
  */
-export function accountIdIn(line: Buffer): string | undefined {
+export function findAccountId(line: Buffer): string | undefined {
   const at = line.lastIndexOf(ID_KEY);
   const text = at < 0 ? '' : line.toString('utf8', at + ID_KEY.length, at + ID_KEY.length + ID_SPAN);
   const found = /^\s*:\s*"([^"\\]{1,64})"/.exec(text)?.[1];
@@ -59,12 +59,12 @@ function parsedId(text: string): string | undefined {
 }
 
 /** Returns a line whose account is refused because an earlier one has its id. */
-export function repeatedAccount(id: string): string {
+export function refuseRepeatedAccount(id: string): string {
   return JSON.stringify({ account_id: id, is_repeated: true });
 }
 
 /** Yields the lines of a text that arrives in pieces, without their ends. */
-export async function* linesOf(pieces: AsyncIterable<Uint8Array>): AsyncGenerator<Buffer> {
+export async function* splitLines(pieces: AsyncIterable<Uint8Array>): AsyncGenerator<Buffer> {
   let open: Buffer[] = [];
   for await (const piece of pieces) {
     const bytes = Buffer.from(piece.buffer, piece.byteOffset, piece.length);

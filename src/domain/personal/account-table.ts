@@ -2,7 +2,14 @@ import { once } from '#base/once.js';
 import { didYouMean } from '#base/text/nearest-name.js';
 import type { Finding } from '../refusals/findings.js';
 import { refuseWithFindings } from '../refusals/refusal.js';
-import { accountColumns, CASH, ownColumns, REQUIRED_COLUMNS, valueOf, type AccountColumn } from './account-columns.js';
+import {
+  accountColumns,
+  CASH,
+  ownColumns,
+  REQUIRED_COLUMNS,
+  parseValue,
+  type AccountColumn,
+} from './account-columns.js';
 
 /** Maximum number of unreadable rows listed for one account. Further ones are counted. */
 const PROBLEMS_MAX = 50;
@@ -37,7 +44,7 @@ export interface TableSource {
 }
 
 /** Returns the place in the table of a path within the account. */
-export function placeInTable({ unit, columns, line, lines, recent, own }: TableSource, path: string): string {
+export function locateInTable({ unit, columns, line, lines, recent, own }: TableSource, path: string): string {
   const at = (row: number, column: string | undefined): string => {
     const number = columns.indexOf(column ?? '') + 1;
     return `${unit} ${row}${number > 0 ? `, column ${number}` : ''}`;
@@ -59,7 +66,7 @@ const columnOfField = once(() => new Map(accountColumns().map(({ field, name }) 
  * @throws Refusal VALIDATION_FAILED for a header without a column or with an unknown one, and for rows of an account that
  *   are not consecutive
  */
-export async function* accountsOfTable({ unit, header, rows }: TableRows): AsyncGenerator<string> {
+export async function* parseAccountTable({ unit, header, rows }: TableRows): AsyncGenerator<string> {
   const seen = new Set<string>();
   const columns = columnsIn(header, unit);
   let open: OpenAccount | undefined;
@@ -166,12 +173,12 @@ function openAccount(id: string, { unit, columns, header, line }: AccountPlace):
       if (before !== undefined) continue;
       texts.set(name, text);
       own[name] = number;
-      put(account, name, valueOf(text, form));
+      put(account, name, parseValue(text, form));
     }
   }
 
   function addCash({ cells, number }: TableRow): void {
-    const value = valueOf(cells[columns.shares]!, 'number');
+    const value = parseValue(cells[columns.shares]!, 'number');
     if (typeof value === 'number') cash += value;
     else report(number, columns.shares, `${JSON.stringify(value)} is not a number`);
     cashRows++;
@@ -179,7 +186,7 @@ function openAccount(id: string, { unit, columns, header, line }: AccountPlace):
 
   function addHolding({ cells, number }: TableRow): void {
     const cell = (at: number, isNumber: boolean): unknown =>
-      at < 0 || cells[at] === '' ? undefined : isNumber ? valueOf(cells[at]!, 'number') : cells[at];
+      at < 0 || cells[at] === '' ? undefined : isNumber ? parseValue(cells[at]!, 'number') : cells[at];
     const [identifier, shares, cost] = [
       cell(columns.identifier, false),
       cell(columns.shares, true),
@@ -217,7 +224,7 @@ function openAccount(id: string, { unit, columns, header, line }: AccountPlace):
       if (cashRows > 0 && texts.has('cash')) report(own['cash']!, null, 'cash is stated in rows of CASH as well');
       else if (cashRows > 0) account['cash'] = cash;
       const places = { ...source, own, problems, problem_count: problemCount };
-      // The id comes last: `accountIdIn` searches for it from the end.
+      // The id comes last: `findAccountId` searches for it from the end.
       return JSON.stringify({ ...account, lots, recent, source: places, account_id: id });
     },
   };
@@ -233,7 +240,7 @@ function put(into: Record<string, unknown>, path: string, value: unknown): void 
 }
 
 /** Sets fields given as `tax.short_rate` where they belong, in a row of a table with a row per account. */
-export function withNestedFields(row: Readonly<Record<string, unknown>>): Record<string, unknown> {
+export function nestFields(row: Readonly<Record<string, unknown>>): Record<string, unknown> {
   const account: Record<string, unknown> = {};
   for (const [name, value] of Object.entries(row)) if (!name.includes('.')) account[name] = value;
   for (const [name, value] of Object.entries(row)) if (name.includes('.')) put(account, name, value);

@@ -1,10 +1,10 @@
 import { didYouMean } from '#base/text/nearest-name.js';
-import { dayFrom, formatDay } from '../time/days.js';
+import { parseValidDay, formatDay } from '../time/days.js';
 import type { Finding } from '../refusals/findings.js';
-import { checkShape, pathText } from '../schema/shape.js';
+import { checkShape, formatPath } from '../schema/shape.js';
 import { Account, type AccountDefaults } from './account-request.js';
-import { placeInTable, type TableSource } from './account-table.js';
-import { othersIn, placesIn, type BatchCommon } from './batch-common.js';
+import { locateInTable, type TableSource } from './account-table.js';
+import { listOtherSecurities, indexSecurities, type BatchCommon } from './batch-common.js';
 
 export interface ReadAccount {
   readonly account: Account | undefined;
@@ -45,7 +45,7 @@ function splitSource(value: unknown): { readonly source?: TableSource; readonly 
   const { source, ...account } = value;
   const { lines, recent, columns, own, problems } = (source ?? {}) as Readonly<Record<string, unknown>>;
   const isTable = [lines, recent, columns, problems].every(Array.isArray) && typeof own === 'object' && own !== null;
-  // `accountsOfTable` wrote it; a client's own only changes its findings.
+  // `parseAccountTable` wrote it; a client's own only changes its findings.
   return isTable ? { source: source as TableSource, account } : { account: value };
 }
 
@@ -86,8 +86,8 @@ interface FindingPlace extends AccountPlace {
 
 /** Adds the path of the account to that of a finding; its message begins with the line or the path, and the account. */
 function withPlace(finding: Finding, { path, line, id, source }: FindingPlace): Finding {
-  const at = source === undefined ? (line === null ? path : `line ${line}`) : placeInTable(source, finding.path);
-  const whole = finding.path === '' ? path : pathText(path, [finding.path]);
+  const at = source === undefined ? (line === null ? path : `line ${line}`) : locateInTable(source, finding.path);
+  const whole = finding.path === '' ? path : formatPath(path, [finding.path]);
   const account = id === null ? '' : `, account ${id}`;
   return { ...finding, path: whole, message: `${at}${account}: ${finding.message}` };
 }
@@ -101,17 +101,17 @@ function bounded(findings: readonly Finding[], count: number, path: string): rea
 }
 
 function accountFindings(common: BatchCommon, account: Account): Finding[] {
-  const places = placesIn(common);
+  const places = indexSecurities(common);
   const findings: Finding[] = [];
   const error = (code: Finding['code'], path: string, message: string, value?: unknown): void =>
     void findings.push({ severity: 'error', code, path, message: `${path}: ${message}`, value });
   const without = (name: string): string =>
     `${name} has no price or no estimate in the risk model on ${formatDay(common.asOf)}.${didYouMean(name, common.identifiers)}`;
   const isPast = (day: string, path: string): void => {
-    if (dayFrom(day) > common.asOf) error('BAD_DATE', path, `${day} is after ${formatDay(common.asOf)}.`, day);
+    if (parseValidDay(day) > common.asOf) error('BAD_DATE', path, `${day} is after ${formatDay(common.asOf)}.`, day);
   };
   const isKnown = (name: string, path: string): void => {
-    if (places.has(name) || othersIn(common).has(name)) return;
+    if (places.has(name) || listOtherSecurities(common).has(name)) return;
     error(
       'UNKNOWN_IDENTIFIER',
       path,

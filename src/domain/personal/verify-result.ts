@@ -1,7 +1,7 @@
 import type { AccountProgram } from '#kernels/lots/account-program.js';
-import { dualBound } from '#kernels/lots/dual-bound.js';
-import { figuresOf, type AccountTrades } from '#kernels/lots/trade-figures.js';
-import { dayFrom } from '../time/days.js';
+import { computeDualBound } from '#kernels/lots/dual-bound.js';
+import { computeFigures, type AccountTrades } from '#kernels/lots/trade-figures.js';
+import { parseValidDay } from '../time/days.js';
 import type { Account } from './account-request.js';
 import type { SaleLot } from './account-lots.js';
 import { GAP_OPTIMAL, type AccountResult } from './account-result.js';
@@ -28,7 +28,7 @@ export function verifyResult(common: BatchCommon, account: Account, result: Acco
   }
   const { trades, wrong } = tradesIn(common, built, result);
   wrong.push(...brokenRules(common, built, trades));
-  const figures = figuresOf(program, trades);
+  const figures = computeFigures(program, trades);
   const { certificate } = result;
   const differs = (what: string, own: number, stated: number): void => {
     if (Math.abs(own - stated) <= TOLERANCE) return;
@@ -117,7 +117,7 @@ function provedBound(
       variance: side.variance,
       rows: Float64Array.from(side.rows),
     };
-    const bound = dualBound(program, program.sides[side.side]!, multipliers).bound + forcedCost;
+    const bound = computeDualBound(program, program.sides[side.side]!, multipliers).bound + forcedCost;
     least = Math.min(least, bound);
     // Branches may prove a higher bound than one set of multipliers does.
     if (side.bound > bound + TOLERANCE && nodes === 0)
@@ -156,7 +156,7 @@ export interface CommonJson {
 export function readCommon(json: CommonJson): BatchCommon {
   return {
     ...json,
-    asOf: dayFrom(json.as_of),
+    asOf: parseValidDay(json.as_of),
     prices: Float64Array.from(json.prices),
     weights: Float64Array.from(json.weights),
     loadings: Float64Array.from(json.loadings),

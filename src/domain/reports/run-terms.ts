@@ -1,9 +1,14 @@
 import { BacktestFields } from '../documents/backtest-fields.js';
-import { isOverlayDocument, sourcesOf, type IndexDocument, type OverlayDocument } from '../documents/index-document.js';
+import {
+  isOverlayDocument,
+  listSources,
+  type IndexDocument,
+  type OverlayDocument,
+} from '../documents/index-document.js';
 import type { RunDocument } from '../documents/run-document.js';
 import type { Adjustment } from '../market/market-data.js';
-import { overlayTypeOf } from '../overlays/catalogue.js';
-import { overlaySentences } from '../rules/methodology.js';
+import { findOverlayType } from '../overlays/catalogue.js';
+import { describeOverlay } from '../rules/methodology.js';
 
 /** Terms of a run, as shown in a report. */
 export interface RunTerms {
@@ -25,7 +30,7 @@ export interface OverlayTerms {
 }
 
 /** @param index definition of the index of the run; undefined if it cannot be read */
-export function termsOf(
+export function createTerms(
   { request, adjustment }: Pick<RunDocument, 'request' | 'adjustment'>,
   index: IndexDocument | undefined,
 ): RunTerms {
@@ -43,7 +48,7 @@ function ownCostOf(document: OverlayDocument | null): number | null {
 }
 
 const overlayTerms = (document: OverlayDocument): OverlayTerms => ({
-  label: overlayTypeOf(document.overlay).label,
-  sources: sourcesOf(document),
-  sentences: overlaySentences(document),
+  label: findOverlayType(document.overlay).label,
+  sources: listSources(document),
+  sentences: describeOverlay(document),
 });

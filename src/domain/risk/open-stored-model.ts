@@ -1,6 +1,6 @@
 import { once } from '#base/once.js';
-import { dayFrom } from '../time/days.js';
-import { partsByDate, type ModelDate } from './imported/model-dates.js';
+import { parseValidDay } from '../time/days.js';
+import { groupPartsByDate, type ModelDate } from './imported/model-dates.js';
 import { openPackedFactors } from './packed-factors.js';
 import { openPackedMatrix, type PackedMatrix } from './packed-matrix.js';
 import type { StoredModel } from './stored-model.js';
@@ -25,7 +25,7 @@ export function openStoredModel(modelId: string, content: ModelContent): StoredM
   return {
     modelId,
     names,
-    observedEnd: dayFrom(observedEnd),
+    observedEnd: parseValidDay(observedEnd),
     covariance: matrix,
     ...(factors && { factors: () => openPackedFactors(factors.numbers(), factors.names, names.length) }),
   };
@@ -38,13 +38,13 @@ function importedModel(modelId: string, { names, factors, dates, ...content }: D
   const K = factors?.names.length ?? 0;
   const numbers = once(content.numbers);
   const ofFactors = once(() => factors!.numbers()); // Called only for a model with factors.
-  const models = partsByDate(names, dates, K).map(({ date, names: own, at, factorsAt }): StoredModel => {
+  const models = groupPartsByDate(names, dates, K).map(({ date, names: own, at, factorsAt }): StoredModel => {
     const n = own.length;
     const factorsEnd = factorsAt + n * K + K * K + n;
     return {
       modelId,
       names: own,
-      observedEnd: dayFrom(date),
+      observedEnd: parseValidDay(date),
       isImported: true,
       covariance: once(() => openPackedMatrix(numbers().subarray(at, at + (n * (n + 1)) / 2), n)),
       ...(factors && {

@@ -1,4 +1,4 @@
-import { weightMoved } from '../books/weight-moved.js';
+import { sumMovedWeight } from '../books/moved-weight.js';
 import {
   clipWeights,
   scaleFor,
@@ -215,7 +215,7 @@ export interface Outcome {
 }
 
 export function applyCap({ raw, weights, scaleOf, floor, cap, reduced, rounds }: Outcome): Capped {
-  const redistributed = weightMoved(raw, weights);
+  const redistributed = sumMovedWeight(raw, weights);
   return { kind: 'capped', weights, scaleOf, floor, cap, capped: Int32Array.from(reduced), redistributed, rounds };
 }
 

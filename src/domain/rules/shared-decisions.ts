@@ -2,9 +2,9 @@ import { isEqual } from '../numbers/number-types.js';
 import type { RuleDocument } from '../documents/index-document.js';
 import type { SessionMarket } from '../market/session-market.js';
 import type { AskedDecision, Choice } from './choose.js';
-import { crossSectionsOf, type CrossSectionTerms, type DecisionSharing } from './decide.js';
+import { createIndexCrossSections, type CrossSectionTerms, type DecisionSharing } from './decide.js';
 import type { CrossSection, CrossSections } from '../datapoints/cross-section.js';
-import { expressionWords } from '../datapoints/expressions/sentences.js';
+import { describeExpression } from '../datapoints/expressions/sentences.js';
 
 /**
  * Maximum number of securities over all cached sections, and over all choices: some 50 MB each if rules read three
@@ -53,9 +53,9 @@ export function createSharedDecisions(namesMax = NAMES_MAX, chosenMax = namesMax
       if (areTooMany || chosenMax - choices.room.left > KEPT_NAMES_MAX) choices = choiceStore(chosenMax);
     },
     sectionsOf(terms, reads) {
-      for (const { use } of reads) fields.add(expressionWords(use.field));
+      for (const { use } of reads) fields.add(describeExpression(use.field));
       const { room, ofTerms } = sections;
-      return ofTerms(terms.market, termsKey(terms), () => keepingSections(crossSectionsOf(terms), room));
+      return ofTerms(terms.market, termsKey(terms), () => keepingSections(createIndexCrossSections(terms), room));
     },
     universeOf(document, market, ask) {
       // The key of a list is long, and the key of an index depends on the composition of its parent.

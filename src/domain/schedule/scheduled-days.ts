@@ -1,6 +1,6 @@
 import type { Calendar } from '../calendars/calendar.js';
-import { weekdayOnOrAfter, weekdayOnOrBefore } from '../calendars/date-rule.js';
-import { civilOf, dayFrom, dayOf, daysInMonth, weekdayOf, type Day } from '../time/days.js';
+import { findWeekdayOnOrAfter, findWeekdayOnOrBefore } from '../calendars/date-rule.js';
+import { toCivilDate, parseValidDay, toDay, countDaysInMonth, toWeekday, type Day } from '../time/days.js';
 import type { RebalanceSpec } from './rebalance-spec.js';
 import { findFirstAtLeast, findLastAtMost } from '../numbers/search.js';
 
@@ -19,7 +19,7 @@ const DAYS_PER_WEEK = 7;
  * Returns the days of a cadence after its base session, ascending and before any roll, each from an anchor period that
  * the calendar covers completely.
  */
-export function scheduledDays(rebalance: RebalanceSpec, calendar: Calendar, base: Day): readonly Day[] {
+export function listScheduledDays(rebalance: RebalanceSpec, calendar: Calendar, base: Day): readonly Day[] {
   switch (rebalance.frequency) {
     case 'none':
       return [];
@@ -41,20 +41,20 @@ interface ScheduledCalendar extends Pick<Calendar, 'sessions' | 'coverage'> {
 
 function withClosedDays({ sessions, coverage, recorded }: Calendar): ScheduledCalendar {
   const closed = (recorded?.changes ?? []).flatMap(({ date, session }) =>
-    session === 'closed' ? [dayFrom(date)] : [],
+    session === 'closed' ? [parseValidDay(date)] : [],
   );
   return { sessions, coverage, closed };
 }
 
 function customDays({ dates }: RebalanceSpec, { coverage }: Calendar, base: Day): Day[] {
-  const days = dates.map(dayFrom).filter((day) => day > base && day <= coverage.to);
+  const days = dates.map(parseValidDay).filter((day) => day > base && day <= coverage.to);
   return days.sort((a, b) => a - b);
 }
 
 function weeklyDays(weekday: number | null, calendar: ScheduledCalendar, base: Day): Day[] {
   const days: Day[] = [];
   for (
-    let monday = base - weekdayOf(base);
+    let monday = base - toWeekday(base);
     monday + DAYS_PER_WEEK - 1 <= calendar.coverage.to;
     monday += DAYS_PER_WEEK
   ) {
@@ -72,9 +72,9 @@ function monthlyDays(
 ): Day[] {
   const wanted = new Set(months);
   const days: Day[] = [];
-  let { year, month } = civilOf(base);
+  let { year, month } = toCivilDate(base);
   for (;;) {
-    const last = dayOf({ year, month, day: daysInMonth(year, month) });
+    const last = toDay({ year, month, day: countDaysInMonth(year, month) });
     if (last > calendar.coverage.to) return days;
     const day = wanted.has(month) ? anchorDay(rebalance, calendar, year, month) : undefined;
     if (day !== undefined && day > base) days.push(day);
@@ -93,8 +93,8 @@ function anchorDay(
   year: number,
   month: number,
 ): Day | undefined {
-  const first = dayOf({ year, month, day: 1 });
-  const last = first + daysInMonth(year, month) - 1;
+  const first = toDay({ year, month, day: 1 });
+  const last = first + countDaysInMonth(year, month) - 1;
   switch (anchor) {
     case 'first_session':
       return firstSession(calendar, first, last);
@@ -111,8 +111,8 @@ function anchorDay(
 
 /** Returns the nth weekday, counted from 1; 5 is the last of the month. */
 function nthWeekday({ first, last, nth, weekday }: { first: Day; last: Day; nth: number; weekday: number }): Day {
-  if (nth === 5) return weekdayOnOrBefore(last, weekday);
-  return weekdayOnOrAfter(first, weekday) + DAYS_PER_WEEK * (nth - 1);
+  if (nth === 5) return findWeekdayOnOrBefore(last, weekday);
+  return findWeekdayOnOrAfter(first, weekday) + DAYS_PER_WEEK * (nth - 1);
 }
 
 function firstSession({ sessions }: ScheduledCalendar, first: Day, last: Day): Day | undefined {

@@ -161,7 +161,7 @@ function at(value: unknown, path: readonly PropertyKey[]): unknown {
 }
 
 /** Returns a JSON path in the notation of clients: `pipeline.selection[0].params.count`. */
-export function pathText(base: string, keys: readonly PropertyKey[]): string {
+export function formatPath(base: string, keys: readonly PropertyKey[]): string {
   return keys.reduce<string>((text, key) => {
     if (typeof key === 'number') return `${text}[${key}]`;
     return text === '' ? String(key) : `${text}.${String(key)}`;
@@ -185,12 +185,12 @@ function toFindings(issue: Issue, root: unknown, options: FindingTerms): Finding
       message: isMisplaced(key, issue, root, options)
         ? `The field ${key} belongs next to ${String(issue.path[0])}, not inside it${unknownFields === 'warning' ? ', and was dropped' : ''}.`
         : `Unknown field ${key}${unknownFields === 'warning' ? ', which was dropped' : ''}.${didYouMean(key, issue.message.split(' '))}`,
-      path: pathText(base, [...issue.path, key]),
+      path: formatPath(base, [...issue.path, key]),
       ...row,
     }));
   }
   const value = at(root, issue.path);
-  const path = pathText(base, issue.path);
+  const path = formatPath(base, issue.path);
   const name = path === '' ? 'The value' : path;
   const { code, message, accepted } = describe(issue, value, name);
   return [

@@ -1,6 +1,6 @@
 import type { Finding } from '../refusals/findings.js';
 import { Refusal, refuseWithFindings } from '../refusals/refusal.js';
-import { patchAt, variantCount, type Patch, type Variation } from './variants.js';
+import { patchAt, countVariants, type Patch, type Variation } from './variants.js';
 
 /** Maximum number of different findings listed; the others are counted. */
 const FINDINGS_MAX = 100;
@@ -47,7 +47,7 @@ export function createRefusedVariants(variation: Variation): RefusedVariants {
       const all = unlisted === 0 ? findings : [...findings, moreOf(member, unlisted)];
       const { code, message, detail } = refuseWithFindings('sweep', all);
       const variants = [...refusals];
-      const report = `${message.slice(0, -1)}: ${list(variants)} of ${variantCount(variation)} ${variants.length === 1 ? 'is' : 'are'} refused.`;
+      const report = `${message.slice(0, -1)}: ${list(variants)} of ${countVariants(variation)} ${variants.length === 1 ? 'is' : 'are'} refused.`;
       throw new Refusal(code, report, { ...detail, variants });
     },
   };
@@ -62,7 +62,7 @@ function asSent({ finding, variants }: Shared, member: string, variation: Variat
   return {
     ...finding,
     path: `${member}[${first}]${finding.path}`,
-    message: `Variant ${first} (${variantName(patchAt(variation, first))})${also}: ${finding.message}`,
+    message: `Variant ${first} (${formatVariantName(patchAt(variation, first))})${also}: ${finding.message}`,
     ...(others === 0 ? {} : { count: variants.length, places }),
   };
 }
@@ -76,7 +76,7 @@ const moreOf = (path: string, count: number): Finding => ({
 });
 
 /** Returns the changes of a variant: `/document/overlay/factor 0`. */
-export function variantName(patch: Patch): string {
+export function formatVariantName(patch: Patch): string {
   const set = Object.entries(patch).map(([pointer, value]) => `${pointer} ${shorten(JSON.stringify(value) ?? '')}`);
   return set.length === 0 ? 'the base' : set.join(', ');
 }

@@ -1,5 +1,5 @@
 import type { BacktestMetrics } from '../analytics/series.js';
-import type { KnownMarkets } from '../books/known-seats.js';
+import type { KnownMarkets } from '../books/decision-seats.js';
 import type { DeciderFactory } from '../books/compositions.js';
 import type { BacktestPlan } from '../documents/backtest-plan.js';
 import { assertReturns } from '../backtest/run-summary.js';
@@ -7,7 +7,7 @@ import { computeRun } from '../backtest/compute-run.js';
 import { createSparseRoom, type SparseRoom } from '../books/sparse-room.js';
 import type { ComputedRun } from '../backtest/run.js';
 import type { Calendars } from '../calendars/calendar.js';
-import { canonicalJson } from '../json/canonical-json.js';
+import { toCanonicalJson } from '../json/canonical-json.js';
 import type { MarketData } from '../market/market-data.js';
 import { Refusal, type ErrorDetail } from '../refusals/refusal.js';
 import type { StoredModels } from '../risk/stored-model.js';
@@ -77,7 +77,7 @@ export function runVariants(input: VariantsInput): VariantOutcome[] {
 function byDefinition(variants: readonly Variant[]): Iterable<readonly number[]> {
   const groups = new Map<string, number[]>();
   variants.forEach(({ document, request }, position) => {
-    const key = canonicalJson([document, request.end, request.as_known ?? null]);
+    const key = toCanonicalJson([document, request.end, request.as_known ?? null]);
     const group = groups.get(key);
     if (group === undefined) groups.set(key, [position]);
     else group.push(position);

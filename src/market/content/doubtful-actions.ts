@@ -3,7 +3,7 @@ import type { FindingCode } from '#domain/refusals/findings.js';
 import {
   ACTION_KINDS,
   ELECTIONS,
-  referenceAt,
+  readReference,
   type Adjustment,
   type CorporateAction,
 } from '#domain/market/market-data.js';
@@ -264,7 +264,7 @@ function relatedDoubt(action: CorporateAction, prices: Prices): ActionDoubt | un
   if (type !== 'MERGER' || own === undefined) return undefined;
   if (other === undefined) return without(`of ${related}, which has no bar before`);
   const { reference } = prices.content;
-  const currencyOf = (name: string) => referenceAt(reference, name, 'CURRENCY', exDay);
+  const currencyOf = (name: string) => readReference(reference, name, 'CURRENCY', exDay);
   const worth = value * other.price + cash;
   if (currencyOf(identifier) !== currencyOf(related) || Math.abs(worth / own.price - 1) <= JUMP_MAX) return undefined;
   return {

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { canonicalJson } from '#domain/json/canonical-json.js';
+import { toCanonicalJson } from '#domain/json/canonical-json.js';
 import type { Day } from '#domain/time/days.js';
 import { compareText } from '#domain/refusals/findings.js';
 import type { ContentDigests } from '#domain/market/handle.js';
@@ -95,7 +95,7 @@ function hashedRest(market: MarketData, day: Day): PrefixRest {
 export function axesOf({ identifiers, fields, reference }: Pick<MarketData, 'identifiers' | 'fields' | 'reference'>) {
   const [names, columns] = [[...fields.keys()], reference.columns].map((list) => list.toSorted(compareText));
   return createHash('sha256')
-    .update(canonicalJson({ identifiers, fields: names, columns }))
+    .update(toCanonicalJson({ identifiers, fields: names, columns }))
     .digest('hex');
 }
 

@@ -1,5 +1,5 @@
 import { formatDay, type Day } from '#domain/time/days.js';
-import { orderFindings, type Finding } from '#domain/refusals/findings.js';
+import { sortFindings, type Finding } from '#domain/refusals/findings.js';
 import type { MarketContent } from './market-content.js';
 import type { PricePlace } from './override-prices.js';
 import type { TableKind } from '../tables/table-kinds.js';
@@ -147,7 +147,7 @@ export function refreshReport({ held, content }: Versions, { full, judgement, co
     rejected_total: rejections.length,
     findings: full
       ? []
-      : orderFindings([
+      : sortFindings([
           ...splitFindings(splits),
           ...rejectionFindings(rejections),
           ...columnFindings(columns, lastDay),

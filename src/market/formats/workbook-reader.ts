@@ -1,4 +1,4 @@
-import { dayOf } from '#domain/time/days.js';
+import { toDay } from '#domain/time/days.js';
 import { formatWrittenCell, type Cell, type Heading } from './cells.js';
 import { unprotectedText } from './formula-text.js';
 import { attribute, xmlTokens } from './xml-tokens.js';
@@ -27,8 +27,8 @@ const BUILT_IN_DATES: ReadonlySet<number> = new Set([
 ]);
 
 /** Days between the two zeros: 30 December 1899 is 0, because Excel counts a 29 February 1900. */
-const EPOCH_1900 = dayOf({ year: 1899, month: 12, day: 30 });
-const EPOCH_1904 = dayOf({ year: 1904, month: 1, day: 1 });
+const EPOCH_1900 = toDay({ year: 1899, month: 12, day: 30 });
+const EPOCH_1904 = toDay({ year: 1904, month: 1, day: 1 });
 const MS_PER_DAY = 86_400_000;
 
 /** Represents a cell with a formula, which is reported and never computed. */

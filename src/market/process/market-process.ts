@@ -11,7 +11,7 @@ import type { MarketHandle } from '#domain/market/handle.js';
 import { Refusal, refuseWithFindings } from '#domain/refusals/refusal.js';
 import type { ParquetLines } from '../formats/parquet-lines.js';
 import { LIMITS } from '#domain/refusals/limits.js';
-import { memoryLimit, type MemoryLimit } from '#kernels/memory/paged-memory.js';
+import { findMemoryLimit, type MemoryLimit } from '#kernels/memory/paged-memory.js';
 import { startMarketProcess } from './process-pool.js';
 import type {
   ContentSummary,
@@ -112,7 +112,7 @@ async function runTask<K extends Exclude<MarketTaskName, 'inspect'>>(
  */
 export async function inspectMarket(input: MarketTasks['inspect'], signal: AbortSignal): Promise<Inspection> {
   signal.throwIfAborted();
-  const options = { sharedFiles: null, bodyFile: null, calendars: { codes: [] }, memory: memoryLimit() };
+  const options = { sharedFiles: null, bodyFile: null, calendars: { codes: [] }, memory: findMemoryLimit() };
   const report = await converse(
     { task: 'inspect', input, options },
     { load: null, signal, secondsMax: INSPECTION_SECONDS_MAX },
@@ -144,7 +144,7 @@ export async function answerQuery<T>(
   const folder = await mkdtemp(join(tmpdir(), `${FOLDER_PREFIX}${process.pid}-`));
   try {
     const input = { ...order, resultFile: join(folder, 'result') };
-    const options = { sharedFiles: null, bodyFile: null, calendars: { codes: [] }, memory: memoryLimit() };
+    const options = { sharedFiles: null, bodyFile: null, calendars: { codes: [] }, memory: findMemoryLimit() };
     const report = await converse(
       { task: 'query', input, options },
       { load: null, signal, secondsMax, onNeeds },
@@ -181,7 +181,7 @@ export async function readParquetLines<T>(
       if (!isFull(cause)) throw cause;
       throw new Refusal('STORAGE_FULL', 'The disk has no free space for the body of the request.', null, { cause });
     });
-    const options = { sharedFiles: null, bodyFile: null, calendars: { codes: [] }, memory: memoryLimit() };
+    const options = { sharedFiles: null, bodyFile: null, calendars: { codes: [] }, memory: findMemoryLimit() };
     const request: MarketTaskRequest = { task: 'parquetLines', input: { from, to }, options };
     const report = await converse(request, { load: null }, () => {}).catch((error: unknown) => {
       if (error instanceof Refusal) return { kind: 'failed' as const, message: error.message };
@@ -212,7 +212,7 @@ function sound(report: Ending): Extract<Ending, { kind: 'done' | 'refused' }> {
  * it loads.
  */
 function memoryIn(folders: readonly string[], loads: boolean): MemoryLimit {
-  const limit = memoryLimit();
+  const limit = findMemoryLimit();
   const paging = limit.folder === null ? limit : { ...limit, folder: folders.at(-1)!, keepsNames: true };
   const shared = folders.find((folder) => folder.startsWith(SHARED_MEMORY));
   return loads && shared !== undefined ? { ...paging, sharedFolder: shared } : paging;
@@ -334,7 +334,7 @@ function converse(
  * at once; then temporary files; last the folder of paged memory, for data that does not fit into memory.
  */
 function sharedFolders(): readonly string[] {
-  const { folder } = memoryLimit();
+  const { folder } = findMemoryLimit();
   return [...(existsSync(SHARED_MEMORY) ? [SHARED_MEMORY] : []), tmpdir(), ...(folder === null ? [] : [folder])];
 }
 

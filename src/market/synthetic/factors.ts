@@ -1,4 +1,4 @@
-import { civilOf } from '#domain/time/days.js';
+import { toCivilDate } from '#domain/time/days.js';
 import { createCounterRandom } from '#kernels/random/counter-random.js';
 import { clusteredShocks } from './shocks.js';
 import { SESSIONS_PER_YEAR, type SyntheticSpec } from './spec.js';
@@ -29,7 +29,7 @@ export function drawFactors({ seed, sessions, sectors, market_return, market_vol
     });
     return Float64Array.from(sessions, () => drift + shocks.next());
   };
-  const month = Uint8Array.from(sessions, (day) => civilOf(day).month);
+  const month = Uint8Array.from(sessions, (day) => toCivilDate(day).month);
   const monthSession = new Uint8Array(sessions.length);
   for (let t = 1; t < sessions.length; t++) monthSession[t] = month[t] === month[t - 1] ? monthSession[t - 1]! + 1 : 0;
   return {

@@ -1,6 +1,6 @@
 import { availableParallelism } from 'node:os';
 import { Worker } from 'node:worker_threads';
-import { memoryLimit, findWrittenPlace, type WrittenPlace } from '#kernels/memory/paged-memory.js';
+import { findMemoryLimit, findWrittenPlace, type WrittenPlace } from '#kernels/memory/paged-memory.js';
 import { compareText } from '#domain/refusals/findings.js';
 import { BLOCK_DAYS } from '../panels/day-blocks.js';
 import { floorsOf, type DayFollower, type Scattered, type Target } from './scatter-rows.js';
@@ -156,7 +156,8 @@ function orderOf(
   const days = batchDays(shape, BLOCK_DAYS);
   const places = panels.map(({ buffer }) => findWrittenPlace(buffer));
   const isHashed =
-    places.every((place) => place?.isOnDisk) && threads * stagedBytes(shape) <= STAGED_SHARE * memoryLimit().panelBytes;
+    places.every((place) => place?.isOnDisk) &&
+    threads * stagedBytes(shape) <= STAGED_SHARE * findMemoryLimit().panelBytes;
   const stripeDays = isHashed ? BLOCK_DAYS : stripeDaysOf(shape);
   const target: StripeTarget = {
     assets,

@@ -1,4 +1,4 @@
-import type { KnownMarkets } from '#domain/books/known-seats.js';
+import type { KnownMarkets } from '#domain/books/decision-seats.js';
 import { formatDay, type Day } from '#domain/time/days.js';
 import type { CorporateAction, MarketData } from '#domain/market/market-data.js';
 import { Refusal } from '#domain/refusals/refusal.js';

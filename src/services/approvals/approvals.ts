@@ -8,7 +8,7 @@ import {
 } from '#domain/approvals/approval-document.js';
 import type { ApprovalFacts } from '#domain/approvals/approval-facts.js';
 import type { Authorship } from '#domain/documents/version-document.js';
-import { canonicalJson } from '#domain/json/canonical-json.js';
+import { toCanonicalJson } from '#domain/json/canonical-json.js';
 import { isWithin } from '#domain/documents/reach.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import { numberedId } from '#store/document-id.js';
@@ -291,7 +291,7 @@ async function openIn(reader: Pick<DocumentReader, 'get'>): Promise<OpenApproval
 }
 
 const digestOf = ({ action, subject, content }: Requested): string =>
-  createHash('sha256').update(canonicalJson({ action, subject, content })).digest('hex');
+  createHash('sha256').update(toCanonicalJson({ action, subject, content })).digest('hex');
 
 /** Returns facts in the form of clients that do not know `facts`. */
 function detailOf({ kind, ...members }: ApprovalFacts): Record<string, unknown> {

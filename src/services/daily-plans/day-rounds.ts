@@ -1,6 +1,6 @@
-import { referencesOf } from '#domain/checks/validate-reference.js';
+import { listReferences } from '#domain/checks/validate-reference.js';
 import type { DayDocument, HeldIndex } from '#domain/daily-plans/day-document.js';
-import { familyOrder, type FamilyOrder } from '#domain/daily-plans/family-order.js';
+import { sortFamily, type FamilyOrder } from '#domain/daily-plans/family-order.js';
 import { isUnavailable } from '#domain/refusals/refusal.js';
 import type { Clock } from '#jobs/clock.js';
 import type { JobLog } from '#jobs/queue.js';
@@ -101,12 +101,12 @@ export function createDayRounds({
       parents.set(id, []);
       const document = await findIndex(documents, id);
       if (document === undefined) return;
-      const references = referencesOf(document);
+      const references = listReferences(document);
       parents.set(id, references);
       for (const parent of references) await visit(parent);
     }
     for (const id of ids) await visit(id);
-    return familyOrder(ids, (id) => parents.get(id) ?? []);
+    return sortFamily(ids, (id) => parents.get(id) ?? []);
   }
 
   return perform;

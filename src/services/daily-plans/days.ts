@@ -1,14 +1,14 @@
-import { counted } from '#domain/catalogue/sentence-numbers.js';
+import { formatCount } from '#domain/catalogue/sentence-numbers.js';
 import { findDueDay, findNextDay } from '#domain/daily-plans/due-days.js';
 import type { DayDocument, Renewal, ScheduleDay, ScheduleDaySummary } from '#domain/daily-plans/day-document.js';
 import { Judgement } from '#domain/daily-plans/judgement-document.js';
 import type { StepType } from '#domain/daily-plans/step-catalogue.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
-import { sessionsBetween } from '#domain/calendars/sessions-between.js';
+import { countSessionsBetween } from '#domain/calendars/sessions-between.js';
 import type { Authorship } from '#domain/documents/version-document.js';
 import { Refusal, refuseWithFindings } from '#domain/refusals/refusal.js';
 import { assertOrder } from '#domain/schema/assert-order.js';
-import { dayFrom, formatDay } from '#domain/time/days.js';
+import { parseValidDay, formatDay } from '#domain/time/days.js';
 import { numberedId } from '#store/document-id.js';
 import type { ArtifactStore, DocumentStore, DocumentTransaction } from '#store/port.js';
 import { parseStored } from '#store/read-stored.js';
@@ -118,10 +118,10 @@ export function createDays(dependencies: DaysDependencies): Days {
   /** @throws Refusal VALIDATION_FAILED for a day in the future or without a session */
   function assertSession({ plan }: AuthoredPlan, date: string): void {
     const calendar = calendars.get(plan.calendar);
-    const isSession = calendar?.isSession(dayFrom(date)) === true;
+    const isSession = calendar?.isSession(parseValidDay(date)) === true;
     const isToCome =
       calendar !== undefined &&
-      findDueDay(dayFrom(date), { ...plan, at: '00:00', day_offset: 0 }, calendar).dueMs > now();
+      findDueDay(parseValidDay(date), { ...plan, at: '00:00', day_offset: 0 }, calendar).dueMs > now();
     if (isSession && !isToCome) return;
     const message = isSession ? `The session ${date} has not begun.` : `${date} is no session of ${plan.calendar}.`;
     throw refuseWithFindings('request', [{ severity: 'error', code: 'BAD_DATE', path: 'date', message, value: date }]);
@@ -165,7 +165,7 @@ export function createDays(dependencies: DaysDependencies): Days {
   ): DayDocument {
     if (stored === undefined) {
       const calendar = calendars.get(schedule.plan.calendar)!; // assertSession
-      return createDay(schedule, findDueDay(dayFrom(date), schedule.plan, calendar), now());
+      return createDay(schedule, findDueDay(parseValidDay(date), schedule.plan, calendar), now());
     }
     const at = formatTimestamp(now());
     const { plan, version, author, keyId } = schedule;
@@ -178,7 +178,7 @@ export function createDays(dependencies: DaysDependencies): Days {
   return {
     async list(scheduleId, { limit, before }) {
       const schedule = await requireSchedule(schedules, scheduleId);
-      const below = before === undefined ? undefined : dayFrom(before);
+      const below = before === undefined ? undefined : parseValidDay(before);
       const shown = await documents.numbers('schedule-day', scheduleId, { below, limit });
       const found = await Promise.all(shown.map((day) => days.get(scheduleId, formatDay(day))));
       const calendar = calendars.get(schedule.plan.calendar);
@@ -266,9 +266,10 @@ export function createDays(dependencies: DaysDependencies): Days {
       const schedule = await requireSchedule(schedules, scheduleId);
       assertOrder({ start, end });
       const calendar = calendars.get(schedule.plan.calendar);
-      const sessions = calendar === undefined ? [] : [...sessionsBetween(calendar.sessions, start, end)].map(formatDay);
+      const sessions =
+        calendar === undefined ? [] : [...countSessionsBetween(calendar.sessions, start, end)].map(formatDay);
       if (sessions.length === 0 || sessions.length > BACKFILL_MAX) {
-        const message = `${schedule.plan.calendar} has ${counted(sessions.length, 'session')} from ${start} to ${end}; 1 to ${BACKFILL_MAX} are performed at once.`;
+        const message = `${schedule.plan.calendar} has ${formatCount(sessions.length, 'session')} from ${start} to ${end}; 1 to ${BACKFILL_MAX} are performed at once.`;
         throw refuseWithFindings('request', [{ severity: 'error', code: 'OUT_OF_RANGE', path: 'start', message }]);
       }
       assertSession(schedule, sessions.at(-1)!);

@@ -1,5 +1,5 @@
 import type { DayDocument, Renewal, StoredStep } from '#domain/daily-plans/day-document.js';
-import { counted } from '#domain/catalogue/sentence-numbers.js';
+import { formatCount } from '#domain/catalogue/sentence-numbers.js';
 import type { DueDay } from '#domain/daily-plans/due-days.js';
 import type { ScheduleDocument } from '#domain/daily-plans/schedule-document.js';
 import type { Step } from '#domain/daily-plans/step-catalogue.js';
@@ -55,7 +55,7 @@ export function createDay(schedule: AuthoredPlan, { date, dueMs, deadlineMs }: D
 
 /** Returns a day that is too old to be caught up. */
 export function missedDay(schedule: AuthoredPlan, due: DueDay, atMs: number): DayDocument {
-  const reason = `It was due more than ${counted(schedule.plan.catch_up, 'session')} before the service could begin it.`;
+  const reason = `It was due more than ${formatCount(schedule.plan.catch_up, 'session')} before the service could begin it.`;
   return {
     ...createDay(schedule, due, atMs),
     state: 'missed',

@@ -1,9 +1,9 @@
 import type { ScheduleBody } from '#domain/daily-plans/schedule-document.js';
 import { checkKindOf } from '#domain/daily-plans/check-catalogue.js';
-import { fileNameFrom } from '#domain/daily-plans/file-name.js';
-import { patternOf } from '#domain/daily-plans/steps/export.js';
+import { createFileName } from '#domain/daily-plans/file-name.js';
+import { readPattern } from '#domain/daily-plans/steps/export.js';
 import { isBuiltIn } from '#domain/reports/built-in.js';
-import { dayFrom } from '#domain/time/days.js';
+import { parseValidDay } from '#domain/time/days.js';
 
 /** Returns steps and checks that need an earlier step, by their place. */
 export function misplacedSteps({ steps }: ScheduleBody): readonly (readonly [string, string])[] {
@@ -68,7 +68,7 @@ export function namedDocuments({ steps }: ScheduleBody): readonly NamedDocument[
 }
 
 /** A session; names that differ on it differ on every session, unless their formats of the date differ. */
-const SAMPLE = dayFrom('2001-12-31');
+const SAMPLE = parseValidDay('2001-12-31');
 
 interface PlannedFile {
   readonly path: string;
@@ -86,7 +86,7 @@ export function repeatedNames(
   const found = new Map<string, { path: string; pattern: string; message: string }>();
   for (const file of plannedFiles(body)) {
     const { path, pattern, index, table } = file;
-    const name = fileNameFrom(pattern, { schedule, index, table, day: SAMPLE });
+    const name = createFileName(pattern, { schedule, index, table, day: SAMPLE });
     const other = planned.get(name);
     planned.set(name, other ?? file);
     if (other === undefined || found.has(path)) continue;
@@ -107,7 +107,7 @@ function plannedFiles({ indices, steps }: ScheduleBody): readonly PlannedFile[] 
     if (step.type !== 'export') return [];
     return step.files.flatMap((file, f) =>
       (file.indices ?? indices).map((index) => {
-        return { path: `steps[${k}].files[${f}].name`, pattern: patternOf(file), index, table: file.table };
+        return { path: `steps[${k}].files[${f}].name`, pattern: readPattern(file), index, table: file.table };
       }),
     );
   });

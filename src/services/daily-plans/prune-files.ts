@@ -1,5 +1,5 @@
 import type { DayDocument, ScheduleState } from '#domain/daily-plans/day-document.js';
-import { dayFrom, formatDay } from '#domain/time/days.js';
+import { parseValidDay, formatDay } from '#domain/time/days.js';
 import type { DocumentStore } from '#store/port.js';
 import { dayId, readDay, readState } from './stored-days.js';
 
@@ -23,10 +23,10 @@ export async function pruneFiles(documents: DocumentStore, { scheduleId, keepDay
   if (keepDays === null) return;
   const { files_from: from, pruned_on: on } = await readState(documents, scheduleId);
   if (on === today) return;
-  const cutoff = formatDay(dayFrom(today) - keepDays);
+  const cutoff = formatDay(parseValidDay(today) - keepDays);
   /** Oldest session whose files are kept. */
   let oldest = from !== undefined && from > cutoff ? from : cutoff;
-  for (let below = dayFrom(cutoff); ;) {
+  for (let below = parseValidDay(cutoff); ;) {
     const page = await documents.numbers('schedule-day', scheduleId, { below, limit: PRUNED_AT_ONCE });
     const dates = page.map(formatDay).filter((date) => from === undefined || date >= from);
     await documents.transaction(async (tx) => {

@@ -3,7 +3,7 @@ import { listDueDays } from '#domain/daily-plans/due-days.js';
 import type { DayDocument, HeldIndex } from '#domain/daily-plans/day-document.js';
 import { isUnavailable } from '#domain/refusals/refusal.js';
 import { formatDay } from '#domain/time/days.js';
-import { localDay } from '#domain/time/local-time.js';
+import { toLocalDay } from '#domain/time/local-time.js';
 import { runUnrestricted } from '#store/reach/reach-context.js';
 import { createDayRounds, type DayRoundsDependencies } from './day-rounds.js';
 import { pruneFiles } from './prune-files.js';
@@ -53,7 +53,7 @@ export function createDayRunner(dependencies: DayRunnerDependencies): DayRunner 
     if (schedule === undefined || calendar === undefined) return;
     const { through } = await days.state(scheduleId);
     const nowMs = clock.now();
-    const today = formatDay(localDay('UTC', nowMs));
+    const today = formatDay(toLocalDay('UTC', nowMs));
     await pruneFiles(documents, { scheduleId, keepDays: schedule.plan.keep_files_days, today });
     if (!schedule.plan.enabled) return;
     const due = listDueDays(schedule.plan, calendar, { after: through, nowMs });

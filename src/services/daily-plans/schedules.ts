@@ -1,5 +1,5 @@
 import { ScheduleDocument, type ScheduleBody } from '#domain/daily-plans/schedule-document.js';
-import { isTimeZone, localDay } from '#domain/time/local-time.js';
+import { isTimeZone, toLocalDay } from '#domain/time/local-time.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
 import { LOCAL_AUTHOR, type Authorship } from '#domain/documents/version-document.js';
 import { isWithin } from '#domain/documents/reach.js';
@@ -59,7 +59,7 @@ export function createSchedules({ documents, calendars, now }: SchedulesDependen
 
   /** Returns the day on which a new schedule begins, on the clocks of its exchange. */
   function today({ calendar, time_zone: zone }: ScheduleBody): string {
-    return formatDay(localDay(zone ?? calendars.get(calendar)!.tz, now())); // findingsOf
+    return formatDay(toLocalDay(zone ?? calendars.get(calendar)!.tz, now())); // listFindings
   }
 
   async function findingsOf(id: string, body: ScheduleBody): Promise<Finding[]> {

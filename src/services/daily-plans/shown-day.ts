@@ -1,4 +1,4 @@
-import { counted } from '#domain/catalogue/sentence-numbers.js';
+import { formatCount } from '#domain/catalogue/sentence-numbers.js';
 import type { DayDocument, ScheduleDay, ScheduleDaySummary, StoredItem } from '#domain/daily-plans/day-document.js';
 
 /** Returns a day as clients see it, with the number of indices that each step holds back. */
@@ -21,7 +21,7 @@ export function shownDay({
         ...step,
         message:
           step.state === 'done' && held > 0
-            ? `${message} ${held} of ${counted(indices, 'index', 'indices')} held back.`
+            ? `${message} ${held} of ${formatCount(indices, 'index', 'indices')} held back.`
             : message,
         held,
         indices,

@@ -1,5 +1,5 @@
 import { DayDocument, ScheduleState } from '#domain/daily-plans/day-document.js';
-import { dayFrom } from '#domain/time/days.js';
+import { parseValidDay } from '#domain/time/days.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import { numberedId } from '#store/document-id.js';
 import type { DocumentReader, DocumentStore, DocumentTransaction } from '#store/port.js';
@@ -41,7 +41,7 @@ const NO_STATE: ScheduleState = { through: null, open: [] };
 const ENDED: ReadonlySet<DayDocument['state']> = new Set(['done', 'skipped', 'missed']);
 export const hasEnded = ({ state }: Pick<DayDocument, 'state'>): boolean => ENDED.has(state);
 
-export const dayId = (scheduleId: string, date: string): string => numberedId(scheduleId, dayFrom(date));
+export const dayId = (scheduleId: string, date: string): string => numberedId(scheduleId, parseValidDay(date));
 
 export async function readDay(
   reader: Pick<DocumentReader, 'get'>,

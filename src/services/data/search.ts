@@ -1,6 +1,6 @@
 import type { IdentifierSearch, SearchQuery, SeriesCollection } from '#contract/data.js';
 import { formatDay } from '#domain/time/days.js';
-import { type MarketData, referenceAt } from '#domain/market/market-data.js';
+import { type MarketData, readReference } from '#domain/market/market-data.js';
 import type { PriceSeries } from '#domain/market/series.js';
 import { lookupOf } from '#market/serving/market-lookup.js';
 import { fieldAt } from './reference.js';
@@ -74,6 +74,6 @@ export function searchSeries(market: MarketData, { q, limit, after }: SearchQuer
 const nameOf = (market: MarketData, identifier: string): string | null => latestText(market, identifier, 'NAME');
 
 function latestText(market: MarketData, identifier: string, column: string): string | null {
-  const value = referenceAt(market.reference, identifier, column, LATEST);
+  const value = readReference(market.reference, identifier, column, LATEST);
   return value === null ? null : String(value);
 }

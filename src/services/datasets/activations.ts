@@ -1,7 +1,7 @@
 import type { CommitEvents } from '#domain/documents/commit-events.js';
 import type { DatasetDocument } from '#domain/documents/dataset-document.js';
 import { ActiveMarketDocument } from '#domain/documents/active-market-document.js';
-import { marketKey, type MarketIdentity } from '#domain/market/handle.js';
+import { createMarketKey, type MarketIdentity } from '#domain/market/market-identity.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import { encodeSnapshot, readSnapshot } from '#market/serving/market-snapshot.js';
 import type { ServedMarket } from '#market/serving/markets.js';
@@ -114,7 +114,7 @@ export function createSharedActivations(dependencies: SharedActivationsDependenc
 
   const isServed = ({ market }: ActiveMarketDocument): boolean => {
     const served = markets.served();
-    return served !== undefined && marketKey(served.identity) === marketKey(market);
+    return served !== undefined && createMarketKey(served.identity) === createMarketKey(market);
   };
 
   /** Fetches and serves markets until the served one is the active one. */

@@ -1,6 +1,6 @@
 import type { DataStore } from '#contract/stores/store.js';
 import type { DatasetDocument } from '#domain/documents/dataset-document.js';
-import { datasetResuming } from '#domain/market/dataset-loading.js';
+import { refuseWhileResuming } from '#domain/market/dataset-loading.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import type { Jobs } from '#jobs/job-kind.js';
 import type { Markets } from '#market/serving/markets.js';
@@ -94,7 +94,7 @@ export function createDatasetActivity({ documents, jobs, markets }: DatasetActiv
 
   const busy = (datasetId: string, how: string): Refusal =>
     datasetId === resumed
-      ? datasetResuming(datasetId)
+      ? refuseWhileResuming(datasetId)
       : new Refusal('STORE_LOADING', `The data store ${datasetId} ${how}.`);
 
   async function assertIdle(datasetId: string): Promise<void> {

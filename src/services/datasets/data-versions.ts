@@ -1,9 +1,9 @@
 import type { DataVersions as DataVersionList } from '#contract/stores/data-versions.js';
-import { versionNumber, type AsKnownOn } from '#domain/schema/as-known-on.js';
+import { parseVersionNumber, type AsKnownOn } from '#domain/schema/as-known-on.js';
 import type { DataVersionDocument, DataHistoryDocument, DataSource } from '#domain/documents/data-version-document.js';
 import { isManaged, type DatasetDocument } from '#domain/documents/dataset-document.js';
 import type { Day } from '#domain/time/days.js';
-import { momentOf } from '#domain/time/moment.js';
+import { parseMoment } from '#domain/time/moment.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import type { Jobs } from '#jobs/job-kind.js';
 import type { KnownReferences } from '#jobs/tasks/references.js';
@@ -184,13 +184,13 @@ export function createDataVersions(dependencies: DataVersionsDependencies): Data
 
   /** Returns the newest version that was known at a time. @throws Refusal NO_DATA_KNOWN */
   async function knownAt(datasetId: string, head: DataHistoryDocument, time: string): Promise<DataVersionDocument> {
-    const until = momentOf(time);
+    const until = parseMoment(time);
     let [low, high] = [firstOf(head), head.latest];
     let found: DataVersionDocument | undefined;
     while (low <= high) {
       const middle = Math.ceil((low + high) / 2);
       const version = await requireVersion(datasetId, middle);
-      if (momentOf(version.known_at) <= until) [found, low] = [version, middle + 1];
+      if (parseMoment(version.known_at) <= until) [found, low] = [version, middle + 1];
       else high = middle - 1;
     }
     if (found !== undefined) return found;
@@ -208,7 +208,7 @@ export function createDataVersions(dependencies: DataVersionsDependencies): Data
         store_id: datasetId,
         as_known_on: asKnownOn,
       });
-    const number = versionNumber(asKnownOn);
+    const number = parseVersionNumber(asKnownOn);
     const found =
       number === undefined
         ? await knownAt(datasetId, head, String(asKnownOn))
@@ -327,7 +327,7 @@ export function createDataVersions(dependencies: DataVersionsDependencies): Data
 
 /** Returns the day at whose end, in UTC, a content was known. */
 function dayKnown({ known_at: knownAt }: DataVersionDocument): Day {
-  return Math.floor(momentOf(knownAt) / DAY_MS);
+  return Math.floor(parseMoment(knownAt) / DAY_MS);
 }
 
 const DAY_MS = 86_400_000;

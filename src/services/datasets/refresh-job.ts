@@ -1,5 +1,5 @@
-import { dayFrom, formatDay, type Day } from '#domain/time/days.js';
-import { orderFindings, type Finding } from '#domain/refusals/findings.js';
+import { parseValidDay, formatDay, type Day } from '#domain/time/days.js';
+import { sortFindings, type Finding } from '#domain/refusals/findings.js';
 import { DatasetDocument } from '#domain/documents/dataset-document.js';
 import { findPendingPrices } from '#domain/documents/price-override.js';
 import type { Attempt, Completion } from '#jobs/job-kind.js';
@@ -40,7 +40,7 @@ export function createRefresh(dependencies: DatasetJobsDependencies) {
   ): Promise<Completion> {
     const held = await stores.of(datasetId);
     const fresh = await freshData({ ...document, location: document.source }, held, full, attempt);
-    const lastDay = until === null ? null : dayFrom(until);
+    const lastDay = until === null ? null : parseValidDay(until);
     const { changed_prices: changed = [] } = document;
     const refreshed = await attempt.compute(
       'refresh-market',
@@ -71,7 +71,7 @@ export function createRefresh(dependencies: DatasetJobsDependencies) {
       ? prepareServedAgain(handle, held, at, files)
       : await prepareServedMarket(handle, at, files);
     const changes: Partial<DatasetDocument> = {
-      ...createLoadedFields({ ...fresh.summary, warnings: orderFindings([...report.findings, ...dataWarnings]) }, at),
+      ...createLoadedFields({ ...fresh.summary, warnings: sortFindings([...report.findings, ...dataWarnings]) }, at),
       last_refreshed_at: at,
       taken_at_start: null,
       location: document.source,
@@ -137,7 +137,7 @@ function toldReport(
 ): RefreshReport {
   const recent = dates.at(-Math.min(RECENT_DATES + (taken?.dates_added ?? 0), dates.length))!;
   const told = addTaken(report, taken);
-  return { ...told, findings: orderFindings([...told.findings, ...recentPartialDates(warnings, recent)]) };
+  return { ...told, findings: sortFindings([...told.findings, ...recentPartialDates(warnings, recent)]) };
 }
 
 /** Returns warnings about partial dates and gaps that a refresh added, and about the last stored dates. */

@@ -1,6 +1,6 @@
 import { formatDay } from '#domain/time/days.js';
 import type { DatasetDocument, TakenAtStart } from '#domain/documents/dataset-document.js';
-import { orderFindings, type Finding, type FindingCode } from '#domain/refusals/findings.js';
+import { sortFindings, type Finding, type FindingCode } from '#domain/refusals/findings.js';
 import { TABLE_KINDS } from '#domain/documents/dataset-document.js';
 import type { ServedMarket } from '#market/serving/markets.js';
 import type { ChangeCounts } from '#market/versions/change-counts.js';
@@ -67,7 +67,7 @@ export function reloadedFields(
   const change = changeOf(before, summary, { isGrown, counts });
   return {
     ...createLoadedFields(
-      { ...summary, warnings: orderFindings([...(change === undefined ? [] : [change]), ...summary.warnings]) },
+      { ...summary, warnings: sortFindings([...(change === undefined ? [] : [change]), ...summary.warnings]) },
       at,
     ),
     taken_at_start: null,
@@ -150,7 +150,7 @@ export function addTaken(report: RefreshReport, taken: TakenAtStart | null): Ref
     rows_added: report.rows_added + taken.rows_added,
     identifiers_added: report.identifiers_added + taken.identifiers_added,
     datasets: { ...report.datasets, market: { ...market, added: market.added + taken.rows_added } },
-    findings: orderFindings([
+    findings: sortFindings([
       ...taken.findings.filter((finding) => !isHeldBack(finding) && isNoneOf(report.findings)(finding)),
       ...report.findings,
     ] as Finding[]), // This engine wrote them.

@@ -1,7 +1,7 @@
 import type { CommitEvents } from '#domain/documents/commit-events.js';
 import type { DatasetDocument } from '#domain/documents/dataset-document.js';
 import { mayRead } from '#domain/documents/reach.js';
-import { datasetLoading } from '#domain/market/dataset-loading.js';
+import { refuseWhileLoading } from '#domain/market/dataset-loading.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import { offMarket, onMarket } from '#market/serving/call-market.js';
 import type { ServedMarket } from '#market/serving/markets.js';
@@ -114,7 +114,7 @@ export function createStoreMarkets({ documents, markets, load, keptBytesMax }: S
   async function of(datasetId: string): Promise<ServedMarket> {
     const active = markets.served();
     if (active?.identity.datasetId === datasetId) return active;
-    if (markets.awaited() === datasetId) throw datasetLoading(datasetId);
+    if (markets.awaited() === datasetId) throw refuseWhileLoading(datasetId);
     const reach = currentReach();
     if (reach !== undefined && !mayRead(reach, 'store', datasetId)) throw outside(reach, 'store', datasetId);
     for (let attempt = 1; ; attempt++) {

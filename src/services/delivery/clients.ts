@@ -2,7 +2,7 @@ import { isWithin } from '#domain/documents/reach.js';
 import type { Authorship } from '#domain/documents/version-document.js';
 import { ClientDocument, ClientSecrets, removeSecrets, type ClientBody } from '#domain/delivery/client-document.js';
 import { EXPORT_NAMES } from '#domain/exports/catalogue.js';
-import { secretOf, secretOwner, TARGET_CATALOGUE, type Target } from '#domain/delivery/target-catalogue.js';
+import { readSecret, findSecretOwner, TARGET_CATALOGUE, type Target } from '#domain/delivery/target-catalogue.js';
 import type { Finding } from '#domain/refusals/findings.js';
 import { refuseWithFindings } from '#domain/refusals/refusal.js';
 import { lastVersionOf } from '#store/history/history.js';
@@ -86,8 +86,8 @@ export function createClients({ documents, secrets, places }: ClientsDependencie
   function nextSecrets(body: ClientBody, kept: Secrets): Secrets {
     return Object.fromEntries(
       body.targets.flatMap((target) => {
-        const sent = secretOf(target);
-        const owner = secretOwner(target);
+        const sent = readSecret(target);
+        const owner = findSecretOwner(target);
         const next = sent === null ? keptOf(kept, target) : { owner, sealed: secrets.seal(sent) };
         return next === undefined ? [] : [[target.name, next]];
       }),
@@ -181,7 +181,7 @@ async function secretsIn(reader: Pick<DocumentReader, 'get'>, id: string): Promi
  * Returns the stored secret of a target. A secret of another address is not used, so that it is never sent elsewhere.
  */
 const keptOf = (kept: Secrets, target: Target): Secrets[string] | undefined =>
-  kept[target.name]?.owner === secretOwner(target) ? kept[target.name] : undefined;
+  kept[target.name]?.owner === findSecretOwner(target) ? kept[target.name] : undefined;
 
 /** Tables of files: those of exports, and rendered reports. */
 const TABLES: readonly string[] = [...EXPORT_NAMES, 'report'];

@@ -1,5 +1,5 @@
 import type { BenchmarkStatement, MethodologyChange } from '#contract/governance.js';
-import { referencesOf } from '#domain/checks/validate-reference.js';
+import { listReferences } from '#domain/checks/validate-reference.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
 import { Judgement } from '#domain/daily-plans/judgement-document.js';
 import { ScheduleDocument } from '#domain/daily-plans/schedule-document.js';
@@ -11,10 +11,10 @@ import type { Subject } from '#domain/documents/version-document.js';
 import type { RunDocument } from '#domain/documents/run-document.js';
 import { findLastAtMost } from '#domain/numbers/search.js';
 import { Refusal } from '#domain/refusals/refusal.js';
-import { methodologyOf } from '#domain/rules/methodology.js';
-import { scheduleAround } from '#domain/schedule/schedule-view.js';
+import { createMethodology } from '#domain/rules/methodology.js';
+import { selectScheduleAround } from '#domain/schedule/schedule-view.js';
 import type { IndexSchedule } from '#domain/schedule/index-schedule.js';
-import { dayFrom, formatDay } from '#domain/time/days.js';
+import { parseValidDay, formatDay } from '#domain/time/days.js';
 import type { Markets } from '#market/serving/markets.js';
 import { lastVersionOf } from '#store/history/history.js';
 import { logHead } from '#store/publication/log.js';
@@ -104,7 +104,7 @@ export function createStatements(dependencies: StatementsDependencies): Statemen
   async function withAncestors(document: IndexDocument): Promise<ReadonlySet<string>> {
     const found = new Set([document.id]);
     const visit = async (child: IndexDocument): Promise<void> => {
-      for (const id of referencesOf(child)) {
+      for (const id of listReferences(child)) {
         if (found.has(id)) continue;
         found.add(id);
         const parent = await findIndex(documents, id);
@@ -161,7 +161,7 @@ export function createStatements(dependencies: StatementsDependencies): Statemen
 
   /** Returns the securities that a run holds at a close, and those that it buys there. */
   async function readHeld(run: RunDocument, { date, sessions, signal }: HeldTerms): Promise<ReadonlySet<string>> {
-    const next = sessions[findLastAtMost(sessions, dayFrom(date)) + 1];
+    const next = sessions[findLastAtMost(sessions, parseValidDay(date)) + 1];
     const files = [
       await readTable(exports, run, { table: 'closing', end: date }, signal),
       next === undefined || formatDay(next) > run.end
@@ -186,7 +186,7 @@ export function createStatements(dependencies: StatementsDependencies): Statemen
 
   async function reviewOf(document: IndexDocument, today: string): Promise<BenchmarkStatement['review']> {
     const schedule = await scheduleOf(document);
-    const { upcoming } = scheduleAround({ schedule, asOf: dayFrom(today), limit: REVIEWS });
+    const { upcoming } = selectScheduleAround({ schedule, asOf: parseValidDay(today), limit: REVIEWS });
     return { frequency: schedule.frequency, upcoming: upcoming.map(({ date }) => formatDay(date)) };
   }
 
@@ -203,10 +203,10 @@ export function createStatements(dependencies: StatementsDependencies): Statemen
         generated_at: at,
         version: (await lastVersionOf(documents, { kind: 'index', id: indexId })) || null,
         purpose: document.description ?? null,
-        methodology: methodologyOf(document, adjustment),
+        methodology: createMethodology(document, adjustment),
         calendar: { code: document.calendar, covered_to: calendar ? formatDay(calendar.coverage.publishedTo) : null },
         inputs: {
-          indices: [...referencesOf(document)],
+          indices: [...listReferences(document)],
           adjustment,
           hierarchy: hierarchyOf(document),
         },

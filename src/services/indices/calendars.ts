@@ -1,9 +1,9 @@
 import type { CalendarList, ScheduleQuery, ScheduleView } from '#contract/calendars.js';
 import type { CalendarOption, Calendars } from '#domain/calendars/calendar.js';
-import { dayFrom, formatDay, type Day } from '#domain/time/days.js';
+import { parseValidDay, formatDay, type Day } from '#domain/time/days.js';
 import { Refusal, refuseWithFindings } from '#domain/refusals/refusal.js';
 import type { RebalanceSpec } from '#domain/schedule/rebalance-spec.js';
-import { scheduleAround, type ScheduleDate } from '#domain/schedule/schedule-view.js';
+import { selectScheduleAround, type ScheduleDate } from '#domain/schedule/schedule-view.js';
 import type { StoredSchedule } from './index-schedules.js';
 
 /** The calendar that forms preselect. */
@@ -32,18 +32,18 @@ export function createCalendarViews({ calendars, scheduleOf, today }: CalendarsD
 
   async function firstAfter(indexId: string, asOf: Day): Promise<string | null> {
     const schedule = await scheduleOf(indexId).catch(asMissing);
-    const [next] = schedule === null ? [] : scheduleAround({ schedule, asOf, limit: 1 }).upcoming;
+    const [next] = schedule === null ? [] : selectScheduleAround({ schedule, asOf, limit: 1 }).upcoming;
     return next === undefined ? null : formatDay(next.date);
   }
 
   return {
     list: () => listing,
-    nextRebalance: (indexId, after) => firstAfter(indexId, dayFrom(after)),
-    comingRebalance: (indexId, after) => firstAfter(indexId, Math.max(dayFrom(after), today() - 1)),
+    nextRebalance: (indexId, after) => firstAfter(indexId, parseValidDay(after)),
+    comingRebalance: (indexId, after) => firstAfter(indexId, Math.max(parseValidDay(after), today() - 1)),
     async schedule(indexId, query) {
       const asOf = asOfDay(query) ?? today();
       const schedule = await scheduleOf(indexId);
-      const { recent, upcoming, lookaheadEnd } = scheduleAround({ schedule, asOf, limit: query.limit });
+      const { recent, upcoming, lookaheadEnd } = selectScheduleAround({ schedule, asOf, limit: query.limit });
       const hasLag = schedule.cadences.some(({ rebalance }) => isNoticed(rebalance));
       return {
         index_id: indexId,
@@ -87,7 +87,7 @@ function asOfDay({ asof, as_of }: ScheduleQuery): Day | undefined {
     throw refuseWithFindings('query', [{ severity: 'error', code: 'BAD_DATE', message, path: 'as_of', value: as_of }]);
   }
   const text = asof ?? as_of;
-  return text === undefined ? undefined : dayFrom(text);
+  return text === undefined ? undefined : parseValidDay(text);
 }
 
 /** Announcements by effective date, ascending. */

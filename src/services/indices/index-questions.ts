@@ -4,16 +4,16 @@ import type { AsKnownOn } from '#domain/schema/as-known-on.js';
 import type { z } from 'zod';
 import type { IndexDocument } from '#domain/documents/index-document.js';
 import type { RunDocument } from '#domain/documents/run-document.js';
-import { marketFindings } from '#domain/checks/index-on-market.js';
+import { checkOnMarket } from '#domain/checks/index-on-market.js';
 import { DocumentQuestion, mergePatch, WhatIfQuestion } from '#domain/documents/index-questions.js';
-import { assumptionsOf, validateIndex } from '#domain/checks/validate-index.js';
+import { listAssumptions, validateIndex } from '#domain/checks/validate-index.js';
 import { assertDecides } from '#domain/checks/validate-overlay.js';
-import { orderFindings, type Finding } from '#domain/refusals/findings.js';
+import { sortFindings, type Finding } from '#domain/refusals/findings.js';
 import type { ExportFormat } from '#domain/exports/formats.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import type { RebalancePackRequest } from '#domain/rebalance-pack/pack-request.js';
 import { assertNoErrors, Refusal, refuseWithFindings } from '#domain/refusals/refusal.js';
-import { methodologySentences } from '#domain/rules/methodology.js';
+import { listMethodologySentences } from '#domain/rules/methodology.js';
 import type { IndexSchedule } from '#domain/schedule/index-schedule.js';
 import { checkShape } from '#domain/schema/shape.js';
 import type { Jobs } from '#jobs/job-kind.js';
@@ -142,8 +142,8 @@ export function createIndexQuestions({
   /** Reports data of a document that the served market lacks as an error, together with its other findings. */
   async function onMarket(document: IndexDocument, market: MarketData): Promise<readonly Finding[]> {
     const { findings, assumed } = await createStoredIndices(documents).answer((indexOf) => ({
-      findings: marketFindings(document, market, { severity: 'error', indexOf }),
-      assumed: assumptionsOf(document, market, indexOf),
+      findings: checkOnMarket(document, market, { severity: 'error', indexOf }),
+      assumed: listAssumptions(document, market, indexOf),
     }));
     assertNoErrors('index document', findings);
     return [...findings, ...assumed];
@@ -236,7 +236,10 @@ export function createIndexQuestions({
       return {
         index_id: indexId,
         name: document.name,
-        sentences: methodologySentences(document, adjustment).map((sentence, i) => ({ number: i + 1, ...sentence })),
+        sentences: listMethodologySentences(document, adjustment).map((sentence, i) => ({
+          number: i + 1,
+          ...sentence,
+        })),
       };
     },
   };
@@ -249,7 +252,7 @@ export function createIndexQuestions({
       const { handle, market } = await dataVersions.servedAt(value.as_known_on);
       await onMarket(before, market);
       assertDecides(after.document);
-      const warnings = orderFindings([...after.findings, ...(await onMarket(after.document, market))]);
+      const warnings = sortFindings([...after.findings, ...(await onMarket(after.document, market))]);
       const question = async (document: IndexDocument) => ({ ...(await reached(document)), indexId: document.id });
       const change = {
         market: handle,

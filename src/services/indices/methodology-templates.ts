@@ -1,11 +1,11 @@
 import type { TemplateCollection, TemplateDetail, TemplateLevel } from '#contract/indices/templates.js';
 import { once } from '#base/once.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
-import { marketFindings } from '#domain/checks/index-on-market.js';
-import { needsMissing, needsOfDocuments, type DataNeed } from '#domain/checks/template-needs.js';
+import { checkOnMarket } from '#domain/checks/index-on-market.js';
+import { listMissingNeeds, listDataNeeds, type DataNeed } from '#domain/checks/template-needs.js';
 import { validateIndex } from '#domain/checks/validate-index.js';
 import type { IndexDocument } from '#domain/documents/index-document.js';
-import { documentsOfTemplate, type MethodologyTemplate } from '#domain/documents/methodology-template.js';
+import { createTemplateDocuments, type MethodologyTemplate } from '#domain/documents/methodology-template.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import type { Finding } from '#domain/refusals/findings.js';
 import { assertNoErrors, Refusal, type ErrorCode } from '#domain/refusals/refusal.js';
@@ -88,7 +88,7 @@ export function createMethodologyTemplates({ read, calendars, markets, jobs }: D
     if (market === undefined) return undefined;
     const { lacks } = answersOn(market);
     const lack = lacks.get(template.id) ?? {
-      needs: needsMissing(documents, market),
+      needs: listMissingNeeds(documents, market),
       findings: lacking(documents, market),
     };
     lacks.set(template.id, lack);
@@ -142,7 +142,7 @@ export function createMethodologyTemplates({ read, calendars, markets, jobs }: D
       const known = knownAs(id);
       const market = markets.current()?.market;
       const baseDate = asked ?? (market === undefined ? undefined : firstBaseDate(market));
-      const documents = documentsOfTemplate(known.template, { indexId, baseDate });
+      const documents = createTemplateDocuments(known.template, { indexId, baseDate });
       return {
         ...summaryOf(known),
         index_ids: documents.map((document) => String(document['id'])),
@@ -182,7 +182,7 @@ function firstBaseDate({ dates }: MarketData): string {
 /** @throws Error for a file whose documents are invalid, or that does not state the meaning of a column */
 function knownOf(template: MethodologyTemplate, calendars: Calendars): Known {
   const documents = parsedDocuments(template, calendars);
-  const needs = needsOfDocuments(documents);
+  const needs = listDataNeeds(documents);
   const unexplained = needs.filter(({ name }) => !(name in template.meanings) && !(name in USUAL));
   if (unexplained.length > 0)
     throw new Error(
@@ -194,7 +194,7 @@ function knownOf(template: MethodologyTemplate, calendars: Calendars): Known {
 /** Returns the documents of a template as computed, from its own base date by default. */
 function parsedDocuments(template: MethodologyTemplate, calendars: Calendars, baseDate?: string): IndexDocument[] {
   const byId = new Map<string, IndexDocument>();
-  for (const body of documentsOfTemplate(template, { baseDate })) {
+  for (const body of createTemplateDocuments(template, { baseDate })) {
     const { document, findings } = validateIndex(body, { calendars: calendars.list(), indexOf: (id) => byId.get(id) });
     if (document === undefined)
       throw new Error(`data/methodologies/${template.id}.json: ${String(body['id'])}: ${JSON.stringify(findings)}`);
@@ -207,6 +207,6 @@ function parsedDocuments(template: MethodologyTemplate, calendars: Calendars, ba
 function lacking(documents: readonly IndexDocument[], market: MarketData): Finding[] {
   const byId = new Map(documents.map((document) => [document.id, document]));
   return documents
-    .flatMap((document) => marketFindings(document, market, { severity: 'error', indexOf: (id) => byId.get(id) }))
+    .flatMap((document) => checkOnMarket(document, market, { severity: 'error', indexOf: (id) => byId.get(id) }))
     .filter(({ severity }) => severity === 'error');
 }

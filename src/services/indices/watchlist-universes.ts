@@ -1,4 +1,4 @@
-import { watchlistsIn, type IndexDocument, type UniverseSpec } from '#domain/documents/index-document.js';
+import { listWatchlists, type IndexDocument, type UniverseSpec } from '#domain/documents/index-document.js';
 import { WatchlistDocument } from '#domain/documents/watchlist-document.js';
 import type { Finding } from '#domain/refusals/findings.js';
 import { refuseWithFindings } from '#domain/refusals/refusal.js';
@@ -14,7 +14,7 @@ type Reader = Pick<DocumentReader, 'get'>;
  */
 export async function resolveWatchlist(reader: Reader, document: IndexDocument): Promise<IndexDocument> {
   const { universe } = document;
-  if (watchlistsIn(universe).length === 0) return document;
+  if (listWatchlists(universe).length === 0) return document;
   const { filled, findings } = await filledIn(reader, universe!, 'universe'); // A universe that names a watchlist.
   if (findings.length > 0) throw refuseWithFindings('index document', findings);
   return { ...document, universe: filled };
@@ -24,7 +24,7 @@ export async function resolveWatchlist(reader: Reader, document: IndexDocument):
 export function removeWatchlist(document: IndexDocument): IndexDocument {
   const { universe } = document;
   // A universe that names a watchlist.
-  return watchlistsIn(universe).length === 0 ? document : { ...document, universe: empty(universe!) };
+  return listWatchlists(universe).length === 0 ? document : { ...document, universe: empty(universe!) };
 }
 
 function empty(universe: UniverseSpec): UniverseSpec {
@@ -35,7 +35,7 @@ function empty(universe: UniverseSpec): UniverseSpec {
 /** Errors about the watchlists of a definition that is to be stored. */
 export async function findUnknownWatchlists(reader: Reader, { universe }: IndexDocument): Promise<readonly Finding[]> {
   // A universe that names a watchlist.
-  return watchlistsIn(universe).length === 0 ? [] : (await filledIn(reader, universe!, 'universe')).findings;
+  return listWatchlists(universe).length === 0 ? [] : (await filledIn(reader, universe!, 'universe')).findings;
 }
 
 interface Filled {

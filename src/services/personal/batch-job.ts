@@ -2,12 +2,12 @@ import { createHash } from 'node:crypto';
 import type { BatchPayload } from '#domain/jobs/payloads.js';
 import {
   PART_ACCOUNTS,
-  sizesOf,
+  measureAccounts,
   VOLUME_ACCOUNTS,
   type AccountsFile,
   type PartLines,
 } from '#domain/personal/batch-parts.js';
-import { optimality } from '#domain/personal/batch-view.js';
+import { describeOptimality } from '#domain/personal/batch-view.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import { jobKind, type JobKind } from '#jobs/job-kind.js';
 import type { TaskInput } from '#jobs/tasks.js';
@@ -82,7 +82,7 @@ export function createBatchJob(dependencies: BatchJobDependencies): JobKind<Batc
     'batch',
     async (payload, attempt) => {
       const { batch_id: batchId, engine_version: engineVersion } = payload;
-      const sizes = sizesOf(payload.accounts);
+      const sizes = measureAccounts(payload.accounts);
       const common = await commonOrder(payload);
       const solving = attempt.inParts({
         count: sizes.length,
@@ -109,7 +109,7 @@ export function createBatchJob(dependencies: BatchJobDependencies): JobKind<Batc
       const { view, volumes, summary } = await attempt.compute('sum-batch', sum, SUMMING);
       return {
         result: { artifact: view, volumes },
-        message: `Done. ${optimality(summary)}`,
+        message: `Done. ${describeOptimality(summary)}`,
       };
     },
     async (payload, parts, attempt) => {

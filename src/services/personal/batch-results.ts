@@ -1,5 +1,5 @@
-import { BATCH_TABLES, batchTableRows, type BatchTable } from '#domain/exports/batch-tables.js';
-import { BLOCK_ACCOUNTS, PARTS_PER_BLOCK, sizesOf } from '#domain/personal/batch-parts.js';
+import { BATCH_TABLES, createBatchRows, type BatchTable } from '#domain/exports/batch-tables.js';
+import { BLOCK_ACCOUNTS, PARTS_PER_BLOCK, measureAccounts } from '#domain/personal/batch-parts.js';
 import type { AccountOutcome } from '#domain/personal/solve-accounts.js';
 import type { BatchPayload } from '#domain/jobs/payloads.js';
 import type { ExportFormat } from '#domain/exports/formats.js';
@@ -80,7 +80,7 @@ export function createBatchResults({ documents, jobs, artifacts, kind }: BatchRe
     const input = await documents.get('job-input', `batch:${batchId}`);
     if (input === undefined || 'unreadable' in input) throw withoutResults(batchId, 'ending');
     const { payload, kept } = input.body as StoredInput; // A submission wrote it and the store checked it.
-    const sizes = sizesOf(kind.decode(payload)?.accounts ?? []);
+    const sizes = measureAccounts(kind.decode(payload)?.accounts ?? []);
     const blocks = Math.ceil(sizes.length / PARTS_PER_BLOCK);
     if (block >= blocks) throw beyond(block, blocks);
     const first = block * PARTS_PER_BLOCK;
@@ -112,7 +112,7 @@ export function createBatchResults({ documents, jobs, artifacts, kind }: BatchRe
     async table({ table, format, ...wanted }) {
       const { text } = await readAccounts(wanted);
       const outcomes = JSON.parse(`[${Buffer.from(text).toString()}]`) as AccountOutcome[]; // as a part wrote them
-      const rows = batchTableRows(table, outcomes, wanted.block * BLOCK_ACCOUNTS);
+      const rows = createBatchRows(table, outcomes, wanted.block * BLOCK_ACCOUNTS);
       const file = await rowTableFile(
         { runId: wanted.batchId, name: table, columns: BATCH_TABLES[table], rows },
         format,

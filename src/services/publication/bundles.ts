@@ -18,7 +18,7 @@ import { runListOf } from '../stored/kept-runs.js';
 import { requireRun } from '../stored/run-documents.js';
 import type { SigningKeys } from '../stored/signing-keys.js';
 import { findIndex } from '../stored/stored-indices.js';
-import { planWithDefaults } from '#domain/checks/plan-defaults.js';
+import { addDefaultsToPlan } from '#domain/checks/plan-defaults.js';
 import { readStoredPlan } from '../stored/stored-plans.js';
 import { runModelFiles } from '../stored/used-models.js';
 import type { Asked, Publications } from './publications.js';
@@ -105,7 +105,7 @@ export function createBundles(dependencies: BundlesDependencies): Bundles {
     async of(indexId, { by, signal }) {
       const [entries, { keys }] = [await entriesOf(indexId), await publications.keys(indexId)];
       const run = await publishedRun(indexId);
-      const plan = planWithDefaults(await readStoredPlan(artifacts, run));
+      const plan = addDefaultsToPlan(await readStoredPlan(artifacts, run));
       await assertReadable(indexId, Object.keys(plan.documents));
       await states.requireMarket(run);
       const input = await stores.within(await states.storeOf(run), async () => {

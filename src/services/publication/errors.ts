@@ -3,7 +3,7 @@ import type { PublishRequest } from '#contract/publication.js';
 import { decideError, PublishedError, type DecidedError, type ErrorPolicy } from '#domain/documents/published-error.js';
 import type { PublicationEntry } from '#domain/documents/publication-document.js';
 import type { Authorship } from '#domain/documents/version-document.js';
-import { canonicalJson } from '#domain/json/canonical-json.js';
+import { toCanonicalJson } from '#domain/json/canonical-json.js';
 import { numberedId } from '#store/document-id.js';
 import type { DocumentReader, DocumentTransaction } from '#store/port.js';
 import { parseStored } from '#store/read-stored.js';
@@ -123,7 +123,7 @@ function digestOf({ disagreements, closes, standing }: Differing): string {
     const run = [closes.price[position], closes.total[position], closes.net[position]];
     return [date, [price, total, net, composition_hash], [...run, closes.composition_hash[position]]];
   });
-  return createHash('sha256').update(canonicalJson(pairs)).digest('hex');
+  return createHash('sha256').update(toCanonicalJson(pairs)).digest('hex');
 }
 
 function noticeOf({

@@ -2,7 +2,7 @@ import { setImmediate } from 'node:timers/promises';
 import type { Publication, PublicKeys, PublishRequest } from '#contract/publication.js';
 import { assertOrder } from '#domain/schema/assert-order.js';
 import type { Calendar, Calendars } from '#domain/calendars/calendar.js';
-import { dayFrom } from '#domain/time/days.js';
+import { parseValidDay } from '#domain/time/days.js';
 import {
   NO_HASH,
   type PublicationEntry,
@@ -278,9 +278,9 @@ function assertReached(dates: readonly string[], through: string, calendar: Cale
   if (through < first)
     throw new Refusal('NO_DATA_IN_RANGE', `through ${through} is before the first close of the run, ${first}.`, detail);
   const { sessions } = calendar ?? {};
-  const next = sessions?.[findLastAtMost(sessions, dayFrom(last)) + 1];
+  const next = sessions?.[findLastAtMost(sessions, parseValidDay(last)) + 1];
   // Closed days after the last session have no close that could be missing.
-  if (through <= last || (next !== undefined && next > dayFrom(through))) return;
+  if (through <= last || (next !== undefined && next > parseValidDay(through))) return;
   const message = `through ${through} is after the last close of the run, ${last}: run the index up to it first, or publish through ${last}.`;
   throw new Refusal('NO_DATA_IN_RANGE', message, detail);
 }

@@ -1,4 +1,4 @@
-import { sourceOfModel, type RiskModelDocument } from '#domain/risk/risk-model-document.js';
+import { readModelSource, type RiskModelDocument } from '#domain/risk/risk-model-document.js';
 import type { Finding } from '#domain/refusals/findings.js';
 import { refuseWithFindings } from '#domain/refusals/refusal.js';
 import { FACTOR_ESTIMATORS, isFactorEstimator, type FactorEstimator } from '#domain/risk/factor-model.js';
@@ -56,7 +56,7 @@ async function storedFactors(
   artifacts: Pick<ArtifactStore, 'file'>,
   { model_id: modelId, request, imported, factor_model: told, factors: file, ...document }: RiskModelDocument,
 ): Promise<FactorModelFile> {
-  const source = sourceOfModel({ request });
+  const source = readModelSource({ request });
   if ((source !== 'imported' && !isFactorEstimator(source)) || told === undefined)
     throw refuse(
       'NOT_IN_CHOICES',

@@ -1,6 +1,6 @@
-import { assertScheduled } from '#domain/books/known-seats.js';
+import { assertScheduled } from '#domain/books/decision-seats.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
-import { dayFrom, formatDay, type Day } from '#domain/time/days.js';
+import { parseValidDay, formatDay, type Day } from '#domain/time/days.js';
 import {
   isDerivedDocument,
   isOverlayDocument,
@@ -57,7 +57,7 @@ function firstSession(document: IndexDocument, market: MarketData, calendars: Ca
   const calendar = calendars.get(document.calendar);
   const closes = market.fields.get('CLOSE');
   if (calendar === undefined || closes === undefined) return undefined;
-  let row = findFirstAtLeast(dates, dayFrom(document.base_date));
+  let row = findFirstAtLeast(dates, parseValidDay(document.base_date));
   while (row < dates.length && !calendar.isSession(dates[row]!)) row++;
   const day = dates[row];
   if (day === undefined) return undefined;
@@ -94,7 +94,7 @@ function membershipOn(
 }
 
 const lastDay = ({ dates }: MarketData, end: string | null): Day =>
-  Math.min(dates.at(-1)!, end === null ? Infinity : dayFrom(end));
+  Math.min(dates.at(-1)!, end === null ? Infinity : parseValidDay(end));
 
 interface Decided {
   readonly datasetId: string;

@@ -1,5 +1,5 @@
 import type { RunDocument } from '#domain/documents/run-document.js';
-import type { MarketIdentity } from '#domain/market/handle.js';
+import type { MarketIdentity } from '#domain/market/market-identity.js';
 import { Refusal, type ErrorCode } from '#domain/refusals/refusal.js';
 import type { Markets, ServedMarket } from '#market/serving/markets.js';
 import type { DocumentStore } from '#store/port.js';

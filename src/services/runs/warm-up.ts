@@ -1,4 +1,4 @@
-import { marketKey } from '#domain/market/handle.js';
+import { createMarketKey } from '#domain/market/market-identity.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import type { Clock } from '#jobs/clock.js';
 import { type ComputePool, type Lane, TaskStopped, WorkerLost } from '#jobs/compute-pool.js';
@@ -125,7 +125,7 @@ export function createWarmUp({
   async function nextStep(): Promise<Step | undefined> {
     const served = markets.served();
     if (served === undefined) return undefined;
-    const key = marketKey(served.handle);
+    const key = createMarketKey(served.handle);
     if (key !== warmKey) {
       for (const step of requests) if (!step.startsWith(OF_THREAD)) requests.delete(step);
       warmKey = key;

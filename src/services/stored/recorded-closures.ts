@@ -1,5 +1,5 @@
 import { ClosuresDocument, RecordedClosures } from '#domain/calendars/closures.js';
-import { fileNameOf } from '#domain/calendars/calendars.js';
+import { createFileName } from '#domain/calendars/calendars.js';
 import type { LiveCalendars } from '#domain/calendars/live-calendars.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import { lastVersionOf } from '#store/history/history.js';
@@ -66,7 +66,7 @@ async function applyRecorded(documents: DocumentStore, calendars: LiveCalendars)
     const document = ClosuresDocument.safeParse(body).data;
     return document && { id, changes: document.changes };
   });
-  const byId = new Map(calendars.list().map(({ code }) => [fileNameOf(code), code]));
+  const byId = new Map(calendars.list().map(({ code }) => [createFileName(code), code]));
   const recorded: RecordedClosures = {};
   for (const { id, changes } of all) {
     const code = byId.get(id);

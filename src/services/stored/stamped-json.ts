@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { RunState } from '#domain/backtest/stale.js';
+import type { RunState } from '#domain/backtest/stale-reasons.js';
 import { frameStream } from '../shared/framed-stream.js';
 import type { StoredBytes } from './stored-bytes.js';
 

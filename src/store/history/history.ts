@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
-import { canonicalJson } from '#domain/json/canonical-json.js';
-import { declaredOf } from '#domain/documents/dataset-document.js';
+import { toCanonicalJson } from '#domain/json/canonical-json.js';
+import { readDeclaration } from '#domain/documents/dataset-document.js';
 import {
   HistoryDocument,
   LOCAL_AUTHOR,
@@ -268,19 +268,19 @@ async function append(
 /** Returns the versioned part of a body: the declaration of a data store, the whole body of all others. */
 function contentOf(kind: VersionedKind, body: unknown, bodyEtag: string): { readonly etag: string; content(): string } {
   if (kind !== 'store') return { etag: bodyEtag, content: () => JSON.stringify(body) };
-  const text = canonicalJson(declaredOf(body));
+  const text = toCanonicalJson(readDeclaration(body));
   return { etag: etagOfCanonical(text), content: () => text };
 }
 
 /** Returns the ETag of the versioned part of a body. */
 export function etagOfContent(kind: VersionedKind, body: unknown): string {
-  return etagOfCanonical(canonicalJson(kind === 'store' ? declaredOf(body) : body));
+  return etagOfCanonical(toCanonicalJson(kind === 'store' ? readDeclaration(body) : body));
 }
 
 /** Returns the SHA-256 of the canonical form of a JSON text; undefined for any other text. */
 function etagOf(text: string): string | undefined {
   try {
-    return etagOfCanonical(canonicalJson(JSON.parse(text)));
+    return etagOfCanonical(toCanonicalJson(JSON.parse(text)));
   } catch {
     return undefined; // damaged: JSON was written
   }

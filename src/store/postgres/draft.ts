@@ -1,6 +1,6 @@
 import { Buffer } from 'node:buffer';
 import { createHash, hash } from 'node:crypto';
-import { canonicalJson } from '#domain/json/canonical-json.js';
+import { toCanonicalJson } from '#domain/json/canonical-json.js';
 import { namesIn } from '../files/artifact-owners.js';
 import { isDocumentId, numberedId } from '../document-id.js';
 import { SCHEMA_VERSION } from '../schema-version.js';
@@ -60,7 +60,7 @@ export function createDraft(): Draft {
     own: (kind, id) => writes.get(keyOf(kind, id))?.write,
     put(kind, id, body) {
       if (!isDocumentId(id)) throw new Error(`not a document id: ${JSON.stringify(id.slice(0, 80))}`);
-      const text = canonicalJson(body);
+      const text = toCanonicalJson(body);
       const write = { body: text, etag: hash('sha256', text, 'hex') };
       writes.set(keyOf(kind, id), { kind, id, write });
       return write;

@@ -1,10 +1,10 @@
-import { indexDeciders } from '#domain/backtest/index-decider.js';
+import { createIndexDeciders } from '#domain/backtest/index-decider.js';
 import { openColumns } from '#domain/backtest/run-file/read.js';
 import { runToColumns } from '#domain/backtest/run-file/write.js';
 import { runBacktest } from '#domain/backtest/run-backtest.js';
 import type { Run } from '#domain/backtest/run.js';
 import type { Composer, DeciderFactory } from '#domain/books/compositions.js';
-import type { KnownMarkets } from '#domain/books/known-seats.js';
+import type { KnownMarkets } from '#domain/books/decision-seats.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
 import type { BacktestPlan } from '#domain/documents/backtest-plan.js';
 import type { PublicationEntry } from '#domain/documents/publication-document.js';
@@ -33,7 +33,7 @@ export function recomputedCloses({ engine, onComposer, ...input }: Recomputation
   readonly run: Run;
 } {
   return engine.scope(() => {
-    const deciders = indexDeciders(engine);
+    const deciders = createIndexDeciders(engine);
     const createDecider: DeciderFactory = (document, composer) => {
       onComposer?.(composer);
       return deciders(document, composer);

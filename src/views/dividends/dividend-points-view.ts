@@ -1,8 +1,8 @@
 import type { DividendPointsView } from '#contract/analytics/dividend-points.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { VARIANT_BLOCKS } from '#domain/backtest/run-file/schema.js';
-import { addMonths, civilOf, formatDay } from '#domain/time/days.js';
-import { reinvestedOf } from '#domain/corporate-actions/pro-forma.js';
+import { addMonths, toCivilDate, formatDay } from '#domain/time/days.js';
+import { computeReinvestment } from '#domain/corporate-actions/pro-forma.js';
 import type { DividendFraction } from '#domain/dividends/dividend-fractions.js';
 import { TreatmentSpec } from '#domain/documents/index-document.js';
 import { compareText } from '#domain/refusals/findings.js';
@@ -37,7 +37,7 @@ export function dividendPointsView(columns: RunColumns, input: DividendPointsInp
   const pointsAt = (at: number): Points => points.get(at)!;
   const years = new Map<number, Points>();
   for (const at of shown) {
-    const { year } = civilOf(days[at]!);
+    const { year } = toCivilDate(days[at]!);
     years.set(year, sumOf([years.get(year) ?? NONE, pointsAt(at)]));
   }
   const yearBefore = addMonths(days[last]!, -12);
@@ -76,7 +76,7 @@ function sumOf(all: readonly Points[]): Points {
 }
 
 function pointsOf(points: number, of: { readonly weight: number; readonly withheld: number }): Points {
-  return { points, net_points: points * reinvestedOf('net', of) };
+  return { points, net_points: points * computeReinvestment('net', of) };
 }
 
 function taxOf({ header: { treatment } }: RunColumns): TreatmentSpec['withholding_tax'] {

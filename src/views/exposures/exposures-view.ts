@@ -1,6 +1,6 @@
 import type { EXPOSURE_INTERVALS } from '#contract/analytics/exposures.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
-import { civilOf, type Day } from '#domain/time/days.js';
+import { toCivilDate, type Day } from '#domain/time/days.js';
 import type { GroupOfDay } from '#domain/market/groups-by-day.js';
 import type { Engine } from '#kernels/engines/engine.js';
 import { datesWithin, type AskedWindow, type Span } from '../run-window.js';
@@ -220,7 +220,7 @@ function reportedDates(days: Int32Array, { from, to }: Span, interval: Exposures
 function spanOf(day: Day, interval: 'weekly' | 'monthly'): number {
   // 1970-01-01, day 0, was a Thursday.
   if (interval === 'weekly') return Math.floor((day + 3) / 7);
-  const { year, month } = civilOf(day);
+  const { year, month } = toCivilDate(day);
   return 12 * year + month;
 }
 

@@ -1,5 +1,5 @@
 import type { Day } from '#domain/time/days.js';
-import { groupNumbers, type GroupOfDay } from '#domain/market/groups-by-day.js';
+import { createGroupNumbers, type GroupOfDay } from '#domain/market/groups-by-day.js';
 import { addFigureText, type DatedFigures, type FiguresMaker } from './dated-figures.js';
 import type { SideName } from './field-series.js';
 import type { Side } from './sides.js';
@@ -15,7 +15,7 @@ export interface SideGroups {
 
 /** @param days all days by which groups are numbered, so that the numbers do not depend on the shown dates */
 export function sideGroups(names: readonly string[], days: Iterable<Day>, groupOf: GroupOfDay): SideGroups {
-  const numbers = groupNumbers();
+  const numbers = createGroupNumbers();
   const numbersOn = numbers.byDay(names, groupOf);
   for (const day of days) numbersOn(day);
   return {

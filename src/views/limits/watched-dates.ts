@@ -1,5 +1,5 @@
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
-import { issuerSums } from '#domain/compliance/issuer-sums.js';
+import { sumByIssuer } from '#domain/compliance/issuer-sums.js';
 import type { LimitRow } from '#domain/compliance/limit-row.js';
 import type { WatchedDate } from '#domain/compliance/monitor.js';
 import type { Day } from '#domain/time/days.js';
@@ -25,8 +25,8 @@ export function* yieldWatchedDates(columns: RunColumns, to: number, input: Watch
   const eventAt = columns.i32('eventAt');
   const before = panelRows(columns, 'before', { from: 0, to: eventAt.length - 1 });
   const rebalances = new Set(header.rebalances.map(({ at }) => at));
-  const holdings = issuerSums(header.names.length);
-  const earlier = issuerSums(header.names.length);
+  const holdings = sumByIssuer(header.names.length);
+  const earlier = sumByIssuer(header.names.length);
   const held = new Uint8Array(header.names.length);
   const previous = new Float64Array(header.names.length);
   const level = columns.f64('level');

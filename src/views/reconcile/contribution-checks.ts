@@ -1,5 +1,5 @@
-import { contributionLink } from '#domain/analytics/attribution.js';
-import { returnsOf } from '#domain/analytics/series.js';
+import { createContributionLink } from '#domain/analytics/attribution.js';
+import { computeReturns } from '#domain/analytics/series.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { formatDay } from '#domain/time/days.js';
 import { createCounterRandom } from '#kernels/random/counter-random.js';
@@ -21,7 +21,7 @@ export function contributionPass(columns: RunColumns, weights: PanelRows): RowPa
   const days = columns.i32('days');
   const last = level.length - 1;
   if (last < 1) return { see: () => {}, checks: () => [] };
-  const returns = returnsOf(level);
+  const returns = computeReturns(level);
   const names = columns.header.names.length + (columns.header.parts?.length ?? 0);
   const spans = [
     { from: 0, to: last, name: 'contributions' },
@@ -36,7 +36,7 @@ export function contributionPass(columns: RunColumns, weights: PanelRows): RowPa
     from,
     to,
     name,
-    link: contributionLink({ names, returns: returns.subarray(from, to), days: days.subarray(from + 1, to + 1) }),
+    link: createContributionLink({ names, returns: returns.subarray(from, to), days: days.subarray(from + 1, to + 1) }),
   }));
   const window = readWindow(columns, { from: 0, to: last }, { weights, follow: false });
   const parts = new Float64Array(names);

@@ -1,17 +1,17 @@
 import { decimalsOn } from '../rounded.js';
-import { periodsPerYear } from '#domain/calendars/periods-per-year.js';
+import { estimatePeriodsPerYear } from '#domain/calendars/periods-per-year.js';
 import type { DividendPointsView } from '#contract/analytics/dividend-points.js';
 import type { WeightsView } from '#contract/analytics/weights.js';
 import type { AttributionView } from '#contract/analytics/attribution.js';
 import type { OverviewView } from '#contract/analytics/overview.js';
-import { exposureOf, type ExposurePayload } from '#domain/analytics/exposure.js';
-import { monthlyReturns, rollingVolatility, type MonthReturn } from '#domain/analytics/rolling.js';
-import { computeAnnualReturns, drawdownOf, rebase, returnsOf } from '#domain/analytics/series.js';
+import { measureExposure, type ExposurePayload } from '#domain/analytics/exposure.js';
+import { computeMonthlyReturns, computeRollingVolatility, type MonthReturn } from '#domain/analytics/rolling.js';
+import { computeAnnualReturns, computeDrawdown, rebase, computeReturns } from '#domain/analytics/series.js';
 import { ISSUER } from '#domain/compliance/breach-watch.js';
 import type { LimitRuleName } from '#domain/compliance/rules.js';
 import type { RunLabels } from '#domain/backtest/run-file/labels.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
-import type { StaleState } from '#domain/backtest/stale.js';
+import type { StaleState } from '#domain/backtest/stale-reasons.js';
 import { compareText } from '#domain/refusals/findings.js';
 import { once } from '#base/once.js';
 import type { RunTerms } from '#domain/reports/run-terms.js';
@@ -166,7 +166,7 @@ export function createRunFigures({
     stale,
     terms,
     overview,
-    exposure: once(() => exposureOf(latestTargets(columns))),
+    exposure: once(() => measureExposure(latestTargets(columns))),
     currency: header.currency,
     variant: header.variant,
     hasCap: header.has_cap,
@@ -175,11 +175,11 @@ export function createRunFigures({
     level,
     indexLevel: once(() => ({ days, values: indexOver(columns, days) })),
     benchmark: once(() => benchmarkOf(columns)),
-    drawdown: once(() => ({ days, values: drawdownOf(level.values) })),
+    drawdown: once(() => ({ days, values: computeDrawdown(level.values) })),
     volatility: once(() => volatilityOf(level)),
     concentration: () => weights().concentration,
     annualReturns: once(() => computeAnnualReturns(days, level.values)),
-    monthlyReturns: once(() => monthlyReturns(days, level.values)),
+    monthlyReturns: once(() => computeMonthlyReturns(days, level.values)),
     constituents,
     sectors: once(() => sectorsOf(constituents())),
     sectorHistory: once(() =>
@@ -219,11 +219,15 @@ function benchmarkOf(columns: RunColumns): (DatedLine & { readonly id: string })
 }
 
 function volatilityOf({ days, values }: DatedLine): (DatedLine & { readonly window: number }) | null {
-  const returns = returnsOf(values);
+  const returns = computeReturns(values);
   const window = WINDOWS.find((length) => returns.length >= 2 * length);
   return window === undefined
     ? null
-    : { window, days: days.subarray(window), values: rollingVolatility(returns, window, periodsPerYear(days)) };
+    : {
+        window,
+        days: days.subarray(window),
+        values: computeRollingVolatility(returns, window, estimatePeriodsPerYear(days)),
+      };
 }
 
 function toConstituents({ weights }: WeightsView, names: readonly string[], labels: RunLabels): Constituent[] {

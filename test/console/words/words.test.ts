@@ -17,7 +17,7 @@ import { fileOf, placeOf } from '#console/words/places.js';
 import { riskWindow } from '#console/words/risk-window.js';
 import { scalarOf, scalarText } from '#console/words/scalars.js';
 import { parseQuantity, quantityText } from '#console/words/quantities.js';
-import { parameterSpecs } from '#domain/catalogue/type-spec.js';
+import { createParameterSpecs } from '#domain/catalogue/type-spec.js';
 import { UniverseSpec } from '#domain/documents/index-document.js';
 import { Mapping } from '#domain/documents/mapping.js';
 import { LIMITS } from '#domain/refusals/limits.js';
@@ -174,7 +174,7 @@ test('two documents differ at the place where a value was put, and nowhere else'
 });
 
 test('a universe of another kind keeps no member of the kind before', () => {
-  const members = parameterSpecs(UniverseSpec);
+  const members = createParameterSpecs(UniverseSpec);
   const chosen = { kind: 'index', id: 'CORE', watchlist_id: 'mine', identifiers: ['A'] };
   expect(withoutUnread(members, chosen)).toEqual({ kind: 'index', id: 'CORE' });
   expect(withoutUnread(members, { ...chosen, kind: 'watchlist' })).toEqual({ kind: 'watchlist', watchlist_id: 'mine' });

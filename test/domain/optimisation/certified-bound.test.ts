@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import { branchAndBound } from '#domain/optimisation/branch-and-bound.js';
 import { certifiedBound } from '#domain/optimisation/certified-bound.js';
-import { nonConvexRows } from '#domain/optimisation/problem.js';
+import { listNonConvexRows } from '#domain/optimisation/problem.js';
 import { solveProblem } from '#domain/optimisation/search.js';
-import { solveConvex, wholeProgram } from '#domain/optimisation/solve-convex.js';
+import { solveConvex, createFullProgram } from '#domain/optimisation/solve-convex.js';
 import { IS_SOAK } from '../../soak.js';
 import { smallProblem, solvers, type SmallMarket } from './small-problems.js';
 
@@ -31,7 +31,7 @@ const MARKETS: Readonly<Record<string, Omit<SmallMarket, 'seed' | 'names'>>> = {
 
 const choiceOf = (market: SmallMarket) => {
   const problem = smallProblem(market);
-  const rows = nonConvexRows(problem).map(({ row }) => row);
+  const rows = listNonConvexRows(problem).map(({ row }) => row);
   return { problem, rows, relaxed: solveConvex(solvers.solver, problem)! };
 };
 
@@ -62,7 +62,7 @@ test.each(IS_SOAK ? [1, 2, 3] : [1])(
     const input = {
       ...solvers,
       ...choice,
-      options: { base: wholeProgram(choice.problem, {}) },
+      options: { base: createFullProgram(choice.problem, {}) },
       incumbent: undefined,
       isAnyEnough: false,
     };

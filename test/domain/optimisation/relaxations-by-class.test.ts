@@ -4,7 +4,11 @@ import { plainAlgebra } from '#kernels/optimisation/factors/algebra.js';
 import { createDenseMetric } from '#kernels/optimisation/program/metric.js';
 import { CONSTRAINT_CLASSES } from '#domain/constraints/catalogue.js';
 import { ConstraintRow } from '#domain/constraints/constraint-row.js';
-import { explainChoice, explainInfeasibility, type Infeasibility } from '#domain/optimisation/infeasibility.js';
+import {
+  explainChoice,
+  explainInfeasibility,
+  type Infeasibility,
+} from '#domain/optimisation/relaxation/infeasibility.js';
 import { createProblem } from '#domain/optimisation/problem.js';
 import { solveProblem } from '#domain/optimisation/search.js';
 import { seeded } from '../../seeded.js';
@@ -77,7 +81,7 @@ describe('relaxations of every class', () => {
     ).toEqual(Object.fromEntries(Object.entries(expected).map(([type, names]) => [type, names.toSorted()])));
   });
 
-  // Both concentration rules use the same search; that of RICs is relaxed in `give-way.test.ts`, and here in the soak.
+  // Both concentration rules use the same search; that of RICs is relaxed in `relax-by-priority.test.ts`, and here in the soak.
   const tried = Object.entries(INFEASIBLE_CASES).filter(([type]) => IS_SOAK || type !== 'ConcentrationRIC');
   const all = tried.flatMap(([type, parameters]) =>
     Object.entries(parameters).flatMap(([parameter, cases]) => cases.map((each, i) => ({ type, parameter, each, i }))),

@@ -1,9 +1,10 @@
 import { describe, expect, test } from 'vitest';
-import { metricMatrix } from '#kernels/optimisation/program/metric.js';
-import { solveConvex, trackingVariance } from '#domain/optimisation/solve-convex.js';
+import { createMetricMatrix } from '#kernels/optimisation/program/metric.js';
+import { solveConvex } from '#domain/optimisation/solve-convex.js';
+import { computeTrackingVariance } from '#domain/optimisation/tracking-variance.js';
 import { solveProblem } from '#domain/optimisation/search.js';
 import type { Problem } from '#domain/optimisation/problem.js';
-import { restrictionOf } from '#domain/optimisation/restriction.js';
+import { createRestriction } from '#domain/optimisation/restriction.js';
 import { doubles, programOf, trackingCases } from '../../kernels/optimisation/tracking-cases.js';
 import { createDenseMetric } from '#kernels/optimisation/program/metric.js';
 import { OBJECTIVE_CLASSES } from '#domain/objectives/catalogue.js';
@@ -40,7 +41,7 @@ function byEnumeration(problem: Problem, size: number): number {
       };
       best = Math.min(
         best,
-        solveConvex(solvers.solver, problem, { restriction: restrictionOf([], choice), effort: 'quick' })?.value ??
+        solveConvex(solvers.solver, problem, { restriction: createRestriction([], choice), effort: 'quick' })?.value ??
           Infinity,
       );
       return;
@@ -75,7 +76,7 @@ describe('a number of names', () => {
       identifiers: Array.from({ length: problem.N }, (_, i) => `N${String(i).padStart(2, '0')}`),
       index: program.centre,
       previous: null,
-      metric: createDenseMetric(metricMatrix(program.metric!), problem.N),
+      metric: createDenseMetric(createMetricMatrix(program.metric!), problem.N),
       rows: [
         { type: 'PositionBounds', params: { upper: 0.4 } },
         { type: 'Cardinality', params: { maximum: 5 } },
@@ -112,11 +113,11 @@ describe('a number of names', () => {
       const nearest = { ...market, rows: [row], objective: { type: 'min_tracking_error' } };
       const limit = {
         type: 'TrackingError',
-        params: { limit: 1.1 * Math.sqrt(trackingVariance(...measuredIn(nearest))) },
+        params: { limit: 1.1 * Math.sqrt(computeTrackingVariance(...measuredIn(nearest))) },
       };
       const objective = type === 'max_sharpe' ? { type, risk_free_rate: -0.01 } : { type };
       const [problem, weights] = measuredIn({ ...market, rows: [limit, row], objective });
-      const error = Math.sqrt(trackingVariance(problem, weights));
+      const error = Math.sqrt(computeTrackingVariance(problem, weights));
       expect(error / limit.params.limit, type).toBeLessThan(1 + 1e-7);
     }
   });
@@ -252,7 +253,7 @@ describe('a number of names', () => {
       large: [],
       isFinal: false,
     };
-    const retained = solveConvex(solvers.solver, problem, { restriction: restrictionOf([], choice) })!;
+    const retained = solveConvex(solvers.solver, problem, { restriction: createRestriction([], choice) })!;
     expect(Math.sqrt(solution.objective)).toBeLessThan(0.95 * Math.sqrt(retained.objective));
   });
 
@@ -339,11 +340,11 @@ describe('other choices', () => {
 
 test('the objective is the annualised variance of the active weights', () => {
   const problem = smallProblem({ names: 6, seed: 1, rows: [] });
-  const matrix = metricMatrix(problem.metric);
+  const matrix = createMetricMatrix(problem.metric);
   const weights = problem.index.map((weight, i) => weight + (i % 2 === 0 ? 0.01 : -0.01));
   let variance = 0;
   for (let i = 0; i < 6; i++)
     for (let j = 0; j < 6; j++)
       variance += (i % 2 === 0 ? 0.01 : -0.01) * matrix[i * 6 + j]! * (j % 2 === 0 ? 0.01 : -0.01);
-  expect(trackingVariance(problem, weights)).toBeCloseTo(variance, 18);
+  expect(computeTrackingVariance(problem, weights)).toBeCloseTo(variance, 18);
 });

@@ -3,7 +3,7 @@ import { formatDay } from '#domain/time/days.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import type { PriceSeries } from '#domain/market/series.js';
-import { methodologyOf } from '#domain/rules/methodology.js';
+import { createMethodology } from '#domain/rules/methodology.js';
 import { buildMarket } from '../backtest/market-builder.js';
 import { run } from '../backtest/random-run.js';
 import { columnsOf, overlayOn, withRates } from './overlay-case.js';
@@ -110,7 +110,7 @@ test('a month end beyond the data is no review, and the run up to it keeps its b
 });
 
 test('the methodology names tolerance, largest change and review', () => {
-  const text = methodologyOf(overlayOn({ ...RISK, tolerance: 0.05, max_change: 0.1, review: 'monthly' })).join(' ');
+  const text = createMethodology(overlayOn({ ...RISK, tolerance: 0.05, max_change: 0.1, review: 'monthly' })).join(' ');
   expect(text).toContain(
     'The exposure is set to that leverage after the last close of each month if that differs by more than 0.05 (5 percentage points) from the previous exposure, by at most 0.1 (10 percentage points) at once',
   );

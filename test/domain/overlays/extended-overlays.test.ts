@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { checkpointOf } from '#domain/backtest/extend/checkpoint.js';
+import { createCheckpoint } from '#domain/backtest/extend/checkpoint.js';
 import { runToColumns } from '#domain/backtest/run-file/write.js';
 import { findFirstDifference } from '#domain/backtest/run-file/compare.js';
 import type { Run } from '#domain/backtest/run.js';
@@ -45,7 +45,7 @@ function extendedAs(rows: number, runOn: (rows: number) => { readonly market: Ma
   const first = tried(runOn(rows).run);
   if (first === undefined) return outcomes;
   let files: Uint8Array[] = [runToColumns(first, { contentHash: 's' })];
-  let stored = { columns: opened(files[0]!), checkpoint: checkpointOf(first) };
+  let stored = { columns: opened(files[0]!), checkpoint: createCheckpoint(first) };
   for (const step of [1, 4]) {
     const { market, run: again } = runOn(rows + step);
     const whole = tried(again);
@@ -66,7 +66,7 @@ function extendedAs(rows: number, runOn: (rows: number) => { readonly market: Ma
     expect(Buffer.from(overviewOf(columns, whole.plan)).toString()).toBe(
       Buffer.from(runOverviewJson(whole)).toString(),
     );
-    expect(extended.checkpoint).toEqual(checkpointOf(whole));
+    expect(extended.checkpoint).toEqual(createCheckpoint(whole));
     stored = { columns, checkpoint: extended.checkpoint };
   }
   return outcomes;

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { dayFrom } from '#domain/time/days.js';
+import { parseValidDay } from '#domain/time/days.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
-import { marketFindings } from '#domain/checks/index-on-market.js';
+import { checkOnMarket } from '#domain/checks/index-on-market.js';
 import { findLateRates } from '#domain/checks/late-rates.js';
 import { validateIndex } from '#domain/checks/validate-index.js';
 import type { MarketData } from '#domain/market/market-data.js';
@@ -263,7 +263,7 @@ describe('a rate that begins too late', () => {
     const overlay = { type: 'excess_return', cash: 'DOMESTIC' };
     const O = overlayOn(overlay);
     expect(findLateRates('O', { documents: { ...listing, O }, market: on, calendars: CALENDARS })).toEqual([]);
-    expect(run(on, O, { documents: listing }).days[0]).toBe(dayFrom(dates[4]!));
+    expect(run(on, O, { documents: listing }).days[0]).toBe(parseValidDay(dates[4]!));
   });
 });
 
@@ -315,7 +315,7 @@ test('a rate declared in the other currency is reported at its field, and refuse
   const both = [differs('rates.domestic'), differs('rates.foreign')];
   const document = IndexDocument.parse({ ...overlayOn(hedge, inPounds), ...inPounds });
   const refused = (on: MarketData) =>
-    marketFindings(document, on, { severity: 'error', indexOf: (id) => documents[id] }).map(({ path }) => path);
+    checkOnMarket(document, on, { severity: 'error', indexOf: (id) => documents[id] }).map(({ path }) => path);
   // The index beneath is in dollars, the overlay in pounds.
   expect(told(hedge, inPounds, saying('USD', 'GBP'))).toEqual(both);
   expect(refused(saying('USD', 'GBP'))).toEqual(['overlay.rates.domestic', 'overlay.rates.foreign']);

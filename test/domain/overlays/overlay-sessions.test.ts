@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { dayFrom, formatDay } from '#domain/time/days.js';
+import { parseValidDay, formatDay } from '#domain/time/days.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
 import { attributionView } from '#views/attribution-view.js';
 import { buildMarket } from '../backtest/market-builder.js';
@@ -46,7 +46,7 @@ test('on sessions that only it has, an overlay has the last known underlying lev
   const { book, days: sessions } = run(market, document, { documents }).index;
   expect(Array.from(sessions, formatDay)).toEqual(days('OTHER'));
   const { days: known, closes } = market.series!.get('GBPUSD')!;
-  const dollars = (date: string): number => closes[known.findLastIndex((day) => day <= dayFrom(date))]!;
+  const dollars = (date: string): number => closes[known.findLastIndex((day) => day <= parseValidDay(date))]!;
   days('OTHER').forEach((date, t) => {
     const expected = (levelOn(date) * dollars(dates[0]!)) / dollars(date);
     expect(book.value[t]! / expected).toBeCloseTo(1, 12);

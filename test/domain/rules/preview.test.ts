@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { restoreDecided } from '#domain/books/compositions.js';
 import { createComposer } from '#domain/books/create-composer.js';
 import { indexDecider } from '#domain/backtest/index-decider.js';
-import { dayFrom } from '#domain/time/days.js';
+import { parseValidDay } from '#domain/time/days.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { explainName } from '#domain/rules/explain.js';
@@ -97,7 +97,7 @@ describe('a preview of a decision date is the decision of the run', () => {
     for (const composition of list) {
       const { decision, session } = composition;
       const { columns, weights } = restoreDecided(composition);
-      if (decision !== session && decision < sm.sessionAt(dayFrom(document.base_date))) continue;
+      if (decision !== session && decision < sm.sessionAt(parseValidDay(document.base_date))) continue;
       const day = sm.sessions[decision]!;
       const { resolved } = previewRules(composerOn(market, documents, day), document.id, day);
       if (resolved?.decision.kind !== 'decided') throw new Error('nothing was decided');

@@ -1,4 +1,4 @@
-import { addMonths, civilOf, dayFrom } from '#domain/time/days.js';
+import { addMonths, toCivilDate, parseValidDay } from '#domain/time/days.js';
 import { ACTION_KINDS, type MarketData } from '#domain/market/market-data.js';
 
 /**
@@ -143,10 +143,11 @@ export function slowMarket(market: MarketData, staleMax = 5) {
           return value - 1;
         });
   const paidInYears = (name: string, t: number, years: number): boolean => {
-    const { year } = civilOf(dates[t]!);
+    const { year } = toCivilDate(dates[t]!);
     return Array.from({ length: years }, (_, i) => year - 1 - i).every((y) =>
       actionsOf(name).some(
-        ({ type, exDay }) => type === 'DIVIDEND' && exDay >= dayFrom(`${y}-01-01`) && exDay <= dayFrom(`${y}-12-31`),
+        ({ type, exDay }) =>
+          type === 'DIVIDEND' && exDay >= parseValidDay(`${y}-01-01`) && exDay <= parseValidDay(`${y}-12-31`),
       ),
     );
   };

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { TreatmentSpec } from '#domain/documents/index-document.js';
 import type { MarketData } from '#domain/market/market-data.js';
-import { SELECTION_CLASSES, selectionClassOf } from '#domain/rules/catalogue.js';
-import { crossSectionsOf } from '#domain/rules/decide.js';
+import { SELECTION_CLASSES, findSelectionClass } from '#domain/rules/catalogue.js';
+import { createIndexCrossSections } from '#domain/rules/decide.js';
 import type { Verdict } from '#domain/rules/selection-class.js';
 import { aligned, generatedMarket, generator, marketOf } from './rule-market.js';
 
@@ -39,13 +39,13 @@ function decided(market: MarketData, { type, params, constituents }: Decided): V
   const sm = aligned(market);
   const session = sm.sessions.length - 1;
   const columns = Int32Array.from(sm.identifiers.keys()).filter((column) => sm.isPriceable(session, column, 5));
-  const cross = crossSectionsOf({ market: sm, treatment: TreatmentSpec.parse({}), currency: 'USD' }).at(
+  const cross = createIndexCrossSections({ market: sm, treatment: TreatmentSpec.parse({}), currency: 'USD' }).at(
     session,
     columns,
   );
   const incumbents = constituents === null ? null : new Uint8Array(sm.names);
   for (const column of constituents ?? []) incumbents![column] = 1;
-  return selectionClassOf(type)!.bind(params).select({ cross, columns, identifiers: sm.identifiers, incumbents });
+  return findSelectionClass(type)!.bind(params).select({ cross, columns, identifiers: sm.identifiers, incumbents });
 }
 
 describe('a buffer', () => {

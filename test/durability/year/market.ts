@@ -1,4 +1,4 @@
-import { dayFrom, formatDay } from '#domain/time/days.js';
+import { parseValidDay, formatDay } from '#domain/time/days.js';
 import { openCalendars } from '#market/serving/calendar-files.js';
 import { IS_SOAK } from '../../soak.js';
 import { seeded } from '../../seeded.js';
@@ -38,7 +38,7 @@ export function faultOf(k: number): Fault | undefined {
 
 /** Sessions with the end of a month among them. */
 export const SESSIONS = [...openCalendars().get('XNYS')!.sessions]
-  .filter((day) => day >= dayFrom('2023-06-14'))
+  .filter((day) => day >= parseValidDay('2023-06-14'))
   .slice(0, HISTORY + SESSION_COUNT)
   .map(formatDay);
 
@@ -78,7 +78,7 @@ export function levelsOf(id: string, dates: readonly string[]): ReadonlyMap<stri
     const prices = pricesOn(date);
     const relatives = prices.map((price, i) => price / since.prices[i]!);
     const level = (since.level * relatives.reduce((sum, each) => sum + each, 0)) / relatives.length;
-    const years = parent === undefined ? 0 : (dayFrom(date) - dayFrom(dates[0]!)) / 365;
+    const years = parent === undefined ? 0 : (parseValidDay(date) - parseValidDay(dates[0]!)) / 365;
     levels.set(date, level * (1 - DECREMENT_PERCENT / 100) ** years);
     if (isDue) since = { prices, level };
     isDue = false;

@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import type { AccountProgram } from '#kernels/lots/account-program.js';
-import { pricesAt } from '#kernels/lots/candidate.js';
+import { computePricesAt } from '#kernels/lots/candidate.js';
 import { solveAccount, type AccountAnswer } from '#kernels/lots/solve-account.js';
 import { convexAccount } from './convex-accounts.js';
 
@@ -16,7 +16,7 @@ export function asJson(program: AccountProgram, answer?: AccountAnswer): string 
     ArrayBuffer.isView(value) ? Array.from(value as Float64Array) : value === Infinity ? 'inf' : value;
   if (answer === undefined) return JSON.stringify(program, plain);
   const { side, multipliers } = answer.certificates[answer.own]!;
-  const prices = pricesAt(program, program.sides[side]!, multipliers);
+  const prices = computePricesAt(program, program.sides[side]!, multipliers);
   return JSON.stringify({ program, trades: answer.trades, multipliers, prices }, plain);
 }
 

@@ -5,15 +5,15 @@ import {
   canPage,
   allocateHandedMemory,
   limitMemory,
-  memoryLimit,
-  panelMemory,
+  findMemoryLimit,
+  allocatePanels,
   findPagedFile,
 } from '#kernels/memory/paged-memory.js';
 import { openUncachedWrites, SPARE_BYTES } from '#kernels/memory/uncached-writes.js';
 import { temporaryFolders } from '../../store/temporary-folder.js';
 
 const folderFor = temporaryFolders();
-const usual = memoryLimit();
+const usual = findMemoryLimit();
 
 beforeEach(async () => {
   limitMemory({ panelBytes: 2 ** 20, folder: await folderFor(), keepsNames: true });
@@ -23,7 +23,7 @@ afterEach(() => void limitMemory(usual));
 /** Returns memory on a file that stays open, where the library maps it separately. */
 function writtenMemory(skip: (reason: string) => never): SharedArrayBuffer {
   if (!canPage()) skip('memory is paged on Linux with the optional package koffi');
-  const memory = panelMemory(ALONE_BYTES + 100);
+  const memory = allocatePanels(ALONE_BYTES + 100);
   if (findPagedFile(memory) === undefined) skip('memory of this size is not asked of the system alone here');
   return memory;
 }
@@ -74,7 +74,7 @@ test('bytes that lie otherwise than those of the file are written all the same, 
 
 test('memory outside a disk has none', ({ skip }) => {
   const memory = writtenMemory(skip);
-  limitMemory({ ...memoryLimit(), panelBytes: 2 ** 40, sharedFolder: memoryLimit().folder! });
+  limitMemory({ ...findMemoryLimit(), panelBytes: 2 ** 40, sharedFolder: findMemoryLimit().folder! });
   const shared = allocateHandedMemory(ALONE_BYTES, ALONE_BYTES);
   expect(openUncachedWrites([memory, shared])).toBeUndefined();
   expect(openUncachedWrites([new SharedArrayBuffer(8)])).toBeUndefined();

@@ -3,7 +3,7 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { once } from '#base/once.js';
-import { limitMemory, memoryLimit, findPagedFile } from '#kernels/memory/paged-memory.js';
+import { limitMemory, findMemoryLimit, findPagedFile } from '#kernels/memory/paged-memory.js';
 import { BLOCK_DAYS, blockDigests } from '#market/panels/day-blocks.js';
 import { createProblems } from '#market/tables/problems.js';
 import { columnsOf, marketColumns, scanOf } from '#market/sources/parquet/parquet.js';
@@ -151,7 +151,7 @@ test.runIf(areThere).each([
   async (order, count) => {
     const files = await write(`${FEW_BARS} ORDER BY ${order}`, count, (t) => `(${t} // 530)`);
     const together = await read(files, false);
-    const limit = memoryLimit();
+    const limit = findMemoryLimit();
     limitMemory({ panelBytes: 140 * 2 ** 20, folder: await folderFor(), keepsNames: true });
     const apart = await read(files, true).finally(() => limitMemory(limit));
     const { panels } = apart.read!;

@@ -2,7 +2,7 @@ import type { Schedule } from '#contract/schedules.js';
 import type { ScheduleDay } from '#domain/daily-plans/day-document.js';
 import type { PublicationEntry } from '#domain/documents/publication-document.js';
 import { openCalendars } from '#market/serving/calendar-files.js';
-import { formatDay, dayFrom } from '#domain/time/days.js';
+import { formatDay, parseValidDay } from '#domain/time/days.js';
 import { seeded } from '../../seeded.js';
 import { servedFolder } from '../datasets/served-folder.js';
 import type { RunningService } from '../running-service.js';
@@ -15,7 +15,7 @@ export const SECURITIES = ['AA', 'BB', 'CC', 'DD', 'EE', 'FF'];
 export const SESSIONS = sessionsFrom('2023-06-01', 60);
 
 function sessionsFrom(start: string, count: number): readonly string[] {
-  const days = [...openCalendars().get('XNYS')!.sessions].filter((day) => day >= dayFrom(start));
+  const days = [...openCalendars().get('XNYS')!.sessions].filter((day) => day >= parseValidDay(start));
   return days.slice(0, count).map(formatDay);
 }
 

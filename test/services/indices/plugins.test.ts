@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { PreviewResponse } from '#contract/indices/preview.js';
 import { PLUGIN_EXAMPLES, type Plugin } from '#contract/plugins.js';
-import type { StaleState } from '#domain/backtest/stale.js';
+import type { StaleState } from '#domain/backtest/stale-reasons.js';
 import type { Finding } from '#domain/refusals/findings.js';
 import { liveService, type LiveService } from '../../real/live.js';
 

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { readdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { APART_BYTES_MIN, pricesFileOf } from '#domain/backtest/run-file/prices-apart.js';
+import { APART_BYTES_MIN, findPricesFile } from '#domain/backtest/run-file/separate-prices.js';
 import { runService, type RunningService } from '../running-service.js';
 
 /** A sequence of runs on one market, whose prices have separate files; each test depends on the previous one. */
@@ -28,7 +28,7 @@ const folder = (): string => join(service.root, 'home', 'artifacts');
 async function priceFiles() {
   const names = await readdir(folder());
   const isColumns = (name: string): boolean => readFileSync(join(folder(), name), 'latin1').startsWith('DVSRUN');
-  const prices = names.filter((name) => names.includes(pricesFileOf(name)) && !isColumns(name));
+  const prices = names.filter((name) => names.includes(findPricesFile(name)) && !isColumns(name));
   return filesOf(prices);
 }
 

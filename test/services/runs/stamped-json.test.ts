@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { RunState, StaleState } from '#domain/backtest/stale.js';
+import type { RunState, StaleState } from '#domain/backtest/stale-reasons.js';
 import { stateHead, streamWithHead, unmarked, prependHead } from '#services/stored/stamped-json.js';
 
 const STALE: StaleState = {

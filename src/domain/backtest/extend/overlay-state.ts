@@ -87,7 +87,7 @@ function storedOrders({ unfilled, columns }: Book, by: number): Pick<StoredOverl
 }
 
 /** Returns stored orders with sessions relative to the last session on which the overlay was held. */
-export function ordersBefore(
+export function selectOrdersBefore(
   { orders = [], first }: Pick<StoredOverlay, 'orders' | 'first'>,
   from: number,
 ): EarlierOrders {
@@ -98,7 +98,7 @@ export function ordersBefore(
  * Joins weights by currency of the stored sessions and of the later ones. The first later session is also the last
  * stored one.
  */
-export function sharesAfter(
+export function appendShares(
   { shares = {} }: Pick<StoredOverlay, 'shares'>,
   added: BookOverlay['shares'],
 ): BookOverlay['shares'] {

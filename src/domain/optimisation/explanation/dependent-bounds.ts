@@ -24,7 +24,7 @@ interface MetBound {
  * @cost m^2 n for m active rows
  * @source Nocedal & Wright (2006), Numerical Optimization, section 12.3: linear independence of the active constraints.
  */
-export function dependentSides({ assembled, answer }: ConvexSolution, sides: readonly RowSide[]): Set<RowSide> {
+export function findDependentSides({ assembled, answer }: ConvexSolution, sides: readonly RowSide[]): Set<RowSide> {
   const { program } = assembled;
   const { x } = answer.point;
   const met = metBounds({ assembled, answer });

@@ -1,11 +1,11 @@
 import {
   createFactorMetric,
-  metricMatrix,
+  createMetricMatrix,
   createDenseMetric,
   type Metric,
 } from '#kernels/optimisation/program/metric.js';
 import type { Norm, Program } from '#kernels/optimisation/program/program.js';
-import { tailSize, type TailGoal } from '../../objectives/tail.js';
+import { countTailScenarios, type TailGoal } from '../../objectives/tail.js';
 
 /** Scenarios and peaks of a program. Other scenarios are assumed not to be among the worst. */
 export interface TailSet {
@@ -37,7 +37,7 @@ export interface TailProgram {
  *   Chekhlov, Uryasev & Zabarankin (2005), Drawdown measure in portfolio optimization, International Journal of
  *   Theoretical and Applied Finance 8(1).
  */
-export function tailProgram(
+export function createTailProgram(
   goal: TailGoal,
   rows: Program,
   { scenarios, peaks }: TailSet,
@@ -49,7 +49,7 @@ export function tailProgram(
   const count = rows.rows.count + scenarios.length + peaks.length;
   const penalty = new Float64Array(count).fill(Infinity);
   penalty.set(rows.rows.penalty);
-  penalty.fill(price / Math.max(tailSize(goal), 1), rows.rows.count, rows.rows.count + scenarios.length);
+  penalty.fill(price / Math.max(countTailScenarios(goal), 1), rows.rows.count, rows.rows.count + scenarios.length);
   const linear = widen(rows.linear, width);
   linear[n] = price * unit;
   linear.fill(NEGLIGIBLE * price * unit, n + 1);
@@ -120,7 +120,11 @@ function coefficientsOf(
  * Returns the multiplier of the returns of each scenario, [T], from the multipliers of a program's rows: the forces on
  * the weights are the sum of these times the returns.
  */
-export function tailShares(goal: TailGoal, { scenarios, peaks }: TailSet, multipliers: Float64Array): Float64Array {
+export function computeTailShares(
+  goal: TailGoal,
+  { scenarios, peaks }: TailSet,
+  multipliers: Float64Array,
+): Float64Array {
   const shares = new Float64Array(goal.scenarios);
   let before = -1;
   scenarios.forEach((t, k) => {
@@ -137,7 +141,7 @@ export function tailShares(goal: TailGoal, { scenarios, peaks }: TailSet, multip
 }
 
 /** Returns the forces of shares of the scenarios on the weights, [N]. @cost N for each scenario with a share */
-export function tailForces({ returns }: TailGoal, shares: Float64Array, n: number): Float64Array {
+export function computeTailForces({ returns }: TailGoal, shares: Float64Array, n: number): Float64Array {
   const forces = new Float64Array(n);
   shares.forEach((share, t) => {
     if (share !== 0) for (let i = 0; i < n; i++) forces[i]! += share * returns[t * n + i]!;
@@ -170,7 +174,7 @@ function widenedMetric(metric: Metric, width: number): Metric {
   const { n } = metric;
   if (metric.form === 'factor')
     return createFactorMetric(widen(metric.loadings, width * metric.factors), widen(metric.specific, width));
-  const own = metricMatrix(metric);
+  const own = createMetricMatrix(metric);
   const matrix = new Float64Array(width * width);
   for (let i = 0; i < n; i++) matrix.set(own.subarray(i * n, i * n + n), i * width);
   return createDenseMetric(matrix, width);

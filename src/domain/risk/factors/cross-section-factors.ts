@@ -47,13 +47,13 @@ export function estimateCrossSectionFactors(
   const { panel, sectors, styleNames, exposures: own, weights, periods = LIMITS.PERIODS_PER_YEAR } = input;
   const scale = unbiased(weights, periods);
   const n = sectors.length;
-  const { labels, sectorAt } = labelled(sectors);
+  const { labels, sectorAt } = labelSectors(sectors);
   const [S, P] = [labels.length, styleNames.length];
   const K = 1 + S + P;
-  const { returns, fit } = factorReturns(input, sectorAt, S);
+  const { returns, fit } = estimateFactorReturns(input, sectorAt, S);
   return {
-    factors: factorNames(labels, styleNames),
-    exposures: exposuresOf(sectorAt, own, S, P),
+    factors: listFactorNames(labels, styleNames),
+    exposures: createExposures(sectorAt, own, S, P),
     covariance: weightedCovariance(returns, K, { weights, scale }),
     specific: weightedVariances(panel, n, { weights, scale }),
     fit,
@@ -61,19 +61,19 @@ export function estimateCrossSectionFactors(
 }
 
 /** Returns labels of sectors, ascending, and the position of each security's label among them. */
-export function labelled(sectors: readonly string[]): { readonly labels: string[]; readonly sectorAt: Int32Array } {
+export function labelSectors(sectors: readonly string[]): { readonly labels: string[]; readonly sectorAt: Int32Array } {
   const labels = [...new Set(sectors)].toSorted(compareText);
   const placeOf = new Map(labels.map((label, place) => [label, place]));
   return { labels, sectorAt: Int32Array.from(sectors, (sector) => placeOf.get(sector)!) };
 }
 
-export function factorNames(sectors: readonly string[], styles: readonly string[]): string[] {
+export function listFactorNames(sectors: readonly string[], styles: readonly string[]): string[] {
   const others = new Set([MARKET, ...styles]);
   return [MARKET, ...sectors.map((label) => (others.has(label) ? `SECTOR ${label}` : label)), ...styles];
 }
 
 /** Returns exposures to market, sectors and styles, [n x (1 + S + P)]. */
-export function exposuresOf(sectorAt: Int32Array, styles: Float64Array, S: number, P: number): Float64Array {
+export function createExposures(sectorAt: Int32Array, styles: Float64Array, S: number, P: number): Float64Array {
   const K = 1 + S + P;
   const exposures = new Float64Array(sectorAt.length * K);
   sectorAt.forEach((sector, i) => {
@@ -87,7 +87,7 @@ export function exposuresOf(sectorAt: Int32Array, styles: Float64Array, S: numbe
  * Computes returns of market, sectors and styles, [T x K], and their explanatory power; the panel becomes the
  * residuals.
  */
-export function factorReturns(
+export function estimateFactorReturns(
   { panel, styleNames: { length: P }, spans }: Pick<CrossSectionFactorsInput, 'panel' | 'styleNames' | 'spans'>,
   sectorAt: Int32Array,
   S: number,

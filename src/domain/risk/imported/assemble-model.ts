@@ -7,8 +7,8 @@ import {
 import { compareText } from '../../refusals/findings.js';
 import { LIMITS } from '../../refusals/limits.js';
 import type { FactorModel } from '../factor-model.js';
-import { factorCovariance, loadingsOf } from '../factors/estimate-factors.js';
-import { fullTable, namesOfTable, symmetricTable } from './dense-table.js';
+import { computeFactorCovariance, createLoadings } from '../factors/estimate-factors.js';
+import { createFullTable, listTableNames, createSymmetricTable } from './dense-table.js';
 import { FACTOR_TABLES, MODEL_TABLES, type ImportTerms, type ModelProblems } from './import-terms.js';
 import type { DatedTables, ModelTable } from './model-tables.js';
 
@@ -73,10 +73,10 @@ function fromCovariance(
   { repair, ...terms }: ImportTerms,
   problems: ModelProblems,
 ): AssembledModel | undefined {
-  const identifiers = namesOfTable(table);
+  const identifiers = listTableNames(table);
   if (!isWithinSize(identifiers.length, table, problems)) return undefined;
   const before = problems.errors;
-  const { values, repaired } = symmetricTable(table, { names: identifiers, repair }, problems);
+  const { values, repaired } = createSymmetricTable(table, { names: identifiers, repair }, problems);
   if (problems.errors > before) return undefined;
   const covariance = scale(values, terms);
   const diagnostics = semidefinite(engine, { matrix: covariance, repair, table, what: 'covariance' }, problems);
@@ -102,9 +102,9 @@ function fromFactors(
   const before = problems.errors;
   for (const names of [table.rows, table.columns]) assertAmong(names, factors, { table, what: 'factor' }, problems);
   assertAmong(variances.rows, identifiers, { table: variances, what: 'security' }, problems);
-  const { values: B } = fullTable(exposures, { rows: identifiers, columns: factors }, problems);
-  const { values: D } = fullTable(variances, { rows: identifiers, columns: [''] }, problems);
-  const F = symmetricTable(table, { names: factors, repair }, problems);
+  const { values: B } = createFullTable(exposures, { rows: identifiers, columns: factors }, problems);
+  const { values: D } = createFullTable(variances, { rows: identifiers, columns: [''] }, problems);
+  const F = createSymmetricTable(table, { names: factors, repair }, problems);
   D.forEach((variance, i) => {
     if (!(variance < 0)) return;
     const message = `The specific variance of ${identifiers[i]} is ${variance}; it must be at least 0.`;
@@ -117,8 +117,8 @@ function fromFactors(
   const model = { factors, exposures: B, covariance: matrix, specific: scale(D, terms) };
   const n = identifiers.length;
   const covariance = new Float64Array(n * n);
-  factorCovariance(engine, model, covariance);
-  const parts = { loadings: loadingsOf(model), specific: model.specific };
+  computeFactorCovariance(engine, model, covariance);
+  const parts = { loadings: createLoadings(model), specific: model.specific };
   const diagnostics = diagnosedFactors(engine, covariance, parts);
   const repaired = F.repaired + (ofFactors.isRepaired ? 1 : 0);
   return { date, identifiers, covariance, factors: model, diagnostics: withRepairs(diagnostics, repaired) };

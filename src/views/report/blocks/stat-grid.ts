@@ -1,4 +1,4 @@
-import { STATS, statsOf, type Stat, type StatRun } from '#domain/reports/blocks/stat-grid.js';
+import { STATS, selectStats, type Stat, type StatRun } from '#domain/reports/blocks/stat-grid.js';
 import type { RunFigures } from '../figures.js';
 import { basisPointsText, countText, percentText, ratioText } from '../numbers.js';
 import { RETURN_NAMES } from '../return-names.js';
@@ -47,7 +47,7 @@ const VALUE_SIZES = [SIZE.figure, 12.5, 11, 10, 9, 8] as const;
 export const drawStatGrid: Drawing<'stat_grid'> = (block, context) => {
   const { width, typesetter } = context;
   const figures = [
-    ...statsOf(block, kindOf(context)).map((stat): Figure => ({
+    ...selectStats(block, kindOf(context)).map((stat): Figure => ({
       label: labelOf(stat, requireFigures(context)),
       value: FIGURES[stat](requireFigures(context)),
     })),

@@ -3,7 +3,7 @@ import { TreatmentSpec } from '#domain/documents/index-document.js';
 import { parseExpression } from '#domain/datapoints/expressions/parse.js';
 import { printExpression } from '#domain/datapoints/expressions/print.js';
 import type { ExpressionNode } from '#domain/datapoints/expressions/tree.js';
-import { crossSectionsOf } from '#domain/rules/decide.js';
+import { createIndexCrossSections } from '#domain/rules/decide.js';
 import { aligned, marketOf } from '../../rules/rule-market.js';
 import { fc } from '../../../fast-check.js';
 import { condition, expressions, NUMBERS, TEXTS } from './arbitrary-trees.js';
@@ -47,7 +47,7 @@ function sectionOf({ numbers, texts }: Tables) {
       reference: Object.fromEntries(TEXTS.map((name) => [name, [...texts[name]!]])),
     }),
   );
-  const sections = crossSectionsOf({ market, treatment: TreatmentSpec.parse({}), currency: 'USD' });
+  const sections = createIndexCrossSections({ market, treatment: TreatmentSpec.parse({}), currency: 'USD' });
   return sections.at(
     DECISION,
     Int32Array.from({ length: NAMES }, (_, i) => i),

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { monthOf } from '#domain/time/days.js';
-import { factorAttribution, type AttributionModel } from '#domain/risk/factors/factor-attribution.js';
+import { toMonthNumber } from '#domain/time/days.js';
+import { attributeToFactors, type AttributionModel } from '#domain/risk/factors/factor-attribution.js';
 import { golden, N, names, styleMarket, styleWindow, T } from './style-market.js';
 
 const market = styleMarket();
@@ -17,7 +17,7 @@ const heldReturn = (t: number) => names.reduce((sum, i) => sum + held[i]! * retu
  */
 function attributed(model: AttributionModel, [from, to]: readonly [number, number], cost = 0) {
   const ends = Array.from({ length: to - from + 1 }, (_, p) => from + p);
-  return factorAttribution({
+  return attributeToFactors({
     window,
     model,
     sessions: Int32Array.from(ends, (t) => first + t),
@@ -76,7 +76,7 @@ test('factors, specific and other returns of months add up to the total return, 
 });
 
 test('a name without a regression is other, and counts as not covered', () => {
-  const absent = factorAttribution({
+  const absent = attributeToFactors({
     window,
     model: 'market_sector',
     sessions: Int32Array.of(first + 310),
@@ -94,7 +94,7 @@ test('months in which too few securities have returns are reported with both num
   const three = close.map((value, k) => (k % N < 3 ? value : NaN));
   const few = styleWindow({ ...market, fields: new Map([...market.fields, ['CLOSE', three]]) }, [0, T - 1]);
   const ends = Array.from({ length: 60 }, (_, p) => 300 + p);
-  const { unexplained, months, other, totalReturn, coveredWeight } = factorAttribution({
+  const { unexplained, months, other, totalReturn, coveredWeight } = attributeToFactors({
     window: few,
     model: 'market_sector',
     sessions: Int32Array.from(ends, (t) => first + t),
@@ -103,7 +103,7 @@ test('months in which too few securities have returns are reported with both num
     days: Int32Array.from(ends, (t) => window.sm.sessions[first + t]!),
     weightsBefore: () => new Float64Array(3).fill(1 / 3),
   });
-  const held = new Set(ends.map((t) => monthOf(window.sm.sessions[first + t]!)));
+  const held = new Set(ends.map((t) => toMonthNumber(window.sm.sessions[first + t]!)));
   expect(months).toBe(held.size);
   // The market and three sectors are four factors: four securities would leave no degrees of freedom.
   expect(unexplained).toEqual(Array.from(held, () => ({ names: 3, needed: 5 })));

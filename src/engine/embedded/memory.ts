@@ -9,9 +9,9 @@ function ownMemory(bytes: number): SharedArrayBuffer {
   return memory as SharedArrayBuffer; // Arrays on either are alike.
 }
 
-export const panelMemory = ownMemory;
+export const allocatePanels = ownMemory;
 export const allocateHandedMemory = ownMemory;
-export const workMemory = ownMemory;
+export const allocateWork = ownMemory;
 
 export const isPaged = (): boolean => false;
 export const isWorkPaged = isPaged;
@@ -22,4 +22,4 @@ export const openPagedFile = (): undefined => undefined;
 /** Bytes that panels may take: the tab itself ends where its memory does. */
 const PANEL_BYTES_MAX = 2 ** 31;
 
-export const memoryLimit = () => ({ panelBytes: PANEL_BYTES_MAX, folder: null });
+export const findMemoryLimit = () => ({ panelBytes: PANEL_BYTES_MAX, folder: null });

@@ -23,7 +23,7 @@ const isCore = (id) =>
 
 /** Fields of most forms; those of few pages are loaded with them. */
 const isForm = (id) =>
-  /components\/form\/(?!expression|formula|row-list|list-row|kind-list|named-rows|nested-field|any-field)|pages\/index\/run-(terms|settings)\./.test(
+  /components\/form\/(?!expression|formula|row-list|list-row|kind-list|named-rows|nested-field|kinds-field|read-only|any-field)|pages\/index\/run-(terms|settings)\./.test(
     id,
   );
 

@@ -8,13 +8,9 @@ import { liveJobs } from '../../state/live.js';
 import { go } from '../../state/place.js';
 import { may } from '../../state/principal.js';
 import { ACCEPTED } from '../data/file-kinds.js';
-import type { GenerateDialogProps } from '../data/generate-dialog.js';
 import { MARKET_WORDS } from '../data/generate-market.js';
 
-const GenerateDialog = lazy<GenerateDialogProps>(
-  'the settings',
-  async () => (await import('../data/generate-dialog.js')).GenerateDialog,
-);
+const GenerateDialog = lazy('the form', async () => (await import('../data/generate-dialog.js')).GenerateDialog);
 
 /** Renders three ways to a market, if the service serves none. */
 export function FirstSteps({ stores }: { readonly stores: readonly DataStore[] }) {

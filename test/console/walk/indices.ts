@@ -169,7 +169,7 @@ export function describeIndices(desk: () => Desk): void {
     }
     await page.getByRole('link', { name: 'Rebalances', exact: true }).click();
     await page.getByRole('columnheader', { name: 'Turnover' }).waitFor();
-    await page.getByRole('row').nth(1).click();
+    await page.getByRole('grid', { name: 'rebalances of CORE' }).getByRole('row').nth(1).click();
     await page.getByRole('heading', { name: 'Before and after' }).waitFor();
     const path = new URL(page.url()).pathname.replace('/console/indices/CORE', '');
     const rebalance = await service.ask<{ constituents: number }>('GET', `/analytics/CORE${path}`);

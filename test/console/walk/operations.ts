@@ -58,7 +58,7 @@ export function describeOperations(desk: () => Desk): void {
     await follow(page, '/console/indices/CORE');
     // The chart moves until the figures above it are known.
     await page.getByLabel(/^Figures from/).waitFor();
-    const menu = page.getByLabel('Save or copy: Level of CORE');
+    const menu = page.getByLabel('Save, copy or pin: Level of CORE');
     await menu.click();
     await page.getByRole('button', { name: 'Copy values' }).click();
     await page.getByText(/^Copied [\d,]+ rows\.$/).waitFor();

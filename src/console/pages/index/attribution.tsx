@@ -17,10 +17,10 @@ import { numeric, type Column } from '../../components/table/columns.js';
 import { Answered } from '../../components/wait.js';
 import { parameter, setParameters } from '../../state/place.js';
 import { chosenRange } from '../../state/range.js';
+import { useNameAddress } from '../../state/names.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { runKey, shownRun } from '../../state/shown-run.js';
-import { nameAddress } from '../../words/addresses.js';
 import { withSign } from '../../components/signed.js';
 import { change, count, figure, percent, residualText, signClass } from '../../words/numbers.js';
 import { returnText, withReturn } from '../../words/returns.js';
@@ -53,6 +53,7 @@ export function Attribution({ id, run }: AttributionProps) {
     (signal) => service.value.call('getAttribution', { params: { index_id: id }, query: window, signal }),
     { keeps: true },
   );
+  const nameAddress = useNameAddress();
   const query = { ...window, ...(against === null ? {} : { benchmark: against }) };
   const groups = useResource(
     isKnown && indices.data !== undefined ? `groups ${runKey(id)} ${range?.from} ${range?.to} ${against}` : null,

@@ -3,10 +3,10 @@ import { Table } from '../../components/table/table.js';
 import { numeric, type Column } from '../../components/table/columns.js';
 import { Answered } from '../../components/wait.js';
 import { chosenRange } from '../../state/range.js';
+import { useNameAddress } from '../../state/names.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { runKey, shownRun } from '../../state/shown-run.js';
-import { nameAddress } from '../../words/addresses.js';
 import { change, figure } from '../../words/numbers.js';
 
 interface Exit {
@@ -23,6 +23,7 @@ export function Exits({ id }: { readonly id: string }) {
   const view = useResource(`exits of ${runKey(id)} ${range?.from} ${range?.to}`, (signal) => exitsOf(id, signal), {
     keeps: true,
   });
+  const nameAddress = useNameAddress();
   if (view.data?.length === 0) return null;
   return (
     <Section

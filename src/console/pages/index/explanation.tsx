@@ -3,10 +3,9 @@ import { Badge } from '../../components/badge.js';
 import { Facts } from '../../components/facts.js';
 import { SidePanel } from '../../components/side-panel.js';
 import { Answered } from '../../components/wait.js';
-import { useNames } from '../../state/names.js';
+import { useNameAddress, useNames } from '../../state/names.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
-import { nameAddress } from '../../words/addresses.js';
 import { datapointText } from '../../words/datapoints.js';
 import { change, decimal, figure, inMoney, percent } from '../../words/numbers.js';
 import { useDefinitionRun } from './definition-run.js';
@@ -56,6 +55,7 @@ export function OfRun({ stale }: Pick<ExplanationProps, 'stale'>) {
 
 function Chain({ explained }: { readonly explained: IndexExplanation }) {
   const { identifier, included, excluded_by: rule, derivation } = explained;
+  const nameAddress = useNameAddress();
   const quoted = useNames([identifier], explained.as_of).get(identifier)?.currency ?? null;
   const indices = useResource('indices', (signal) => service.value.call('listIndices', { signal }));
   const currency = indices.data?.indices.find(({ id }) => id === explained.index_id)?.currency ?? null;

@@ -14,11 +14,12 @@ import { Answered } from '../../components/wait.js';
 import { addressOf, parameter, setParameters } from '../../state/place.js';
 import { chooseRange, chosenRange } from '../../state/range.js';
 import { useFieldsOfRun } from '../../state/fields.js';
+import { useNameAddress } from '../../state/names.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { ofShownRun, runKey, shownRun } from '../../state/shown-run.js';
 import { useSchemas } from '../../state/schemas.js';
-import { indexAddress, nameAddress, rebalanceAddress } from '../../words/addresses.js';
+import { indexAddress, rebalanceAddress } from '../../words/addresses.js';
 import { change, count, figure, percent } from '../../words/numbers.js';
 
 interface LimitsProps {
@@ -124,6 +125,7 @@ async function watched(id: string, chosen: string | null, signal: AbortSignal): 
 
 function Watched({ id, view }: { readonly id: string; readonly view: LimitsView }) {
   const { sessions, breached_sessions: breached, distance, findings, rows, rows_total: total, breaches } = view;
+  const nameAddress = useNameAddress();
   return (
     <>
       {findings.length > 0 && <Findings findings={findings} shown={3} />}

@@ -4,8 +4,7 @@ import { Section } from '../../components/page.js';
 import { withSign } from '../../components/signed.js';
 import { Table } from '../../components/table/table.js';
 import { numeric, type Column } from '../../components/table/columns.js';
-import { useNames } from '../../state/names.js';
-import { nameAddress } from '../../words/addresses.js';
+import { useNameAddress, useNames } from '../../state/names.js';
 import { change, countValues, percent } from '../../words/numbers.js';
 
 const SHOWN = 12;
@@ -21,6 +20,7 @@ type NameRow = ScenarioResult['by_name'][number] & { readonly company: string | 
 /** Renders the sources of the return of one scenario. */
 export function Opened({ result, by, asOf }: OpenedProps) {
   const facts = useNames(result?.by_name.map(({ identifier }) => identifier) ?? [], asOf);
+  const nameAddress = useNameAddress();
   if (result === undefined) return null;
   const { name, by_name: names, by_group: groups, proxied } = result;
   if (result.return === null) return <p class="quiet">{name} has no return: the store does not cover its dates.</p>;

@@ -16,9 +16,9 @@ import { useAddressedObject } from '../../state/addressed.js';
 import { attempt } from '../../state/actions.js';
 import { saveFile } from '../../state/files.js';
 import { useOneAtATime } from '../../state/one-at-a-time.js';
+import { useNameAddress } from '../../state/names.js';
 import { parameter, setParameters } from '../../state/place.js';
 import { service } from '../../state/service.js';
-import { nameAddress } from '../../words/addresses.js';
 import { count, decimal, percent } from '../../words/numbers.js';
 import { isObject, type Json, type JsonObject } from '../../words/paths.js';
 import '../data/data.css';
@@ -238,6 +238,7 @@ function untilAll(liquidation: RebalancePack['liquidation']): RebalancePack['liq
 }
 
 function Trades({ account, currency }: { readonly account: Packing; readonly currency: string }) {
+  const nameAddress = useNameAddress();
   return (
     <Section title={`Orders of ${account.name}`}>
       <Metrics

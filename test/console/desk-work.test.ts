@@ -269,7 +269,6 @@ describe.skipIf('why' in tried)('at a desk', () => {
   test('a store of closes alone makes a valid first index, shown by securities; the run of another store says what it needs', async () => {
     const { page, service, complaints } = desk;
     await importPrices(desk);
-    await service.finished('import:closes');
     // A page that is opened while the store loads is completed once it is served, with what was typed.
     await page.route('**/data/stores', async (route) => {
       const response = await route.fetch();

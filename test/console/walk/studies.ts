@@ -76,9 +76,10 @@ export function describeStudies(desk: () => Desk): void {
     const steps = await page.getByRole('table', { name: 'bounds relaxed by one step' }).textContent();
     expect(steps).toContain(`${gained} bps`);
     expect(steps).toContain('5.00% → 6.00%');
-    const bound = body.binding
-      .find((row) => row?.['type'] === 'PositionBounds')!
-      ['label']!.split(':')
+    const labels = body.binding.map((row) => row?.['label'] ?? '');
+    const bound = labels
+      .find((label) => label.startsWith('PositionBounds'))!
+      .split(':')
       .at(-1)!;
     await page.getByRole('row', { name: new RegExp(`^Position bounds ${bound} upper`) }).waitFor();
     await page.getByText('No model of expected returns was selected').waitFor();

@@ -109,7 +109,7 @@ function ActionTable({
   );
 }
 
-/** Kinds of actions with a figure of their own; the rest are counted together. */
+/** Maximum number of counted kinds of actions; the rest are counted together. */
 const KINDS_MAX = 5;
 
 /** Counts the listed actions by kind. */

@@ -62,6 +62,8 @@ export function describeOperations(desk: () => Desk): void {
     await menu.click();
     await page.getByRole('button', { name: 'Copy values' }).click();
     await page.getByText(/^Copied [\d,]+ rows\.$/).waitFor();
+    // The menu is closed, and has the focus again.
+    await eventually(() => menu.evaluate((summary) => summary.matches(':focus'))).toBe(true);
     const { levels } = (await service.ask<LevelsView>('GET', '/analytics/CORE/levels')).body;
     const rows = (await page.evaluate<string>('navigator.clipboard.readText()'))
       .split('\n')

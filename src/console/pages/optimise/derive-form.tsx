@@ -24,9 +24,13 @@ export function DeriveForm({ parent, rows, isValid, onDerive }: DeriveFormProps)
   const isAsked = parameter('derive') !== null;
   // A result leads here to be saved as an index.
   useEffect(() => {
-    if (!isAsked) return;
-    section.current?.querySelector('input')?.focus();
-    setParameters({ derive: null });
+    if (!isAsked) return undefined;
+    // A new page takes the focus first.
+    const timer = setTimeout(() => {
+      section.current?.querySelector('input')?.focus();
+      setParameters({ derive: null });
+    });
+    return () => clearTimeout(timer);
   }, [isAsked]);
   const findingsOf = (field: string) => refused?.findings.filter(({ path }) => path === field) ?? [];
   return (

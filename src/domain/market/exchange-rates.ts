@@ -262,7 +262,8 @@ export function refuseRateNotAboveZero(
 export function findFirstRateDay(market: MarketData, from: string, to: string): Day | undefined {
   const [source, target] = [findMajorUnit(from), findMajorUnit(to)];
   if (source === target) return undefined;
-  const directDay = (a: string, b: string): Day | undefined => firstDayOf(market, a + b) ?? firstDayOf(market, b + a);
+  const directDay = (a: string, b: string): Day | undefined =>
+    findFirstDay(market, a + b) ?? findFirstDay(market, b + a);
   const direct = directDay(source, target);
   if (direct !== undefined) return direct;
   for (const cross of CROSS_CURRENCIES) {
@@ -272,7 +273,7 @@ export function findFirstRateDay(market: MarketData, from: string, to: string): 
   return undefined;
 }
 
-function firstDayOf({ identifiers, fields, dates, series }: MarketData, pair: string): Day | undefined {
+function findFirstDay({ identifiers, fields, dates, series }: MarketData, pair: string): Day | undefined {
   const column = identifiers.indexOf(pair);
   if (column < 0) return series?.get(pair)?.days[0];
   const close = fields.get('CLOSE')!;
@@ -310,13 +311,13 @@ export function isRateHeld(holds: (pair: string) => boolean, from: string, to: s
  */
 function pairSeries(sm: SessionMarket, pair: string, convert: (rate: number) => number): Float64Array | undefined {
   const column = sm.columnOf(pair);
-  if (column >= 0) return carriedSeries(sm, column, convert);
+  if (column >= 0) return carrySeries(sm, column, convert);
   const series = sm.market.series?.get(pair);
   return series && carryCloses(series, sm.sessions).map((rate) => (rate > 0 ? convert(rate) : Number.NaN));
 }
 
 /** Returns the latest bar at or before each session, on any day of the store; NaN before the first. */
-function carriedSeries(sm: SessionMarket, column: number, convert: (rate: number) => number): Float64Array {
+function carrySeries(sm: SessionMarket, column: number, convert: (rate: number) => number): Float64Array {
   const { market, sessions, names } = sm;
   const close = market.fields.get('CLOSE')!;
   const series = new Float64Array(sessions.length);

@@ -70,13 +70,13 @@ export function solveConvex(solver: Solver, problem: Problem, options: ConvexOpt
   const isChecked = isCheckedOnly(problem);
   if (startsNearby(problem, options)) {
     const result = attempt(solver, problem, { ...options, withCurves: true });
-    return result === undefined || exceededCurves(problem, result.weights, options).length > 0 ? undefined : result;
+    return result === undefined || listExceededCurves(problem, result.weights, options).length > 0 ? undefined : result;
   }
   const free = attempt(solver, problem, { ...options, withCurves: false });
   // If nothing else bounds the weights, a linear objective has a solution only with the curved rows.
   if (free === undefined)
     return isLinear(problem) ? attempt(solver, problem, { ...options, withCurves: true }) : undefined;
-  const exceeded = exceededCurves(problem, free.weights, options);
+  const exceeded = listExceededCurves(problem, free.weights, options);
   if (exceeded.some(isChecked)) return undefined; // The least tracking error is above its limit.
   if (exceeded.length === 0) return free;
   const hard = attempt(solver, problem, { ...options, withCurves: true, iterations: free.iterations });
@@ -85,7 +85,7 @@ export function solveConvex(solver: Solver, problem: Problem, options: ConvexOpt
   if (solution === undefined) return undefined;
   // Every hard curve is measured on the weights themselves, whether or not the program contained it.
   const isViolated = (placed: PlacedCurve): boolean => isChecked(placed) || placed.origin.soft === null;
-  return exceededCurves(problem, solution.weights, options).some(isViolated) ? undefined : solution;
+  return listExceededCurves(problem, solution.weights, options).some(isViolated) ? undefined : solution;
 }
 
 /**
@@ -132,11 +132,11 @@ function attempt(solver: Solver, problem: Problem, options: Attempt): ConvexSolu
     const touching = createTangentPlanes(problem, { ...options, radii }, result.weights, planes);
     if (touching.length === 0) return result;
     const cuts = [...touching];
-    for (const tail of isPriced(isLinear(problem), round) ? exceededTails(problem, result.weights, options) : []) {
+    for (const tail of isPriced(isLinear(problem), round) ? listExceededTails(problem, result.weights, options) : []) {
       const { planes: priced, attained, optimum } = solvePricedTail(solver, problem.tails, tail, result);
       const solution =
         optimum === null ? undefined : solutionAt(problem, { ...optimum, iterations: result.iterations }, options);
-      if (solution !== undefined && exceededTails(problem, solution.weights, options).length === 0) return solution;
+      if (solution !== undefined && listExceededTails(problem, solution.weights, options).length === 0) return solution;
       cuts.push(...priced);
       if (attained !== null) radii = new Map([...(radii ?? []), [tail.placed.origin, attained]]);
     }
@@ -159,7 +159,7 @@ function isBlockedByTails(problem: Problem, { withCurves, planes }: Attempt): bo
 const isTailRow = (placed: PlacedRow): placed is ExceededTail['placed'] => placed.row.form === 'tail';
 
 /** Returns rows of the program whose tails exceed their limits. */
-function exceededTails(problem: Problem, weights: Float64Array, options: Attempt): ExceededTail[] {
+function listExceededTails(problem: Problem, weights: Float64Array, options: Attempt): ExceededTail[] {
   return curvesIn(problem, options).flatMap((placed) => {
     const { origin } = placed;
     if (!isTailRow(placed) || (origin.soft !== null && options.radii?.get(origin) === undefined)) return [];
@@ -216,7 +216,7 @@ function toSolution(
   const { goal, index, costs } = problem;
   const isPure = isPureTracking(goal, index, costs);
   const weights = clearRoundingWeights(answer.point.x);
-  const priced = pricedViolations(problem, assembled, weights, options);
+  const priced = computePricedViolations(problem, assembled, weights, options);
   const objective = isPure ? computeTrackingVariance(problem, weights) : computeGoalValue(problem, weights);
   return {
     weights,
@@ -268,7 +268,12 @@ function priceBetween({ origin, row }: PlacedCurve, most: number, measure: numbe
 }
 
 /** Returns the cost of the violations of soft rows, except limits on the tracking error. */
-function pricedViolations(problem: Problem, { program }: Assembled, weights: Float64Array, options: Assembly): number {
+function computePricedViolations(
+  problem: Problem,
+  { program }: Assembled,
+  weights: Float64Array,
+  options: Assembly,
+): number {
   const isChecked = isCheckedOnly(problem);
   let total = computePrices(program, weights);
   for (const placed of curvesIn(problem, options)) {
@@ -288,7 +293,11 @@ function curvesIn(problem: Problem, { includes }: Assembly): PlacedCurve[] {
  * Returns curves above their limits; soft limits on the tracking error have no effect and never count if only that is
  * minimised.
  */
-function exceededCurves(problem: Problem, weights: Float64Array, { includes, changes }: ConvexOptions): PlacedCurve[] {
+function listExceededCurves(
+  problem: Problem,
+  weights: Float64Array,
+  { includes, changes }: ConvexOptions,
+): PlacedCurve[] {
   const isChecked = isCheckedOnly(problem);
   return curvesIn(problem, { includes }).filter(
     (placed) =>

@@ -4,14 +4,14 @@
  * Allocates shared memory if the page may use it, otherwise ordinary memory, which suffices because no other thread
  * reads it.
  */
-function ownMemory(bytes: number): SharedArrayBuffer {
+function copyMemory(bytes: number): SharedArrayBuffer {
   const memory = typeof SharedArrayBuffer === 'undefined' ? new ArrayBuffer(bytes) : new SharedArrayBuffer(bytes);
   return memory as SharedArrayBuffer; // Arrays on either are alike.
 }
 
-export const panelMemory = ownMemory;
-export const allocateHandedMemory = ownMemory;
-export const workMemory = ownMemory;
+export const panelMemory = copyMemory;
+export const allocateHandedMemory = copyMemory;
+export const workMemory = copyMemory;
 
 export const isPaged = (): boolean => false;
 export const isWorkPaged = isPaged;

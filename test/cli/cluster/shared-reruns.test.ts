@@ -6,7 +6,7 @@ import { IS_SOAK } from '../../soak.js';
 import { createS3Client } from '#store/s3/s3-client.js';
 import { MARKET } from '../even-index.js';
 import type { Listening } from '../process.js';
-import { heldParts } from './held-parts.js';
+import { startHeldParts } from './held-parts.js';
 import { openCluster, prepare, type RunningCluster } from './running-cluster.js';
 import { waitUntil } from '../../waiting.js';
 
@@ -41,7 +41,7 @@ describe.skipIf(!hasPostgresql)('a rerun of stale indices on several workers', (
     const isAlive = ({ node }: { readonly node: string }) => workers.some(({ home }) => node.endsWith(home));
     const areFetched = async () => (await cluster.nodes()).filter(isAlive).every(isFetched);
     await waitUntil(areFetched);
-    return heldParts(cluster, {
+    return startHeldParts(cluster, {
       workerAt,
       async start() {
         const { status, body } = await cluster.front.ask<{ job_id: string }>('POST', '/analytics/reruns', {

@@ -160,13 +160,15 @@ test('groups, datapoints and concentration as CSV and Arrow are those of the JSO
     expect(written).toEqual(found);
     return found;
   };
-  const byDate = <T>(of: (t: number) => T[]): T[] => view.dates.flatMap((_, t) => of(t));
-  expect(await numbersOf('groups', 'weight')).toEqual(byDate((t) => view.groups.map(({ weights }) => weights[t]!)));
+  const compareByDate = <T>(of: (t: number) => T[]): T[] => view.dates.flatMap((_, t) => of(t));
+  expect(await numbersOf('groups', 'weight')).toEqual(
+    compareByDate((t) => view.groups.map(({ weights }) => weights[t]!)),
+  );
   expect(await numbersOf('fields', 'p75')).toEqual(
-    byDate((t) => view.fields.map(({ percentiles }) => percentiles.p75[t]!)),
+    compareByDate((t) => view.fields.map(({ percentiles }) => percentiles.p75[t]!)),
   );
   expect(await numbersOf('fields', 'benchmark_mean')).toEqual(
-    byDate((t) => view.fields.map(({ benchmark }) => benchmark!.mean[t]!)),
+    compareByDate((t) => view.fields.map(({ benchmark }) => benchmark!.mean[t]!)),
   );
   expect(await numbersOf('concentration', 'effective')).toEqual(view.concentration.effective);
   expect(await numbersOf('concentration', 'active_share')).toEqual(view.active_share);

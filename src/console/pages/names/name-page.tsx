@@ -13,13 +13,13 @@ import { Table } from '../../components/table/table.js';
 import type { Column } from '../../components/table/columns.js';
 import { Answered } from '../../components/wait.js';
 import type { PageProps } from '../../state/page-props.js';
-import { parameter, setParameters, withQuery } from '../../state/place.js';
-import { chooseRange, chosenRange } from '../../state/range.js';
+import { parameter, setParameters, addQuery } from '../../state/place.js';
+import { chooseRange, findChosenRange } from '../../state/range.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { actionValue } from '../../words/actions.js';
 import { monthsBefore } from '../../words/dates.js';
-import { decimal, figure, inMoney, percent } from '../../words/numbers.js';
+import { decimal, figure, formatMoney, percent } from '../../words/numbers.js';
 import './names.css';
 
 /** Page of one security: its prices, its corporate actions, and its reference data. */
@@ -139,7 +139,7 @@ function PriceCharts({ view, actions, currency, isLog }: PriceChartsProps) {
     [view, below],
   );
   const marks = useMemo(() => marksOf(actions, currency), [actions, currency]);
-  const range = chosenRange();
+  const range = findChosenRange();
   const [start, end] = [dates[0], dates.at(-1)];
   if (start === undefined || end === undefined || data.length === 0)
     return <EmptyState title="No prices">The store contains no prices of this security.</EmptyState>;
@@ -190,7 +190,12 @@ function lineOf(
   currency: string | null = null,
 ): Line {
   const at = columns.indexOf(column);
-  return { id: column, label: inMoney(column, currency), colour, values: data.map((row) => row[at] as number | null) };
+  return {
+    id: column,
+    label: formatMoney(column, currency),
+    colour,
+    values: data.map((row) => row[at] as number | null),
+  };
 }
 
 /** Months shown around an action when its mark is opened. */
@@ -200,7 +205,7 @@ function marksOf(actions: CorporateActionsResponse | undefined, currency: string
   return (actions?.actions ?? []).map(({ ex_date: date, type, value }) => ({
     date,
     label: `${wordOf(type)} ${actionValue(type, value, currency)}`,
-    address: withQuery({ from: monthsBefore(date, AROUND_MONTHS), to: monthsBefore(date, -AROUND_MONTHS) }),
+    address: addQuery({ from: monthsBefore(date, AROUND_MONTHS), to: monthsBefore(date, -AROUND_MONTHS) }),
   }));
 }
 
@@ -221,7 +226,7 @@ function Actions({ view, currency }: ActionsProps) {
         metrics={[
           {
             term: 'Dividends, 12 months',
-            value: inMoney(figure(dividend), currency),
+            value: formatMoney(figure(dividend), currency),
             help: 'Ordinary dividends per share in the year to the last date',
           },
           { term: 'Yield', value: percent(dividendYield), help: 'Divided by the close of that date' },

@@ -6,7 +6,7 @@ import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { nameAddress } from '../../words/addresses.js';
 import { compact } from '../../words/amounts.js';
-import { decimal, inMoney } from '../../words/numbers.js';
+import { decimal, formatMoney } from '../../words/numbers.js';
 
 type Row = IdentifierSearch['identifiers'][number];
 
@@ -75,7 +75,7 @@ const COLUMNS: readonly Column<Row>[] = [
     width: 120,
     align: 'right',
     value: ({ close }) => close,
-    show: ({ close, currency }) => inMoney(decimal(close, close !== null && close < 1 ? 4 : 2), currency),
+    show: ({ close, currency }) => formatMoney(decimal(close, close !== null && close < 1 ? 4 : 2), currency),
   },
   {
     id: 'cap',

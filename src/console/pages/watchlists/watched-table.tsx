@@ -3,13 +3,13 @@ import { Sparkline } from '../../components/sparkline.js';
 import { numeric, type Column } from '../../components/table/columns.js';
 import { Table } from '../../components/table/table.js';
 import { Answered } from '../../components/wait.js';
-import { withSign } from '../../components/signed.js';
+import { addSign } from '../../components/signed.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { nameAddress } from '../../words/addresses.js';
 import { compact } from '../../words/amounts.js';
 import { monthsBefore } from '../../words/dates.js';
-import { count, decimal, inMoney } from '../../words/numbers.js';
+import { count, decimal, formatMoney } from '../../words/numbers.js';
 import { allNames } from '../names/name-table.js';
 
 type Security = IdentifierSearch['identifiers'][number];
@@ -137,9 +137,9 @@ const COLUMNS: readonly Column<Row>[] = [
     width: 112,
     align: 'right',
     value: ({ close }) => close,
-    show: ({ close, currency }) => inMoney(decimal(close, close !== null && close < 1 ? 4 : 2), currency),
+    show: ({ close, currency }) => formatMoney(decimal(close, close !== null && close < 1 ? 4 : 2), currency),
   },
-  numeric({ id: 'day', title: '1 day', help: HELP, width: 76, of: overDay, write: withSign }),
+  numeric({ id: 'day', title: '1 day', help: HELP, width: 76, of: overDay, write: addSign }),
   numeric({
     id: 'month',
     title: '1 month',
@@ -147,16 +147,16 @@ const COLUMNS: readonly Column<Row>[] = [
     width: 80,
     priority: 3,
     of: (row: Row) => overMonths(row, 1),
-    write: withSign,
+    write: addSign,
   }),
-  numeric({ id: 'ytd', title: 'This year', help: HELP, width: 80, priority: 3, of: overYearToDate, write: withSign }),
+  numeric({ id: 'ytd', title: 'This year', help: HELP, width: 80, priority: 3, of: overYearToDate, write: addSign }),
   numeric({
     id: 'year',
     title: '1 year',
     help: HELP,
     width: 80,
     of: (row: Row) => overMonths(row, 12),
-    write: withSign,
+    write: addSign,
   }),
   {
     id: 'line',

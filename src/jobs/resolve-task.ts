@@ -4,7 +4,7 @@ import type { ArtifactHealth } from '#store/access/artifact-health.js';
 import type { ArtifactDestination } from '#store/port.js';
 import { newCheckedFiles } from './checked-files.js';
 import { TaskStopped, WorkerLost, type ComputePool, type TaskRun, type ThreadPool } from './compute-pool.js';
-import type { PortableTaskName, TaskInput, TaskName, TaskOutput, ThreadInput } from './tasks.js';
+import type { PortableTaskName, TaskInput, TaskName, TaskOutput, ThreadInput, WarmUpInput } from './tasks.js';
 import type { CheckedFiles, HashedFile, KnownFiles } from './tasks/files.js';
 import type {
   ArtifactReference,
@@ -54,7 +54,10 @@ type Resolvers = {
 /** Maximum number of files of one task that are fetched at once. */
 const FETCHED_AT_ONCE = 16;
 
-const RESOLVERS: Resolvers = {
+const RESOLVERS: Resolvers & {
+  readonly 'warm-up': (order: object, resources: TaskResources) => Promise<Partial<WarmUpInput>>;
+} = {
+  'warm-up': async (_order, { checkedFiles, destination }) => ({ checkedFiles, destination }),
   backtest: async ({ stored }, resources) => ({
     ...(stored === undefined ? {} : { stored: isReferred(stored) ? await storedRun(stored, resources) : stored }),
     checkedFiles: resources.checkedFiles,

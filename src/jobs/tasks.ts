@@ -3,8 +3,15 @@ import type { MarketHandle } from '#domain/market/handle.js';
 import type { RiskModelPart } from '#domain/risk/risk-model-part.js';
 import type { ExportRiskModelInput, ImportRiskModelInput, ImportRiskModelOutput } from './tasks/risk-models.js';
 import type { MarketAudit } from '#market/audit/audit-market.js';
-import type { ArtifactRef } from '#store/port.js';
-import type { AnswerBytes, HashedBytes, SharedHashes, WithOutputNames, WrittenFile } from './tasks/files.js';
+import type { ArtifactDestination, ArtifactRef } from '#store/port.js';
+import type {
+  AnswerBytes,
+  CheckedFiles,
+  HashedBytes,
+  SharedHashes,
+  WithOutputNames,
+  WrittenFile,
+} from './tasks/files.js';
 import type {
   EstimateRiskModelInput,
   RiskModelPartsInput,
@@ -223,6 +230,11 @@ export interface WarmUpInput {
   readonly names: readonly TaskName[];
   readonly market: MarketHandle | null;
   readonly plan: BacktestPlan | null;
+  /** Stored price files of a run, of which one may have those of the plan. */
+  readonly storedPrices?: readonly ArtifactRef[];
+  /** Files that the process wrote or hashed, and the place of stored files; added by the node that runs the task. */
+  readonly checkedFiles?: CheckedFiles | undefined;
+  readonly destination?: ArtifactDestination;
 }
 
 /** Input of a task in a thread. */

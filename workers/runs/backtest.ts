@@ -15,14 +15,13 @@ import { allocateKeptMemory } from '#base/memory/kept-memory.js';
 import { runToFiles, type RunFiles } from '#domain/backtest/run-file/write.js';
 import { toCanonicalJson } from '#domain/json/canonical-json.js';
 import { formatDay } from '#domain/time/days.js';
-import type { MarketHandle } from '#domain/market/handle.js';
 import type { MarketIdentity } from '#domain/market/market-identity.js';
 import type { Task, ThreadInput, TaskOutput } from '#jobs/tasks.js';
 import type { KnownFiles } from '#jobs/tasks/files.js';
 import type { ResumableRun } from '#jobs/tasks/runs.js';
 import type { TaskControl } from '#jobs/thread-messages.js';
 import { resumeStored, checkpointBytes } from './resume-run.js';
-import { writeRunFiles, type MadeFiles } from './write-run-files.js';
+import { practiseRunFiles, writeRunFiles, type MadeFiles, type PracticeOrder } from './write-run-files.js';
 import { runOnEngine } from '../input/numerics.js';
 import { openKnown } from '../input/known-contents.js';
 import { openCachedMarket } from '../input/open-markets.js';
@@ -45,9 +44,10 @@ export const backtest: Task<'backtest'> = async (input, control) => {
   return { ...run, ...written };
 };
 
-/** Computes and discards the run of a plan, which compiles the code and prepares the market for runs. */
-export async function warmUpRun(market: MarketHandle, plan: BacktestPlan, control: TaskControl): Promise<void> {
-  await runOnEngine((engine) => runForDataset(engine, { market, plan, memory: memory.take }, control));
+/** Computes the files of a run and discards them, which compiles the code and prepares market and prices for runs. */
+export async function warmUpRun(order: PracticeOrder, control: TaskControl): Promise<void> {
+  const { files } = await runOnEngine((engine) => wholeRun(engine, { ...order, engineVersion: '' }, control, null));
+  practiseRunFiles(order, files);
   memory.giveBack();
 }
 
@@ -69,7 +69,7 @@ function runOn(engine: Engine, input: ThreadInput<'backtest'>, control: TaskCont
 
 function wholeRun(
   engine: Engine,
-  input: ThreadInput<'backtest'>,
+  input: Omit<RunOrder, 'memory'> & Pick<ThreadInput<'backtest'>, 'engineVersion'>,
   control: TaskControl,
   fullRunReason: FullRunReason | null,
 ): MadeRun {

@@ -1,7 +1,8 @@
 import type { Finding } from '../refusals/findings.js';
 import type { MarketData } from '../market/market-data.js';
 import { hasCash, listVariants } from '../market/price-basis.js';
-import { createPair, listUsedPairs } from '../market/exchange-rates.js';
+import { listUsedPairs } from '../market/exchange-rates.js';
+import { createPair } from '../market/currency-codes.js';
 import { listRequiredCurrencies, isHeld, listSecuritiesWithoutCurrency } from './required-rates.js';
 import {
   isDerivedDocument,

@@ -1,13 +1,7 @@
 import { parseValidDay, formatDay, type Day } from '../time/days.js';
 import type { Finding } from '../refusals/findings.js';
-import {
-  findFirstRateDay,
-  isCurrency,
-  isRateHeld,
-  findMajorUnit,
-  parsePair,
-  createPair,
-} from '../market/exchange-rates.js';
+import { findFirstRateDay, isRateHeld } from '../market/exchange-rates.js';
+import { isCurrency, findMajorUnit, parsePair, createPair } from '../market/currency-codes.js';
 import { describeRateBeyond, findInvalidRate } from '../market/interest-rates.js';
 import type { MarketData } from '../market/market-data.js';
 import { listCurrencies } from './required-rates.js';

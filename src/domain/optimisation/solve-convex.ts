@@ -1,21 +1,13 @@
 import { IDLE, UPPER, type ActiveState } from '#kernels/optimisation/active-set/active-state.js';
 import type { ProgramAnswer } from '#kernels/optimisation/program-answer.js';
 import type { Solver } from '#kernels/optimisation/solve-program.js';
-import { assembleProgram, isTracking, removePlanes, type Assembled, type Assembly } from './assemble.js';
-import {
-  createTangentPlanes,
-  computeExcess,
-  isCurve,
-  findLargestMeasure,
-  measureOf,
-  findParameterAtMeasure,
-  type PlacedCurve,
-} from './curved-rows.js';
+import { assembleProgram, removePlanes, type Assembled, type Assembly } from './assemble.js';
+import { createTangentPlanes, computeExcess, findLargestMeasure, measureOf, type PlacedCurve } from './curved-rows.js';
 import { isPureTracking } from '../objectives/goal.js';
 import { computeGoalValue } from './goals/goal-value.js';
-import { computePrices } from './goals/prices.js';
 import type { GoalAnswer } from './goals/goal-answer.js';
 import { solveGoal } from './goals/solve-goal.js';
+import { computeCurveCharge, computePricedViolations, isCheckedOnly, listCurves } from './soft-curves.js';
 import { computeTrackingVariance } from './tracking-variance.js';
 import type { TailStart } from './goals/solve-tail.js';
 import { isPriced, solvePricedTail, type ExceededTail } from './tails/priced-tail.js';
@@ -95,7 +87,7 @@ export function solveConvex(solver: Solver, problem: Problem, options: ConvexOpt
 function startsNearby(problem: Problem, options: ConvexOptions): boolean {
   return (
     options.beside?.state.norms.includes(UPPER) === true &&
-    curvesIn(problem, options).every(({ origin }) => origin.soft === null)
+    listCurves(problem, options).every(({ origin }) => origin.soft === null)
   );
 }
 
@@ -108,11 +100,6 @@ export function createFullProgram(problem: Problem, options: Assembly): Assemble
 
 function isLinear({ goal }: Problem): boolean {
   return goal.form === 'tail' || (goal.form === 'quadratic' && goal.curvature === 0);
-}
-
-/** Returns rows that are only checked: limits on the tracking error while it is the only objective. */
-function isCheckedOnly({ goal, index, costs }: Problem): (placed: PlacedRow) => boolean {
-  return isPureTracking(goal, index, costs) ? isTracking : () => false;
 }
 
 interface Attempt extends ConvexOptions {
@@ -160,7 +147,7 @@ const isTailRow = (placed: PlacedRow): placed is ExceededTail['placed'] => place
 
 /** Returns rows of the program whose tails exceed their limits. */
 function listExceededTails(problem: Problem, weights: Float64Array, options: Attempt): ExceededTail[] {
-  return curvesIn(problem, options).flatMap((placed) => {
+  return listCurves(problem, options).flatMap((placed) => {
     const { origin } = placed;
     if (!isTailRow(placed) || (origin.soft !== null && options.radii?.get(origin) === undefined)) return [];
     return computeExcess(problem, placed, weights, options) > 0
@@ -201,7 +188,7 @@ function solveRows(solver: Solver, problem: Problem, options: Attempt): ConvexSo
     effort,
     tail,
     beside,
-    charge: chargeOf(problem, options.radii),
+    charge: computeCurveCharge(problem, options.radii),
   });
   if (result === undefined) return undefined;
   return toSolution(problem, assembled, result, options);
@@ -251,44 +238,6 @@ function removeCurvedRows(assembled: Assembled): Assembled {
   return { ...linear, program: { ...linear.program, norms: [] }, norms: [] };
 }
 
-/** Returns the cost of soft curves at their widened limits. */
-function chargeOf({ rows }: Problem, radii: ReadonlyMap<Origin, number> | undefined): number {
-  if (radii === undefined) return 0;
-  let total = 0;
-  for (const placed of rows) {
-    const most = radii.get(placed.origin);
-    if (most !== undefined && isCurve(placed)) total += priceBetween(placed, placed.row.limit.value, most);
-  }
-  return total;
-}
-
-/** Returns the cost of a soft curve at a measure above its limit. */
-function priceBetween({ origin, row }: PlacedCurve, most: number, measure: number): number {
-  return (origin.soft ?? 0) * Math.abs(findParameterAtMeasure(row, measure) - findParameterAtMeasure(row, most));
-}
-
-/** Returns the cost of the violations of soft rows, except limits on the tracking error. */
-function computePricedViolations(
-  problem: Problem,
-  { program }: Assembled,
-  weights: Float64Array,
-  options: Assembly,
-): number {
-  const isChecked = isCheckedOnly(problem);
-  let total = computePrices(program, weights);
-  for (const placed of curvesIn(problem, options)) {
-    if (placed.origin.soft === null || isChecked(placed)) continue;
-    const measure = measureOf(problem, placed.row, weights);
-    const most = findLargestMeasure(placed, { changes: options.changes });
-    if (measure > most) total += priceBetween(placed, most, measure);
-  }
-  return total;
-}
-
-function curvesIn(problem: Problem, { includes }: Assembly): PlacedCurve[] {
-  return problem.rows.filter(isCurve).filter(({ origin }) => includes?.(origin) !== false);
-}
-
 /**
  * Returns curves above their limits; soft limits on the tracking error have no effect and never count if only that is
  * minimised.
@@ -299,7 +248,7 @@ function listExceededCurves(
   { includes, changes }: ConvexOptions,
 ): PlacedCurve[] {
   const isChecked = isCheckedOnly(problem);
-  return curvesIn(problem, { includes }).filter(
+  return listCurves(problem, { includes }).filter(
     (placed) =>
       !(isChecked(placed) && placed.origin.soft !== null) && computeExcess(problem, placed, weights, { changes }) > 0,
   );

@@ -334,14 +334,8 @@ test('an action that took effect is reported with weights and divisor of the clo
   }
   const csv = await client.download('getIndexActions', 'text/csv', { params, query: { from: '2022-07-01' } });
   const [head, ...lines] = Buffer.from(csv).toString().trimEnd().split('\r\n');
-  expect(lines).toEqual(
-    actions.map((action) =>
-      head!
-        .split(',')
-        .map((column) => action[column as 'value'] ?? '')
-        .join(','),
-    ),
-  );
+  const columns = head!.split(',');
+  expect(lines).toEqual(actions.map((action) => columns.map((column) => action[column as 'value'] ?? '').join(',')));
   const dividends = actions.filter(({ type }) => type === 'DIVIDEND');
   for (const { shares_before, shares_after, divisor_before, divisor_after, ex_date, identifier } of dividends) {
     if (actions.filter((other) => other.ex_date === ex_date).length > 1 || /-(09-30|12-30)$/.test(ex_date)) continue;

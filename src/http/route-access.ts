@@ -46,7 +46,7 @@ const OPEN: ReadonlySet<string> = new Set(
   listConstraintSets createConstraintSet validateConstraintSet startOptimisation previewOptimisation
   listRiskModels startSweep startRerun startBatch startStudy renderReport listRenders listTemplates
   listStrategies createStrategy validateStrategy
-  listPlugins
+  listPlugins previewPlugin
   listStores createStore inspectData importStore generateSynthetic listWatchlists listSchedules listApprovals listClients
   listProcedures`.split(/\s+/),
 );

@@ -62,6 +62,8 @@ export interface LevelSketch {
 export interface EvaluatedDatapoint {
   /** Session of the values; null before the first of the store. */
   readonly asOf: string | null;
+  /** Number of securities of the universe on this session. */
+  readonly securities: number;
   readonly values: readonly SecurityValue[];
 }
 

@@ -1,5 +1,12 @@
 import { expect, test } from 'vitest';
-import type { AttributionView, IndexDocument, Plugin, StoredStrategy, Watchlist } from '#clients/typescript/divisor.js';
+import type {
+  AttributionView,
+  IdentifierSearch,
+  IndexDocument,
+  Plugin,
+  StoredStrategy,
+  Watchlist,
+} from '#clients/typescript/divisor.js';
 import { downloaded, eventually, follow, type Desk } from '../desk.js';
 
 /**
@@ -153,8 +160,21 @@ export function describeDocuments(desk: () => Desk): void {
       .first()
       .waitFor();
     expect(await page.locator('.cm-lintRange-error').textContent()).toBe('  return close.map((v) => ;');
+    const values = page.getByRole('region', { name: 'Values' });
+    await write('function compute({ close }) {\n  return close.map((v) => v * missing);\n}');
+    await values.getByText(/^The source threw ReferenceError.*\(line 2\)/).waitFor();
     const source = 'function compute({ close }, { factor }) { return close.map((v) => v * factor); }';
     await write(source);
+    const { body: names } = await service.ask<IdentifierSearch>('GET', '/data/identifiers?limit=1000');
+    const last = names.identifiers
+      .map(({ end }) => end!)
+      .toSorted()
+      .at(-1);
+    await values.getByText(`on ${last}`).waitFor();
+    const dearest = names.identifiers
+      .filter(({ end }) => end === last)
+      .toSorted((a, b) => (b.close ?? 0) - (a.close ?? 0))[0]!;
+    await values.getByRole('row').nth(1).getByText(dearest.identifier, { exact: true }).waitFor();
     await page.getByRole('button', { name: 'Save', exact: true }).click();
     await page.getByRole('heading', { name: 'doubled' }).waitFor();
     const { body } = await service.ask<Plugin>('GET', '/plugins/doubled');

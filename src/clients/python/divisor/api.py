@@ -1549,6 +1549,13 @@ class Operations:
         """
         self._transport.json("DELETE", f"/plugins/{word(plugin_id)}", query={"purge": purge}, if_match=if_match, note=note)
 
+    def preview_plugin(self, body: c.PluginPreviewRequest, *, store_id: Optional[str] = None) -> c.PluginPreview:
+        """Computes the values of a plug-in on one date; nothing is stored.
+
+        :param store_id: Data store of the request. Default: that of the index, else the active store. Another store is loaded at its first use.
+        """
+        return cast("c.PluginPreview", self._transport.json("POST", "/plugins/preview", body=body, query={"store_id": store_id}))
+
     def list_schedules(self, *, limit: Optional[int] = None, after: Optional[str] = None) -> c.ScheduleCollection:
         """Every schedule.
 

@@ -8577,6 +8577,44 @@ class PluginFilterRule(_PluginFilterRule, total=False):
     fallback: t.Sequence[RuleFallback]
 
 
+class PluginPreviewValues(t.TypedDict):
+    #: Asset identifier.
+    identifier: str
+    #: Value of `compute`.
+    value: float
+
+
+class PluginPreview(t.TypedDict):
+    """Values of a plug-in, for an editor."""
+
+    #: True if no finding is an error.
+    valid: bool
+    #: Session of the values; null without values.
+    as_of: t.Optional[str]
+    #: Number of securities of the store on the session.
+    securities: int
+    #: Number of these that have a value.
+    valued: int
+    #: Securities that have a value, the largest first.
+    values: t.Sequence[PluginPreviewValues]
+    #: Findings, worst first.
+    findings: t.Sequence[Finding]
+
+
+class _PluginPreviewRequest(t.TypedDict):
+    #: The plug-in, which need not be stored.
+    plugin: PluginUpsert
+
+
+class PluginPreviewRequest(_PluginPreviewRequest, total=False):
+    #: Values of its parameters; the others have their defaults.
+    parameters: t.Mapping[str, t.Union[float, str, bool]]
+    #: Decision date. Default: the latest of the store.
+    as_of: t.Optional[Date]
+    #: Maximum number of values.
+    limit: int
+
+
 class _PluginUpsertInputs(t.TypedDict):
     #: Numeric expression, such as `max(CLOSE, window=252)`.
     expression: str

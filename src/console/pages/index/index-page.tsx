@@ -25,7 +25,8 @@ import { IndexActions, RunActions, RunState } from './index-actions.js';
 import { Methodology, Terms } from './methodology.js';
 import { OtherRun } from './other-run.js';
 import { Performance } from './performance.js';
-import { runAgain, runOf, RunSettings } from './run-settings.js';
+import { runAgain, RunSettings } from './run-settings.js';
+import { runOf } from '../../state/refusals.js';
 import { WholeRun } from './whole-run.js';
 import './index-page.css';
 

@@ -14,9 +14,15 @@ type Row = IdentifierSearch['identifiers'][number];
 const AT_ONCE = 1000;
 const PAGES_MAX = 10;
 
-/** Renders the securities of the served store. */
-export function NameTable() {
-  const names = useResource('names of the store', allNames);
+interface NameTableProps {
+  /** Store in place of the served one; its securities have no pages. */
+  readonly store?: string;
+}
+
+/** Renders the securities of a store. */
+export function NameTable({ store }: NameTableProps) {
+  const key = store === undefined ? 'names of the store' : `names of the store ${store}`;
+  const names = useResource(key, (signal) => allNames(signal, store));
   return (
     <Answered resource={names} what="the names">
       {(rows) => (
@@ -26,7 +32,7 @@ export function NameTable() {
           columns={COLUMNS}
           rows={rows}
           keyOf={({ identifier }) => identifier}
-          addressOf={({ identifier }) => nameAddress(identifier)}
+          {...(store === undefined ? { addressOf: ({ identifier }: Row) => nameAddress(identifier) } : {})}
           searchIn={({ identifier, name, sector }) => `${identifier} ${name ?? ''} ${sector ?? ''}`}
           sort={orderOf(rows)}
           height={640}
@@ -38,13 +44,13 @@ export function NameTable() {
 
 const orderOf = (rows: readonly Row[]) => (rows.some(({ market_cap: cap }) => cap !== null) ? LARGEST : FIRST);
 
-/** Reads the securities of the served store. */
-export async function allNames(signal: AbortSignal): Promise<readonly Row[]> {
+/** Reads the securities of a store. Default: the served one. */
+export async function allNames(signal: AbortSignal, store?: string): Promise<readonly Row[]> {
   const rows: Row[] = [];
   let after: string | undefined;
   for (let page = 0; page < PAGES_MAX; page++) {
     const { identifiers, next } = await service.value.call('searchIdentifiers', {
-      query: { limit: AT_ONCE, after },
+      query: { limit: AT_ONCE, after, ...(store !== undefined && { store_id: store }) },
       signal,
     });
     rows.push(...identifiers);

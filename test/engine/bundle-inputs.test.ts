@@ -233,7 +233,7 @@ describe('on data with a corrected price', () => {
         }
       });
       await documents.close();
-    });
+    }, 'new');
     await service.resumed();
     await job('/analytics/DESK/backtest', { as_known: 'decision' });
     const { runs } = await ok<{ runs: { run_id: string }[] }>('GET', '/analytics/DESK/runs');

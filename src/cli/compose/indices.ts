@@ -10,6 +10,7 @@ import { strategyHandlers } from '#http/routes/strategies.js';
 import { createCalendarViews } from '#services/indices/calendars.js';
 import { createEvents } from '#services/indices/events.js';
 import { createDatapointQuestions } from '#services/indices/datapoint-questions.js';
+import { createPluginPreviews } from '#services/indices/plugin-previews.js';
 import { createPlugins } from '#services/indices/plugins.js';
 import { pluginHandlers } from '#http/routes/plugins.js';
 import { createIndexQuestions } from '#services/indices/index-questions.js';
@@ -90,7 +91,7 @@ export function composeIndices(rooms: RoomsOfJobs, removals: Removals) {
         removals,
       ),
       ...strategyHandlers(strategies, removals),
-      ...pluginHandlers(plugins, removals),
+      ...pluginHandlers(plugins, createPluginPreviews(rooms), removals),
       ...optimiseHandlers(optimisations, indices, removals),
       ...studyHandlers(createStudies({ ...ofPersonal, kind: study })),
       ...batchHandlers(createBatches(ofBatches), createBatchResults(ofBatches)),

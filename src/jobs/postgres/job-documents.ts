@@ -27,7 +27,7 @@ import type { JobStatus } from '../status.js';
 import type { Admission, Waiting } from '../admission.js';
 import { inputIn, renewedRecord } from '../renewal.js';
 import type { AttemptKey } from '../attempt-key.js';
-import { deleteResults } from '../stored-results.js';
+import { resultsOf } from '../stored-results.js';
 import type { JobRows, Place, PlaceOfJob, ReservedJob } from './job-rows.js';
 import { queuedKind, queuedLane } from './queued-kinds.js';
 import { NOTHING, type Beat, type FoundBody, type SeenJob } from './seen-job.js';
@@ -159,7 +159,7 @@ export function createJobDocuments({ documents, rows, retryOf }: JobDocumentsDep
           return { record: url === null ? before : await addCallback(tx, before, url), isNew: false };
         }
         admit(place);
-        if (before !== undefined) await deleteResults(tx, before);
+        if (before !== undefined) resultsOf(before).forEach(tx.drop);
         const callbacks = url === null ? [] : [newCallback(url)];
         const identity = identityOf(job, { created_at: at, sequence: place.sequence });
         const record = { ...identity, ...newLife(message), request, callbacks };
@@ -222,7 +222,7 @@ export function createJobDocuments({ documents, rows, retryOf }: JobDocumentsDep
       const { identity, life } = splitRecord(record);
       return { identity, before: { ...life, status: 'running' }, life, status: toStatus(identity, life, record) };
     },
-    forget: ({ id, sequence }) => documents.transaction((tx) => forgetIn(tx, id, sequence)),
+    forget: ({ id, sequence }) => documents.jobTransaction((tx) => forgetIn(tx, id, sequence)),
   };
 }
 
@@ -238,12 +238,12 @@ async function addCallback(tx: DocumentTransaction, record: JobRecord, url: stri
 const otherRequest = (jobId: string): Refusal =>
   new Refusal('JOB_RUNNING', `The job ${jobId} runs with a different request.`, { job_id: jobId });
 
-async function forgetIn(tx: DocumentTransaction, id: string, sequence: number): Promise<void> {
+async function forgetIn(tx: JobTransaction, id: string, sequence: number): Promise<void> {
   const stored = await tx.get('job', id);
   const record = recordOf(stored);
   const isItself = record === undefined ? stored !== undefined : record.sequence === sequence;
   if (!isItself || (record !== undefined && !isTerminal(record.status))) return;
-  if (record !== undefined) await deleteResults(tx, record);
+  if (record !== undefined) resultsOf(record).forEach(tx.drop); // without a question for each
   await tx.delete('job', id);
   if (record?.status !== 'succeeded') await tx.delete('job-input', id);
 }

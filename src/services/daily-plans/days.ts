@@ -18,7 +18,7 @@ import type { DayChanges } from './day-changes.js';
 import { filesOf } from './files-of.js';
 import { createDay, renewedDay, type AuthoredPlan } from './new-day.js';
 import { requireSchedule, type ScheduleReader } from './schedules.js';
-import { shownDay, summaryOf } from './shown-day.js';
+import { heldBy, holdsLaterDays, shownDay, summaryOf } from './shown-day.js';
 import { assertFound, createWaiverRequest, type WaiverRequest } from './waivers.js';
 import { hasEnded, readDay, readState, type StoredDays } from './stored-days.js';
 
@@ -175,16 +175,27 @@ export function createDays(dependencies: DaysDependencies): Days {
     return isRunning ? { ...stored, renewal, next_attempt_at: at } : renewedDay(stored, renewal, at);
   }
 
+  /** Returns the first open day for which later ones wait. */
+  async function holdingDay(scheduleId: string): Promise<string | undefined> {
+    const { open } = await days.state(scheduleId);
+    for (const date of open) {
+      const day = await days.get(scheduleId, date);
+      if (day !== undefined && holdsLaterDays(day)) return date;
+    }
+    return undefined;
+  }
+
   return {
     async list(scheduleId, { limit, before }) {
       const schedule = await requireSchedule(schedules, scheduleId);
       const below = before === undefined ? undefined : parseValidDay(before);
       const shown = await documents.numbers('schedule-day', scheduleId, { below, limit });
       const found = await Promise.all(shown.map((day) => days.get(scheduleId, formatDay(day))));
+      const holding = await holdingDay(scheduleId);
       const calendar = calendars.get(schedule.plan.calendar);
       const next = schedule.plan.enabled && calendar ? findNextDay(schedule.plan, calendar, now()) : undefined;
       return {
-        days: found.flatMap((day) => (day === undefined ? [] : [summaryOf(day)])),
+        days: found.flatMap((day) => (day === undefined ? [] : [heldBy(summaryOf(day), holding)])),
         next: next === undefined ? null : { date: next.date, due_at: formatTimestamp(next.dueMs) },
       };
     },
@@ -197,7 +208,7 @@ export function createDays(dependencies: DaysDependencies): Days {
         const isOver = day === undefined || isSettled(day, now()) || watch === undefined || signal.aborted;
         await watch?.next(isOver ? 0 : waitMs, signal);
         if (!isOver) continue;
-        if (day !== undefined) return shownDay(day);
+        if (day !== undefined) return heldBy(shownDay(day), await holdingDay(scheduleId));
         await requireSchedule(schedules, scheduleId);
         throw dayNotFound(scheduleId, date);
       }

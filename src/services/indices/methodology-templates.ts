@@ -12,6 +12,7 @@ import { assertNoErrors, Refusal, type ErrorCode } from '#domain/refusals/refusa
 import { formatDay } from '#domain/time/days.js';
 import type { Jobs } from '#jobs/job-kind.js';
 import type { Markets } from '#market/serving/markets.js';
+import { SKETCH_DAYS, SKETCH_POINTS } from './level-sketch.js';
 
 /** Lists the published methodologies that the service includes, and whether the served store can run them. */
 export interface MethodologyTemplates {
@@ -67,10 +68,6 @@ const USUAL: Readonly<Record<string, string>> = {
 
 /** Number of days from the beginning of a store to a base date, so that rules have a year of history. */
 const HISTORY_DAYS = 366;
-
-/** Days and points of the level that a gallery shows: three years, a point for each pixel or two. */
-const LEVEL_DAYS = 3 * 366;
-const LEVEL_POINTS = 80;
 
 /** Refusals of rules that select nothing on a store, or whose constraints it cannot satisfy. */
 const UNSUITABLE: ReadonlySet<ErrorCode> = new Set(['EMPTY_INDEX', 'INFEASIBLE']);
@@ -165,14 +162,14 @@ export function createMethodologyTemplates({ read, calendars, markets, jobs }: D
       const entry = levels.get(id);
       if (entry !== undefined) return entry;
       assertNoErrors('template', lacking(known.documents, market));
-      const latest = formatDay((market.dates.at(-1) ?? 0) - LEVEL_DAYS);
+      const latest = formatDay((market.dates.at(-1) ?? 0) - SKETCH_DAYS);
       const earliest = firstBaseDate(market);
       const base = latest > earliest ? latest : earliest;
       const documents = Object.fromEntries(
         parsedDocuments(known.template, calendars, base).map((own) => [own.id, own]),
       );
       const indexId = known.documents.at(-1)!.id; // A template has a document.
-      const question = { market: handle, documents, indexId, points: LEVEL_POINTS };
+      const question = { market: handle, documents, indexId, points: SKETCH_POINTS };
       const answer = { index_id: indexId, ...(await sketch(question, signal)) };
       levels.set(id, answer);
       return answer;

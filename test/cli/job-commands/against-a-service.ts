@@ -292,7 +292,7 @@ divisor export levels --index EVEN --out levels.csv > /dev/null
     });
 
     test('a job of the same id with another request ends with 75; Ctrl-C cancels the job and ends with 130', async () => {
-      const costs = Array.from({ length: 1500 }, (_, i) => i / 10);
+      const costs = Array.from({ length: 600 }, (_, i) => i / 10);
       const grid = { '/document/rebalance/frequency': ['daily'], '/request/transaction_cost_bps': costs };
       await writeFile(file('slow.json'), JSON.stringify(grid));
       const slow = divisor(['sweep', file('slow.json'), '--index', 'EVEN', '--id', 'slow'], {

@@ -15,7 +15,7 @@ import { temporaryFolders } from '../../store/temporary-folder.js';
 const folderFor = temporaryFolders();
 
 /** Stripes of 32 days and batches of 64. */
-const NAMES = 1200;
+const NAMES = 400;
 const DAYS = 100;
 
 /** Threads call DuckDB through the optional package koffi, on Linux. */

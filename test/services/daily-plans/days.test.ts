@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { ScheduleDay } from '#domain/daily-plans/day-document.js';
 import type { Judgement } from '#domain/daily-plans/judgement-document.js';
 import { runService, type RunningService } from '../running-service.js';
 import {
@@ -99,6 +100,11 @@ test('a day waits for the prices of its session, and resumes when they have come
     reason: expect.stringContaining(`no prices of ${day2} yet`) as string,
   });
   expect(Date.parse(waiting.next_attempt_at!)).toBeGreaterThan(Date.now());
+  const reason = `Days are performed in order: ${day2} is open.`;
+  await service.ask('POST', `/schedules/close/days/${day3}/run`, {});
+  expect(await dayOf(service, day3)).toMatchObject({ state: 'waiting', reason });
+  const { days } = (await service.ask<{ days: ScheduleDay[] }>('GET', '/schedules/close/days?limit=2')).body;
+  expect(days.map((day) => day.reason)).toEqual([reason, waiting.reason]);
   await folder.write(fileOf(day2));
   expect(await performed(service, day2)).toMatchObject({ state: 'done', rounds: 2 });
   expect((await publishedDates(service, 'CORE')).at(-1)).toBe(day2);

@@ -6,7 +6,7 @@ import { bars, changesOf, FIRST, servedFolder } from './served-folder.js';
 
 let service: RunningService;
 /** Only the service reports the findings of a start. */
-const restart = () => service.restart(undefined, 'handed on');
+const restart = () => service.restart();
 beforeAll(async () => {
   service = await runService();
 });

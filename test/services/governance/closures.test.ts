@@ -173,7 +173,7 @@ test('no run becomes stale by hours, by a closure after its end, or by one of an
 test('versions are listed, compared and restored, also after a restart', async () => {
   const versions = await service.ask<{ versions: { version: number }[] }>('GET', `${CLOSURES}/versions`);
   expect(versions.body.versions.map(({ version }) => version)).toEqual([2, 1]);
-  await service.restart(undefined, 'handed on');
+  await service.restart();
   await service.resumed();
   expect((await service.ask<CalendarClosures>('GET', CLOSURES)).body.version).toBe(2);
   const { body } = await service.ask<{ recent: string[] }>('GET', '/indices/CORE/schedule?asof=2023-07-15');

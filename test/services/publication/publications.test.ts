@@ -252,7 +252,7 @@ test('the log outlives its index, and continues when that is back', async () => 
   expect((await publish({})).status).toBe(404);
   await ask('POST', '/indices/PUB/versions/3/restore');
   await ran('/analytics/PUB/backtest', {});
-  await service.restart(undefined, 'handed on');
+  await service.restart();
   await service.resumed();
   expect((await publish({})).body).toMatchObject({ published: 0, restated: 0, head: before.at(-1)!.hash });
 });

@@ -86,6 +86,22 @@ describe.skipIf(!hasPostgresql)('the schema', () => {
     await client.end();
   });
 
+  test('finds the name of an artifact by a few pages of its index, however many were added since the last vacuum', async () => {
+    const world = await openTestSchema();
+    await world.query(
+      `INSERT INTO $schema.documents (kind, id, version, schema, etag, updated_at, body, artifacts)
+        SELECT 'run', i, 1, 1, '', now(), '{}', ARRAY[md5(i::text) || '.art'] FROM generate_series(1, 5000) AS i`,
+    );
+    const [row] = await world.query(
+      `EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON)
+        SELECT FROM $schema.documents WHERE artifacts @> ARRAY[md5('1') || '.art'] AND artifacts <> '{}'`,
+    );
+    const [{ Plan: plan }] = row!['QUERY PLAN'] as [{ Plan: Readonly<Record<string, number>> }];
+    expect(plan['Actual Rows']).toBe(1);
+    expect(plan['Shared Hit Blocks']! + plan['Shared Read Blocks']!).toBeLessThan(10); // dozens if they are pending
+    await world.drop();
+  });
+
   test('serves a role that owns nothing and may only read and write its tables', async () => {
     const world = await openTestSchema();
     const role = `role_of_${world.schema}`;

@@ -55,7 +55,7 @@ export function FieldControl(props: ControlProps) {
     case 'numbers':
       return <Pairs {...props} label={spec.label} isNumeric={spec.kind === 'numbers'} unit={spec.unit ?? null} />;
     case 'prose':
-      return <TextArea {...props} common={common} toText={plainText} toValue={parseText} rows={3} />;
+      return <TextArea {...props} common={common} toText={plainText} toValue={parseText} rows={spec.rows ?? 3} />;
     case 'list':
       return <TextArea {...props} common={common} toText={listText} toValue={parseList} rows={2} />;
     case 'scalar':

@@ -32,6 +32,8 @@ export type FieldKind =
   /** Object or list of objects, with its own members. */
   | 'object'
   | 'rows'
+  /** List of objects of several kinds. */
+  | 'kinds'
   /** A condition on datapoints: a tree of comparisons. */
   | 'expression'
   /** A number, yes or no, or a text; or a list of them. */
@@ -62,6 +64,8 @@ export interface FieldSpec {
   readonly members?: readonly MemberSpec[];
   /** Expected result of a formula, if it is not a number. */
   readonly expects?: 'condition';
+  /** Lines of a text of several lines. */
+  readonly rows?: number;
   /** True if it takes a full line. */
   readonly isWide?: boolean;
 }

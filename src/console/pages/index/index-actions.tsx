@@ -11,7 +11,8 @@ import { shownRun } from '../../state/shown-run.js';
 import { indexAddress } from '../../words/addresses.js';
 import { percent } from '../../words/numbers.js';
 import { FailedRun } from './failed-run.js';
-import { runAsAsked, runOf } from './run-settings.js';
+import { runAsAsked } from './run-settings.js';
+import { runOf } from '../../state/refusals.js';
 
 /** Actions on an index. */
 export function IndexActions({ id, isOverlay }: { readonly id: string; readonly isOverlay: boolean }) {

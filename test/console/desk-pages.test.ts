@@ -160,6 +160,8 @@ describe.skipIf('why' in tried)('pages of a desk', () => {
   test('a query is completed, answered with its rows and a chart by date, and kept in a history; an error is marked', async () => {
     const { page } = desk;
     await follow(page, '/console/data/sql');
+    await page.getByRole('button', { name: 'Run: Latest levels' }).click();
+    await page.getByRole('region', { name: 'Result' }).getByText('2 rows of 3 columns', { exact: false }).waitFor();
     const query = page.getByRole('textbox', { name: 'Query' });
     const write = async (text: string) => {
       await query.press('Control+a');

@@ -173,6 +173,7 @@ describe.skipIf('why' in tried)('pages of governance', () => {
     await follow(page, '/console/indices/EVEN?tab=methodology');
     await page.getByRole('link', { name: 'Benchmark statement' }).click();
     await page.getByRole('link', { name: 'End of the family' }).waitFor();
+    await page.getByRole('navigation', { name: 'Contents' }).getByRole('button', { name: 'Discretion' }).click();
     const discretion = page.getByRole('region', { name: 'Discretion' });
     await discretion.getByText('The price of the exchange').first().waitFor();
     const file = await downloaded(page, () => page.getByRole('button', { name: 'Download as Markdown' }).click());

@@ -5893,6 +5893,16 @@ export interface LevelChange {
   readonly change_bps: number;
 }
 
+export interface LevelSketch {
+  /** Level on a few sessions of the last three years of the served store, from the base value on. Rules with a memory, such as buffers, start without it. */
+  readonly level: SeriesPayload;
+}
+
+export interface LevelSketchRequest {
+  /** The definition. */
+  readonly document: IndexDocumentBody;
+}
+
 export interface LevelsView {
   /** Version of the index or strategy; null for runs stored before versions existed. */
   readonly index_version: number | null;
@@ -12973,6 +12983,11 @@ export interface Operations {
     request: { readonly query?: { readonly store_id?: string | undefined } | undefined; readonly body: PreviewDocumentRequest };
     answer: PreviewResponse;
   };
+  /** Level of a definition over the last three years; nothing is stored. */
+  sketchLevel: {
+    request: { readonly query?: { readonly store_id?: string | undefined } | undefined; readonly body: LevelSketchRequest };
+    answer: LevelSketch;
+  };
   /** Effect of a changed definition on one date; nothing is stored. */
   whatIf: {
     request: { readonly query?: { readonly store_id?: string | undefined } | undefined; readonly body: WhatIfRequest };
@@ -14058,6 +14073,7 @@ export const OPERATIONS: Readonly<Record<OperationId, string>> = {
   validateIndex: 'POST /indices/validate',
   evaluateDatapoint: 'POST /indices/datapoints/evaluate',
   previewDocument: 'POST /indices/preview',
+  sketchLevel: 'POST /indices/level',
   whatIf: 'POST /indices/whatif',
   getIndex: 'GET /indices/{index_id}',
   putIndex: 'PUT /indices/{index_id}',

@@ -48,7 +48,7 @@ export interface DatapointQuestion extends Omit<IndexQuestion, 'models'> {
 }
 
 /** Request for the level of a definition that is not stored. */
-export interface LevelSketchQuestion extends Omit<IndexQuestion, 'models'> {
+export interface LevelSketchQuestion extends IndexQuestion {
   /** Maximum number of returned sessions. */
   readonly points: number;
 }

@@ -93,6 +93,9 @@ export function describeDocuments(desk: () => Desk): void {
     await form.getByRole('combobox', { name: 'Overlay' }).selectOption('fee');
     await form.getByLabel('Percent').fill('0.5');
     await form.getByLabel('Basis').selectOption('360');
+    // Its effect is seen before it is saved.
+    const sketch = page.getByRole('table', { name: 'Level of the draft at the cursor' });
+    await sketch.getByRole('row', { name: /^CORE / }).waitFor();
     await page.getByRole('button', { name: 'Save the index', disabled: false }).click();
     await page.getByRole('button', { name: 'Run CORE-NET' }).click();
     await page.getByLabel(/^Figures from/).waitFor();
@@ -123,6 +126,13 @@ export function describeDocuments(desk: () => Desk): void {
     await page.getByText('Not in the served store: A B Equity.').waitFor();
     await page.getByRole('grid', { name: 'names' }).getByText(known, { exact: true }).waitFor();
     await page.getByRole('img', { name: `Last year of ${known}` }).waitFor();
+    await page.getByRole('grid', { name: 'names' }).getByText(known, { exact: true }).click();
+    await page.getByLabel(`Figures of ${known}`).getByText('Range, 1 year').waitFor();
+    await page.getByRole('link', { name: 'Securities' }).click();
+    await page
+      .getByRole('img', { name: /^Last year of / })
+      .first()
+      .waitFor();
     const stored = await service.ask<Watchlist>('GET', '/data/watchlists/desk');
     expect(stored.body).toMatchObject({ name: 'Desk', identifiers: [known, 'A B Equity'], unknown: ['A B Equity'] });
     expect(complaints).toEqual([]);

@@ -285,6 +285,13 @@ class Operations:
         """
         return cast("c.PreviewResponse", self._transport.json("POST", "/indices/preview", body=body, query={"store_id": store_id}))
 
+    def sketch_level(self, body: c.LevelSketchRequest, *, store_id: Optional[str] = None) -> c.LevelSketch:
+        """Level of a definition over the last three years; nothing is stored.
+
+        :param store_id: Data store of the request. Default: that of the index, else the active store. Another store is loaded at its first use.
+        """
+        return cast("c.LevelSketch", self._transport.json("POST", "/indices/level", body=body, query={"store_id": store_id}))
+
     def what_if(self, body: c.WhatIfRequest, *, store_id: Optional[str] = None) -> c.WhatIfResponse:
         """Effect of a changed definition on one date; nothing is stored.
 

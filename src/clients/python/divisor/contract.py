@@ -6615,6 +6615,16 @@ class LevelChange(t.TypedDict):
     change_bps: float
 
 
+class LevelSketch(t.TypedDict):
+    #: Level on a few sessions of the last three years of the served store, from the base value on. Rules with a memory, such as buffers, start without it.
+    level: SeriesPayload
+
+
+class LevelSketchRequest(t.TypedDict):
+    #: The definition.
+    document: IndexDocumentBody
+
+
 class LevelsView(t.TypedDict):
     #: Version of the index or strategy; null for runs stored before versions existed.
     index_version: t.Optional[int]

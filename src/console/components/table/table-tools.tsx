@@ -36,7 +36,8 @@ export function TableTools<R>(props: TableToolsProps<R>) {
         />
       )}
       <span class="quiet" role="status">
-        {found.length === rows.length ? count(rows.length) : `${count(found.length)} of ${count(rows.length)}`}
+        {found.length === rows.length ? '' : `${count(found.length)} of `}
+        {countValues(rows.length, 'row')}
       </span>
       <div class="table-acts">
         {tools}

@@ -61,15 +61,17 @@ function Chosen({ ids }: { readonly ids: readonly string[] }) {
     return <EmptyState title="Nothing to compare yet">Run an index or a strategy first.</EmptyState>;
   return (
     <>
-      <Toggles
-        label="Runs compared"
-        values={ids}
-        chosen={chosen}
-        most={COMPARED_MAX}
-        colourOf={(id) => colourOf(id === benchmark ? compared.length + 1 : compared.indexOf(id) + 1)}
-        onChoose={(next) => setParameters({ ids: next.join(',') })}
-      />
-      <Benchmark value={benchmark} />
+      <div class="compare-choice">
+        <Toggles
+          label="Runs compared"
+          values={ids}
+          chosen={chosen}
+          most={COMPARED_MAX}
+          colourOf={(id) => colourOf(id === benchmark ? compared.length + 1 : compared.indexOf(id) + 1)}
+          onChoose={(next) => setParameters({ ids: next.join(',') })}
+        />
+        <Benchmark value={benchmark} />
+      </div>
       {unknown.length > 0 && <p class="quiet">There is no run of {unknown.join(', ')}.</p>}
       {compared.length + Number(benchmark !== null) < 2 || compared.length === 0 ? (
         <p class="quiet">Choose two or more runs, or one run and a benchmark.</p>
@@ -91,7 +93,7 @@ function Benchmark({ value }: { readonly value: string | null }) {
           name: 'benchmark',
           label: 'Benchmark',
           kind: 'text',
-          help: 'An index (computed from its definition), or a security or series of the served market.',
+          help: 'An index, or a security or series of the served market.',
           suggestions: [
             ...(indices.data?.indices ?? []).map(({ id }) => id),
             ...(series.data?.series ?? []).map(({ identifier }) => identifier),

@@ -2,7 +2,7 @@ import { computed, signal, type ReadonlySignal, type Signal } from '@preact/sign
 import { createContext } from 'preact';
 import { useContext } from 'preact/hooks';
 import { monthsBefore } from '../../words/dates.js';
-import type { Finding, RuleTypes } from '#clients/typescript/divisor.js';
+import type { Finding, IndexDocumentBody, RuleTypes } from '#clients/typescript/divisor.js';
 import { jsonIn } from '../../state/addressed.js';
 import { parameter } from '../../state/place.js';
 import {
@@ -98,6 +98,9 @@ export interface Workshop {
   /** True if the id belongs to the edited document. */
   readonly isStored: boolean;
 }
+
+/** Converts a draft of any form to a request body; the service validates it as a whole. */
+export const bodyOf = (document: JsonObject): IndexDocumentBody => document as unknown as IndexDocumentBody;
 
 export const WorkshopContext = createContext<Workshop | null>(null);
 

@@ -8,8 +8,7 @@ import { indexAddress } from '../../words/addresses.js';
 import { sortChanges, addAmendment, type SortedChanges } from '../../words/amendments.js';
 import type { JsonObject } from '../../words/paths.js';
 import type { Clash } from '../../components/conflict/conflict.js';
-import { keepDraft, type Draft } from './draft.js';
-import { bodyOf } from './live.js';
+import { bodyOf, keepDraft, type Draft } from './draft.js';
 
 /** The edited definition: a stored one with its ETag, or a new one without. */
 export interface Opened {

@@ -15,6 +15,7 @@ import { Answered } from '../../components/wait.js';
 import type { PageProps } from '../../state/page-props.js';
 import { activateStore } from '../../state/actions.js';
 import { useFailedRuns } from '../../state/failed-runs.js';
+import { NamesStore } from '../../state/names.js';
 import { may } from '../../state/principal.js';
 import { useResource } from '../../state/resource.js';
 import { definitionKey, definitionOf, overviewKey, overviewOf } from '../../state/run-questions.js';
@@ -132,7 +133,7 @@ function StrategyOf({ stored }: { readonly stored: StoredStrategy }) {
       ) : tab === 'methodology' ? (
         <Terms strategy={strategy} />
       ) : (
-        <RunParts id={id} tab={tab} tracked={followed} />
+        <RunParts id={id} tab={tab} tracked={followed} store={null} />
       )}
     </Page>
   );
@@ -189,7 +190,7 @@ function IndexOf({ index }: { readonly index: IndexDocument }) {
       ) : tab === 'methodology' ? (
         <Methodology index={index} />
       ) : (
-        <RunParts id={id} tab={tab} tracked={id} />
+        <RunParts id={id} tab={tab} tracked={id} store={store ?? null} />
       )}
     </Page>
   );
@@ -215,9 +216,11 @@ interface RunPartsProps {
   readonly tab: string;
   /** The index that the run tracks: of a strategy the one that it follows. */
   readonly tracked: string;
+  /** Data store of the index; null for the served one. */
+  readonly store: string | null;
 }
 
-function RunParts({ id, tab, tracked }: RunPartsProps) {
+function RunParts({ id, tab, tracked, store }: RunPartsProps) {
   const overview = useResource(overviewKey(id), (signal) => overviewOf(id, signal));
   const isOther = readShownRun().run_id !== undefined;
   if (overview.data === undefined && overview.trouble?.code === 'RUN_NOT_FOUND')
@@ -225,17 +228,17 @@ function RunParts({ id, tab, tracked }: RunPartsProps) {
   return (
     <Answered resource={overview} what="the run">
       {(run) => (
-        <>
+        <NamesStore.Provider value={run.stale?.store_id ?? store}>
           {isOther ? <OtherRun id={id} trouble={null} /> : run.stale !== null && <Stale id={id} stale={run.stale} />}
           <WholeRun tab={tab} run={run} />
           <Part tab={tab} id={id} run={run} tracked={tracked} />
-        </>
+        </NamesStore.Provider>
       )}
     </Answered>
   );
 }
 
-interface PartProps extends RunPartsProps {
+interface PartProps extends Omit<RunPartsProps, 'store'> {
   readonly run: OverviewView;
 }
 

@@ -39,7 +39,7 @@ export function Opened({ result, by, asOf }: OpenedProps) {
         title={`${name} by security`}
         aside={
           proxied.length > 0 &&
-          `${countValues(proxied.length, 'security', 'securities')} without prices use the returns of their group`
+          `${countValues(proxied.length, 'security', 'securities')} without prices: ${proxied.length === 1 ? 'its group’s returns are' : 'the returns of their groups are'} used`
         }
       >
         <Table

@@ -1,4 +1,6 @@
 import type { IdentifierSearch } from '#clients/typescript/divisor.js';
+import { addSign } from '../../components/signed.js';
+import { Sparkline } from '../../components/sparkline.js';
 import { Table } from '../../components/table/table.js';
 import type { Column } from '../../components/table/columns.js';
 import { Answered } from '../../components/wait.js';
@@ -7,6 +9,8 @@ import { service } from '../../state/service.js';
 import { nameAddress } from '../../words/addresses.js';
 import { compact } from '../../words/amounts.js';
 import { decimal, formatMoney } from '../../words/numbers.js';
+import { inTurn, overMonths, yearOf } from './last-year.js';
+import './names.css';
 
 type Row = IdentifierSearch['identifiers'][number];
 
@@ -60,6 +64,22 @@ export async function allNames(signal: AbortSignal, store?: string): Promise<rea
   return rows;
 }
 
+/** Renders the closes of the last year and their return. They are read for rows in sight only. */
+function LastYear({ row: { identifier, end } }: { readonly row: Row }) {
+  const { data: year } = useResource(
+    end === null ? null : `year ${identifier} ${end}`,
+    (signal) => inTurn(() => yearOf(identifier, end!, signal), signal), // Asked only with an end.
+    { follows: false },
+  );
+  if (year === undefined) return null;
+  return (
+    <span class="name-year">
+      <Sparkline values={year.closes} label={`Last year of ${identifier}`} />
+      {addSign(overMonths(year, 12))}
+    </span>
+  );
+}
+
 const LARGEST = { column: 'cap', direction: 'desc' } as const;
 const FIRST = { column: 'identifier', direction: 'asc' } as const;
 
@@ -91,6 +111,15 @@ const COLUMNS: readonly Column<Row>[] = [
     align: 'right',
     value: (row) => row.market_cap,
     show: (row) => compact(row.market_cap),
+  },
+  {
+    id: 'year',
+    title: 'Last year',
+    help: 'With dividends, in the currency of the security, to its last price',
+    width: 190,
+    priority: 3,
+    value: () => null,
+    show: (row) => <LastYear row={row} />,
   },
   { id: 'start', title: 'First price', width: 100, priority: 4, value: ({ start }) => start },
   { id: 'end', title: 'Last price', width: 100, priority: 2, value: ({ end }) => end },

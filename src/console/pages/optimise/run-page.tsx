@@ -38,7 +38,7 @@ export function RunPage({ params }: PageProps) {
   const back = addressOf('/console/optimise', { index: asked.index, set: asked.set, terms: asked.terms });
   return (
     <Page
-      title={asked.index === null ? id : `${asked.index} under ${asked.set}`}
+      title={asked.index === null ? id : `${asked.index} under the constraints ${asked.set}`}
       above={[{ address: '/console/optimise', text: 'Optimise' }]}
       actions={<LinkButton href={back}>Change the constraints</LinkButton>}
     >

@@ -38,6 +38,8 @@ export interface Service {
   hasKeys(): boolean;
   /** Settles once the previously served market is served again, or has failed to load. */
   readonly resumed: Promise<void>;
+  /** Does at each step a part of what the first requests would otherwise wait for. */
+  prepare(): Iterable<void>;
   /** Stops accepting work: readiness and new jobs are refused; other requests are still answered. */
   drain(): void;
   /** Returns running jobs to the queue and closes the components, outermost first. */
@@ -204,6 +206,7 @@ async function composeOn(
     app,
     hasKeys: () => accountability.hasProvider || keys.areConfigured(),
     resumed,
+    prepare: indices.prepare,
     drain() {
       stopping.abort();
       jobs.drain();

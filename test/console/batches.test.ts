@@ -34,6 +34,7 @@ describe.skipIf('why' in tried)('the page of a batch', () => {
 
   test('shows figures, percentiles, conflicts by row, refusals, and the trades of an account by lot', async () => {
     await page.goto(`${world.service.url()}/console/batches`);
+    await page.getByRole('row', { name: /^clients CORE 3 succeeded/ }).waitFor();
     await page.getByText('clients').first().click();
     await page.getByRole('heading', { name: 'Tracking error' }).waitFor();
     expect(await page.getByRole('table', { name: 'Tracking error by percentile' }).locator('tr').count()).toBe(7);

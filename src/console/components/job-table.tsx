@@ -19,6 +19,8 @@ interface JobTableProps {
   readonly searches?: boolean;
   /** True if every job is of one kind, which is not shown. */
   readonly isOneKind?: boolean;
+  /** Columns of this kind of jobs, after the subject. */
+  readonly more?: readonly Column<JobStatus>[];
   /** Opens a job instead of the page of its result. */
   onOpen?(jobId: string): void;
   readonly openKey?: string | null;
@@ -26,14 +28,14 @@ interface JobTableProps {
 
 /** Renders jobs, newest first. Running ones update themselves. */
 export function JobTable({ jobs, label, name, height = 560, searches = false, ...rest }: JobTableProps) {
-  const { isOneKind = false } = rest;
+  const { isOneKind = false, more = [] } = rest;
   const { onOpen, openKey = null } = rest;
   const rows = jobs.map((job) => jobOf(job.job_id) ?? job);
   return (
     <Table
       label={label}
       {...(name === undefined ? {} : { name })}
-      columns={columnsOf(isOneKind, rows.every(isOver))}
+      columns={columnsOf(isOneKind, rows.every(isOver)).flatMap((one) => (one.id === 'ident' ? [one, ...more] : one))}
       rows={rows}
       keyOf={({ job_id: id }) => id}
       {...(onOpen === undefined ? { addressOf: jobAddress } : { onOpen: ({ job_id: id }: JobStatus) => onOpen(id) })}

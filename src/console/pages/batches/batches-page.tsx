@@ -5,6 +5,7 @@ import { JobTable } from '../../components/job-table.js';
 import { EmptyState } from '../../components/empty-state.js';
 import { Metrics } from '../../components/metrics.js';
 import { Page, Section } from '../../components/page.js';
+import { numeric, type Column } from '../../components/table/columns.js';
 import { Answered } from '../../components/wait.js';
 import { jobOf, liveJobs } from '../../state/live.js';
 import { parameter } from '../../state/place.js';
@@ -70,6 +71,21 @@ function NoBatch() {
   );
 }
 
+/** Index and accounts with which a batch was submitted. */
+const requestOf = ({ request }: JobStatus) => request as { readonly parent: string; readonly accounts: number };
+
+const COLUMNS: readonly Column<JobStatus>[] = [
+  { id: 'parent', title: 'Index', width: 110, grow: 1, value: (job) => requestOf(job).parent },
+  numeric({
+    id: 'accounts',
+    title: 'Accounts',
+    width: 84,
+    priority: 2,
+    of: (job: JobStatus) => requestOf(job).accounts,
+    write: count,
+  }),
+];
+
 function Batches({ jobs }: { readonly jobs: readonly JobStatus[] }) {
   const now = jobs.map((job) => jobOf(job.job_id) ?? job);
   const countOf = (...states: JobStatus['status'][]) =>
@@ -87,7 +103,7 @@ function Batches({ jobs }: { readonly jobs: readonly JobStatus[] }) {
         ]}
       />
       <Section title="Batches">
-        <JobTable jobs={jobs} label="batches" isOneKind />
+        <JobTable jobs={jobs} label="batches" isOneKind more={COLUMNS} />
       </Section>
     </>
   );

@@ -109,7 +109,8 @@ describe('a number of names', () => {
     for (const { type } of OBJECTIVE_CLASSES) {
       const isSlow = type === 'min_cdar' || (type === 'min_cvar' && row.type !== 'Cardinality');
       if (type === 'risk_parity' || (isSlow && !IS_SOAK)) continue; // Equal risk holds every security.
-      const market = { names: IS_SOAK ? 8 : type === 'min_cvar' ? 5 : 6, seed: 4 };
+      const isSmall = type === 'min_cvar' || row.type !== 'GroupCardinality'; // Six names have two of one group.
+      const market = { names: IS_SOAK ? 8 : isSmall ? 5 : 6, seed: 4 };
       const nearest = { ...market, rows: [row], objective: { type: 'min_tracking_error' } };
       const limit = {
         type: 'TrackingError',
@@ -204,7 +205,7 @@ describe('a number of names', () => {
       [12, 0],
       [10, 0.03],
     ] as const;
-    for (const [maximum, threshold] of IS_SOAK ? cases : cases.slice(0, 2)) {
+    for (const [maximum, threshold] of IS_SOAK ? cases : cases.slice(0, 1)) {
       const rows = [
         { type: 'Cardinality', params: { maximum } },
         ...(threshold > 0 ? [{ type: 'MinimumHolding', params: { threshold } }] : []),

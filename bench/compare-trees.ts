@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { median } from '#domain/numbers/order-statistics.js';
+import { computeMedian } from '#domain/numbers/order-statistics.js';
 import { finished, processorTime, settled, startOn, type RunningService } from './http/service.js';
 import { refuse } from './variables.js';
 
@@ -72,7 +72,7 @@ async function compare({ what, requests, ask, atOnce = CONCURRENCY }: Question):
   }
   const [olds, news] = times as [number[], number[]];
   const ratios = olds.map((time, i) => news[i]! / time);
-  const cells = [olds, news, ratios].map((of) => median(of).toFixed(3).padStart(8));
+  const cells = [olds, news, ratios].map((of) => computeMedian(of).toFixed(3).padStart(8));
   const range = `${Math.min(...ratios).toFixed(2)} to ${Math.max(...ratios).toFixed(2)}`;
   console.log(`${what.padEnd(40)}${cells.join('')}   ${range}`);
 }
@@ -135,7 +135,12 @@ function jobQuestions(): readonly Question[] {
       what: `jobs: a ${frequency} backtest, changed`,
       async ask(url, serial) {
         await made(
-          sent(url, 'PUT', `/indices/${frequency}`, cappedIndex(frequency, { frequency, cap: 0.05 + serial / 1e7 })),
+          sent(
+            url,
+            'PUT',
+            `/indices/${frequency}`,
+            createCappedIndex(frequency, { frequency, cap: 0.05 + serial / 1e7 }),
+          ),
         );
         return backtest.ask(url, serial);
       },
@@ -187,14 +192,14 @@ async function prepare(service: RunningService): Promise<void> {
     }),
   );
   await finished(service, 'generate:market');
-  await made(sent(url, 'POST', '/indices', cappedIndex('BIG')));
+  await made(sent(url, 'POST', '/indices', createCappedIndex('BIG')));
   await made(sent(url, 'POST', '/analytics/BIG/backtest', {}));
   await finished(service, 'backtest:BIG');
   await spread(DOCUMENTS, CONCURRENCY, async (serial) => made(putWatchlist(url, serial)));
   await settled(service);
 }
 
-function cappedIndex(id: string, { frequency = 'quarterly', cap = 0.05 } = {}): object {
+function createCappedIndex(id: string, { frequency = 'quarterly', cap = 0.05 } = {}): object {
   const pipeline = { weighting: { type: 'MarketCapWeight', cap } };
   const rebalance = { frequency, anchor: 'third_friday' };
   return { id, name: id, calendar: 'XNYS', base_date: '2000-01-03', rebalance, pipeline };

@@ -8,14 +8,19 @@ import { openCachedMarket } from './input/open-markets.js';
  * @throws Refusal of a backtest or an estimate
  */
 export function warmUp(tasks: { readonly [N in TaskName]: () => Promise<unknown> }): Task<'warm-up'> {
-  return async ({ names, market, plan }, control) => {
+  return async ({ names, market, plan, storedPrices = [], checkedFiles, destination }, control) => {
     for (const name of names) {
       await tasks[name]();
       control.report(0);
     }
     if (market) openCachedMarket(market);
     if (market && plan) {
-      await (await import('./runs/backtest.js')).warmUpRun(market, plan, control);
+      await (
+        await import('./runs/backtest.js')
+      ).warmUpRun(
+        { market, plan, storedPrices, checkedFiles, ...(destination && { outputs: { destination } }) },
+        control,
+      );
       await (await import('./risk/estimate-risk-model.js')).warmUpModel(market, control);
       await (await import('./optimisation/practice.js')).practiseOptimisation(market, plan, control);
     }

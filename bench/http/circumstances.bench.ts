@@ -3,11 +3,11 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { median } from '#domain/numbers/order-statistics.js';
+import { computeMedian } from '#domain/numbers/order-statistics.js';
 import { formatDay } from '#domain/time/days.js';
 import { writeMarket } from '#market/content/write-market.js';
 import { openCalendars } from '#market/serving/calendar-files.js';
-import { seededMarket, writePanels } from '../domain/seeded-market.js';
+import { createSeededMarket, writePanels } from '../domain/seeded-market.js';
 import { send, WORKS, type SharedMarket, type Work } from './peers/works.js';
 import { settled, startService, type RunningService } from './service.js';
 
@@ -43,7 +43,7 @@ try {
       quiet.push(await clockOf(work, market, LATER + 2 * turn));
       busy.push(await besideAnother(() => clockOf(work, market, LATER + 2 * turn + 1)));
     }
-    const [later, first, beside] = [quiet, firsts[k]!, busy].map(median) as [number, number, number];
+    const [later, first, beside] = [quiet, firsts[k]!, busy].map(computeMedian) as [number, number, number];
     const cells = [later, first, first / later, beside, beside / later];
     console.log(
       work.name.padEnd(56),
@@ -56,7 +56,7 @@ try {
 }
 
 async function serveMarket(of: RunningService): Promise<SharedMarket> {
-  const market = seededMarket(openCalendars(), SIZE);
+  const market = createSeededMarket(openCalendars(), SIZE);
   const store = join(folder, 'store');
   await writeMarket(store, market, () => {});
   const size = writePanels(folder, market);

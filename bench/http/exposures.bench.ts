@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { finished, processorTime, settled, startService } from './service.js';
-import { median } from '#domain/numbers/order-statistics.js';
+import { computeMedian } from '#domain/numbers/order-statistics.js';
 
 /**
  * Exposures of a run of 500 securities over 20 years at the service, each for a different window so that no response is
@@ -50,7 +50,10 @@ try {
     const answers = [];
     for (let round = 0; round < ROUNDS; round++) answers.push(await timeOf(query, round));
     const [first, ...later] = answers;
-    const [time, clock] = [median(later.map((answer) => answer.time)), median(later.map((answer) => answer.clock))];
+    const [time, clock] = [
+      computeMedian(later.map((answer) => answer.time)),
+      computeMedian(later.map((answer) => answer.clock)),
+    ];
     const size = `${(first!.bytes / 1024).toFixed(0)} KiB`;
     console.log(
       `${what}: ${clock.toFixed(0)} ms by the clock in the median (limit ${LIMIT_MS} ms), processor ${time.toFixed(0)} ms; first of the run ${first!.clock.toFixed(0)} ms, processor ${first!.time.toFixed(0)} ms; first after a start, processor ${fresh.time.toFixed(0)} ms (${size})`,

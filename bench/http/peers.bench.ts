@@ -4,9 +4,9 @@ import { join } from 'node:path';
 import { formatDay } from '#domain/time/days.js';
 import { openCalendars } from '#market/serving/calendar-files.js';
 import { writeMarket } from '#market/content/write-market.js';
-import { seededMarket, writePanels } from '../domain/seeded-market.js';
+import { createSeededMarket, writePanels } from '../domain/seeded-market.js';
 import { settled, startPython, startService, type Done, type PythonPeer, type RunningService } from './service.js';
-import { median } from '#domain/numbers/order-statistics.js';
+import { computeMedian } from '#domain/numbers/order-statistics.js';
 import { numberFrom } from '../variables.js';
 import { byPeer, byService, send, type SharedMarket, type Work } from './peers/works.js';
 import { WORKS } from './peers/works.js';
@@ -37,7 +37,7 @@ if (typeof python === 'string') {
 
 /** One market for both: Parquet that the service serves, and panels of float64. */
 async function shareMarket(service: RunningService, folder: string): Promise<SharedMarket> {
-  const market = seededMarket(openCalendars(), SIZE);
+  const market = createSeededMarket(openCalendars(), SIZE);
   const store = join(folder, 'store');
   await writeMarket(store, market, () => {});
   const size = writePanels(folder, market);
@@ -83,7 +83,7 @@ async function compare(work: Work, service: RunningService, peer: PythonPeer, ma
     theirs.push(b!);
   }
   const ratios = ours.map(({ processor }, i) => processor / theirs[i]!.processor);
-  const ratio = median(ratios);
+  const ratio = computeMedian(ratios);
   console.log(
     `${work.name.padEnd(56)} ${cell(ours)}  ${cell(theirs)}  ${ratio.toFixed(2).padStart(5)}  ${Math.min(...ratios).toFixed(2)} to ${Math.max(...ratios).toFixed(2)}  ${verdict(work, ratio, ours)}`,
   );
@@ -124,5 +124,5 @@ function cell(done: readonly Done[]): string {
 }
 
 function medianOf(done: readonly Done[], of: 'processor' | 'wall'): number {
-  return median(done.map((each) => each[of]));
+  return computeMedian(done.map((each) => each[of]));
 }

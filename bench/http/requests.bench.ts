@@ -2,7 +2,7 @@ import { fork, spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { median } from '#domain/numbers/order-statistics.js';
+import { computeMedian } from '#domain/numbers/order-statistics.js';
 import { finished, startService, type RunningService } from './service.js';
 import { send } from './peers/works.js';
 
@@ -56,7 +56,7 @@ async function compare(service: RunningService, path: string, goal: number): Pro
   const sides = [sideOf(service.url + path, service.pid)];
   const answer = await fetch(service.url + path);
   const body = await answer.text();
-  const bares = [await startBare(body, sentHeaders(answer.headers)), await startBare(body, describing(body))];
+  const bares = [await startBare(body, listSentHeaders(answer.headers)), await startBare(body, describing(body))];
   for (const { url, child } of bares) sides.push(sideOf(url, child.pid!));
   for (const { url } of sides) await load(url, { seconds: WARM_SECONDS });
   for (let turn = 0; turn < TURNS; turn++)
@@ -69,7 +69,7 @@ async function compare(service: RunningService, path: string, goal: number): Pro
   for (const { child } of bares) child.kill();
   const [ours, same, short] = sides as [Side, Side, Side];
   console.log(
-    `${path.padEnd(14)} ${rateOf(ours)} a second, goal ${goal}, event loop ${median(ours.times).toFixed(1)} us a request; ` +
+    `${path.padEnd(14)} ${rateOf(ours)} a second, goal ${goal}, event loop ${computeMedian(ours.times).toFixed(1)} us a request; ` +
       `bare node:http with these headers ${rateOf(same)}: 1 in ${spread(fewer(ours, same))}, ` +
       `event loop ${spread(longer(ours, same))} of it; with a short head ${rateOf(short)}: ` +
       `1 in ${spread(fewer(ours, short))}, event loop ${spread(longer(ours, short))} of it`,
@@ -89,7 +89,7 @@ function sideOf(url: string, pid: number): Side {
 }
 
 function rateOf({ counts }: Side): number {
-  return Math.round(median(counts) / SECONDS);
+  return Math.round(computeMedian(counts) / SECONDS);
 }
 
 /** Ratio of the requests that the bare server answers, by turn. */
@@ -102,7 +102,7 @@ function longer(ours: Side, bare: Side): number[] {
 }
 
 /** Headers of an answer but those that node:http writes by itself. */
-function sentHeaders(headers: Headers): Record<string, string> {
+function listSentHeaders(headers: Headers): Record<string, string> {
   const own = new Set(['connection', 'date', 'keep-alive']);
   return Object.fromEntries([...headers].filter(([name]) => !own.has(name)));
 }
@@ -185,5 +185,5 @@ function loopTime(pid: number): number {
 
 /** Median, and from what to what. */
 function spread(ratios: readonly number[]): string {
-  return `${median(ratios).toFixed(2)} (${Math.min(...ratios).toFixed(2)} to ${Math.max(...ratios).toFixed(2)})`;
+  return `${computeMedian(ratios).toFixed(2)} (${Math.min(...ratios).toFixed(2)} to ${Math.max(...ratios).toFixed(2)})`;
 }

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { median } from '#domain/numbers/order-statistics.js';
+import { computeMedian } from '#domain/numbers/order-statistics.js';
 import { createTrace, openSpan } from '#base/tracing/spans.js';
 import { openTracing } from '#cli/tracing/otlp-exporter.js';
 import { threadMs } from '../measure.js';
@@ -59,7 +59,7 @@ const times = new Map<Way, number[]>(WAYS.map((way) => [way, []]));
 let serial = 0;
 try {
   for (let start = 0; start < STARTS; start++) await measureStart();
-  const backtest = median(times.get('not sampled')!);
+  const backtest = computeMedian(times.get('not sampled')!);
   const perBacktest = Math.round(spans / (STARTS * (ROUNDS + UNTIMED_ROUNDS)));
   console.log(`${backtest.toFixed(1)} ms of the processor a backtest; ${perBacktest} spans of a sampled one`);
   const sending = await sendingMs(perBacktest);
@@ -90,7 +90,7 @@ async function sendingMs(count: number): Promise<number> {
     await tracing.close();
     costs.push(threadMs() - before);
   }
-  return median(costs);
+  return computeMedian(costs);
 }
 
 async function measureStart(): Promise<void> {
@@ -173,7 +173,7 @@ function report(what: string, way: Way, other: Way): number {
   const half = 0.98 * Math.sqrt(ratios.length);
   const at = (rank: number): number => ratios[Math.min(Math.max(Math.round(rank), 0), ratios.length - 1)]!;
   const [low, high] = [at(ratios.length / 2 - half - 1), at(ratios.length / 2 + half)];
-  const middle = median(ratios);
+  const middle = computeMedian(ratios);
   const interval = `${low.toFixed(4)} to ${high.toFixed(4)}`;
   console.log(`${what.padEnd(54)} ${middle.toFixed(4)} (${interval}), ${ratios.length} pairs`);
   return low;

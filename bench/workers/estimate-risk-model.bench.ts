@@ -8,7 +8,7 @@ import { RiskModelRequest } from '#domain/risk/risk-model-document.js';
 import { estimateModel } from '#workers/risk/estimate-risk-model.js';
 import { writePanels } from '../domain/seeded-market.js';
 import { startPython, type PythonPeer } from '../http/service.js';
-import { median } from '#domain/numbers/order-statistics.js';
+import { computeMedian } from '#domain/numbers/order-statistics.js';
 import { folderFrom } from '../variables.js';
 
 /** A Monday, in days since 1970-01-01: markets that trade on weekends have other years. */
@@ -104,7 +104,7 @@ async function compare(
   }
   const ratios = ours.map((time, i) => time / theirs[i]!);
   console.log(
-    `  processor, medians of ${PAIRS} pairs in turns: here ${median(ours).toFixed(0)} ms, numpy ${median(theirs).toFixed(0)} ms; of numpy ${median(ratios).toFixed(2)} (${Math.min(...ratios).toFixed(2)} to ${Math.max(...ratios).toFixed(2)})`,
+    `  processor, medians of ${PAIRS} pairs in turns: here ${computeMedian(ours).toFixed(0)} ms, numpy ${computeMedian(theirs).toFixed(0)} ms; of numpy ${computeMedian(ratios).toFixed(2)} (${Math.min(...ratios).toFixed(2)} to ${Math.max(...ratios).toFixed(2)})`,
   );
 }
 
@@ -113,7 +113,7 @@ function nameOf(i: number): string {
 }
 
 function randomMarket(names: number, days: number): MarketData {
-  const moves = seededPanel(names * days);
+  const moves = createSeededPanel(names * days);
   const close = new Float64Array(names * days).fill(100);
   for (let at = names; at < close.length; at++) close[at] = close[at - names]! * (1 + moves[at]!);
   return {
@@ -130,7 +130,7 @@ function randomMarket(names: number, days: number): MarketData {
 }
 
 /** Seeded returns about zero. */
-function seededPanel(length: number, seed = 42): Float64Array {
+function createSeededPanel(length: number, seed = 42): Float64Array {
   let state = seed;
   return Float64Array.from({ length }, () => {
     state = (Math.imul(state, 1_664_525) + 1_013_904_223) | 0;

@@ -93,7 +93,7 @@ export function assertProgram(program: AccountProgram): void {
  * @cost one multiply-add per piece and gain
  * @source 26 U.S.C. 1(h), 1222: net gains of each term offset net losses of the other
  */
-export function taxAt(sides: readonly TaxSide[], short: number, long: number): number {
+export function computeTax(sides: readonly TaxSide[], short: number, long: number): number {
   let least = Infinity;
   for (const { pieces, longSign } of sides) {
     if (longSign * long < 0) continue;
@@ -105,7 +105,7 @@ export function taxAt(sides: readonly TaxSide[], short: number, long: number): n
 }
 
 /** Writes B'x into `out`. */
-export function factorExposures(
+export function computeFactorExposures(
   { n, k, loadings }: AccountProgram,
   active: Float64Array,
   out: Float64Array,

@@ -14,7 +14,7 @@ export interface DecidedTrades {
 }
 
 /** Carries out the trades that are decided: the account after them, and what they cost. */
-export function afterTrades(
+export function applyTrades(
   program: AccountProgram,
   { net, short, long, first, end, buyLimit }: DecidedTrades,
 ): { readonly reduced: AccountProgram; readonly spent: number } {

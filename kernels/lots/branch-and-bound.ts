@@ -1,14 +1,14 @@
 import type { AccountProgram, TaxSide } from './account-program.js';
-import { dualBound, type TradeRanges } from './dual-bound.js';
-import { afterTrades } from './after-trades.js';
-import { bestLots } from './lot-choices.js';
+import { computeDualBound, type TradeRanges } from './dual-bound.js';
+import { applyTrades } from './after-trades.js';
+import { chooseLots } from './lot-choices.js';
 import { solveRelaxation } from './interior-point.js';
-import { relaxedRows, type Multipliers } from './relaxation.js';
-import { BUYS, EITHER, relaxTrades, saleOrder, SELLS } from './relaxed-trades.js';
-import { sizeOf } from './permitted-moves.js';
+import { listRelaxedRows, type Multipliers } from './relaxation.js';
+import { BUYS, EITHER, relaxTrades, sortSales, SELLS } from './relaxed-trades.js';
+import { computeLotSize } from './permitted-moves.js';
 import { roundTrades } from './round-trades.js';
-import { candidateFrom, pricesAt, topPrices, type Candidate } from './candidate.js';
-import { tradesFrom } from './trade-figures.js';
+import { createCandidate, computePricesAt, findTopPrices, type Candidate } from './candidate.js';
+import { createTrades } from './trade-figures.js';
 
 /** Gap at which a branch is closed. */
 const CLOSED = 1e-12;
@@ -17,7 +17,7 @@ const CLOSED = 1e-12;
  * Searches the permitted trades of one side of the tax by ranges of net trades, lowest bound first.
  * @returns the best trades found and a bound on all of them
  */
-export function branchAndBound(
+export function searchBranches(
   program: AccountProgram,
   sideAt: number,
   incumbent: Candidate,
@@ -37,13 +37,13 @@ export function branchAndBound(
     for (const net of [node.net, node.suggested]) {
       const rounded = net.slice();
       roundTrades(program, rounded, node);
-      const own = candidateFrom(program, tradesFrom(program, rounded, node.prices));
+      const own = createCandidate(program, createTrades(program, rounded, node.prices));
       if (own.merit < candidate.merit) candidate = own;
     }
     const split = splitOf(program, node);
     if (split === undefined) {
-      const lots = bestLots(program, node.suggested);
-      const own = lots && candidateFrom(program, lots);
+      const lots = chooseLots(program, node.suggested);
+      const own = lots && createCandidate(program, lots);
       if (own === undefined) unproved = Math.min(unproved, node.bound);
       else if (own.merit < candidate.merit) candidate = own;
       continue;
@@ -72,7 +72,7 @@ function rootRanges(program: AccountProgram): TradeRanges {
   const { n, held, lower, upper, buyLimit, unit } = program;
   const whole = (trade: number, step: number): number => (step > 0 ? Math.floor(trade / step + 1e-9) * step : trade);
   return {
-    least: Float64Array.from({ length: n }, (_, i) => Math.max(-sizeOf(program, i), lower[i]! - held[i]!)),
+    least: Float64Array.from({ length: n }, (_, i) => Math.max(-computeLotSize(program, i), lower[i]! - held[i]!)),
     most: Float64Array.from({ length: n }, (_, i) => whole(Math.min(buyLimit[i]!, upper[i]! - held[i]!), unit[i]!)),
   };
 }
@@ -123,7 +123,7 @@ function boundOf(program: AccountProgram, side: TaxSide, ranges: TradeRanges): N
   const { n, held } = program;
   for (let i = 0; i < n; i++)
     if (isFixed(program, ranges, i) && isTooSmall(program, i, ranges.least[i]!)) return undefined;
-  const top = topPrices(side, program.taxWeight);
+  const top = findTopPrices(side, program.taxWeight);
   const { reduced, spent } = fixed(program, ranges, top);
   const decided = Int8Array.from({ length: n }, (_, i) =>
     ranges.least[i]! >= 0 ? BUYS : ranges.most[i]! <= 0 ? SELLS : EITHER,
@@ -139,15 +139,22 @@ function boundOf(program: AccountProgram, side: TaxSide, ranges: TradeRanges): N
       within.upper[i] = Infinity;
     }
   const trades = relaxTrades(within, top, decided);
-  const answer = solveRelaxation({ program: within, side, trades, rows: relaxedRows(within, side) });
+  const answer = solveRelaxation({ program: within, side, trades, rows: listRelaxedRows(within, side) });
   const own = { least: ranges.least.slice(), most: ranges.most.slice() };
   for (let i = 0; i < n; i++) if (isFixed(program, ranges, i)) own.least[i] = own.most[i] = 0;
-  const { bound, trades: suggested } = dualBound(within, side, answer.multipliers, own);
+  const { bound, trades: suggested } = computeDualBound(within, side, answer.multipliers, own);
   if (bound === Infinity) return undefined;
   const net = Float64Array.from(answer.weights, (weight, i) => weight - held[i]!);
   for (let i = 0; i < n; i++) if (isFixed(program, ranges, i)) suggested[i] = ranges.least[i]!;
   const { multipliers } = answer;
-  return { ranges, bound: bound + spent, net, suggested, multipliers, prices: pricesAt(within, side, multipliers) };
+  return {
+    ranges,
+    bound: bound + spent,
+    net,
+    suggested,
+    multipliers,
+    prices: computePricesAt(within, side, multipliers),
+  };
 }
 
 function isFixed({ unit }: AccountProgram, { least, most }: TradeRanges, i: number): boolean {
@@ -158,7 +165,7 @@ function isFixed({ unit }: AccountProgram, { least, most }: TradeRanges, i: numb
 function isTooSmall(program: AccountProgram, i: number, trade: number): boolean {
   const amount = Math.abs(trade);
   if (amount < 1e-12 || amount >= program.minimumTrade[i]! - 1e-12) return false;
-  return trade > 0 || Math.abs(amount - sizeOf(program, i)) > 1e-12;
+  return trade > 0 || Math.abs(amount - computeLotSize(program, i)) > 1e-12;
 }
 
 /** Carries out the trades that are decided: the account after them, and what they cost. */
@@ -174,7 +181,7 @@ function fixed(program: AccountProgram, ranges: TradeRanges, prices: { short: nu
     end[i] = first[i]!;
     buyLimit[i] = 0;
     let left = -net[i]!;
-    for (const l of saleOrder(program, i, prices)) {
+    for (const l of sortSales(program, i, prices)) {
       if (!(left > 0)) break;
       const sold = Math.min(left, lotSize[l]!);
       short += sold * lotShort[l]!;
@@ -182,5 +189,5 @@ function fixed(program: AccountProgram, ranges: TradeRanges, prices: { short: nu
       left -= sold;
     }
   }
-  return afterTrades(program, { net, short, long, first, end, buyLimit });
+  return applyTrades(program, { net, short, long, first, end, buyLimit });
 }

@@ -1,7 +1,7 @@
 import type { AccountProgram, TaxSide } from './account-program.js';
-import { relaxedRows, type Multipliers } from './relaxation.js';
+import { listRelaxedRows, type Multipliers } from './relaxation.js';
 import type { GainPrices } from './relaxed-trades.js';
-import { figuresOf, meritOf, type AccountTrades, type TradeFigures } from './trade-figures.js';
+import { computeFigures, computeMerit, type AccountTrades, type TradeFigures } from './trade-figures.js';
 
 /** Permitted trades with their figures. */
 export interface Candidate {
@@ -10,13 +10,13 @@ export interface Candidate {
   readonly merit: number;
 }
 
-export function candidateFrom(program: AccountProgram, trades: AccountTrades): Candidate {
-  const figures = figuresOf(program, trades);
-  return { trades, figures, merit: meritOf(figures) };
+export function createCandidate(program: AccountProgram, trades: AccountTrades): Candidate {
+  const figures = computeFigures(program, trades);
+  return { trades, figures, merit: computeMerit(figures) };
 }
 
 /** Highest price that a side puts on gains. */
-export function topPrices({ pieces }: TaxSide, weight: number): GainPrices {
+export function findTopPrices({ pieces }: TaxSide, weight: number): GainPrices {
   return {
     short: weight * Math.max(...pieces.map(({ short }) => short)),
     long: weight * Math.max(...pieces.map(({ long }) => long)),
@@ -28,9 +28,9 @@ export function topPrices({ pieces }: TaxSide, weight: number): GainPrices {
  * @cost rows
  * @source Nocedal & Wright (2006), Numerical Optimization, 2nd ed., section 12.8
  */
-export function pricesAt(program: AccountProgram, side: TaxSide, { rows }: Multipliers): GainPrices {
+export function computePricesAt(program: AccountProgram, side: TaxSide, { rows }: Multipliers): GainPrices {
   const sums = { short: 0, long: 0 };
-  relaxedRows(program, side).forEach((row, j) => {
+  listRelaxedRows(program, side).forEach((row, j) => {
     sums.short += rows[j]! * row.short;
     sums.long += rows[j]! * row.long;
   });
@@ -43,7 +43,7 @@ export function pricesAt(program: AccountProgram, side: TaxSide, { rows }: Multi
  */
 const TIE = 1e-6;
 
-export const towards = (top: GainPrices, { short, long }: GainPrices): GainPrices => ({
+export const interpolateTowards = (top: GainPrices, { short, long }: GainPrices): GainPrices => ({
   short: short + TIE * top.short,
   long: long + TIE * top.long,
 });

@@ -1,6 +1,6 @@
 import type { AccountProgram, TaxSide } from './account-program.js';
-import { relaxedRows, type Multipliers, type RelaxedRow } from './relaxation.js';
-import { BUYS, saleOrder, SELLS } from './relaxed-trades.js';
+import { listRelaxedRows, type Multipliers, type RelaxedRow } from './relaxation.js';
+import { BUYS, sortSales, SELLS } from './relaxed-trades.js';
 
 /** Restrictions of a branch: signed trades of each security between two amounts. */
 export interface TradeRanges {
@@ -28,15 +28,15 @@ const ROUNDING = 1e-12;
  * @cost lots log lots + n k
  * @source Nocedal & Wright (2006), Numerical Optimization, 2nd ed., section 12.9
  */
-export function dualBound(
+export function computeDualBound(
   program: AccountProgram,
   side: TaxSide,
   multipliers: Multipliers,
   ranges: TradeRanges | null = null,
 ): DualBound {
   const { n, k, loadings, target, specific, varianceLimit, taxWeight } = program;
-  const rows = relaxedRows(program, side);
-  const prices = pricesOf(rows, multipliers, taxWeight);
+  const rows = listRelaxedRows(program, side);
+  const prices = computePrices(rows, multipliers, taxWeight);
   const theta = Number.isFinite(varianceLimit) && multipliers.variance > 0 ? multipliers.variance : 0;
   const averseness = program.aversion + theta;
   const { exposures } = multipliers;
@@ -51,7 +51,7 @@ export function dualBound(
     tangent *= 2 * averseness;
     let slope = tangent;
     rows.forEach(({ weights }, j) => void (weights !== null && (slope += prices.rows[j]! * weights[i]!)));
-    const least = leastOf(program, i, {
+    const least = minimiseSecurity(program, i, {
       curvature: averseness * specific[i]!,
       slope,
       short: prices.short,
@@ -67,7 +67,7 @@ export function dualBound(
 }
 
 /** Returns multipliers that a bound accepts: not negative, at most the penalty, tax pieces of sum `taxWeight`. */
-export function pricesOf(rows: readonly RelaxedRow[], multipliers: Multipliers, taxWeight: number) {
+export function computePrices(rows: readonly RelaxedRow[], multipliers: Multipliers, taxWeight: number) {
   const finite = (x: number): number => (Number.isFinite(x) ? x : 0);
   const own = Float64Array.from(rows, ({ penalty }, j) => Math.min(penalty, Math.max(0, finite(multipliers.rows[j]!))));
   let ofTax = 0;
@@ -158,7 +158,11 @@ function considerRange(s: Search, way: number, least: number, most: number, offs
 }
 
 /** Minimises one security over its permitted trades. */
-export function leastOf(program: AccountProgram, i: number, terms: SecurityTerms): { value: number; trade: number } {
+export function minimiseSecurity(
+  program: AccountProgram,
+  i: number,
+  terms: SecurityTerms,
+): { value: number; trade: number } {
   const { minimumTrade, buyLimit, costRate, lotStart, lotSize, lotShort, lotLong } = program;
   const { short, long, cost } = terms;
   const search = new Search(program, i, terms);
@@ -170,7 +174,7 @@ export function leastOf(program: AccountProgram, i: number, terms: SecurityTerms
   let amount = 0;
   const firstLot = lotStart[i]!;
   const endLot = lotStart[i + 1]!;
-  const order = program.isOrdered[i] === 1 ? null : saleOrder(program, i, terms);
+  const order = program.isOrdered[i] === 1 ? null : sortSales(program, i, terms);
   for (let place = firstLot; place < endLot; place++) {
     const l = order === null ? place : order[place - firstLot]!;
     const price = short * lotShort[l]! + long * lotLong[l]! + charge;

@@ -1,11 +1,11 @@
-import { factorExposures } from './account-program.js';
+import { computeFactorExposures } from './account-program.js';
 import {
-  aimAt,
-  boundsBeyond,
-  complementarityAt,
+  setGoals,
+  widenBounds,
+  computeComplementarity,
   createGoals,
   createStep,
-  longestStep,
+  findLongestStep,
   type Iterate,
   type Step,
 } from './interior-steps.js';
@@ -18,7 +18,7 @@ import type {
   RelaxedAnswer,
   SolutionOptions,
 } from './relaxation.js';
-import { farPoint, nearPoint } from './starting-point.js';
+import { createFarPoint, createNearPoint } from './starting-point.js';
 
 /** Steps; 15 to 25 are usual. */
 const STEPS_MAX = 80;
@@ -101,7 +101,7 @@ function createState(relaxation: Relaxation, near: NearPoint | null) {
   const y = new Float64Array(m);
   const [slack, excess] = [new Float64Array(m), new Float64Array(m)];
   const values = new Float64Array(m);
-  const bounds = boundsBeyond(relaxation);
+  const bounds = widenBounds(relaxation);
   const [boundSlack, boundPrice] = [new Float64Array(bounds.length), new Float64Array(bounds.length)];
   let t = 0;
   let mu = 0;
@@ -114,7 +114,7 @@ function createState(relaxation: Relaxation, near: NearPoint | null) {
   const [predictor, corrector] = [createStep(count, n, m, bounds.length), createStep(count, n, m, bounds.length)];
 
   function begin(): void {
-    const first = near === null ? farPoint(relaxation, penalties) : nearPoint(relaxation, penalties, near);
+    const first = near === null ? createFarPoint(relaxation, penalties) : createNearPoint(relaxation, penalties, near);
     z.set(first.traded);
     y.set(first.prices);
     mu = first.gap / (2 * count + 1);
@@ -154,7 +154,7 @@ function createState(relaxation: Relaxation, near: NearPoint | null) {
       w[i] = weight;
       active[i] = weight - target[i]!;
     }
-    factorExposures(program, active, exposures);
+    computeFactorExposures(program, active, exposures);
     let variance = 0;
     for (let f = 0; f < k; f++) variance += exposures[f]! * exposures[f]!;
     for (let i = 0; i < n; i++) {
@@ -307,20 +307,20 @@ function createState(relaxation: Relaxation, near: NearPoint | null) {
     /** Performs one step. @returns false if there is no progress */
     advance(): boolean {
       if (!factor()) return false;
-      aimAt(goals, 0, null);
+      setGoals(goals, 0, null);
       direct(predictor);
-      const reach = longestStep(iterate, predictor, 1);
-      const ahead = Math.max(0, complementarityAt(iterate, predictor, reach));
+      const reach = findLongestStep(iterate, predictor, 1);
+      const ahead = Math.max(0, computeComplementarity(iterate, predictor, reach));
       const ratio = ahead / mu;
       const centring = Math.max(1e-8, ratio * ratio * ratio);
-      aimAt(goals, centring * mu, predictor);
+      setGoals(goals, centring * mu, predictor);
       direct(corrector);
-      const { primal, dual } = longestStep(iterate, corrector, STEP_SHARE);
+      const { primal, dual } = findLongestStep(iterate, corrector, STEP_SHARE);
       const length = Math.min(primal, dual); // The objective is curved: both move alike.
       // Without permitted trades, prices of an account exceed the range of numbers.
       if (
         !(length > STEP_MIN) ||
-        !Number.isFinite(complementarityAt(iterate, corrector, { primal: length, dual: length }))
+        !Number.isFinite(computeComplementarity(iterate, corrector, { primal: length, dual: length }))
       )
         return false;
       move(corrector, length, length);

@@ -56,7 +56,7 @@ export interface StepLengths {
 const reachOf = (value: number, change: number): number => (change < 0 ? -value / change : Infinity);
 
 /** Returns the longest step up to 1 that keeps every pair positive, times a share. */
-export function longestStep(at: Iterate, step: Step, share: number): StepLengths {
+export function findLongestStep(at: Iterate, step: Step, share: number): StepLengths {
   const { size, z, zl, zu } = at;
   let primal = Infinity;
   let dual = Infinity;
@@ -82,7 +82,7 @@ export function longestStep(at: Iterate, step: Step, share: number): StepLengths
 }
 
 /** Returns the mean product of the pairs after a step. */
-export function complementarityAt(at: Iterate, step: Step, { primal, dual }: StepLengths): number {
+export function computeComplementarity(at: Iterate, step: Step, { primal, dual }: StepLengths): number {
   const { size, z, zl, zu } = at;
   let total = 0;
   let pairs = 2 * z.length + at.y.length + at.boundSlack.length;
@@ -111,7 +111,7 @@ export interface Bound {
 }
 
 /** Returns the bounds that the sizes of the trades do not imply. */
-export function boundsBeyond({
+export function widenBounds({
   program: { n, held, lower, upper },
   trades: { start, sign, size },
 }: Relaxation): Bound[] {
@@ -146,7 +146,7 @@ export const createGoals = (count: number, rows: number, bounds: number): Goals 
 });
 
 /** Targets complementarity `goal`, less the second-order terms of another step. */
-export function aimAt(goals: Goals, goal: number, other: Step | null): void {
+export function setGoals(goals: Goals, goal: number, other: Step | null): void {
   for (const list of Object.values(goals) as Float64Array[]) list.fill(goal); // They have no other members.
   if (other === null) return;
   const { dz, dzl, dzu, dy, ds, de, db, dp } = other;

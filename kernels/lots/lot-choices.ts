@@ -1,5 +1,5 @@
-import { taxAt, type AccountProgram } from './account-program.js';
-import { figuresOf, meritOf, type AccountTrades } from './trade-figures.js';
+import { computeTax, type AccountProgram } from './account-program.js';
+import { computeFigures, computeMerit, type AccountTrades } from './trade-figures.js';
 
 /** Maximum number of combinations of lots that are tried for given net trades. */
 const COMBINATIONS_MAX = 20_000;
@@ -15,7 +15,7 @@ interface LotChoice {
  * Finds the lots with the lowest tax for net trades in whole shares by trying all combinations.
  * @returns undefined if there are too many
  */
-export function bestLots(program: AccountProgram, net: Float64Array): AccountTrades | undefined {
+export function chooseLots(program: AccountProgram, net: Float64Array): AccountTrades | undefined {
   const choices: LotChoice[][] = [];
   let combinations = 1;
   for (let i = 0; i < program.n; i++) {
@@ -38,13 +38,13 @@ export function bestLots(program: AccountProgram, net: Float64Array): AccountTra
       }
       return;
     }
-    const tax = taxAt(program.sides, short, long);
+    const tax = computeTax(program.sides, short, long);
     if (isPlain && tax >= leastTax) return;
     leastTax = tax;
     const sold = new Float64Array(program.lotSize.length);
     for (const { lots } of taken) for (const [l, amount] of lots) sold[l] = amount;
     const trades = { bought, sold };
-    const merit = meritOf(figuresOf(program, trades));
+    const merit = computeMerit(computeFigures(program, trades));
     if (best === undefined || merit < best.merit) best = { merit, trades };
   };
   visit(0, program.fixedShort, program.fixedLong);

@@ -1,6 +1,6 @@
 import type { AccountProgram } from './account-program.js';
 import type { Multipliers, RelaxedRow } from './relaxation.js';
-import { saleOrder, type GainPrices } from './relaxed-trades.js';
+import { sortSales, type GainPrices } from './relaxed-trades.js';
 
 /** Part of the mean weight by which sales may first go below the target. */
 const BEYOND = 0.25;
@@ -9,14 +9,14 @@ const BEYOND = 0.25;
  * Returns the lots to consider first: lots sold at a loss, and as many others, in the order of sale, as are needed to
  * reach the target. `offerMore` adds lots that a solution lacks.
  */
-export function offeredLots(program: AccountProgram, prices: GainPrices): Uint8Array {
+export function listOfferedLots(program: AccountProgram, prices: GainPrices): Uint8Array {
   const { n, lotStart, lotSize, lotShort, lotLong, isOrdered, held, target, upper } = program;
   const offered = new Uint8Array(lotSize.length);
   for (let i = 0; i < n; i++) {
     const isWhole = isOrdered[i] === 1 || upper[i]! < held[i]!;
     const enough = held[i]! - target[i]! + BEYOND / n;
     let sold = 0;
-    for (const l of saleOrder(program, i, prices)) {
+    for (const l of sortSales(program, i, prices)) {
       const price = prices.short * lotShort[l]! + prices.long * lotLong[l]!;
       if (!isWhole && price > 0 && sold >= enough) break;
       offered[l] = 1;
@@ -37,7 +37,7 @@ const NO_SAVING_ROUNDED = 1e-9;
 /**
  * Adds all lots of the securities of which the solution would sell an omitted lot, if their total saving exceeds
  * rounding.
- * @param rows  as returned by `relaxedRows`
+ * @param rows  as returned by `listRelaxedRows`
  * @returns false if they save less, so that the solution is optimal with all lots
  */
 export function offerMore(

@@ -19,7 +19,7 @@ const SAME = 1e-14;
 
 export function createMoves(program: AccountProgram, suggested: Float64Array): PermittedMoves {
   const { n, unit, minimumTrade, buyLimit, held, lotStart, lotSize, isOrdered } = program;
-  const sizes = Float64Array.from({ length: n }, (_, i) => sizeOf(program, i));
+  const sizes = Float64Array.from({ length: n }, (_, i) => computeLotSize(program, i));
   const found = new Float64Array(9);
   let count = 0;
 
@@ -78,7 +78,7 @@ export function createMoves(program: AccountProgram, suggested: Float64Array): P
 }
 
 /** Returns the weight of all lots of a security. */
-export function sizeOf({ lotStart, lotSize }: AccountProgram, i: number): number {
+export function computeLotSize({ lotStart, lotSize }: AccountProgram, i: number): number {
   let total = 0;
   for (let l = lotStart[i]!; l < lotStart[i + 1]!; l++) total += lotSize[l]!;
   return total;

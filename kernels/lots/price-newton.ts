@@ -1,4 +1,4 @@
-import { factorExposures } from './account-program.js';
+import { computeFactorExposures } from './account-program.js';
 import { HARD_PENALTY } from './interior-point.js';
 import { createPriceSystem } from './price-system.js';
 import type { NearPoint, Relaxation, RelaxedAnswer, SolutionOptions } from './relaxation.js';
@@ -103,7 +103,7 @@ function createState(relaxation: Relaxation, near: NearPoint | null) {
     }
     responses.respond(slope, sumPrices);
     for (let i = 0; i < n; i++) active[i] = weights[i]! - target[i]!;
-    factorExposures(program, active, exposures);
+    computeFactorExposures(program, active, exposures);
     t = 0;
     for (let j = 0; j < m; j++) {
       const row = rows[j]!;
@@ -203,7 +203,7 @@ function startingPrices(
   const { k, aversion, held, target, taxWeight } = program;
   const exposures =
     near?.multipliers.exposures ??
-    factorExposures(
+    computeFactorExposures(
       program,
       held.map((weight, i) => weight - target[i]!),
       new Float64Array(k),

@@ -29,7 +29,7 @@ export interface Multipliers {
   readonly exposures: Float64Array;
   /** Multiplier of the variance limit. */
   readonly variance: number;
-  /** Multipliers of the rows of `relaxedRows`. */
+  /** Multipliers of the rows of `listRelaxedRows`. */
   readonly rows: Float64Array;
 }
 
@@ -66,7 +66,7 @@ export interface SolutionOptions {
  * @cost rows
  * @source Nocedal & Wright (2006), Numerical Optimization, 2nd ed., section 12.8
  */
-export function relaxedRows({ rows, fixedShort, fixedLong }: AccountProgram, side: TaxSide): RelaxedRow[] {
+export function listRelaxedRows({ rows, fixedShort, fixedLong }: AccountProgram, side: TaxSide): RelaxedRow[] {
   const hard = { weights: null, cost: 0, penalty: Infinity } as const;
   return [
     ...rows.map((row): RelaxedRow => ({

@@ -103,7 +103,7 @@ export function relaxTrades(
  * @cost lots log lots
  * @source 26 CFR 1.1012-1(c): oldest first, unless the lots sold are identified
  */
-export function saleOrder(
+export function sortSales(
   { lotStart, lotShort, lotLong, isOrdered }: AccountProgram,
   i: number,
   prices: GainPrices,

@@ -1,13 +1,19 @@
-import { factorExposures, type AccountProgram, type TaxSide } from './account-program.js';
-import { afterTrades, type DecidedTrades } from './after-trades.js';
-import { candidateFrom, pricesAt, topPrices, towards, type Candidate } from './candidate.js';
-import { dualBound, leastOf, pricesOf } from './dual-bound.js';
+import { computeFactorExposures, type AccountProgram, type TaxSide } from './account-program.js';
+import { applyTrades, type DecidedTrades } from './after-trades.js';
+import { createCandidate, computePricesAt, findTopPrices, interpolateTowards, type Candidate } from './candidate.js';
+import { computeDualBound, minimiseSecurity, computePrices } from './dual-bound.js';
 import { solveRelaxation } from './interior-point.js';
 import { solveByPrices } from './price-newton.js';
-import { relaxedRows, type Multipliers, type NearPoint, type PartialAnswer, type RelaxedRow } from './relaxation.js';
+import {
+  listRelaxedRows,
+  type Multipliers,
+  type NearPoint,
+  type PartialAnswer,
+  type RelaxedRow,
+} from './relaxation.js';
 import { EITHER, relaxTrades, type GainPrices, type RelaxedTrades } from './relaxed-trades.js';
 import { roundTrades } from './round-trades.js';
-import { FEASIBLE, tradesFrom } from './trade-figures.js';
+import { FEASIBLE, createTrades } from './trade-figures.js';
 
 /** Times that the lots at the margin are decided at most. */
 const ROUNDS_MAX = 5;
@@ -60,10 +66,11 @@ export function settleOrder(
   side: TaxSide,
   { start, incumbent }: { readonly start: NearPoint | null; readonly incumbent: number },
 ): SettledSide {
-  const rows = relaxedRows(program, side);
-  const top = topPrices(side, program.taxWeight);
+  const rows = listRelaxedRows(program, side);
+  const top = findTopPrices(side, program.taxWeight);
   const either = new Int8Array(program.n).fill(EITHER);
-  const pricesOfGains = (multipliers: Multipliers): GainPrices => towards(top, pricesAt(program, side, multipliers));
+  const pricesOfGains = (multipliers: Multipliers): GainPrices =>
+    interpolateTowards(top, computePricesAt(program, side, multipliers));
   let steps = 0;
 
   /** Solves the convex hulls of the cost of all lots; the first time ends early where they are below the cost itself. */
@@ -71,10 +78,10 @@ export function settleOrder(
     const trades =
       near === null
         ? relaxTrades(program, top, either)
-        : relaxTrades(program, pricesAt(program, side, near.multipliers), Int8Array.from(suggested, Math.sign));
+        : relaxTrades(program, computePricesAt(program, side, near.multipliers), Int8Array.from(suggested, Math.sign));
     let isPartial = near !== null;
     const isEnough = (partial: PartialAnswer): boolean =>
-      (isPartial = hasParts(program, trades, partial, pricesAt(program, side, partial.multipliers)));
+      (isPartial = hasParts(program, trades, partial, computePricesAt(program, side, partial.multipliers)));
     const form = { program, side, trades, rows };
     const options = near === null ? { isEnough } : { near };
     const answer = solveByPrices(form, options) ?? solveRelaxation(form, options);
@@ -90,7 +97,7 @@ export function settleOrder(
   /** Solves the convex form of the lots at the margin; ends early if the gap is wide and others are at the margin. */
   function solveMargin(at: NearPoint, isLast: boolean): Solution {
     const own = marginAt(at);
-    const { reduced } = afterTrades(program, own);
+    const { reduced } = applyTrades(program, own);
     const prices = pricesOfGains(at.multipliers);
     const trades = relaxTrades(reduced, prices, either);
     const pointOf = ({ weights, multipliers }: PartialAnswer): NearPoint => ({
@@ -100,12 +107,12 @@ export function settleOrder(
     let isPartial = false;
     const isEnough = (partial: PartialAnswer): boolean => {
       const next = pointOf(partial);
-      const { merit } = candidateFrom(program, tradesFrom(program, next.net, prices));
-      const isWide = merit - dualBound(program, side, next.multipliers).bound > WIDE;
+      const { merit } = createCandidate(program, createTrades(program, next.net, prices));
+      const isWide = merit - computeDualBound(program, side, next.multipliers).bound > WIDE;
       return (isPartial = !isLast && isWide && !isSame(own, marginAt(next)));
     };
     const near = { net: at.net.map((trade, i) => trade - own.net[i]!), multipliers: at.multipliers };
-    const form = { program: reduced, side, trades, rows: relaxedRows(reduced, side) };
+    const form = { program: reduced, side, trades, rows: listRelaxedRows(reduced, side) };
     const byPrices = solveByPrices(form, { near, isEnough });
     if (byPrices?.status === 'stalled') steps += byPrices.steps;
     const answer = byPrices?.status === 'solved' ? byPrices : solveRelaxation(form, { near, isEnough });
@@ -120,10 +127,10 @@ export function settleOrder(
   let before = Infinity;
   let hulls = 1;
   for (let sinceHulls = 0; ; sinceHulls++) {
-    const { bound, trades } = dualBound(program, side, at.multipliers);
+    const { bound, trades } = computeDualBound(program, side, at.multipliers);
     if (best === undefined || bound > best.bound) [best, suggested] = [{ bound, multipliers: at.multipliers }, trades];
     if (!at.isPartial) {
-      const own = candidateFrom(program, tradesFrom(program, at.net, pricesOfGains(at.multipliers)));
+      const own = createCandidate(program, createTrades(program, at.net, pricesOfGains(at.multipliers)));
       if (found === undefined || own.merit < found.merit) found = { ...own, net: at.net, at: at.multipliers };
     }
     if (found !== undefined) {
@@ -150,7 +157,7 @@ export function settleOrder(
     const net = candidate.net.slice();
     const prices = pricesOfGains(candidate.at);
     roundTrades(program, net, { prices, suggested, bound, multipliers: candidate.at });
-    return candidateFrom(program, tradesFrom(program, net, prices));
+    return createCandidate(program, createTrades(program, net, prices));
   }
 
   return { candidate, permit, ...best, steps };
@@ -196,7 +203,7 @@ interface Terms extends NearPoint {
 /** Decides the direction of each security and the lots at the margin, before which all are sold and after which none are. */
 function marginOf(program: AccountProgram, terms: Terms): DecidedTrades {
   const { n, lotStart, lotSize, lotShort, lotLong, isOrdered } = program;
-  const net = settledTrades(program, terms);
+  const net = settleTrades(program, terms);
   const [first, end] = [lotStart.slice(0, n), lotStart.slice(1)];
   const buyLimit = program.buyLimit.slice();
   const decided = new Float64Array(n);
@@ -224,9 +231,9 @@ function marginOf(program: AccountProgram, terms: Terms): DecidedTrades {
 }
 
 /** Returns trades of which no single one is better at the multipliers: gains and rows have prices, the variance is exact. */
-function settledTrades(program: AccountProgram, { net: from, multipliers, rows }: Terms): Float64Array {
+function settleTrades(program: AccountProgram, { net: from, multipliers, rows }: Terms): Float64Array {
   const { n, k, loadings, specific, target, held } = program;
-  const { rows: prices, short, long, cost } = pricesOf(rows, multipliers, program.taxWeight);
+  const { rows: prices, short, long, cost } = computePrices(rows, multipliers, program.taxWeight);
   const averseness = program.aversion + multipliers.variance;
   const slopes = new Float64Array(n);
   rows.forEach(({ weights }, j) => {
@@ -234,7 +241,7 @@ function settledTrades(program: AccountProgram, { net: from, multipliers, rows }
   });
   const net = from.slice();
   const active = Float64Array.from(net, (trade, i) => held[i]! + trade - target[i]!);
-  const exposures = factorExposures(program, active, new Float64Array(k));
+  const exposures = computeFactorExposures(program, active, new Float64Array(k));
   for (let pass = 0, most = Infinity; pass < PASSES_MAX && most > SETTLED; pass++) {
     most = 0;
     for (let i = 0; i < n; i++) {
@@ -244,7 +251,7 @@ function settledTrades(program: AccountProgram, { net: from, multipliers, rows }
         dot += loading * exposures[f]!;
         norm += loading * loading;
       }
-      const { trade } = leastOf(program, i, {
+      const { trade } = minimiseSecurity(program, i, {
         curvature: averseness * (specific[i]! + norm),
         slope: 2 * averseness * (dot - norm * active[i]!) + slopes[i]!,
         short,

@@ -1,14 +1,14 @@
 import { assertProgram, type AccountProgram, type TaxSide } from './account-program.js';
-import { candidateFrom, pricesAt, topPrices, towards, type Candidate } from './candidate.js';
-import { branchAndBound } from './branch-and-bound.js';
-import { dualBound } from './dual-bound.js';
+import { createCandidate, computePricesAt, findTopPrices, interpolateTowards, type Candidate } from './candidate.js';
+import { searchBranches } from './branch-and-bound.js';
+import { computeDualBound } from './dual-bound.js';
 import { solveRelaxation } from './interior-point.js';
-import { offeredLots, offerMore } from './offered-lots.js';
-import { relaxedRows, type Multipliers, type RelaxedAnswer, type RelaxedRow } from './relaxation.js';
+import { listOfferedLots, offerMore } from './offered-lots.js';
+import { listRelaxedRows, type Multipliers, type RelaxedAnswer, type RelaxedRow } from './relaxation.js';
 import { BUYS, EITHER, relaxTrades, SELLS, type GainPrices, type RelaxedTrades } from './relaxed-trades.js';
 import { roundTrades } from './round-trades.js';
 import { settleOrder } from './settle-order.js';
-import { FEASIBLE, tradesFrom, type AccountTrades, type TradeFigures } from './trade-figures.js';
+import { FEASIBLE, createTrades, type AccountTrades, type TradeFigures } from './trade-figures.js';
 
 /** Multipliers of one side of the tax, and the bound that they prove. */
 export interface SideCertificate {
@@ -66,7 +66,7 @@ export function solveAccount(program: AccountProgram, { nodes }: SearchLimits): 
   let steps = 0;
   for (const side of possibleSides(program)) {
     const known = certificates.at(-1);
-    const carried = known === undefined ? undefined : carriedOver(program, known, side);
+    const carried = known === undefined ? undefined : carryOver(program, known, side);
     // The other side is not better, or only by a rounding error that the bound of the previous side leaves open as
     // well.
     const merit = best?.merit ?? Infinity;
@@ -93,7 +93,7 @@ export function solveAccount(program: AccountProgram, { nodes }: SearchLimits): 
   const bounds = certificates.map(({ bound }) => bound);
   if (nodes > 0 && answer.merit - Math.min(...bounds) > PROVED)
     certificates.forEach(({ side }, at) => {
-      const searched = branchAndBound(program, side, answer, nodes);
+      const searched = searchBranches(program, side, answer, nodes);
       visited += searched.nodes;
       bounds[at] = Math.max(bounds[at]!, searched.bound);
       if (searched.candidate.merit < answer.merit) answer = searched.candidate;
@@ -136,7 +136,7 @@ function shareCertificates(program: AccountProgram, certificates: SideCertificat
   for (const known of certificates.slice())
     certificates.forEach(({ side, bound }, at) => {
       if (side === known.side || merit - bound < ROUNDED) return;
-      const carried = carriedOver(program, known, side);
+      const carried = carryOver(program, known, side);
       if (carried.bound > bound) certificates[at] = carried;
     });
 }
@@ -145,7 +145,7 @@ function shareCertificates(program: AccountProgram, certificates: SideCertificat
  * Returns the bound on another side that the multipliers of one side prove, with the same prices of gains where its
  * pieces allow them.
  */
-function carriedOver(program: AccountProgram, known: SideCertificate, side: number): SideCertificate {
+function carryOver(program: AccountProgram, known: SideCertificate, side: number): SideCertificate {
   const from = program.sides[known.side]!;
   const to = program.sides[side]!;
   const m = program.rows.length;
@@ -164,7 +164,7 @@ function carriedOver(program: AccountProgram, known: SideCertificate, side: numb
   const long = program.taxWeight * (share * high.long + (1 - share) * low.long);
   if (to.longSign !== 0) rows[rows.length - 1] = Math.max(0, to.longSign * (long - prices.long));
   const multipliers = { ...known.multipliers, rows };
-  return { side, multipliers, bound: dualBound(program, to, multipliers).bound };
+  return { side, multipliers, bound: computeDualBound(program, to, multipliers).bound };
 }
 
 /** Returns the sides of the tax whose sign of long-term gains some trades can have. */
@@ -206,21 +206,27 @@ function solveOpen(program: AccountProgram, side: TaxSide, incumbent: number) {
 }
 
 function solveSide(program: AccountProgram, side: TaxSide, incumbent: number) {
-  const rows = relaxedRows(program, side);
+  const rows = listRelaxedRows(program, side);
   const decided = new Int8Array(program.n).fill(EITHER);
-  const top = topPrices(side, program.taxWeight);
+  const top = findTopPrices(side, program.taxWeight);
   let prices = top;
   let candidate: Candidate | undefined;
   let best = { bound: -Infinity, multipliers: undefined as Multipliers | undefined };
-  const offered = offeredLots(program, prices);
+  const offered = listOfferedLots(program, prices);
   let steps = 0;
   for (let round = 0; round < ROUNDS_MAX; round++) {
     const { trades, answer, steps: taken } = solveOffered(program, { side, rows, prices, decided, offered });
     steps += taken;
-    const { bound, trades: suggested } = dualBound(program, side, answer.multipliers);
+    const { bound, trades: suggested } = computeDualBound(program, side, answer.multipliers);
     if (bound > best.bound || best.multipliers === undefined) best = { bound, multipliers: answer.multipliers };
-    prices = pricesAt(program, side, answer.multipliers);
-    const own = candidateOf(program, { trades, answer, suggested, bound: best.bound, prices: towards(top, prices) });
+    prices = computePricesAt(program, side, answer.multipliers);
+    const own = candidateOf(program, {
+      trades,
+      answer,
+      suggested,
+      bound: best.bound,
+      prices: interpolateTowards(top, prices),
+    });
     if (candidate === undefined || own.merit < candidate.merit) candidate = own;
     const least = Math.min(incumbent, candidate.merit);
     if (best.bound > least || candidate.merit - best.bound < PROVED) break;
@@ -297,10 +303,10 @@ function candidateOf(
   const isDiscrete = unit.some((step) => step > 0) || minimumTrade.some((least) => least > 0);
   let isPlain = !isDiscrete;
   for (let i = 0; i < n && isPlain; i++) if (buysAndSells(trades, answer.traded, i)) isPlain = false;
-  if (isPlain) return candidateFrom(program, exactTrades(program, trades, answer.traded));
+  if (isPlain) return createCandidate(program, exactTrades(program, trades, answer.traded));
   const net = netOf(program, answer);
   if (isDiscrete) roundTrades(program, net, { prices, suggested, bound, multipliers: answer.multipliers });
-  return candidateFrom(program, tradesFrom(program, net, prices));
+  return createCandidate(program, createTrades(program, net, prices));
 }
 
 const netOf = ({ held }: AccountProgram, { weights }: { readonly weights: Float64Array }): Float64Array =>

@@ -19,7 +19,7 @@ const CLOSE = 1e-3;
 const PRICE_MIN = 1e-5;
 
 /** Returns the point from which the steps start without knowledge of the solution. */
-export function farPoint({ trades, rows, side, program }: Relaxation, penalties: Float64Array): StartingPoint {
+export function createFarPoint({ trades, rows, side, program }: Relaxation, penalties: Float64Array): StartingPoint {
   const traded = trades.size.map((size) => Math.min(size * 0.5, FAR * size + 1e-6)).subarray(0, trades.count);
   const share = program.taxWeight / side.pieces.length;
   const prices = penalties.map((penalty, j) => (rows[j]?.tax === 1 ? share : Math.min(1e-3, penalty / 2)));
@@ -27,7 +27,7 @@ export function farPoint({ trades, rows, side, program }: Relaxation, penalties:
 }
 
 /** Returns a point near the solution of a similar form. */
-export function nearPoint(
+export function createNearPoint(
   { trades, rows, program }: Relaxation,
   penalties: Float64Array,
   { net, multipliers }: NearPoint,

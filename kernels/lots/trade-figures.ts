@@ -1,5 +1,5 @@
-import { factorExposures, taxAt, type AccountProgram } from './account-program.js';
-import { saleOrder } from './relaxed-trades.js';
+import { computeFactorExposures, computeTax, type AccountProgram } from './account-program.js';
+import { sortSales } from './relaxed-trades.js';
 import { HARD_PENALTY } from './interior-point.js';
 import type { GainPrices } from './relaxed-trades.js';
 
@@ -31,7 +31,7 @@ export const FEASIBLE = 1e-7;
  * @cost n k + lots + rows n
  * @source Grinold & Kahn (2000), Active Portfolio Management, 2nd ed., chapter 3
  */
-export function figuresOf(program: AccountProgram, { bought, sold }: AccountTrades): TradeFigures {
+export function computeFigures(program: AccountProgram, { bought, sold }: AccountTrades): TradeFigures {
   const { n, k, held, target, specific, lotStart, lotShort, lotLong, costRate, rows, sides } = program;
   const weights = new Float64Array(n);
   const active = new Float64Array(n);
@@ -52,9 +52,9 @@ export function figuresOf(program: AccountProgram, { bought, sold }: AccountTrad
     active[i] = weight - target[i]!;
     variance += specific[i]! * active[i]! * active[i]!;
   }
-  const exposures = factorExposures(program, active, new Float64Array(k));
+  const exposures = computeFactorExposures(program, active, new Float64Array(k));
   for (let f = 0; f < k; f++) variance += exposures[f]! * exposures[f]!;
-  const tax = taxAt(sides, short, long);
+  const tax = computeTax(sides, short, long);
   let objective = program.aversion * variance + cost + program.taxWeight * tax;
   let worst = Math.max(0, Math.sqrt(variance) - Math.sqrt(program.varianceLimit));
   const violations = Float64Array.from(rows, (row) => {
@@ -70,11 +70,11 @@ export function figuresOf(program: AccountProgram, { bought, sold }: AccountTrad
 }
 
 /** Objective of trades, with hard rows at a price. */
-export const meritOf = ({ objective, worst }: TradeFigures): number =>
+export const computeMerit = ({ objective, worst }: TradeFigures): number =>
   objective + (worst > FEASIBLE ? HARD_PENALTY * worst + 1 : 0);
 
 /** Returns the trades of net amounts by security: sales in the order of the lots at prices of gains. */
-export function tradesFrom(program: AccountProgram, net: Float64Array, prices: GainPrices): AccountTrades {
+export function createTrades(program: AccountProgram, net: Float64Array, prices: GainPrices): AccountTrades {
   const { n, lotSize } = program;
   const bought = new Float64Array(n);
   const sold = new Float64Array(lotSize.length);
@@ -82,7 +82,7 @@ export function tradesFrom(program: AccountProgram, net: Float64Array, prices: G
     if (net[i]! >= 0) bought[i] = net[i]!;
     else {
       let left = -net[i]!;
-      for (const l of saleOrder(program, i, prices)) {
+      for (const l of sortSales(program, i, prices)) {
         sold[l] = Math.min(left, lotSize[l]!);
         left -= sold[l]!;
         if (!(left > 0)) break;

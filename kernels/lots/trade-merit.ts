@@ -1,7 +1,7 @@
-import { factorExposures, taxAt, type AccountProgram } from './account-program.js';
+import { computeFactorExposures, computeTax, type AccountProgram } from './account-program.js';
 import { HARD_PENALTY } from './interior-point.js';
 import type { Multipliers } from './relaxation.js';
-import { saleOrder, type GainPrices } from './relaxed-trades.js';
+import { sortSales, type GainPrices } from './relaxed-trades.js';
 
 /** Violation of hard rows that counts as rounding in a search. */
 const FEASIBLE = 1e-9;
@@ -64,8 +64,8 @@ export function createMerit(
   const { lotSize, lotShort, lotLong, varianceLimit } = program;
   const m = rows.length;
   const active = Float64Array.from(net, (trade, i) => held[i]! + trade - target[i]!);
-  const exposures = factorExposures(program, active, new Float64Array(k));
-  const orders = Array.from({ length: n }, (_, i) => saleOrder(program, i, prices));
+  const exposures = computeFactorExposures(program, active, new Float64Array(k));
+  const orders = Array.from({ length: n }, (_, i) => sortSales(program, i, prices));
   /** Quadratic coefficient of the variance in each weight. */
   const norms = Float64Array.from(specific, (own, i) => own + squaresOf(loadings.subarray(i * k, (i + 1) * k)));
   const limit = Math.sqrt(varianceLimit);
@@ -115,7 +115,7 @@ export function createMerit(
   function total(i: number, change: number, j: number, other: number): number {
     const spent = cost + sums.spent;
     const [s, l, v] = [short + sums.short, long + sums.long, variance + sums.variance];
-    let objective = aversion * v + spent + taxWeight * taxAt(sides, s, l);
+    let objective = aversion * v + spent + taxWeight * computeTax(sides, s, l);
     let { violated } = sums;
     if (v > varianceLimit) {
       if (isStrict) violated += Math.sqrt(v) - limit;

@@ -35,7 +35,7 @@ const USUAL: MemoryLimit = { panelBytes: Math.min(8 * GIB, totalmem() / 4), fold
 /** Limit of this thread. */
 let limit = USUAL;
 
-export function memoryLimit(): MemoryLimit {
+export function findMemoryLimit(): MemoryLimit {
   return limit;
 }
 
@@ -67,9 +67,9 @@ export function canPage(): boolean {
  * @param storeBytes of all panels of its store
  * @throws Error ENOSPC if it is paged and the disk has no space
  */
-export function panelMemory(bytes: number, storeBytes = bytes): SharedArrayBuffer {
+export function allocatePanels(bytes: number, storeBytes = bytes): SharedArrayBuffer {
   if (!isPaged(storeBytes)) return new SharedArrayBuffer(bytes);
-  return pagedMemory(bytes, { folder: limit.folder!, keepsNames: limit.keepsNames === true, isOnDisk: true }); // `isPaged` has asked for the folder
+  return allocatePagedMemory(bytes, { folder: limit.folder!, keepsNames: limit.keepsNames === true, isOnDisk: true }); // `isPaged` has asked for the folder
 }
 
 /**
@@ -79,11 +79,11 @@ export function panelMemory(bytes: number, storeBytes = bytes): SharedArrayBuffe
 export function allocateHandedMemory(bytes: number, storeBytes: number): SharedArrayBuffer {
   const { sharedFolder: folder } = limit;
   if (folder === undefined || bytes < ALONE_BYTES || isPaged(storeBytes) || systemCalls() === null)
-    return panelMemory(bytes, storeBytes);
+    return allocatePanels(bytes, storeBytes);
   try {
-    return pagedMemory(bytes, { folder, keepsNames: true, isOnDisk: false });
+    return allocatePagedMemory(bytes, { folder, keepsNames: true, isOnDisk: false });
   } catch (fault) {
-    if (fault instanceof PagingFault && fault.code === 'ENOSPC') return panelMemory(bytes, storeBytes);
+    if (fault instanceof PagingFault && fault.code === 'ENOSPC') return allocatePanels(bytes, storeBytes);
     throw fault;
   }
 }
@@ -103,8 +103,8 @@ export function isWorkPaged(bytes: number): boolean {
  * Allocates zeroed memory for an array derived from panels. @throws Error ENOSPC if it is paged and the disk has no
  * space
  */
-export function workMemory(bytes: number): SharedArrayBuffer {
-  return panelMemory(bytes, bytes / WORK_SHARE);
+export function allocateWork(bytes: number): SharedArrayBuffer {
+  return allocatePanels(bytes, bytes / WORK_SHARE);
 }
 
 /**
@@ -124,7 +124,7 @@ function isAlone(memory: ArrayBufferLike): boolean {
  * and reads them when they are touched. The space is allocated immediately, because a write to memory cannot report a
  * full disk. Memory and file end with the last reference, like other shared memory.
  */
-function pagedMemory(
+function allocatePagedMemory(
   bytes: number,
   {
     folder,
@@ -229,8 +229,8 @@ export function findPagedFile(memory: ArrayBufferLike): PagedFile | undefined {
  * Maps a file of pages that another process wrote as memory, with spare space after them, and removes its name. The
  * edges of the memory that are not in the file are zero.
  * @param bytes as many as the other memory has, or more
- * @returns undefined if memory of this process begins at another place of a page or holds other things, too, or there is no
- *   room for more: the file is to be read then
+ * @returns undefined if memory of this process begins at another position within a page or contains other data, or if there is
+ *   no space for more. The file must then be read.
  */
 export function openPagedFile({ path, before }: PagedFile, bytes: number): SharedArrayBuffer | undefined {
   if (systemCalls() === null) return undefined;
@@ -273,7 +273,7 @@ export function clearMemory(memory: ArrayBufferLike): boolean {
  * @returns the values themselves if they are not in a file
  * @cost 0.3 s/GiB
  */
-export function passValues(values: Float64Array, room: Float64Array<ArrayBuffer>): Float64Array {
+export function copyInParts(values: Float64Array, room: Float64Array<ArrayBuffer>): Float64Array {
   const { buffer, byteOffset, byteLength, length } = values;
   if (systemCalls() === null || !isAlone(buffer)) return values;
   const { pageBytes, mapAgain, copyFrom, unmap } = systemCalls()!; // there are some

@@ -2,7 +2,7 @@ import { assert } from '../assert.js';
 import type { Engine } from '../engines/engine.js';
 import { createCounterRandom } from '../random/counter-random.js';
 import { replaceEigenvalues, type RebuildingEngine } from './estimators/rebuild.js';
-import { sampleCovariance } from './sample-covariance.js';
+import { computeSampleCovariance } from './sample-covariance.js';
 
 /** Stream of the draws, the same for every estimate, so that equal inputs have equal results. */
 const SEED = 2011;
@@ -49,7 +49,7 @@ export function estimateEigenvalueBias(
     for (let stream = 0; stream < simulations; stream++) {
       const random = createCounterRandom({ seed: SEED, stream });
       for (let at = 0; at < panel.length; at++) panel[at] = roots[at % n]! * random.normal();
-      sampleCovariance(panel, n, matrix);
+      computeSampleCovariance(panel, n, matrix);
       engine.symmetricEigen(matrix, n, result, vectors);
       for (let k = 0; k < n; k++) {
         if (roots[k] === 0 || result[k]! <= least) continue;

@@ -8,7 +8,7 @@ import {
   type Shrinkage,
 } from './low-rank-covariance.js';
 import { estimateStructuredCovariance, type StructuredRequest } from './estimators/structured-covariance.js';
-import { panelCovarianceOf } from './panel-covariance.js';
+import { createPanelCovariance } from './panel-covariance.js';
 import { findPanelEigenvalues } from './panel-eigenvalues.js';
 import { repairCovariance } from './repair-covariance.js';
 import { averageCorrelation } from './shrinkage-target.js';
@@ -143,7 +143,7 @@ export function diagnoseCovariance(
 export function lowRankEigenvalues(engine: Engine, covariance: LowRankCovariance): EigenvalueRange {
   return byRows(covariance)
     ? rangeByRows(engine, covariance)
-    : findPanelEigenvalues(engine, panelCovarianceOf(covariance));
+    : findPanelEigenvalues(engine, createPanelCovariance(covariance));
 }
 
 /** Loadings and specific variances of a covariance. */
@@ -166,7 +166,7 @@ export interface FactoredCovariance {
  * @cost           Of `boundFactorEigenvalues`, and a pass over the matrix.
  * @source         Definition.
  */
-export function diagnosedFactors(
+export function estimateWithDiagnostics(
   engine: Engine,
   matrix: Float64Array,
   { loadings, specific }: FactoredCovariance,

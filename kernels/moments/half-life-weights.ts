@@ -12,7 +12,7 @@ import { assert } from '../assert.js';
  */
 export function fillHalfLifeWeights(halfLife: number, out: Float64Array): void {
   assert(halfLife > 0, `halfLife: ${halfLife}, more than 0 needed`);
-  const decay = decayOf(halfLife);
+  const decay = computeDecay(halfLife);
   let weight = 1;
   let total = 0;
   for (let t = out.length - 1; t >= 0; t--) {
@@ -24,7 +24,7 @@ export function fillHalfLifeWeights(halfLife: number, out: Float64Array): void {
 }
 
 /** Factor on a weight from one observation to the one before it. */
-export function decayOf(halfLife: number): number {
+export function computeDecay(halfLife: number): number {
   return powerOfHalf(1 / halfLife);
 }
 

@@ -3,7 +3,7 @@ import { assert } from '../assert.js';
 import type { Engine } from '../engines/engine.js';
 import { demean } from './demean.js';
 import { computeLedoitWolfIntensity, measureTargetDistances, type Distances } from './ledoit-wolf.js';
-import { targetOf, type ShrinkageTarget, type Target } from './shrinkage-target.js';
+import { createTarget, type ShrinkageTarget, type Target } from './shrinkage-target.js';
 
 /** Engine operations for a covariance that is never formed, and for its estimation. */
 type PanelEngine = Pick<Engine, 'symmetricRankK' | 'gemm' | 'gemv' | 'gemvTransposed' | 'allocate' | 'scope'>;
@@ -81,17 +81,17 @@ export function estimateLowRankCovariance(
   const { variances, correlation } = (shrinkage.remember ?? measured)(() =>
     sampleMoments(engine, panel, demeaned.variances),
   );
-  const target = targetOf(shrinkage.target, variances, correlation);
+  const target = createTarget(shrinkage.target, variances, correlation);
   const given = shrinkage.intensity;
   assert(given === null || (given >= 0 && given <= 1), `intensity: ${given}, outside [0, 1]`);
-  const byData = () =>
+  const estimateByData = () =>
     computeLedoitWolfIntensity(
       panel,
       target,
       distancesOf(engine, { panel, observations, target, variances }),
       demeaned,
     );
-  const intensity = given ?? (shrinkage.method === 'shape' ? assets / (assets + observations) : byData());
+  const intensity = given ?? (shrinkage.method === 'shape' ? assets / (assets + observations) : estimateByData());
   return { panel, observations, assets, intensity, target, scale: shrinkage.scale, variances };
 }
 

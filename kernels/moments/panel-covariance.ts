@@ -21,7 +21,7 @@ export interface PanelCovariance {
 }
 
 /** Returns a low-rank covariance as a sum over its panel. */
-export function panelCovarianceOf({ panel, assets, intensity, target, scale }: LowRankCovariance): PanelCovariance {
+export function createPanelCovariance({ panel, assets, intensity, target, scale }: LowRankCovariance): PanelCovariance {
   const pull = scale * intensity;
   return {
     panel,
@@ -34,7 +34,7 @@ export function panelCovarianceOf({ panel, assets, intensity, target, scale }: L
 }
 
 /** Returns the number of entries of rows [from, to) of an upper triangle. */
-export function triangleEntries(assets: number, from: number, to: number): number {
+export function countTriangleEntries(assets: number, from: number, to: number): number {
   return (to - from) * assets - (to * (to - 1) - from * (from - 1)) / 2;
 }
 
@@ -63,7 +63,7 @@ export function fillCovarianceRows(
   const inner = panel.length / assets;
   assert(Number.isInteger(inner), `panel: ${panel.length} values over ${assets} assets`);
   assert(from >= 0 && from <= to && to <= assets, `rows: ${from} to ${to} of ${assets}`);
-  const entries = triangleEntries(assets, from, to);
+  const entries = countTriangleEntries(assets, from, to);
   assert(out.length === entries, `out: ${out.length} values for ${entries} entries`);
   const rows = to - from;
   if (rows === 0) return;
@@ -104,7 +104,7 @@ function place(
   out: Float64Array,
 ): void {
   for (let i = from; i < Math.min(to, end); i++) {
-    const at = triangleEntries(assets, from, i) - i;
+    const at = countTriangleEntries(assets, from, i) - i;
     const product = (i - from) * (end - first) - first;
     const pull = common * scale[i]!;
     if (i >= first) out[at + i] = keep * products[product + i]! + pull * scale[i]! + own[i]!;
@@ -116,7 +116,7 @@ function place(
  * Returns standard deviations: square roots of the diagonal of a covariance.
  * @param squares sums of squares of the panel's columns, [assets]
  */
-export function deviationsOf({ keep, common, scale, own }: PanelCovariance, squares: Float64Array): Float64Array {
+export function computeDeviations({ keep, common, scale, own }: PanelCovariance, squares: Float64Array): Float64Array {
   return squares.map((square, i) => Math.sqrt(Math.max(0, keep * square + common * scale[i]! * scale[i]! + own[i]!)));
 }
 
@@ -139,7 +139,7 @@ export function fillCorrelationSums(
   out: Float64Array,
 ): void {
   const assets = deviations.length;
-  const entries = triangleEntries(assets, from, from + out.length);
+  const entries = countTriangleEntries(assets, from, from + out.length);
   assert(rows.length === entries, `rows: ${rows.length} values for ${entries} entries`);
   for (let i = 0, at = 0; i < out.length; at += assets - from - i, i++)
     out[i] = sumCorrelations(rows.subarray(at, at + assets - from - i), from + i, deviations);

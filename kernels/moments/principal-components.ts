@@ -25,7 +25,7 @@ export interface PrincipalComponents {
  * @source         Jolliffe (2002), Principal Component Analysis, 2nd ed., section 3.5: X'X and XX' share their nonzero
  *                 eigenvalues.
  */
-export function principalComponents(
+export function computePrincipalComponents(
   engine: Engine,
   panel: Float64Array,
   columns: number,

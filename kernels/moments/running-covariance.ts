@@ -1,6 +1,6 @@
 import { assert } from '../assert.js';
 import type { Engine } from '../engines/engine.js';
-import { decayOf } from './half-life-weights.js';
+import { computeDecay } from './half-life-weights.js';
 
 /** Engine operations for running moments. */
 type UpdateEngine = Pick<Engine, 'allocate' | 'scope' | 'rankOneUpdate'>;
@@ -71,7 +71,7 @@ export function visitExponentialCovariances(
 ): void {
   const observations = rowsOf(panel, columns);
   assert(halfLife > 0, `halfLife: ${halfLife}, more than 0 needed`);
-  const decay = decayOf(halfLife);
+  const decay = computeDecay(halfLife);
   engine.scope(() => {
     const { means, covariance, products, gap } = newState(engine, columns);
     let weight = 0;

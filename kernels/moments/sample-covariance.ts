@@ -24,7 +24,7 @@ const PLAIN: RankKProduct = { symmetricRankK, centreColumns };
  * @cost           observations * assets^2 / 2 multiply-adds.
  * @source         Unbiased estimator; weights as reliability weights, S = sum w x x' / (1 - sum w^2).
  */
-export function sampleCovariance(
+export function computeSampleCovariance(
   x: Float64Array,
   assets: number,
   out: Float64Array,

@@ -79,7 +79,7 @@ export function createShrinkageTarget(
   correlation: number,
 ): Target {
   const volatilities = volatilitiesOf(covariance, assets);
-  return targetOf(
+  return createTarget(
     target,
     volatilities.map((volatility, i) => (volatility === 0 ? 0 : covariance[i * assets + i]!)),
     correlation,
@@ -97,7 +97,7 @@ export function createShrinkageTarget(
  * @cost               order assets.
  * @source             As `createShrinkageTarget`.
  */
-export function targetOf(target: ShrinkageTarget, variances: Float64Array, correlation: number): Target {
+export function createTarget(target: ShrinkageTarget, variances: Float64Array, correlation: number): Target {
   assert(variances.length >= 1, 'variances: 0 names, at least 1 needed');
   if (target === 'scaled_identity') {
     const mean = pairwiseSum(variances) / variances.length;

@@ -46,7 +46,7 @@ export function polish(
 }
 
 /** Returns the solution nearer to an optimum. */
-export function better(one: ProgramAnswer, other: ProgramAnswer): ProgramAnswer {
+export function selectBetter(one: ProgramAnswer, other: ProgramAnswer): ProgramAnswer {
   return worst(one.kkt) < worst(other.kkt) ? one : other;
 }
 

@@ -3,25 +3,25 @@ import {
   createColdState,
   copyIterate,
   copyState,
-  fits,
-  newIterate,
+  matchesProgram,
+  createIterate,
   UPPER,
   type ActiveState,
 } from './active-set/active-state.js';
-import { beginnings } from './active-set/beginnings.js';
+import { listStartingStates } from './active-set/starting-states.js';
 import type { Curvatures } from './active-set/equality-system.js';
 import type { DenseAlgebra } from './factors/algebra.js';
 import { createCurvature } from './factors/curvature.js';
-import { withoutFixedNames } from './presolve/fixed-names.js';
+import { removeFixedVariables } from './presolve/fixed-variables.js';
 import { runInteriorPoint } from './interior-point/interior-point.js';
-import { fromCentre, isFlat, solveInside, solveScaled } from './inside.js';
+import { startFromCentre, isFlat, solveInside, solveScaled } from './start-from-centre.js';
 import { isFolded } from './interior-point/folded-rows.js';
 import { createPathFactors, type PathFactors } from './path/factor.js';
 import { startEmpty, isSteep } from './path/empty-start.js';
 import { followPath, type PathLimits, type PathStart } from './path/follow-path.js';
 import { createElasticProgram } from './presolve/elastic-program.js';
 import { isRuledOut } from './presolve/ruled-out.js';
-import { better, judge, polish, ROUTES_CORNER } from './polish.js';
+import { selectBetter, judge, polish, ROUTES_CORNER } from './polish.js';
 import { solveCorner } from './simplex/corner.js';
 import { solveWithNorms } from './solve-norms.js';
 import { measurePrimalViolation } from './program/kkt.js';
@@ -73,7 +73,7 @@ export function createSolver(algebra: DenseAlgebra): Solver {
     solve: (program, options = {}) => solveProgram(program, tools, options),
     nearly(program) {
       assertProgram(program);
-      const iterate = newIterate(program);
+      const iterate = createIterate(program);
       runInteriorPoint(program, curvatures[0], createColdState(program), iterate, 'rough');
       return iterate.x;
     },
@@ -96,7 +96,7 @@ function solveProgram(program: Program, tools: Tools, options: SolveOptions): Pr
   assertProgram(program);
   const atCentre = tryCentre(program);
   if (atCentre !== undefined) return atCentre;
-  if (isRuledOut(program)) return ruledOut(program);
+  if (isRuledOut(program)) return createInfeasibleAnswer(program);
   const pivoted = tryPivots(program, tools, options);
   if (pivoted !== undefined) return pivoted;
   const followed = options.follow === undefined ? undefined : tryFollow(program, tools, options.follow);
@@ -104,8 +104,8 @@ function solveProgram(program: Program, tools: Tools, options: SolveOptions): Pr
   const normed =
     program.norms.length === 0 ? undefined : (tryBeside(program, tools, options) ?? tryNorms(program, tools, options));
   if (normed !== undefined) return normed;
-  const reduced = withoutFixedNames(program);
-  const fitting = options.warm !== undefined && fits(options.warm, program) ? options.warm : undefined;
+  const reduced = removeFixedVariables(program);
+  const fitting = options.warm !== undefined && matchesProgram(options.warm, program) ? options.warm : undefined;
   if (reduced === null) return solveFree(program, tools, { ...options, warm: fitting });
   const warm = fitting === undefined ? undefined : reduced.stateToReduced(fitting);
   const answer = solveFree(reduced.program, tools, { ...options, warm });
@@ -113,9 +113,9 @@ function solveProgram(program: Program, tools: Tools, options: SolveOptions): Pr
 }
 
 /** Returns the answer for an infeasible program, with a point between its bounds. */
-function ruledOut(program: Program): ProgramAnswer {
+function createInfeasibleAnswer(program: Program): ProgramAnswer {
   const { lower, upper, centre } = program;
-  const iterate = newIterate(program);
+  const iterate = createIterate(program);
   for (let i = 0; i < program.n; i++) iterate.x[i] = Math.min(Math.max(centre[i]!, lower[i]!), upper[i]!);
   return { ...judge(program, createColdState(program), iterate, 0, 'centre'), status: 'infeasible' };
 }
@@ -128,7 +128,7 @@ function tryPivots(
 ): ProgramAnswer | undefined {
   const isSmooth = program.curvature > 0 || program.ridge > 0;
   if (iterationsMax === 0 || follow === undefined || !isSmooth || program.norms.length > 0) return undefined;
-  if (!fits(follow.state, program)) return undefined;
+  if (!matchesProgram(follow.state, program)) return undefined;
   return settle(program, curvatures, follow, { iterationsMax, nearby: follow.state.kinks.includes(UPPER) });
 }
 
@@ -152,7 +152,7 @@ function tryFollow(
   start: PathStart,
   limits?: PathLimits,
 ): ProgramAnswer | undefined {
-  const end = followPath(program, start, factors, limits) ?? followPath(withApartRows(program), start, factors, limits);
+  const end = followPath(program, start, factors, limits) ?? followPath(separateRows(program), start, factors, limits);
   if (end === undefined) return undefined;
   const { iterations } = runActiveSet(program, curvatures, end.state, end.iterate, {
     iterationsMax: ACTIVE_SET_ITERATIONS,
@@ -172,7 +172,7 @@ const GOLDEN = (Math.sqrt(5) - 1) / 2;
  * Returns a program whose rows become active one at a time, because a path stalls where many become active at one
  * point.
  */
-function withApartRows(program: Program): Program {
+function separateRows(program: Program): Program {
   const { rows } = program;
   const move = (r: number, bound: number): number => APART * (1 + Math.abs(bound)) * (1 + ((r * GOLDEN) % 1));
   const isFixed = (r: number): boolean => rows.lower[r] === rows.upper[r];
@@ -192,7 +192,8 @@ const BESIDE_MOVED = 0.12;
 
 /** Finds the optimum a few states from another one with binding norms, by Newton's method on the norms. */
 function tryBeside(program: Program, { curvatures }: Tools, { beside }: SolveOptions): ProgramAnswer | undefined {
-  if (beside === undefined || !beside.state.norms.includes(UPPER) || !fits(beside.state, program)) return undefined;
+  if (beside === undefined || !beside.state.norms.includes(UPPER) || !matchesProgram(beside.state, program))
+    return undefined;
   const { n, lower, upper } = program;
   const moved = beside.point.x.reduce((count, x, i) => count + (x < lower[i]! || x > upper[i]! ? 1 : 0), 0);
   if (moved > BESIDE_MOVED * n) return undefined;
@@ -256,7 +257,7 @@ function solveFree(program: Program, tools: Tools, { warm, effort = 'thorough' }
   if (grownInstead !== undefined) return grownInstead;
   const corner = atCorner(program, curvatures, iterations);
   if (corner !== undefined) return corner;
-  const answer = fromCentre(program, curvatures, iterations);
+  const answer = startFromCentre(program, curvatures, iterations);
   if (answer.status === 'solved') return answer;
   const scaled =
     effort === 'quick' || flat !== undefined ? undefined : solveScaled(program, curvatures, answer.iterations);
@@ -267,8 +268,8 @@ function solveFree(program: Program, tools: Tools, { warm, effort = 'thorough' }
     elastic: createElasticProgram(program),
   }).answer;
   return [scaled, flat].reduce<ProgramAnswer>(
-    (best, other) => (other === undefined ? best : better(other, best)),
-    better(elastic, answer),
+    (best, other) => (other === undefined ? best : selectBetter(other, best)),
+    selectBetter(elastic, answer),
   );
 }
 
@@ -283,8 +284,8 @@ function byStates(
   if (!(program.curvature > 0 || program.ridge > 0)) return { iterations };
   // From a distant start, block pivoting adds all violated soft rows at once and converges slowly if there are many.
   const isCold = !isFolded(program, program.n);
-  for (const { state, nearby } of beginnings(program, warm, isCold)) {
-    const iterate = newIterate(program);
+  for (const { state, nearby } of listStartingStates(program, warm, isCold)) {
+    const iterate = createIterate(program);
     iterate.x.set(program.centre);
     const options = { iterationsMax: ACTIVE_SET_ITERATIONS, nearby };
     const outcome = runActiveSet(program, curvatures, state, iterate, options);
@@ -308,7 +309,7 @@ function atCorner(program: Program, curvatures: Curvatures, before: number): Pro
 function tryCentre(program: Program): ProgramAnswer | undefined {
   if (program.linear.some((value) => value !== 0)) return undefined;
   if (measurePrimalViolation(program, program.centre) > CENTRE_TOLERANCE) return undefined;
-  const iterate = newIterate(program);
+  const iterate = createIterate(program);
   program.kinks.forEach(({ limit }, k) => {
     if (limit === null) iterate.kinkMultipliers[k] = 1;
   });

@@ -23,7 +23,7 @@ export interface EqualRiskOutcome {
  * @source           Griveau-Billion, Richard & Roncalli (2013), A fast algorithm for computing high-dimensional risk
  *                   parity portfolios, algorithm 1.
  */
-export function equalRiskWeights(covariance: Float64Array, out: Float64Array): EqualRiskOutcome {
+export function solveEqualRiskWeights(covariance: Float64Array, out: Float64Array): EqualRiskOutcome {
   const n = out.length;
   assert(covariance.length === n * n, `covariance: ${covariance.length} values for ${n} names`);
   for (let i = 0; i < n; i++) {

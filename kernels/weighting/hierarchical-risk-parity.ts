@@ -45,7 +45,7 @@ export function solveHierarchicalRiskParity(
   assert(covariance.length === n * n, `covariance: ${covariance.length} values for ${n} names`);
   const correlationDistance = computeCorrelationDistances(covariance, n);
   const distances = distance === 'columns' ? computeColumnDistances(correlationDistance, n) : correlationDistance;
-  const order = leafOrder(linkClusters(distances, n, linkage), n);
+  const order = orderLeaves(linkClusters(distances, n, linkage), n);
   bisect(covariance, order, out);
 }
 
@@ -143,7 +143,7 @@ function mergeNearest(clusters: Clusters, made: number, linkage: Linkage): Merge
   for (const third of clusters.active) {
     if (third === slot) continue;
     const [toA, toB] = [distances[third * n + slot]!, distances[third * n + other]!];
-    const joined = joinedDistance(linkage, { toA, toB, between: distance, ...sizes, c: size[third]! });
+    const joined = computeJoinedDistance(linkage, { toA, toB, between: distance, ...sizes, c: size[third]! });
     distances[third * n + slot] = joined;
     distances[slot * n + third] = joined;
   }
@@ -181,7 +181,7 @@ interface Joining {
 }
 
 /** Distance of a third cluster to two that join: the update of Lance and Williams. */
-function joinedDistance(linkage: Linkage, { toA, toB, between, a, b, c }: Joining): number {
+function computeJoinedDistance(linkage: Linkage, { toA, toB, between, a, b, c }: Joining): number {
   switch (linkage) {
     case 'single':
       return Math.min(toA, toB);
@@ -195,7 +195,7 @@ function joinedDistance(linkage: Linkage, { toA, toB, between, a, b, c }: Joinin
 }
 
 /** Returns the leaves of a tree from left to right: the quasi-diagonal order, [n]. */
-export function leafOrder(merges: readonly Merge[], n: number): Int32Array {
+export function orderLeaves(merges: readonly Merge[], n: number): Int32Array {
   const order = new Int32Array(n);
   const open = [n + merges.length - 1];
   let count = 0;

@@ -8,7 +8,7 @@
  * @source   Hart et al. (1968), Computer Approximations, formula 5666, in the form of West (2005), Better
  *   approximations to cumulative normal functions.
  */
-export function normalProbability(z: number): number {
+export function computeNormalProbability(z: number): number {
   const size = Math.abs(z);
   const tail = size > 37 ? 0 : Math.exp(-0.5 * size * size) * (size < 7.07106781186547 ? ratio(size) : fraction(size));
   return z > 0 ? 1 - tail : tail;

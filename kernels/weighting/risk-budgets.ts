@@ -1,7 +1,7 @@
 import { assert } from '../assert.js';
 import type { DenseAlgebra } from '../optimisation/factors/algebra.js';
 import { createCurvature } from '../optimisation/factors/curvature.js';
-import { metricDiagonal, multiplyMetric, type Metric } from '../optimisation/program/metric.js';
+import { computeMetricDiagonal, multiplyMetric, type Metric } from '../optimisation/program/metric.js';
 
 /** Steps of Newton's method; five to seven are usual. */
 const NEWTON_MAX = 50;
@@ -44,7 +44,7 @@ export function solveRiskBudgetWeights(
 ): boolean {
   const { n } = metric;
   assert(budgets.length === n && out.length === n, `budgets: ${budgets.length} for ${n} names, ${out.length} weights`);
-  const variances = metricDiagonal(metric);
+  const variances = computeMetricDiagonal(metric);
   for (let i = 0; i < n; i++) {
     assert(budgets[i]! > 0, `budgets: ${budgets[i]} of name ${i}, more than 0 needed`);
     assert(variances[i]! > 0, `metric: variance ${variances[i]} of name ${i}, more than 0 needed`);

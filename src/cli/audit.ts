@@ -1,10 +1,10 @@
-import { counted } from '#domain/catalogue/sentence-numbers.js';
+import { formatCount } from '#domain/catalogue/sentence-numbers.js';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { AUDIT_KINDS, type AuditKind } from '#domain/documents/audit-document.js';
 import { verifyAudit, type AuditTerms } from '#store/audit/verify-audit.js';
 import { hasWords, readCommandLine, type FlagValues, type Grammar } from './command-line.js';
-import { withService, CONNECTION_HELP, EXIT } from './connection.js';
+import { runWithService, CONNECTION_HELP, EXIT } from './connection.js';
 import { runJobCommand } from './job-command.js';
 import { table } from './terminal.js';
 import { bytesOf, entriesOf, verifyEntries, readKeys, valueOf } from './verify-published.js';
@@ -66,7 +66,7 @@ export async function audit(argv: readonly string[], environment: NodeJS.Process
       head: flags.text('head') ?? null,
       keys: keys === undefined ? null : await readKeys(keys),
     });
-  return withService(common, environment, async (client) => {
+  return runWithService(common, environment, async (client) => {
     const { bytes } = await client.stream('getAudit', LINES, { query: queryOf(flags) });
     if (common.out === undefined) await pipeline(Readable.from(bytes), process.stdout, { end: false });
     else await writeWhole(common.out, bytes);
@@ -98,7 +98,7 @@ async function verifyLog(file: string, terms: Omit<AuditTerms, 'seals'>): Promis
   const old = unchained === 0 ? '' : ` (${unchained} signatures from before signatures were chained)`;
   const signed = terms.keys == null ? 'signatures not verified' : `signed up to entry ${sealed}${old}`;
   process.stdout.write(
-    `The hash chain is intact, ${signed}: ${counted(seq, 'entry', 'entries')}, last hash ${hash}.\n`,
+    `The hash chain is intact, ${signed}: ${formatCount(seq, 'entry', 'entries')}, last hash ${hash}.\n`,
   );
   return EXIT.done;
 }

@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util';
 import { accountColumns } from '#domain/personal/account-columns.js';
-import { accountTemplate } from '#domain/personal/account-template.js';
+import { createAccountTemplate } from '#domain/personal/account-template.js';
 import { table } from './terminal.js';
 import { writeWhole } from './write-whole.js';
 
@@ -19,7 +19,7 @@ stated on one row of the account. Entries of a list are separated by /, groups o
 export async function batchTemplate(argv: readonly string[]): Promise<number> {
   const { values } = parseArgs({ args: [...argv], options: { out: { type: 'string' }, help: { type: 'boolean' } } });
   if (values.help === true) process.stdout.write(HELP());
-  else if (values.out === undefined) process.stdout.write(accountTemplate());
-  else await writeWhole(values.out, [Buffer.from(accountTemplate())]);
+  else if (values.out === undefined) process.stdout.write(createAccountTemplate());
+  else await writeWhole(values.out, [Buffer.from(createAccountTemplate())]);
   return 0;
 }

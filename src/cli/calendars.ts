@@ -2,14 +2,14 @@ import { readdirSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { indexCalendars } from '#domain/calendars/calendar-index.js';
-import { fileNameOf, type ExchangeCalendars } from '#domain/calendars/calendars.js';
+import { createFileName, type ExchangeCalendars } from '#domain/calendars/calendars.js';
 import { compareSessions, type SessionComparison, type YearDifference } from '#domain/calendars/compare-sessions.js';
 import { AliasFile, RuleFile } from '#domain/calendars/rule-file.js';
 import { correct, type Corrections, type SessionReference } from '#domain/calendars/session-reference.js';
 import { formatDay, parseDay, type Day } from '#domain/time/days.js';
 import { CALENDAR_FOLDER, openCalendars, readCalendarFile } from '#market/serving/calendar-files.js';
 import { readCorrections, readReferences } from '#market/serving/calendar-references.js';
-import { firstSentence } from './flag-words.js';
+import { readFirstSentence } from './flag-words.js';
 import { UsageError } from './usage-error.js';
 import { right, table } from './terminal.js';
 
@@ -54,7 +54,9 @@ function parse(argv: readonly string[]) {
   try {
     return parseArgs({ args: [...argv], options: OPTIONS, strict: true, allowPositionals: true });
   } catch (failure) {
-    throw new UsageError(`${firstSentence(failure, Object.keys(OPTIONS))}\n\n${CALENDARS_HELP}`, { cause: failure });
+    throw new UsageError(`${readFirstSentence(failure, Object.keys(OPTIONS))}\n\n${CALENDARS_HELP}`, {
+      cause: failure,
+    });
   }
 }
 
@@ -152,9 +154,9 @@ const OTHER_FILES = new Set(['index.json', 'aliases.json', 'dates.json']);
 function writeIndex(folder: string): number {
   const names = readdirSync(folder).filter((name) => name.endsWith('.json') && !OTHER_FILES.has(name));
   const files = names.map((name) => RuleFile.parse(readCalendarFile(folder, basename(name, '.json'))));
-  const misnamed = files.find((file, i) => `${fileNameOf(file.code)}.json` !== names[i]);
+  const misnamed = files.find((file, i) => `${createFileName(file.code)}.json` !== names[i]);
   if (misnamed !== undefined)
-    throw new Error(`the rules of ${misnamed.code} must be in ${fileNameOf(misnamed.code)}.json`);
+    throw new Error(`the rules of ${misnamed.code} must be in ${createFileName(misnamed.code)}.json`);
   const index = indexCalendars(files, AliasFile.parse(readCalendarFile(folder, 'aliases')));
   const target = join(folder, 'index.json');
   writeFileSync(target, `[\n${index.map((entry) => `  ${JSON.stringify(entry)}`).join(',\n')}\n]\n`);

@@ -1,14 +1,14 @@
-import { counted } from '#domain/catalogue/sentence-numbers.js';
+import { formatCount } from '#domain/catalogue/sentence-numbers.js';
 import { createReadStream } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { extname } from 'node:path';
 import { parseArgs } from 'node:util';
-import { linesOf, parseLine } from '#domain/personal/account-lines.js';
+import { splitLines, parseLine } from '#domain/personal/account-lines.js';
 import type { Account } from '#domain/personal/account-request.js';
 import type { BatchCommon } from '#domain/personal/batch-common.js';
 import type { AccountOutcome } from '#domain/personal/solve-accounts.js';
 import { readCommon, verifyResult, type CommonJson } from '#domain/personal/verify-result.js';
-import { accountsOfTable } from '#domain/personal/account-table.js';
+import { parseAccountTable } from '#domain/personal/account-table.js';
 import { readAccount } from '#domain/personal/read-account.js';
 import { csvRows } from '#market/formats/csv-rows.js';
 import { Refusal } from '#domain/refusals/refusal.js';
@@ -37,7 +37,7 @@ export async function verifyBatch(argv: readonly string[]): Promise<number> {
   if (accounts === undefined || results === undefined || common === undefined || positionals.length > 3)
     throw new UsageError('verify-batch requires ACCOUNTS, RESULTS and COMMON');
   const known = await commonIn(common);
-  return withAccounts(accounts, async (values) => compare(known, values, results));
+  return addAccounts(accounts, async (values) => compare(known, values, results));
 }
 
 /** Prints the faults of results. @returns the exit status */
@@ -62,7 +62,7 @@ async function compare(known: BatchCommon, values: AsyncIterator<unknown>, resul
   for (const id of lost) process.stdout.write(`${id}: the account has no result\n`);
   const without = infeasible > 0 ? `, ${infeasible} infeasible without trades` : '';
   process.stdout.write(
-    `${counted(verified, 'result')} verified, ${wrong + lost.length} wrong${without}, ${counted(refused, 'account')} refused\n`,
+    `${formatCount(verified, 'result')} verified, ${wrong + lost.length} wrong${without}, ${formatCount(refused, 'account')} refused\n`,
   );
   return wrong + lost.length > 0 ? EXIT_WRONG : 0;
 }
@@ -119,10 +119,10 @@ function accountsIn(known: BatchCommon, values: AsyncIterator<unknown>) {
 }
 
 /** Opens a file of accounts. @throws UsageError where it cannot be read as a table */
-async function withAccounts<T>(file: string, use: (values: AsyncIterator<unknown>) => Promise<T>): Promise<T> {
+async function addAccounts<T>(file: string, use: (values: AsyncIterator<unknown>) => Promise<T>): Promise<T> {
   const kind = extname(file);
   try {
-    if (kind === '.csv') return await use(parsed(accountsOfTable(await csvRows(linesOf(createReadStream(file))))));
+    if (kind === '.csv') return await use(parsed(parseAccountTable(await csvRows(splitLines(createReadStream(file))))));
     if (kind === '.parquet') return await readParquet(createReadStream(file), (accounts) => use(parsed(accounts)));
     if (kind === '.arrow') return await use(parsed((await readArrow(createReadStream(file))).accounts));
     return await use(valuesIn(file));
@@ -138,7 +138,7 @@ async function* parsed(accounts: AsyncIterable<string>): AsyncGenerator<unknown>
 
 async function* valuesIn(file: string): AsyncGenerator<unknown> {
   let number = 0;
-  for await (const line of linesOf(createReadStream(file))) {
+  for await (const line of splitLines(createReadStream(file))) {
     number++;
     const text = line.toString();
     if (text.trim() === '') continue;

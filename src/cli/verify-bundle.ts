@@ -1,8 +1,8 @@
-import { counted } from '#domain/catalogue/sentence-numbers.js';
+import { formatCount } from '#domain/catalogue/sentence-numbers.js';
 import { parseArgs } from 'node:util';
 import { isSigned } from '#store/publication/signing.js';
 import { verifyBundleWith } from '#engine/verify-bundle.js';
-import { firstSentence } from './flag-words.js';
+import { readFirstSentence } from './flag-words.js';
 import { UsageError } from './usage-error.js';
 import { bytesOf, HASH, readKeys } from './verify-published.js';
 
@@ -40,7 +40,7 @@ export async function verifyBundle(argv: readonly string[]): Promise<number> {
     const { index_id: index, closes, first, last, head, key_ids: ids } = verdict;
     if (verdict.ok)
       process.stdout.write(
-        `${index}: ${counted(closes, 'close')} from ${first} to ${last} recomputed bit for bit; the log ends with ${head}, signed by ${ids.join(', ')}.\n`,
+        `${index}: ${formatCount(closes, 'close')} from ${first} to ${last} recomputed bit for bit; the log ends with ${head}, signed by ${ids.join(', ')}.\n`,
       );
     else if (verdict.published_by !== null && verdict.published_by !== verdict.engine)
       process.stdout.write(
@@ -55,6 +55,6 @@ function readArguments(argv: readonly string[]) {
   try {
     return parseArgs({ args: [...argv], options, allowPositionals: true });
   } catch (thrown) {
-    throw new UsageError(firstSentence(thrown, Object.keys(options)), { cause: thrown });
+    throw new UsageError(readFirstSentence(thrown, Object.keys(options)), { cause: thrown });
   }
 }

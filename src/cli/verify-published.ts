@@ -1,4 +1,4 @@
-import { counted } from '#domain/catalogue/sentence-numbers.js';
+import { formatCount } from '#domain/catalogue/sentence-numbers.js';
 import { readFile } from 'node:fs/promises';
 import { parseArgs } from 'node:util';
 import { z } from 'zod';
@@ -7,7 +7,7 @@ import { parseJson } from '#domain/json/parse-json.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import type { LogFault } from '#store/publication/log-check.js';
 import { verifyLog } from '#store/publication/verify-log.js';
-import { firstSentence } from './flag-words.js';
+import { readFirstSentence } from './flag-words.js';
 import { UsageError } from './usage-error.js';
 
 export const VERIFY_PUBLISHED_HELP = `divisor verify-published FILE [--key FILE] [--head HASH]
@@ -48,7 +48,7 @@ export async function verifyPublished(argv: readonly string[]): Promise<number> 
     keys === null
       ? 'The hash chain is intact; signatures not verified'
       : 'The hash chain and the signatures are intact';
-  process.stdout.write(`${extent}: ${counted(verdict.entries, 'entry', 'entries')}, last hash ${verdict.head}.\n`);
+  process.stdout.write(`${extent}: ${formatCount(verdict.entries, 'entry', 'entries')}, last hash ${verdict.head}.\n`);
   return 0;
 }
 
@@ -65,7 +65,7 @@ function readArguments(argv: readonly string[]) {
   try {
     return parseArgs({ args: [...argv], options, allowPositionals: true });
   } catch (thrown) {
-    throw new UsageError(firstSentence(thrown, Object.keys(options)), { cause: thrown });
+    throw new UsageError(readFirstSentence(thrown, Object.keys(options)), { cause: thrown });
   }
 }
 

@@ -1,5 +1,5 @@
 import { NOTE_LENGTH_MAX } from '#domain/documents/version-document.js';
-import { missingCodesOf } from '#domain/documents/named-documents.js';
+import { listMissingCodes } from '#domain/documents/named-documents.js';
 import { ERRORS, type ErrorCode } from '#domain/refusals/refusal.js';
 import { ErrorEnvelope } from './common.js';
 import { PARAMETER_EXAMPLES, type ExampleAnswers } from './examples.js';
@@ -37,7 +37,7 @@ export function openApiDocument(
   registry.response(ErrorEnvelope);
   const paths: Record<string, Record<string, Json>> = {};
   for (const [id, route] of Object.entries(api)) {
-    (paths[route.path] ??= {})[route.method.toLowerCase()] = operationOf(id, withAnswer(route, answers[id]), registry);
+    (paths[route.path] ??= {})[route.method.toLowerCase()] = operationOf(id, addAnswer(route, answers[id]), registry);
   }
   return {
     openapi: '3.1.1',
@@ -76,7 +76,7 @@ export function openApiDocument(
   };
 }
 
-function withAnswer(route: Route, answer: unknown): Route {
+function addAnswer(route: Route, answer: unknown): Route {
   return answer === undefined || route.success.example !== undefined
     ? route
     : { ...route, success: { ...route.success, example: answer } };
@@ -260,7 +260,7 @@ export function errorCodesOf(route: Route): ErrorCode[] {
       ...shared,
       ...(route.body === undefined ? [] : (['BODY_TOO_LARGE'] as const)),
       ...(route.params === undefined ? [] : (['INVALID_IDENTIFIER'] as const)),
-      ...(isOpen ? [] : missingCodesOf(namesOf(route))), // also for a write to an id that the client may not use
+      ...(isOpen ? [] : listMissingCodes(namesOf(route))), // also for a write to an id that the client may not use
       ...(route.onStore === undefined ? [] : STORE_ERRORS),
       ...(isWrite && route.params !== undefined ? (['PRECONDITION_FAILED'] as const) : []),
       ...route.errors,

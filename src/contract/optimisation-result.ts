@@ -2,7 +2,7 @@ import { WeightFigures } from './weight-figures.js';
 import { z } from 'zod';
 import { defineObject } from '#domain/schema/define-object.js';
 import { MODEL_SOURCES } from '#domain/risk/risk-model-document.js';
-import { FRONTIER_RISKS } from '#domain/optimisation/frontier-risks.js';
+import { FRONTIER_RISKS } from '#domain/optimisation/frontier/frontier-risks.js';
 import { Finding } from './common.js';
 
 export const WeightRow = defineObject(() => ({

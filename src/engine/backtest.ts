@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto';
-import { indexDeciders } from '#domain/backtest/index-decider.js';
+import { createIndexDeciders } from '#domain/backtest/index-decider.js';
 import { openColumns } from '#domain/backtest/run-file/read.js';
 import { recordParts } from '#domain/backtest/run-file/record.js';
 import { runToFiles, type RunFiles } from '#domain/backtest/run-file/write.js';
 import { runBacktest } from '#domain/backtest/run-backtest.js';
 import { assertMeasured } from '#domain/backtest/run-summary.js';
 import { allocateKeptMemory } from '#base/memory/kept-memory.js';
-import type { KnownMarkets } from '#domain/books/known-seats.js';
+import type { KnownMarkets } from '#domain/books/decision-seats.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
 import type { BacktestPlan } from '#domain/documents/backtest-plan.js';
 import type { MarketData } from '#domain/market/market-data.js';
@@ -31,7 +31,7 @@ export interface PlanInput {
 function filesOfPlan({ engine, ...input }: PlanInput): RunFiles {
   const run = runBacktest({
     ...input,
-    createDecider: indexDeciders(engine),
+    createDecider: createIndexDeciders(engine),
     engine,
     memory: allocateKeptMemory,
     pricesApart: true,

@@ -1,10 +1,11 @@
 import { createHash } from 'node:crypto';
-import type { KnownMarkets } from '#domain/books/known-seats.js';
+import type { KnownMarkets } from '#domain/books/decision-seats.js';
 import type { BacktestPlan } from '#domain/documents/backtest-plan.js';
-import { BundleKnown, KNOWN_FILE, modelFileOf } from '#domain/documents/bundle-document.js';
+import { BundleKnown, KNOWN_FILE, createModelFileName } from '#domain/documents/bundle-document.js';
 import { loadPluginSandbox } from '#domain/datapoints/plugin-sandbox.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { compareText } from '#domain/refusals/findings.js';
+import { fileBytesOf } from '#domain/risk/model-parts.js';
 import { openStoredModel } from '#domain/risk/open-stored-model.js';
 import { openPackedMatrix } from '#domain/risk/packed-matrix.js';
 import type { StoredModels } from '#domain/risk/stored-model.js';
@@ -39,9 +40,9 @@ function modelsOf({ models: planned = {} }: BacktestPlan, files: Files): StoredM
   const models = new Map(
     ids.map((id, place) => {
       const { asset_ids: names, observed_end: observedEnd, covariance, dates } = planned[id]!;
-      const bytes = fileOf(files, modelFileOf(place)).slice();
-      if (createHash('sha256').update(bytes).digest('hex') !== covariance)
-        throw new Error(`${modelFileOf(place)} is not the covariance of the risk model ${id}`);
+      const bytes = fileOf(files, createModelFileName(place)).slice();
+      if (!hashesOf(bytes, names.length).includes(covariance))
+        throw new Error(`${createModelFileName(place)} is not the covariance of the risk model ${id}`);
       const numbers = new Float64Array(bytes.buffer);
       const matrix = () => openPackedMatrix(numbers, names.length);
       return [id, openStoredModel(id, { names, observedEnd, dates, matrix, numbers: () => numbers })];
@@ -53,6 +54,15 @@ function modelsOf({ models: planned = {} }: BacktestPlan, files: Files): StoredM
     return model;
   };
 }
+
+/** Returns the hashes of a matrix that is stored in one file, and in a file for each part. */
+function hashesOf(bytes: Uint8Array, assets: number): string[] {
+  let at = 0;
+  const files = fileBytesOf(assets).map((length) => bytes.subarray(at, (at += length)));
+  return [sha256(bytes), sha256(files.map(sha256).join(''))];
+}
+
+const sha256 = (content: Uint8Array | string): string => createHash('sha256').update(content).digest('hex');
 
 function knownOf({ request }: BacktestPlan, market: MarketData, files: Files): KnownMarkets | undefined {
   if (request.as_known === undefined) return undefined;

@@ -1,18 +1,18 @@
 import type { z } from 'zod';
 import { assertRunnable } from '#domain/backtest/assert-runnable.js';
-import { indexDeciders } from '#domain/backtest/index-decider.js';
-import { assertForeign, resolvedRequest } from '#domain/backtest/resolved-request.js';
+import { createIndexDeciders } from '#domain/backtest/index-decider.js';
+import { assertForeign, resolveRequest } from '#domain/backtest/resolve-request.js';
 import type { Composer } from '#domain/books/compositions.js';
 import { createComposer } from '#domain/books/create-composer.js';
 import { BacktestRequest } from '#contract/analytics/request.js';
 import type { BacktestPlan } from '#domain/documents/backtest-plan.js';
 import { isRuleDocument } from '#domain/documents/index-document.js';
 import { explainWeight } from '#domain/optimisation/explain.js';
-import { compareText, orderFindings, type Finding } from '#domain/refusals/findings.js';
+import { compareText, sortFindings, type Finding } from '#domain/refusals/findings.js';
 import { assertNoErrors, Refusal, refuseWithFindings } from '#domain/refusals/refusal.js';
 import { assertOrder } from '#domain/schema/assert-order.js';
 import { checkShape } from '#domain/schema/shape.js';
-import { dayFrom, type Day } from '#domain/time/days.js';
+import { parseValidDay, type Day } from '#domain/time/days.js';
 import { openWasmEngine } from '#kernels/engines/wasm.js';
 import { openCalendars } from '#market/serving/calendar-files.js';
 import { previewAnswer } from '#views/preview-answer.js';
@@ -62,16 +62,16 @@ export async function createEngine(options: Api.EngineOptions): Promise<Api.Engi
       documents: all,
       models: models.stored,
       until,
-      createDecider: indexDeciders(engine),
+      createDecider: createIndexDeciders(engine),
       tick: () => {},
     });
 
   function planOf(indexId: string, asked: object): BacktestPlan {
     const { value: given, findings: wrong } = checkShape(BacktestRequest, asked);
     if (given === undefined) throw refuseWithFindings('request', wrong);
-    const { if_stale: _stale, as_known_on: _known, ...terms } = withoutVersions(given, known !== undefined);
+    const { if_stale: _stale, as_known_on: _known, ...terms } = removeVersions(given, known !== undefined);
     const document = definitions.require(indexId);
-    const request = resolvedRequest({ ...terms, benchmark: definitions.benchmarkOf(given.benchmark) });
+    const request = resolveRequest({ ...terms, benchmark: definitions.benchmarkOf(given.benchmark) });
     assertOrder(request);
     assertForeign(document, request);
     const benchmark = request.benchmark?.kind === 'index' ? definitions.reachedBenchmark(request.benchmark.id) : {};
@@ -103,7 +103,7 @@ export async function createEngine(options: Api.EngineOptions): Promise<Api.Engi
       const column = market.identifiers.indexOf(identifier);
       if (column < 0)
         throw new Refusal('IDENTIFIER_NOT_FOUND', `The market holds no identifier ${identifier}.`, { identifier });
-      const day = asOf === undefined ? market.dates.at(-1)! : dayFrom(asOf);
+      const day = asOf === undefined ? market.dates.at(-1)! : parseValidDay(asOf);
       const explanation = scoped(() => explainWeight(composerOf(all, day), indexId, { column, asOf: day, engine }));
       const weightingType = (id: string): string => {
         const document = all[id]!;
@@ -125,7 +125,7 @@ const wire = <T>(value: unknown): T => value as T;
 type Terms = z.infer<typeof BacktestRequest>;
 
 /** A single market has no earlier versions. @throws Refusal VALIDATION_FAILED if one is requested */
-function withoutVersions(given: Terms, hasEarlier: boolean): Terms {
+function removeVersions(given: Terms, hasEarlier: boolean): Terms {
   const named = {
     as_known: hasEarlier ? undefined : given.as_known,
     as_known_on: given.as_known_on,
@@ -138,6 +138,6 @@ function withoutVersions(given: Terms, hasEarlier: boolean): Terms {
         : `${path} needs a service, which keeps versions and runs.`;
     return value === undefined ? [] : [{ severity: 'error', code: 'NO_EFFECT', path, message }];
   });
-  if (findings.length > 0) throw refuseWithFindings('request', orderFindings(findings));
+  if (findings.length > 0) throw refuseWithFindings('request', sortFindings(findings));
   return given;
 }

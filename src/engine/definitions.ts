@@ -1,14 +1,14 @@
-import { marketFindings } from '#domain/checks/index-on-market.js';
+import { checkOnMarket } from '#domain/checks/index-on-market.js';
 import { fillPlugins, type StoredPluginCode, removeComputedParts } from '#domain/checks/fill-plugins.js';
 import { validateIndex } from '#domain/checks/validate-index.js';
-import { referencesOf } from '#domain/checks/validate-reference.js';
+import { listReferences } from '#domain/checks/validate-reference.js';
 import type { BacktestRequest } from '#contract/analytics/request.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
 import type { BacktestPlan } from '#domain/documents/backtest-plan.js';
-import { benchmarkNamed, type BenchmarkRef } from '#domain/documents/benchmark-ref.js';
+import { parseBenchmark, type BenchmarkRef } from '#domain/documents/benchmark-ref.js';
 import type { IndexDocument } from '#domain/documents/index-document.js';
 import type { MarketData } from '#domain/market/market-data.js';
-import { orderFindings, type Finding } from '#domain/refusals/findings.js';
+import { sortFindings, type Finding } from '#domain/refusals/findings.js';
 import { assertNoErrors, Refusal, refuseWithFindings } from '#domain/refusals/refusal.js';
 
 export interface DefinitionsDependencies {
@@ -36,15 +36,12 @@ export function createDefinitions({ market, calendars, pluginOf }: DefinitionsDe
     });
     if (document?.plugins === undefined) return { document, findings };
     const { document: filled, findings: wrong } = fillPlugins(document, pluginOf);
-    if (wrong.length > 0) return { document: undefined, findings: orderFindings([...findings, ...wrong]) };
+    if (wrong.length > 0) return { document: undefined, findings: sortFindings([...findings, ...wrong]) };
     const known = new Set(findings.map(({ path, message }) => `${path} ${message}`));
-    const lacking = marketFindings(filled, market, { severity: 'warning', indexOf });
+    const lacking = checkOnMarket(filled, market, { severity: 'warning', indexOf });
     return {
       document: filled,
-      findings: orderFindings([
-        ...findings,
-        ...lacking.filter(({ path, message }) => !known.has(`${path} ${message}`)),
-      ]),
+      findings: sortFindings([...findings, ...lacking.filter(({ path, message }) => !known.has(`${path} ${message}`))]),
     };
   }
 
@@ -60,7 +57,7 @@ export function createDefinitions({ market, calendars, pluginOf }: DefinitionsDe
       if (found.has(id)) return;
       const document = require(id);
       found.set(id, document);
-      referencesOf(document).forEach(reach);
+      listReferences(document).forEach(reach);
     };
     reach(indexId);
     return Object.fromEntries(found);
@@ -80,7 +77,7 @@ export function createDefinitions({ market, calendars, pluginOf }: DefinitionsDe
     onMarket(indexId: string): BacktestPlan['documents'] {
       const all = reached(indexId);
       for (const document of Object.values(all))
-        assertNoErrors('index document', marketFindings(document, market, { severity: 'error', indexOf }));
+        assertNoErrors('index document', checkOnMarket(document, market, { severity: 'error', indexOf }));
       return all;
     },
     reachedBenchmark(id: string): BacktestPlan['documents'] {
@@ -89,7 +86,7 @@ export function createDefinitions({ market, calendars, pluginOf }: DefinitionsDe
     },
     benchmarkOf(given: BacktestRequest['benchmark']): BenchmarkRef | null | undefined {
       if (typeof given !== 'string') return given;
-      const { kind, id } = benchmarkNamed(given);
+      const { kind, id } = parseBenchmark(given);
       return { id, kind: kind ?? (documents.has(id) ? 'index' : 'identifier'), price_column: 'CLOSE' };
     },
     /** Calendar, currency and treatment of an index; a derived one is treated as its source. */
@@ -97,7 +94,7 @@ export function createDefinitions({ market, calendars, pluginOf }: DefinitionsDe
       const { calendar, currency } = require(indexId);
       let document = require(indexId);
       // An index without rules names a source.
-      while (document.pipeline === null) document = require(referencesOf(document)[0]!);
+      while (document.pipeline === null) document = require(listReferences(document)[0]!);
       return { calendar, currency, treatment: document.pipeline.treatment };
     },
   };

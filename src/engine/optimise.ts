@@ -3,10 +3,10 @@ import { assertDecides } from '#domain/checks/validate-overlay.js';
 import { checkConstraintSet } from '#domain/documents/constraint-set.js';
 import type { IndexDocument } from '#domain/documents/index-document.js';
 import { readOptimisationRequest } from '#domain/documents/optimisation-request.js';
-import { storedModelOf } from '#domain/documents/used-models.js';
+import { readStoredModelId } from '#domain/documents/used-models.js';
 import type { MarketData } from '#domain/market/market-data.js';
-import { constraintFieldFindings, specFieldFindings } from '#domain/optimisation/field-uses.js';
-import { runOptimisation, termsOfRequest } from '#domain/optimisation/run.js';
+import { checkConstraintFields, checkSpecFields } from '#domain/optimisation/field-uses.js';
+import { runOptimisation, readRequestTerms } from '#domain/optimisation/run.js';
 import { assertNoErrors, refuseWithFindings } from '#domain/refusals/refusal.js';
 import { assertHeld, assertOrder } from '#domain/schema/assert-order.js';
 import type { Day } from '#domain/time/days.js';
@@ -43,12 +43,12 @@ export function optimiseIndex(asked: object, dependencies: OptimiseDependencies)
   const documents = reached(request.index_id);
   assertDecides(documents[request.index_id]!);
   assertNoErrors('request', [
-    ...specFieldFindings(request, market, { path: '', severity: 'error' }),
-    ...constraintFieldFindings(constraints, market, { path: 'constraints', severity: 'error' }),
+    ...checkSpecFields(request, market, { path: '', severity: 'error' }),
+    ...checkConstraintFields(constraints, market, { path: 'constraints', severity: 'error' }),
   ]);
-  const modelId = storedModelOf(request);
+  const modelId = readStoredModelId(request);
   const measuredBy = modelId === undefined ? null : models.measuring(modelId);
-  const terms = termsOfRequest(request);
+  const terms = readRequestTerms(request);
   const run = engine.scope(() =>
     runOptimisation({
       composer: composerOf(documents, terms.asOf ?? market.dates.at(-1)!),

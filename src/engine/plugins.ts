@@ -2,10 +2,10 @@ import { createHash } from 'node:crypto';
 import { sandbox, SandboxError } from '#base/sandbox/sandbox.js';
 import { PluginUpsert } from '#contract/plugins.js';
 import type { StoredPluginCode } from '#domain/checks/fill-plugins.js';
-import { pluginFindings, sourceFinding, addPluginDefaults } from '#domain/checks/validate-plugin.js';
-import { pluginCode } from '#domain/documents/plugin-code.js';
-import { programOf, type PluginDocument } from '#domain/documents/plugin-document.js';
-import { canonicalJson } from '#domain/json/canonical-json.js';
+import { checkPlugin, createSourceFinding, addPluginDefaults } from '#domain/checks/validate-plugin.js';
+import { resolvePluginCode } from '#domain/documents/plugin-code.js';
+import { createProgram, type PluginDocument } from '#domain/documents/plugin-document.js';
+import { toCanonicalJson } from '#domain/json/canonical-json.js';
 import type { Finding } from '#domain/refusals/findings.js';
 import { refuseWithFindings } from '#domain/refusals/refusal.js';
 import { checkShape } from '#domain/schema/shape.js';
@@ -22,7 +22,7 @@ export async function readPlugins(
   for (const [id, body] of Object.entries(given)) {
     const { plugin, wrong } = readPlugin(body);
     findings.push(...wrong.map((finding) => ({ ...finding, path: `plugins.${id}.${finding.path}` })));
-    if (plugin !== undefined) plugins.set(id, { plugin, sha256: sha256(canonicalJson(plugin)) });
+    if (plugin !== undefined) plugins.set(id, { plugin, sha256: sha256(toCanonicalJson(plugin)) });
   }
   if (findings.length > 0) throw refuseWithFindings('plug-ins', findings);
   return plugins;
@@ -34,13 +34,13 @@ function readPlugin(body: unknown): { readonly plugin?: PluginDocument; readonly
   const { value, findings } = checkShape(PluginUpsert, body);
   if (value === undefined) return { wrong: findings };
   const plugin = addPluginDefaults(value);
-  const wrong = pluginFindings(plugin);
+  const wrong = checkPlugin(plugin);
   if (wrong.length > 0) return { wrong };
   try {
-    sandbox().check(programOf(pluginCode(plugin, {}, '')));
+    sandbox().check(createProgram(resolvePluginCode(plugin, {}, '')));
     return { plugin, wrong: [] };
   } catch (thrown) {
-    if (thrown instanceof SandboxError) return { wrong: [sourceFinding(thrown.message)] };
+    if (thrown instanceof SandboxError) return { wrong: [createSourceFinding(thrown.message)] };
     throw thrown;
   }
 }

@@ -8,16 +8,16 @@ import { compareText, type Finding } from '#domain/refusals/findings.js';
 import { Refusal, refuseWithFindings } from '#domain/refusals/refusal.js';
 import { packModel } from '#domain/risk/imported/pack-model.js';
 import { readModelBody } from '#domain/risk/imported/read-model-body.js';
-import { settingsRead, type MeasuringModel } from '#domain/risk/measuring-model.js';
+import { listSettingsRead, type MeasuringModel } from '#domain/risk/measuring-model.js';
 import { openStoredModel } from '#domain/risk/open-stored-model.js';
-import { openPackedMatrix, packUpper, unpackRow, volatilitiesOf } from '#domain/risk/packed-matrix.js';
+import { openPackedMatrix, packUpper, unpackRow, computeVolatilities } from '#domain/risk/packed-matrix.js';
 import { RiskModelRequest } from '#domain/risk/risk-model-document.js';
 import type { StoredModel, StoredModels } from '#domain/risk/stored-model.js';
 import { assertHeld, assertOrder } from '#domain/schema/assert-order.js';
 import { checkShape } from '#domain/schema/shape.js';
 import type { Engine } from '#kernels/engines/engine.js';
 import { createProblems } from '#market/tables/problems.js';
-import { preparedEstimate, type EstimateUniverse } from '#views/risk-estimate.js';
+import { prepareEstimate, type EstimateUniverse } from '#views/risk-estimate.js';
 import type * as Api from './api.js';
 
 /** Terms on which an index is estimated. */
@@ -80,7 +80,7 @@ export function createModels({ market, calendars, engine, termsOf }: ModelsDepen
       if (request === undefined) throw refuseWithFindings('request', findings);
       assertOrder(request);
       assertHeld(market, { start: request.start, end: request.end });
-      const estimate = preparedEstimate({ market, calendars, universe: universeOf(request), request });
+      const estimate = prepareEstimate({ market, calendars, universe: universeOf(request), request });
       const {
         covariance,
         factors: _,
@@ -102,7 +102,7 @@ export function createModels({ market, calendars, engine, termsOf }: ModelsDepen
         measuring: {
           modelId,
           estimator: request.estimator,
-          settings: settingsRead(request),
+          settings: listSettingsRead(request),
           start: observedStart,
           end: observedEnd,
           sessions: diagnostics.observations,
@@ -185,5 +185,5 @@ function toApi(modelId: string, { names, covariance }: StoredModel) {
   const n = names.length;
   const matrix = new Float64Array(n * n);
   for (let i = 0; i < n; i++) unpackRow(packed, i, matrix.subarray(i * n, (i + 1) * n));
-  return { model_id: modelId, asset_ids: names, covariance: matrix, volatilities: volatilitiesOf(packed) };
+  return { model_id: modelId, asset_ids: names, covariance: matrix, volatilities: computeVolatilities(packed) };
 }

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { canonicalJson } from '#domain/json/canonical-json.js';
+import { toCanonicalJson } from '#domain/json/canonical-json.js';
 import type { JobKindName } from '#domain/jobs/job-kinds.js';
 import type { ArtifactStore } from '#store/port.js';
 import type { Clock } from './clock.js';
@@ -50,7 +50,7 @@ export function createJobSystem({
     const { kind, payload, request, estimatedBytes, message, origin = null } = submission;
     if (!kinds.has(kind.kind)) throw new Error(`the kind ${kind.kind} is not registered`);
     const ident = kind.key(payload);
-    const input = canonicalJson({ kind: kind.kind, ident, payload });
+    const input = toCanonicalJson({ kind: kind.kind, ident, payload });
     return queue.submit({
       jobId: `${kind.kind}:${ident}`,
       kind: kind.kind,
@@ -63,7 +63,7 @@ export function createJobSystem({
     });
   }
 
-  const withoutJob = <N extends TaskName>(order: QueryOrder<N>): Promise<TaskOutput<N>> =>
+  const removeJob = <N extends TaskName>(order: QueryOrder<N>): Promise<TaskOutput<N>> =>
     runQuery(order, { pool, clock, msMax: limits.queryMsMax });
 
   /** Resolves once no thread works, or after the maximum time. */
@@ -101,10 +101,10 @@ export function createJobSystem({
     counts: queue.counts,
     lanes: queue.lanes,
     watch: queue.watch,
-    query: (task, input, signal) => withoutJob({ lane: 'light', task, input, signal }),
+    query: (task, input, signal) => removeJob({ lane: 'light', task, input, signal }),
     async aside(task, input, signal, patienceMs = 0) {
       await untilCalm(patienceMs, signal);
-      return withoutJob({ lane: 'heavy', task, input, signal });
+      return removeJob({ lane: 'heavy', task, input, signal });
     },
     help(task, input) {
       if (pool.load('heavy') < limits.runningMax.heavy) pool.run({ lane: 'heavy', task, input }).output.catch(() => {}); // The caller computes whatever was not picked up.

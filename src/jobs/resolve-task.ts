@@ -1,9 +1,10 @@
-import type { MarketHandle, MarketIdentity } from '#domain/market/handle.js';
+import type { MarketHandle } from '#domain/market/handle.js';
+import type { MarketIdentity } from '#domain/market/market-identity.js';
 import type { ArtifactHealth } from '#store/access/artifact-health.js';
 import type { ArtifactDestination } from '#store/port.js';
 import { newCheckedFiles } from './checked-files.js';
 import { TaskStopped, WorkerLost, type ComputePool, type TaskRun, type ThreadPool } from './compute-pool.js';
-import type { PortableTaskName, TaskInput, TaskName, TaskOutput, ThreadInput } from './tasks.js';
+import type { PortableTaskName, TaskInput, TaskName, TaskOutput, ThreadInput, WarmUpInput } from './tasks.js';
 import type { CheckedFiles, HashedFile, KnownFiles } from './tasks/files.js';
 import type {
   ArtifactReference,
@@ -53,7 +54,10 @@ type Resolvers = {
 /** Maximum number of files of one task that are fetched at once. */
 const FETCHED_AT_ONCE = 16;
 
-const RESOLVERS: Resolvers = {
+const RESOLVERS: Resolvers & {
+  readonly 'warm-up': (order: object, resources: TaskResources) => Promise<Partial<WarmUpInput>>;
+} = {
+  'warm-up': async (_order, { checkedFiles, destination }) => ({ checkedFiles, destination }),
   backtest: async ({ stored }, resources) => ({
     ...(stored === undefined ? {} : { stored: isReferred(stored) ? await storedRun(stored, resources) : stored }),
     checkedFiles: resources.checkedFiles,
@@ -96,7 +100,7 @@ async function resolveNamed(order: object, resources: TaskResources): Promise<ob
   return resolved;
 }
 
-/** Fetches the outputs of parts in groups, because there may be thousands. */
+/** Fetches the files of parts in groups, because there may be thousands. */
 async function partFiles<F extends ArtifactReference>(
   files: readonly F[],
   { file }: Pick<TaskResources, 'file'>,
@@ -115,15 +119,19 @@ async function partFiles<F extends ArtifactReference>(
 
 async function modelFiles(models: ModelReferences | ModelFiles, resources: TaskResources): Promise<ModelFiles> {
   const files = Object.entries(models).map(
-    async ([id, model]) => [id, 'artifact' in model ? await modelFile(model, resources) : model] as const,
+    async ([id, model]) => [id, 'artifacts' in model ? await modelFile(model, resources) : model] as const,
   );
   return Object.fromEntries(await Promise.all(files));
 }
 
-async function modelFile({ artifact, factors, ...model }: ModelReference, { file }: TaskResources): Promise<ModelFile> {
-  const [path, factorPath] = await Promise.all([file({ artifact }), factors && file(factors)]);
+async function modelFile(
+  { artifacts, factors, ...model }: ModelReference,
+  { file }: TaskResources,
+): Promise<ModelFile> {
+  const references = artifacts.map((artifact) => ({ artifact }));
+  const [files, factorPath] = await Promise.all([partFiles(references, { file }), factors && file(factors)]);
   return {
-    path,
+    paths: files.map(({ path }) => path),
     ...model,
     ...(factors === undefined ? {} : { factors: { path: factorPath!, names: factors.names } }),
   };

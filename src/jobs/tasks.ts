@@ -3,11 +3,19 @@ import type { MarketHandle } from '#domain/market/handle.js';
 import type { RiskModelPart } from '#domain/risk/risk-model-part.js';
 import type { ExportRiskModelInput, ImportRiskModelInput, ImportRiskModelOutput } from './tasks/risk-models.js';
 import type { MarketAudit } from '#market/audit/audit-market.js';
-import type { ArtifactRef } from '#store/port.js';
-import type { AnswerBytes, HashedBytes, SharedHashes, WithOutputNames, WrittenFile } from './tasks/files.js';
+import type { ArtifactDestination, ArtifactRef } from '#store/port.js';
+import type {
+  AnswerBytes,
+  CheckedFiles,
+  HashedBytes,
+  SharedHashes,
+  WithOutputNames,
+  WrittenFile,
+} from './tasks/files.js';
 import type {
   EstimateRiskModelInput,
-  RiskModelRowsInput,
+  RiskModelPartsInput,
+  RiskModelPartsOutput,
   RiskModelSource,
   SumRiskModelInput,
   IndexQuestion,
@@ -171,12 +179,12 @@ export interface Tasks {
   /** Summarises a simulation: a SimulationView as JSON. */
   'sum-simulation': Portable<SumSimulationInput, WrittenView>;
   /** Estimates a covariance model: its matrix to store, and its diagnostics. */
-  'estimate-risk-model': Portable<EstimateRiskModelInput, RiskModelOutput>;
+  'estimate-risk-model': Portable<EstimateRiskModelInput, RiskModelOutput & { readonly covariance: ArtifactRef }>;
   /** Counts the securities that can be estimated. */
   'risk-model-size': Portable<RiskModelSource, { readonly securities: number }>;
-  /** Computes rows of the matrix of a model. */
-  'risk-model-rows': Portable<RiskModelRowsInput, { readonly rows: ArtifactRef }>;
-  /** Joins the rows of a model, and computes its diagnostics. */
+  /** Computes parts of a model: rows of its matrix, or its eigenvalues. */
+  'risk-model-parts': Portable<RiskModelPartsInput, RiskModelPartsOutput>;
+  /** Summarises a model in parts. */
   'sum-risk-model': Portable<SumRiskModelInput, RiskModelOutput>;
   /** Validates the forecasts of a model over history: a RiskValidationView as JSON, and a sentence. */
   'validate-risk-model': {
@@ -222,6 +230,11 @@ export interface WarmUpInput {
   readonly names: readonly TaskName[];
   readonly market: MarketHandle | null;
   readonly plan: BacktestPlan | null;
+  /** Stored price files of a run, of which one may have those of the plan. */
+  readonly storedPrices?: readonly ArtifactRef[];
+  /** Files that the process wrote or hashed, and the place of stored files; added by the node that runs the task. */
+  readonly checkedFiles?: CheckedFiles | undefined;
+  readonly destination?: ArtifactDestination;
 }
 
 /** Input of a task in a thread. */

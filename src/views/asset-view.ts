@@ -1,8 +1,8 @@
 import type { AssetView } from '#contract/analytics/asset.js';
-import { relativeMetrics, type DatedSeries } from '#domain/analytics/relative.js';
+import { computeRelativeMetrics, type DatedSeries } from '#domain/analytics/relative.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
-import { dayFrom, formatDay } from '#domain/time/days.js';
-import { growthStep } from '#domain/index-mathematics/adjusted-close.js';
+import { parseValidDay, formatDay } from '#domain/time/days.js';
+import { computeGrowthStep } from '#domain/index-mathematics/adjusted-close.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import { roundOnDay } from './rounded.js';
 import { runEffects } from './run-effects.js';
@@ -20,14 +20,14 @@ export function assetView(columns: RunColumns, identifier: string): AssetView {
     days: Int32Array.from(priced, (t) => days[t]!),
     values: grow(columns, name, price).filter((_, t) => price[t] === price[t]),
   };
-  const relative = relativeMetrics(own, { days, values: columns.f64('level') });
+  const relative = computeRelativeMetrics(own, { days, values: columns.f64('level') });
   const history = (block: 'targets' | 'raw') => {
     const weights = columns.f64(block);
     const targets = block === 'targets' ? weights : columns.f64('targets');
     return Object.fromEntries(
       rebalances.flatMap(({ date }, r) =>
         targets[r * names.length + name] !== 0
-          ? [[date, roundOnDay(columns, 'weights', dayFrom(date))(weights[r * names.length + name]!)]]
+          ? [[date, roundOnDay(columns, 'weights', parseValidDay(date))(weights[r * names.length + name]!)]]
           : [],
       ),
     );
@@ -77,7 +77,7 @@ function grow(columns: RunColumns, name: number, price: Float64Array): Float64Ar
       carried = bar;
     } else {
       const step = effect
-        ? growthStep(effect, carried, bar)
+        ? computeGrowthStep(effect, carried, bar)
         : { factor: bar === bar ? bar / carried : 1, carried: bar === bar ? bar : carried };
       if (effect && !hasShortPayments && held[t - 1]! < 0) value *= positionGrowth(columns, { name, at: t });
       else value *= rates ? step.factor * (rates[t]! / rates[t - 1]!) : step.factor;

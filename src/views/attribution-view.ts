@@ -1,6 +1,6 @@
 import type { AttributionView } from '#contract/analytics/attribution.js';
 import { linkContributions, type AttributionInput } from '#domain/analytics/attribution.js';
-import { returnsOf } from '#domain/analytics/series.js';
+import { computeReturns } from '#domain/analytics/series.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { formatDay, formatDayTimestamp } from '#domain/time/days.js';
 import { compareText } from '#domain/refusals/findings.js';
@@ -22,9 +22,9 @@ export function attributionView(columns: RunColumns, { start, end }: AskedWindow
   const { parts = [] } = header;
   const linked = linkContributions({
     names: names.length + parts.length,
-    returns: returnsOf(columns.f64('level', from, to + 1)),
+    returns: computeReturns(columns.f64('level', from, to + 1)),
     days: days.subarray(from + 1, to + 1),
-    ...withParts(window, names.length, parts.length),
+    ...addParts(window, names.length, parts.length),
     costOf: (period) => window.costOf(period),
     hasCosts: header.has_costs,
   });
@@ -70,7 +70,7 @@ export function attributionView(columns: RunColumns, { start, end }: AskedWindow
 }
 
 /** Returns weights and contributions of securities, followed by the parts of an overlay, which have no weight. */
-function withParts(
+function addParts(
   window: RunWindow,
   names: number,
   parts: number,

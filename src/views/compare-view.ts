@@ -1,9 +1,15 @@
-import { periodsPerYear } from '#domain/calendars/periods-per-year.js';
+import { estimatePeriodsPerYear } from '#domain/calendars/periods-per-year.js';
 import type { CompareEntry, CompareView } from '#contract/analytics/compare.js';
-import { backtestMetrics, type BacktestMetrics, mean, rebase, returnsOf } from '#domain/analytics/series.js';
+import {
+  computeBacktestMetrics,
+  type BacktestMetrics,
+  computeMean,
+  rebase,
+  computeReturns,
+} from '#domain/analytics/series.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
-import type { RunState } from '#domain/backtest/stale.js';
-import { dayFrom, formatDay } from '#domain/time/days.js';
+import type { RunState } from '#domain/backtest/stale-reasons.js';
+import { parseValidDay, formatDay } from '#domain/time/days.js';
 import type { Finding } from '#domain/refusals/findings.js';
 import { findDifferingReturns } from './differing-returns.js';
 import type { MeasuredVariant } from '#domain/market/market-data.js';
@@ -118,16 +124,16 @@ function spanText({ id, days }: ComparedLevels): string {
 }
 
 function within(days: Int32Array, { start, end }: AskedWindow): Int32Array {
-  const from = start === null ? 0 : findFirstAtLeast(days, dayFrom(start));
-  const to = end === null ? days.length : findLastAtMost(days, dayFrom(end)) + 1;
+  const from = start === null ? 0 : findFirstAtLeast(days, parseValidDay(start));
+  const to = end === null ? days.length : findLastAtMost(days, parseValidDay(end)) + 1;
   return from === 0 && to === days.length ? days : days.slice(from, Math.max(from, to));
 }
 
 /** Correlations of the returns of every pair, null if one does not vary. @cost O(pairs x dates) */
 function correlationsOf(entries: Comparison['entries']): (number | null)[][] {
   const scaled = entries.map(({ level }) => {
-    const returns = returnsOf(level);
-    const middle = mean(returns);
+    const returns = computeReturns(level);
+    const middle = computeMean(returns);
     const centred = returns.map((value) => value - middle);
     const length = Math.sqrt(centred.reduce((sum, value) => sum + value * value, 0));
     return length < SPREAD_MIN ? null : centred.map((value) => value / length);
@@ -233,7 +239,7 @@ const COMPARISON = jsonObject<
         entry,
         dates,
         state: states[k] ?? NO_RUN,
-        metrics: backtestMetrics(entry.level, null, periodsPerYear(days)),
+        metrics: computeBacktestMetrics(entry.level, null, estimatePeriodsPerYear(days)),
       });
     });
     json.raw(']');

@@ -1,11 +1,11 @@
 import type { FactorAttributionView } from '#contract/analytics/attribution.js';
-import { returnsOf } from '#domain/analytics/series.js';
+import { computeReturns } from '#domain/analytics/series.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { formatDay, formatDayTimestamp } from '#domain/time/days.js';
 import type { Finding } from '#domain/refusals/findings.js';
 import type { ReturnWindow } from '#domain/risk/return-panel.js';
 import {
-  factorAttribution,
+  attributeToFactors,
   type AttributionModel,
   type FactorAttribution,
 } from '#domain/risk/factors/factor-attribution.js';
@@ -29,12 +29,12 @@ export function factorAttributionView(
   const held = readWindow(run, { from, to }, { follow: false });
   const { sm } = market;
   const ends = days.subarray(from + 1, to + 1);
-  const attribution = factorAttribution({
+  const attribution = attributeToFactors({
     window: market,
     model,
     sessions: ends.map((day) => findLastAtMost(sm.sessions, day)),
     columns: Int32Array.from(header.names, (name) => sm.columnOf(name)),
-    returns: returnsOf(run.f64('level', from, to + 1)),
+    returns: computeReturns(run.f64('level', from, to + 1)),
     days: ends,
     weightsBefore: (period) => held.weightsAt(period),
   });

@@ -1,8 +1,8 @@
 import type { GroupAttributionView } from '#contract/analytics/attribution.js';
 import { linkContributions } from '#domain/analytics/attribution.js';
-import { brinsonFachler, type GroupedPeriod } from '#domain/analytics/brinson.js';
-import { reconciles } from '#domain/analytics/linking.js';
-import { returnsOf } from '#domain/analytics/series.js';
+import { attributeByGroup, type GroupedPeriod } from '#domain/analytics/brinson.js';
+import { isReconciled } from '#domain/analytics/linking.js';
+import { computeReturns } from '#domain/analytics/series.js';
 import { driftOf, type Book } from '#domain/books/book.js';
 import { listTransfers } from '#domain/books/transfers.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
@@ -43,11 +43,11 @@ export function groupsView(columns: RunColumns, input: GroupsInput): Served<Grou
   const { groups, cash, ownAt, benchmarkAt } = placeInGroups(columns.header.names, days[to]!, input);
   const size = { periods, groups: groups.length };
   const terms = { count: groups.length, cash };
-  const own = remember(groupedRun(columns, { from, to, groupAt: ownAt, ...terms }), size);
+  const own = remember(groupRun(columns, { from, to, groupAt: ownAt, ...terms }), size);
   let grouped: GroupedPeriod;
   const linked = linkContributions({
     names: groups.length,
-    returns: returnsOf(columns.f64('level', from, to + 1)),
+    returns: computeReturns(columns.f64('level', from, to + 1)),
     days: ends,
     weightsBefore: (period) => (grouped = own(period)).weights,
     contributionsOf: () => grouped.contributions,
@@ -57,11 +57,11 @@ export function groupsView(columns: RunColumns, input: GroupsInput): Served<Grou
   const dates = days.subarray(from, to + 1);
   const effects =
     benchmark &&
-    brinsonFachler({
+    attributeByGroup({
       groups: groups.length,
       days: ends,
       portfolio: own,
-      benchmark: remember(groupedBook(benchmark.book, { days: dates, groupAt: benchmarkAt, ...terms }), size),
+      benchmark: remember(groupBook(benchmark.book, { days: dates, groupAt: benchmarkAt, ...terms }), size),
     });
   const { totalReturn } = linked;
   const { run_id: id, variant } = columns.header;
@@ -82,7 +82,7 @@ export function groupsView(columns: RunColumns, input: GroupsInput): Served<Grou
     active_return: effects ? effects.portfolioReturn - effects.benchmarkReturn : null,
     periods,
     residual: effects?.residual ?? linked.residual,
-    reconciles: effects ? reconciles(effects.residual, totalReturn, effects.benchmarkReturn) : linked.reconciles,
+    reconciles: effects ? isReconciled(effects.residual, totalReturn, effects.benchmarkReturn) : linked.reconciles,
     requested_start: asked.start ?? formatDay(days[0]!),
     requested_end: asked.end ?? formatDay(days.at(-1)!),
     start: formatDayTimestamp(days[from + 1]!),
@@ -117,7 +117,7 @@ function placeInGroups(names: readonly string[], day: Day, { groupOf, benchmark 
 function groupRows(
   groups: readonly string[],
   { contributions, averageWeights }: ReturnType<typeof linkContributions>,
-  effects: ReturnType<typeof brinsonFachler> | null,
+  effects: ReturnType<typeof attributeByGroup> | null,
 ): GroupAttributionView['groups'] {
   const isShown = (k: number): boolean =>
     averageWeights[k] !== 0 || contributions[k] !== 0 || (effects !== null && effects.benchmarkAverageWeights[k] !== 0);
@@ -162,7 +162,7 @@ interface RunGrouping extends Grouping {
 }
 
 /** Returns the periods of a stored run by group. Pass them in order; a second pass begins with period 0 again. */
-function groupedRun(columns: RunColumns, { from, to, ...grouping }: RunGrouping): Periods {
+function groupRun(columns: RunColumns, { from, to, ...grouping }: RunGrouping): Periods {
   const read = () => readWindow(columns, { from, to }, { follow: false });
   let window = read();
   return (period) => {
@@ -180,7 +180,7 @@ interface BookGrouping extends Grouping {
 }
 
 /** The periods of a book without costs by group. @throws Refusal NO_COMMON_DATES */
-function groupedBook(book: Book, { days, ...grouping }: BookGrouping): Periods {
+function groupBook(book: Book, { days, ...grouping }: BookGrouping): Periods {
   const { sm, from, length, columns, weights, events, overlay } = book;
   const first = findLastAtMost(sm.sessions, days[0]!) - from;
   for (let t = 0; t < days.length; t++) {

@@ -1,12 +1,12 @@
 import { TreatmentSpec } from '#domain/documents/index-document.js';
 import type { SessionMarket } from '#domain/market/session-market.js';
 import type { CrossSections } from '#domain/datapoints/cross-section.js';
-import { crossSectionsOf } from '#domain/rules/decide.js';
+import { createIndexCrossSections } from '#domain/rules/decide.js';
 
 /** Returns the datapoints with the settings of an index, or of plain securities. */
 export function datapointsOf(
   market: SessionMarket,
   terms: { readonly treatment: TreatmentSpec; readonly currency: string } | null,
 ): CrossSections {
-  return crossSectionsOf({ market, ...(terms ?? { treatment: TreatmentSpec.parse({}), currency: '' }) });
+  return createIndexCrossSections({ market, ...(terms ?? { treatment: TreatmentSpec.parse({}), currency: '' }) });
 }

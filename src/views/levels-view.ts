@@ -1,7 +1,7 @@
 import type { LevelsView } from '#contract/analytics/levels.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { VARIANT_BLOCKS } from '#domain/backtest/run-file/schema.js';
-import { dayFrom } from '#domain/time/days.js';
+import { parseValidDay } from '#domain/time/days.js';
 import { RETURN_VARIANTS, type ReturnVariant } from '#domain/market/market-data.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import { findFirstAtLeast, findLastAtMost } from '#domain/numbers/search.js';
@@ -28,8 +28,8 @@ export interface IndexLevels {
 /** @throws Refusal VARIANT_NOT_AVAILABLE if the prices of the run do not permit the variant */
 export function indexLevels(columns: RunColumns, { variant, start, end }: LevelsQuery): IndexLevels {
   const days = columns.i32('indexDays');
-  const from = start === null ? 0 : findFirstAtLeast(days, dayFrom(start));
-  const to = Math.max(from, end === null ? days.length : findLastAtMost(days, dayFrom(end)) + 1);
+  const from = start === null ? 0 : findFirstAtLeast(days, parseValidDay(start));
+  const to = Math.max(from, end === null ? days.length : findLastAtMost(days, parseValidDay(end)) + 1);
   const chosen = variant ?? columns.header.variant;
   const { level, divisor } = VARIANT_BLOCKS[chosen];
   if (!columns.has(level)) throw notAvailable(columns, chosen);

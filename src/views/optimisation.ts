@@ -1,19 +1,19 @@
 import type { OptimisationRunResult } from '#contract/optimisation-result.js';
 import type { StudyFigures } from '#contract/studies.js';
 import type { PreviewResponse } from '#contract/indices/preview.js';
-import { dayFrom, formatDay } from '#domain/time/days.js';
+import { parseValidDay, formatDay } from '#domain/time/days.js';
 import { RiskEstimator, type RiskModelChoice } from '#domain/risk/risk-estimator.js';
-import { objectiveType } from '#domain/documents/optimisation-spec.js';
+import { readObjectiveType } from '#domain/documents/optimisation-spec.js';
 import { compareText, type Finding } from '#domain/refusals/findings.js';
 import type { WeightFigures } from '#domain/optimisation/outcome.js';
 import type { DerivedPreview } from '#domain/optimisation/preview.js';
-import { relaxedBy } from '#domain/optimisation/relaxed-findings.js';
-import type { FrontierPortfolio } from '#domain/optimisation/frontier.js';
+import { findRelaxation } from '#domain/optimisation/relaxation/relaxed-findings.js';
+import type { FrontierPortfolio } from '#domain/optimisation/frontier/frontier.js';
 import type { RowSide } from '#domain/optimisation/report.js';
-import { trackingVariance } from '#domain/optimisation/solve-convex.js';
+import { computeTrackingVariance } from '#domain/optimisation/tracking-variance.js';
 import type { OptimisationRun } from '#domain/optimisation/run.js';
-import { compositionDate } from '#domain/schedule/date-in-force.js';
-import { settingsRead, type MeasuringModel } from '#domain/risk/measuring-model.js';
+import { findCompositionDate } from '#domain/schedule/date-in-force.js';
+import { listSettingsRead, type MeasuringModel } from '#domain/risk/measuring-model.js';
 
 /** Response whose findings are those of the domain, which the API returns unchanged. */
 type Served<T> = Omit<T, 'findings'> & { readonly findings: readonly Finding[] };
@@ -48,7 +48,7 @@ export function toOptimisationResult(
     iterations: solution.iterations,
     objective_type: run.problem.objective.entry.type,
     objective_value: outcome.value,
-    objective: trackingVariance(run.problem, solution.weights),
+    objective: computeTrackingVariance(run.problem, solution.weights),
     bound: outcome.bound,
     gap: Math.max(0, solution.objective - solution.bound) / Math.max(Math.abs(solution.objective), 1e-18),
     proof: run.proof,
@@ -96,7 +96,7 @@ function riskModelOf(
   return {
     model_id: null,
     estimator: estimator.estimator,
-    settings: { ...settingsRead(estimator) },
+    settings: { ...listSettingsRead(estimator) },
     start: formatDay(first),
     end: formatDay(last),
     sessions,
@@ -107,7 +107,7 @@ function riskModelOf(
  * Returns values of held securities by identifier. Without a prototype, V8 creates a hash table at once, which is
  * filled ten times as fast.
  */
-function heldValues(names: readonly string[], values: Float64Array, weights: Float64Array): Record<string, number> {
+function listHeldValues(names: readonly string[], values: Float64Array, weights: Float64Array): Record<string, number> {
   const held = Object.create(null) as Record<string, number>;
   for (let i = 0; i < names.length; i++) if (weights[i] !== 0) held[names[i]!] = values[i]!;
   return held;
@@ -125,8 +125,9 @@ function frontierOf({
   solution,
 }: OptimisationRun): OptimisationRunResult['frontier'] {
   if (frontier === null) return null;
-  const byName = (values: Float64Array, weights: Float64Array) => heldValues(problem.identifiers, values, weights);
-  const held = ({ weights, ...point }: FrontierPortfolio) => ({ ...point, weights: byName(weights, weights) });
+  const groupByName = (values: Float64Array, weights: Float64Array) =>
+    listHeldValues(problem.identifiers, values, weights);
+  const held = ({ weights, ...point }: FrontierPortfolio) => ({ ...point, weights: groupByName(weights, weights) });
   const { points, tangency, pointOf } = frontier;
   return {
     points: points.map(held),
@@ -135,12 +136,12 @@ function frontierOf({
       draws: resampled.draws,
       points: resampled.points.map(({ weights, spread, ...point }) => ({
         ...point,
-        weights: byName(weights, weights),
-        spread: byName(spread, weights),
+        weights: groupByName(weights, weights),
+        spread: groupByName(spread, weights),
       })),
     },
     by_objective:
-      ownFrontier && ownFrontier.map((point) => ({ ...point, weights: byName(point.weights, point.weights) })),
+      ownFrontier && ownFrontier.map((point) => ({ ...point, weights: groupByName(point.weights, point.weights) })),
     portfolio: pointOf(solution.weights),
     index: pointOf(problem.index),
   };
@@ -229,9 +230,9 @@ export function toDerivedPreview(
     steps: null,
     solve: {
       source_index_id: document.derivation.source_index_id,
-      objective: objectiveType(document.derivation.objective),
+      objective: readObjectiveType(document.derivation.objective),
       rebalance_date: formatDay(
-        compositionDate(parent, sm.sessions, asOf === null ? sm.sessions[session]! : dayFrom(asOf)),
+        findCompositionDate(parent, sm.sessions, asOf === null ? sm.sessions[session]! : parseValidDay(asOf)),
       ),
       before: toFigures(preview.before),
       after: toFigures(preview.after),
@@ -266,7 +267,7 @@ function toPreviewConstraint(
     binding: isBinding,
     slack,
     unit: origin.unit,
-    relaxed_by: relaxedBy(side, relaxed),
+    relaxed_by: findRelaxation(side, relaxed),
   };
 }
 

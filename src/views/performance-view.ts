@@ -1,10 +1,14 @@
-import { periodsPerYear } from '#domain/calendars/periods-per-year.js';
+import { estimatePeriodsPerYear } from '#domain/calendars/periods-per-year.js';
 import type { PerformanceView } from '#contract/analytics/performance.js';
 import type { RunMetrics } from '#contract/analytics/runs.js';
 import type { SeriesPayload } from '#contract/common.js';
-import { benchmarkStatistics, drawdowns, returnStatistics } from '#domain/analytics/return-statistics.js';
-import { monthlyReturns } from '#domain/analytics/rolling.js';
-import { computeAnnualReturns, backtestMetrics, drawdownOf, rebase } from '#domain/analytics/series.js';
+import {
+  computeBenchmarkStatistics,
+  listDrawdowns,
+  computeReturnStatistics,
+} from '#domain/analytics/return-statistics.js';
+import { computeMonthlyReturns } from '#domain/analytics/rolling.js';
+import { computeAnnualReturns, computeBacktestMetrics, computeDrawdown, rebase } from '#domain/analytics/series.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { formatDay } from '#domain/time/days.js';
 import type { ReturnVariant } from '#domain/market/market-data.js';
@@ -34,7 +38,7 @@ export function performanceView(columns: RunColumns, { of, variant, ...window }:
   const days = all.subarray(from, to + 1);
   const dates = Array.from(days, formatDay);
   const isIndex = of === 'index';
-  const periods = periodsPerYear(all);
+  const periods = estimatePeriodsPerYear(all);
   const measured = isIndex ? indexOn(columns, days, variant) : columns.f64('level', from, to + 1);
   const level = rebase(measured, 100);
   const index = rebase(indexOn(columns, days), 100);
@@ -53,11 +57,11 @@ export function performanceView(columns: RunColumns, { of, variant, ...window }:
     benchmark: header.benchmark?.id ?? null,
     benchmark_variant: header.benchmark?.variant ?? null,
     benchmark_level: benchmarkWithin(columns, days),
-    drawdown: series('drawdown', drawdownOf(level)),
-    metrics: backtestMetrics(level, isIndex ? null : index, periods),
-    statistics: returnStatistics(level, periods),
+    drawdown: series('drawdown', computeDrawdown(level)),
+    metrics: computeBacktestMetrics(level, isIndex ? null : index, periods),
+    statistics: computeReturnStatistics(level, periods),
     benchmark_statistics: benchmarkFigures(columns, { days, level: measured }),
-    drawdowns: drawdowns(level, DRAWDOWNS_MAX).map(({ peak, trough, recovery, depth }) => ({
+    drawdowns: listDrawdowns(level, DRAWDOWNS_MAX).map(({ peak, trough, recovery, depth }) => ({
       peak: dates[peak]!,
       trough: dates[trough]!,
       recovery: recovery === null ? null : dates[recovery]!,
@@ -66,7 +70,10 @@ export function performanceView(columns: RunColumns, { of, variant, ...window }:
     })),
     annual_returns: Object.fromEntries(computeAnnualReturns(days, level).map(([year, value]) => [String(year), value])),
     monthly_returns: Object.fromEntries(
-      monthlyReturns(days, level).map(({ year, month, value }) => [`${year}-${String(month).padStart(2, '0')}`, value]),
+      computeMonthlyReturns(days, level).map(({ year, month, value }) => [
+        `${year}-${String(month).padStart(2, '0')}`,
+        value,
+      ]),
     ),
   };
 }
@@ -74,7 +81,11 @@ export function performanceView(columns: RunColumns, { of, variant, ...window }:
 /** Returns the figures of a whole stored run. @cost reads its levels */
 export function metricsView(columns: RunColumns): RunMetrics {
   const days = columns.i32('days');
-  return backtestMetrics(rebase(columns.f64('level'), 100), rebase(indexOn(columns, days), 100), periodsPerYear(days));
+  return computeBacktestMetrics(
+    rebase(columns.f64('level'), 100),
+    rebase(indexOn(columns, days), 100),
+    estimatePeriodsPerYear(days),
+  );
 }
 
 /**
@@ -91,7 +102,7 @@ export function indexOn(columns: RunColumns, days: Int32Array, variant: ReturnVa
 
 /** Returns the benchmark on the dates that it shares with a window; null if there is none. */
 function benchmarkWithin(columns: RunColumns, days: Int32Array): SeriesPayload | null {
-  const shared = sharedWithBenchmark(columns, days);
+  const shared = findSharedWithBenchmark(columns, days);
   if (shared === null) return null;
   return {
     index: Array.from(shared.days, formatDay),
@@ -106,7 +117,7 @@ interface SharedDates {
 }
 
 /** Returns dates of a window that the benchmark has; null if there are none. */
-function sharedWithBenchmark(columns: RunColumns, days: Int32Array): SharedDates | null {
+function findSharedWithBenchmark(columns: RunColumns, days: Int32Array): SharedDates | null {
   if (!columns.has('benchmarkDays')) return null;
   const shared = columns.i32('benchmarkDays');
   const from = findLastAtMost(shared, days[0]! - 1) + 1;
@@ -122,11 +133,11 @@ function benchmarkFigures(
   columns: RunColumns,
   { days, level }: { readonly days: Int32Array; readonly level: Float64Array },
 ): PerformanceView['benchmark_statistics'] {
-  const shared = sharedWithBenchmark(columns, days);
+  const shared = findSharedWithBenchmark(columns, days);
   if (shared === null || shared.days.length < 3) return null;
-  return benchmarkStatistics(
+  return computeBenchmarkStatistics(
     Float64Array.from(shared.days, (day) => level[findLastAtMost(days, day)]!),
     shared.benchmark,
-    periodsPerYear(shared.days),
+    estimatePeriodsPerYear(shared.days),
   );
 }

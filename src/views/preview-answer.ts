@@ -1,18 +1,18 @@
 import type { Composer } from '#domain/books/compositions.js';
 import { hasMemberChanges } from '#domain/books/member-changes.js';
-import { swapsDecidedOn } from '#domain/books/named-swaps.js';
+import { listSwapsDecidedOn } from '#domain/books/named-swaps.js';
 import { previewFirstOverlay, previewOverlay } from '#domain/books/preview-overlay.js';
-import { ruleOn } from '#domain/books/rule-on.js';
+import { findRuleText } from '#domain/books/find-rule-text.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
 import { checkAsOf } from '#domain/checks/as-of-findings.js';
-import { assumptionFindings } from '#domain/checks/assumptions.js';
+import { reportAssumptions } from '#domain/checks/assumptions.js';
 import { lookAheadFindings } from '#domain/checks/look-ahead.js';
 import { isDerivedDocument, isOverlayDocument, type IndexDocument } from '#domain/documents/index-document.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { previewDerived, previewFirst } from '#domain/optimisation/preview.js';
-import { orderFindings } from '#domain/refusals/findings.js';
+import { sortFindings } from '#domain/refusals/findings.js';
 import { previewRules } from '#domain/rules/preview.js';
-import { dayFrom, type Day } from '#domain/time/days.js';
+import { parseValidDay, type Day } from '#domain/time/days.js';
 import type { Engine } from '#kernels/engines/engine.js';
 import { toDerivedPreview } from './optimisation.js';
 import { toOverlayPreview, toPreviewResponse } from './preview.js';
@@ -40,12 +40,12 @@ export interface PreviewQuestion {
  */
 export function previewAnswer(question: PreviewQuestion) {
   const { market, calendars, documents, indexId, asOf: asked, composerUntil } = question;
-  const day = dayFrom(asked ?? documents[indexId]!.base_date); // Reached documents include the index itself.
+  const day = parseValidDay(asked ?? documents[indexId]!.base_date); // Reached documents include the index itself.
   const composer = composerUntil(day);
   const document = composer.document(indexId);
   const answer = answerOf(question, composer, day);
   const late = asked === null ? [] : checkAsOf(asked, market.dates);
-  const assumptions = assumptionFindings({
+  const assumptions = reportAssumptions({
     document,
     treatment: composer.treatment(indexId),
     market,
@@ -56,7 +56,7 @@ export function previewAnswer(question: PreviewQuestion) {
     firstDay: market.dates[0] ?? null,
     observedEndOf: question.observedEndOf,
   });
-  return { ...answer, findings: orderFindings([...late, ...assumptions, ...foreseen, ...answer.findings]) };
+  return { ...answer, findings: sortFindings([...late, ...assumptions, ...foreseen, ...answer.findings]) };
 }
 
 function answerOf(
@@ -81,9 +81,9 @@ function answerOf(
   const answer = toPreviewResponse(preview, {
     indexId,
     asOf: asked ?? documents[indexId]!.base_date,
-    rule: ruleOn(composer, indexId, day),
+    rule: findRuleText(composer, indexId, day),
   });
   const { resolved } = preview;
   if (resolved === null || !hasMemberChanges(composer, indexId)) return answer;
-  return { ...answer, replacements: toReplacements(swapsDecidedOn(composer, indexId, resolved.session)) };
+  return { ...answer, replacements: toReplacements(listSwapsDecidedOn(composer, indexId, resolved.session)) };
 }

@@ -1,10 +1,10 @@
 import type { IndexExplanation } from '#contract/indices/explanation.js';
 import type { PreviewResponse } from '#contract/indices/preview.js';
 import type { OverlayPreview } from '#domain/books/preview-overlay.js';
-import { headroomOf } from '#domain/compliance/breach-watch.js';
+import { computeRuleHeadroom } from '#domain/compliance/breach-watch.js';
 import type { LimitRuleName } from '#domain/compliance/rules.js';
 import { formatDay } from '#domain/time/days.js';
-import { sourcesOf } from '#domain/documents/index-document.js';
+import { listSources } from '#domain/documents/index-document.js';
 import { compareText, type Finding } from '#domain/refusals/findings.js';
 import {
   isDerivedExplanation,
@@ -61,11 +61,11 @@ export function toPreviewResponse(
     rule_type: ruleType,
   }));
   const answer = { ...empty, resolved_date: formatDay(sm.sessions[session]!), steps };
-  if (decision.kind !== 'decided') return { ...answer, assets: excludedRows(resolved) };
-  const included = includedRows(resolved);
+  if (decision.kind !== 'decided') return { ...answer, assets: findExcludedRows(resolved) };
+  const included = findIncludedRows(resolved);
   return {
     ...answer,
-    assets: [...included, ...excludedRows(resolved)],
+    assets: [...included, ...findExcludedRows(resolved)],
     weights: Object.fromEntries(named(decision.columns).map((name, i) => [name, decision.weights[i]!])),
     total_weight: decision.weights.reduce((total, weight) => total + weight, 0),
     cap: decision.cap,
@@ -104,7 +104,7 @@ export function toOverlayPreview(
     cap_redistributed: 0,
     steps: null,
     solve: null,
-    overlay: { type: document.overlay.type, index_ids: [...sourcesOf(document)], ...(exposure ? { exposure } : {}) },
+    overlay: { type: document.overlay.type, index_ids: [...listSources(document)], ...(exposure ? { exposure } : {}) },
     findings: [],
   };
 }
@@ -116,12 +116,12 @@ export function computeDecidedLimits(
 ): PreviewResponse['limits'] {
   if (decision.kind !== 'decided') return undefined;
   const names = Array.from(decision.columns, (column) => sm.identifiers[column]!);
-  const headroom = headroomOf({ rule, market: sm.market, names }, sm.sessions[session]!, decision.weights);
+  const headroom = computeRuleHeadroom({ rule, market: sm.market, names }, sm.sessions[session]!, decision.weights);
   return { rule, headroom };
 }
 
 /** Returns the held securities, by weight descending, then identifier. */
-function includedRows({ sm, decision }: ResolvedPreview): Asset[] {
+function findIncludedRows({ sm, decision }: ResolvedPreview): Asset[] {
   if (decision.kind !== 'decided') return [];
   const capped = new Set(decision.capped);
   const rows = Array.from(decision.columns, (column, i): Asset => ({
@@ -138,7 +138,7 @@ function includedRows({ sm, decision }: ResolvedPreview): Asset[] {
 }
 
 /** Names removed, by the step that removed them, then identifier; survivors without a weight last. */
-function excludedRows({ sm, decision }: ResolvedPreview): Asset[] {
+function findExcludedRows({ sm, decision }: ResolvedPreview): Asset[] {
   const row = (column: number, by: string | null, at: number): Asset => ({
     identifier: sm.identifiers[column]!,
     included: false,

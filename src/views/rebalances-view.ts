@@ -1,7 +1,7 @@
 import type { RebalanceList, RebalanceView } from '#contract/analytics/rebalances.js';
 import { readDecisions, type RecordedDecisions } from '#domain/backtest/run-file/decisions.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
-import { dayFrom, formatDay } from '#domain/time/days.js';
+import { parseValidDay, formatDay } from '#domain/time/days.js';
 import { isReviewed } from '#domain/schedule/rebalance-causes.js';
 import { compareText } from '#domain/refusals/findings.js';
 import { Refusal } from '#domain/refusals/refusal.js';
@@ -29,7 +29,7 @@ export function rebalancesView(columns: RunColumns): RebalanceList {
 export function rebalanceView(columns: RunColumns, asked: string): RebalanceView {
   const { header } = columns;
   const days = columns.i32('days');
-  const day = dayFrom(asked);
+  const day = parseValidDay(asked);
   const r = header.rebalances.findLastIndex((stored) => findStoredDate(stored, days, day) <= day);
   if (r < 0)
     throw new Refusal('NO_DATA_AT_DATE', `${asked} is before the first rebalance, ${header.rebalances[0]!.date}.`);
@@ -69,8 +69,8 @@ function rowOf(columns: RunColumns, { r, around }: Placed, decisions: RecordedDe
   const { date, at } = stored;
   const figures = rebalanceFigures(around, stored);
   const { cause, constituents, added, removed, cap, capped, redistributed, turnover } = figures;
-  const decided = decisions?.decidedOn(dayFrom(date));
-  const snapshot = decisions?.snapshot(dayFrom(date));
+  const decided = decisions?.decidedOn(parseValidDay(date));
+  const snapshot = decisions?.snapshot(parseValidDay(date));
   return {
     date,
     cause,
@@ -112,7 +112,7 @@ function namesOf(
   const { names, rebalances } = columns.header;
   const H = names.length;
   const uncapped = columns.f64('raw', r * H, (r + 1) * H);
-  const round = roundOnDay(columns, 'weights', dayFrom(rebalances[r]!.date));
+  const round = roundOnDay(columns, 'weights', parseValidDay(rebalances[r]!.date));
   const tradeOf = tradesAt(rebalances[r]!.at, decisions);
   return names
     .map((identifier, i) => ({

@@ -1,21 +1,21 @@
-import { marketOn } from '#domain/books/market-on.js';
+import { openMarketOn } from '#domain/books/open-market-on.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
-import { daysCalendar } from '#domain/calendars/days-calendar.js';
+import { createDaysCalendar } from '#domain/calendars/days-calendar.js';
 import type { TreatmentSpec } from '#domain/documents/index-document.js';
-import { growthOf } from '#domain/index-mathematics/growth.js';
-import { growthTerms, securityTerms, type GrowthTerms } from '#domain/index-mathematics/growth-terms.js';
+import { computeGrowth } from '#domain/index-mathematics/growth.js';
+import { createGrowthTerms, createSecurityTerms, type GrowthTerms } from '#domain/index-mathematics/growth-terms.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { narrowMarket } from '#domain/market/narrow-market.js';
 import { alignMarket, type SessionMarket } from '#domain/market/session-market.js';
 import { findFirstAtLeast, findLastAtMost } from '#domain/numbers/search.js';
 import { Refusal } from '#domain/refusals/refusal.js';
-import { estimateOverRange } from '#domain/risk/asked-range.js';
-import { dailyReturns } from '#domain/risk/daily-returns.js';
+import { estimateOverRange } from '#domain/risk/requested-range.js';
+import { computeDailyReturns } from '#domain/risk/daily-returns.js';
 import { estimateFrom, estimatePanel, type RiskModelEstimate } from '#domain/risk/estimate-risk-model.js';
 import { isFactorEstimator } from '#domain/risk/factor-model.js';
-import { returnSpan, returnsOf, type ReturnSource } from '#domain/risk/return-panel.js';
+import { findReturnSpan, createReturnSource, type ReturnSource } from '#domain/risk/return-panel.js';
 import type { Estimator, RiskDiagnosticsPayload, RiskModelRequest } from '#domain/risk/risk-model-document.js';
-import { dayFrom, formatDay, type Day } from '#domain/time/days.js';
+import { parseValidDay, formatDay, type Day } from '#domain/time/days.js';
 import type { Engine } from '#kernels/engines/engine.js';
 import type { EstimateStage } from '#kernels/moments/estimate-covariance.js';
 import { factorModelPayload } from './factor-model-view.js';
@@ -44,7 +44,7 @@ export interface EstimateInput {
 type OnStage = (stage: EstimateStage, covariance: Float64Array) => void;
 
 /** Reads the returns of an estimate; the estimate itself runs inside an engine's scope. @throws Refusal RISK_INSUFFICIENT_DATA */
-export function preparedEstimate(input: EstimateInput) {
+export function prepareEstimate(input: EstimateInput) {
   const { market, request } = input;
   const returns = estimateOverRange(request, market, () => readReturns(input));
   const describe = (estimate: DescribedEstimate) => describeEstimate(returns, request, estimate);
@@ -64,7 +64,7 @@ export function preparedEstimate(input: EstimateInput) {
   };
 }
 
-export type PreparedEstimate = ReturnType<typeof preparedEstimate>;
+export type PreparedEstimate = ReturnType<typeof prepareEstimate>;
 
 /** Estimate without its matrix. */
 type DescribedEstimate = Omit<RiskModelEstimate, 'covariance'>;
@@ -75,7 +75,7 @@ function describeEstimate(
   request: RiskModelRequest,
   { coverage, diagnostics, factors }: DescribedEstimate,
 ) {
-  const span = returnSpan(sm, coverage);
+  const span = findReturnSpan(sm, coverage);
   const assetIds = Array.from(coverage.columns, (column) => sm.identifiers[column]!);
   return {
     factors: factors === null ? null : factors.model,
@@ -100,27 +100,27 @@ function describeEstimate(
 
 /** Columns by the order of the identifiers. @throws Refusal RISK_INSUFFICIENT_DATA */
 function readReturns({ market, calendars, universe, request }: EstimateInput): ReturnSource {
-  const from = request.start === null ? null : dayFrom(request.start);
-  const to = request.end === null ? null : dayFrom(request.end);
+  const from = request.start === null ? null : parseValidDay(request.start);
+  const to = request.end === null ? null : parseValidDay(request.end);
   const terms = termsOf(universe, request.returns);
   if (universe.kind === 'names' && !isFactorEstimator(request.estimator)) {
     const columnOf = new Map(market.identifiers.map((identifier, column) => [identifier, column]));
     const columns = knownAmong(universe.identifiers, (identifier) => columnOf.get(identifier) ?? -1);
-    return dailyReturns(market, { columns, from, to }, terms);
+    return computeDailyReturns(market, { columns, from, to }, terms);
   }
   const sm =
     universe.kind === 'names'
       ? createOwnDays(market, calendars, { identifiers: universe.identifiers, estimator: request.estimator, from, to })
-      : marketOn({ market, calendars, code: universe.calendar });
+      : openMarketOn({ market, calendars, code: universe.calendar });
   const asked = knownAmong(universe.kind === 'names' ? universe.identifiers : universe.held(), sm.columnOf);
   const window = {
     sm,
-    growth: growthOf(sm, terms),
+    growth: computeGrowth(sm, terms),
     datapoints: datapointsOf(sm, universe.kind === 'names' ? null : universe),
     from: from === null ? 0 : findFirstAtLeast(sm.sessions, from),
     to: to === null ? sm.sessions.length - 1 : findLastAtMost(sm.sessions, to),
   };
-  return returnsOf(window, asked);
+  return createReturnSource(window, asked);
 }
 
 /** Columns of the identifiers that a market holds. @throws Refusal RISK_INSUFFICIENT_DATA if it holds none */
@@ -154,12 +154,12 @@ export function createOwnDays(
   const wanted = new Set(identifiers);
   const columns = market.identifiers.flatMap((identifier, column) => (wanted.has(identifier) ? [column] : []));
   const narrow = narrowMarket(market, { columns, from, to, keeps: READS[estimator] });
-  return alignMarket({ market: narrow, calendar: daysCalendar(narrow.dates), calendars });
+  return alignMarket({ market: narrow, calendar: createDaysCalendar(narrow.dates), calendars });
 }
 
 function termsOf(universe: EstimateUniverse, variant: 'total' | 'price'): GrowthTerms {
   return universe.kind === 'run'
-    ? growthTerms(universe.treatment, universe.currency, variant)
+    ? createGrowthTerms(universe.treatment, universe.currency, variant)
     : createPlainTerms(variant);
 }
 
@@ -168,5 +168,5 @@ function termsOf(universe: EstimateUniverse, variant: 'total' | 'price'): Growth
  * own currency.
  */
 export function createPlainTerms(variant: 'total' | 'price'): GrowthTerms {
-  return securityTerms(variant, '');
+  return createSecurityTerms(variant, '');
 }

@@ -11,8 +11,13 @@ import {
   vectorFromArray,
   type Data,
 } from 'apache-arrow';
-import { canonicalJson } from '#domain/json/canonical-json.js';
-import { correlationRow, unpackRow, volatilitiesOf, type PackedMatrix } from '#domain/risk/packed-matrix.js';
+import { toCanonicalJson } from '#domain/json/canonical-json.js';
+import {
+  computeCorrelationRow,
+  unpackRow,
+  computeVolatilities,
+  type PackedMatrix,
+} from '#domain/risk/packed-matrix.js';
 import type { RiskModelPart } from '#domain/risk/risk-model-part.js';
 import type { FactorModel } from '#domain/risk/factor-model.js';
 import { createJsonWriter, type JsonWriter } from './json-writer.js';
@@ -26,15 +31,15 @@ const CORRELATION_NAMES_MAX = 2_000;
 /** Rows of a frame with commas between them, or the object of volatilities. */
 export function writeRiskModelPart(matrix: PackedMatrix, part: RiskModelPart): Uint8Array<ArrayBuffer> {
   const json = createJsonWriter();
-  const volatilities = volatilitiesOf(matrix);
+  const volatilities = computeVolatilities(matrix);
   if (part.part === 'volatilities') {
-    json.raw(canonicalJson(byName(part.assetIds, volatilities)));
+    json.raw(toCanonicalJson(groupByName(part.assetIds, volatilities)));
     return json.bytes();
   }
   const row = new Float64Array(matrix.order);
   for (let i = part.from; i < part.to; i++) {
     if (part.part === 'covariance') unpackRow(matrix, i, row);
-    else correlationRow(matrix, volatilities, i, row);
+    else computeCorrelationRow(matrix, volatilities, i, row);
     json.raw(i === part.from ? '[' : ',[');
     json.numbers(row);
     json.raw(']');
@@ -67,7 +72,7 @@ export function writeExportedModel({ date, names, matrix, factors }: ExportedMod
     const rowOf = (of: Float64Array) => (i: number) => of.subarray(i * K, (i + 1) * K);
     writeFrame(json, { name: 'exposures', index: names, columns: own }, rowOf(exposures));
     writeFrame(json, { name: 'factor_covariance', index: own, columns: own }, rowOf(covariance));
-    json.raw(`,"specific_variances":${canonicalJson(byName(names, specific))}`);
+    json.raw(`,"specific_variances":${toCanonicalJson(groupByName(names, specific))}`);
   }
   json.raw('}');
   return json.bytes();
@@ -103,16 +108,16 @@ export function encodeRiskModel(
     unpackRow(matrix, i, row); // symmetric: row i is column i
     return row;
   });
-  const volatilities = volatilitiesOf(matrix);
+  const volatilities = computeVolatilities(matrix);
   const rest = {
     ...body,
     asset_ids: assetIds,
-    volatilities: byName(assetIds, volatilities),
+    volatilities: groupByName(assetIds, volatilities),
     correlation: matrix.order > CORRELATION_NAMES_MAX ? null : correlationFrame(matrix, volatilities, assetIds),
   };
   const schema = new Schema(
     [new Field('asset_id', new Utf8(), false), ...assetIds.map((assetId) => new Field(assetId, new Float64(), false))],
-    new Map([['body', canonicalJson(rest)]]),
+    new Map([['body', toCanonicalJson(rest)]]),
   );
   const children: Data[] = [
     vectorFromArray([...assetIds], new Utf8()).data[0]!,
@@ -125,15 +130,15 @@ export function encodeRiskModel(
   return tableToIPC(new Table(schema, [batch]), 'stream');
 }
 
-/** Names that consist of digits would be reordered in an object, so only `canonicalJson` writes it. */
-function byName(assetIds: readonly string[], values: Float64Array): Record<string, number> {
+/** Names that consist of digits would be reordered in an object, so only `toCanonicalJson` writes it. */
+function groupByName(assetIds: readonly string[], values: Float64Array): Record<string, number> {
   return Object.fromEntries(assetIds.map((assetId, i) => [assetId, values[i]!]));
 }
 
 function correlationFrame(matrix: PackedMatrix, volatilities: Float64Array, assetIds: readonly string[]): unknown {
   const row = new Float64Array(matrix.order);
   const data = assetIds.map((_, i) => {
-    correlationRow(matrix, volatilities, i, row);
+    computeCorrelationRow(matrix, volatilities, i, row);
     return [...row];
   });
   return { index: assetIds, columns: assetIds, data };

@@ -1,6 +1,6 @@
 import type { RiskValidationView } from '#contract/risk-validation.js';
 import { formatDay } from '#domain/time/days.js';
-import { mean } from '#domain/analytics/series.js';
+import { computeMean } from '#domain/analytics/series.js';
 import type { RiskModelRequest } from '#domain/risk/risk-model-document.js';
 import type { RiskValidationRequest } from '#domain/risk/validation/risk-validation-request.js';
 import { PORTFOLIO_FAMILIES, type PortfolioFamily } from '#domain/risk/validation/trial-portfolios.js';
@@ -85,10 +85,10 @@ function portfolioView({ family, number, ...one }: PortfolioValidation): Portfol
 function familyView(family: PortfolioFamily, all: readonly PortfolioView[]): RiskValidationView['families'] {
   const portfolios = all.filter((one) => one.family === family);
   if (portfolios.length === 0) return [];
-  const meanOf = (of: (one: PortfolioView) => number): number => mean(Float64Array.from(portfolios, of));
+  const meanOf = (of: (one: PortfolioView) => number): number => computeMean(Float64Array.from(portfolios, of));
   const meanOfKnown = (of: (one: PortfolioView) => number | null): number | null => {
     const known = portfolios.flatMap((one) => of(one) ?? []);
-    return known.length < portfolios.length ? null : mean(Float64Array.from(known));
+    return known.length < portfolios.length ? null : computeMean(Float64Array.from(known));
   };
   return [
     {
@@ -132,5 +132,5 @@ function byDate(days: readonly ForecastDay[]): RiskValidationView['by_date'] {
 /** Computes the root mean square of standardised outcomes; null if there are none. */
 function rootMeanSquare(tried: ForecastDay['tried']): number | null {
   if (tried.length === 0) return null;
-  return Math.sqrt(mean(Float64Array.from(tried, ({ forecast, outcome }) => (outcome / forecast) ** 2)));
+  return Math.sqrt(computeMean(Float64Array.from(tried, ({ forecast, outcome }) => (outcome / forecast) ** 2)));
 }

@@ -1,6 +1,6 @@
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { runSettingsOn } from '#domain/backtest/run-file/settings.js';
-import { roundHalfAway } from '#domain/numbers/round-half-away.js';
+import { roundHalfAwayFromZero } from '#domain/numbers/round-half-away.js';
 import type { Day } from '#domain/time/days.js';
 
 /** Figures that are rounded when they are published, exported or printed. */
@@ -14,7 +14,7 @@ export function decimalsOn({ header }: Pick<RunColumns, 'header'>, of: Rounded, 
 /** Returns figures of a day as displayed. */
 export function roundOnDay(columns: Pick<RunColumns, 'header'>, of: Rounded, day: Day): (value: number) => number {
   const decimals = decimalsOn(columns, of, day);
-  return decimals === undefined ? (value) => value : (value) => roundHalfAway(value, decimals);
+  return decimals === undefined ? (value) => value : (value) => roundHalfAwayFromZero(value, decimals);
 }
 
 /** Returns values as displayed on their days; the given ones if nothing is rounded. */

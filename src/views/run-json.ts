@@ -2,12 +2,12 @@ import type { OverviewView, ParentPayload, TrackingForecastPayload } from '#cont
 import type { BacktestRunResult } from '#contract/analytics/run.js';
 import type { RelativeMetricsPayload } from '#contract/analytics/metrics.js';
 import type { TrackingForecast } from '#domain/analytics/tracking-forecast.js';
-import { concentration } from '#domain/analytics/concentration.js';
-import { exposureOf, type ExposurePayload } from '#domain/analytics/exposure.js';
+import { measureConcentration } from '#domain/analytics/concentration.js';
+import { measureExposure, type ExposurePayload } from '#domain/analytics/exposure.js';
 import type { StoredRebalances } from '#domain/backtest/run-file/record.js';
 import type { RunSummary } from '#domain/backtest/run-summary.js';
 import { formatDay, formatDayTimestamp, type Day } from '#domain/time/days.js';
-import { dateInForce } from '#domain/schedule/date-in-force.js';
+import { findDateInForce } from '#domain/schedule/date-in-force.js';
 import {
   jsonObject,
   numberMember,
@@ -137,28 +137,28 @@ const PARENT = jsonObject<ParentPayload, NonNullable<RunSummary['parent']>>({
 const OVERVIEW = jsonObject<OverviewView, { readonly run: RunSummary }>({
   index_id: textMember(({ run }) => run.plan.runId),
   name: textMember(({ run }) => run.plan.name),
-  concentration: valueMember(({ run }) => concentration(run.lastRebalance.weights)),
-  exposure: { ...valueMember(({ run }) => lastExposure(run)), has: ({ run }) => lastExposure(run).short < 0 },
+  concentration: valueMember(({ run }) => measureConcentration(run.lastRebalance.weights)),
+  exposure: { ...valueMember(({ run }) => findLastExposure(run)), has: ({ run }) => findLastExposure(run).short < 0 },
   level: seriesMember('level', ({ run: { days, level } }) => ({ dates: daysToken(days), values: level })),
   metrics: valueMember(({ run }) => run.metrics),
   parent: { ...objectMember(PARENT, ({ run }) => run.parent), has: ({ run }) => run.parent !== null },
   return_variant: textMember(({ run }) => run.variant),
   observations: numberMember(({ run }) => run.days.length),
   rebalances: numberMember(({ run }) => run.rebalancesWithin),
-  last_rebalance: textMember(({ run }) => formatDay(lastDate(run))),
+  last_rebalance: textMember(({ run }) => formatDay(findLastDate(run))),
   start: textMember(({ run }) => formatDay(run.days[0]!)),
   end: textMember(({ run }) => formatDay(run.days.at(-1)!)),
 });
 
 /** Returns the date of the last rebalance that is on or before the end of the run. */
-function lastDate({ lastRebalance: { date }, days }: RunSummary): Day {
+function findLastDate({ lastRebalance: { date }, days }: RunSummary): Day {
   const last = days.at(-1)!;
-  return dateInForce({ date, session: last }, last);
+  return findDateInForce({ date, session: last }, last);
 }
 
 /** Exposure of the last rebalance. */
-function lastExposure({ plan, lastRebalance }: RunSummary): ExposurePayload {
-  return exposureOf(lastRebalance.weights, plan.strategy?.exposure);
+function findLastExposure({ plan, lastRebalance }: RunSummary): ExposurePayload {
+  return measureExposure(lastRebalance.weights, plan.strategy?.exposure);
 }
 
 /** OverviewView, under the id and the name that the run is stored by. */

@@ -1,7 +1,7 @@
 import { TRANSFER_WIDTH } from '#domain/backtest/run-file/dividends.js';
 import { listKeptWeights } from './count-changes.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
-import { dayFrom, formatDay } from '#domain/time/days.js';
+import { parseValidDay, formatDay } from '#domain/time/days.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import { findFirstAtLeast, findLastAtMost } from '#domain/numbers/search.js';
 import { panelRows, type PanelRows } from './panel-rows.js';
@@ -26,8 +26,8 @@ export interface Span {
 
 /** Shrinks a window to available dates. @throws Refusal RANGE_TOO_SHORT if it has no whole period */
 export function windowWithin(days: Int32Array, { start, end }: AskedWindow): Span {
-  const from = start === null ? 0 : findFirstAtLeast(days, dayFrom(start));
-  const to = end === null ? days.length - 1 : findLastAtMost(days, dayFrom(end));
+  const from = start === null ? 0 : findFirstAtLeast(days, parseValidDay(start));
+  const to = end === null ? days.length - 1 : findLastAtMost(days, parseValidDay(end));
   if (to - from >= 1) return { from, to };
   const first = formatDay(days[0]!);
   const last = formatDay(days.at(-1)!);
@@ -39,8 +39,8 @@ export function windowWithin(days: Int32Array, { start, end }: AskedWindow): Spa
 
 /** Dates of a run within a window. @throws Refusal NO_DATA_IN_RANGE if it holds none */
 export function datesWithin(days: Int32Array, { start, end }: AskedWindow): Span {
-  const from = start === null ? 0 : findFirstAtLeast(days, dayFrom(start));
-  const to = end === null ? days.length - 1 : findLastAtMost(days, dayFrom(end));
+  const from = start === null ? 0 : findFirstAtLeast(days, parseValidDay(start));
+  const to = end === null ? days.length - 1 : findLastAtMost(days, parseValidDay(end));
   if (to >= from) return { from, to };
   const [first, last] = [formatDay(days[0]!), formatDay(days.at(-1)!)];
   const message = `The run, which is from ${first} to ${last}, has no date${windowText({ start, end })}.`;

@@ -1,4 +1,4 @@
-import { civilOf, formatDay } from '#domain/time/days.js';
+import { toCivilDate, formatDay } from '#domain/time/days.js';
 import type { JsonWriter } from './json-writer.js';
 
 interface SeriesInput {
@@ -63,7 +63,7 @@ const HYPHEN = 45;
 const ZERO = 48;
 
 function writeDay(token: Uint8Array, at: number, day: number): void {
-  const { year, month, day: dayOfMonth } = civilOf(day);
+  const { year, month, day: dayOfMonth } = toCivilDate(day);
   if (year < 0 || year > 9999) throw new Error(`${day} is the day of no date with four digits of its year`);
   token[at] = QUOTE;
   writeTwo(token, at + 1, Math.floor(year / 100));

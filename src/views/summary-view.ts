@@ -1,8 +1,8 @@
 import type { RunFigures } from '#contract/analytics/summaries.js';
-import { computeAnnualReturns, deviation, drawdownOf, returnsOf } from '#domain/analytics/series.js';
+import { computeAnnualReturns, computeDeviation, computeDrawdown, computeReturns } from '#domain/analytics/series.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { formatDay } from '#domain/time/days.js';
-import { periodsPerYear } from '#domain/calendars/periods-per-year.js';
+import { estimatePeriodsPerYear } from '#domain/calendars/periods-per-year.js';
 import { indexOn } from './performance-view.js';
 import { roundOnDay } from './rounded.js';
 import { findStoredDate } from './weights-view.js';
@@ -29,21 +29,21 @@ export function summaryView(columns: RunColumns): RunFigures {
 
 /** Returns the returns of a level, [T]. */
 function movesOf(days: Int32Array, level: Float64Array): NonNullable<RunFigures['index']> {
-  const year = periodsPerYear(days);
-  const returns = returnsOf(level);
+  const year = estimatePeriodsPerYear(days);
+  const returns = computeReturns(level);
   return {
     day_return: returns.at(-1) ?? null,
     year_to_date: computeAnnualReturns(days, level).at(-1)?.[1] ?? 0,
-    volatility: deviation(returns.subarray(Math.max(0, returns.length - year))) * Math.sqrt(year),
+    volatility: computeDeviation(returns.subarray(Math.max(0, returns.length - year))) * Math.sqrt(year),
     total_return: level.at(-1)! / level[0]! - 1,
-    max_drawdown: drawdownOf(level).reduce((lowest, value) => Math.min(lowest, value), 0),
+    max_drawdown: computeDrawdown(level).reduce((lowest, value) => Math.min(lowest, value), 0),
     trace: traceOf(days, level),
   };
 }
 
 function traceOf(days: Int32Array, level: Float64Array): RunFigures['trace'] {
   const last = level.length - 1;
-  const count = Math.floor(Math.min(last, periodsPerYear(days)) / TRACE_STEP);
+  const count = Math.floor(Math.min(last, estimatePeriodsPerYear(days)) / TRACE_STEP);
   const shown = Array.from({ length: count + 1 }, (_, k) => last - (count - k) * TRACE_STEP);
   return { index: shown.map((t) => formatDay(days[t]!)), data: shown.map((t) => level[t]!), name: 'level' };
 }

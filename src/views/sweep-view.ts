@@ -4,9 +4,9 @@ import type { RankingName } from '#domain/sweeps/rankings.js';
 import type { SweepRow, SweepTable } from '#domain/sweeps/sweep-table.js';
 import { LIMITS } from '#domain/refusals/limits.js';
 import { FAN_SHARES, type Fan } from '#domain/sweeps/fan.js';
-import { mapTerms } from '#domain/sweeps/map-terms.js';
+import { createMapTerms } from '#domain/sweeps/map-terms.js';
 import { foldsView } from './sweep-folds-view.js';
-import { verdictOf } from '#domain/sweeps/verdict.js';
+import { createVerdict } from '#domain/sweeps/verdict.js';
 import { patchAt, type Variation } from '#domain/sweeps/variants.js';
 
 export interface SweepViewInput {
@@ -58,7 +58,7 @@ export function sweepView({
     identical_variants: identical.map((group) => [...group]),
     fan: fan && fanView(fan),
     map: mapOf(variation, rankBy),
-    verdict: verdictOf(table),
+    verdict: createVerdict(table),
     store_content_hash: storeContentHash,
     engine_version: engineVersion,
   };
@@ -92,6 +92,6 @@ function fanView({ days, variants, quantiles, first }: Fan): NonNullable<SweepVi
 }
 
 function mapOf(variation: Variation, rankBy: RankingName): NonNullable<SweepView['map']> {
-  const { parameters, ...terms } = mapTerms(variation, rankBy);
+  const { parameters, ...terms } = createMapTerms(variation, rankBy);
   return { ...terms, parameters: parameters.map(({ pointer, values }) => ({ pointer, values: [...values] })) };
 }

@@ -1,12 +1,12 @@
 import type { WeightsView } from '#contract/analytics/weights.js';
-import { concentration, drift } from '#domain/analytics/concentration.js';
+import { measureConcentration, drift } from '#domain/analytics/concentration.js';
 import { computeShortExposure } from '#domain/analytics/exposure.js';
 import type { StoredRebalance } from '#domain/backtest/run-file/header.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
-import { dayFrom, formatDay, type Day } from '#domain/time/days.js';
+import { parseValidDay, formatDay, type Day } from '#domain/time/days.js';
 import { compareText } from '#domain/refusals/findings.js';
 import { Refusal } from '#domain/refusals/refusal.js';
-import { dateInForce } from '#domain/schedule/date-in-force.js';
+import { findDateInForce } from '#domain/schedule/date-in-force.js';
 import { findLastAtMost } from '#domain/numbers/search.js';
 import { roundOnDay } from './rounded.js';
 
@@ -33,7 +33,7 @@ export interface HeldWeights {
 export function readHeldWeights(columns: RunColumns, asOf: string | null): HeldWeights {
   const { header } = columns;
   const days = columns.i32('days');
-  const at = asOf === null ? days.length - 1 : findLastAtMost(days, dayFrom(asOf));
+  const at = asOf === null ? days.length - 1 : findLastAtMost(days, parseValidDay(asOf));
   if (at < 0)
     throw new Refusal('NO_DATA_AT_DATE', `as_of ${asOf} is before the first date of the run, ${formatDay(days[0]!)}.`);
   const H = header.names.length;
@@ -54,8 +54,8 @@ export function readHeldWeights(columns: RunColumns, asOf: string | null): HeldW
 
 /** Returns the date of a stored rebalance, on or before a day on which it is in force. @param days of the run */
 export function findStoredDate({ date, at }: StoredRebalance, days: Int32Array, asOf: Day): Day {
-  const own = dayFrom(date);
-  return dateInForce({ date: own, session: at < 0 ? own : days[at]! }, asOf);
+  const own = parseValidDay(date);
+  return findDateInForce({ date: own, session: at < 0 ? own : days[at]! }, asOf);
 }
 
 /** Risk of the held weights, by security. */
@@ -120,7 +120,7 @@ export function weightsView({
     rebalance_date: formatDay(rebalanceDay),
     cap: rebalance.cap,
     weights: rows.toSorted((a, b) => b.weight - a.weight || compareText(a.identifier, b.identifier)),
-    concentration: concentration(held),
+    concentration: measureConcentration(held),
     ...(exposure ? { exposure } : {}),
     drift: isRebalance ? null : { ...drift(held, target), since: formatDay(rebalanceDay) },
     risk: risk?.payload ?? null,

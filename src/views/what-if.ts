@@ -1,4 +1,4 @@
-import { concentration } from '#domain/analytics/concentration.js';
+import { measureConcentration } from '#domain/analytics/concentration.js';
 import type { WhatIfResponse } from '#contract/indices/what-if.js';
 import type { RebalanceCause } from '#domain/schedule/rebalance-causes.js';
 import type { LimitRuleName } from '#domain/compliance/rules.js';
@@ -61,7 +61,7 @@ function toSide({ indexId, preview, rule, cause }: ComparedPreview): WhatIfRespo
       cause,
     };
   const { weights, cap, redistributed } = decision;
-  const { constituents, largest, effective_assets, gross_constituents } = concentration(weights);
+  const { constituents, largest, effective_assets, gross_constituents } = measureConcentration(weights);
   return {
     index_id: indexId,
     constituents,

@@ -2,7 +2,7 @@ import { execFileSync, spawnSync } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { createClock } from '../../bench/measure.js';
-import { median } from '#domain/numbers/order-statistics.js';
+import { computeMedian } from '#domain/numbers/order-statistics.js';
 import { DECLARED, unknownVariable, variablesOf } from '../../bench/variables.js';
 
 const sources = readdirSync('bench', { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.ts'));
@@ -65,9 +65,9 @@ test('the help lists the benches with their variables', () => {
 });
 
 test('the middle of an even number is the mean of two', () => {
-  expect(median([4, 1, 3, 2])).toBe(2.5);
-  expect(median([9, 1, 5])).toBe(5);
-  expect(median([])).toBeNaN();
+  expect(computeMedian([4, 1, 3, 2])).toBe(2.5);
+  expect(computeMedian([9, 1, 5])).toBe(5);
+  expect(computeMedian([])).toBeNaN();
 });
 
 test('the clock of a process keeps what ended threads had, and follows the coarse time where that is ahead', () => {

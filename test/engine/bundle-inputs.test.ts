@@ -1,11 +1,19 @@
+import { createHash } from 'node:crypto';
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { PLUGIN_EXAMPLES } from '#contract/plugins.js';
+import { fileBytesOf } from '#domain/risk/model-parts.js';
+import type { RiskModelDocument } from '#domain/risk/risk-model-document.js';
 import { verifyBundle } from '#engine/main.js';
+import { openArtifacts } from '#store/files/artifact-store.js';
+import { homeFolders } from '#store/home/home.js';
+import { verifyHome } from '#store/home/verify-home.js';
+import type { ArtifactRef } from '#store/port.js';
 import { openDocumentStore } from '#store/lmdb/document-store.js';
 import { readTar } from '#views/bundle/tar.js';
 import { runService, type RunningService } from '../services/running-service.js';
-import { withFiles, withHashes } from './rewritten-bundle.js';
+import { addFiles, addHashes } from './rewritten-bundle.js';
 
 /** Bundles of runs that read more than a market: plug-ins, stored risk models, earlier versions of the data. */
 let service: RunningService;
@@ -36,7 +44,7 @@ const kindsOf = async (bundle: Uint8Array) => [...new Set((await verifyBundle(bu
 const namesIn = (bundle: Uint8Array) => [...readTar(bundle).keys()];
 
 const edited = (bundle: Uint8Array, name: string, from: string, to: string) =>
-  withFiles(bundle, (files) => {
+  addFiles(bundle, (files) => {
     const text = new TextDecoder().decode(files.get(name));
     expect(text).toContain(from);
     return { [name]: new TextEncoder().encode(text.replaceAll(from, to)) };
@@ -78,10 +86,10 @@ describe('on a synthetic market', () => {
       'file',
       'close',
     ]);
-    const hidden = withHashes(edited(bundle, 'plan.json', '"minimum":0.8', '"minimum":0.99'));
+    const hidden = addHashes(edited(bundle, 'plan.json', '"minimum":0.8', '"minimum":0.99'));
     expect(await kindsOf(hidden)).toEqual(['signature', 'close']);
     // An endless plug-in is stopped and reported as a fault.
-    const loop = withHashes(edited(bundle, 'plan.json', 'return Array.from(cap', 'for (;;); return Array.from(cap'));
+    const loop = addHashes(edited(bundle, 'plan.json', 'return Array.from(cap', 'for (;;); return Array.from(cap'));
     const verdict = await verifyBundle(loop);
     expect(verdict.faults.at(-1)!.message).toMatch(/The plug-in damped-cap took more than .* steps/);
   });
@@ -101,22 +109,88 @@ describe('on a synthetic market', () => {
     });
     await job('/analytics/PARENT/backtest', { end: '2023-05-31' });
     await job('/risk-models/own/estimate', { index_id: 'PARENT', end: '2023-01-31' });
-    const bundle = await published({
-      ...rules,
-      id: 'LEAST',
-      derivation: { source_index_id: 'PARENT', objective: 'min_variance', risk_model: 'own' },
-    } as { id: string });
+    const bundle = await published({ ...least, id: 'LEAST' });
     expect(namesIn(bundle)).toContain('model-0.f64');
     expect(await verifyBundle(bundle)).toMatchObject({ ok: true, faults: [] });
-    const changed = withFiles(bundle, (files) => {
+    const changed = addFiles(bundle, (files) => {
       const bytes = files.get('model-0.f64')!.slice();
       new Float64Array(bytes.buffer)[0]! *= 2;
       return { 'model-0.f64': bytes };
     });
     expect(await kindsOf(changed)).toEqual(['file', 'close']);
-    expect(await kindsOf(withHashes(changed))).toEqual(['signature', 'close']);
+    expect(await kindsOf(addHashes(changed))).toEqual(['signature', 'close']);
+    await inSeveralFiles(bundle, changed);
   });
+
+  const least = {
+    ...rules,
+    derivation: { source_index_id: 'PARENT', objective: 'min_variance', risk_model: 'own' },
+  };
+
+  /** Checks the same model as one in parts, whose matrix is in several files. */
+  async function inSeveralFiles(before: Uint8Array, changed: Uint8Array): Promise<void> {
+    const model = await ok<Model>('GET', '/risk-models/own');
+    const own = await dividedModel(model.asset_ids.length);
+    expect(await ok<Model>('GET', '/risk-models/own')).toEqual({
+      ...model,
+      content_hash: expect.any(String) as string,
+    });
+    const bundle = await published({ ...least, id: 'DIVIDED' });
+    const levelsOf = async (id: string) => (await ok<{ levels: object }>('GET', `/analytics/${id}/levels`)).levels;
+    expect(await levelsOf('DIVIDED')).toEqual(await levelsOf('LEAST'));
+    const { checks } = await ok<Checks>('GET', '/analytics/DIVIDED/reconcile');
+    expect(checks.filter(({ name, holds }) => holds && name.startsWith('stored risk model own, file'))).toHaveLength(
+      own.length,
+    );
+    expect(await verifyBundle(bundle)).toMatchObject({ ok: true, faults: [] });
+    const matrix = readTar(before).get('model-0.f64')!;
+    expect(Buffer.compare(readTar(bundle).get('model-0.f64')!, matrix)).toBe(0);
+    const damaged = addFiles(bundle, () => ({ 'model-0.f64': readTar(changed).get('model-0.f64')! }));
+    expect(await kindsOf(addHashes(damaged))).toEqual(['signature', 'close']);
+    expect((await verifyHome(openHome())).flatMap(({ damaged: faults }) => faults)).toEqual([]);
+    expect((await service.ask('DELETE', '/risk-models/own')).status).toBe(204);
+    await service.restart(async () => {}, 'handed on');
+    expect(own.filter((name) => existsSync(join(openHome().artifacts, name)))).toEqual([]);
+    expect(await verifyBundle(await bundleOf('DIVIDED'))).toMatchObject({ ok: true, faults: [] }); // by the files of the run
+  }
+
+  const openHome = () => homeFolders(join(service.root, 'home'));
+
+  /** Stores the matrix of the model in the files of its parts. @returns their names */
+  async function dividedModel(assets: number): Promise<readonly string[]> {
+    let names: string[] = [];
+    await service.restart(async () => {
+      const documents = await openDocumentStore({ folder: openHome().documents });
+      const artifacts = await openArtifacts(openHome().artifacts);
+      const { body } = (await documents.get('risk-model', 'own')) as { body: RiskModelDocument };
+      const bytes = await artifacts.read(body.covariance as ArtifactRef);
+      const files: ArtifactRef[] = [];
+      let at = 0;
+      for (const length of fileBytesOf(assets)) {
+        const part = bytes.slice(at, (at += length));
+        files.push(await artifacts.write(part, sha256(part)));
+      }
+      const covariance = { sha256: sha256(files.map((file) => file.sha256).join('')), files };
+      await documents.transaction((tx) =>
+        tx.put('risk-model', 'own', { ...body, covariance, content_hash: 'divided' }),
+      );
+      await documents.close();
+      names = files.map(({ name }) => name);
+    }, 'handed on');
+    await service.resumed();
+    return names;
+  }
 });
+
+interface Checks {
+  readonly checks: readonly { readonly name: string; readonly holds: boolean }[];
+}
+
+interface Model {
+  readonly asset_ids: readonly string[];
+}
+
+const sha256 = (content: Uint8Array | string): string => createHash('sha256').update(content).digest('hex');
 
 describe('on data with a corrected price', () => {
   const DATES = ['2024-01-02', '2024-01-03', '2024-01-04', '2024-01-05', '2024-01-08', '2024-01-09', '2024-01-10'];
@@ -159,7 +233,7 @@ describe('on data with a corrected price', () => {
         }
       });
       await documents.close();
-    });
+    }, 'new');
     await service.resumed();
     await job('/analytics/DESK/backtest', { as_known: 'decision' });
     const { runs } = await ok<{ runs: { run_id: string }[] }>('GET', '/analytics/DESK/runs');
@@ -168,10 +242,10 @@ describe('on data with a corrected price', () => {
     expect(namesIn(bundle)).toEqual(expect.arrayContaining(['known.json', 'change-0.bin']));
     expect(await verifyBundle(bundle)).toMatchObject({ ok: true, closes: DATES.length, faults: [] });
     // Without the earlier version of the data, decisions differ: half of A instead of a fifth.
-    const known = withFiles(bundle, () => ({
+    const known = addFiles(bundle, () => ({
       'known.json': new TextEncoder().encode('{"known_on":-100000,"earlier":[]}'),
     }));
     expect(await kindsOf(known)).toEqual(['file', 'close']);
-    expect(await kindsOf(withHashes(known))).toEqual(['signature', 'close']);
+    expect(await kindsOf(addHashes(known))).toEqual(['signature', 'close']);
   });
 });

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { CONSTRAINT_CLASSES } from '#domain/constraints/catalogue.js';
 import { TOOLSETS } from '#contract/mcp.js';
-import { typeSpec, type CatalogueEntry, type ParameterSpec } from '#domain/catalogue/type-spec.js';
+import { createTypeSpec, type CatalogueEntry, type ParameterSpec } from '#domain/catalogue/type-spec.js';
 import { PLUGIN_EXAMPLES } from '#contract/plugins.js';
 import { FUNCTIONS } from '#domain/datapoints/expressions/functions/catalogue.js';
 import { ROW_FUNCTIONS } from '#domain/datapoints/row-functions.js';
@@ -155,7 +155,7 @@ function methodologySections(): string {
 const MARKED = /(<!-- generated: ([a-z]+) -->\n).*?(<!-- end -->)/gs;
 
 /** Returns a page with its tables as generated now. */
-export function withTables(text: string): string {
+export function addTables(text: string): string {
   return text.replaceAll(MARKED, (_, head: string, name: string, tail: string) => {
     const write = TABLES[name];
     if (write === undefined)
@@ -218,7 +218,7 @@ function rowFunctions(): string {
 const COMMON = new Set(['missing', 'soft', 'priority']);
 
 function classTable(entries: readonly CatalogueEntry[]): string {
-  const rows = entries.map(typeSpec).map(({ type, help, parameters }) => {
+  const rows = entries.map(createTypeSpec).map(({ type, help, parameters }) => {
     const own = parameters.filter(({ name }) => !COMMON.has(name));
     return [`\`${type}\``, help ?? '', own.map(parameterText).join(', ')];
   });

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import type { MarketHandle, MarketIdentity } from '#domain/market/handle.js';
+import type { MarketHandle } from '#domain/market/handle.js';
+import type { MarketIdentity } from '#domain/market/market-identity.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import type { ThreadPool } from '#jobs/compute-pool.js';
 import { createNodePool, resolveTask, type TaskResources } from '#jobs/resolve-task.js';
@@ -92,9 +93,9 @@ const ORDERS: { readonly [N in PortableTaskName]: { readonly order: object; read
       market,
       outputs: { result: 'r' },
       runId: 'o',
-      models: { core: { artifact: 'matrix', names: ['A'], observedEnd: '2024-01-02' } },
+      models: { core: { artifacts: ['rows', 'more'], names: ['A'], observedEnd: '2024-01-02' } },
     },
-    located: { models: { core: { path: '/node/matrix', names: ['A'], observedEnd: '2024-01-02' } } },
+    located: { models: { core: { paths: ['/node/rows', '/node/more'], names: ['A'], observedEnd: '2024-01-02' } } },
   },
   'simulate-part': {
     order: { market, columns, calendar: 'XNYS', parts: [0, 2], outputs: { tallies: 't' } },
@@ -118,15 +119,21 @@ const ORDERS: { readonly [N in PortableTaskName]: { readonly order: object; read
     order: { market, universe: { kind: 'run', columns, calendar: 'XNYS' } },
     located: { universe: { kind: 'run', columns: '/node/columns+earlier', calendar: 'XNYS' } },
   },
-  'risk-model-rows': {
-    order: { market, outputs: { rows: 'r' }, universe: { kind: 'names', identifiers: ['A'] }, parts: [0, 2] },
+  'risk-model-parts': {
+    order: {
+      market,
+      outputs: { figures: 'f', 'rows 0': 'r' },
+      universe: { kind: 'names', identifiers: ['A'] },
+      parts: [0, 64],
+    },
     located: {},
   },
   'sum-risk-model': {
     order: {
       market,
-      outputs: { covariance: 'c', factors: 'f' },
+      outputs: { factors: 'f' },
       universe: { kind: 'run', columns, calendar: 'XNYS' },
+      covariance: { sha256: 'cd', files: [{ name: 'rows', bytes: 8, sha256: 'ef' }] },
       files: [{ artifact: 'part', sha256: 'ab', parts: [0, 2] }],
     },
     located: {

@@ -1,12 +1,12 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { gunzipSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
-import { daysCalendar } from '#domain/calendars/days-calendar.js';
-import { dayFrom } from '#domain/time/days.js';
+import { createDaysCalendar } from '#domain/calendars/days-calendar.js';
+import { parseValidDay } from '#domain/time/days.js';
 import { RiskModelRequest } from '#domain/risk/risk-model-document.js';
 import { compareText } from '#domain/refusals/findings.js';
-import { growthOf } from '#domain/index-mathematics/growth.js';
-import { securityTerms } from '#domain/index-mathematics/growth-terms.js';
+import { computeGrowth } from '#domain/index-mathematics/growth.js';
+import { createSecurityTerms } from '#domain/index-mathematics/growth-terms.js';
 import { narrowMarket } from '#domain/market/narrow-market.js';
 import { alignMarket } from '#domain/market/session-market.js';
 import { estimateRiskModel } from '#domain/risk/estimate-risk-model.js';
@@ -107,7 +107,7 @@ function windowOf(file: string) {
       contentHash: '',
       adjustment: 'total',
       identifiers,
-      dates: Int32Array.from(rows, (row) => dayFrom(row[0]!)),
+      dates: Int32Array.from(rows, (row) => parseValidDay(row[0]!)),
       fields: new Map([['CLOSE', close]]),
       reference: { columns: [], rows: new Map() },
       actions: [],
@@ -117,9 +117,9 @@ function windowOf(file: string) {
   );
   const sm = alignMarket({
     market,
-    calendar: daysCalendar(market.dates),
+    calendar: createDaysCalendar(market.dates),
     calendars: { list: () => [], get: () => undefined },
   });
-  const growth = growthOf(sm, securityTerms('total', ''));
+  const growth = computeGrowth(sm, createSecurityTerms('total', ''));
   return { sm, growth, from: 0, to: sm.sessions.length - 1 };
 }

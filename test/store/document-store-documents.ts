@@ -1,7 +1,7 @@
 import { fc } from '../fast-check.js';
 import { createHash } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
-import { canonicalJson } from '#domain/json/canonical-json.js';
+import { toCanonicalJson } from '#domain/json/canonical-json.js';
 import type { StoredDocument } from '#store/port.js';
 import { IS_SOAK } from '../soak.js';
 import { bodyOf, type Stores } from './document-store-world.js';
@@ -84,7 +84,7 @@ export function describeDocuments(stores: Stores): void {
       const expected = HOSTILE_BODIES.map((body, i) => ({
         id: `b${i}`,
         body: JSON.parse(JSON.stringify(body)) as unknown,
-        etag: createHash('sha256').update(canonicalJson(body)).digest('hex'),
+        etag: createHash('sha256').update(toCanonicalJson(body)).digest('hex'),
       }));
       expect(within).toMatchObject(expected);
       expect(await Promise.all(expected.map(({ id }) => store.get('index', id)))).toEqual(within);
@@ -118,7 +118,7 @@ export function describeDocuments(stores: Stores): void {
       const { store, reopen } = await stores.open();
       const body = { text: '0123456789abcdef'.repeat(2 ** 18), end: '\u{1f600}' };
       const etag = await store.transaction((tx) => tx.put('run', 'large', body));
-      expect(etag).toBe(createHash('sha256').update(canonicalJson(body)).digest('hex'));
+      expect(etag).toBe(createHash('sha256').update(toCanonicalJson(body)).digest('hex'));
       expect(bodyOf(await store.get('run', 'large'))).toEqual(body);
       expect(bodyOf(await (await reopen()).get('run', 'large'))).toEqual(body);
     });
@@ -203,7 +203,7 @@ export function describeDocuments(stores: Stores): void {
                 if (action.fails) throw new Error('no');
               });
               await change.catch((thrown: Error) => expect(thrown.message).toBe('no'));
-              if (!action.fails) model.set(action.put, JSON.stringify(withoutNegativeZero(action.value)));
+              if (!action.fails) model.set(action.put, JSON.stringify(removeNegativeZero(action.value)));
             }
           }
           expect(await store.ids('index')).toEqual([...model.keys()].sort());
@@ -217,6 +217,6 @@ export function describeDocuments(stores: Stores): void {
 }
 
 /** Replaces negative zeros, which JSON writes as 0. */
-function withoutNegativeZero(value: unknown): unknown {
+function removeNegativeZero(value: unknown): unknown {
   return JSON.parse(JSON.stringify(value));
 }

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { CommitEvent } from '#domain/documents/commit-events.js';
-import { canonicalJson } from '#domain/json/canonical-json.js';
+import { toCanonicalJson } from '#domain/json/canonical-json.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import { createCommitListeners } from '#store/commit-listeners.js';
 import { isDocumentId, numberOf, ownerOf } from '#store/document-id.js';
@@ -13,7 +13,7 @@ import type {
   StoredDocument,
 } from '#store/port.js';
 import { formatTimestamp } from '#store/timestamp.js';
-import { byCodePoint } from './document-store-world.js';
+import { computeByCodePoint } from './document-store-world.js';
 
 type Texts = Map<string, Omit<StoredDocument, 'body' | 'id'> & { readonly text: string }>;
 
@@ -33,7 +33,7 @@ export function createMemoryEngine(): MemoryEngine {
   const idsIn = (of: Texts, kind: DocumentKind): string[] =>
     [...of.keys()]
       .flatMap((key) => (key.startsWith(keyOf(kind, '')) ? [key.slice(kind.length + 1)] : []))
-      .sort(byCodePoint);
+      .sort(computeByCodePoint);
   const lastNumberIn = (of: Texts, kind: DocumentKind, owner: string): number =>
     Number(
       idsIn(of, kind)
@@ -122,7 +122,7 @@ export function createMemoryEngine(): MemoryEngine {
               put: async (kind, id, body) =>
                 within(() => {
                   if (!isDocumentId(id)) throw new Error(`not a document id: ${id.slice(0, 80)}`);
-                  const text = canonicalJson(body);
+                  const text = toCanonicalJson(body);
                   const etag = createHash('sha256').update(text).digest('hex');
                   staged.set(keyOf(kind, id), { text, etag, updatedAt: time });
                   written.add(kind);

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
-import { dayFrom } from '#domain/time/days.js';
+import { parseValidDay } from '#domain/time/days.js';
 import { compareRuns, type ComparedLevels } from '#views/compare-view.js';
 
-const days = Int32Array.from(['2024-01-02', '2024-01-03', '2024-01-04', '2024-01-05', '2024-01-08'], dayFrom);
+const days = Int32Array.from(['2024-01-02', '2024-01-03', '2024-01-04', '2024-01-05', '2024-01-08'], parseValidDay);
 const level = Float64Array.of(100, 101, 102, 103, 104);
 
 /** A run with only days and levels. */

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
-import { dayFrom } from '#domain/time/days.js';
+import { parseValidDay } from '#domain/time/days.js';
 import { datesWithin } from '#views/run-window.js';
 
 test('a window without a date of the run is refused by the dates that were asked for', () => {
-  const days = Int32Array.from(['2024-01-02', '2024-01-05'], dayFrom);
+  const days = Int32Array.from(['2024-01-02', '2024-01-05'], parseValidDay);
   expect(datesWithin(days, { start: '2024-01-03', end: null })).toEqual({ from: 1, to: 1 });
   const refused = (start: string | null, end: string | null, words: string) =>
     expect(() => datesWithin(days, { start, end })).toThrow(

@@ -1,17 +1,17 @@
 import { fc } from '../fast-check.js';
 import { expect, test } from 'vitest';
-import { dayFrom, formatDay } from '#domain/time/days.js';
+import { parseValidDay, formatDay } from '#domain/time/days.js';
 import { daysToken } from '#views/series-json.js';
 
 const written = (days: Iterable<number>): string => `[${new TextDecoder().decode(daysToken(Int32Array.from(days)))}]`;
 
 test('dates are written as JSON writes their texts, every day of four centuries and the ends of the years with four digits', () => {
-  const from = dayFrom('1799-12-31');
+  const from = parseValidDay('1799-12-31');
   const days = [
     ...Array.from({ length: 4 * 36_525 }, (_, i) => from + i),
-    dayFrom('0000-01-01'),
-    dayFrom('0000-02-29'),
-    dayFrom('9999-12-31'),
+    parseValidDay('0000-01-01'),
+    parseValidDay('0000-02-29'),
+    parseValidDay('9999-12-31'),
   ];
   expect(written(days)).toBe(JSON.stringify(days.map(formatDay)));
 });
@@ -19,11 +19,11 @@ test('dates are written as JSON writes their texts, every day of four centuries 
 test('any dates in any order, none among them', () => {
   fc.assert(
     fc.property(
-      fc.array(fc.integer({ min: dayFrom('0000-01-01'), max: dayFrom('9999-12-31') }), { maxLength: 5 }),
+      fc.array(fc.integer({ min: parseValidDay('0000-01-01'), max: parseValidDay('9999-12-31') }), { maxLength: 5 }),
       (days) => {
         expect(written(days)).toBe(JSON.stringify(days.map(formatDay)));
       },
     ),
   );
-  expect(() => daysToken(Int32Array.of(dayFrom('9999-12-31') + 1))).toThrow('four digits');
+  expect(() => daysToken(Int32Array.of(parseValidDay('9999-12-31') + 1))).toThrow('four digits');
 });

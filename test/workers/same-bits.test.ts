@@ -1,17 +1,20 @@
 import { createHash } from 'node:crypto';
 import { setMaxListeners } from 'node:events';
 import { afterAll, describe, expect, test } from 'vitest';
-import { MODEL_PARTS } from '#domain/risk/model-parts.js';
+import { filesOf } from '#domain/risk/matrix-files.js';
+import { EIGENVALUES_PART, fileBytesOf, PART_COUNT } from '#domain/risk/model-parts.js';
 import { RiskModelRequest } from '#domain/risk/risk-model-document.js';
-import { identityOf, shareMarket } from '#domain/market/handle.js';
+import { shareMarket } from '#domain/market/handle.js';
+import { createIdentity } from '#domain/market/market-identity.js';
 import { createPool } from '#jobs/pool.js';
 import { createNodePool } from '#jobs/resolve-task.js';
 import type { TaskInput } from '#jobs/tasks.js';
 import type { ThreadPool } from '#jobs/compute-pool.js';
+import type { ArtifactRef } from '#store/port.js';
 import { randomPanel } from '../kernels/engines/random-matrices.js';
 import { market, namesOf } from './bits-market.js';
 import { shareTileRows } from './share-tile-rows.js';
-import { writtenOutputs } from './task-outputs.js';
+import { writeOutputs } from './task-outputs.js';
 
 const never = new AbortController().signal;
 setMaxListeners(0, never); // parts of a model run at once
@@ -22,13 +25,13 @@ const pool = (workers: number): ThreadPool => {
   pools.set(workers, opened);
   return opened;
 };
-const written = await writtenOutputs();
+const written = await writeOutputs();
 afterAll(async () => {
   await Promise.all([...pools.values()].map((opened) => opened.close()));
   await written.remove();
 });
 
-const ALL_PARTS = Array.from({ length: MODEL_PARTS }, (_, part) => part);
+const ALL_PARTS = Array.from({ length: PART_COUNT }, (_, part) => part);
 const handle = shareMarket(market(60, 200));
 const identifiers = namesOf(60);
 const sha = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex');
@@ -85,24 +88,33 @@ describe('one, two and four workers give the same bits of', () => {
       signal: never,
     }).output;
     const inParts = async (workers: number, groups: readonly (readonly number[])[]) => {
+      const rowsOf = new Map<number, ArtifactRef>();
       const on = pool(workers);
       const files = await Promise.all(
         groups.map(async (parts) => {
-          const outputs = written.outputs('rows');
-          const { rows } = await on.run({
+          const withRows = parts.filter((part) => part !== EIGENVALUES_PART);
+          const outputs = written.outputs('figures', ...withRows.map((part) => `rows ${part}` as const));
+          const { figures, rows } = await on.run({
             lane: 'heavy',
-            task: 'risk-model-rows',
+            task: 'risk-model-parts',
             input: { ...source, parts, outputs },
             signal: never,
           }).output;
-          return { path: written.path(rows), sha256: rows.sha256, parts };
+          for (const [k, part] of withRows.entries()) rowsOf.set(part, rows[k]!);
+          return { path: written.path(figures), sha256: figures.sha256, parts };
         }),
       );
-      const outputs = written.outputs('covariance', 'factors');
-      return on.run({ lane: 'heavy', task: 'sum-risk-model', input: { ...source, files, outputs }, signal: never })
-        .output;
+      const rows = ALL_PARTS.slice(0, -1).map((part) => rowsOf.get(part)!);
+      expect(rows.map(({ bytes }) => bytes)).toEqual(fileBytesOf(60));
+      const input = {
+        ...source,
+        files,
+        covariance: { sha256: 'joined', files: rows },
+        outputs: written.outputs('factors'),
+      };
+      return on.run({ lane: 'heavy', task: 'sum-risk-model', input, signal: never }).output;
     };
-    const { covariance, factors, diagnostics, ...rest } = whole;
+    const { covariance, factors, diagnostics, contentHash: _, ...rest } = whole;
     for (const [workers, groups] of [
       [1, [ALL_PARTS]],
       [2, [ALL_PARTS.slice(30), ALL_PARTS.slice(0, 40)]], // two nodes computed some parts
@@ -110,7 +122,8 @@ describe('one, two and four workers give the same bits of', () => {
     ] as const) {
       const joined = await inParts(workers, groups);
       expect(joined).toMatchObject(rest);
-      expect(joined.covariance.sha256).toBe(covariance.sha256);
+      const bytes = Buffer.concat(filesOf(joined.covariance).map(written.read));
+      expect(sha(bytes)).toBe(covariance.sha256);
       expect(joined.factors?.sha256).toBe(factors?.sha256);
       const { smallest_eigenvalue: smallest, condition_number: condition } = diagnostics;
       expect(joined.diagnostics).toEqual({
@@ -136,7 +149,11 @@ describe('one, two and four workers give the same bits of', () => {
       input: { ...order, market: handle, outputs: written.outputs('covariance', 'factors') },
     }).output;
     const portable = JSON.parse(
-      JSON.stringify({ ...order, market: identityOf(handle), outputs: written.outputs('covariance', 'factors').names }),
+      JSON.stringify({
+        ...order,
+        market: createIdentity(handle),
+        outputs: written.outputs('covariance', 'factors').names,
+      }),
     ) as TaskInput<'estimate-risk-model'>;
     const named = await node.run({ ...task, input: portable }).output;
     expect(sha(written.read(named.covariance))).toBe(held.covariance.sha256);

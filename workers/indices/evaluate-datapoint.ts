@@ -1,7 +1,7 @@
-import { dayFrom, formatDay } from '#domain/time/days.js';
+import { parseValidDay, formatDay } from '#domain/time/days.js';
 import { isRuleDocument } from '#domain/documents/index-document.js';
 import { evaluateDatapoint } from '#domain/rules/evaluate-datapoint.js';
-import { sessionWithData } from '#domain/books/due-rebalances.js';
+import { findSessionWithData } from '#domain/books/due-rebalances.js';
 import type { Task } from '#jobs/tasks.js';
 import { composerFor } from '../input/index-composer.js';
 import { runOnEngine } from '../input/numerics.js';
@@ -14,13 +14,13 @@ export const evaluate: Task<'evaluate-datapoint'> = (
 ) =>
   runOnEngine((engine) => {
     const market = openCachedMarket(handle);
-    const day = asked === null ? (market.dates.at(-1) ?? 0) : dayFrom(asked);
+    const day = asked === null ? (market.dates.at(-1) ?? 0) : parseValidDay(asked);
     const composer = composerFor({ market, documents, until: day, engine }, control);
     const document = composer.document(indexId);
     if (!isRuleDocument(document)) throw new Error('an expression is evaluated on the terms of rules');
     const sm = composer.market(indexId);
-    const session = sessionWithData(sm, day);
-    if (session < 0) return { asOf: null, values: [] };
+    const session = findSessionWithData(sm, day);
+    if (session < 0) return { asOf: null, securities: 0, values: [] };
     const universe = composer.universe(indexId, session);
     const values = evaluateDatapoint({
       document,
@@ -32,5 +32,5 @@ export const evaluate: Task<'evaluate-datapoint'> = (
       identifiers,
       most,
     });
-    return { asOf: formatDay(sm.sessions[session]!), values };
+    return { asOf: formatDay(sm.sessions[session]!), securities: universe.length, values };
   });

@@ -1,4 +1,4 @@
-import { dayFrom } from '#domain/time/days.js';
+import { parseValidDay } from '#domain/time/days.js';
 import { explainWeight } from '#domain/optimisation/explain.js';
 import type { Task } from '#jobs/tasks.js';
 import { toIndexExplanation } from '#views/preview.js';
@@ -11,7 +11,7 @@ import { openCachedMarket } from '../input/open-markets.js';
 export const explain: Task<'explain'> = ({ market: handle, documents, models, indexId, identifier, asOf }, control) =>
   runOnEngine((engine) => {
     const market = openCachedMarket(handle);
-    const day = asOf === null ? market.dates.at(-1)! : dayFrom(asOf);
+    const day = asOf === null ? market.dates.at(-1)! : parseValidDay(asOf);
     const composer = composerFor({ market, documents, models, until: day, engine }, control);
     const column = market.identifiers.indexOf(identifier);
     const explanation = explainWeight(composer, indexId, { column, asOf: day, engine });

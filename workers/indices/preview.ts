@@ -1,4 +1,4 @@
-import { closuresOf } from '#domain/calendars/closures.js';
+import { listClosures } from '#domain/calendars/closures.js';
 import type { Day } from '#domain/time/days.js';
 import type { Task } from '#jobs/tasks.js';
 import { previewAnswer } from '#views/preview-answer.js';
@@ -17,7 +17,7 @@ export const preview: Task<'preview'> = ({ market: handle, documents, models, in
     const market = openCachedMarket(handle);
     const answer = previewAnswer({
       market,
-      calendars: openCachedCalendars(closuresOf(documents)),
+      calendars: openCachedCalendars(listClosures(documents)),
       documents,
       indexId,
       asOf,

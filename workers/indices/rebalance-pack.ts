@@ -1,4 +1,4 @@
-import { priceSessions } from '#domain/documents/stale-sessions.js';
+import { readPriceSessions } from '#domain/documents/stale-sessions.js';
 import { findAnnouncedOn } from '#domain/schedule/index-schedule.js';
 import { composeAsIfEffective } from '#domain/books/announced-composition.js';
 import { restoreDecided, type Composer } from '#domain/books/compositions.js';
@@ -6,22 +6,22 @@ import { composeKnown } from '#domain/books/known-compositions.js';
 import { hasMemberChanges } from '#domain/books/member-changes.js';
 import { listPendingSwaps, type NamedSwap } from '#domain/books/named-swaps.js';
 import { findPendingChange, type PendingComposition } from '#domain/books/pending-changes.js';
-import { areAnnounced, findNextRebalances, type NextRebalance } from '#domain/books/next-rebalance.js';
+import { areAllAnnounced, findNextRebalances, type NextRebalance } from '#domain/books/next-rebalance.js';
 import type { Decided } from '#domain/books/decider.js';
 import { takeEffect } from '#domain/books/take-effect.js';
-import { dayFrom, formatDay, type Day } from '#domain/time/days.js';
+import { parseValidDay, formatDay, type Day } from '#domain/time/days.js';
 import { isDerivedDocument } from '#domain/documents/index-document.js';
-import { treatmentOf } from '#domain/documents/treatment.js';
-import { compareText, orderFindings, type Finding } from '#domain/refusals/findings.js';
-import { exchangeRates, requireRate } from '#domain/market/exchange-rates.js';
+import { resolveTreatment } from '#domain/documents/treatment.js';
+import { compareText, sortFindings, type Finding } from '#domain/refusals/findings.js';
+import { createExchangeRates, requireRate } from '#domain/market/exchange-rates.js';
 import type { SessionMarket } from '#domain/market/session-market.js';
-import { asRulePreview, previewDerived } from '#domain/optimisation/preview.js';
+import { toRulePreview, previewDerived } from '#domain/optimisation/preview.js';
 import { findCarriedPrices, findLeftSince, placeHoldings } from '#domain/rebalance-pack/holdings.js';
-import { readKnownBefore, readKnownName } from '#domain/rebalance-pack/known-name.js';
-import { packOf, type KnownName } from '#domain/rebalance-pack/pack.js';
+import { readKnownBefore, readKnownName } from '#domain/rebalance-pack/known-security.js';
+import { createPack, type KnownName } from '#domain/rebalance-pack/pack.js';
 import { reconcile, type PackedNames } from '#domain/rebalance-pack/reconciliation.js';
 import { Refusal } from '#domain/refusals/refusal.js';
-import { sessionWithData } from '#domain/books/due-rebalances.js';
+import { findSessionWithData } from '#domain/books/due-rebalances.js';
 import { previewRules } from '#domain/rules/preview.js';
 import type { Engine } from '#kernels/engines/engine.js';
 import type { Task } from '#jobs/tasks.js';
@@ -32,7 +32,7 @@ import type { RebalancePackQuestion } from '#jobs/tasks/indices.js';
 import { answerBytes } from '../output/hand-over.js';
 import { composerFor } from '../input/index-composer.js';
 import { runOnEngine } from '../input/numerics.js';
-import { unannounced } from './unannounced.js';
+import { reportUnannounced } from './unannounced.js';
 import { openCachedMarket } from '../input/open-markets.js';
 
 /** Computes the orders that align accounts with an index, as a RebalancePack. */
@@ -45,10 +45,10 @@ export const rebalancePack: Task<'rebalancePack'> = async (question, control) =>
 function packFor(question: RebalancePackQuestion, engine: Engine, control: TaskControl) {
   const market = openCachedMarket(question.market);
   const { documents, models, indexId, request } = question;
-  const requestedDay = request.as_of === null ? (market.dates.at(-1) ?? 0) : dayFrom(request.as_of);
+  const requestedDay = request.as_of === null ? (market.dates.at(-1) ?? 0) : parseValidDay(request.as_of);
   const composer = composerFor({ market, documents, models, until: requestedDay, engine }, control);
   const sm = composer.market(indexId);
-  const session = sessionWithData(sm, requestedDay);
+  const session = findSessionWithData(sm, requestedDay);
   if (session < 0) {
     const first = market.dates.length === 0 ? 'no date' : formatDay(market.dates[0]!);
     throw new Refusal(
@@ -57,13 +57,13 @@ function packFor(question: RebalancePackQuestion, engine: Engine, control: TaskC
     );
   }
   const composition = compositionFor(composer, { indexId, session, engine, called: question.called });
-  const maxStaleSessions = priceSessions(treatmentOf(documents[indexId]!, (id) => documents[id])!); // one that decides
+  const maxStaleSessions = readPriceSessions(resolveTreatment(documents[indexId]!, (id) => documents[id])!); // one that decides
   const { weights } = composition;
   const { columns, accounts, findings } = placeHoldings({ sm, session, maxStaleSessions, weights }, request);
   const placed = { ...question, request: { ...request, accounts } };
   for (const column of composition.announced.keys()) columns.add(column);
   const names = namesOf(sm, { question, session, weights, columns });
-  const pack = packOf(names, placed.request, findings);
+  const pack = createPack(names, placed.request, findings);
   const { weights: _weights, announced: _announced, ...about } = composition;
   return {
     index_id: indexId,
@@ -73,8 +73,8 @@ function packFor(question: RebalancePackQuestion, engine: Engine, control: TaskC
     ...about,
     ...pack,
     reconciliation: reconciliationOf(sm, { question: placed, composition, session, names, accounts: pack.accounts }),
-    findings: orderFindings([
-      ...(request.as_of === null ? [] : pricedBeforeFindings(sm, requestedDay, session)),
+    findings: sortFindings([
+      ...(request.as_of === null ? [] : listPricedBeforeFindings(sm, requestedDay, session)),
       ...shortVolumes(sm, session, request.adv_sessions),
       ...composition.findings,
       ...findings,
@@ -93,16 +93,16 @@ interface Reconcilable extends PackedNames {
 /** Lists the changes since the announcement; null until the day after it. */
 function reconciliationOf(sm: SessionMarket, { question, composition, session, names, accounts }: Reconcilable) {
   const { documents, indexId, request } = question;
-  const decision = sm.sessionAt(dayFrom(composition.decision));
+  const decision = sm.sessionAt(parseValidDay(composition.decision));
   if (composition.basis !== 'announced' || decision >= session) return null;
-  const rates = exchangeRates(sm, documents[indexId]!.currency);
+  const rates = createExchangeRates(sm, documents[indexId]!.currency);
   const known = { sm, rates, session: decision, sessions: request.adv_sessions };
   const then = names.map((name) => {
     const weight = composition.announced.get(sm.columnOf(name.identifier)) ?? 0;
     return readKnownBefore(known, { ...name, weight }, session);
   });
   const held = { ...request, accounts: request.accounts.map((account) => inShares(account, names)) };
-  const announced = { accounts: packOf(then, held).accounts, names: then };
+  const announced = { accounts: createPack(then, held).accounts, names: then };
   return { announced: composition.decision, accounts: reconcile(announced, { accounts, names }) };
 }
 
@@ -156,15 +156,15 @@ function compositionFor(composer: Composer, { indexId, session, engine, called }
   const isScheduled = calledFor === undefined || (first !== undefined && first.date <= calledFor.effective);
   const change = isDerived ? undefined : changeFor(composer, indexId, session);
   if (change !== undefined && (first === undefined || change.effective < first.session))
-    return changedConstituents(sm, change, session);
+    return listChangedConstituents(sm, change, session);
   const next = isScheduled
     ? scheduled
     : [{ date: calledFor.effective, session: calledFor.effective, decision: calledFor.decision }];
-  const isAnnounced = areAnnounced(next, day);
+  const isAnnounced = areAllAnnounced(next, day);
   const orders = { indexId, session, engine, next: isAnnounced ? next : [] };
   const isWhole = isDerived || isReviewed(next) || hasMemberChanges(composer, indexId);
   const { decided, decision, traded, announced, swaps, findings } =
-    isWhole && isAnnounced ? reviewedOrders(composer, orders) : plainOrders(composer, orders);
+    isWhole && isAnnounced ? createReviewOrders(composer, orders) : plainOrders(composer, orders);
   const weights = weightsOf(traded);
   return {
     effective: next[0] === undefined ? null : formatDay(next[0].date),
@@ -174,7 +174,7 @@ function compositionFor(composer: Composer, { indexId, session, engine, called }
     announced,
     replacements: toReplacements(swaps),
     findings: [
-      ...(isAnnounced || isDerived ? [] : [unannounced(document, day, next[0])]),
+      ...(isAnnounced || isDerived ? [] : [reportUnannounced(document, day, next[0])]),
       ...findings,
       ...findLeftSince({ sm, session, decision: decided }, { announced, weights }),
     ],
@@ -188,7 +188,7 @@ function changeFor(composer: Composer, indexId: string, session: number): Pendin
 }
 
 /** Returns the composition of a change of constituents between reviews. */
-function changedConstituents(
+function listChangedConstituents(
   sm: SessionMarket,
   { effective, composition }: PendingComposition,
   session: number,
@@ -235,7 +235,7 @@ function plainOrders(composer: Composer, { indexId, session, engine, next: [next
   const day = sm.sessions[session]!;
   const decidedOn = next?.decision ?? day;
   const preview = isDerivedDocument(document)
-    ? asRulePreview(previewDerived(composer, indexId, { asOf: day, engine }))
+    ? toRulePreview(previewDerived(composer, indexId, { asOf: day, engine }))
     : previewRules(composer, indexId, decidedOn);
   const { resolved } = preview;
   const decision = resolved?.decision;
@@ -251,7 +251,7 @@ function plainOrders(composer: Composer, { indexId, session, engine, next: [next
     pricing > resolved.session ? { ...timing, pricing } : timing,
     decision,
   );
-  if (traded === undefined) throw allEnded(indexId, decidedOn);
+  if (traded === undefined) throw refuseAllEnded(indexId, decidedOn);
   const { [resolved.session]: reference } = resolved.sm.sessions;
   return {
     decided: resolved.session,
@@ -264,14 +264,14 @@ function plainOrders(composer: Composer, { indexId, session, engine, next: [next
 }
 
 /** Applies the reviews of one session, or a close of a phase, as if they took effect today. */
-function reviewedOrders(composer: Composer, { indexId, session, next }: OrdersInput): PackOrders {
+function createReviewOrders(composer: Composer, { indexId, session, next }: OrdersInput): PackOrders {
   const sm = composer.market(indexId);
   const known = composeKnown(composer, indexId)?.list ?? [];
   const before = known.filter((one) => one.session < session);
   const own = before.length === known.length ? undefined : { list: known, findings: [] };
   const { list, findings } = own ?? composeAsIfEffective(composer, { indexId, session, before, next });
   const traded = list.at(-1);
-  if (traded === undefined) throw allEnded(indexId, next[0]!.decision);
+  if (traded === undefined) throw refuseAllEnded(indexId, next[0]!.decision);
   const decided = Math.min(traded.decision, session);
   return {
     decided,
@@ -283,7 +283,7 @@ function reviewedOrders(composer: Composer, { indexId, session, next }: OrdersIn
   };
 }
 
-function allEnded(indexId: string, decided: Day): Refusal {
+function refuseAllEnded(indexId: string, decided: Day): Refusal {
   const message = `Every constituent of the index ${indexId} by the decision of ${formatDay(decided)} has ended.`;
   return new Refusal('EMPTY_INDEX', message);
 }
@@ -303,7 +303,7 @@ interface PackMarket {
 /** Lists the traded or held securities by identifier. @throws Refusal FX_MISSING */
 function namesOf(sm: SessionMarket, { question, session, weights, columns }: PackMarket): KnownName[] {
   const { documents, indexId, request } = question;
-  const rates = exchangeRates(sm, documents[indexId]!.currency);
+  const rates = createExchangeRates(sm, documents[indexId]!.currency);
   return [...new Set([...weights.keys(), ...columns])]
     .map((column): KnownName => {
       requireRate(rates, sm, session, column);
@@ -313,7 +313,11 @@ function namesOf(sm: SessionMarket, { question, session, weights, columns }: Pac
 }
 
 /** Warns if a date has no closes, so that the last session before it prices the orders. */
-function pricedBeforeFindings({ sessions, market, calendar }: SessionMarket, asked: Day, session: number): Finding[] {
+function listPricedBeforeFindings(
+  { sessions, market, calendar }: SessionMarket,
+  asked: Day,
+  session: number,
+): Finding[] {
   const day = sessions[session]!;
   if (day === asked) return [];
   const wanted = formatDay(asked);

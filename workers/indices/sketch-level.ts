@@ -1,4 +1,4 @@
-import { bookDays, indexBook } from '#domain/books/index-run.js';
+import { listBookDays, simulateIndexBook } from '#domain/books/index-run.js';
 import { findLastAtMost } from '#domain/numbers/search.js';
 import { formatDay } from '#domain/time/days.js';
 import type { Task } from '#jobs/tasks.js';
@@ -9,13 +9,13 @@ import { openCachedMarket } from '../input/open-markets.js';
 /**
  * Computes the level of an index that is not stored, at a number of sessions from its base to the end of the market.
  */
-export const sketchLevel: Task<'sketch-level'> = ({ market: handle, documents, indexId, points }, control) =>
+export const sketchLevel: Task<'sketch-level'> = ({ market: handle, documents, models, indexId, points }, control) =>
   runOnEngine((engine) => {
     const market = openCachedMarket(handle);
     const end = market.dates.at(-1) ?? 0;
-    const compositions = composerFor({ market, documents, until: end, engine }, control).compositions(indexId);
-    const book = indexBook({ compositions, to: findLastAtMost(compositions.sm.sessions, end) });
-    const days = bookDays(book);
+    const compositions = composerFor({ market, documents, models, until: end, engine }, control).compositions(indexId);
+    const book = simulateIndexBook({ compositions, to: findLastAtMost(compositions.sm.sessions, end) });
+    const days = listBookDays(book);
     const last = days.length - 1;
     const count = Math.min(points, days.length);
     const shown = Array.from({ length: count }, (_, k) => (count === 1 ? last : Math.round((k * last) / (count - 1))));

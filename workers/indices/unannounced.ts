@@ -1,14 +1,18 @@
 import type { IndexDocument } from '#domain/documents/index-document.js';
-import { announcementOf, type NextRebalance } from '#domain/books/next-rebalance.js';
+import { findAnnouncement, type NextRebalance } from '#domain/books/next-rebalance.js';
 import type { Finding } from '#domain/refusals/findings.js';
 import { formatDay, type Day } from '#domain/time/days.js';
 
 /** Reports that the orders belong to no announced rebalance, and names the next one. */
-export function unannounced({ id, rebalance }: IndexDocument, day: Day, next: NextRebalance | undefined): Finding {
+export function reportUnannounced(
+  { id, rebalance }: IndexDocument,
+  day: Day,
+  next: NextRebalance | undefined,
+): Finding {
   const path = 'as_of';
   const of = `the orders follow the decision of the rules on ${formatDay(day)}`;
   if (next !== undefined) {
-    const message = `The next rebalance of ${id}, effective on ${formatDay(next.date)}, is ${next.announcement === undefined ? 'decided' : 'announced'} on ${formatDay(announcementOf(next))}: ${of}.`;
+    const message = `The next rebalance of ${id}, effective on ${formatDay(next.date)}, is ${next.announcement === undefined ? 'decided' : 'announced'} on ${formatDay(findAnnouncement(next))}: ${of}.`;
     return { severity: 'info', code: 'NOT_ANNOUNCED', path, message };
   }
   const { frequency } = rebalance;

@@ -1,12 +1,12 @@
-import { ruleOn } from '#domain/books/rule-on.js';
-import { causeOn } from '#domain/books/rebalance-cause.js';
-import { dayFrom, formatDay } from '#domain/time/days.js';
+import { findRuleText } from '#domain/books/find-rule-text.js';
+import { findCause } from '#domain/books/rebalance-cause.js';
+import { parseValidDay, formatDay } from '#domain/time/days.js';
 import { checkAsOf } from '#domain/checks/as-of-findings.js';
 import { isDerivedDocument } from '#domain/documents/index-document.js';
-import { orderFindings } from '#domain/refusals/findings.js';
-import { asRulePreview, previewDerived } from '#domain/optimisation/preview.js';
+import { sortFindings } from '#domain/refusals/findings.js';
+import { toRulePreview, previewDerived } from '#domain/optimisation/preview.js';
 import { previewRules } from '#domain/rules/preview.js';
-import { differenceOf } from '#domain/rules/whatif.js';
+import { compareCompositions } from '#domain/rules/whatif.js';
 import type { Task } from '#jobs/tasks.js';
 import { toWhatIfResponse, type ComparedPreview } from '#views/what-if.js';
 import { answerBytes } from '../output/hand-over.js';
@@ -15,19 +15,19 @@ import { runOnEngine } from '../input/numerics.js';
 import { openCachedMarket } from '../input/open-markets.js';
 
 /** Computes the effects of a change of definition on a day, as a WhatIfResponse. */
-export const whatIf: Task<'whatIf'> = ({ market: handle, before, after, asOf: requested, findings }, control) =>
+export const compareWhatIf: Task<'whatIf'> = ({ market: handle, before, after, asOf: requested, findings }, control) =>
   runOnEngine((engine) => {
     const market = openCachedMarket(handle);
     const asOf = requested ?? formatDay(market.dates.at(-1) ?? 0);
-    const until = dayFrom(asOf);
+    const until = parseValidDay(asOf);
     const comparedOf = ({ documents, models, indexId }: typeof before): ComparedPreview => {
       const composer = composerFor({ market, documents, models, until, engine }, control);
       const preview = isDerivedDocument(composer.document(indexId))
-        ? asRulePreview(previewDerived(composer, indexId, { asOf: until, engine }))
+        ? toRulePreview(previewDerived(composer, indexId, { asOf: until, engine }))
         : previewRules(composer, indexId, until);
       const session = preview.resolved?.session;
-      const cause = session === undefined ? null : causeOn(composer, indexId, session);
-      return { indexId, preview, rule: ruleOn(composer, indexId, until), cause };
+      const cause = session === undefined ? null : findCause(composer, indexId, session);
+      return { indexId, preview, rule: findRuleText(composer, indexId, until), cause };
     };
     const was = comparedOf(before);
     const is = comparedOf(after);
@@ -35,8 +35,8 @@ export const whatIf: Task<'whatIf'> = ({ market: handle, before, after, asOf: re
       asOf,
       before: was,
       after: is,
-      difference: differenceOf(was.preview.resolved, is.preview.resolved),
-      findings: orderFindings([...(requested === null ? [] : checkAsOf(requested, market.dates)), ...findings]),
+      difference: compareCompositions(was.preview.resolved, is.preview.resolved),
+      findings: sortFindings([...(requested === null ? [] : checkAsOf(requested, market.dates)), ...findings]),
     });
     return answerBytes(JSON.stringify(response));
   });

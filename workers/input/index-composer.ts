@@ -1,9 +1,9 @@
-import { closuresOf } from '#domain/calendars/closures.js';
+import { listClosures } from '#domain/calendars/closures.js';
 import type { Engine } from '#kernels/engines/engine.js';
 import type { Composer } from '#domain/books/compositions.js';
-import type { KnownMarkets } from '#domain/books/known-seats.js';
+import type { KnownMarkets } from '#domain/books/decision-seats.js';
 import { createComposer } from '#domain/books/create-composer.js';
-import { indexDeciders } from '#domain/backtest/index-decider.js';
+import { createIndexDeciders } from '#domain/backtest/index-decider.js';
 import type { Day } from '#domain/time/days.js';
 import type { IndexDocument } from '#domain/documents/index-document.js';
 import type { MarketData } from '#domain/market/market-data.js';
@@ -30,12 +30,12 @@ export function composerFor(
 ): Composer {
   return createComposer({
     market,
-    calendars: openCachedCalendars(closuresOf(documents)),
+    calendars: openCachedCalendars(listClosures(documents)),
     documents,
     models: openModels(models),
     until,
     known,
-    createDecider: indexDeciders(engine),
+    createDecider: createIndexDeciders(engine),
     tick: (fraction) => control.report(fraction),
   });
 }

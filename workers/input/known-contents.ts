@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import type { KnownMarkets } from '#domain/books/known-seats.js';
+import type { KnownMarkets } from '#domain/books/decision-seats.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import type { HashedFile, KnownFiles } from '#jobs/tasks/files.js';

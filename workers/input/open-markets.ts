@@ -1,10 +1,5 @@
-import {
-  marketKey,
-  openMarket,
-  openMarketSince,
-  openWithoutActions,
-  type MarketHandle,
-} from '#domain/market/handle.js';
+import { openMarket, openMarketSince, openWithoutActions, type MarketHandle } from '#domain/market/handle.js';
+import { createMarketKey } from '#domain/market/market-identity.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { reportPanelMemory } from '#market/panels/gc-pressure.js';
 
@@ -18,7 +13,7 @@ const open = new Map<string, MarketData>();
  * @cost of `openMarket` at the first use
  */
 export function openCachedMarket(handle: MarketHandle): MarketData {
-  const market = open.get(marketKey(handle)) ?? openMarket(handle);
+  const market = open.get(createMarketKey(handle)) ?? openMarket(handle);
   keepOpen(market);
   return market;
 }
@@ -36,7 +31,7 @@ let since: { readonly key: string; readonly opened: MarketData; readonly byDay: 
  * derived data is cached per start day.
  */
 export function openCachedSince(handle: MarketHandle, after: number): MarketData {
-  const key = marketKey(handle);
+  const key = createMarketKey(handle);
   if (since?.key !== key) since = { key, opened: openWithoutActions(handle), byDay: new Map() };
   const { opened, byDay } = since;
   const market = byDay.get(after) ?? openMarketSince(handle, after, opened);
@@ -48,8 +43,8 @@ export function openCachedSince(handle: MarketHandle, after: number): MarketData
 
 /** Keeps a market that this thread created, for later work on it. */
 export function keepOpen(market: MarketData): void {
-  open.delete(marketKey(market));
-  open.set(marketKey(market), market);
+  open.delete(createMarketKey(market));
+  open.set(createMarketKey(market), market);
   if (open.size > OPEN_MAX) open.delete(open.keys().next().value!);
   reportPanelMemory([...market.fields.values()].map(({ buffer }) => buffer));
 }

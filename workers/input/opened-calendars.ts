@@ -1,7 +1,7 @@
 import type { RecordedClosures } from '#domain/calendars/closures.js';
 import { correctCalendars } from '#domain/calendars/correct-calendars.js';
 import type { ExchangeCalendars } from '#domain/calendars/calendars.js';
-import { canonicalJson } from '#domain/json/canonical-json.js';
+import { toCanonicalJson } from '#domain/json/canonical-json.js';
 import { openCalendars } from '#market/serving/calendar-files.js';
 
 /** Sets of recorded changes whose calendars a thread keeps: consecutive tasks mostly have the same one. */
@@ -17,7 +17,7 @@ const corrected = new Map<string, ExchangeCalendars>();
 export function openCachedCalendars(closures: RecordedClosures = {}): ExchangeCalendars {
   calendars ??= openCalendars();
   if (Object.keys(closures).length === 0) return calendars;
-  const key = canonicalJson(closures);
+  const key = toCanonicalJson(closures);
   const found = corrected.get(key) ?? correctCalendars(calendars, closures);
   corrected.delete(key);
   corrected.set(key, found);

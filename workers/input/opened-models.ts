@@ -11,18 +11,18 @@ export function openModels(files: ModelFiles = {}): StoredModels {
     if (known !== undefined) return known;
     const file = files[modelId];
     if (file === undefined) throw new Error(`the task was not given the risk model ${modelId}`);
-    const model = openedModel(modelId, file);
+    const model = openModel(modelId, file);
     opened.set(modelId, model);
     return model;
   };
 }
 
-const openedModel = (modelId: string, { path, names, observedEnd, dates, factors }: ModelFile): StoredModel =>
+const openModel = (modelId: string, { paths, names, observedEnd, dates, factors }: ModelFile): StoredModel =>
   openStoredModel(modelId, {
     names,
     observedEnd,
     dates,
-    matrix: () => readStoredMatrix({ path, order: names.length }),
-    numbers: () => readStoredDoubles(path),
-    factors: factors && { names: factors.names, numbers: () => readStoredDoubles(factors.path) },
+    matrix: () => readStoredMatrix({ paths, order: names.length }),
+    numbers: () => readStoredDoubles(paths),
+    factors: factors && { names: factors.names, numbers: () => readStoredDoubles([factors.path]) },
   });

@@ -1,35 +1,53 @@
-import { readFileSync } from 'node:fs';
+import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
 import { Refusal } from '#domain/refusals/refusal.js';
 import { openPackedMatrix, type PackedMatrix } from '#domain/risk/packed-matrix.js';
 import type { StoredMatrix } from '#jobs/tasks/indices.js';
 
 /**
- * The matrix read last, because a long body is requested in parts. Files are never rewritten, so a path identifies its
+ * The matrix read last, because a long body is requested in parts. Files are never rewritten, so paths identify their
  * content.
  */
-let latest: { readonly path: string; readonly at: number; readonly matrix: PackedMatrix } | undefined;
+let latest: { readonly paths: string; readonly at: number; readonly matrix: PackedMatrix } | undefined;
 
 /** @throws Refusal DOCUMENT_UNREADABLE */
-export function readStoredMatrix({ path, order, at }: StoredMatrix): PackedMatrix {
+export function readStoredMatrix({ paths, order, at }: StoredMatrix): PackedMatrix {
   const from = at ?? 0;
-  if (latest?.path === path && latest.at === from && latest.matrix.order === order) return latest.matrix;
-  const numbers = readStoredDoubles(path);
+  const key = paths.join();
+  if (latest?.paths === key && latest.at === from && latest.matrix.order === order) return latest.matrix;
+  const numbers = readStoredDoubles(paths);
   // A file of several matrices has more numbers than one.
   const own = at === undefined ? numbers : numbers.slice(at, at + (order * (order + 1)) / 2);
-  latest = { path, at: from, matrix: openPackedMatrix(own, order) };
+  latest = { paths: key, at: from, matrix: openPackedMatrix(own, order) };
   return latest.matrix;
 }
 
-/** Reads the numbers of a stored model. @throws Refusal DOCUMENT_UNREADABLE */
-export function readStoredDoubles(path: string): Float64Array {
+/** Reads the numbers of a stored model from its files, one after the other. @throws Refusal DOCUMENT_UNREADABLE */
+export function readStoredDoubles(paths: readonly string[]): Float64Array {
+  const files: number[] = [];
   try {
-    const bytes = readFileSync(path);
-    const isAligned = bytes.byteOffset % Float64Array.BYTES_PER_ELEMENT === 0;
-    const { buffer, byteOffset, byteLength } = isAligned ? bytes : Uint8Array.from(bytes);
-    return new Float64Array(buffer, byteOffset, byteLength / Float64Array.BYTES_PER_ELEMENT);
+    for (const path of paths) files.push(openSync(path, 'r'));
+    const sizes = files.map((file) => fstatSync(file).size);
+    const bytes = new Uint8Array(sizes.reduce((sum, size) => sum + size, 0));
+    let at = 0;
+    for (const [i, file] of files.entries()) {
+      fill(file, bytes.subarray(at, at + sizes[i]!));
+      at += sizes[i]!;
+    }
+    return new Float64Array(bytes.buffer);
   } catch (cause) {
     throw new Refusal('DOCUMENT_UNREADABLE', 'The stored risk model cannot be read: its numbers are missing.', null, {
       cause,
     });
+  } finally {
+    files.forEach(closeSync);
+  }
+}
+
+/** @throws Error if the file is shorter */
+function fill(file: number, bytes: Uint8Array): void {
+  for (let done = 0; done < bytes.length;) {
+    const count = readSync(file, bytes, done, bytes.length - done, done);
+    if (count === 0) throw new Error(`the file ends after ${done} of ${bytes.length} bytes`);
+    done += count;
   }
 }

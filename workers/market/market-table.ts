@@ -4,7 +4,7 @@ import { encodeChunk, encodeFooter, groupEntry, MAGIC } from '#base/parquet/file
 import type { ThriftStruct } from '#base/parquet/thrift-compact.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { ACTION_COLUMNS, type MarketViewName } from '#domain/sql/views.js';
-import { referenceKind } from '#domain/datapoints/resolution.js';
+import { findReferenceKind } from '#domain/datapoints/resolution.js';
 import type { Task } from '#jobs/tasks.js';
 import { openCachedMarket } from '../input/open-markets.js';
 
@@ -138,7 +138,7 @@ function referenceOf(market: MarketData, wanted: readonly string[]): Group {
   for (const [at, name] of reference.columns.entries()) {
     if (!wanted.includes(name)) continue;
     const values = rows.map(({ values: row }) => row[at] ?? null);
-    const kind = referenceKind(market, name);
+    const kind = findReferenceKind(market, name);
     if (kind === 'number') columns.push(columnOf(name, 'number', values as (number | null)[]));
     else if (kind === 'boolean') columns.push({ name, kind: 'boolean', values: values as (boolean | null)[] });
     else columns.push({ name, kind: 'text', values: values.map((value) => (value === null ? null : String(value))) });

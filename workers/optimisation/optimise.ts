@@ -1,4 +1,4 @@
-import { runOptimisation, termsOfRequest } from '#domain/optimisation/run.js';
+import { runOptimisation, readRequestTerms } from '#domain/optimisation/run.js';
 import type { Task } from '#jobs/tasks.js';
 import { toOptimisationResult, toStudyFigures } from '#views/optimisation.js';
 import { composerFor } from '../input/index-composer.js';
@@ -10,7 +10,7 @@ import { outputContent, writeOutputs } from '../output/task-outputs.js';
 export const optimise: Task<'optimise'> = async (input, control) => {
   const { runId, documents, models, constraints, request } = input;
   const market = openCachedMarket(input.market);
-  const terms = termsOfRequest(request);
+  const terms = readRequestTerms(request);
   const until = terms.asOf ?? market.dates.at(-1) ?? 0;
   const { message, result } = await runOnEngine((engine) => {
     const composer = composerFor(

@@ -5,7 +5,7 @@ import type { MarketHandle } from '#domain/market/handle.js';
 import { includeList } from '#domain/rules/selection/include-list.js';
 import { equalWeight } from '#domain/rules/weighting/equal-weight.js';
 import { marketCapWeight } from '#domain/rules/weighting/market-cap-weight.js';
-import { runOptimisation, termsOfRequest } from '#domain/optimisation/run.js';
+import { runOptimisation, readRequestTerms } from '#domain/optimisation/run.js';
 import { formatDay } from '#domain/time/days.js';
 import type { TaskControl } from '#jobs/thread-messages.js';
 import { toOptimisationResult } from '#views/optimisation.js';
@@ -70,7 +70,7 @@ export async function practiseOptimisation(
     const run = runOptimisation({
       composer: composerFor({ market, documents, until, engine }, control),
       engine,
-      ...termsOfRequest(request),
+      ...readRequestTerms(request),
       constraints: [
         { type: 'Exclude', id: '', params: { identifiers: names.filter((_, i) => i % every === 0) } },
         { type: 'Turnover', id: '', params: { limit: turnover } },

@@ -1,4 +1,4 @@
-import { dayFrom } from '#domain/time/days.js';
+import { parseValidDay } from '#domain/time/days.js';
 import { previewOptimisation } from '#domain/optimisation/preview-run.js';
 import type { Task } from '#jobs/tasks.js';
 import { toDerivedPreview } from '#views/optimisation.js';
@@ -12,7 +12,7 @@ export const previewOfOptimisation: Task<'preview-optimisation'> = ({ market: ha
   runOnEngine((engine) => {
     const { documents, models, indexId, request } = question;
     const market = openCachedMarket(handle);
-    const day = (text: string | null) => (text === null ? null : dayFrom(text));
+    const day = (text: string | null) => (text === null ? null : parseValidDay(text));
     const until = day(request.as_of) ?? market.dates.at(-1) ?? 0;
     const preview = previewOptimisation({
       composer: composerFor({ market, documents, models, until, engine }, control),

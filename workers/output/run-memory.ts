@@ -1,4 +1,4 @@
-import type { ByteRange, Memory } from '#domain/backtest/run-file/placed.js';
+import type { ByteRange, Memory } from '#domain/backtest/run-file/block-placement.js';
 import { allocateKeptMemory } from '#base/memory/kept-memory.js';
 import { pageMemory } from '#base/memory/page-memory.js';
 import { clearMemory, trimMemory } from '#kernels/memory/paged-memory.js';

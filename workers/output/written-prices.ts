@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
-import type { PricesApart } from '#domain/backtest/run-file/prices-apart.js';
-import { marketKey, type MarketIdentity } from '#domain/market/handle.js';
+import type { SeparatePrices } from '#domain/backtest/run-file/separate-prices.js';
+import { createMarketKey, type MarketIdentity } from '#domain/market/market-identity.js';
 
 /** Maximum number of remembered price files. */
 const REMEMBERED_MAX = 64;
@@ -9,8 +9,8 @@ const REMEMBERED_MAX = 64;
 const hashes = new Map<string, string>();
 
 /** Returns the key of a run's prices on a market: equal keys mean equal files. */
-export function pricesKey(market: MarketIdentity, { identifiers, days }: PricesApart): string {
-  const key = JSON.stringify([marketKey(market), identifiers]);
+export function pricesKey(market: MarketIdentity, { identifiers, days }: SeparatePrices): string {
+  const key = JSON.stringify([createMarketKey(market), identifiers]);
   return createHash('sha256').update(key).update(days).digest('hex');
 }
 

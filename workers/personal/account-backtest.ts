@@ -1,6 +1,6 @@
 import { raiseToPower } from '#kernels/power.js';
 import { runAccount, type AccountBacktest } from '#domain/personal/run-account.js';
-import { dayFrom } from '#domain/time/days.js';
+import { parseValidDay } from '#domain/time/days.js';
 import type { Task } from '#jobs/tasks.js';
 import type { AccountBacktestInput } from '#jobs/tasks/personal.js';
 import { composerFor } from '../input/index-composer.js';
@@ -15,7 +15,7 @@ const YEAR_DAYS = 365.25;
 export const accountBacktest: Task<'account-backtest'> = async (input, control) => {
   const { documents, models, indexId, request } = input;
   const market = openCachedMarket(input.market);
-  const until = request.end === null ? (market.dates.at(-1) ?? 0) : dayFrom(request.end);
+  const until = request.end === null ? (market.dates.at(-1) ?? 0) : parseValidDay(request.end);
   const made = await runOnEngine((engine) =>
     runAccount({
       composer: composerFor({ market, documents, models, until, engine }, { report: () => control.report(0) }),
@@ -37,7 +37,7 @@ function viewOf(
   const sum = (kind: string): number =>
     made.entries.reduce((total, entry) => (entry.kind === kind ? total + entry.amount : total), 0);
   const after = last.value - last.accrued_tax;
-  const years = (dayFrom(last.date) - dayFrom(first.date)) / YEAR_DAYS;
+  const years = (parseValidDay(last.date) - parseValidDay(first.date)) / YEAR_DAYS;
   const paid = made.entries.filter(({ kind, date }) => kind === 'cost' && date === first.date);
   const begin = first.value - paid.reduce((total, { amount }) => total + amount, 0);
   return {

@@ -1,13 +1,13 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { accountsOf } from '#domain/personal/account-lines.js';
+import { parseAccounts } from '#domain/personal/account-lines.js';
 import type { BatchCommon } from '#domain/personal/batch-common.js';
 import { BLOCK_ACCOUNTS, PART_ACCOUNTS, VOLUME_ACCOUNTS } from '#domain/personal/batch-parts.js';
 import { createBatchSummary } from '#domain/personal/batch-view.js';
 import { composeCommon } from '#domain/personal/compose-common.js';
 import { solveOutcome, type AccountOutcome } from '#domain/personal/solve-accounts.js';
 import { Refusal } from '#domain/refusals/refusal.js';
-import { dayFrom, formatDay } from '#domain/time/days.js';
+import { parseValidDay, formatDay } from '#domain/time/days.js';
 import type { RowsInBlocks } from '#jobs/rows-in-blocks.js';
 import type { Task } from '#jobs/tasks.js';
 import type { BatchPartInput, SumBatchInput } from '#jobs/tasks/personal.js';
@@ -25,7 +25,7 @@ export const batchPart: Task<'batch-part'> = async (input, control) => {
   const common = await commonOf(input, control);
   const outcomes: string[] = [];
   for (const lines of input.lines)
-    for (const line of accountsOf(lines)) {
+    for (const line of parseAccounts(lines)) {
       control.report(outcomes.length / (PART_ACCOUNTS * input.lines.length), `account ${line.position + 1}`);
       const path = `accounts[${line.position}]`;
       outcomes.push(
@@ -46,7 +46,7 @@ async function commonOf(input: CommonInput, control: TaskControl): Promise<Batch
   const market = openCachedMarket(input.market);
   const key = JSON.stringify([market.contentHash, documents, models, terms]);
   if (last?.key === key) return last.common;
-  const until = terms.as_of === null ? (market.dates.at(-1) ?? 0) : dayFrom(terms.as_of);
+  const until = terms.as_of === null ? (market.dates.at(-1) ?? 0) : parseValidDay(terms.as_of);
   const common = await runOnEngine((engine) =>
     composeCommon(
       composerFor({ market, documents, models, until, engine }, { report: () => control.report(0) }),

@@ -1,5 +1,5 @@
 import { Refusal } from '#domain/refusals/refusal.js';
-import { marketOn } from '#domain/books/market-on.js';
+import { openMarketOn } from '#domain/books/open-market-on.js';
 import type { SessionMarket } from '#domain/market/session-market.js';
 import { needsMarket, needsRisk } from '#domain/reports/block-kinds.js';
 import type { Task } from '#jobs/tasks.js';
@@ -30,7 +30,7 @@ export const render: Task<'render'> = async ({ template, runs, renderedAt, creat
   }
   fonts ??= openFonts();
   const shelf = fonts;
-  const { bytes, pages } = withRuns(runs, { risks, markets, opened: new Map() }, (figures) =>
+  const { bytes, pages } = addRuns(runs, { risks, markets, opened: new Map() }, (figures) =>
     renderReport({
       template,
       figures,
@@ -49,7 +49,7 @@ const NOT_ASKED: RiskFound = { missing: 'No risk was estimated.' };
 function marketOf({ columns, market: handle }: StoredRun): SessionMarket | Missing {
   if (handle === null) return { missing: 'This needs the data store of the run, which cannot be read.' };
   const { calendar: code, closures } = useRunFile(columns, ({ header }) => header);
-  return marketOn({ market: openCachedMarket(handle), calendars: openCachedCalendars(closures), code });
+  return openMarketOn({ market: openCachedMarket(handle), calendars: openCachedCalendars(closures), code });
 }
 
 /** Estimates risk; a report states a figure that cannot be estimated, and is rendered all the same. */
@@ -75,7 +75,7 @@ interface Opening {
 }
 
 /** Opens several runs at once. */
-function withRuns<T>(
+function addRuns<T>(
   runs: readonly StoredRun[],
   { risks, markets, opened }: Opening,
   use: (figures: ReadonlyMap<string, RunFigures>) => T,
@@ -92,6 +92,6 @@ function withRuns<T>(
       ...(market === undefined ? {} : { market }),
       stale: first.stale,
     });
-    return withRuns(rest, { risks, markets, opened: new Map([...opened, [first.indexId, figures]]) }, use);
+    return addRuns(rest, { risks, markets, opened: new Map([...opened, [first.indexId, figures]]) }, use);
   });
 }

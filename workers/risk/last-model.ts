@@ -6,14 +6,14 @@ export interface OpenedModel {
   readonly prepared: PreparedEstimate;
   readonly estimate: PanelEstimate;
   readonly cuts: Int32Array;
-  /** Hash of the numbers from which rows are computed, as the first number of each part. */
+  /** Hash of the numbers from which parts are computed, as the first figure of each. */
   readonly fingerprint: number;
 }
 
 let last: { readonly key: string; readonly model: OpenedModel } | undefined;
 
 /** Returns the model whose parts this thread computed last, or opens another. Its panel is as large as all returns. */
-export function rememberedModel(key: string, open: () => OpenedModel): OpenedModel {
+export function rememberModel(key: string, open: () => OpenedModel): OpenedModel {
   if (last?.key === key) return last.model;
   forgetModel();
   const model = open();

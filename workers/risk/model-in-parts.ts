@@ -1,46 +1,41 @@
 import { createHash } from 'node:crypto';
-import { closeSync, openSync, readSync } from 'node:fs';
-import type { MadeBytes } from '#base/memory/made-bytes.js';
-import { marketKey } from '#domain/market/handle.js';
+import { readFileSync } from 'node:fs';
+import { createMarketKey } from '#domain/market/market-identity.js';
 import { partPlaces } from '#domain/numbers/even-parts.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import { assertFiniteNumbers } from '#domain/risk/estimate-risk-model.js';
-import { modelCuts, partLength } from '#domain/risk/model-parts.js';
+import { EIGENVALUES_PART, figuresOfPart, divideModel } from '#domain/risk/model-parts.js';
 import { packFactors } from '#domain/risk/packed-factors.js';
+import type { EigenvalueRange } from '#kernels/algebra/eigenvalue-range.js';
 import { describeRange } from '#kernels/moments/estimate-covariance.js';
 import {
   averageOfCorrelationSums,
   fillCorrelationSums,
   fillCovarianceRows,
-  triangleEntries,
+  countTriangleEntries,
   type PanelCovariance,
 } from '#kernels/moments/panel-covariance.js';
 import type { Task } from '#jobs/tasks.js';
-import type { ModelRowsFile, RiskModelSource } from '#jobs/tasks/indices.js';
+import type { ModelFiguresFile, RiskModelSource } from '#jobs/tasks/indices.js';
+import type { ArtifactRef } from '#store/port.js';
 import { exactNumerics, runOnEngine } from '../input/numerics.js';
 import { outputContent, writeOutputs } from '../output/task-outputs.js';
-import { hashFile } from '../run-files/run-file.js';
-import { forgetModel, rememberedModel, type OpenedModel } from './last-model.js';
-import { contentHashOf, openedEstimate } from './opened-estimate.js';
-
-const BYTES = Float64Array.BYTES_PER_ELEMENT;
+import { forgetModel, rememberModel, type OpenedModel } from './last-model.js';
+import { contentHashOf, openEstimate } from './opened-estimate.js';
 
 /** Bytes of a hash that a number holds exactly. */
 const FINGERPRINT_BYTES = 6;
 
-/** Share of the work of the sum before the eigenvalues. */
-const JOINED = 0.5;
-
 /** Estimates a model without its matrix, in float64 on every node, so that all compute the same bits. */
 async function modelOf({ market, universe, request }: RiskModelSource): Promise<OpenedModel> {
   const key = createHash('sha256')
-    .update(JSON.stringify([marketKey(market), universe, request]))
+    .update(JSON.stringify([createMarketKey(market), universe, request]))
     .digest('hex');
   return runOnEngine((engine) =>
-    rememberedModel(key, () => {
-      const prepared = openedEstimate({ market, universe, request });
+    rememberModel(key, () => {
+      const prepared = openEstimate({ market, universe, request });
       const estimate = prepared.panel(engine);
-      const cuts = modelCuts(estimate.covariance.assets);
+      const cuts = divideModel(estimate.covariance.assets);
       return { prepared, estimate, cuts, fingerprint: fingerprintOf(estimate.covariance) };
     }),
   );
@@ -54,110 +49,105 @@ function fingerprintOf({ panel, scale, own }: PanelCovariance): number {
 
 /** Counts the securities that can be estimated. */
 export const modelSize: Task<'risk-model-size'> = async (source) => ({
-  securities: openedEstimate(source).securities,
+  securities: openEstimate(source).securities,
 });
 
-/** Writes rows of the covariance and their sums of correlations, part by part, while they are computed. */
-export const modelRows: Task<'risk-model-rows'> = async ({ parts, outputs, ...source }, control) => {
+/**
+ * Computes parts of a model: writes rows of its covariance, each part as a file of the matrix, and all figures of the
+ * parts as another file.
+ */
+export const modelParts: Task<'risk-model-parts'> = async ({ parts, outputs, ...source }, control) => {
   control.report(0, 'returns');
-  const { estimate, cuts, fingerprint } = await modelOf(source);
-  const { covariance, deviations } = estimate;
-  const engine = await exactNumerics();
-  const lengths = parts.map((part) => partLength(covariance.assets, cuts, part));
-  const rows: MadeBytes = {
-    length: BYTES * lengths.reduce((sum, length) => sum + length, 0),
-    *parts() {
-      for (const [k, part] of parts.entries()) {
-        control.report(k / parts.length, 'product');
-        const [from, to] = [cuts[part]!, cuts[part + 1]!];
-        const output = new Float64Array(lengths[k]!);
-        output[0] = fingerprint;
-        const entries = output.subarray(1, output.length - (to - from));
-        fillCovarianceRows(engine, covariance, from, to, entries);
-        assertFiniteNumbers(entries);
-        fillCorrelationSums(entries, from, deviations, output.subarray(1 + entries.length));
-        yield new Uint8Array(output.buffer);
-      }
-    },
-  };
-  return writeOutputs(outputs, { rows });
+  const model = await modelOf(source);
+  const { destination, names } = outputs;
+  const rows: ArtifactRef[] = [];
+  const figures: Float64Array[] = [];
+  for (const [k, part] of parts.entries()) {
+    const own = new Float64Array(figuresOfPart(model.cuts, part));
+    own[0] = model.fingerprint;
+    figures.push(own);
+    control.report(k / parts.length, part === EIGENVALUES_PART ? 'eigenvalues' : 'product');
+    if (part === EIGENVALUES_PART) await fillEigenvalues(model, own.subarray(1));
+    else {
+      const bytes = await rowsOf(model, part, own.subarray(1));
+      const written = await writeOutputs({ destination, names: { rows: names[`rows ${part}`]! } }, { rows: bytes });
+      rows.push(written.rows);
+    }
+  }
+  return { ...(await writeOutputs(outputs, { figures: joined(figures) })), rows };
 };
 
-/** Joins the rows of a model to its matrix, one part at a time in memory, and computes its diagnostics. */
-export const sumModel: Task<'sum-risk-model'> = async ({ files, outputs, ...source }, control) => {
+/** Computes rows of the covariance. @param sums overwritten with their sums of correlations */
+async function rowsOf(
+  { estimate: { covariance, deviations }, cuts }: OpenedModel,
+  part: number,
+  sums: Float64Array,
+): Promise<Uint8Array<ArrayBuffer>> {
+  const [from, to] = [cuts[part]!, cuts[part + 1]!];
+  const entries = new Float64Array(countTriangleEntries(covariance.assets, from, to));
+  fillCovarianceRows(await exactNumerics(), covariance, from, to, entries);
+  assertFiniteNumbers(entries);
+  fillCorrelationSums(entries, from, deviations, sums);
+  return new Uint8Array(entries.buffer);
+}
+
+/** @param ends overwritten with the smallest and the largest eigenvalue */
+async function fillEigenvalues({ estimate }: OpenedModel, ends: Float64Array): Promise<void> {
+  assertFiniteNumbers(estimate.deviations);
+  const { smallest, largest } = await runOnEngine(estimate.eigenvalues);
+  ends.set([smallest, largest]);
+}
+
+function joined(pieces: readonly Float64Array[]): Uint8Array<ArrayBuffer> {
+  const numbers = new Float64Array(pieces.reduce((sum, { length }) => sum + length, 0));
+  let at = 0;
+  for (const piece of pieces) {
+    numbers.set(piece, at);
+    at += piece.length;
+  }
+  return new Uint8Array(numbers.buffer);
+}
+
+/** Computes the diagnostics of a model from the figures of its parts, without their rows. */
+export const sumModel: Task<'sum-risk-model'> = async ({ files, covariance, outputs, ...source }) => {
   const { prepared, estimate, cuts, fingerprint } = await modelOf(source);
-  const { covariance, coverage, factors, intensity } = estimate;
-  const { assets } = covariance;
+  const { coverage, factors, intensity } = estimate;
+  const { assets } = estimate.covariance;
   const sums = new Float64Array(assets);
-  for (const file of files) assertWhole(file);
-  const places = placesIn(files, assets, cuts);
-  const matrix: MadeBytes = {
-    length: BYTES * triangleEntries(assets, 0, assets),
-    *parts() {
-      for (const [part, { path, at }] of places.entries()) {
-        control.report((JOINED * part) / places.length, 'product');
-        const [from, to] = [cuts[part]!, cuts[part + 1]!];
-        const numbers = readNumbers(path, at, partLength(assets, cuts, part));
-        if (numbers[0] !== fingerprint) throw changed();
-        const end = numbers.length - (to - from);
-        sums.set(numbers.subarray(end), from);
-        yield new Uint8Array(numbers.buffer, BYTES, BYTES * (end - 1));
-      }
-    },
-  };
+  let range: EigenvalueRange | undefined;
+  for (const { part, figures } of figuresIn(files, cuts)) {
+    if (figures[0] !== fingerprint) throw changed();
+    if (part === EIGENVALUES_PART) range = { smallest: figures[1]!, largest: figures[2]! };
+    else sums.set(figures.subarray(1), cuts[part]);
+  }
   const packed = factors && outputContent(new Uint8Array(packFactors(factors.model).buffer));
-  const written = await writeOutputs(outputs, { covariance: matrix, factors: packed });
-  control.report(JOINED, 'eigenvalues');
-  const range = await runOnEngine(estimate.eigenvalues);
+  const written = await writeOutputs(outputs, { factors: packed });
   forgetModel();
   const diagnostics = {
     intensity,
     averageCorrelation: averageOfCorrelationSums(sums),
-    ...describeRange(range, assets),
+    ...describeRange(range!, assets), // a job has all parts
     isRepaired: false,
   };
   const { factors: _, ...model } = prepared.describe({ coverage, diagnostics, factors });
-  const contentHash = contentHashOf(model.assetIds, written.covariance);
-  return { ...model, ...written, contentHash, precision: 'float64' };
+  const contentHash = contentHashOf(model.assetIds, covariance);
+  return { ...model, ...written, covariance, contentHash, precision: 'float64' };
 };
 
-/** Places of the parts in order: file, and first number. */
-function placesIn(files: readonly ModelRowsFile[], assets: number, cuts: Int32Array) {
-  const offsets = files.map(({ parts }) => {
+/** Returns the figures of each part, in the order of the parts. @throws Refusal DOCUMENT_UNREADABLE */
+function figuresIn(files: readonly ModelFiguresFile[], cuts: Int32Array) {
+  const outputs = files.map(({ path, sha256, parts }) => {
+    const bytes = Uint8Array.from(readFileSync(path));
+    if (createHash('sha256').update(bytes).digest('hex') !== sha256) throw damaged();
+    const numbers = new Float64Array(bytes.buffer);
     let next = 0;
-    return parts.map((part) => {
-      const at = next;
-      next += partLength(assets, cuts, part);
-      return at;
-    });
+    return parts.map((part) => numbers.subarray(next, (next += figuresOfPart(cuts, part))));
   });
-  return partPlaces(files).first.map(({ output, at }) => ({ path: files[output]!.path, at: offsets[output]![at]! }));
-}
-
-/** @throws Refusal DOCUMENT_UNREADABLE */
-function assertWhole({ path, sha256 }: ModelRowsFile): void {
-  if (hashFile(path) !== sha256) throw damaged();
-}
-
-/** @throws Refusal DOCUMENT_UNREADABLE */
-function readNumbers(path: string, at: number, length: number): Float64Array<ArrayBuffer> {
-  const numbers = new Float64Array(length);
-  const bytes = new Uint8Array(numbers.buffer);
-  const file = openSync(path, 'r');
-  try {
-    for (let done = 0; done < bytes.length;) {
-      const count = readSync(file, bytes, done, bytes.length - done, BYTES * at + done);
-      if (count === 0) throw damaged();
-      done += count;
-    }
-  } finally {
-    closeSync(file);
-  }
-  return numbers;
+  return partPlaces(files).first.map(({ part, output, at }) => ({ part, figures: outputs[output]![at]! }));
 }
 
 const changed = (): Refusal =>
   new Refusal('STORE_MISMATCH', 'The data or the run changed during the estimate: estimate the model again.');
 
 const damaged = (): Refusal =>
-  new Refusal('DOCUMENT_UNREADABLE', 'Rows of the risk model are damaged: estimate the model again.');
+  new Refusal('DOCUMENT_UNREADABLE', 'Parts of the risk model are damaged: estimate the model again.');

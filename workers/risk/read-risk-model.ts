@@ -23,7 +23,7 @@ export const exportModel: Task<'export-risk-model'> = ({ date, names, factors, .
 
 function factorsAt({ path, at, names }: NonNullable<ExportRiskModelInput['factors']>, n: number): FactorModel {
   const K = names.length;
-  return openPackedFactors(readStoredDoubles(path).subarray(at, at + n * K + K * K + n), names, n);
+  return openPackedFactors(readStoredDoubles([path]).subarray(at, at + n * K + K * K + n), names, n);
 }
 
 /** Writes the covariance as an Arrow stream with the other members in its metadata. */

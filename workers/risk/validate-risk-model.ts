@@ -1,8 +1,8 @@
-import { marketOn } from '#domain/books/market-on.js';
+import { openMarketOn } from '#domain/books/open-market-on.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
-import { dayFrom, type Day } from '#domain/time/days.js';
-import { growthOf } from '#domain/index-mathematics/growth.js';
-import { growthTerms } from '#domain/index-mathematics/growth-terms.js';
+import { parseValidDay, type Day } from '#domain/time/days.js';
+import { computeGrowth } from '#domain/index-mathematics/growth.js';
+import { createGrowthTerms } from '#domain/index-mathematics/growth-terms.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import type { SessionMarket } from '#domain/market/session-market.js';
 import type { ReturnWindow } from '#domain/risk/return-panel.js';
@@ -54,17 +54,17 @@ function windowOf(
           from: null,
           to: null,
         })
-      : marketOn({ market, calendars: openCachedCalendars(terms.closures), code: terms.calendar });
+      : openMarketOn({ market, calendars: openCachedCalendars(terms.closures), code: terms.calendar });
   const { returns } = settings;
   return {
     sm,
-    growth: growthOf(
+    growth: computeGrowth(
       sm,
-      terms === null ? createPlainTerms(returns) : growthTerms(terms.treatment, terms.currency, returns),
+      terms === null ? createPlainTerms(returns) : createGrowthTerms(terms.treatment, terms.currency, returns),
     ),
     datapoints: datapointsOf(sm, terms),
-    from: start === null ? 0 : findFirstAtLeast(sm.sessions, dayFrom(start)),
-    to: end === null ? sm.sessions.length - 1 : findLastAtMost(sm.sessions, dayFrom(end)),
+    from: start === null ? 0 : findFirstAtLeast(sm.sessions, parseValidDay(start)),
+    to: end === null ? sm.sessions.length - 1 : findLastAtMost(sm.sessions, parseValidDay(end)),
   };
 }
 

@@ -1,5 +1,6 @@
 import { allocateKeptFloats } from '#base/memory/kept-memory.js';
-import { marketKey, type MarketHandle } from '#domain/market/handle.js';
+import type { MarketHandle } from '#domain/market/handle.js';
+import { createMarketKey } from '#domain/market/market-identity.js';
 import type { DatedFigures, KeepFigures } from '#views/exposures/dated-figures.js';
 
 /**
@@ -17,7 +18,7 @@ const kept = new Map<string, DatedFigures>();
  * @param columns file with the columns of the run
  */
 export function figuresOf(columns: string, market: MarketHandle | null): KeepFigures {
-  const source = [columns, market && marketKey(market)];
+  const source = [columns, market && createMarketKey(market)];
   return (what, { width, dates, areWritten = false }) => {
     const key = JSON.stringify([source, what]);
     const figures = kept.get(key) ?? {

@@ -2,7 +2,7 @@ import { Buffer } from 'node:buffer';
 import { createHash } from 'node:crypto';
 import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
-import { fileBeside } from '#domain/backtest/run-file/prices-apart.js';
+import { resolveSiblingFile } from '#domain/backtest/run-file/separate-prices.js';
 import { openColumns, type RunColumns } from '#domain/backtest/run-file/read.js';
 import type { ReadRange } from '#domain/backtest/run-file/segments.js';
 import { LARGE_BYTES_MIN, pageMemory } from '#base/memory/page-memory.js';
@@ -29,7 +29,7 @@ export function useRunFile<T>(path: string, use: (columns: RunColumns) => T): T 
 
 /** Returns the path of a file that the header of columns names. */
 export function resolveNextTo(columns: string, name: string): string {
-  return join(dirname(columns), fileBeside(basename(columns), name));
+  return join(dirname(columns), resolveSiblingFile(basename(columns), name));
 }
 
 /** Opens the columns of a run on open descriptors, which the caller closes. @throws Refusal DOCUMENT_UNREADABLE */

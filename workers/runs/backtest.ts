@@ -1,27 +1,27 @@
-import { closuresOf } from '#domain/calendars/closures.js';
+import { listClosures } from '#domain/calendars/closures.js';
 import { createHash } from 'node:crypto';
 import type { Engine } from '#kernels/engines/engine.js';
 import { listCalledRebalances } from '#domain/backtest/called-rebalances.js';
 import type { BacktestPlan } from '#domain/documents/backtest-plan.js';
-import { indexDeciders } from '#domain/backtest/index-decider.js';
-import { checkpointOf } from '#domain/backtest/extend/checkpoint.js';
+import { createIndexDeciders } from '#domain/backtest/index-decider.js';
+import { createCheckpoint } from '#domain/backtest/extend/checkpoint.js';
 import { isFull } from '#domain/backtest/extend/extend-columns.js';
 import { type FullRunReason, CannotResume } from '#domain/documents/full-run-reasons.js';
 import { assertMeasured } from '#domain/backtest/run-summary.js';
 import type { Run } from '#domain/backtest/run.js';
 import { runBacktest } from '#domain/backtest/run-backtest.js';
-import type { Memory } from '#domain/backtest/run-file/placed.js';
+import type { Memory } from '#domain/backtest/run-file/block-placement.js';
 import { allocateKeptMemory } from '#base/memory/kept-memory.js';
 import { runToFiles, type RunFiles } from '#domain/backtest/run-file/write.js';
-import { canonicalJson } from '#domain/json/canonical-json.js';
+import { toCanonicalJson } from '#domain/json/canonical-json.js';
 import { formatDay } from '#domain/time/days.js';
-import type { MarketHandle, MarketIdentity } from '#domain/market/handle.js';
+import type { MarketIdentity } from '#domain/market/market-identity.js';
 import type { Task, ThreadInput, TaskOutput } from '#jobs/tasks.js';
 import type { KnownFiles } from '#jobs/tasks/files.js';
 import type { ResumableRun } from '#jobs/tasks/runs.js';
 import type { TaskControl } from '#jobs/thread-messages.js';
 import { resumeStored, checkpointBytes } from './resume-run.js';
-import { writeRunFiles, type MadeFiles } from './write-run-files.js';
+import { practiseRunFiles, writeRunFiles, type MadeFiles, type PracticeOrder } from './write-run-files.js';
 import { runOnEngine } from '../input/numerics.js';
 import { openKnown } from '../input/known-contents.js';
 import { openCachedMarket } from '../input/open-markets.js';
@@ -44,9 +44,10 @@ export const backtest: Task<'backtest'> = async (input, control) => {
   return { ...run, ...written };
 };
 
-/** Computes and discards the run of a plan, which compiles the code and prepares the market for runs. */
-export async function warmUpRun(market: MarketHandle, plan: BacktestPlan, control: TaskControl): Promise<void> {
-  await runOnEngine((engine) => runForDataset(engine, { market, plan, memory: memory.take }, control));
+/** Computes the files of a run and discards them, which compiles the code and prepares market and prices for runs. */
+export async function warmUpRun(order: PracticeOrder, control: TaskControl): Promise<void> {
+  const { files } = await runOnEngine((engine) => wholeRun(engine, { ...order, engineVersion: '' }, control, null));
+  practiseRunFiles(order, files);
   memory.giveBack();
 }
 
@@ -68,7 +69,7 @@ function runOn(engine: Engine, input: ThreadInput<'backtest'>, control: TaskCont
 
 function wholeRun(
   engine: Engine,
-  input: ThreadInput<'backtest'>,
+  input: Omit<RunOrder, 'memory'> & Pick<ThreadInput<'backtest'>, 'engineVersion'>,
   control: TaskControl,
   fullRunReason: FullRunReason | null,
 ): MadeRun {
@@ -82,7 +83,7 @@ function wholeRun(
       columns,
       prices,
       checkpoint: canBeExtended
-        ? checkpointBytes({ plan, engineVersion, handle, market, checkpoint: checkpointOf(run) })
+        ? checkpointBytes({ plan, engineVersion, handle, market, checkpoint: createCheckpoint(run) })
         : null,
       areColumnsKept: isFull(run.days.length),
       look: () => control.report(0.8),
@@ -133,11 +134,11 @@ export function runForDataset(
   const market = openCachedMarket(handle);
   const run = runBacktest({
     market,
-    calendars: openCachedCalendars(closuresOf(plan.documents)),
+    calendars: openCachedCalendars(listClosures(plan.documents)),
     plan,
     models: openModels(models),
     ...openKnown(market, known),
-    createDecider: indexDeciders(engine),
+    createDecider: createIndexDeciders(engine),
     engine,
     memory: roomOf,
     pricesApart: true,
@@ -166,7 +167,7 @@ export function stampOf({
   const inputs = { plan, engineVersion, storeContentHash, ...declaredOf(market), ...knownOf(known) };
   return {
     runAt: timestamp(),
-    runHash: createHash('sha256').update(canonicalJson(inputs)).digest('hex'),
+    runHash: createHash('sha256').update(toCanonicalJson(inputs)).digest('hex'),
     storeContentHash,
   };
 }

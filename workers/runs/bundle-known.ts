@@ -1,5 +1,5 @@
 import { changeFileOf, KNOWN_FILE, type BundleKnown } from '#domain/documents/bundle-document.js';
-import type { KnownMarkets } from '#domain/books/known-seats.js';
+import type { KnownMarkets } from '#domain/books/decision-seats.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import type { Day } from '#domain/time/days.js';
 import type { KnownFiles } from '#jobs/tasks/files.js';
@@ -29,7 +29,7 @@ interface SlicedContent {
 }
 
 /** Earlier contents that decisions from a day on can use, each as the change from the slice of the next one. */
-export function slicedKnown(
+export function sliceKnown(
   last: MarketData,
   { knownOn, earlier }: KnownFiles,
   { first, slice, own }: KnownSlices,

@@ -1,4 +1,4 @@
-import type { KnownMarkets } from '#domain/books/known-seats.js';
+import type { KnownMarkets } from '#domain/books/decision-seats.js';
 import type { Calendar, Calendars } from '#domain/calendars/calendar.js';
 import type { BundleCalendar } from '#domain/documents/bundle-document.js';
 import type { MarketData } from '#domain/market/market-data.js';

@@ -3,15 +3,15 @@ import { readFileSync } from 'node:fs';
 import { deserialize } from 'node:v8';
 import { Refusal } from '#domain/refusals/refusal.js';
 import type { OutcomeSource } from '#domain/sweeps/outcome-source.js';
-import { sweepParts } from '#domain/sweeps/part-order.js';
+import { orderSweepParts } from '#domain/sweeps/part-order.js';
 import type { VariantOutcome } from '#domain/sweeps/run-variants.js';
-import { variantCount, type Variation } from '#domain/sweeps/variants.js';
+import { countVariants, type Variation } from '#domain/sweeps/variants.js';
 import type { OutcomesFile } from '#jobs/tasks/runs.js';
 
 /** Reads outcomes from the files of the parts, one at a time in memory. Each file is verified against its hash once. */
 export function outcomesInFiles(files: readonly OutcomesFile[], variation: Variation): OutcomeSource {
-  const parts = sweepParts(variation);
-  const count = variantCount(variation);
+  const parts = orderSweepParts(variation);
+  const count = countVariants(variation);
   const variantsOf = files.map((file) => file.parts.flatMap((part) => parts.variants(part)));
   const checked = new Set<OutcomesFile>();
 

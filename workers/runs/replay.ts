@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { findFirstDifference, type RunDifference } from '#domain/backtest/run-file/compare.js';
-import { PRICES } from '#domain/backtest/run-file/prices-apart.js';
+import { PRICES } from '#domain/backtest/run-file/separate-prices.js';
 import type { RunFiles } from '#domain/backtest/run-file/write.js';
 import { openColumns } from '#domain/backtest/run-file/read.js';
 import { allocateKeptMemory } from '#base/memory/kept-memory.js';

@@ -1,19 +1,19 @@
-import { closuresOf } from '#domain/calendars/closures.js';
+import { listClosures } from '#domain/calendars/closures.js';
 import { formatDay } from '#domain/time/days.js';
-import { planThrough } from '#domain/backtest/plan-through.js';
+import { limitPlanToDate } from '#domain/backtest/plan-through.js';
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { deserialize, serialize } from 'node:v8';
 import { CHECKPOINT_FORMAT, type RunCheckpoint } from '#domain/backtest/extend/checkpoint.js';
-import { isFull, ownDates } from '#domain/backtest/extend/extend-columns.js';
+import { isFull, countOwnDates } from '#domain/backtest/extend/extend-columns.js';
 import { extendRun, type ExtendedRun } from '#domain/backtest/extend/extend-run.js';
 import { CannotResume } from '#domain/documents/full-run-reasons.js';
-import { indexDeciders } from '#domain/backtest/index-decider.js';
+import { createIndexDeciders } from '#domain/backtest/index-decider.js';
 import { createSharedDecisions } from '#domain/rules/shared-decisions.js';
 import type { DecisionSharing } from '#domain/rules/decide.js';
 import type { BacktestPlan } from '#domain/documents/backtest-plan.js';
-import { canonicalJson } from '#domain/json/canonical-json.js';
-import { actionsOf, actionsSince, type MarketHandle } from '#domain/market/handle.js';
+import { toCanonicalJson } from '#domain/json/canonical-json.js';
+import { listActions, listActionsSince, type MarketHandle } from '#domain/market/handle.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import type { CheckedFiles } from '#jobs/tasks/files.js';
@@ -43,9 +43,9 @@ export interface CheckpointFile {
  * end.
  */
 function identityOf(plan: BacktestPlan, engineVersion: string, { day }: Pick<RunCheckpoint, 'day'>): string {
-  const { request, ...rest } = planThrough(plan, formatDay(day));
+  const { request, ...rest } = limitPlanToDate(plan, formatDay(day));
   return createHash('sha256')
-    .update(canonicalJson({ ...rest, request: { ...request, end: null }, engineVersion, format: CHECKPOINT_FORMAT }))
+    .update(toCanonicalJson({ ...rest, request: { ...request, end: null }, engineVersion, format: CHECKPOINT_FORMAT }))
     .digest('hex');
 }
 
@@ -111,15 +111,15 @@ export function resumeStored(order: ResumeOrder, control: TaskControl): ResumedR
         checkpoint,
         stored,
         market,
-        calendars: openCachedCalendars(closuresOf(plan.documents)),
-        marketSince: (day) => (day >= after ? market : withCashSince(handle, market, day)),
+        calendars: openCachedCalendars(listClosures(plan.documents)),
+        marketSince: (day) => (day >= after ? market : addCashSince(handle, market, day)),
         wholeMarket: () => openCachedMarket(handle),
         models: openModels(models),
-        createDecider: indexDeciders(engine, sharingOn(market)),
+        createDecider: createIndexDeciders(engine, sharingOn(market)),
         engine,
         report: (fraction, message) => control.report(0.8 * fraction, message),
         fileNames: run.fileNames,
-        actionsOf: (columns) => actionsOf(handle, columns),
+        actionsOf: (columns) => listActions(handle, columns),
         contentHash: handle.contentHash,
       });
       const { checkpoint: next } = extended;
@@ -145,10 +145,10 @@ function sharingOn(market: MarketData): DecisionSharing {
 /** Market that includes cash paid after an earlier day, for the most recently requested day. */
 const since = new WeakMap<MarketData, MarketData>();
 
-function withCashSince(handle: MarketHandle, market: MarketData, day: number): MarketData {
+function addCashSince(handle: MarketHandle, market: MarketData, day: number): MarketData {
   const known = since.get(market);
   if (known?.settledTo === day) return known;
-  const found = { ...market, actions: actionsSince(handle, day), settledTo: day };
+  const found = { ...market, actions: listActionsSince(handle, day), settledTo: day };
   since.set(market, found);
   return found;
 }
@@ -171,7 +171,7 @@ function readOrGiveUp<T>(work: () => T): T {
  * @cost one read of the files that this process has neither written nor hashed, and of those modified since
  */
 function assertIntact({ run: { checked, columns }, checkedFiles }: ResumeOrder, control: TaskControl): void {
-  const stays = (): boolean => readOrGiveUp(() => useRunFile(columns, (stored) => isFull(ownDates(stored))));
+  const stays = (): boolean => readOrGiveUp(() => useRunFile(columns, (stored) => isFull(countOwnDates(stored))));
   for (const file of checked) {
     const isKept = (): boolean => file.path !== columns || stays();
     if (!hasContent(file, checkedFiles, () => control.report(0), isKept)) throw new CannotResume('no_checkpoint');

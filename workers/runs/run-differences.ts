@@ -1,7 +1,7 @@
-import { closuresOf } from '#domain/calendars/closures.js';
+import { listClosures } from '#domain/calendars/closures.js';
 import { computeRun } from '#domain/backtest/compute-run.js';
-import { levelsDifference } from '#domain/backtest/compare-levels.js';
-import { indexDeciders } from '#domain/backtest/index-decider.js';
+import { findLevelsDifference } from '#domain/backtest/levels-difference.js';
+import { createIndexDeciders } from '#domain/backtest/index-decider.js';
 import type { Task } from '#jobs/tasks.js';
 import { runOnEngine } from '../input/numerics.js';
 import { openKnown } from '../input/known-contents.js';
@@ -16,7 +16,7 @@ export const compareLevels: Task<'compare-levels'> = ({ from, to }) => {
     useRunFile(columns, (run) => ({ days: run.i32('days').slice(), level: run.f64('level').slice() }));
   const [before, after] = [levelsOf(from), levelsOf(to)];
   const totalReturn = ({ level }: { readonly level: Float64Array }): number => level.at(-1)! / level[0]! - 1;
-  return { ...levelsDifference(before, after), totalReturns: [totalReturn(before), totalReturn(after)] };
+  return { ...findLevelsDifference(before, after), totalReturns: [totalReturn(before), totalReturn(after)] };
 };
 
 /** Computes the total return of a run that is not stored. */
@@ -25,11 +25,11 @@ export const totalReturn: Task<'total-return'> = ({ market: handle, plan, models
     const market = openCachedMarket(handle);
     const { level } = computeRun({
       market,
-      calendars: openCachedCalendars(closuresOf(plan.documents)),
+      calendars: openCachedCalendars(listClosures(plan.documents)),
       plan,
       ...(models === undefined ? {} : { models: openModels(models) }),
       ...openKnown(market, known),
-      createDecider: indexDeciders(engine),
+      createDecider: createIndexDeciders(engine),
       engine,
       report: (fraction) => control.report(fraction, 'running again'),
     });

@@ -1,6 +1,6 @@
 import { readRebalances, readRecord } from '#domain/backtest/run-file/record.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
-import { summaryOf } from '#domain/backtest/run-summary.js';
+import { summariseRun } from '#domain/backtest/run-summary.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import type { Task } from '#jobs/tasks.js';
 import type { OverviewFile, RunTextInput, StoredText } from '#jobs/tasks/runs.js';
@@ -43,7 +43,7 @@ function writeText(json: JsonWriter, input: RunTextInput): void {
     );
   useRunFile(columns, (run) => {
     if (input.text === 'record') writeRecord(json, readRecord(run), stamp);
-    else writeResult(json, { stamp, run: summaryOf(run, planIn(input.plan)), rebalances: readRebalances(run) });
+    else writeResult(json, { stamp, run: summariseRun(run, planIn(input.plan)), rebalances: readRebalances(run) });
   });
 }
 
@@ -62,5 +62,5 @@ function writeStored(json: JsonWriter, { text, stored }: { readonly stored: Stor
 
 /** Writes the overview of a stored run as JSON. @throws Refusal DOCUMENT_UNREADABLE */
 export function overviewOf(run: RunColumns, overview: OverviewFile): Uint8Array<ArrayBuffer> {
-  return 'plan' in overview ? overviewJson(summaryOf(run, planIn(overview.plan))) : readStored(overview.stored);
+  return 'plan' in overview ? overviewJson(summariseRun(run, planIn(overview.plan))) : readStored(overview.stored);
 }

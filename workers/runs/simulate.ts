@@ -1,25 +1,25 @@
 import type { RecordedClosures } from '#domain/calendars/closures.js';
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { marketKey } from '#domain/market/handle.js';
+import { createMarketKey } from '#domain/market/market-identity.js';
 import { Refusal } from '#domain/refusals/refusal.js';
-import { marketOn } from '#domain/books/market-on.js';
-import { canonicalJson } from '#domain/json/canonical-json.js';
-import { currencyOfSecurities } from '#domain/backtest/run-file/settings.js';
+import { openMarketOn } from '#domain/books/open-market-on.js';
+import { toCanonicalJson } from '#domain/json/canonical-json.js';
+import { readSecurityCurrency } from '#domain/backtest/run-file/settings.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { formatDay } from '#domain/time/days.js';
-import { periodsPerYear } from '#domain/calendars/periods-per-year.js';
-import { growthOf } from '#domain/index-mathematics/growth.js';
-import { securityTerms } from '#domain/index-mathematics/growth-terms.js';
-import { factorRiskOf } from '#domain/risk/factor-risk.js';
+import { estimatePeriodsPerYear } from '#domain/calendars/periods-per-year.js';
+import { computeGrowth } from '#domain/index-mathematics/growth.js';
+import { createSecurityTerms } from '#domain/index-mathematics/growth-terms.js';
+import { computeFactorRisk } from '#domain/risk/factor-risk.js';
 import { findLastAtMost } from '#domain/numbers/search.js';
 import {
-  growthOfLevel,
-  momentsOf,
+  computeLevelGrowth,
+  computeMoments,
   planSimulation,
-  simulationCuts,
-  talliesIn,
-  tallyBytes,
+  divideSimulation,
+  createTallies,
+  computeTallyBytes,
   type SimulationPlan,
   type Tallies,
 } from '#domain/simulation/simulation.js';
@@ -57,7 +57,7 @@ let last: { readonly key: string; readonly start: SimulationStart } | undefined;
 /** Plans a simulation from its input only, so that the plan is the same on every node. */
 async function startOf(input: SimulationInput): Promise<SimulationStart> {
   const { columns, request, calendar, market } = input;
-  const key = JSON.stringify([columns, request, calendar, market && marketKey(market)]);
+  const key = JSON.stringify([columns, request, calendar, market && createMarketKey(market)]);
   if (last?.key !== key) last = { key, start: await planStart(input) };
   return last.start;
 }
@@ -65,20 +65,20 @@ async function startOf(input: SimulationInput): Promise<SimulationStart> {
 async function planStart(input: SimulationInput): Promise<SimulationStart> {
   const { request } = input;
   const run = readRun(input);
-  const growth = growthOfLevel(run.level);
-  const moments = momentsOf(growth);
+  const growth = computeLevelGrowth(run.level);
+  const moments = computeMoments(growth);
   const observed = {
     observations: growth.length,
     observedStart: formatDay(run.days[0]!),
     observedEnd: formatDay(run.days.at(-1)!),
     mean: moments.mean,
-    periods: periodsPerYear(run.days),
+    periods: estimatePeriodsPerYear(run.days),
   };
   if (request.method === 'block_bootstrap') {
     const plan = planSimulation(request, { kind: 'block_bootstrap', growth, block: request.block }, moments);
     return { plan, ...observed, deviation: moments.deviation, factorShare: null };
   }
-  const { totalVariance, factorShare } = await modelledRisk(input, run);
+  const { totalVariance, factorShare } = await computeModelledRisk(input, run);
   const deviation = Math.sqrt(totalVariance / observed.periods);
   const plan = planSimulation(
     request,
@@ -104,7 +104,7 @@ function readRun({ columns }: SimulationInput): RunHistory {
     return {
       days: run.i32('days').slice(),
       level: run.f64('level').slice(),
-      currency: currencyOfSecurities(run.header),
+      currency: readSecurityCurrency(run.header),
       closures: run.header.closures,
       weights: listHeldByName(names, weights),
     };
@@ -112,19 +112,19 @@ function readRun({ columns }: SimulationInput): RunHistory {
 }
 
 /** Returns the variance of the last weights under a statistical factor model of the run's window. */
-async function modelledRisk({ request, calendar, market: handle }: SimulationInput, run: RunHistory) {
+async function computeModelledRisk({ request, calendar, market: handle }: SimulationInput, run: RunHistory) {
   const calendars = openCachedCalendars(run.closures);
-  const sm = marketOn({ market: openCachedMarket(handle!), calendars, code: calendar }); // the service required a market
+  const sm = openMarketOn({ market: openCachedMarket(handle!), calendars, code: calendar }); // the service required a market
   const window = {
     sm,
-    growth: growthOf(sm, securityTerms('total', run.currency)),
+    growth: computeGrowth(sm, createSecurityTerms('total', run.currency)),
     from: Math.max(0, sm.sessionAt(run.days[0]!)),
     to: findLastAtMost(sm.sessions, run.days.at(-1)!),
   };
   const weights = findHeldPositions(sm, run.weights);
   const { factors } = request;
   return runOnEngine((engine) =>
-    factorRiskOf(engine, window, { weights, benchmark: new Map(), model: 'statistical', factors }),
+    computeFactorRisk(engine, window, { weights, benchmark: new Map(), model: 'statistical', factors }),
   );
 }
 
@@ -132,13 +132,13 @@ async function modelledRisk({ request, calendar, market: handle }: SimulationInp
 export const simulatePart: Task<'simulate-part'> = async ({ parts, outputs, ...input }, control) => {
   const { plan } = await startOf(input);
   const engine = await numerics();
-  const cuts = simulationCuts(plan);
-  const sizes = parts.map((part) => tallyBytes(cuts[part + 1]! - cuts[part]!, plan.horizon));
+  const cuts = divideSimulation(plan);
+  const sizes = parts.map((part) => computeTallyBytes(cuts[part + 1]! - cuts[part]!, plan.horizon));
   const memory = new ArrayBuffer(sum(sizes));
   let at = 0;
   for (const [i, part] of parts.entries()) {
     const [from, to] = [cuts[part]!, cuts[part + 1]!];
-    const tallies = talliesIn(memory, at, to - from, plan.horizon);
+    const tallies = createTallies(memory, at, to - from, plan.horizon);
     for (let first = from; first < to; first += PATHS_PER_STEP) {
       control.report((i + (first - from) / (to - from)) / parts.length, 'paths');
       const chunk = chunkOf(tallies, first - from, Math.min(first + PATHS_PER_STEP, to) - from);
@@ -167,14 +167,14 @@ export const sumSimulation: Task<'sum-simulation'> = async ({ files, runId, date
   const start = await startOf(input);
   const summary = summariseSimulation(request, start.plan, talliesOf(files, start.plan));
   const { precision } = await numerics();
-  const view = canonicalJson(simulationView({ ...start, runId, dates, precision, request, summary }));
+  const view = toCanonicalJson(simulationView({ ...start, runId, dates, precision, request, summary }));
   return writeOutputs(outputs, { view: outputContent(view) });
 };
 
 /** Results of all paths, from the files of the parts, one at a time in memory. */
 function talliesOf(files: readonly TalliesFile[], { paths, horizon }: SimulationPlan): Tallies {
-  const cuts = simulationCuts({ paths, horizon });
-  const all = talliesIn(new ArrayBuffer(tallyBytes(paths, horizon)), 0, paths, horizon);
+  const cuts = divideSimulation({ paths, horizon });
+  const all = createTallies(new ArrayBuffer(computeTallyBytes(paths, horizon)), 0, paths, horizon);
   const isDone = new Set<number>();
   for (const file of files) {
     const bytes = readPart(file);
@@ -182,9 +182,10 @@ function talliesOf(files: readonly TalliesFile[], { paths, horizon }: Simulation
     for (const part of file.parts) {
       const [from, to] = [cuts[part]!, cuts[part + 1]!];
       // Two files may contain the same part, with the same bits.
-      if (!isDone.has(part)) addTallies(all, from, talliesIn(bytes.buffer, bytes.byteOffset + at, to - from, horizon));
+      if (!isDone.has(part))
+        addTallies(all, from, createTallies(bytes.buffer, bytes.byteOffset + at, to - from, horizon));
       isDone.add(part);
-      at += tallyBytes(to - from, horizon);
+      at += computeTallyBytes(to - from, horizon);
     }
   }
   return all;

@@ -1,14 +1,14 @@
-import { closuresOf } from '#domain/calendars/closures.js';
+import { listClosures } from '#domain/calendars/closures.js';
 import { serialize } from 'node:v8';
 import { createSparseRoom } from '#domain/books/sparse-room.js';
-import { indexDeciders } from '#domain/backtest/index-decider.js';
+import { createIndexDeciders } from '#domain/backtest/index-decider.js';
 import { parseAcceptedIndex } from '#domain/checks/validate-index.js';
 import { refuseWithFindings } from '#domain/refusals/refusal.js';
 import { createSharedDecisions } from '#domain/rules/shared-decisions.js';
 import { runVariants, type VariantOutcome } from '#domain/sweeps/run-variants.js';
-import { sweepTable } from '#domain/sweeps/sweep-table.js';
+import { createSweepTable } from '#domain/sweeps/sweep-table.js';
 import { checkVariant } from '#domain/sweeps/variant-needs.js';
-import { applyPatch, variantCount, type Patch, type PatchedVariant, type Variant } from '#domain/sweeps/variants.js';
+import { applyPatch, countVariants, type Patch, type PatchedVariant, type Variant } from '#domain/sweeps/variants.js';
 import type { Task } from '#jobs/tasks.js';
 import type { SweepPartInput } from '#jobs/tasks/runs.js';
 import type { MarketData } from '#domain/market/market-data.js';
@@ -41,12 +41,12 @@ export const sweepPart: Task<'sweep-part'> = async ({ outputs, ...input }, contr
     try {
       const ran = runVariants({
         market,
-        calendars: openCachedCalendars(closuresOf(groundOf(input))),
+        calendars: openCachedCalendars(listClosures(groundOf(input))),
         variants: accepted,
         documents: input.documents,
         models: openModels(input.models),
         ...openKnown(market, input.known),
-        createDecider: indexDeciders(engine, sharing),
+        createDecider: createIndexDeciders(engine, sharing),
         room,
         report: (fraction) => control.report(fraction, 'running variants'),
       });
@@ -74,7 +74,7 @@ function variantsOn(
   const reached = groundOf({ base, documents });
   const ground = {
     market,
-    calendars: openCachedCalendars(closuresOf(reached)),
+    calendars: openCachedCalendars(listClosures(reached)),
     documents: reached,
     models: new Set(Object.keys(models ?? {})),
   };
@@ -99,7 +99,7 @@ export const sumSweep: Task<'sum-sweep'> = async (
 ) => {
   const tick = (fraction: number) => control.report(fraction, 'assessing the selection');
   const outcomes = outcomesInFiles(files, variation);
-  const table = await runOnEngine((engine) => sweepTable({ outcomes, rankBy, partitions, folds, engine, tick }));
+  const table = await runOnEngine((engine) => createSweepTable({ outcomes, rankBy, partitions, folds, engine, tick }));
   const json = createJsonWriter();
   json.value(
     sweepView({
@@ -112,7 +112,7 @@ export const sumSweep: Task<'sum-sweep'> = async (
       engineVersion,
     }),
   );
-  const rows = rowsInBlocks(variantCount(variation), (i) => sweepRow(table.rows[i]!, variation));
+  const rows = rowsInBlocks(countVariants(variation), (i) => sweepRow(table.rows[i]!, variation));
   const { view, rows: artifact } = await writeOutputs(outputs, {
     view: outputContent(json.bytes()),
     rows: outputContent(rows.bytes),

@@ -1,5 +1,8 @@
-import type { PricesApart } from '#domain/backtest/run-file/prices-apart.js';
-import { canonicalJson } from '#domain/json/canonical-json.js';
+import { createHash } from 'node:crypto';
+import type { MadeBytes } from '#base/memory/made-bytes.js';
+import type { SeparatePrices } from '#domain/backtest/run-file/separate-prices.js';
+import { toCanonicalJson } from '#domain/json/canonical-json.js';
+import type { MarketIdentity } from '#domain/market/market-identity.js';
 import type { ThreadInput, TaskOutput } from '#jobs/tasks.js';
 import type { RunFileName } from '#jobs/tasks/runs.js';
 import type { NewFile } from '#store/access/new-file.js';
@@ -7,11 +10,19 @@ import { hasContent, rememberWritten } from '../run-files/checked-files.js';
 import { outputContent, findOwnPath, findStoredAlready, writeOutputs } from '../output/task-outputs.js';
 import { hashOfPrices, pricesKey, rememberPrices } from '../output/written-prices.js';
 
+/** A run to practise, and the stored files with prices that it may have. */
+export type PracticeOrder = Pick<ThreadInput<'backtest'>, 'market' | 'plan'> & Partial<PricesOrder>;
+
+/** Files with prices that a run need not write. */
+type PricesOrder = Pick<ThreadInput<'backtest'>, 'storedPrices' | 'stored' | 'checkedFiles'> & {
+  readonly outputs: Pick<ThreadInput<'backtest'>['outputs'], 'destination'>;
+};
+
 /** The files of a run before they are written. */
 export interface MadeFiles {
   readonly columns: Uint8Array<ArrayBuffer>;
   /** Null if the columns contain them, and for an extended run, which shares those of the stored one. */
-  readonly prices: PricesApart | null;
+  readonly prices: SeparatePrices | null;
   /** Null if the run cannot be extended. */
   readonly checkpoint: Uint8Array | null;
   /** True if an extension keeps the columns in place; copied columns are hashed each time. */
@@ -27,7 +38,7 @@ export async function writeRunFiles(input: ThreadInput<'backtest'>, made: MadeFi
   const { outputs, checkedFiles, plan, storedFiles } = input;
   const { columns, checkpoint, areColumnsKept } = made;
   const contents = {
-    plan: outputContent(canonicalJson(plan)),
+    plan: outputContent(toCanonicalJson(plan)),
     columns, // not copied: their memory is reused only after they are written
     checkpoint: checkpoint && outputContent(checkpoint),
   };
@@ -48,12 +59,34 @@ export async function writeRunFiles(input: ThreadInput<'backtest'>, made: MadeFi
 }
 
 /**
+ * Prepares the files of a run that is not stored. The hash of its prices is computed, and a stored file with the same
+ * ones is verified, so that the first run of a service neither writes nor reads them: 20 MB for 500 securities over 20
+ * years.
+ */
+export function practiseRunFiles({ market, plan, outputs, ...order }: PracticeOrder, made: MadeFiles): void {
+  outputContent(toCanonicalJson(plan));
+  if (made.prices === null) return;
+  const key = pricesKey(market, made.prices);
+  if (hashOfPrices(key) === undefined) rememberPrices(key, hashParts(made.prices, made.look));
+  if (outputs) storedPrices({ market, outputs, ...order }, made);
+}
+
+function hashParts(made: MadeBytes, look: () => void): string {
+  const hash = createHash('sha256');
+  for (const part of made.parts()) {
+    hash.update(part);
+    look();
+  }
+  return hash.digest('hex');
+}
+
+/**
  * Returns the hash of a stored file that has the prices of a run. In a local folder the file is verified; elsewhere
  * the service that shares it verifies it. A run may be repeated because its files are damaged, so the process's record
  * of them does not count.
  */
 function storedPrices(
-  { market, storedPrices: candidates = [], stored, outputs, checkedFiles }: ThreadInput<'backtest'>,
+  { market, storedPrices: candidates = [], stored, outputs, checkedFiles }: PricesOrder & { market: MarketIdentity },
   { prices, look }: MadeFiles,
 ): string | undefined {
   const sha256 = prices === null ? undefined : hashOfPrices(pricesKey(market, prices));

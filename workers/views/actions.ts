@@ -1,13 +1,13 @@
-import { closuresOf } from '#domain/calendars/closures.js';
-import { indexDeciders } from '#domain/backtest/index-decider.js';
+import { listClosures } from '#domain/calendars/closures.js';
+import { createIndexDeciders } from '#domain/backtest/index-decider.js';
 import { createComposer } from '#domain/books/create-composer.js';
 import { isOutside } from '#domain/books/outside-mergers.js';
 import { findLastAtMost } from '#domain/numbers/search.js';
 import { referenceEngine } from '#kernels/engines/reference.js';
 import { openModels } from '../input/opened-models.js';
-import { marketOn } from '#domain/books/market-on.js';
-import { dayFrom } from '#domain/time/days.js';
-import { exchangeRates } from '#domain/market/exchange-rates.js';
+import { openMarketOn } from '#domain/books/open-market-on.js';
+import { parseValidDay } from '#domain/time/days.js';
+import { createExchangeRates } from '#domain/market/exchange-rates.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import type { InputOfView } from '#jobs/tasks/views.js';
 import type { ActionsInput } from '#views/actions/actions-input.js';
@@ -44,11 +44,11 @@ function outsideOf(run: RunColumns, { removing, market: handle }: Asked): Action
   const last = run.i32('days').at(-1)!;
   const composer = createComposer({
     market: openCachedMarket(handle),
-    calendars: openCachedCalendars(closuresOf(documents)),
+    calendars: openCachedCalendars(listClosures(documents)),
     documents,
     models: openModels(models),
     until: last,
-    createDecider: indexDeciders(referenceEngine),
+    createDecider: createIndexDeciders(referenceEngine),
   });
   const mergers = composer.outsideMergers(indexId);
   if (mergers === undefined) return undefined;
@@ -62,9 +62,13 @@ function outsideOf(run: RunColumns, { removing, market: handle }: Asked): Action
 
 function termsOf(run: RunColumns, { market: handle }: Asked) {
   const { calendar, closures, currency } = run.header;
-  const sm = marketOn({ market: openCachedMarket(handle), calendars: openCachedCalendars(closures), code: calendar });
-  return { sm, rates: exchangeRates(sm, currency) };
+  const sm = openMarketOn({
+    market: openCachedMarket(handle),
+    calendars: openCachedCalendars(closures),
+    code: calendar,
+  });
+  return { sm, rates: createExchangeRates(sm, currency) };
 }
 
 const datesOf = ({ from, to }: Asked) => ({ from: dayOrNone(from), to: dayOrNone(to) });
-const dayOrNone = (date: string | undefined) => (date === undefined ? null : dayFrom(date));
+const dayOrNone = (date: string | undefined) => (date === undefined ? null : parseValidDay(date));

@@ -1,9 +1,9 @@
-import { closuresOf } from '#domain/calendars/closures.js';
+import { listClosures } from '#domain/calendars/closures.js';
 import type { Book } from '#domain/books/book.js';
 import { findInForce } from '#domain/books/compositions.js';
 import { createComposer } from '#domain/books/create-composer.js';
-import { indexDeciders } from '#domain/backtest/index-decider.js';
-import { indexBook } from '#domain/books/index-run.js';
+import { createIndexDeciders } from '#domain/backtest/index-decider.js';
+import { simulateIndexBook } from '#domain/books/index-run.js';
 import { formatDay, type Day } from '#domain/time/days.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { Refusal } from '#domain/refusals/refusal.js';
@@ -83,17 +83,17 @@ function bookUntil(engine: Engine, input: ServedInput): Book {
   const { indexId, documents, models, market, day, onPart = () => {} } = input;
   const composer = createComposer({
     market,
-    calendars: openCachedCalendars(closuresOf(documents)),
+    calendars: openCachedCalendars(listClosures(documents)),
     documents,
     models: openModels(models),
     until: day,
-    createDecider: indexDeciders(engine),
+    createDecider: createIndexDeciders(engine),
   });
   const compositions = composer.compositions(indexId);
   const session = findLastAtMost(compositions.sm.sessions, day);
   if (!findInForce(compositions.list, session)) throw tooEarlyRefusal(input, documents[indexId]!.base_date);
   onPart();
-  return indexBook({ compositions, to: session, tick: onPart });
+  return simulateIndexBook({ compositions, to: session, tick: onPart });
 }
 
 function tooEarlyRefusal({ indexId, day }: BenchmarkInput, begins: string): Refusal {

@@ -1,4 +1,4 @@
-import { summaryOf } from '#domain/backtest/run-summary.js';
+import { summariseRun } from '#domain/backtest/run-summary.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import type { RunViewName } from '#jobs/tasks/views.js';
 import { actionsCsv } from '#views/actions/actions-view.js';
@@ -42,7 +42,7 @@ export const RUN_VIEWS: { readonly [N in RunViewName]: RunView<N> } = {
   summary: { show: (asked) => ofRun(asked, summaryView) },
   overview: {
     show(asked) {
-      const run = useRunFile(asked.columns, (columns) => summaryOf(columns, planIn(asked.plan)));
+      const run = useRunFile(asked.columns, (columns) => summariseRun(columns, planIn(asked.plan)));
       return { bytes: overviewBytes(run), write: (json) => writeOverview(json, run) };
     },
   },

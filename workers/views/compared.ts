@@ -1,8 +1,8 @@
 import type { DatedSeries } from '#domain/analytics/relative.js';
-import { bareSeries } from '#domain/books/benchmark.js';
+import { createSeriesBenchmark } from '#domain/books/benchmark.js';
 import type { Book } from '#domain/books/book.js';
-import { bookDays } from '#domain/books/index-run.js';
-import { marketOn } from '#domain/books/market-on.js';
+import { listBookDays } from '#domain/books/index-run.js';
+import { openMarketOn } from '#domain/books/open-market-on.js';
 import { assertAboveZero } from '#domain/books/series-benchmark.js';
 import { type RunHeader } from '#domain/backtest/run-file/header.js';
 import { runTreatment } from '#domain/backtest/run-file/settings.js';
@@ -10,9 +10,9 @@ import { formatDay, type Day } from '#domain/time/days.js';
 import type { IndexDocument } from '#domain/documents/index-document.js';
 import { parseAcceptedIndex } from '#domain/checks/validate-index.js';
 import type { MarketData } from '#domain/market/market-data.js';
-import { treatmentOf } from '#domain/documents/treatment.js';
+import { resolveTreatment } from '#domain/documents/treatment.js';
 import type { MeasuredVariant } from '#domain/market/market-data.js';
-import { variantOn } from '#domain/market/price-basis.js';
+import { resolveVariant } from '#domain/market/price-basis.js';
 import { addSeries } from '#domain/market/with-series.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import { equalWeight } from '#domain/rules/weighting/equal-weight.js';
@@ -56,17 +56,17 @@ export function openCompared(
     const input = { indexId, documents, ...used, market };
     const bookTo = (engine: Engine, day: Day): Book => benchmarkBook(engine, { ...input, day });
     const document = documents[indexId]!;
-    const treatment = treatmentOf(document, (id) => documents[id])!; // the documents include all that it reaches
+    const treatment = resolveTreatment(document, (id) => documents[id])!; // the documents include all that it reaches
     return {
       id: indexId,
-      variant: variantOn(market, treatment.dividends),
+      variant: resolveVariant(market, treatment.dividends),
       currency: document.currency,
       market,
       weightsOn: (engine, day) => benchmarkWeights(engine, { ...input, day }),
       bookTo,
       levelsOver(engine, days) {
         const book = bookTo(engine, days.at(-1)!);
-        return { days: bookDays(book), values: book.value };
+        return { days: listBookDays(book), values: book.value };
       },
     };
   }
@@ -78,7 +78,7 @@ export function openCompared(
     currency: header.currency,
     market: wider,
     weightsOn(_engine, day) {
-      const first = firstBar(wider, indexId);
+      const first = findFirstBar(wider, indexId);
       if (first === undefined || first > day)
         throw new Refusal(
           'NO_DATA_AT_DATE',
@@ -94,19 +94,22 @@ export function openCompared(
     },
     levelsOver(_engine, days) {
       const document = singleHoldingIndex(wider, indexId, header);
-      const sm = marketOn({ market, calendars: openCachedCalendars(header.closures), code: document.calendar });
+      const sm = openMarketOn({ market, calendars: openCachedCalendars(header.closures), code: document.calendar });
       const from = findFirstAtLeast(sm.sessions, days[0]!);
       const to = findLastAtMost(sm.sessions, days.at(-1)!);
       const reference = { kind: 'identifier', id: indexId, price_column: 'CLOSE' } as const;
       const begin = { level: Number.NaN, first: Number.NaN };
-      return bareSeries({ sm, document, treatment: document.pipeline!.treatment }, reference, { from, to, begin })
-        .series;
+      return createSeriesBenchmark({ sm, document, treatment: document.pipeline!.treatment }, reference, {
+        from,
+        to,
+        begin,
+      }).series;
     },
   };
 }
 
 /** Returns the day of the first CLOSE of a security, undefined if it has none. */
-function firstBar({ identifiers, dates, fields }: MarketData, identifier: string): Day | undefined {
+function findFirstBar({ identifiers, dates, fields }: MarketData, identifier: string): Day | undefined {
   const column = identifiers.indexOf(identifier);
   const close = fields.get('CLOSE')!;
   const row = dates.findIndex((_, t) => !Number.isNaN(close[t * identifiers.length + column]!));
@@ -122,7 +125,7 @@ function singleHoldingIndex(
   { calendar: code, closures, currency, treatment, variant }: RunHeader,
 ): IndexDocument {
   const { sessions } = openCachedCalendars(closures).get(code)!; // the run was made on it
-  const first = firstBar(market, identifier);
+  const first = findFirstBar(market, identifier);
   const base = first === undefined ? undefined : sessions[findFirstAtLeast(sessions, first)];
   if (base === undefined)
     throw new Refusal('NO_DATA_AT_DATE', `The benchmark ${identifier} has no price on a session of ${code}.`);

@@ -1,4 +1,4 @@
-import { marketOn } from '#domain/books/market-on.js';
+import { openMarketOn } from '#domain/books/open-market-on.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import type { InputOfView } from '#jobs/tasks/views.js';
 import { dividendPointsView } from '#views/dividends/dividend-points-view.js';
@@ -17,7 +17,7 @@ export function showDividendPoints({ columns, market: handle, ...asked }: InputO
       'The prices of the store include dividends, so paid dividends cannot be derived from them.',
     );
   return useRunFile(columns, (run) => {
-    const sm = marketOn({ market, calendars: openCachedCalendars(run.header.closures), code: run.header.calendar });
+    const sm = openMarketOn({ market, calendars: openCachedCalendars(run.header.closures), code: run.header.calendar });
     return dividendPointsView(run, { window: windowOf(asked), ...runFractions(run, sm) });
   });
 }

@@ -1,11 +1,11 @@
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
-import { marketOn } from '#domain/books/market-on.js';
+import { openMarketOn } from '#domain/books/open-market-on.js';
 import { type RunHeader } from '#domain/backtest/run-file/header.js';
-import { currencyOfSecurities, runTreatment } from '#domain/backtest/run-file/settings.js';
+import { readSecurityCurrency, runTreatment } from '#domain/backtest/run-file/settings.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import type { SessionMarket } from '#domain/market/session-market.js';
 import type { CrossSection } from '#domain/datapoints/cross-section.js';
-import { crossSectionsOf } from '#domain/rules/decide.js';
+import { createIndexCrossSections } from '#domain/rules/decide.js';
 import { findLastAtMost } from '#domain/numbers/search.js';
 import type { InputOfView } from '#jobs/tasks/views.js';
 import type { Engine } from '#kernels/engines/engine.js';
@@ -15,14 +15,14 @@ import type { FieldReader, HeldNames, SideName } from '#views/exposures/field-se
 import { bookHoldings, openStoredHoldings } from '#views/exposures/sides.js';
 import { openCompared } from './compared.js';
 import { windowOf } from './run-view.js';
-import { groupSpells, OWN_GROUPS, createOwnGroup } from '#domain/market/market-groups.js';
+import { listGroupSpells, OWN_GROUPS, createOwnGroup } from '#domain/market/market-groups.js';
 import { indexUniverse, type UniverseOn } from './index-universe.js';
 import { figuresOf } from '../run-files/kept-figures.js';
 import { runOnEngine } from '../input/numerics.js';
 import { openCachedCalendars } from '../input/opened-calendars.js';
 import { openCachedMarket } from '../input/open-markets.js';
 import { useRunFile } from '../run-files/run-file.js';
-import { fieldOfText } from '#domain/datapoints/expressions/field-text.js';
+import { parseField } from '#domain/datapoints/expressions/field-text.js';
 import { isField, type FieldLeaf } from '#domain/datapoints/expressions/tree.js';
 import type { FieldRequest } from '#domain/datapoints/field-request.js';
 
@@ -68,7 +68,7 @@ function exposuresBeside(
     by: input.by,
     groups: input.groups,
     interval: input.interval,
-    groupOf: market === null || input.by === OWN_GROUPS ? createOwnGroup : groupSpells(market, input.by),
+    groupOf: market === null || input.by === OWN_GROUPS ? createOwnGroup : listGroupSpells(market, input.by),
     benchmark: other && {
       id: other.id,
       key: JSON.stringify(input.benchmark),
@@ -120,19 +120,24 @@ function fieldReader(
   { market, header, benchmarkNames, universeIn }: Read,
 ): FieldReader {
   if (fields.length === 0 || market === null) return { fields: [], standsAlone: notRead, on: notRead };
-  const sm = marketOn({ market, calendars: openCachedCalendars(header.closures), code: header.calendar });
+  const sm = openMarketOn({ market, calendars: openCachedCalendars(header.closures), code: header.calendar });
   const treatment = runTreatment(header.treatment);
   const sides: Readonly<Record<SideName, PlacedNames>> = {
-    own: placedNames(engine, sm, header.names),
-    benchmark: placedNames(engine, sm, benchmarkNames),
+    own: placeSecurities(engine, sm, header.names),
+    benchmark: placeSecurities(engine, sm, benchmarkNames),
   };
   const universeOn = universeIn(sm);
   const heldAtAll = new Set([...sides.own.columns, ...sides.benchmark.columns]);
   // The universe of BETA changes over time within all securities.
   const followed =
     universeOn === null ? Int32Array.from(heldAtAll).sort() : Int32Array.from({ length: sm.names }, (_, i) => i);
-  const sections = crossSectionsOf({ market: sm, treatment, currency: currencyOfSecurities(header), followed });
-  const requestedFields = fields.map((field) => fieldOfText(field, market));
+  const sections = createIndexCrossSections({
+    market: sm,
+    treatment,
+    currency: readSecurityCurrency(header),
+    followed,
+  });
+  const requestedFields = fields.map((field) => parseField(field, market));
   const latestOf = requestedFields.map((field) =>
     isField(field) && isPlain(field) ? sections.latest(field.name) : null,
   );
@@ -180,7 +185,7 @@ interface PlacedNames {
 }
 
 /** Maps securities to a market; those that it lacks have no values. */
-function placedNames(engine: Engine, sm: SessionMarket, names: readonly string[]): PlacedNames {
+function placeSecurities(engine: Engine, sm: SessionMarket, names: readonly string[]): PlacedNames {
   const columnAt = names.map((name) => sm.columnOf(name));
   const [placed, absent] = [(place: number) => columnAt[place]! >= 0, (place: number) => columnAt[place]! < 0];
   const all = [...names.keys()];

@@ -1,8 +1,8 @@
-import { dayFrom, formatDay } from '#domain/time/days.js';
+import { parseValidDay, formatDay } from '#domain/time/days.js';
 import { compareText, type Finding } from '#domain/refusals/findings.js';
-import { factorRiskOf } from '#domain/risk/factor-risk.js';
-import { partOn, partsByDate } from '#domain/risk/imported/model-dates.js';
-import { modelFactorRisk } from '#domain/risk/model-factor-risk.js';
+import { computeFactorRisk } from '#domain/risk/factor-risk.js';
+import { findPart, groupPartsByDate } from '#domain/risk/imported/model-dates.js';
+import { computeModelFactorRisk } from '#domain/risk/model-factor-risk.js';
 import { computeActiveByName } from '#domain/risk/model-shares.js';
 import { openPackedFactors } from '#domain/risk/packed-factors.js';
 import type { FactorMeasure, FactorModelFile, InputOfView } from '#jobs/tasks/views.js';
@@ -50,7 +50,7 @@ export function showFactorRisk(
     };
     const measured =
       'stored' in measure ? byStored(measure.stored, weights) : estimateFactors(engine, measure, weights);
-    return riskDecomposition(withHindsight(measured, held), {
+    return riskDecomposition(measureWithHindsight(measured, held), {
       benchmark: other.id,
       requested_as_of: asOf,
       as_of: formatDay(held.weights.day),
@@ -73,7 +73,7 @@ function estimateFactors(
 ): MeasuredFactors {
   const window = riskWindow(held, market, onPart);
   const { sm } = window;
-  const risk = factorRiskOf(
+  const risk = computeFactorRisk(
     engine,
     { ...window, datapoints: createHeldDatapoints(window, held.header) },
     { weights: findHeldPositions(sm, own), benchmark: positionsOf(sm, compared), model, factors },
@@ -93,7 +93,7 @@ function byStored(stored: FactorModelFile, { held, own, compared }: ComparedRun)
   const { names, numbers, window } = factorsOn(stored, formatDay(held.weights.day));
   assertKnown({ modelId, names }, own);
   const model = openPackedFactors(numbers, factors, names.length);
-  const risk = modelFactorRisk(model, names, computeActiveByName(own, compared));
+  const risk = computeModelFactorRisk(model, names, computeActiveByName(own, compared));
   return {
     ...risk,
     model: estimator,
@@ -110,12 +110,12 @@ interface FactorsOnDate extends Pick<FactorModelFile, 'names'>, Pick<MeasuredFac
 
 /** Returns the packed factors of a date: for an imported model those in force on it, or the oldest before the first. */
 function factorsOn({ path, names, factors, dates, ...span }: FactorModelFile, date: string): FactorsOnDate {
-  const numbers = readStoredDoubles(path);
+  const numbers = readStoredDoubles([path]);
   if (dates === undefined)
     return { names, numbers, window: { window_start: span.observedStart, window_end: span.observedEnd } };
   const K = factors.length;
-  const parts = partsByDate(names, dates, K);
-  const part = partOn(parts, date) ?? parts[0]!; // an imported model has a date
+  const parts = groupPartsByDate(names, dates, K);
+  const part = findPart(parts, date) ?? parts[0]!; // an imported model has a date
   const end = part.factorsAt + part.names.length * (K + 1) + K * K;
   const window = { window_start: part.date, window_end: part.date };
   return { names: part.names, numbers: numbers.subarray(part.factorsAt, end), window };
@@ -133,10 +133,10 @@ function lackFindings(modelId: string, names: readonly string[]): Finding[] {
 }
 
 /** Adds a warning if the estimate uses returns after the date of the weights. */
-function withHindsight(measured: MeasuredFactors, { weights }: HeldRun): MeasuredFactors {
+function measureWithHindsight(measured: MeasuredFactors, { weights }: HeldRun): MeasuredFactors {
   const { riskModel, window, findings } = measured;
   const { window_end: end } = window;
-  if (dayFrom(end) <= weights.day) return measured;
+  if (parseValidDay(end) <= weights.day) return measured;
   const what = riskModel === null ? 'The estimate' : `The risk model ${riskModel}`;
   const message = `${what} uses returns up to ${end}, after the weights of ${formatDay(weights.day)}.`;
   return { ...measured, findings: [...findings, { severity: 'warning', code: 'LOOK_AHEAD', path: 'as_of', message }] };

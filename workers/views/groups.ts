@@ -1,5 +1,5 @@
-import { groupOf } from '#domain/market/market-groups.js';
-import { referenceAt } from '#domain/market/market-data.js';
+import { readGroup } from '#domain/market/market-groups.js';
+import { readReference } from '#domain/market/market-data.js';
 import type { InputOfView } from '#jobs/tasks/views.js';
 import { groupsView } from '#views/groups-view.js';
 import { openCachedMarket } from '../input/open-markets.js';
@@ -23,7 +23,7 @@ export function showGroups({
       return groupsView(run, {
         window: windowOf(asked),
         by,
-        groupOf: (name, day) => groupOf(referenceAt(market.reference, name, by, day)),
+        groupOf: (name, day) => readGroup(readReference(market.reference, name, by, day)),
         benchmark: other && { ...other, book: other.bookTo(engine, run.i32('days').at(-1)!) },
       });
     }),

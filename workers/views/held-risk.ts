@@ -1,18 +1,18 @@
-import { marketOn } from '#domain/books/market-on.js';
+import { openMarketOn } from '#domain/books/open-market-on.js';
 import { type RunHeader } from '#domain/backtest/run-file/header.js';
-import { currencyOfSecurities, runTreatment } from '#domain/backtest/run-file/settings.js';
+import { readSecurityCurrency, runTreatment } from '#domain/backtest/run-file/settings.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { formatDay, type Day } from '#domain/time/days.js';
 import { compareText } from '#domain/refusals/findings.js';
 import { LIMITS } from '#domain/refusals/limits.js';
-import { growthOf } from '#domain/index-mathematics/growth.js';
-import { securityTerms } from '#domain/index-mathematics/growth-terms.js';
+import { computeGrowth } from '#domain/index-mathematics/growth.js';
+import { createSecurityTerms } from '#domain/index-mathematics/growth-terms.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import type { SessionMarket } from '#domain/market/session-market.js';
 import { Refusal } from '#domain/refusals/refusal.js';
-import { describeLeftOut } from '#domain/risk/left-out.js';
+import { describeLeftOut } from '#domain/risk/excluded-securities.js';
 import type { ReturnWindow } from '#domain/risk/return-panel.js';
-import { riskOf, risksOf, type Positions, type RiskShares } from '#domain/risk/risk-contributions.js';
+import { computeRisk, computeRisks, type Positions, type RiskShares } from '#domain/risk/risk-contributions.js';
 import type { CrossSections } from '#domain/datapoints/cross-section.js';
 import { findFirstAtLeast, findLastAtMost } from '#domain/numbers/search.js';
 import type { Engine } from '#kernels/engines/engine.js';
@@ -48,16 +48,20 @@ export function riskWindow(
   onPart();
   calendars.get(header.calendar);
   onPart();
-  const sm = marketOn({ market, calendars, code: header.calendar });
+  const sm = openMarketOn({ market, calendars, code: header.calendar });
   onPart();
   const { special_dividends: specialDividends, splits } = header.treatment;
-  const growth = growthOf(sm, { ...securityTerms('total', currencyOfSecurities(header)), specialDividends, splits });
+  const growth = computeGrowth(sm, {
+    ...createSecurityTerms('total', readSecurityCurrency(header)),
+    specialDividends,
+    splits,
+  });
   return { sm, growth, from: findFirstAtLeast(sm.sessions, first), to: findLastAtMost(sm.sessions, last) };
 }
 
 /** Returns datapoints with the settings of a run. */
 export function createHeldDatapoints({ sm }: ReturnWindow, header: RunHeader): CrossSections {
-  return datapointsOf(sm, { treatment: runTreatment(header.treatment), currency: currencyOfSecurities(header) });
+  return datapointsOf(sm, { treatment: runTreatment(header.treatment), currency: readSecurityCurrency(header) });
 }
 
 /** Returns the requested span of returns, independent of the data of the store. */
@@ -85,7 +89,7 @@ export function positionsOf(sm: SessionMarket, weights: ReadonlyMap<string, numb
  */
 export function findHeldPositions(sm: SessionMarket, own: ReadonlyMap<string, number>): Positions {
   const positions = positionsOf(sm, own);
-  if (own.size > 0 && positions.size === 0) throw unpricedRefusal(own.keys(), 'not in the served store');
+  if (own.size > 0 && positions.size === 0) throw refuseUnpriced(own.keys(), 'not in the served store');
   return positions;
 }
 
@@ -108,10 +112,10 @@ export function assertPriced(
     if (column === undefined || closes === undefined) continue;
     for (let row = from; row <= to; row++) if (!Number.isNaN(closes[row * identifiers.length + column]!)) return;
   }
-  throw unpricedRefusal(names, `no price from ${formatDay(first)} to ${formatDay(last)}`);
+  throw refuseUnpriced(names, `no price from ${formatDay(first)} to ${formatDay(last)}`);
 }
 
-function unpricedRefusal(names: Iterable<string>, why: string): Refusal {
+function refuseUnpriced(names: Iterable<string>, why: string): Refusal {
   const excluded = new Map([...names].toSorted(compareText).map((name) => [name, why]));
   const detail = { assets: 0, observations: 0, observations_needed: LIMITS.MIN_MODEL_OBSERVATIONS };
   return new Refusal(
@@ -155,8 +159,8 @@ export function measureRisk(
   const positions = findHeldPositions(sm, own);
   const span = { risk_model: null, risk_estimator: null, ...windowDates(held) };
   const { risk: total, active } = benchmark
-    ? risksOf(engine, window, positions, positionsOf(sm, benchmark.weights))
-    : { risk: riskOf(engine, window, positions), active: null };
+    ? computeRisks(engine, window, positions, positionsOf(sm, benchmark.weights))
+    : { risk: computeRisk(engine, window, positions), active: null };
   const risk: HeldRisk = {
     payload: {
       volatility: total.volatility,

@@ -1,6 +1,6 @@
-import { closuresOf } from '#domain/calendars/closures.js';
+import { listClosures } from '#domain/calendars/closures.js';
 import { createComposer } from '#domain/books/create-composer.js';
-import { indexDeciders } from '#domain/backtest/index-decider.js';
+import { createIndexDeciders } from '#domain/backtest/index-decider.js';
 import type { Day } from '#domain/time/days.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import type { SessionMarket } from '#domain/market/session-market.js';
@@ -28,11 +28,11 @@ export function indexUniverse(
 ): UniverseOn {
   const composer = createComposer({
     market,
-    calendars: openCachedCalendars(closuresOf(documents)),
+    calendars: openCachedCalendars(listClosures(documents)),
     documents,
     models: openModels(models),
     until,
-    createDecider: indexDeciders(engine),
+    createDecider: createIndexDeciders(engine),
   });
   const { sessions, identifiers } = composer.market(indexId);
   const isSame = market.identifiers.length === sm.names;

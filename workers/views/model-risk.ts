@@ -2,9 +2,9 @@ import { RiskModelRequest, type Estimator } from '#domain/risk/risk-model-docume
 import { compareText } from '#domain/refusals/findings.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import { estimateRiskModel } from '#domain/risk/estimate-risk-model.js';
-import { computeActiveByName, modelShares } from '#domain/risk/model-shares.js';
+import { computeActiveByName, computeModelShares } from '#domain/risk/model-shares.js';
 import { openPackedMatrix, packUpper } from '#domain/risk/packed-matrix.js';
-import { modelInForce, type StoredModel } from '#domain/risk/stored-model.js';
+import { findModelInForce, type StoredModel } from '#domain/risk/stored-model.js';
 import { formatDay } from '#domain/time/days.js';
 import type { MeasuringModel } from '#jobs/tasks/views.js';
 import type { Engine } from '#kernels/engines/engine.js';
@@ -32,7 +32,7 @@ export function measureByModel(
   benchmark: ComparedWeights | null,
 ): MeasuredHoldings {
   const { modelId } = measuring;
-  const model = modelInForce(openModels({ [modelId]: measuring })(modelId), day);
+  const model = findModelInForce(openModels({ [modelId]: measuring })(modelId), day);
   const dated = formatDay(model.observedEnd);
   const own = listHeldByName(names, held);
   assertKnown(model, own);
@@ -87,7 +87,7 @@ function measuredBy(
   model: StoredModel,
   { own, benchmark, span }: Omit<ActiveInput, 'benchmark'> & { readonly benchmark: ComparedWeights | null },
 ): MeasuredHoldings {
-  const { volatility, contributions, uncovered } = modelShares(model, own);
+  const { volatility, contributions, uncovered } = computeModelShares(model, own);
   const covered_weight = [...contributions.keys()].reduce((sum, name) => sum + own.get(name)!, 0);
   const risk: HeldRisk = {
     payload: { volatility, covered_weight, uncovered: [...uncovered], ...span },
@@ -105,7 +105,7 @@ interface ActiveInput {
 function activeRisk(model: StoredModel, { own, benchmark: { id, weights }, span }: ActiveInput): ActiveRisk {
   const active = computeActiveByName(own, weights);
   const union = [...active.keys()];
-  const { volatility, contributions, uncovered } = modelShares(model, active);
+  const { volatility, contributions, uncovered } = computeModelShares(model, active);
   const gross = (names: Iterable<string>) => [...names].reduce((sum, name) => sum + Math.abs(active.get(name)!), 0);
   const total = gross(union);
   const notHeld = union.filter((name) => !own.has(name) && contributions.has(name));

@@ -1,5 +1,5 @@
-import { periodsPerYear } from '#domain/calendars/periods-per-year.js';
-import { rollingRisk } from '#domain/analytics/rolling-risk.js';
+import { estimatePeriodsPerYear } from '#domain/calendars/periods-per-year.js';
+import { computeRollingRisk } from '#domain/analytics/rolling-risk.js';
 import type { RunHeader } from '#domain/backtest/run-file/header.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import type { MarketHandle } from '#domain/market/handle.js';
@@ -30,9 +30,11 @@ export async function showRollingRisk(asked: InputOfView<'rolling-risk'>): Promi
   }));
   const { names } = read.header;
   const { benchmarkId, days, level, reference } =
-    benchmark === null ? read : { benchmarkId: benchmark.indexId, ...(await namedLevels(read, benchmark, market!)) };
+    benchmark === null
+      ? read
+      : { benchmarkId: benchmark.indexId, ...(await readNamedLevels(read, benchmark, market!)) };
   if (market && days.length > 0) assertPriced(openCachedMarket(market), { names, first: days[0]!, last: days.at(-1)! });
-  const risk = rollingRisk(level, reference, memory, periodsPerYear(days));
+  const risk = computeRollingRisk(level, reference, memory, estimatePeriodsPerYear(days));
   return {
     bytes: ROW_BYTES * days.length,
     write: (json) => writeRollingRisk(json, { runId, memory, against, benchmarkId, days, risk }),
@@ -61,7 +63,7 @@ function benchmarkLevels(run: RunColumns): Levels {
 }
 
 /** Returns the levels on the dates that a named benchmark shares with the run. */
-async function namedLevels(
+async function readNamedLevels(
   { header, days, level }: Levels & { readonly header: RunHeader },
   benchmark: ComparedWith,
   market: MarketHandle,

@@ -1,7 +1,7 @@
 import { formatDay } from '#domain/time/days.js';
-import { scenarioMarket, scenarioOf } from '#domain/scenarios/scenario-market.js';
+import { createScenarioMarket, computeScenario } from '#domain/scenarios/scenario-market.js';
 import type { InputOfView } from '#jobs/tasks/views.js';
-import { marketOn } from '#domain/books/market-on.js';
+import { openMarketOn } from '#domain/books/open-market-on.js';
 import type { ScenariosShown } from '#views/scenarios/scenarios-file.js';
 import { readHeld } from './held-risk.js';
 import { openCachedCalendars } from '../input/opened-calendars.js';
@@ -12,13 +12,15 @@ import { useRunFile } from '../run-files/run-file.js';
 export function showScenarios({ columns, request, market: handle }: InputOfView<'scenarios'>): ScenariosShown {
   const { header, weights } = useRunFile(columns, (run) => readHeld(run, request.as_of));
   const { by } = request;
-  const sm = marketOn({
+  const sm = openMarketOn({
     market: openCachedMarket(handle),
     calendars: openCachedCalendars(header.closures),
     code: header.calendar,
   });
-  const market = scenarioMarket(sm, { header, weights, by });
-  const found = request.scenarios.map((scenario, at) => scenarioOf(market, scenario, { by, path: `scenarios[${at}]` }));
+  const market = createScenarioMarket(sm, { header, weights, by });
+  const found = request.scenarios.map((scenario, at) =>
+    computeScenario(market, scenario, { by, path: `scenarios[${at}]` }),
+  );
   return {
     index_id: header.run_id,
     as_of: formatDay(weights.day),

@@ -1,24 +1,24 @@
-import { marketOn } from '#domain/books/market-on.js';
+import { openMarketOn } from '#domain/books/open-market-on.js';
 import { type RunHeader } from '#domain/backtest/run-file/header.js';
-import { currencyOfSecurities, runTreatment } from '#domain/backtest/run-file/settings.js';
+import { readSecurityCurrency, runTreatment } from '#domain/backtest/run-file/settings.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
-import { limitRowsOf, type WatchedContext } from '#domain/compliance/constraint-rows.js';
+import { createLimitRows, type WatchedContext } from '#domain/compliance/constraint-rows.js';
 import type { LimitRow } from '#domain/compliance/limit-row.js';
-import { rowFindings, type Watched } from '#domain/compliance/row-findings.js';
+import { listRowFindings, type Watched } from '#domain/compliance/row-findings.js';
 import type { MissingValues } from '#domain/constraints/constraint-class.js';
-import { lackingOf, describeLackingValues } from '#domain/constraints/missing-values.js';
+import { listMissingValues, describeLackingValues } from '#domain/constraints/missing-values.js';
 import { formatDay, type Day } from '#domain/time/days.js';
 import type { ConstraintRow } from '#domain/constraints/constraint-row.js';
 import type { Finding } from '#domain/refusals/findings.js';
 import type { MarketData } from '#domain/market/market-data.js';
-import { datapointsOf } from '#domain/optimisation/datapoints.js';
-import { crossSectionsOf } from '#domain/rules/decide.js';
+import { readDatapoints } from '#domain/optimisation/datapoints.js';
+import { createIndexCrossSections } from '#domain/rules/decide.js';
 import { findLastAtMost } from '#domain/numbers/search.js';
 import type { InputOfView } from '#jobs/tasks/views.js';
 import type { TaskControl } from '#jobs/thread-messages.js';
 import { groupsByDay, type GroupOfDay } from '#domain/market/groups-by-day.js';
 import { limitsView } from '#views/limits/limits-view.js';
-import { groupSpells, issuerSpells, UNCLASSIFIED } from '#domain/market/market-groups.js';
+import { listGroupSpells, listIssuerSpells, UNCLASSIFIED } from '#domain/market/market-groups.js';
 import { figuresOf } from '../run-files/kept-figures.js';
 import { openCachedCalendars } from '../input/opened-calendars.js';
 import { openCachedMarket } from '../input/open-markets.js';
@@ -33,7 +33,7 @@ export function showLimits(input: InputOfView<'limits'>, { report }: TaskControl
   const { columns, limits, by, market: handle } = input;
   const market = handle && openCachedMarket(handle);
   return useRunFile(columns, (run) => {
-    const issuers = market !== null && 'rule' in limits ? issuerSpells(market, by) : null;
+    const issuers = market !== null && 'rule' in limits ? listIssuerSpells(market, by) : null;
     return limitsView(run, {
       window: windowOf(input),
       limits: 'rule' in limits ? limits : { rowsOn: rowsByDay(limits.rows, run.header, market) },
@@ -43,10 +43,10 @@ export function showLimits(input: InputOfView<'limits'>, { report }: TaskControl
       onDate: () => report(0),
       findings: [
         ...input.findings,
-        ...(issuers ? ownIssuers(run, groupSpells(market!, by), by) : []), // issuers come from a market
+        ...(issuers ? countOwnIssuers(run, listGroupSpells(market!, by), by) : []), // issuers come from a market
         ...('rule' in limits
           ? []
-          : [...rowFindings(limits.rows, heldOn(run, market)), ...missingFindings(limits.rows, run, market)]),
+          : [...listRowFindings(limits.rows, heldOn(run, market)), ...missingFindings(limits.rows, run, market)]),
       ],
     });
   });
@@ -62,7 +62,7 @@ function missingFindings(rows: readonly ConstraintRow[], run: RunColumns, market
   const found: Finding[] = [];
   const report = (lack: MissingValues, position: number): void => {
     const values = lack.values.map((value, place) => (held[place] === 1 ? value : 0));
-    const lacking = lackingOf({ ...lack, values }, { identifiers: names, weights });
+    const lacking = listMissingValues({ ...lack, values }, { identifiers: names, weights });
     const { identifiers } = lacking;
     if (identifiers.length === 0) return;
     const count = held.reduce((sum, is) => sum + is, 0);
@@ -89,7 +89,7 @@ const heldOn = (run: RunColumns, market: MarketData | null): Watched => ({
 });
 
 /** Counts securities that are their own issuers on the last date of a run. */
-function ownIssuers(run: RunColumns, groupOf: GroupOfDay, by: string): Finding[] {
+function countOwnIssuers(run: RunColumns, groupOf: GroupOfDay, by: string): Finding[] {
   const { names } = run.header;
   const day = run.i32('days').at(-1)!;
   const own = names.filter((name) => groupOf(name, day).group === UNCLASSIFIED);
@@ -125,13 +125,13 @@ function rowsByDay(
       if (known?.count === count) return known.rows;
       const covers = (name: number) => held[name] === 1;
       const context = { identifiers: header.names, numbers: notRead, categories: notRead, covers };
-      known = { count, rows: limitRowsOf(rows, context) };
+      known = { count, rows: createLimitRows(rows, context) };
       return known.rows;
     };
   }
-  const sm = marketOn({ market, calendars: openCachedCalendars(header.closures), code: header.calendar });
+  const sm = openMarketOn({ market, calendars: openCachedCalendars(header.closures), code: header.calendar });
   const treatment = runTreatment(header.treatment);
-  const sections = crossSectionsOf({ market: sm, treatment, currency: currencyOfSecurities(header) });
+  const sections = createIndexCrossSections({ market: sm, treatment, currency: readSecurityCurrency(header) });
   const placed = header.names
     .map((name, position) => ({ position, column: sm.columnOf(name) }))
     .filter(({ column }) => column >= 0)
@@ -139,7 +139,7 @@ function rowsByDay(
   const columns = Int32Array.from(placed, ({ column }) => column);
   return (day, held) => {
     const session = findLastAtMost(sm.sessions, day);
-    const { numbers, categories } = datapointsOf(sections.at(session, columns), columns);
+    const { numbers, categories } = readDatapoints(sections.at(session, columns), columns);
     const context: WatchedContext = {
       identifiers: header.names,
       covers: (name) => held[name] === 1,
@@ -155,7 +155,7 @@ function rowsByDay(
         return all;
       },
     };
-    return limitRowsOf(rows, context);
+    return createLimitRows(rows, context);
   };
 }
 

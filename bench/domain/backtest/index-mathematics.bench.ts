@@ -5,11 +5,11 @@ import { runBacktest } from '#domain/backtest/run-backtest.js';
 import { runToColumns } from '#domain/backtest/run-file/write.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
 import type { MarketData } from '#domain/market/market-data.js';
-import { median } from '#domain/numbers/order-statistics.js';
+import { computeMedian } from '#domain/numbers/order-statistics.js';
 import { formatDay } from '#domain/time/days.js';
 import { openCalendars } from '#market/serving/calendar-files.js';
 import { threadMs } from '../../measure.js';
-import { seededMarket } from '../seeded-market.js';
+import { createSeededMarket } from '../seeded-market.js';
 
 /**
  * Cost of index mathematics: backtests of 500 securities x 5,033 sessions by market value, total return, each next to one
@@ -38,7 +38,7 @@ interface Case {
 }
 
 const calendars = openCalendars();
-const seeded = seededMarket(calendars, SIZE);
+const seeded = createSeededMarket(calendars, SIZE);
 
 /** Settings of 0.2.0. */
 const OLDER = { reinvestment: 'constituent', special_dividends: 'constituent', rights: 'constituent' };
@@ -61,7 +61,7 @@ const changes = (name: string, terms: Changing, goal = 1.5): Case => ({
   name: `share changes every session, ${name}`,
   goal,
   frequency: 'quarterly',
-  market: () => withChanges(seeded, terms),
+  market: () => addChanges(seeded, terms),
   measured: { events: { share_changes: 'effective', threshold: 0 } },
   plain: {},
 });
@@ -90,13 +90,13 @@ for (const one of CASES) {
   const ratios = times.map((time, i) => time / plain[i]!);
   const [least, most] = [Math.min(...ratios), Math.max(...ratios)].map((ratio) => ratio.toFixed(2));
   console.log(
-    `${one.name}: ${median(times).toFixed(0)} ms, without ${median(plain).toFixed(0)} ms, ratio ${median(ratios).toFixed(2)} (${least} to ${most}), goal ${one.goal}`,
+    `${one.name}: ${computeMedian(times).toFixed(0)} ms, without ${computeMedian(plain).toFixed(0)} ms, ratio ${computeMedian(ratios).toFixed(2)} (${least} to ${most}), goal ${one.goal}`,
   );
-  if (median(ratios) > one.goal) process.exitCode = 1;
+  if (computeMedian(ratios) > one.goal) process.exitCode = 1;
 }
 
 /** Returns the market with counts that change by up to 1 % for some securities on each session. */
-function withChanges(market: MarketData, { changing, float }: Changing): MarketData {
+function addChanges(market: MarketData, { changing, float }: Changing): MarketData {
   const { names, sessions } = SIZE;
   const shares = market.fields.get('SHARES_OUTSTANDING')!.slice();
   let next = 0;

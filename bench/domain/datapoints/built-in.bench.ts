@@ -1,17 +1,17 @@
 import { sandbox } from '#base/sandbox/sandbox.js';
-import { daysCalendar } from '#domain/calendars/days-calendar.js';
+import { createDaysCalendar } from '#domain/calendars/days-calendar.js';
 import { loadPluginSandbox } from '#domain/datapoints/plugin-sandbox.js';
 import { parseExpression } from '#domain/datapoints/expressions/parse.js';
 import type { DatapointExpression } from '#domain/datapoints/expressions/tree.js';
 import { requestLatest } from '#domain/datapoints/field-request.js';
-import { definitionsOf } from '#domain/documents/definitions.js';
+import { readDefinitions } from '#domain/documents/definitions.js';
 import { TreatmentSpec } from '#domain/documents/index-document.js';
-import { pluginCode } from '#domain/documents/plugin-code.js';
+import { resolvePluginCode } from '#domain/documents/plugin-code.js';
 import type { PluginDocument } from '#domain/documents/plugin-document.js';
 import { alignMarket } from '#domain/market/session-market.js';
-import { crossSectionsOf } from '#domain/rules/decide.js';
+import { createIndexCrossSections } from '#domain/rules/decide.js';
 import { openCalendars } from '#market/serving/calendar-files.js';
-import { seededMarket } from '../seeded-market.js';
+import { createSeededMarket } from '../seeded-market.js';
 
 /**
  * Expressions compared with built-in datapoints with the same reads: 3,000 securities on 60 monthly decisions, processor
@@ -32,8 +32,8 @@ await loadPluginSandbox();
 const calendars = openCalendars();
 compareExpressions({ names: 3000, rounds: 5, goal: 1.3 });
 
-const market = seededMarket(calendars, { names: NAMES, sessions: SESSIONS });
-const sm = alignMarket({ market, calendar: daysCalendar(market.dates), calendars });
+const market = createSeededMarket(calendars, { names: NAMES, sessions: SESSIONS });
+const sm = alignMarket({ market, calendar: createDaysCalendar(market.dates), calendars });
 const columns = Int32Array.from(market.identifiers.keys());
 const daily = Array.from({ length: SESSIONS }, (_, i) => i);
 const monthly = daily.filter((session) => session >= WINDOW && session % 21 === 0);
@@ -167,11 +167,11 @@ const CASES: readonly Case[] = [
 const VALUES = monthly.length * NAMES * WINDOW;
 
 for (const { name, plugin, built, sessions, limit } of CASES) {
-  const plugins = { OWN: { plugin: 'own', parameters: {}, code: pluginCode(plugin, {}, '0'.repeat(64)) } };
-  const datapoints = definitionsOf({ plugins });
+  const plugins = { OWN: { plugin: 'own', parameters: {}, code: resolvePluginCode(plugin, {}, '0'.repeat(64)) } };
+  const datapoints = readDefinitions({ plugins });
   const terms = { market: sm, treatment: TreatmentSpec.parse({}), currency: '', datapoints };
   const valuesOf = (field: DatapointExpression): Float64Array[] => {
-    const sections = crossSectionsOf(terms);
+    const sections = createIndexCrossSections(terms);
     return sessions.map((session) => sections.at(session, columns).numbers(field, columns));
   };
   const own = requestLatest('OWN');
@@ -241,16 +241,16 @@ function compareExpressions({ names, rounds, goal }: Readonly<Record<'names' | '
     [requestLatest('RETURN', { aggregate: 'std', window: 252 }), 'std(RETURN, window=252)'],
     [requestLatest('MOMENTUM', { transform: 'percentile' }), 'percentile(MOMENTUM)'],
   ];
-  const large = seededMarket(calendars, { names, sessions: 1600 });
+  const large = createSeededMarket(calendars, { names, sessions: 1600 });
   const terms = {
-    market: alignMarket({ market: large, calendar: daysCalendar(large.dates), calendars }),
+    market: alignMarket({ market: large, calendar: createDaysCalendar(large.dates), calendars }),
     treatment: TreatmentSpec.parse({}),
     currency: '',
   };
   const every = Int32Array.from(large.identifiers.keys());
   const decisions = Array.from({ length: 60 }, (_, i) => 300 + 21 * i);
   const timeOf = (field: DatapointExpression): number => {
-    const sections = crossSectionsOf(terms);
+    const sections = createIndexCrossSections(terms);
     sections.at(decisions[0]!, every).numbers(field, every);
     return timed(() => {
       for (const session of decisions) sections.at(session, every).numbers(field, every);

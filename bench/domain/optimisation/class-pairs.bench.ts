@@ -6,17 +6,17 @@ import type { Engine } from '#kernels/engines/engine.js';
 import type { Problem } from '#domain/optimisation/problem.js';
 import { checkKkt, isOptimal } from '#kernels/optimisation/program/kkt.js';
 import { createSolver } from '#kernels/optimisation/solve-program.js';
-import { frontierOf } from '#domain/optimisation/frontier.js';
-import { keptChoice, objectiveFrontier } from '#domain/optimisation/objective-frontier.js';
+import { computeFrontier } from '#domain/optimisation/frontier/frontier.js';
+import { fixChoice, computeObjectiveFrontier } from '#domain/optimisation/frontier/objective-frontier.js';
 import { computeMetricSquare } from '#kernels/optimisation/program/metric.js';
-import { oneSidedPrices } from '#domain/optimisation/explanation/one-sided-prices.js';
+import { computeOneSidedPrices } from '#domain/optimisation/explanation/one-sided-prices.js';
 import { processMs } from '../../measure.js';
-import { refusalOf } from '#domain/optimisation/unsolved.js';
-import { rowCostsOf } from '#domain/optimisation/explanation/row-costs.js';
-import { rowSides } from '#domain/optimisation/report.js';
-import { sensitivitiesOf } from '#domain/optimisation/explanation/sensitivities.js';
+import { refuseInfeasible } from '#domain/optimisation/explain-unsolved.js';
+import { computeRowCosts } from '#domain/optimisation/explanation/row-costs.js';
+import { listRowSides } from '#domain/optimisation/report.js';
+import { computeSensitivities } from '#domain/optimisation/explanation/sensitivities.js';
 import { solveProblem } from '#domain/optimisation/search.js';
-import { tailGoal, tailSlopes, type TailMeasure } from '#domain/objectives/tail.js';
+import { createTailGoal, computeTailSlopes, type TailMeasure } from '#domain/objectives/tail.js';
 import { problemFamily, type Family } from './problem-family.js';
 import { numberFrom, refuse, textFrom, wordFrom, wordsFrom } from '../../variables.js';
 
@@ -76,7 +76,7 @@ function measured(types: readonly string[]): Cost {
 
 function lesser(types: readonly string[]): Cost {
   const [before, again] = [kept.get(keyOf(types))!, measured(types)];
-  return solvedMs(again) < solvedMs(before) ? again : before;
+  return computeSolvedMs(again) < computeSolvedMs(before) ? again : before;
 }
 
 /** Cost of a pair relative to its parts; undefined if one is not known or the pair has no frontier. */
@@ -85,10 +85,10 @@ function ratioOf(types: readonly string[]): number | undefined {
   const parts = types.map((type) => kept.get(type));
   if (own === undefined || own.state === 'infeasible' || parts.includes(undefined)) return undefined;
   return (
-    solvedMs(own) /
+    computeSolvedMs(own) /
     Math.max(
       NEGLIGIBLE,
-      parts.reduce((sum, each) => sum + solvedMs(each!), 0),
+      parts.reduce((sum, each) => sum + computeSolvedMs(each!), 0),
     )
   );
 }
@@ -141,7 +141,7 @@ function report(): void {
       : `classes that bind at no optimum, on the frontiers at most: ${slack.join(' ')}`,
   );
   const by = (size: (each: (typeof known)[number]) => number) => known.toSorted((a, b) => size(b) - size(a));
-  const solved = by(({ cost }) => solvedMs(cost)).filter(({ cost }) => cost.state === 'solved');
+  const solved = by(({ cost }) => computeSolvedMs(cost)).filter(({ cost }) => cost.state === 'solved');
   told('the slowest ten that are solved:', solved.slice(0, 10));
   told('the slowest ten to explain:', by(({ cost }) => cost.explained).slice(0, 10));
   const slow = by(({ ratio }) => ratio ?? 0).filter(({ ratio }) => (ratio ?? 0) > RATIO_MAX);
@@ -162,7 +162,7 @@ function rowsOf(family: Family): Readonly<Record<string, object>> {
   const largest = index.reduce((most, weight) => Math.max(most, weight));
   const pick = (from: number, every: number) => identifiers.filter((_, i) => i % every === from);
   const tailOf = (measure: TailMeasure) => {
-    const slopes = tailSlopes(tailGoal(measure, CONFIDENCE, family.returns, names), index);
+    const slopes = computeTailSlopes(createTailGoal(measure, CONFIDENCE, family.returns, names), index);
     return slopes.reduce((sum, slope, i) => sum + slope * index[i]!, 0);
   };
   return {
@@ -209,7 +209,7 @@ interface Cost {
 }
 
 /** Of the solve and its frontiers: what is held to the parts of a combination. */
-function solvedMs({ solve, frontier }: Cost): number {
+function computeSolvedMs({ solve, frontier }: Cost): number {
   return solve + frontier;
 }
 
@@ -221,19 +221,19 @@ function costOf(engine: Engine, problem: Problem, means: Float64Array): Cost {
     const solved = processMs();
     const solve = solved - begun;
     if (outcome.kind !== 'solved') {
-      refusalOf(solvers, { problem, outcome });
+      refuseInfeasible(solvers, { problem, outcome });
       return { solve, frontier: 0, explained: processMs() - solved, state: 'infeasible', binding: [] };
     }
     const { solution } = outcome;
-    const traced = { solver: solvers.solver, problem, means, restriction: keptChoice(problem, solution.weights) };
-    const frontier = frontierOf({ ...traced, riskFreeRate: 0 });
-    if (frontier !== null) objectiveFrontier({ ...traced, most: frontier.most, solution });
+    const traced = { solver: solvers.solver, problem, means, restriction: fixChoice(problem, solution.weights) };
+    const frontier = computeFrontier({ ...traced, riskFreeRate: 0 });
+    if (frontier !== null) computeObjectiveFrontier({ ...traced, most: frontier.most, solution });
     const drawn = processMs();
-    const sides = rowSides(problem, solution);
+    const sides = listRowSides(problem, solution);
     const explained = { problem, solution, sides };
-    const { dependent } = oneSidedPrices(solvers, explained);
-    sensitivitiesOf(solvers, explained, { dependent });
-    rowCostsOf(solvers, explained);
+    const { dependent } = computeOneSidedPrices(solvers, explained);
+    computeSensitivities(solvers, explained, { dependent });
+    computeRowCosts(solvers, explained);
     const bound = sides.filter(({ isBinding, placed }) => isBinding && placed.origin.index !== null);
     return {
       solve,

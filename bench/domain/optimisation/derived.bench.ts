@@ -1,6 +1,6 @@
 import { createComposer } from '#domain/books/create-composer.js';
-import { indexDeciders } from '#domain/backtest/index-decider.js';
-import { formatDay, dayFrom } from '#domain/time/days.js';
+import { createIndexDeciders } from '#domain/backtest/index-decider.js';
+import { formatDay, parseValidDay } from '#domain/time/days.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import type { Engine } from '#kernels/engines/engine.js';
@@ -20,7 +20,7 @@ const SESSIONS = 5292 + HISTORY;
 const SECTORS = 11;
 
 const calendars = openCalendars();
-const market = seededMarket();
+const market = createSeededMarket();
 
 const cases: Record<string, object> = {
   'sectors and positions': {
@@ -60,7 +60,7 @@ for (const engine of engines) {
       calendars,
       documents: documentsOf(derivation),
       until: market.dates.at(-1)!,
-      createDecider: indexDeciders(engine),
+      createDecider: createIndexDeciders(engine),
     });
     const { list, findings } = engine.scope(() => composer.compositions('CORE'));
     const { user, system } = process.cpuUsage(begin);
@@ -91,9 +91,9 @@ function documentsOf(derivation: object): Record<string, IndexDocument> {
   return { BROAD: parent, CORE: derived };
 }
 
-function seededMarket(): MarketData {
+function createSeededMarket(): MarketData {
   const calendar = calendars.get('XNYS')!;
-  const last = calendar.sessions.findLastIndex((day) => day <= dayFrom('2023-12-29'));
+  const last = calendar.sessions.findLastIndex((day) => day <= parseValidDay('2023-12-29'));
   const dates = calendar.sessions.slice(last + 1 - SESSIONS, last + 1);
   const identifiers = Array.from({ length: NAMES }, (_, i) => `N${String(i).padStart(4, '0')}`);
   const random = createCounterRandom({ seed: 3, stream: 1 });

@@ -1,5 +1,5 @@
 import { ConstraintRow } from '#domain/constraints/constraint-row.js';
-import { objectiveOf } from '#domain/documents/optimisation-spec.js';
+import { readObjective } from '#domain/documents/optimisation-spec.js';
 import { createProblem, type ProblemInput } from '#domain/optimisation/problem.js';
 import { solveConvex } from '#domain/optimisation/solve-convex.js';
 import { openWasmEngine } from '#kernels/engines/wasm.js';
@@ -58,7 +58,7 @@ function solved(input: Input, objective: (typeof OBJECTIVES)[number]): number {
         ];
   const problem = createProblem({
     ...input,
-    objective: objectiveOf(objective),
+    objective: readObjective(objective),
     rows: rows.map((row) => ConstraintRow.parse(row)),
   });
   const solution = engine.scope(() => solveConvex(createSolver(engine), problem));

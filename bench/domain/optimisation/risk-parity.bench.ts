@@ -1,7 +1,7 @@
-import { objectiveOf } from '#domain/documents/optimisation-spec.js';
+import { readObjective } from '#domain/documents/optimisation-spec.js';
 import { solveConvex } from '#domain/optimisation/solve-convex.js';
 import { openWasmEngine } from '#kernels/engines/wasm.js';
-import { metricDiagonal, multiplyMetric } from '#kernels/optimisation/program/metric.js';
+import { computeMetricDiagonal, multiplyMetric } from '#kernels/optimisation/program/metric.js';
 import { createSolver } from '#kernels/optimisation/solve-program.js';
 import { problemFamily } from './problem-family.js';
 
@@ -15,7 +15,7 @@ const SESSIONS = 504;
 const ROUNDS = 7;
 
 const engine = openWasmEngine();
-const objective = objectiveOf({ type: 'risk_parity' });
+const objective = readObjective({ type: 'risk_parity' });
 const sizes = process.argv
   .slice(2)
   .map(Number)
@@ -45,6 +45,6 @@ function distanceFromParity(metric: ReturnType<typeof problemFamily>['metric'], 
   const force = new Float64Array(weights.length);
   multiplyMetric(metric, weights, force);
   const variance = weights.reduce((sum, weight, i) => sum + weight * force[i]!, 0);
-  const share = variance / metricDiagonal(metric).length;
+  const share = variance / computeMetricDiagonal(metric).length;
   return weights.reduce((most, weight, i) => Math.max(most, Math.abs((weight * force[i]!) / share - 1)), 0);
 }

@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { ConstraintRow } from '#domain/constraints/constraint-row.js';
-import { objectiveOf } from '#domain/documents/optimisation-spec.js';
-import { tailOutcome, type TailMeasure } from '#domain/objectives/tail.js';
+import { readObjective } from '#domain/documents/optimisation-spec.js';
+import { computeTailOutcome, type TailMeasure } from '#domain/objectives/tail.js';
 import { createProblem, type Problem } from '#domain/optimisation/problem.js';
 import { solveConvex } from '#domain/optimisation/solve-convex.js';
 import { symmetricRankK } from '#kernels/algebra/symmetric-rank-k.js';
@@ -128,7 +128,7 @@ function problemOf({ names, measure, returns, cap, short, limit, turnover }: Tai
   const bounds = short === 0 ? { upper: cap } : { lower: -short, upper: cap };
   const zeros = new Float64Array(names);
   return createProblem({
-    objective: objectiveOf(
+    objective: readObjective(
       limit === undefined
         ? { type: measure === 'loss' ? 'min_cvar' : 'min_cdar', confidence: CONFIDENCE }
         : { type: 'max_return' },
@@ -162,7 +162,7 @@ function meansOf(returns: Float64Array, names: number): Float64Array {
 function tightLimit(problem: Problem): number {
   const { value } = ours(problem);
   const goal = problem.tails.goal('loss', CONFIDENCE, { sessions: null, drawn: null });
-  return value + (tailOutcome(goal, problem.index).average - value) / 20;
+  return value + (computeTailOutcome(goal, problem.index).average - value) / 20;
 }
 
 function ours(problem: Problem) {

@@ -1,12 +1,12 @@
-import { daysCalendar } from '#domain/calendars/days-calendar.js';
+import { createDaysCalendar } from '#domain/calendars/days-calendar.js';
 import { TreatmentSpec } from '#domain/documents/index-document.js';
 import { RiskModelRequest } from '#domain/risk/risk-model-document.js';
-import { growthOf } from '#domain/index-mathematics/growth.js';
-import { growthTerms } from '#domain/index-mathematics/growth-terms.js';
+import { computeGrowth } from '#domain/index-mathematics/growth.js';
+import { createGrowthTerms } from '#domain/index-mathematics/growth-terms.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { alignMarket } from '#domain/market/session-market.js';
 import { estimateRiskModel } from '#domain/risk/estimate-risk-model.js';
-import { crossSectionsOf } from '#domain/rules/decide.js';
+import { createIndexCrossSections } from '#domain/rules/decide.js';
 import { openWasmEngine } from '#kernels/engines/wasm.js';
 import { createCounterRandom } from '#kernels/random/counter-random.js';
 import { openCalendars } from '#market/serving/calendar-files.js';
@@ -27,7 +27,7 @@ const sizes = process.argv
   .map(Number)
   .filter((size) => size > 0);
 for (const names of sizes.length > 0 ? sizes : [500, 3000]) {
-  const market = styledMarket(names);
+  const market = createStyledMarket(names);
   const times = [timed(market), timed(market)];
   console.log(
     `styles, ${names} names x ${SESSIONS - 1} returns: first ${times[0]!.ms.toFixed(0)} ms, then ${times[1]!.ms.toFixed(0)} ms${names === 3000 ? `, goal ${GOAL_MS} ms` : ''}; ${times[1]!.factors} factors, mean R² ${times[1]!.rSquared.toFixed(3)}`,
@@ -36,12 +36,12 @@ for (const names of sizes.length > 0 ? sizes : [500, 3000]) {
 
 function timed(market: MarketData): { readonly ms: number; readonly factors: number; readonly rSquared: number } {
   const begin = process.cpuUsage();
-  const sm = alignMarket({ market, calendar: daysCalendar(market.dates), calendars: openCalendars() });
+  const sm = alignMarket({ market, calendar: createDaysCalendar(market.dates), calendars: openCalendars() });
   const treatment = TreatmentSpec.parse({});
   const window = {
     sm,
-    growth: growthOf(sm, growthTerms(treatment, '', 'total')),
-    datapoints: crossSectionsOf({ market: sm, treatment, currency: '' }),
+    growth: computeGrowth(sm, createGrowthTerms(treatment, '', 'total')),
+    datapoints: createIndexCrossSections({ market: sm, treatment, currency: '' }),
     from: 0,
     to: sm.sessions.length - 1,
   };
@@ -60,7 +60,7 @@ function timed(market: MarketData): { readonly ms: number; readonly factors: num
 }
 
 /** Random walks with sectors, shares, volumes, dividends and yearly accounts. */
-function styledMarket(names: number): MarketData {
+function createStyledMarket(names: number): MarketData {
   const random = createCounterRandom({ seed: 9, stream: 3 });
   const identifiers = Array.from({ length: names }, (_, i) => `N${String(i).padStart(5, '0')}`);
   const dates = Int32Array.from({ length: SESSIONS }, (_, t) => 10_000 + t + 2 * Math.floor(t / 5));

@@ -2,7 +2,7 @@ import { rmSync } from 'node:fs';
 import type { Engine } from '#kernels/engines/engine.js';
 import { openEngine } from '#kernels/engines/open-engine.js';
 import { openWasmEngine } from '#kernels/engines/wasm.js';
-import { createDenseMetric, metricMatrix } from '#kernels/optimisation/program/metric.js';
+import { createDenseMetric, createMetricMatrix } from '#kernels/optimisation/program/metric.js';
 import { sumKinks, type Kink, type Program } from '#kernels/optimisation/program/program.js';
 import { createSolver } from '#kernels/optimisation/solve-program.js';
 import { createCounterRandom } from '#kernels/random/counter-random.js';
@@ -87,7 +87,7 @@ function print(
 }
 
 function objectiveOf({ n, metric, curvature, centre, linear }: Program, x: Float64Array): number {
-  const matrix = metricMatrix(metric!); // The family has one.
+  const matrix = createMetricMatrix(metric!); // The family has one.
   let total = 0;
   for (let i = 0; i < n; i++) {
     total += linear[i]! * x[i]!;
@@ -110,7 +110,7 @@ function violationOf({ n, lower, upper, rows, kinks }: Program, x: Float64Array)
 
 /** A turnover limit becomes a trade t for each name, of at least the change either way. */
 function quadraticOf({ n, metric, curvature, centre, linear, lower, upper, rows, kinks }: Program): Quadratic {
-  const matrix = metricMatrix(metric!); // The family has one.
+  const matrix = createMetricMatrix(metric!); // The family has one.
   const kink = kinks[0];
   const size = kink === undefined ? n : 2 * n;
   const hessian = new Float64Array(size * size);

@@ -1,4 +1,4 @@
-import { median } from '#domain/numbers/order-statistics.js';
+import { computeMedian } from '#domain/numbers/order-statistics.js';
 
 /** minimise x'H x / 2 + linear'x within bounds and rows, dense and row-major. */
 export interface Quadratic {
@@ -128,5 +128,5 @@ export function timed(work: () => Float64Array): Answer {
   }
   times.length = clocks.length = 0;
   for (let run = 0; run < REPEATS; run++) once();
-  return { ms: median(times), clockMs: median(clocks), x };
+  return { ms: computeMedian(times), clockMs: computeMedian(clocks), x };
 }

@@ -57,7 +57,7 @@ export function createColdState({ n, rows, kinks, norms, centre }: Program): Act
 }
 
 /** Value of a variable by its state; `free` for a free one. */
-export function placeOf({ lower, upper, kinks }: Program, held: number, i: number, free: number): number {
+export function findPlace({ lower, upper, kinks }: Program, held: number, i: number, free: number): number {
   if (held === FREE) return free;
   return held === LOWER ? lower[i]! : held === UPPER ? upper[i]! : kinks[held - PINNED]!.at[i]!;
 }
@@ -70,7 +70,7 @@ export function settleSides({ n, kinks }: Program, { names, sides }: ActiveState
   }
 }
 
-export function newIterate({ n, rows, kinks, norms }: Program): Iterate {
+export function createIterate({ n, rows, kinks, norms }: Program): Iterate {
   return {
     x: new Float64Array(n),
     rowMultipliers: new Float64Array(rows.count),
@@ -93,7 +93,7 @@ export function copyState({ names, sides, rows, kinks, norms }: ActiveState): Ac
 }
 
 /** Returns true if a state has the shape of this program; another state is useless for it. */
-export function fits({ names, rows, kinks, norms }: ActiveState, program: Program): boolean {
+export function matchesProgram({ names, rows, kinks, norms }: ActiveState, program: Program): boolean {
   return (
     names.length === program.n &&
     rows.length === program.rows.count &&

@@ -5,7 +5,7 @@ import { computeNormForce } from '../program/norms.js';
 import { sumKinks, type Program } from '../program/program.js';
 
 /** Gradient of the Lagrangian at the iterate, kinks by the sides of the state. */
-export function gradientAt(program: Program, state: ActiveState, iterate: Iterate, work: Work): void {
+export function computeGradient(program: Program, state: ActiveState, iterate: Iterate, work: Work): void {
   const { n, metric, curvature, ridge, centre, linear, rows, kinks, norms } = program;
   const { x, rowMultipliers, kinkMultipliers, normMultipliers } = iterate;
   const { gradient, offset, product } = work;
@@ -27,7 +27,7 @@ export function gradientAt(program: Program, state: ActiveState, iterate: Iterat
   for (let k = 0; k < kinks.length; k++) {
     const multiplier = kinkMultipliers[k]!;
     if (multiplier === 0) continue;
-    for (let i = 0; i < n; i++) gradient[i]! += multiplier * slopeOf(program, state, k, i);
+    for (let i = 0; i < n; i++) gradient[i]! += multiplier * computeSlope(program, state, k, i);
   }
   for (let q = 0; q < norms.length; q++) {
     const multiplier = normMultipliers[q]!;
@@ -59,7 +59,7 @@ function forceAt({ n, metric, centre }: Program, x: Float64Array, work: Work): F
 }
 
 /** Returns the slope of kink k at security i on its side; zero for a security pinned there. */
-export function slopeOf({ n, kinks }: Program, state: ActiveState, k: number, i: number): number {
+export function computeSlope({ n, kinks }: Program, state: ActiveState, k: number, i: number): number {
   const { at, left, right } = kinks[k]!;
   const held = state.names[i]!;
   if (held >= PINNED && kinks[held - PINNED]!.at[i] === at[i]) return 0;
@@ -67,11 +67,17 @@ export function slopeOf({ n, kinks }: Program, state: ActiveState, k: number, i:
 }
 
 /** Returns the distance of an active row's left side below its active bound. */
-export function shortfall(program: Program, state: ActiveState, { x }: Iterate, row: number, work: Work): number {
+export function computeShortfall(
+  program: Program,
+  state: ActiveState,
+  { x }: Iterate,
+  row: number,
+  work: Work,
+): number {
   const { n, rows, kinks, norms } = program;
   if (row < rows.count) {
     const bound = state.rows[row] === LOWER ? rows.lower[row]! : rows.upper[row]!;
-    return bound - rowValue(rows.coefficients, row * n, x);
+    return bound - computeRowValue(rows.coefficients, row * n, x);
   }
   if (row < rows.count + kinks.length) {
     const kink = kinks[row - rows.count]!;
@@ -86,7 +92,7 @@ export function shortfall(program: Program, state: ActiveState, { x }: Iterate, 
   return (norm.radius * norm.radius - square) / 2;
 }
 
-export function rowValue(coefficients: Float64Array, from: number, x: Float64Array): number {
+export function computeRowValue(coefficients: Float64Array, from: number, x: Float64Array): number {
   let total = 0;
   for (let i = 0; i < x.length; i++) total += coefficients[from + i]! * x[i]!;
   return total;

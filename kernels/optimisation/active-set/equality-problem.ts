@@ -1,5 +1,5 @@
 import { FREE, IDLE, OVER, PINNED, UNDER, UPPER, type ActiveState, type Iterate } from './active-state.js';
-import { gradientAt, shortfall } from './equality-gradient.js';
+import { computeGradient, computeShortfall } from './equality-gradient.js';
 import type { EqualitySystem } from './equality-system.js';
 import type { Work } from './equality-work.js';
 import type { Program } from '../program/program.js';
@@ -26,7 +26,7 @@ const NEWTON_MAX = 30;
  * Places securities that are not free at the position of their state, and sets the multipliers of inactive rows to
  * zero.
  */
-export function placeNames(
+export function placeSecurities(
   { n, lower, upper, kinks, rows }: Program,
   state: ActiveState,
   { x, rowMultipliers, kinkMultipliers, normMultipliers }: Iterate,
@@ -74,7 +74,7 @@ export interface EqualityProblem {
 export function solveState(problem: EqualityProblem): boolean {
   const { program, state, iterate, work, system } = problem;
   const curved = state.norms.some((held) => held !== IDLE);
-  gradientAt(program, state, iterate, work);
+  computeGradient(program, state, iterate, work);
   for (let newton = 0; newton < (curved ? NEWTON_MAX : 1); newton++) {
     const proximal = PROXIMAL.find((share) => system.factor(state, iterate, share));
     if (proximal === undefined) return false;
@@ -107,7 +107,7 @@ function freeResidual({ gradient, free, freeCount }: Work): number {
 function newtonStep({ program, state, iterate, work, system }: EqualityProblem): number {
   const { freeCount: f, activeCount: m, free, active, step, change } = work;
   for (let p = 0; p < f; p++) step[p] = -work.gradient[free[p]!]!;
-  for (let a = 0; a < m; a++) change[a] = shortfall(program, state, iterate, active[a]!, work);
+  for (let a = 0; a < m; a++) change[a] = computeShortfall(program, state, iterate, active[a]!, work);
   system.solve(step, change);
   let moved = 0;
   for (let p = 0; p < f; p++) {
@@ -117,7 +117,7 @@ function newtonStep({ program, state, iterate, work, system }: EqualityProblem):
     if (Number.isNaN(own)) return Number.NaN;
   }
   for (let a = 0; a < m; a++) addMultiplier(program, iterate, active[a]!, change[a]!);
-  gradientAt(program, state, iterate, work);
+  computeGradient(program, state, iterate, work);
   return moved;
 }
 

@@ -1,7 +1,7 @@
 import type { ActiveState, Iterate } from './active-state.js';
-import { slopeOf } from './equality-gradient.js';
+import { computeSlope } from './equality-gradient.js';
 import type { Work } from './equality-work.js';
-import { createFactoredNames, type FactoredNames } from './factored-names.js';
+import { createFactoredNames, type FactoredVariables } from './factored-variables.js';
 import type { Curvature } from '../factors/curvature.js';
 import { createSparseRows } from '../program/sparse-rows.js';
 import { factorSemidefinite, solveFactored } from '../factors/schur.js';
@@ -41,7 +41,7 @@ export function createEqualitySystem(program: Program, curvatures: Curvatures, w
   const firstName = rows.count + kinks.length + norms.length;
   const first = createFactoredNames(curvatures[0], work);
   const last = createFactoredNames(curvatures[1], work);
-  let present: FactoredNames = first;
+  let present: FactoredVariables = first;
   let columns = new Float64Array(0);
   let solved = new Float64Array(0);
   let schur = new Float64Array(0);
@@ -154,7 +154,7 @@ function gradientOf(program: Program, state: ActiveState, { x }: Iterate, row: n
     const from = row * n;
     return (name) => rows.coefficients[from + name]!;
   }
-  if (row < rows.count + kinks.length) return (name) => slopeOf(program, state, row - rows.count, name);
+  if (row < rows.count + kinks.length) return (name) => computeSlope(program, state, row - rows.count, name);
   const norm = norms[row - rows.count - kinks.length]!;
   const offset = x.map((value, i) => value - norm.centre[i]!);
   const force = computeNormForce(program, norm, offset, new Float64Array(n));

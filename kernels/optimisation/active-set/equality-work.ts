@@ -26,7 +26,7 @@ export interface Work {
 export function createWorkFor(program: Program): Work {
   const { n, rows, kinks, norms } = program;
   const count = rows.count + kinks.length + norms.length;
-  const mean = meanCurvature(program);
+  const mean = computeMeanCurvature(program);
   return {
     free: new Int32Array(n),
     freeCount: 0,
@@ -47,7 +47,7 @@ export function createWorkFor(program: Program): Work {
   };
 }
 
-export function meanCurvature({ n, metric, curvature, ridge }: Program): number {
+export function computeMeanCurvature({ n, metric, curvature, ridge }: Program): number {
   if (metric === null || curvature === 0) return ridge;
   return ridge + (curvature * computeMetricTrace(metric)) / Math.max(n, 1);
 }

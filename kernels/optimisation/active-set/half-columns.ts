@@ -1,4 +1,4 @@
-import { forwardFour, forwardOfFour, type Four } from '../factors/triangular-passes.js';
+import { solveForwardFour, solveForwardOfFour, type Four } from '../factors/triangular-passes.js';
 
 /** Source of a column. */
 export interface ColumnSource {
@@ -91,8 +91,8 @@ export function createHalfColumns(most: number): HalfColumns {
       for (let at = 0; at < inTurn.length; at += 4) {
         const some = inTurn.slice(at, at + 4);
         const shape = { n, from: firsts[some[0]!]! };
-        if (some.length === 1) forwardOfFour(triangle, columns[some[0]!]!, shape);
-        else forwardFour(triangle, fourOf(some), shape);
+        if (some.length === 1) solveForwardOfFour(triangle, columns[some[0]!]!, shape);
+        else solveForwardFour(triangle, fourOf(some), shape);
       }
       const isMade = new Set(made);
       for (const slot of made) {

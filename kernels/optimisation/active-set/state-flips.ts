@@ -10,7 +10,7 @@ import {
   type ActiveState,
   type Iterate,
 } from './active-state.js';
-import { rowValue, shortfall } from './equality-gradient.js';
+import { computeRowValue, computeShortfall } from './equality-gradient.js';
 import type { Work } from './equality-work.js';
 import { sumKinks, type Program } from '../program/program.js';
 
@@ -49,7 +49,7 @@ function flipRows({ n, rows }: Program, state: ActiveState, { x, rowMultipliers 
     const y = rowMultipliers[r]!;
     let next = held;
     if (held === IDLE || held === OVER || held === UNDER) {
-      const value = rowValue(rows.coefficients, r * n, x);
+      const value = computeRowValue(rows.coefficients, r * n, x);
       const over = value - rows.upper[r]!;
       const under = rows.lower[r]! - value;
       const slack = PRIMAL_TOLERANCE * (1 + Math.abs(value));
@@ -94,7 +94,7 @@ function flipLimits(program: Program, state: ActiveState, iterate: Iterate, work
     }
   }
   for (let q = 0; q < norms.length; q++) {
-    const excess = -shortfall(program, state, iterate, rows.count + kinks.length + q, work);
+    const excess = -computeShortfall(program, state, iterate, rows.count + kinks.length + q, work);
     const held = state.norms[q]!;
     const next =
       held === IDLE

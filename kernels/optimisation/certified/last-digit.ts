@@ -2,7 +2,7 @@
 const LEAST = 2 ** -104;
 
 /** Distance of a number from the next double of a larger size. @cost its exponent */
-export function lastDigit(value: number): number {
+export function computeLastDigit(value: number): number {
   const size = Math.min(Math.abs(value), Number.MAX_VALUE);
   let digit = LEAST;
   while (digit * 2 ** 52 <= size / 2) digit *= 2;

@@ -1,6 +1,6 @@
 import { FREE, IDLE, LOWER, UPPER, type ActiveState, type Iterate } from '../active-set/active-state.js';
 import type { Program } from '../program/program.js';
-import { lastDigit } from './last-digit.js';
+import { computeLastDigit } from './last-digit.js';
 import { computeExactGradient } from './residuals.js';
 
 /** Maximum rounding of a multiplier of a bound, below the tolerance of a solution. */
@@ -48,10 +48,10 @@ export function avoidRounding(
   const boundMultipliers = new Float64Array(n);
   const gradientNow = () => computeExactGradient(program, { x, rowMultipliers, boundMultipliers });
   let gradient = gradientNow();
-  if (!gradient.some((force) => lastDigit(force) > 2 * ROUNDING_MAX)) return;
+  if (!gradient.some((force) => computeLastDigit(force) > 2 * ROUNDING_MAX)) return;
   const loose = looseRows(program, state);
   for (let i = 0; i < n; i++) {
-    const digit = lastDigit(gradient[i]!);
+    const digit = computeLastDigit(gradient[i]!);
     if (!(digit > 2 * ROUNDING_MAX) || (state.names[i] === FREE && lower[i] !== upper[i])) continue;
     boundMultipliers[i] = -gradient[i]!;
     const left = gradientNow()[i]!;
@@ -59,7 +59,7 @@ export function avoidRounding(
     if (Math.abs(left) <= ROUNDING_MAX) continue;
     const r = loose.find(
       (row) =>
-        lastDigit(rowMultipliers[row]!) * Math.abs(rows.coefficients[row * n + i]!) < ROUNDING_MAX &&
+        computeLastDigit(rowMultipliers[row]!) * Math.abs(rows.coefficients[row * n + i]!) < ROUNDING_MAX &&
         rows.coefficients[row * n + i] !== 0,
     );
     if (r === undefined) continue;

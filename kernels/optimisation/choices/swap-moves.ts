@@ -66,13 +66,13 @@ export interface SwapMoves {
    * Returns the additions that lower the optimum most, or if there are none the exchanges, without regard to the bounds of
    * the other variables. @cost h n
    */
-  best(at: Evaluated): Move[];
+  listBest(at: Evaluated): Move[];
   /** Returns true if the counts allow a variable to enter in exchange for another. @param held number in each count */
   isAllowed(held: readonly number[], leaving: number, incoming: number): boolean;
   /** Returns the number of variables in each count. */
-  heldIn(chosen: Uint8Array): number[];
+  countHeldMembers(chosen: Uint8Array): number[];
   /** Returns the first variables of an order that the counts allow, after those that every choice includes. */
-  firstOf(order: readonly number[]): Uint8Array;
+  takeFirst(order: readonly number[]): Uint8Array;
 }
 
 /** Creates the moves of a problem. The change of the optimum by any move follows from one factor: two ranks. */
@@ -86,7 +86,7 @@ export function createSwapMoves(algebra: DenseAlgebra, quadratic: ChosenQuadrati
   counts.forEach(({ members }, r) => {
     for (const i of members) rowsOf[i]!.push(r);
   });
-  return { evaluate, best, isAllowed, heldIn, firstOf };
+  return { evaluate, listBest, isAllowed, countHeldMembers, takeFirst };
 
   function evaluate(chosen: Uint8Array): Evaluated | undefined {
     const names = Int32Array.from(chosen.keys()).filter((i) => chosen[i] === 1);
@@ -125,8 +125,8 @@ export function createSwapMoves(algebra: DenseAlgebra, quadratic: ChosenQuadrati
     });
   }
 
-  function best({ chosen, names, x, inverse, responses, residuals, curvatures, value }: Evaluated): Move[] {
-    const held = heldIn(chosen);
+  function listBest({ chosen, names, x, inverse, responses, residuals, curvatures, value }: Evaluated): Move[] {
+    const held = countHeldMembers(chosen);
     const least = -GAIN_MIN * Math.abs(value);
     const found: Move[] = [];
     const take = (move: Move) => {
@@ -165,13 +165,13 @@ export function createSwapMoves(algebra: DenseAlgebra, quadratic: ChosenQuadrati
     return rowsOf[incoming]!.every((r) => held[r]! < counts[r]!.maximum || rowsOf[leaving]!.includes(r));
   }
 
-  function heldIn(chosen: Uint8Array): number[] {
+  function countHeldMembers(chosen: Uint8Array): number[] {
     return counts.map(({ members }) => members.reduce((count, i) => count + chosen[i]!, 0));
   }
 
-  function firstOf(order: readonly number[]): Uint8Array {
+  function takeFirst(order: readonly number[]): Uint8Array {
     const chosen = needed.slice();
-    const held = heldIn(chosen);
+    const held = countHeldMembers(chosen);
     for (const i of order) {
       if (chosen[i] === 1 || rowsOf[i]!.some((r) => held[r]! >= counts[r]!.maximum)) continue;
       chosen[i] = 1;

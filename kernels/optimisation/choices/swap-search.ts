@@ -39,13 +39,13 @@ export function searchSwaps(
   let best: Evaluated | undefined;
   for (const order of orders) {
     if (best !== undefined && !isLeft()) break;
-    const result = descend(moves.firstOf(order));
+    const result = descend(moves.takeFirst(order));
     if (result !== undefined && isBetter(result, best)) best = result;
   }
   if (best === undefined) return undefined;
   const random = createCounterRandom({ seed: 1, stream: 0 });
   for (let descents = 0; descents < DESCENTS_MAX && isLeft(); descents++) {
-    const result = descend(kicked(best, random));
+    const result = descend(exchangeRandomly(best, random));
     if (result === undefined || !isBetter(result, best)) continue;
     best = result;
     descents = 0;
@@ -72,7 +72,7 @@ export function searchSwaps(
   }
 
   function improve(at: Evaluated): Evaluated | undefined {
-    for (const { place, incoming } of moves.best(at)) {
+    for (const { place, incoming } of moves.listBest(at)) {
       const chosen = at.chosen.slice();
       if (place >= 0) chosen[at.names[place]!] = 0;
       chosen[incoming] = 1;
@@ -111,7 +111,7 @@ export function searchSwaps(
   }
 
   /** Exchanges random variables for others with a large gain. */
-  function kicked({ chosen, names, residuals, curvatures }: Evaluated, random: CounterRandom): Uint8Array {
+  function exchangeRandomly({ chosen, names, residuals, curvatures }: Evaluated, random: CounterRandom): Uint8Array {
     const next = chosen.slice();
     const gain = (j: number) => (residuals[j]! * residuals[j]!) / curvatures[j]!;
     const leaving = names.filter((i) => needed[i] === 0);
@@ -122,7 +122,7 @@ export function searchSwaps(
     for (let k = 0; k < KICK; k++) {
       const i = leaving[random.integer(leaving.length)]!;
       const j = others[Math.floor(others.length * random.uniform() ** 2)]!;
-      if (next[i] === 0 || next[j] === 1 || !moves.isAllowed(moves.heldIn(next), i, j)) continue;
+      if (next[i] === 0 || next[j] === 1 || !moves.isAllowed(moves.countHeldMembers(next), i, j)) continue;
       next[i] = 0;
       next[j] = 1;
     }

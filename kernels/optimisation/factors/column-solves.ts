@@ -1,5 +1,5 @@
 import type { DenseAlgebra } from './algebra.js';
-import { backward, forward } from './triangular-passes.js';
+import { solveBackward, solveForward } from './triangular-passes.js';
 
 interface Shape {
   readonly rows: number;
@@ -27,8 +27,8 @@ export function addProducts(
 /** Solves a single right-hand side by a pass over the factor, which is cheaper here than a call to an engine. */
 export function solveWith(algebra: DenseAlgebra, l: Float64Array, n: number, b: Float64Array, columns: number): void {
   if (columns === 1) {
-    forward(l, b, { n, stride: n });
-    backward(l, b, { n, stride: n });
+    solveForward(l, b, { n, stride: n });
+    solveBackward(l, b, { n, stride: n });
     return;
   }
   algebra.solveLower(l, n, b);

@@ -10,7 +10,7 @@ export interface FactorShape {
  * @param l rows of `stride` values, of which row i uses the first i + 1
  * @cost n^2 / 2
  */
-export function forward(l: Float64Array, b: Float64Array, { n, stride }: FactorShape): void {
+export function solveForward(l: Float64Array, b: Float64Array, { n, stride }: FactorShape): void {
   let i = 0;
   for (; i + 3 < n; i += 4) {
     const [p, q, r, s] = [i * stride, (i + 1) * stride, (i + 2) * stride, (i + 3) * stride];
@@ -52,7 +52,7 @@ function forwardRow(l: Float64Array, b: Float64Array, i: number, row: number): v
 }
 
 /** b := L'^-1 b, four rows in one pass over b, in their order. @param l as in `forward` @cost n^2 / 2 */
-export function backward(l: Float64Array, b: Float64Array, { n, stride }: FactorShape): void {
+export function solveBackward(l: Float64Array, b: Float64Array, { n, stride }: FactorShape): void {
   let i = n - 1;
   for (; i >= 3; i -= 4) {
     const [p, q, r, s] = [i * stride, (i - 1) * stride, (i - 2) * stride, (i - 3) * stride];
@@ -74,7 +74,7 @@ export function backward(l: Float64Array, b: Float64Array, { n, stride }: Factor
   }
 }
 
-/** Order of a lower triangular factor without room between its rows, and the place of the first entry that is not zero. */
+/** Order of a lower triangular factor without space between its rows, and the position of the first nonzero entry. */
 export interface PartialShape {
   readonly n: number;
   readonly from: number;
@@ -84,7 +84,7 @@ export interface PartialShape {
 export type Four = readonly [Float64Array, Float64Array, Float64Array, Float64Array];
 
 /** Works like `forward` for four columns side by side, zero before `from`; two rows at a time. @cost 2 (n - from)^2 */
-export function forwardFour(l: Float64Array, four: Four, { n, from }: PartialShape): void {
+export function solveForwardFour(l: Float64Array, four: Four, { n, from }: PartialShape): void {
   const [a, b, c, d] = four;
   let i = from;
   for (; i + 1 < n; i += 2) {
@@ -136,8 +136,8 @@ function forwardFourRow(l: Float64Array, [a, b, c, d]: Four, i: number, { n, fro
   d[i] = rd / pivot;
 }
 
-/** Works like `forwardFour` for one column, with the same bits; four rows at a time. @cost (n - from)^2 / 2 */
-export function forwardOfFour(l: Float64Array, a: Float64Array, { n, from }: PartialShape): void {
+/** Works like `solveForwardFour` for one column, with the same bits; four rows at a time. @cost (n - from)^2 / 2 */
+export function solveForwardOfFour(l: Float64Array, a: Float64Array, { n, from }: PartialShape): void {
   let i = from;
   for (; i + 3 < n; i += 4) {
     const [p, q, r, s] = [i * n, (i + 1) * n, (i + 2) * n, (i + 3) * n];

@@ -1,6 +1,12 @@
-import { addRows, rowValues } from '../program/row-passes.js';
+import { addRows, computeRowValues } from '../program/row-passes.js';
 import type { FoldedRows } from './folded-rows.js';
-import { lowerConstant, rowRight, computeRowSlack, computeSideSlack, upperConstant } from './row-sides.js';
+import {
+  computeLowerConstant,
+  computeRowRightSide,
+  computeRowSlack,
+  computeSideSlack,
+  computeUpperConstant,
+} from './row-sides.js';
 import type { Work } from './work.js';
 
 /** Sets the weights of an iteration and returns the weighted rows, whose squares add to the curvature. */
@@ -19,7 +25,7 @@ export function foldRight(work: Work, { rows, values, weights, pushes }: FoldedR
   const { f, rowResidual, rowScale } = work;
   for (let k = 0; k < rows.length; k++) {
     const r = rows[k]!;
-    pushes[k] = weights[k]! * rowRight(work, r, rowResidual[r]! * rowScale[r]!);
+    pushes[k] = weights[k]! * computeRowRightSide(work, r, rowResidual[r]! * rowScale[r]!);
   }
   addRows({ matrix: values, width: f, from: 0, to: rows.length }, pushes, right);
 }
@@ -41,7 +47,7 @@ export function addFolded(
 ): void {
   for (let from = 0; from < rows.length; from += BLOCK) {
     const block = { matrix: values, width: x.length, from, to: Math.min(from + BLOCK, rows.length) };
-    rowValues(block, x, pushes);
+    computeRowValues(block, x, pushes);
     for (let k = from; k < block.to; k++) pushes[k]! *= times * weights[k]!;
     addRows(block, pushes, out);
   }
@@ -55,14 +61,15 @@ export function foldSteps(
 ): void {
   const { f, dx, at, pairs, rowResidual, rowScale } = work;
   const { on, s, z } = pairs;
-  rowValues({ matrix: values, width: f, from: 0, to: rows.length }, dx, pushes);
+  computeRowValues({ matrix: values, width: f, from: 0, to: rows.length }, dx, pushes);
   for (let k = 0; k < rows.length; k++) {
     const r = rows[k]!;
     const moved = pushes[k]!;
     const value = rowResidual[r]! * rowScale[r]!;
     const [u, over] = [at.rowUpper + r, at.rowOver + r];
     const [l, under] = [at.rowLower + r, at.rowUnder + r];
-    if (on[u] === 1) step(u, over, (moved - upperConstant(work, r, value)) / computeSideSlack(on, s, z, u, over));
-    else step(l, under, (-moved - lowerConstant(work, r, value)) / computeSideSlack(on, s, z, l, under));
+    if (on[u] === 1)
+      step(u, over, (moved - computeUpperConstant(work, r, value)) / computeSideSlack(on, s, z, u, over));
+    else step(l, under, (-moved - computeLowerConstant(work, r, value)) / computeSideSlack(on, s, z, l, under));
   }
 }

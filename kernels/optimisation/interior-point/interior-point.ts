@@ -1,18 +1,18 @@
 import { raiseToPower } from '../../power.js';
 import type { ActiveState, Iterate } from '../active-set/active-state.js';
 import type { Curvature } from '../factors/curvature.js';
-import { residuals } from './residuals.js';
+import { computeResiduals } from './residuals.js';
 import { start, startFar } from './start.js';
 import { prepare, type InteriorRun, type Work } from './work.js';
 import { advance } from './newton-step.js';
-import { direction, factorRegularised } from './newton-system.js';
+import { solveDirection, factorRegularised } from './newton-system.js';
 import {
   predictComplementarity,
-  longestStep,
+  findLongestStep,
   averageComplementarity,
-  targetAffine,
-  targetCentred,
-  targetNarrower,
+  setAffineTarget,
+  setCentredTarget,
+  setNarrowerTarget,
 } from './pairs.js';
 import type { Program } from '../program/program.js';
 import { finish } from './read-active-set.js';
@@ -109,7 +109,7 @@ export function runInteriorPoint(
   let shortSteps = 0;
   const progress = createProgress(work, run);
   for (let iteration = 1; iteration <= ITERATIONS_MAX; iteration++) {
-    residuals(work);
+    computeResiduals(work);
     const mu = averageComplementarity(work.pairs);
     outcome = { status: 'stalled', iterations: iteration, primalResidual: work.primalResidual };
     if (
@@ -122,15 +122,15 @@ export function runInteriorPoint(
     }
     if (!progress.goesOn(iteration, mu)) break;
     if (!factorRegularised(work, curvature)) break;
-    targetAffine(work.pairs);
-    direction(work, curvature);
-    const affine = longestStep(work.pairs);
+    setAffineTarget(work.pairs);
+    solveDirection(work, curvature);
+    const affine = findLongestStep(work.pairs);
     const centring = mu > 0 ? raiseToPower(predictComplementarity(work.pairs, affine) / mu, 3) : 0;
     const aim = Math.min(centring, 1) * mu;
-    targetCentred(work.pairs, aim);
-    direction(work, curvature);
+    setCentredTarget(work.pairs, aim);
+    solveDirection(work, curvature);
     if (run === 'far') narrow(work, curvature, aim);
-    const length = Math.min(1, STEP_SHARE * longestStep(work.pairs));
+    const length = Math.min(1, STEP_SHARE * findLongestStep(work.pairs));
     shortSteps = length < SHORT_STEP ? shortSteps + 1 : 0;
     if (!(length > 1e-13) || shortSteps > SHORT_STEPS_MAX) break;
     advance(work, length);
@@ -189,13 +189,13 @@ function createProgress(work: Work, run: InteriorRun): Progress {
 function narrow(work: Work, curvature: Curvature, mu: number): void {
   const { pairs, dx, change } = work;
   const parts = [dx, change, pairs.ds, pairs.dz, pairs.target];
-  let length = longestStep(pairs);
+  let length = findLongestStep(pairs);
   for (let correction = 0; correction < CORRECTIONS_MAX && length < 1; correction++) {
     const before = parts.map((values) => values.slice());
     const wanted = Math.min(1, length + LONGER);
-    targetNarrower(pairs, wanted, mu);
-    direction(work, curvature);
-    const reached = longestStep(pairs);
+    setNarrowerTarget(pairs, wanted, mu);
+    solveDirection(work, curvature);
+    const reached = findLongestStep(pairs);
     if (reached < length + LONGER_SHARE * (wanted - length)) {
       parts.forEach((values, k) => values.set(before[k]!));
       return;

@@ -1,9 +1,9 @@
 import type { Work } from './work.js';
 import { foldSteps } from './fold-steps.js';
-import { lowerConstant, computeSideSlack, upperConstant } from './row-sides.js';
+import { computeLowerConstant, computeSideSlack, computeUpperConstant } from './row-sides.js';
 
 /** Steps of all pairs from dx and the multiplier changes. */
-export function pairSteps(work: Work): void {
+export function computePairSteps(work: Work): void {
   const {
     program,
     free,
@@ -51,10 +51,10 @@ export function pairSteps(work: Work): void {
     let up = 0;
     let down = 0;
     if (lowerSlack > upperSlack) {
-      down = on[u] === 1 ? (-moved - lowerConstant(work, r, value)) / lowerSlack : -change[column]!;
+      down = on[u] === 1 ? (-moved - computeLowerConstant(work, r, value)) / lowerSlack : -change[column]!;
       up = change[column]! + down;
     } else {
-      up = on[l] === 1 ? (moved - upperConstant(work, r, value)) / upperSlack : change[column]!;
+      up = on[l] === 1 ? (moved - computeUpperConstant(work, r, value)) / upperSlack : change[column]!;
       down = up - change[column]!;
     }
     if (on[u] === 1) sideStep(u, at.rowOver + r, up);

@@ -1,11 +1,11 @@
 import type { Curvature } from '../factors/curvature.js';
 import type { Work } from './work.js';
 import { multiplyMetric } from '../program/metric.js';
-import { pairSteps } from './newton-step.js';
+import { computePairSteps } from './newton-step.js';
 import { createLagrangianCurvature } from '../program/norms.js';
 import { isUnbounded } from '../program/program.js';
 import { addFolded, foldRight, foldWeights } from './fold-steps.js';
-import { kinkRight, rowRight, computeRowSlack } from './row-sides.js';
+import { computeKinkRightSide, computeRowRightSide, computeRowSlack } from './row-sides.js';
 import { factorSemidefinite, solveFactored } from '../factors/schur.js';
 
 /** Largest proximal term of the securities. Above it, factoring counts as failed. */
@@ -106,7 +106,7 @@ function factor(work: Work, curvature: Curvature): boolean {
 }
 
 /** Step for the targets of the pairs: fills dx, the multiplier changes and the steps of all pairs. */
-export function direction(work: Work, curvature: Curvature): void {
+export function solveDirection(work: Work, curvature: Curvature): void {
   const {
     program,
     free,
@@ -158,11 +158,11 @@ export function direction(work: Work, curvature: Curvature): void {
     systemResidual(work);
     correct(work, curvature, work.nameError, work.rowError);
   }
-  pairSteps(work);
+  computePairSteps(work);
 
   function rightOf(r: number): number {
-    if (r < m) return rowRight(work, kept[r]!, rowResidual[kept[r]!]! * rowScale[kept[r]!]!);
-    if (r < m + kinks.length) return kinkRight(work, r - m);
+    if (r < m) return computeRowRightSide(work, kept[r]!, rowResidual[kept[r]!]! * rowScale[kept[r]!]!);
+    if (r < m + kinks.length) return computeKinkRightSide(work, r - m);
     const norm = r - m - kinks.length;
     const side = at.norm + norm;
     return rowResidual[rows.count + kinks.length + norm]! - target[side]! / z[side]!;

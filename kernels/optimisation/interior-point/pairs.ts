@@ -43,7 +43,7 @@ export function predictComplementarity({ count, on, s, z, ds, dz }: Pairs, lengt
 }
 
 /** Returns the longest step, at most 1, that keeps every pair positive. */
-export function longestStep({ count, on, s, z, ds, dz }: Pairs): number {
+export function findLongestStep({ count, on, s, z, ds, dz }: Pairs): number {
   let length = 1;
   for (let k = 0; k < count; k++) {
     if (on[k] === 0) continue;
@@ -53,12 +53,12 @@ export function longestStep({ count, on, s, z, ds, dz }: Pairs): number {
   return length;
 }
 
-export function targetAffine({ count, s, z, target }: Pairs): void {
+export function setAffineTarget({ count, s, z, target }: Pairs): void {
   for (let k = 0; k < count; k++) target[k] = -s[k]! * z[k]!;
 }
 
 /** Target of the corrector: complementarity `mu`, less the product of the affine steps. */
-export function targetCentred({ count, s, z, ds, dz, target }: Pairs, mu: number): void {
+export function setCentredTarget({ count, s, z, ds, dz, target }: Pairs, mu: number): void {
   for (let k = 0; k < count; k++) target[k] = mu - s[k]! * z[k]! - ds[k]! * dz[k]!;
 }
 
@@ -72,7 +72,7 @@ const SPREAD = 10;
  * @source  Gondzio (1996), Multiple centrality corrections in a primal-dual method for linear programming,
  *   Computational Optimization and Applications 6.
  */
-export function targetNarrower({ count, on, s, z, ds, dz, target }: Pairs, length: number, mu: number): void {
+export function setNarrowerTarget({ count, on, s, z, ds, dz, target }: Pairs, length: number, mu: number): void {
   for (let k = 0; k < count; k++) {
     if (on[k] === 0) continue;
     const product = (s[k]! + length * ds[k]!) * (z[k]! + length * dz[k]!);

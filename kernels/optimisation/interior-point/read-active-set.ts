@@ -7,7 +7,7 @@ import {
   PINNED,
   UNDER,
   UPPER,
-  placeOf,
+  findPlace,
   settleSides,
   type ActiveState,
   type Iterate,
@@ -31,7 +31,7 @@ export function finish(work: Work, state: ActiveState, iterate: Iterate): void {
       for (let k = 0; k < kinks.length; k++)
         if (shut(at.left + k * f + p) && shut(at.right + k * f + p)) state.names[i] = PINNED + k;
     }
-    settleSides(program, state, i, placeOf(program, state.names[i]!, i, x[i]!));
+    settleSides(program, state, i, findPlace(program, state.names[i]!, i, x[i]!));
   }
   for (let r = 0; r < rows.count; r++) {
     iterate.rowMultipliers[r] = (y[r]! * rowScale[r]!) / scale;

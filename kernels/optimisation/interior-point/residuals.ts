@@ -1,7 +1,7 @@
 import { computeNormForce } from '../program/norms.js';
 import type { Work } from './work.js';
 import { multiplyMetric } from '../program/metric.js';
-import { addRows, rowValues } from '../program/row-passes.js';
+import { addRows, computeRowValues } from '../program/row-passes.js';
 
 /** Scaled gradient of the objective without multipliers; valid after `residuals`. */
 export function computeObjectiveSlope({ program, scale, x, product }: Work, i: number): number {
@@ -13,7 +13,7 @@ export function computeObjectiveSlope({ program, scale, x, product }: Work, i: n
  * Computes the gradient of the Lagrangian (meaningless for fixed securities), the residuals of the rows and the values
  * of the norms.
  */
-export function residuals(work: Work): void {
+export function computeResiduals(work: Work): void {
   const {
     program,
     free,
@@ -64,7 +64,7 @@ export function residuals(work: Work): void {
     largest = Math.max(largest, Math.abs(slope));
   }
   const all = { matrix: rows.coefficients, width: n, from: 0, to: m };
-  rowValues(all, x, rowResidual);
+  computeRowValues(all, x, rowResidual);
   for (let r = 0; r < m; r++) {
     rowMultipliers[r] = y[r]! * rowScale[r]!;
     work.primalResidual = Math.max(work.primalResidual, rowViolation(work, r, rowResidual[r]!));

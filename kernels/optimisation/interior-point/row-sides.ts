@@ -19,7 +19,7 @@ export function computeSideSlack(on: Uint8Array, s: Float64Array, z: Float64Arra
 }
 
 /** Returns the right side of a row whose scaled value is `value`. */
-export function rowRight(work: Work, r: number, value: number): number {
+export function computeRowRightSide(work: Work, r: number, value: number): number {
   const {
     program,
     pairs: { on, s, z },
@@ -34,18 +34,18 @@ export function rowRight(work: Work, r: number, value: number): number {
   if (on[u] === 1) {
     const d = computeSideSlack(on, s, z, u, at.rowOver + r);
     inverse += 1 / d;
-    total += upperConstant(work, r, value) / d;
+    total += computeUpperConstant(work, r, value) / d;
   }
   if (on[l] === 1) {
     const d = computeSideSlack(on, s, z, l, at.rowUnder + r);
     inverse += 1 / d;
-    total -= lowerConstant(work, r, value) / d;
+    total -= computeLowerConstant(work, r, value) / d;
   }
   return total / inverse;
 }
 
 /** Returns a'dx - D dz of an upper side: its residual less the complementarity terms of slack and excess. */
-export function upperConstant(
+export function computeUpperConstant(
   { program, pairs: { on, s, z, target }, at, rowScale }: Work,
   r: number,
   value: number,
@@ -57,7 +57,7 @@ export function upperConstant(
   return residual - target[u]! / z[u]! + (soft ? target[o]! / z[o]! : 0);
 }
 
-export function lowerConstant(
+export function computeLowerConstant(
   { program, pairs: { on, s, z, target }, at, rowScale }: Work,
   r: number,
   value: number,
@@ -69,7 +69,10 @@ export function lowerConstant(
   return residual - target[l]! / z[l]! + (soft ? target[o]! / z[o]! : 0);
 }
 
-export function kinkRight({ program, f, pairs: { on, s, z, target }, at, rowResidual }: Work, k: number): number {
+export function computeKinkRightSide(
+  { program, f, pairs: { on, s, z, target }, at, rowResidual }: Work,
+  k: number,
+): number {
   if (program.kinks[k]!.limit === null) return 0;
   let total = rowResidual[program.rows.count + k]! - target[at.limit + k]! / z[at.limit + k]!;
   if (on[at.limitOver + k] === 1) total += target[at.limitOver + k]! / z[at.limitOver + k]!;

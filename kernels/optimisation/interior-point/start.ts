@@ -1,7 +1,7 @@
 import type { Curvature } from '../factors/curvature.js';
-import { computeObjectiveSlope, residuals } from './residuals.js';
+import { computeObjectiveSlope, computeResiduals } from './residuals.js';
 import type { Work } from './work.js';
-import { direction, factorRegularised } from './newton-system.js';
+import { solveDirection, factorRegularised } from './newton-system.js';
 import type { Pairs } from './pairs.js';
 import { isUnbounded } from '../program/program.js';
 
@@ -12,7 +12,7 @@ export function start(work: Work): void {
   for (let i = 0; i < n; i++) x[i] = lower[i]! > -Infinity ? lower[i]! : upper[i]! < Infinity ? upper[i]! : centre[i]!;
   for (let p = 0; p < f; p++) {
     const i = free[p]!;
-    x[i] = inside(centre[i]!, lower[i]!, upper[i]!);
+    x[i] = clampInside(centre[i]!, lower[i]!, upper[i]!);
     if (lower[i]! > -Infinity) put(pairs, at.lower + p, x[i]! - lower[i]!, 1);
     if (upper[i]! < Infinity) put(pairs, at.upper + p, upper[i]! - x[i]!, 1);
   }
@@ -75,10 +75,10 @@ export function start(work: Work): void {
 export function startFar(work: Work, curvature: Curvature): void {
   const { program, free, f, pairs, at, x, y, dx, change, columnOf, rowScale, lowerResidual, upperResidual } = work;
   const { n, lower, upper, rows } = program;
-  residuals(work);
+  computeResiduals(work);
   pairs.target.fill(0);
   if (!factorRegularised(work, curvature)) return;
-  direction(work, curvature);
+  solveDirection(work, curvature);
   for (let p = 0; p < f; p++) x[free[p]!]! += dx[p]!;
   for (let r = 0; r < rows.count; r++)
     if (pairs.on[at.rowUpper + r] === 0 && pairs.on[at.rowLower + r] === 0)
@@ -113,7 +113,7 @@ export function startFar(work: Work, curvature: Curvature): void {
 }
 
 /** Returns the centre of a finite box, otherwise a point inside near the wanted one. */
-export function inside(wanted: number, lower: number, upper: number): number {
+export function clampInside(wanted: number, lower: number, upper: number): number {
   const width = upper - lower;
   if (width < Infinity) return Math.min(Math.max(wanted, lower + 0.1 * width), upper - 0.1 * width);
   if (lower > -Infinity) return Math.max(wanted, lower + 1);
@@ -144,7 +144,7 @@ function typicalSlack({ count, on, s }: Pairs): number {
  */
 function balance(work: Work): void {
   const { pairs, at, free, f } = work;
-  residuals(work);
+  computeResiduals(work);
   let size = 0;
   for (let p = 0; p < f; p++) size += Math.abs(computeObjectiveSlope(work, free[p]!));
   const wanted = Math.min(Math.max(size / Math.max(f, 1), 1e-4), 1e4);

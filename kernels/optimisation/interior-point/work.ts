@@ -1,4 +1,4 @@
-import { metricDiagonal, type Metric } from '../program/metric.js';
+import { computeMetricDiagonal, type Metric } from '../program/metric.js';
 import { createPairs, type Pairs } from './pairs.js';
 import type { Program } from '../program/program.js';
 import { createSparseRows, type SparseRows } from '../program/sparse-rows.js';
@@ -147,7 +147,7 @@ export function prepare(program: Program, run: InteriorRun): Work {
   const columnCount = kept.length + K + Q;
   let size = program.ridge;
   if (metric !== null && program.curvature > 0) {
-    const diagonal = metricDiagonal(metric);
+    const diagonal = computeMetricDiagonal(metric);
     let total = 0;
     for (let p = 0; p < f; p++) total += diagonal[free[p]!]!;
     size += (program.curvature * total) / Math.max(f, 1);

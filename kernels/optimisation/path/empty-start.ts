@@ -1,6 +1,6 @@
 import { createColdState, LOWER, type ActiveState } from '../active-set/active-state.js';
-import { slopeOf } from '../active-set/equality-gradient.js';
-import { metricDiagonal } from '../program/metric.js';
+import { computeSlope } from '../active-set/equality-gradient.js';
+import { computeMetricDiagonal } from '../program/metric.js';
 import type { Program, Rows } from '../program/program.js';
 import { smoothGradient } from '../program/smooth-gradient.js';
 import type { PathStart } from './follow-path.js';
@@ -27,7 +27,7 @@ export function isSteep({ n, metric, curvature, ridge, linear }: Program): boole
     least = Math.min(least, value);
     most = Math.max(most, value);
   }
-  const variances = metric === null || curvature === 0 ? undefined : metricDiagonal(metric);
+  const variances = metric === null || curvature === 0 ? undefined : computeMetricDiagonal(metric);
   const own = ridge + (curvature * (variances?.reduce((sum, value) => sum + value, 0) ?? 0)) / Math.max(n, 1);
   return own > 0 && most - least > STEEP * own;
 }
@@ -78,7 +78,7 @@ function chargeOf(gradient: Float64Array, lower: Float64Array, upper: Float64Arr
 function gradientAt(program: Program, state: ActiveState, x: Float64Array): Float64Array {
   const gradient = smoothGradient(program, x);
   for (let i = 0; i < program.n; i++)
-    for (let k = 0; k < program.kinks.length; k++) gradient[i]! += slopeOf(program, state, k, i);
+    for (let k = 0; k < program.kinks.length; k++) gradient[i]! += computeSlope(program, state, k, i);
   return gradient;
 }
 

@@ -1,7 +1,7 @@
 import type { DenseAlgebra } from '../factors/algebra.js';
 import type { Metric } from '../program/metric.js';
 import type { Program } from '../program/program.js';
-import { backward, forward } from '../factors/triangular-passes.js';
+import { solveBackward, solveForward } from '../factors/triangular-passes.js';
 
 /**
  * The Cholesky factor of the curvature on a list of free variables that grows and shrinks by one variable at a time.
@@ -160,8 +160,8 @@ function createPathFactor({
     begin,
     add,
     remove,
-    forward: (b) => forward(l, b, { n: f, stride }),
-    backward: (b) => backward(l, b, { n: f, stride }),
+    forward: (b) => solveForward(l, b, { n: f, stride }),
+    backward: (b) => solveBackward(l, b, { n: f, stride }),
   };
 }
 

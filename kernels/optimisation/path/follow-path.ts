@@ -9,7 +9,7 @@ import {
   type ActiveState,
   type Iterate,
 } from '../active-set/active-state.js';
-import { slopeOf } from '../active-set/equality-gradient.js';
+import { computeSlope } from '../active-set/equality-gradient.js';
 import { findFirstDual, findFirstPrimal, type FirstEvent, type PathEvent } from './events.js';
 import type { PathFactors } from './factor.js';
 import type { Path } from './state.js';
@@ -203,7 +203,7 @@ function setGradient({ program, state, y, z, gradient, pull, left }: Path, smoot
   for (let r = 0; r < rows.count; r++)
     if (y[r] !== 0) for (let i = 0; i < n; i++) gradient[i]! += y[r]! * rows.coefficients[r * n + i]!;
   for (let k = 0; k < kinks.length; k++)
-    if (z[k] !== 0) for (let i = 0; i < n; i++) gradient[i]! += z[k]! * slopeOf(program, state, k, i);
+    if (z[k] !== 0) for (let i = 0; i < n; i++) gradient[i]! += z[k]! * computeSlope(program, state, k, i);
 }
 
 function advance(
@@ -264,7 +264,7 @@ function apply(path: Path, { of, at, next, way }: PathEvent): boolean {
 /** Gradient of the kinks of a variable in its state. */
 function kinkForce({ program, state, z }: Path, i: number): number {
   let total = 0;
-  for (let k = 0; k < z.length; k++) if (z[k] !== 0) total += z[k]! * slopeOf(program, state, k, i);
+  for (let k = 0; k < z.length; k++) if (z[k] !== 0) total += z[k]! * computeSlope(program, state, k, i);
   return total;
 }
 

@@ -1,5 +1,5 @@
 import { IDLE, LOWER, OVER, UNDER, UPPER } from '../active-set/active-state.js';
-import { slopeOf } from '../active-set/equality-gradient.js';
+import { computeSlope } from '../active-set/equality-gradient.js';
 import { multiplyCurvature } from '../program/smooth-gradient.js';
 import type { Path } from './state.js';
 import { factorSemidefinite, solveFactored } from '../factors/schur.js';
@@ -55,7 +55,7 @@ export function createPathSystem(path: Path): PathSystem {
   }
 
   function coefficient(row: number, i: number): number {
-    return row < rows.count ? rows.coefficients[row * n + i]! : slopeOf(program, state, row - rows.count, i);
+    return row < rows.count ? rows.coefficients[row * n + i]! : computeSlope(program, state, row - rows.count, i);
   }
 
   /** Finds the combination of active rows that is zero on the free securities, for the dependent row. */
@@ -76,7 +76,8 @@ export function createPathSystem(path: Path): PathSystem {
       if (change[a] === 0) continue;
       if (row < rows.count)
         for (let i = 0; i < n; i++) gradientRate[i]! += change[a]! * rows.coefficients[row * n + i]!;
-      else for (let i = 0; i < n; i++) gradientRate[i]! += change[a]! * slopeOf(program, state, row - rows.count, i);
+      else
+        for (let i = 0; i < n; i++) gradientRate[i]! += change[a]! * computeSlope(program, state, row - rows.count, i);
     }
   }
 

@@ -1,4 +1,4 @@
-import { metricDiagonal } from '../program/metric.js';
+import { computeMetricDiagonal } from '../program/metric.js';
 import type { Program } from '../program/program.js';
 
 /**
@@ -16,7 +16,8 @@ const ELASTIC_PRICE = 1e3;
  */
 export function createElasticProgram(program: Program): Program {
   const { metric, curvature, ridge, linear, n } = program;
-  const mean = metric === null ? 0 : metricDiagonal(metric).reduce((sum, value) => sum + value, 0) / Math.max(n, 1);
+  const mean =
+    metric === null ? 0 : computeMetricDiagonal(metric).reduce((sum, value) => sum + value, 0) / Math.max(n, 1);
   const price = ELASTIC_PRICE * Math.max(curvature * mean + ridge, ...linear.map(Math.abs), Number.MIN_VALUE);
   return {
     ...program,

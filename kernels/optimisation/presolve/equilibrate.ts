@@ -1,4 +1,4 @@
-import { createDenseMetric, metricMatrix } from '../program/metric.js';
+import { createDenseMetric, createMetricMatrix } from '../program/metric.js';
 import type { Point, Program } from '../program/program.js';
 
 /** Program in other units of its variables, and the conversion of its points back. */
@@ -27,7 +27,7 @@ export function equilibrate(program: Program): Equilibrated | null {
   const { n, rows, norms, metric } = program;
   if (norms.length > 0) return null;
   const curvature = new Float64Array(n * n);
-  if (metric !== null) metricMatrix(metric).forEach((value, e) => (curvature[e] = program.curvature * value));
+  if (metric !== null) createMetricMatrix(metric).forEach((value, e) => (curvature[e] = program.curvature * value));
   for (let i = 0; i < n; i++) curvature[i * n + i]! += program.ridge;
   const units = new Float64Array(n).fill(1);
   const rowUnits = new Float64Array(rows.count).fill(1);

@@ -148,7 +148,7 @@ function factorScores(loadings: Float64Array, k: number, x: Float64Array): Float
 }
 
 /** Diagonal of P, [n]. */
-export function metricDiagonal(metric: Metric): Float64Array {
+export function computeMetricDiagonal(metric: Metric): Float64Array {
   const { n } = metric;
   const out = new Float64Array(n);
   if (metric.form === 'dense') {
@@ -171,7 +171,7 @@ export function computeMetricTrace(metric: Metric): number {
   const known = traces.get(metric);
   if (known !== undefined) return known;
   let total = 0;
-  for (const value of metricDiagonal(metric)) total += value;
+  for (const value of computeMetricDiagonal(metric)) total += value;
   traces.set(metric, total);
   return total;
 }
@@ -189,7 +189,7 @@ export interface WeightedMetric {
  * @param parts  One or more, of one order; weights at least 0.
  * @cost         n^2 for each, n k for loadings.
  */
-export function sumOfMetrics(parts: readonly WeightedMetric[]): Metric {
+export function addMetrics(parts: readonly WeightedMetric[]): Metric {
   const { n } = parts[0]!.metric;
   const factored = parts.flatMap(({ metric, weight }) => (metric.form === 'factor' ? [{ metric, weight }] : []));
   return factored.length === parts.length ? sumOfFactors(factored, n) : sumOfMatrices(parts, n);
@@ -198,7 +198,7 @@ export function sumOfMetrics(parts: readonly WeightedMetric[]): Metric {
 function sumOfMatrices(parts: readonly WeightedMetric[], n: number): DenseMetric {
   const matrix = new Float64Array(n * n);
   for (const { metric, weight } of parts) {
-    const values = metricMatrix(metric);
+    const values = createMetricMatrix(metric);
     for (let e = 0; e < matrix.length; e++) matrix[e]! += weight * values[e]!;
   }
   return { form: 'dense', n, matrix };
@@ -324,7 +324,7 @@ function factorSquare({ loadings, specific, factors: k }: FactorMetric, x: Float
 }
 
 /** Returns the whole matrix, [n x n]. @cost n^2 k / 2 for loadings. */
-export function metricMatrix(metric: Metric): Float64Array {
+export function createMetricMatrix(metric: Metric): Float64Array {
   if (metric.form === 'dense') return metric.matrix;
   const { n, loadings, specific, factors: k } = metric;
   const out = new Float64Array(n * n);

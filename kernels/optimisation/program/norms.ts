@@ -1,4 +1,4 @@
-import { metricDiagonal, multiplyMetric, sumOfMetrics, type Metric } from './metric.js';
+import { computeMetricDiagonal, multiplyMetric, addMetrics, type Metric } from './metric.js';
 import type { Norm, Program } from './program.js';
 
 /**
@@ -57,11 +57,11 @@ export function createLagrangianCurvature(
   });
   if (parts.length === 0) return { metric, scale, ridge };
   if (metric !== null && scale !== 0) parts.unshift({ metric, weight: scale });
-  return { metric: sumOfMetrics(parts), scale: 1, ridge };
+  return { metric: addMetrics(parts), scale: 1, ridge };
 }
 
 /** Mean of the diagonal of a norm's metric. */
 export function averageSquares({ metric: own, n }: Program, { metric: kind }: Norm): number {
   if (kind === 'identity') return 1;
-  return metricDiagonal(kind === 'metric' ? own! : kind).reduce((sum, value) => sum + value, 0) / Math.max(n, 1);
+  return computeMetricDiagonal(kind === 'metric' ? own! : kind).reduce((sum, value) => sum + value, 0) / Math.max(n, 1);
 }

@@ -12,7 +12,7 @@ export interface RowRange {
  * Computes out[r] = row r'x, summed in the order of the columns. Four rows are processed at a time to hide the latency
  * of each sum.
  */
-export function rowValues({ matrix, width, from, to }: RowRange, x: Float64Array, out: Float64Array): void {
+export function computeRowValues({ matrix, width, from, to }: RowRange, x: Float64Array, out: Float64Array): void {
   let r = from;
   for (; r + 3 < to; r += 4) {
     let at = r * width;

@@ -7,15 +7,15 @@ import {
   PINNED,
   UPPER,
   createColdState,
-  newIterate,
-  placeOf,
+  createIterate,
+  findPlace,
   settleSides,
   type ActiveState,
   type Iterate,
 } from '../active-set/active-state.js';
 import type { Program } from '../program/program.js';
 import { solveByDualSimplex, type Corner } from './dual-simplex.js';
-import { segmentsOf, type Segments } from './segments.js';
+import { createSegments, type Segments } from './segments.js';
 
 /** Corner of a program with its active constraints. */
 export interface SolvedCorner {
@@ -31,11 +31,11 @@ export interface SolvedCorner {
  * @cost     one to three pivots for each row that holds, of m n each
  */
 export function solveCorner(program: Program): SolvedCorner | undefined {
-  const segments = segmentsOf(program);
+  const segments = createSegments(program);
   if (segments === undefined) return undefined;
   const corner = solveByDualSimplex(segments);
   if (corner === undefined) return undefined;
-  const [state, iterate] = [createColdState(program), newIterate(program)];
+  const [state, iterate] = [createColdState(program), createIterate(program)];
   iterate.x.set(program.lower);
   const between = new Uint8Array(program.n);
   for (let j = 0; j < segments.n; j++) {
@@ -68,7 +68,7 @@ function settleName(
     else if (isAt(upper[i]!)) state.names[i] = UPPER;
     else if (pinned >= 0) state.names[i] = PINNED + pinned;
   }
-  iterate.x[i] = placeOf(program, state.names[i]!, i, iterate.x[i]!);
+  iterate.x[i] = findPlace(program, state.names[i]!, i, iterate.x[i]!);
   settleSides(program, state, i, iterate.x[i]!);
 }
 

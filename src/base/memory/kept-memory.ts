@@ -1,11 +1,11 @@
-import { isWorkPaged, workMemory } from '#kernels/memory/paged-memory.js';
+import { isWorkPaged, allocateWork } from '#kernels/memory/paged-memory.js';
 
 /**
  * Allocates zeroed memory for arrays that a thread keeps between jobs. Shared memory does not count towards the
  * collector's limit on memory outside its heap, about 64 MB, above which it marks the whole heap once per job.
  */
 export function allocateKeptMemory(bytes: number): SharedArrayBuffer {
-  return workMemory(bytes);
+  return allocateWork(bytes);
 }
 
 /** Memory of a run of 20,000 securities over 30 years outside its paged arrays, as a share of these, rounded up. */

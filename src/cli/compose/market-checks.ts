@@ -1,4 +1,4 @@
-import { isPaged, memoryLimit } from '#kernels/memory/paged-memory.js';
+import { isPaged, findMemoryLimit } from '#kernels/memory/paged-memory.js';
 import type { ServedMarket } from '#market/serving/markets.js';
 import { panelBytes } from '#market/panels/panels.js';
 import { failureText } from '#market/serving/served-markets.js';
@@ -12,7 +12,7 @@ export function panelsNote(served: Pick<ServedMarket, 'market'> | undefined): st
   if (served === undefined) return undefined;
   const { datasetId, dates, identifiers, fields } = served.market;
   const bytes = panelBytes({ dates: dates.length, identifiers: identifiers.length, fields: fields.size });
-  const limit = `${Math.floor(memoryLimit().panelBytes / MIB)} MiB (--panel-memory-mb)`;
+  const limit = `${Math.floor(findMemoryLimit().panelBytes / MIB)} MiB (--panel-memory-mb)`;
   const size = `The data of ${datasetId} (${Math.ceil(bytes / MIB)} MiB)`;
   return isPaged(bytes)
     ? `${size} is paged on the disk of the home, because it exceeds the limit of ${limit}.`
@@ -32,7 +32,7 @@ export function readMarket(markets: Pick<MarketRooms['markets'], 'failure' | 'se
 }
 
 /** Fails readiness while the data store of before a restart is loading. */
-export function awaitedMarket(markets: Pick<MarketRooms['markets'], 'awaited'>): Check {
+export function awaitMarket(markets: Pick<MarketRooms['markets'], 'awaited'>): Check {
   return {
     name: 'data',
     unready: 'STORE_UNAVAILABLE',

@@ -1,7 +1,7 @@
 import { hostname } from 'node:os';
 import { basename, join } from 'node:path';
 import type { Logger } from 'pino';
-import { memoryLimit } from '#kernels/memory/paged-memory.js';
+import { findMemoryLimit } from '#kernels/memory/paged-memory.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
 import type { JobSystem } from '#jobs/job-system.js';
 import { createDatabasePlaces, type DatabasePlaces } from '#market/sources/databases/database-place.js';
@@ -89,7 +89,7 @@ export function composeMarket(rooms: MarketInput): MarketRooms {
       timestamp,
       isReadOnly: settings.readOnly,
     }),
-    keptBytesMax: memoryLimit().panelBytes,
+    keptBytesMax: findMemoryLimit().panelBytes,
   });
   followDatasetEvents({ documents, markets: active, stores, activations, versions, folders });
   const terms = {

@@ -1,4 +1,4 @@
-import { counted } from '#domain/catalogue/sentence-numbers.js';
+import { formatCount } from '#domain/catalogue/sentence-numbers.js';
 import type { RerunRow, RerunView } from '#clients/typescript/divisor.js';
 import { EXIT } from '../connection.js';
 import type { JobCommand } from '../job-command.js';
@@ -32,7 +32,7 @@ export const rerun: JobCommand<RerunView> = {
     const changed = view.rows.filter(({ outcome }) => outcome !== 'current');
     const shown = changed.slice(0, ROWS_SHOWN);
     const left = view.stored + view.refused - shown.length;
-    const counts = `  ${counted(view.indices, 'index', 'indices')}: ${view.stored} run again, ${view.current} current, ${view.refused} refused\n`;
+    const counts = `  ${formatCount(view.indices, 'index', 'indices')}: ${view.stored} run again, ${view.current} current, ${view.refused} refused\n`;
     if (shown.length === 0) return counts;
     const rows = shown.map((row) => cellsOf(row).map((cell) => String(cell ?? '-')));
     return `${table([HEADER, ...rows])}${left > 0 ? `  and ${left} more: --json lists up to 2,000\n` : ''}${counts}`;

@@ -1,7 +1,7 @@
 import type { RiskEstimator, RiskModelJobStatus } from '#clients/typescript/divisor.js';
 import {
   ESTIMATOR_SETTINGS,
-  settingHelp,
+  describeSetting,
   type EstimatorSetting,
   type EstimatorSettingName,
 } from '#domain/risk/estimator-settings.js';
@@ -68,7 +68,7 @@ export const risk: JobCommand<RiskModel> = {
     ...Object.fromEntries(
       SETTINGS.map(([name, setting]): [string, Flag] => [
         flagOf(name),
-        { ...valuesOf(setting), help: settingHelp(name) },
+        { ...valuesOf(setting), help: describeSetting(name) },
       ]),
     ),
     returns: {

@@ -1,5 +1,5 @@
 import type { Approval } from '#clients/typescript/divisor.js';
-import { counted } from '#domain/catalogue/sentence-numbers.js';
+import { formatCount } from '#domain/catalogue/sentence-numbers.js';
 
 type Facts = NonNullable<Approval['facts']>;
 type FactsOf<K extends Facts['kind']> = Extract<Facts, { readonly kind: K }>;
@@ -23,7 +23,7 @@ export function factLines(facts: Approval['facts']): string[] {
       ];
     case 'waive':
       return [
-        `${counted(facts.total, 'finding')}:`,
+        `${formatCount(facts.total, 'finding')}:`,
         ...facts.findings.map(({ index_id: index, message, measure }) => {
           const found = measure && ` (${figure(measure.value)}, limit ${figure(measure.limit)} ${measure.unit})`;
           return `  ${index}: ${message}${found ?? ''}`;
@@ -36,7 +36,7 @@ export function factLines(facts: Approval['facts']): string[] {
 function closeLines(facts: FactsOf<'publish' | 'restate'>): string[] {
   const { first, last, published, restated, close, previous } = facts;
   const lines = [
-    `Dates: ${first} to ${last}; ${counted(published, 'new close')}, ${restated} published again`,
+    `Dates: ${first} to ${last}; ${formatCount(published, 'new close')}, ${restated} published again`,
     `Levels of ${last}: ${levels(close)}`,
     ...(previous === null ? [] : [`Levels of ${previous.date}: ${levels(previous)}`]),
   ];

@@ -1,4 +1,4 @@
-import { counted } from '#domain/catalogue/sentence-numbers.js';
+import { formatCount } from '#domain/catalogue/sentence-numbers.js';
 import type { Procedure, ProcedureDocument } from '#clients/typescript/divisor.js';
 import { jsonFile } from '../command-line.js';
 import type { JobCommand } from '../job-command.js';
@@ -19,7 +19,7 @@ export const statement = viewCommand({
     ...limitations.map((sentence) => ({ part: 'limitations', sentence })),
   ],
   notices: ({ procedures, errors, discretion }) => [
-    `${counted(procedures.length, 'procedure')}, ${counted(errors.length, 'error')}, ${counted(discretion.judgements.length, 'judgement')}; --out writes them.`,
+    `${formatCount(procedures.length, 'procedure')}, ${formatCount(errors.length, 'error')}, ${formatCount(discretion.judgements.length, 'judgement')}; --out writes them.`,
   ],
   file: (client, { index_id }, { out }) =>
     out.toLowerCase().endsWith('.md')

@@ -39,10 +39,10 @@ export const put: JobCommand<SavedIndex> = {
     const request = { params: { index_id: String(body.id) }, body, note: flags.text('note') };
     return { result: await client.call('putIndex', request) };
   },
-  show: savedText,
+  show: formatSavedText,
 };
 
-export function savedText({ index, findings }: SavedIndex): string {
+export function formatSavedText({ index, findings }: SavedIndex): string {
   return table([
     ['stored', index.id],
     ...findings.map(({ severity, code, path, message }) => [severity, `${code} ${path}: ${message}`]),
@@ -55,13 +55,15 @@ export const diff = viewCommand({
   flags: {},
   examples: ['divisor index diff CORE-100 core.json'],
   async ask(client, [index_id = '', file = '']) {
-    const [stored, written, { parseAcceptedIndex: acceptedIndex }, { changesBetween }] = await Promise.all([
-      client.call('getIndex', { params: { index_id } }),
-      jsonFile<unknown>(file),
-      // This module imports every class of rules, which no other command needs.
-      import('#domain/checks/validate-index.js'),
-      import('#domain/documents/document-changes.js'),
-    ]);
+    const [stored, written, { parseAcceptedIndex: acceptedIndex }, { listChanges: changesBetween }] = await Promise.all(
+      [
+        client.call('getIndex', { params: { index_id } }),
+        jsonFile<unknown>(file),
+        // This module imports every class of rules, which no other command needs.
+        import('#domain/checks/validate-index.js'),
+        import('#domain/documents/document-changes.js'),
+      ],
+    );
     const document = acceptedIndex(written);
     if (document === undefined)
       throw new UsageError(`${file} is not an index document; divisor index put reports its errors`);
@@ -120,7 +122,7 @@ export const restore: JobCommand<SavedIndex> = {
   submit: async (client, [index_id = '', version = ''], flags) => ({
     result: await client.call('restoreIndexVersion', { params: { index_id, version }, note: flags.text('note') }),
   }),
-  show: savedText,
+  show: formatSavedText,
 };
 
 /** Members with single values. */

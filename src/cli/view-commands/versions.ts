@@ -1,4 +1,4 @@
-import { counted } from '#domain/catalogue/sentence-numbers.js';
+import { formatCount } from '#domain/catalogue/sentence-numbers.js';
 import type { DataDifference, DataVersions, IndexDeletion, RunsDifference } from '#clients/typescript/divisor.js';
 import type { JobCommand } from '../job-command.js';
 import { table } from '../terminal.js';
@@ -59,7 +59,7 @@ export const dataDifference = viewCommand({
     ...(appended === null
       ? []
       : [
-          `${counted(appended.rows, 'bar')} of ${counted(appended.sessions, 'session')} appended, ${appended.start} to ${appended.end}`,
+          `${formatCount(appended.rows, 'bar')} of ${formatCount(appended.sessions, 'session')} appended, ${appended.start} to ${appended.end}`,
         ]),
   ],
 });

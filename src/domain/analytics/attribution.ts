@@ -1,5 +1,5 @@
 import type { Day } from '../time/days.js';
-import { compoundReturn, linkingCoefficient, reconciles } from './linking.js';
+import { computeCompoundReturn, computeLinkingCoefficient, isReconciled } from './linking.js';
 
 /** Periods of a window, n of them, over H securities. */
 export interface AttributionInput {
@@ -47,15 +47,15 @@ export interface ContributionLink {
  * @throws Refusal TOTAL_LOSS if a period lost everything
  * @source D. Cariño, Combining attribution effects over time, Journal of Performance Measurement, summer 1999
  */
-export function contributionLink({
+export function createContributionLink({
   names,
   returns,
   days,
 }: Pick<AttributionInput, 'names' | 'returns' | 'days'>): ContributionLink {
-  const totalReturn = compoundReturn(returns, days);
-  const overall = linkingCoefficient(totalReturn);
+  const totalReturn = computeCompoundReturn(returns, days);
+  const overall = computeLinkingCoefficient(totalReturn);
   const contributions = new Float64Array(names);
-  const coefficientOf = (period: number): number => linkingCoefficient(returns[period]!) / overall;
+  const coefficientOf = (period: number): number => computeLinkingCoefficient(returns[period]!) / overall;
   return {
     totalReturn,
     contributions,
@@ -75,7 +75,7 @@ export function contributionLink({
  */
 export function linkContributions(input: AttributionInput): Attribution {
   const { names, returns, hasCosts } = input;
-  const link = contributionLink(input);
+  const link = createContributionLink(input);
   const { contributions } = link;
   const averageWeights = new Float64Array(names);
   let costDrag = 0;
@@ -96,7 +96,7 @@ export function linkContributions(input: AttributionInput): Attribution {
     averageWeights,
     totalReturn: link.totalReturn,
     residual,
-    reconciles: reconciles(residual, link.totalReturn),
+    reconciles: isReconciled(residual, link.totalReturn),
     costDrag: hasCosts ? costDrag : null,
   };
 }

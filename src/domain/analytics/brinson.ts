@@ -1,5 +1,5 @@
 import type { Day } from '../time/days.js';
-import { computeActiveLinkingCoefficient, compoundReturn } from './linking.js';
+import { computeActiveLinkingCoefficient, computeCompoundReturn } from './linking.js';
 
 /** Groups of holdings over one period, K of them. */
 export interface GroupedPeriod {
@@ -40,7 +40,7 @@ export interface BrinsonEffects {
  * @source G. Brinson, N. Fachler, Measuring non-US equity portfolio performance, 1985; linked as D. Cariño, 1999
  * @cost O(n K)
  */
-export function brinsonFachler({ groups, days, portfolio, benchmark }: BrinsonInput): BrinsonEffects {
+export function attributeByGroup({ groups, days, portfolio, benchmark }: BrinsonInput): BrinsonEffects {
   const periods = days.length;
   const effects = {
     allocation: new Float64Array(groups),
@@ -55,8 +55,8 @@ export function brinsonFachler({ groups, days, portfolio, benchmark }: BrinsonIn
     returns.portfolio[period] = total(portfolio(period).contributions);
     returns.benchmark[period] = total(benchmark(period).contributions);
   }
-  const portfolioReturn = compoundReturn(returns.portfolio, days);
-  const benchmarkReturn = compoundReturn(returns.benchmark, days);
+  const portfolioReturn = computeCompoundReturn(returns.portfolio, days);
+  const benchmarkReturn = computeCompoundReturn(returns.benchmark, days);
   const overall = computeActiveLinkingCoefficient(portfolioReturn, benchmarkReturn);
   for (let period = 0; period < periods; period++) {
     const own = portfolio(period);

@@ -15,7 +15,7 @@ const TOPS = [1, 5, 10, 20] as const;
  * Computes the concentration of weights. Constituents are the securities with a weight above 0; the gross figures count
  * every position by its magnitude. Without positions every figure is 0.
  */
-export function concentration(weights: Iterable<number>): ConcentrationPayload {
+export function measureConcentration(weights: Iterable<number>): ConcentrationPayload {
   const held = Array.from(weights).filter((weight) => weight !== 0);
   const long = held.filter((weight) => weight > 0).toSorted((a, b) => b - a);
   const bySize = held.map(Math.abs).toSorted((a, b) => b - a);

@@ -12,11 +12,11 @@ export interface ExposurePayload {
 
 /** Returns the exposure of weights that include a short position, times a scale; undefined if there is none. */
 export function computeShortExposure(weights: Iterable<number>, scale = 1): ExposurePayload | undefined {
-  const exposure = exposureOf(weights, scale);
+  const exposure = measureExposure(weights, scale);
   return exposure.short < 0 ? exposure : undefined;
 }
 
-export function exposureOf(weights: Iterable<number>, scale = 1): ExposurePayload {
+export function measureExposure(weights: Iterable<number>, scale = 1): ExposurePayload {
   let long = 0;
   let short = 0;
   for (const weight of weights) {

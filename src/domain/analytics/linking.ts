@@ -2,7 +2,7 @@ import { formatDay, type Day } from '../time/days.js';
 import { Refusal } from '../refusals/refusal.js';
 
 /** Returns k(x) = ln(1 + x) / x, the coefficient that converts a return to its logarithm; 1 at 0. */
-export function linkingCoefficient(x: number): number {
+export function computeLinkingCoefficient(x: number): number {
   return x === 0 ? 1 : Math.log1p(x) / x;
 }
 
@@ -20,7 +20,7 @@ export function computeActiveLinkingCoefficient(a: number, b: number): number {
  * @param days days on which the periods end, [n].
  * @throws Refusal TOTAL_LOSS if a period lost everything: later periods have no return
  */
-export function compoundReturn(returns: Float64Array, days: ArrayLike<Day>): number {
+export function computeCompoundReturn(returns: Float64Array, days: ArrayLike<Day>): number {
   let growth = 1;
   for (let period = 0; period < returns.length; period++) {
     const value = returns[period]!;
@@ -38,7 +38,7 @@ export function compoundReturn(returns: Float64Array, days: ArrayLike<Day>): num
 const RECONCILES_WITHIN = 1e-10;
 
 /** Returns true if the parts sum to the returns within rounding, relative to the largest return and at least to 1. */
-export function reconciles(residual: number, ...returns: readonly number[]): boolean {
+export function isReconciled(residual: number, ...returns: readonly number[]): boolean {
   return (
     Math.abs(residual) <= RECONCILES_WITHIN * returns.reduce((scale, value) => Math.max(scale, Math.abs(value)), 1)
   );

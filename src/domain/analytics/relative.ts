@@ -1,6 +1,6 @@
-import { periodsPerYear } from '../calendars/periods-per-year.js';
+import { estimatePeriodsPerYear } from '../calendars/periods-per-year.js';
 import { Refusal } from '../refusals/refusal.js';
-import { covariance, deviation, differences, rebase, returnsOf } from './series.js';
+import { computeCovariance, computeDeviation, subtractSeries, rebase, computeReturns } from './series.js';
 
 export interface DatedSeries {
   /** Ascending days. */
@@ -30,7 +30,7 @@ const VARIANCE_MIN = 1e-18;
  * Computes metrics of a series relative to a benchmark, from returns on the shared dates.
  * @throws Refusal NO_COMMON_DATES with fewer than two shared dates
  */
-export function relativeMetrics(series: DatedSeries, benchmark: DatedSeries): RelativeMetrics {
+export function computeRelativeMetrics(series: DatedSeries, benchmark: DatedSeries): RelativeMetrics {
   const shared = shareDates(series, benchmark);
   const { length } = shared.days;
   if (length < 2) throw new Refusal('NO_COMMON_DATES', `The series share ${length} dates; at least two are needed.`);
@@ -44,11 +44,11 @@ export function computeSharedMetrics(series: DatedSeries, benchmark: DatedSeries
 }
 
 function metricsOf({ days, first, second }: Shared): RelativeMetrics {
-  const own = returnsOf(first);
-  const other = returnsOf(second);
+  const own = computeReturns(first);
+  const other = computeReturns(second);
   const totalReturn = first.at(-1)! / first[0]! - 1;
   const benchmarkReturn = second.at(-1)! / second[0]! - 1;
-  const { beta, correlation } = comovement(own, other);
+  const { beta, correlation } = computeComovement(own, other);
   return {
     days,
     level: rebase(second, 100),
@@ -58,7 +58,7 @@ function metricsOf({ days, first, second }: Shared): RelativeMetrics {
     excessReturn: totalReturn - benchmarkReturn,
     beta,
     correlation,
-    trackingError: deviation(differences(own, other)) * Math.sqrt(periodsPerYear(days)),
+    trackingError: computeDeviation(subtractSeries(own, other)) * Math.sqrt(estimatePeriodsPerYear(days)),
   };
 }
 
@@ -72,18 +72,18 @@ export function computeActiveReturns(
   parent: DatedSeries,
 ): { readonly since: Int32Array; readonly values: Float64Array } {
   const { days, first, second } = shareDates(series, parent);
-  return { since: days.subarray(0, -1), values: differences(returnsOf(first), returnsOf(second)) };
+  return { since: days.subarray(0, -1), values: subtractSeries(computeReturns(first), computeReturns(second)) };
 }
 
 /** Computes beta and Pearson correlation of returns with benchmark returns; both 0 if the benchmark is constant. */
-export function comovement(
+export function computeComovement(
   own: Float64Array,
   other: Float64Array,
 ): { readonly beta: number; readonly correlation: number } {
-  const variance = covariance(other, other);
+  const variance = computeCovariance(other, other);
   if (variance < VARIANCE_MIN) return { beta: 0, correlation: 0 };
-  const shared = covariance(own, other);
-  const product = Math.sqrt(covariance(own, own) * variance);
+  const shared = computeCovariance(own, other);
+  const product = Math.sqrt(computeCovariance(own, own) * variance);
   return { beta: shared / variance, correlation: product > 0 ? Math.max(-1, Math.min(1, shared / product)) : 0 };
 }
 

@@ -1,6 +1,6 @@
 import { raiseToPower } from '#kernels/power.js';
 import { LIMITS } from '../refusals/limits.js';
-import { deviation, differences, drawdownOf, mean, returnsOf } from './series.js';
+import { computeDeviation, subtractSeries, computeDrawdown, computeMean, computeReturns } from './series.js';
 
 /** Distribution of the returns of a level. Ratios are null if their denominator is 0. */
 export interface ReturnStatistics {
@@ -19,20 +19,23 @@ export interface ReturnStatistics {
 const WORST = 0.05;
 
 /** @param level at least two values. @param periods sessions of a year */
-export function returnStatistics(level: Float64Array, periods: number = LIMITS.PERIODS_PER_YEAR): ReturnStatistics {
-  const returns = returnsOf(level);
-  const middle = mean(returns);
-  const downside = Math.sqrt(mean(returns.map((value) => Math.min(value, 0) ** 2)) * periods);
+export function computeReturnStatistics(
+  level: Float64Array,
+  periods: number = LIMITS.PERIODS_PER_YEAR,
+): ReturnStatistics {
+  const returns = computeReturns(level);
+  const middle = computeMean(returns);
+  const downside = Math.sqrt(computeMean(returns.map((value) => Math.min(value, 0) ** 2)) * periods);
   const ascending = returns.toSorted();
-  const spread = Math.sqrt(mean(returns.map((value) => (value - middle) ** 2)));
+  const spread = Math.sqrt(computeMean(returns.map((value) => (value - middle) ** 2)));
   return {
     downside_volatility: downside,
     sortino_ratio: downside === 0 ? null : (middle * periods) / downside,
-    cvar_95: 0 - mean(ascending.subarray(0, Math.ceil(WORST * returns.length))),
+    cvar_95: 0 - computeMean(ascending.subarray(0, Math.ceil(WORST * returns.length))),
     skewness:
       spread < SPREAD_MIN
         ? null
-        : mean(returns.map((value) => raiseToPower(value - middle, 3))) / raiseToPower(spread, 3),
+        : computeMean(returns.map((value) => raiseToPower(value - middle, 3))) / raiseToPower(spread, 3),
     hit_rate: returns.reduce((count, value) => count + (value > 0 ? 1 : 0), 0) / returns.length,
     best_return: ascending.at(-1)!,
     worst_return: ascending[0]!,
@@ -62,15 +65,15 @@ export interface BenchmarkStatistics {
 }
 
 /** @param level and benchmark [n], n at least 2. @param periods sessions of a year */
-export function benchmarkStatistics(
+export function computeBenchmarkStatistics(
   level: Float64Array,
   benchmark: Float64Array,
   periods: number = LIMITS.PERIODS_PER_YEAR,
 ): BenchmarkStatistics {
-  const own = returnsOf(level);
-  const other = returnsOf(benchmark);
-  const active = differences(own, other);
-  const spread = deviation(active);
+  const own = computeReturns(level);
+  const other = computeReturns(benchmark);
+  const active = subtractSeries(own, other);
+  const spread = computeDeviation(active);
   const year = Math.sqrt(periods);
   const benchmarkReturn = benchmark.at(-1)! / benchmark[0]! - 1;
   return {
@@ -78,7 +81,7 @@ export function benchmarkStatistics(
     benchmark_return: benchmarkReturn,
     excess_return: level.at(-1)! / level[0]! - 1 - benchmarkReturn,
     tracking_error: spread * year,
-    information_ratio: spread < SPREAD_MIN ? null : (mean(active) / spread) * year,
+    information_ratio: spread < SPREAD_MIN ? null : (computeMean(active) / spread) * year,
     up_capture: capture(own, other, (value) => value > 0),
     down_capture: capture(own, other, (value) => value < 0),
   };
@@ -108,8 +111,8 @@ export interface Drawdown {
 }
 
 /** Returns the deepest drawdowns, deepest first; equal ones in order of time. */
-export function drawdowns(level: Float64Array, most: number): Drawdown[] {
-  const depth = drawdownOf(level);
+export function listDrawdowns(level: Float64Array, most: number): Drawdown[] {
+  const depth = computeDrawdown(level);
   const results: Drawdown[] = [];
   let peak = 0;
   let trough = -1;

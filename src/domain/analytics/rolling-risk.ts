@@ -40,7 +40,7 @@ const STILL = 1e-18;
  * @param periods sessions of a year.
  * @cost O(T), independent of the window
  */
-export function rollingRisk(
+export function computeRollingRisk(
   level: Float64Array,
   index: Float64Array,
   memory: RiskMemory,

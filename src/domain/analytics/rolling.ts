@@ -1,6 +1,6 @@
-import { civilOf } from '../time/days.js';
+import { toCivilDate } from '../time/days.js';
 import { LIMITS } from '../refusals/limits.js';
-import { deviation } from './series.js';
+import { computeDeviation } from './series.js';
 
 /**
  * Computes the annualised standard deviation of the trailing returns at each date.
@@ -10,14 +10,14 @@ import { deviation } from './series.js';
  * @returns one value per complete window, the first at return `window - 1`, [n - window + 1]; none with fewer returns
  * @cost O(n window)
  */
-export function rollingVolatility(
+export function computeRollingVolatility(
   returns: Float64Array,
   window: number,
   periods: number = LIMITS.PERIODS_PER_YEAR,
 ): Float64Array {
   const scale = Math.sqrt(periods);
   const values = new Float64Array(Math.max(0, returns.length - window + 1));
-  for (let i = 0; i < values.length; i++) values[i] = deviation(returns.subarray(i, i + window)) * scale;
+  for (let i = 0; i < values.length; i++) values[i] = computeDeviation(returns.subarray(i, i + window)) * scale;
   return values;
 }
 
@@ -33,12 +33,12 @@ export interface MonthReturn {
  * the first month over the first level.
  * @returns months ascending; they compound to the total return.
  */
-export function monthlyReturns(days: Int32Array, level: Float64Array): MonthReturn[] {
+export function computeMonthlyReturns(days: Int32Array, level: Float64Array): MonthReturn[] {
   const months: MonthReturn[] = [];
   let start = level[0]!;
   for (let t = 1; t < level.length; t++) {
-    const { year, month } = civilOf(days[t]!);
-    const next = t + 1 < level.length ? civilOf(days[t + 1]!) : null;
+    const { year, month } = toCivilDate(days[t]!);
+    const next = t + 1 < level.length ? toCivilDate(days[t + 1]!) : null;
     if (next?.month === month && next.year === year) continue;
     months.push({ year, month, value: level[t]! / start - 1 });
     start = level[t]!;

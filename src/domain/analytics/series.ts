@@ -1,16 +1,16 @@
 import { raiseToPower } from '#kernels/power.js';
-import { civilOf, dayOf } from '../time/days.js';
+import { toCivilDate, toDay } from '../time/days.js';
 import { LIMITS } from '../refusals/limits.js';
 
 /** Computes the period returns of a level series, [n] for n + 1 levels. */
-export function returnsOf(level: Float64Array): Float64Array {
+export function computeReturns(level: Float64Array): Float64Array {
   const returns = new Float64Array(Math.max(0, level.length - 1));
   for (let t = 1; t < level.length; t++) returns[t - 1] = level[t]! / level[t - 1]! - 1;
   return returns;
 }
 
 /** Computes the level relative to its running peak, 0 at a high and negative below it, on the axis of the level. */
-export function drawdownOf(level: Float64Array): Float64Array {
+export function computeDrawdown(level: Float64Array): Float64Array {
   const drawdown = new Float64Array(level.length);
   let peak = -Infinity;
   for (let t = 0; t < level.length; t++) {
@@ -41,30 +41,30 @@ export function computeAnnualReturns(
   let start = level[0]!;
   let end = -Infinity;
   for (let t = 1; t < level.length; t++) {
-    if (days[t]! > end) end = dayOf({ year: civilOf(days[t]!).year, month: 12, day: 31 });
+    if (days[t]! > end) end = toDay({ year: toCivilDate(days[t]!).year, month: 12, day: 31 });
     if (t + 1 < level.length && days[t + 1]! <= end) continue;
-    years.push([civilOf(days[t]!).year, level[t]! / start - 1]);
+    years.push([toCivilDate(days[t]!).year, level[t]! / start - 1]);
     start = level[t]!;
   }
   return years;
 }
 
-export function mean(values: Float64Array): number {
+export function computeMean(values: Float64Array): number {
   let sum = 0;
   for (let t = 0; t < values.length; t++) sum += values[t]!;
   return values.length === 0 ? 0 : sum / values.length;
 }
 
 /** Sample standard deviation with ddof 1; 0 with fewer than two values. */
-export function deviation(values: Float64Array): number {
-  return Math.sqrt(covariance(values, values));
+export function computeDeviation(values: Float64Array): number {
+  return Math.sqrt(computeCovariance(values, values));
 }
 
 /** Sample covariance with ddof 1; 0 with fewer than two values. */
-export function covariance(a: Float64Array, b: Float64Array): number {
+export function computeCovariance(a: Float64Array, b: Float64Array): number {
   if (a.length < 2) return 0;
-  const meanA = mean(a);
-  const meanB = a === b ? meanA : mean(b);
+  const meanA = computeMean(a);
+  const meanB = a === b ? meanA : computeMean(b);
   let sum = 0;
   for (let t = 0; t < a.length; t++) sum += (a[t]! - meanA) * (b[t]! - meanB);
   return sum / (a.length - 1);
@@ -88,26 +88,26 @@ const VOLATILITY_MIN = 1e-15;
  * return over the volatility, with risk-free rate 0.
  * @param periods sessions of a year.
  */
-export function backtestMetrics(
+export function computeBacktestMetrics(
   level: Float64Array,
   index: Float64Array | null,
   periods: number = LIMITS.PERIODS_PER_YEAR,
 ): BacktestMetrics {
-  const returns = returnsOf(level);
+  const returns = computeReturns(level);
   const total = level.at(-1)! / level[0]! - 1;
-  const volatility = deviation(returns) * Math.sqrt(periods);
+  const volatility = computeDeviation(returns) * Math.sqrt(periods);
   return {
     annualised_return: raiseToPower(1 + total, periods / returns.length) - 1,
-    max_drawdown: drawdownOf(level).reduce((lowest, value) => Math.min(lowest, value), 0),
-    sharpe_ratio: volatility < VOLATILITY_MIN ? 0 : (mean(returns) * periods) / volatility,
+    max_drawdown: computeDrawdown(level).reduce((lowest, value) => Math.min(lowest, value), 0),
+    sharpe_ratio: volatility < VOLATILITY_MIN ? 0 : (computeMean(returns) * periods) / volatility,
     total_return: total,
     tracking_difference: index && total - (index.at(-1)! / index[0]! - 1),
-    tracking_error: index && deviation(differences(returns, returnsOf(index))) * Math.sqrt(periods),
+    tracking_error: index && computeDeviation(subtractSeries(returns, computeReturns(index))) * Math.sqrt(periods),
     volatility,
   };
 }
 
-export function differences(a: Float64Array, b: Float64Array): Float64Array {
+export function subtractSeries(a: Float64Array, b: Float64Array): Float64Array {
   const less = new Float64Array(a.length);
   for (let t = 0; t < a.length; t++) less[t] = a[t]! - b[t]!;
   return less;

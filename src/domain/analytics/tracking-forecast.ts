@@ -1,8 +1,8 @@
 import type { Day } from '../time/days.js';
-import { periodsPerYear } from '../calendars/periods-per-year.js';
+import { estimatePeriodsPerYear } from '../calendars/periods-per-year.js';
 import { findLastAtMost } from '../numbers/search.js';
 import { computeActiveReturns, type DatedSeries } from './relative.js';
-import { deviation } from './series.js';
+import { computeDeviation } from './series.js';
 
 /** Tracking errors forecast at a rebalance and realised until the next. */
 export interface ForecastPeriod {
@@ -42,7 +42,7 @@ export interface ForecastRebalance {
  * @returns null with fewer than two returns that have a forecast
  * @source Barra, Handbook: bias statistic with the band 1 -+ sqrt(2 / observations)
  */
-export function trackingForecast(
+export function computeTrackingForecast(
   level: DatedSeries,
   parent: DatedSeries,
   rebalances: readonly ForecastRebalance[],
@@ -58,8 +58,8 @@ export function trackingForecast(
   const forecasts = Float64Array.from(parts.flatMap((part) => part.active.map(() => part.forecast)));
   const observations = active.length;
   if (observations < 2) return null;
-  const year = Math.sqrt(periodsPerYear(level.days));
-  const annual = (of: Float64Array): number => deviation(of) * year;
+  const year = Math.sqrt(estimatePeriodsPerYear(level.days));
+  const annual = (of: Float64Array): number => computeDeviation(of) * year;
   const half = Math.sqrt(2 / observations);
   return {
     forecast: Math.sqrt(forecasts.reduce((sum, value) => sum + value * value, 0) / observations),

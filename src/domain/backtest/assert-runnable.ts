@@ -2,15 +2,15 @@ import { assertHeldAsOne } from '../books/overlay-portfolio.js';
 import { assertSeriesBenchmark } from '../books/series-benchmark.js';
 import { checkRequestedRange } from '../books/window.js';
 import type { Calendars } from '../calendars/calendar.js';
-import { marketFindings } from '../checks/index-on-market.js';
+import { checkOnMarket } from '../checks/index-on-market.js';
 import { findLateRates } from '../checks/late-rates.js';
 import type { BacktestPlan, ResolvedRequest } from '../documents/backtest-plan.js';
-import { isOverlayDocument, sourcesOf, type IndexDocument } from '../documents/index-document.js';
+import { isOverlayDocument, listSources, type IndexDocument } from '../documents/index-document.js';
 import type { MarketData } from '../market/market-data.js';
-import { constraintFieldFindings } from '../optimisation/field-uses.js';
+import { checkConstraintFields } from '../optimisation/field-uses.js';
 import { assertNoErrors, Refusal, refuseWithFindings } from '../refusals/refusal.js';
 import { describeUnknownField } from '../refusals/unknown-field.js';
-import { dayFrom, type Day } from '../time/days.js';
+import { parseValidDay, type Day } from '../time/days.js';
 
 /**
  * Refuses a plan that the market cannot run, with every check that needs no run.
@@ -36,13 +36,13 @@ export function assertRunnable(
     ]);
   for (const reached of Object.values(documents))
     assertNoErrors(`index document ${reached.id}`, [
-      ...marketFindings(reached, market, { severity: 'error', indexOf: (id) => documents[id] }),
+      ...checkOnMarket(reached, market, { severity: 'error', indexOf: (id) => documents[id] }),
       ...findLateRates(reached.id, { documents, market, calendars }),
     ]);
   if (strategy?.constraints)
     assertNoErrors(
       'constraint set',
-      constraintFieldFindings(strategy.constraints, market, { path: 'constraints', severity: 'error' }),
+      checkConstraintFields(strategy.constraints, market, { path: 'constraints', severity: 'error' }),
     );
   assertIdentifierBenchmark(market, request);
   const range = checkRequestedRange({ document, calendar, dates: market.dates, request });
@@ -54,8 +54,8 @@ export function assertRunnable(
 
 /** Returns the day before which an index does not begin: an overlay waits for its sources. */
 function earliestBegin(document: IndexDocument, documents: BacktestPlan['documents']): Day {
-  const beneath = isOverlayDocument(document) ? sourcesOf(document) : [];
-  return Math.max(dayFrom(document.base_date), ...beneath.map((id) => earliestBegin(documents[id]!, documents)));
+  const beneath = isOverlayDocument(document) ? listSources(document) : [];
+  return Math.max(parseValidDay(document.base_date), ...beneath.map((id) => earliestBegin(documents[id]!, documents)));
 }
 
 function assertIdentifierBenchmark(market: MarketData, { benchmark }: ResolvedRequest): void {

@@ -1,27 +1,27 @@
-import { periodsPerYear } from '../calendars/periods-per-year.js';
+import { estimatePeriodsPerYear } from '../calendars/periods-per-year.js';
 import { referenceEngine } from '#kernels/engines/reference.js';
 import type { Day } from '../time/days.js';
 import { isOverlayDocument } from '../documents/index-document.js';
-import { panelRow, type SessionMarket } from '../market/session-market.js';
+import { readPanelRow, type SessionMarket } from '../market/session-market.js';
 import { Refusal } from '../refusals/refusal.js';
 import { findFirstAtLeast, findLastAtMost } from '../numbers/search.js';
-import { backtestMetrics, rebase } from '../analytics/series.js';
+import { computeBacktestMetrics, rebase } from '../analytics/series.js';
 import type { Book, BookInput } from '../books/book.js';
 import { findInForce, type Composer, type Composition, type Compositions } from '../books/compositions.js';
 import { createComposer } from '../books/create-composer.js';
-import { marketOn } from '../books/market-on.js';
+import { openMarketOn } from '../books/open-market-on.js';
 import { hasAnyBar } from '../books/due-rebalances.js';
 import { followBook } from '../books/follow-book.js';
-import { assertHeldAsOne, overlayPortfolio } from '../books/overlay-portfolio.js';
-import { bookDays, indexBook, indexTerms, type IndexRun } from '../books/index-run.js';
-import type { Memory } from './run-file/placed.js';
-import { roomForColumns } from './run-file/room.js';
-import { shareChangeTerms } from '../books/share-changes.js';
+import { assertHeldAsOne, createOverlayPortfolio } from '../books/overlay-portfolio.js';
+import { listBookDays, simulateIndexBook, createIndexTerms, type IndexRun } from '../books/index-run.js';
+import type { Memory } from './run-file/block-placement.js';
+import { allocateColumns } from './run-file/allocate-columns.js';
+import { createShareChangeTerms } from '../books/share-changes.js';
 import { simulateBook } from '../books/simulate-book.js';
 import { checkRequestedRange, type CalendarCoverage } from '../books/window.js';
-import { assertScheduled, type KnownMarkets } from '../books/known-seats.js';
+import { assertScheduled, type KnownMarkets } from '../books/decision-seats.js';
 import type { ComputedRun, ComputeInput } from './run.js';
-import { followIndex, hasOwnRebalances, isPlain, decideOwnTerms, strategyTargets } from './strategy-targets.js';
+import { followIndex, hasOwnRebalances, isPlain, decideOwnTerms, createStrategyTargets } from './strategy-targets.js';
 
 /**
  * Computes a plan up to levels and metrics.
@@ -32,12 +32,12 @@ export function computeRun(input: ComputeInput): ComputedRun {
   const { indexId, request, documents } = plan;
   const document = documents[indexId]!;
   if (isOverlayDocument(document)) assertHeldAsOne(plan);
-  const sm = marketOn({ market, calendars, code: document.calendar });
+  const sm = openMarketOn({ market, calendars, code: document.calendar });
   const range = checkRequestedRange({ document, calendar: sm.calendar, dates: market.dates, request });
   const to = findLastPriced(sm, findLastAtMost(sm.sessions, range.end));
   const composer = input.composer ?? composerUntil(input, sm.sessions[to] ?? range.end);
   const compositions = composer.compositions(indexId);
-  const from = firstOfRun(composer, { indexId, start: range.start, first: compositions.first, to });
+  const from = findFirstSessionOfRun(composer, { indexId, start: range.start, first: compositions.first, to });
   report(0.5, 'simulating the index');
   const index = indexOf(input, { compositions, from, to, coverage: range.coverage });
   const { own, warnings, solves } = decideOwnTerms(index, {
@@ -49,7 +49,7 @@ export function computeRun(input: ComputeInput): ComputedRun {
     tick: (fraction) => report(0.5 + 0.1 * fraction, 'solving the constraint set'),
   });
   const portfolio = computePortfolio(index, { plan, from, to, own, report });
-  const days = bookDays(portfolio);
+  const days = listBookDays(portfolio);
   const level = rebase(portfolio.value, 100);
   const indexLevel = rebase(index.book.value.subarray(from - index.book.from), 100);
   return {
@@ -66,7 +66,7 @@ export function computeRun(input: ComputeInput): ComputedRun {
     indexLevel,
     days,
     rebalances: own ?? rebalancesOf(compositions, from),
-    metrics: backtestMetrics(level, indexLevel, periodsPerYear(days)),
+    metrics: computeBacktestMetrics(level, indexLevel, estimatePeriodsPerYear(days)),
     totalCosts: portfolio.costs.reduce((sum, cost) => sum + cost, 0),
   };
 }
@@ -89,14 +89,14 @@ function composerUntil(input: ComputeInput, until: Day): Composer {
     documents: plan.documents,
     models,
     createDecider,
-    known: knownFor(input),
+    known: findKnownCompositions(input),
     until,
     tick: (fraction) => report(0.5 * fraction, 'deciding compositions'),
   });
 }
 
 /** Returns the market as known at decisions, if the request asks for it. */
-function knownFor({ plan: { request, documents }, known }: ComputeInput): KnownMarkets | undefined {
+function findKnownCompositions({ plan: { request, documents }, known }: ComputeInput): KnownMarkets | undefined {
   if (request.as_known === undefined) return undefined;
   assertScheduled(documents);
   if (known === undefined) throw new Error('the run lacks the data known at its decisions');
@@ -116,19 +116,19 @@ function computePortfolio(index: IndexRun, { plan, from, to, own, report }: Port
   const { request, strategy } = plan;
   if (book.overlay !== undefined) {
     const rebalances = (own ?? compositions.list).map(({ session }) => session);
-    return overlayPortfolio(book, { plan, from, to, rebalances });
+    return createOverlayPortfolio(book, { plan, from, to, rebalances });
   }
   const holdsIndex = strategy === undefined || isPlain(strategy);
   const input: BookInput = {
     title: 'The portfolio',
     sm: compositions.sm,
     treatment: compositions.treatment,
-    growth: indexTerms(compositions),
+    growth: createIndexTerms(compositions),
     outside: compositions.outside,
-    shareChanges: hasOwnRebalances(strategy) ? undefined : shareChangeTerms(compositions),
+    shareChanges: hasOwnRebalances(strategy) ? undefined : createShareChangeTerms(compositions),
     from,
     to,
-    targets: strategy ? strategyTargets(index, strategy, { from, own }) : followIndex(index, from),
+    targets: strategy ? createStrategyTargets(index, strategy, { from, own }) : followIndex(index, from),
     initialValue: request.initial_capital,
     costRate: request.transaction_cost_bps / 10_000,
     fills: 'priceable',
@@ -153,11 +153,11 @@ interface FirstInput {
   readonly to: number;
 }
 
-function firstOfRun(composer: Composer, { indexId, start, first, to }: FirstInput): number {
+function findFirstSessionOfRun(composer: Composer, { indexId, start, first, to }: FirstInput): number {
   const sm = composer.market(indexId);
   let from = Math.max(first, findFirstAtLeast(sm.sessions, start));
   const isPriced = (session: number) =>
-    composer.universe(indexId, session).some((column) => sm.lastBar[panelRow(sm, session) + column] === session);
+    composer.universe(indexId, session).some((column) => sm.lastBar[readPanelRow(sm, session) + column] === session);
   while (from <= to && from > first && !isPriced(from)) from++;
   if (from < to) return from;
   const count = Math.max(0, to - from + 1);
@@ -184,17 +184,17 @@ export function runIndex(
   compositions: Compositions,
   { from, to, coverage, memory, pricesApart = false, isSparse, roomForWeights }: IndexSpan,
 ): IndexRun {
-  const book = indexBook({
+  const book = simulateIndexBook({
     compositions,
     to,
     ...(isSparse ? { isSparse } : {}),
     ...(from === undefined ? {} : { followedFrom: from }),
     ...(roomForWeights ? { roomForWeights } : {}),
     ...(memory
-      ? { roomForWeights: (cells: number) => roomForColumns(compositions, { memory, cells, to, pricesApart }) }
+      ? { roomForWeights: (cells: number) => allocateColumns(compositions, { memory, cells, to, pricesApart }) }
       : {}),
   });
-  return { compositions, book, days: bookDays(book), coverage };
+  return { compositions, book, days: listBookDays(book), coverage };
 }
 
 function rebalancesOf({ list }: Compositions, from: number): Composition[] {

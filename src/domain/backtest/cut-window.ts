@@ -1,5 +1,5 @@
 import type { Calendar } from '../calendars/calendar.js';
-import { dayFrom, formatDay, type Day } from '../time/days.js';
+import { parseValidDay, formatDay, type Day } from '../time/days.js';
 import type { IndexDocument } from '../documents/index-document.js';
 import type { Finding } from '../refusals/findings.js';
 import { findFirstAtLeast } from '../numbers/search.js';
@@ -17,13 +17,13 @@ interface ServedWindow {
 /** Warns if sessions of the requested range are not in the run: WINDOW_CUT states both ranges and the reason. */
 export function warnOfCutWindow({ request, document, calendar, first, last }: ServedWindow): Finding[] {
   const { sessions, coverage, code } = calendar;
-  const start = request.start === null ? first : dayFrom(request.start);
-  const end = request.end === null ? last : dayFrom(request.end);
+  const start = request.start === null ? first : parseValidDay(request.start);
+  const end = request.end === null ? last : parseValidDay(request.end);
   const hasSession = (from: Day, until: Day) => findFirstAtLeast(sessions, from) < findFirstAtLeast(sessions, until);
   const reasons: string[] = [];
   if (start < first && (start < coverage.from || hasSession(start, first)))
     reasons.push(
-      start < dayFrom(document.base_date)
+      start < parseValidDay(document.base_date)
         ? `the base date of the index is ${document.base_date}`
         : start < coverage.from && first === sessions[0]
           ? `the calendar ${code} begins on ${formatDay(coverage.from)}`

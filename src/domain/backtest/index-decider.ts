@@ -1,17 +1,17 @@
 import type { Engine } from '#kernels/engines/engine.js';
 import { referenceEngine } from '#kernels/engines/reference.js';
 import { isDerivedDocument, isRuleDocument } from '../documents/index-document.js';
-import { createDerivedDecider } from '../optimisation/derived-decider.js';
+import { createDerivedDecider } from '../optimisation/derived/derived-decider.js';
 import { createDecider, type DecisionSharing } from '../rules/decide.js';
 import type { DeciderFactory } from '../books/compositions.js';
-import { indexWeightsFor } from '../books/index-weights.js';
+import { createIndexWeights } from '../books/index-weights.js';
 
 /**
  * Creates deciders of stored definitions: by their rules, or by optimising the index from which they derive.
  * @param engine Multiplies matrices.
  * @param sharing Data that decisions share.
  */
-export function indexDeciders(engine: Engine, sharing?: DecisionSharing): DeciderFactory {
+export function createIndexDeciders(engine: Engine, sharing?: DecisionSharing): DeciderFactory {
   /** @throws Refusal VALIDATION_FAILED if the market lacks a datapoint of the rules */
   return (document, composer) => {
     if (isDerivedDocument(document)) return createDerivedDecider({ document, composer, engine });
@@ -21,7 +21,7 @@ export function indexDeciders(engine: Engine, sharing?: DecisionSharing): Decide
       market: composer.market(document.id),
       universe: (session) => composer.universe(document.id, session),
       members: (session) => composer.members(document.id, session),
-      indexWeights: indexWeightsFor(composer, document.id),
+      indexWeights: createIndexWeights(composer, document.id),
       riskModel: (modelId) => composer.riskModel(modelId),
       engine,
       sharing,
@@ -30,4 +30,4 @@ export function indexDeciders(engine: Engine, sharing?: DecisionSharing): Decide
 }
 
 /** Deciders that use plain loops. */
-export const indexDecider: DeciderFactory = indexDeciders(referenceEngine);
+export const indexDecider: DeciderFactory = createIndexDeciders(referenceEngine);

@@ -1,7 +1,7 @@
 import type { RecordedClosures } from '../calendars/closures.js';
 import type { BacktestPlan } from '../documents/backtest-plan.js';
 import type { MarketData } from '../market/market-data.js';
-import { referenceSpells } from '../market/reference-spells.js';
+import { createReferenceSpells } from '../market/reference-spells.js';
 
 const exchanges = new WeakMap<MarketData, ReadonlySet<string>>();
 
@@ -10,7 +10,7 @@ function exchangesIn(market: MarketData): ReadonlySet<string> {
   const known = exchanges.get(market);
   if (known !== undefined) return known;
   const codes = new Set<string>();
-  for (const spells of referenceSpells(market, 'EXCHANGE'))
+  for (const spells of createReferenceSpells(market, 'EXCHANGE'))
     for (const { value } of spells) if (typeof value === 'string') codes.add(value);
   exchanges.set(market, codes);
   return codes;
@@ -20,7 +20,7 @@ function exchangesIn(market: MarketData): ReadonlySet<string> {
  * Returns a plan for comparison with another one. Of the recorded changes of calendars, it keeps only the calendars,
  * dates and sessions that a run on the market uses. Default: all.
  */
-export function planOnCalendars(plan: BacktestPlan, market: MarketData | undefined): BacktestPlan {
+export function selectPlanClosures(plan: BacktestPlan, market: MarketData | undefined): BacktestPlan {
   const followed = new Set([
     ...Object.values(plan.documents).map(({ calendar }) => calendar),
     ...(market === undefined ? [] : exchangesIn(market)),

@@ -5,7 +5,7 @@ import { omitLaterAmendments } from '../documents/amended-texts.js';
  * Returns a plan without the amendments that take effect after a date; it decides the sessions of a run that ends on
  * that date.
  */
-export function planThrough(plan: BacktestPlan, date: string): BacktestPlan {
+export function limitPlanToDate(plan: BacktestPlan, date: string): BacktestPlan {
   const documents = Object.entries(plan.documents).map(
     ([id, document]) => [id, omitLaterAmendments(document, date)] as const,
   );

@@ -1,11 +1,11 @@
 import { allocateKeptFloats, allocateKeptMemory } from '#base/memory/kept-memory.js';
-import { exchangeRates } from '../market/exchange-rates.js';
-import { effectOn, effectTable } from '../index-mathematics/session-effects.js';
+import { createExchangeRates } from '../market/exchange-rates.js';
+import { findEffect, createEffectTable } from '../index-mathematics/session-effects.js';
 import { toShortTerms } from '../index-mathematics/growth-terms.js';
-import { securitiesIn, type Book, type BookEvent, type Gap } from '../books/book.js';
+import { readSecurityCurrency, type Book, type BookEvent, type Gap } from '../books/book.js';
 import type { Compositions } from '../books/compositions.js';
-import { eventsOn, type EventTerms } from '../books/book-events.js';
-import { indexTerms } from '../books/index-run.js';
+import { listEvents, type EventTerms } from '../books/book-events.js';
+import { createIndexTerms } from '../books/index-run.js';
 import type { Run } from './run.js';
 
 /**
@@ -43,7 +43,7 @@ export function selectLatestPositions(
     session: new Int32Array(memory, 32 * count, count),
     slot: new Int32Array(memory, 36 * count, count),
   };
-  const priceOf = pricesIn(portfolio, securitiesIn(portfolio, document));
+  const priceOf = pricesIn(portfolio, readSecurityCurrency(portfolio, document));
   let row = count;
   for (let t = length - 1; row > 0; t--) {
     for (let slot = columns.length - 1; slot >= 0 && row > 0; slot--) {
@@ -72,12 +72,12 @@ export interface TradedRun extends Pick<Run, 'portfolio' | 'document' | 'trades'
  * Returns the price of each trade of a run, from trade number `first`. A security that left is priced at its proceeds,
  * including cash of the session.
  */
-export function tradePrices({ portfolio, index, document, trades }: TradedRun, first = 0): Float64Array {
+export function listTradePrices({ portfolio, index, document, trades }: TradedRun, first = 0): Float64Array {
   const { sm, from, columns, events } = portfolio;
-  const rates = exchangeRates(sm, securitiesIn(portfolio, document));
-  const priceOf = pricesIn(portfolio, securitiesIn(portfolio, document));
+  const rates = createExchangeRates(sm, readSecurityCurrency(portfolio, document));
+  const priceOf = pricesIn(portfolio, readSecurityCurrency(portfolio, document));
   const { treatment, outside } = index.compositions;
-  const terms = { sm, rates, treatment, outside, growth: indexTerms(index.compositions) };
+  const terms = { sm, rates, treatment, outside, growth: createIndexTerms(index.compositions) };
   const price = allocateKeptFloats(trades.count - first);
   let e = 0;
   for (let i = first; i < trades.count; i++) {
@@ -101,13 +101,13 @@ function weightThatLeft({ conversions, exits }: BookEvent, slot: number): number
 
 function priceOfLeaver(terms: EventTerms, { session, column }: Gap, isShort: boolean): number {
   const { sm, rates, growth } = terms;
-  const proceeds = eventsOn(terms, session)?.exits.get(column)?.proceeds ?? sm.carriedClose(session, column);
-  const cash = effectOn(effectTable(sm, isShort ? toShortTerms(growth) : growth), session, column)?.cash ?? 0;
+  const proceeds = listEvents(terms, session)?.exits.get(column)?.proceeds ?? sm.carriedClose(session, column);
+  const cash = findEffect(createEffectTable(sm, isShort ? toShortTerms(growth) : growth), session, column)?.cash ?? 0;
   return (proceeds + cash) * rates.rateAt(session, column);
 }
 
 function pricesIn({ sm }: Book, currency: string): (session: number, column: number) => number {
-  const rates = exchangeRates(sm, currency);
+  const rates = createExchangeRates(sm, currency);
   if (!rates.isForeign) return sm.carriedClose;
   return (session, column) => sm.carriedClose(session, column) * rates.rateAt(session, column);
 }

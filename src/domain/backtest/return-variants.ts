@@ -1,11 +1,11 @@
 import type { ReturnVariant } from '../market/market-data.js';
 import type { Finding } from '../refusals/findings.js';
-import { UNTAXED_TWINS, variantOn, variantsOn } from '../market/price-basis.js';
+import { UNTAXED_TWINS, resolveVariant, listVariants } from '../market/price-basis.js';
 import type { Book, BriefEnd } from '../books/book.js';
 import type { Compositions } from '../books/compositions.js';
-import { indexBook, type IndexRun } from '../books/index-run.js';
+import { simulateIndexBook, type IndexRun } from '../books/index-run.js';
 import { toStoredIndex, type StoredOverlay } from './extend/overlay-state.js';
-import { briefEnd } from '../books/resumed-book.js';
+import { shortenBookEnd } from '../books/resumed-book.js';
 import type { Run, VariantLevel, RunRemains } from './run.js';
 
 interface Variants {
@@ -13,24 +13,24 @@ interface Variants {
   readonly ends: Pick<RunRemains, 'variants' | 'overlays' | 'decisionsBeneath'>;
 }
 
-export function variantsOf({ compositions, book }: IndexRun, to: number): Variants {
+export function computeVariants({ compositions, book }: IndexRun, to: number): Variants {
   const {
     treatment,
     sm: { market },
   } = compositions;
-  const own = variantOn(market, treatment.dividends);
+  const own = resolveVariant(market, treatment.dividends);
   const known = new Map<ReturnVariant, VariantLevel>([[own, levelOf(book)]]);
   const ends: Partial<Record<ReturnVariant, BriefEnd>> = {};
   const overlays: Partial<Record<ReturnVariant, StoredOverlay>> = {};
-  for (const variant of variantsOn(market)) {
+  for (const variant of listVariants(market)) {
     if (known.has(variant)) continue;
     if (book.reinvested) {
       known.set(variant, { level: book.reinvested.levels[variant], divisor: book.divisor });
       continue;
     }
     const twin = treatment.withholding_tax === 0 ? known.get(UNTAXED_TWINS[variant]) : undefined;
-    const other = twin === undefined ? indexBook({ compositions, to, variant, isBrief: true }) : null;
-    if (other && other.overlay === undefined) ends[variant] = briefEnd(other);
+    const other = twin === undefined ? simulateIndexBook({ compositions, to, variant, isBrief: true }) : null;
+    if (other && other.overlay === undefined) ends[variant] = shortenBookEnd(other);
     else if (other) overlays[variant] = toStoredIndex(other) as StoredOverlay; // This is the book of an overlay.
     known.set(variant, twin ?? levelOf(other!)); // one of the two is present
   }

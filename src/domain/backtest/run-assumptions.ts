@@ -1,4 +1,4 @@
-import { assumptionFindings } from '../checks/assumptions.js';
+import { reportAssumptions } from '../checks/assumptions.js';
 import type { BacktestPlan } from '../documents/backtest-plan.js';
 import type { IndexDocument, TreatmentSpec } from '../documents/index-document.js';
 import type { MarketData } from '../market/market-data.js';
@@ -22,7 +22,7 @@ export function runAssumptions(
   const { request, documents, strategy } = plan;
   return [
     ...warnOfCutWindow({ request, document, calendar: sm.calendar, first: days[0]!, last: days.at(-1)! }),
-    ...assumptionFindings({
+    ...reportAssumptions({
       document,
       treatment,
       market,

@@ -3,14 +3,15 @@ import { isDerivedDocument } from '../documents/index-document.js';
 import { findLastAtMost } from '../numbers/search.js';
 import { runAssumptions } from './run-assumptions.js';
 import { runBenchmark } from '../books/benchmark.js';
-import type { Composer } from '../books/compositions.js';
-import { indexBook, isCapped, type IndexRun } from '../books/index-run.js';
-import { countStale, fillsByRebalance, reportStaleFills } from '../books/stale-fills.js';
-import { tradesOf } from '../books/trades.js';
-import { findingGroups, selectReportedFindings, partialLastSession } from './run-findings.js';
-import { gapsWithin } from '../books/gaps.js';
-import { variantsOf } from './return-variants.js';
-import { briefEnd } from '../books/resumed-book.js';
+import type { Book } from '../books/book.js';
+import type { Composer, Compositions } from '../books/compositions.js';
+import { simulateIndexBook, isCapped, type IndexRun } from '../books/index-run.js';
+import { countStale, groupFillsByRebalance, reportStaleFills } from '../books/stale-fills.js';
+import { listTrades } from '../books/trades.js';
+import { groupFindings, selectReportedFindings, reportPartialLastSession } from './run-findings.js';
+import { listGaps } from '../books/gaps.js';
+import { computeVariants } from './return-variants.js';
+import { shortenBookEnd } from '../books/resumed-book.js';
 import { computeRun, runIndex } from './compute-run.js';
 import type { Run, RunInput } from './run.js';
 
@@ -38,23 +39,23 @@ export function runBacktest(input: RunInput): Run {
       range,
     });
   const parent = isDerivedDocument(document)
-    ? parentRun(composer, document.derivation.source_index_id, days.at(-1)!)
+    ? runParent(composer, document.derivation.source_index_id, days.at(-1)!)
     : null;
-  const findings = findingGroups({
+  const findings = groupFindings({
     decisions: compositions.findings,
     solves: computed.warnings,
     index: index.book,
     portfolio,
   });
-  const staleFills = fillsByRebalance(portfolio, rebalances);
+  const staleFills = groupFillsByRebalance(portfolio, rebalances);
   const stale = countStale(staleFills);
   const assumptions = [
     ...runAssumptions(input, { ...compositions, document }, days),
     ...reportStaleFills(stale),
-    ...partialLastSession(portfolio),
+    ...reportPartialLastSession(portfolio),
   ];
-  const { variants, ends } = variantsOf(index, to);
-  const uncapped = isCapped(compositions) ? indexBook({ compositions, to, uncapped: true, isBrief: true }) : null;
+  const { variants, ends } = computeVariants(index, to);
+  const uncapped = simulateUncapped(compositions, to);
   return {
     plan,
     document,
@@ -68,19 +69,24 @@ export function runBacktest(input: RunInput): Run {
     rebalances,
     staleFills,
     reached: composer.composed(),
-    trades: tradesOf(portfolio),
+    trades: listTrades(portfolio),
     metrics: computed.metrics,
     totalCosts: computed.totalCosts,
     rebalancesWithin: rebalances.filter(({ session }) => session >= from).length,
-    gaps: gapsWithin([index.book, portfolio], from),
+    gaps: listGaps([index.book, portfolio], from),
     findings: selectReportedFindings(findings, { assumptions, since: formatDay(rebalances[0]!.date) }),
     variants,
     uncapped: uncapped && uncapped.value,
-    remains: { ...ends, uncapped: uncapped && briefEnd(uncapped), findings, stale, solves: computed.solves },
+    remains: { ...ends, uncapped: uncapped && shortenBookEnd(uncapped), findings, stale, solves: computed.solves },
   };
 }
 
-function parentRun(composer: Composer, parentId: string, end: number): IndexRun {
+/** Simulates the index without its caps; null if it has none. */
+function simulateUncapped(compositions: Compositions, to: number): Book | null {
+  return isCapped(compositions) ? simulateIndexBook({ compositions, to, uncapped: true, isBrief: true }) : null;
+}
+
+function runParent(composer: Composer, parentId: string, end: number): IndexRun {
   const compositions = composer.compositions(parentId);
   return runIndex(compositions, { to: findLastAtMost(compositions.sm.sessions, end), coverage: null });
 }

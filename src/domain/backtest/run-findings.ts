@@ -13,7 +13,7 @@ interface FindingsInput {
   readonly portfolio: Book;
 }
 
-export function findingGroups({ decisions, solves, index, portfolio }: FindingsInput): FindingGroups {
+export function groupFindings({ decisions, solves, index, portfolio }: FindingsInput): FindingGroups {
   const { sm } = index;
   const exits = ({ silent }: Book): Finding[] =>
     silent.map(({ session, column }) => ({
@@ -22,7 +22,7 @@ export function findingGroups({ decisions, solves, index, portfolio }: FindingsI
       message: `${sm.identifiers[column]} left on ${formatDay(sm.sessions[session]!)}: it had no price bar for ${sm.barAge(session, column)} sessions of its exchange, and no corporate action ended it.`,
       path: '',
     }));
-  const rights = unadjustedRights(index).map(({ session, column }): Finding => ({
+  const rights = findUnadjustedRights(index).map(({ session, column }): Finding => ({
     severity: 'warning',
     code: 'RIGHTS_NOT_ADJUSTED',
     message: `The rights issue of ${sm.identifiers[column]} on ${formatDay(sm.sessions[session]!)} has no subscription price; no adjustment was made.`,
@@ -113,7 +113,7 @@ const NAMES_LISTED_MAX = 3;
  * exchange was open and no corporate action ended them. The level then uses earlier prices. A later run may not have
  * this finding.
  */
-export function partialLastSession({ sm, from, length, columns, weights }: Book): Finding[] {
+export function reportPartialLastSession({ sm, from, length, columns, weights }: Book): Finding[] {
   const last = from + length - 1;
   const names = [...columns].flatMap((column, slot) =>
     weights[(length - 1) * columns.length + slot] !== 0 && sm.barAge(last, column) > 0 && !sm.hasEnded(last, column)
@@ -136,7 +136,7 @@ export function partialLastSession({ sm, from, length, columns, weights }: Book)
 }
 
 /** Finds rights issues without a subscription price of securities that the book held. */
-function unadjustedRights({ sm, from, length, columns, weights }: Book): Gap[] {
+function findUnadjustedRights({ sm, from, length, columns, weights }: Book): Gap[] {
   const results: Gap[] = [];
   if (sm.market.adjustment === 'total') return results;
   for (const { session, column } of sm.actions.unpricedRights) {

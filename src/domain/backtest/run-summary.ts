@@ -1,21 +1,21 @@
 import {
-  relativeMetrics,
+  computeRelativeMetrics,
   computeSharedMetrics,
   type DatedSeries,
   type RelativeMetrics,
 } from '../analytics/relative.js';
-import { trackingForecast, type TrackingForecast } from '../analytics/tracking-forecast.js';
+import { computeTrackingForecast, type TrackingForecast } from '../analytics/tracking-forecast.js';
 import type { RecordedGaps, RecordedPricing } from './record/rows.js';
 import { assertFinite } from './record/pack.js';
 import type { Run } from './run.js';
 import type { StoredRebalance } from './run-file/header.js';
 import type { RunColumns } from './run-file/read.js';
 import { readLatestWeights, recordParts } from './run-file/record.js';
-import { computeAnnualReturns, drawdownOf, rebase, returnsOf } from '../analytics/series.js';
+import { computeAnnualReturns, computeDrawdown, rebase, computeReturns } from '../analytics/series.js';
 import type { BacktestPlan } from '../documents/backtest-plan.js';
 import type { BenchmarkRun } from '../books/benchmark.js';
 import type { ReturnVariant } from '../market/market-data.js';
-import { dayFrom, formatDay, type Day } from '../time/days.js';
+import { parseValidDay, formatDay, type Day } from '../time/days.js';
 import { Refusal } from '../refusals/refusal.js';
 
 /** Figures and series of a run for its result and overview. */
@@ -61,11 +61,11 @@ export function compareWithParent({ plan, days, level, rebalances }: RunBeside, 
     day: days[Math.max(0, at)]!,
     trackingError,
   }));
-  return relative && { indexId, relative, forecast: trackingForecast(own, parent, forecasts) };
+  return relative && { indexId, relative, forecast: computeTrackingForecast(own, parent, forecasts) };
 }
 
 /** Returns the summary of a stored run. @param plan plan of the run @throws Refusal DOCUMENT_UNREADABLE */
-export function summaryOf(columns: RunColumns, plan: BacktestPlan): RunSummary {
+export function summariseRun(columns: RunColumns, plan: BacktestPlan): RunSummary {
   const { header } = columns;
   const parts = recordParts(columns);
   const days = columns.i32('days');
@@ -79,15 +79,15 @@ export function summaryOf(columns: RunColumns, plan: BacktestPlan): RunSummary {
     days,
     level,
     indexLevel: rebase(columns.f64('indexLevel').subarray(columns.i32('indexDays').indexOf(days[0]!)), 100),
-    returns: returnsOf(level),
-    drawdown: drawdownOf(level),
+    returns: computeReturns(level),
+    drawdown: computeDrawdown(level),
     annualReturns: computeAnnualReturns(days, level),
     metrics: parts.metrics(),
     findings: parts.findings(),
     totalCosts: columns.f64('costs').reduce((sum, cost) => sum + cost, 0),
     rebalancesWithin: header.rebalances.filter(({ at }) => at >= 0).length,
     benchmark: benchmark && {
-      relative: relativeMetrics(own, benchmark),
+      relative: computeRelativeMetrics(own, benchmark),
       reference: plan.request.benchmark!,
       variant: header.benchmark!.variant!,
     },
@@ -97,7 +97,7 @@ export function summaryOf(columns: RunColumns, plan: BacktestPlan): RunSummary {
     gaps: parts.gaps(),
     pricing: parts.pricing(),
     rebalancesTotal: header.rebalances.length,
-    lastRebalance: { date: dayFrom(last.date), weights: readLatestWeights(columns) },
+    lastRebalance: { date: parseValidDay(last.date), weights: readLatestWeights(columns) },
   };
 }
 

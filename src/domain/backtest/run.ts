@@ -1,4 +1,4 @@
-import type { Memory } from './run-file/placed.js';
+import type { Memory } from './run-file/block-placement.js';
 import type { Engine } from '#kernels/engines/engine.js';
 import type { Calendars } from '../calendars/calendar.js';
 import type { IndexDocument } from '../documents/index-document.js';
@@ -11,7 +11,7 @@ import type { BenchmarkRun } from '../books/benchmark.js';
 import type { Book, BriefEnd, Gap } from '../books/book.js';
 import type { Composer, Composition, Compositions, DeciderFactory } from '../books/compositions.js';
 import type { DecisionMemory } from '../books/decider.js';
-import type { KnownMarkets } from '../books/known-seats.js';
+import type { KnownMarkets } from '../books/decision-seats.js';
 import type { IndexRun } from '../books/index-run.js';
 import type { BacktestPlan } from '../documents/backtest-plan.js';
 import type { StaleCount, StaleFills } from '../books/stale-fills.js';
@@ -129,6 +129,6 @@ export interface ComputeInput extends RunInput {
   readonly before?: Pick<ComputedRun, 'composer' | 'index' | 'from' | 'to'>;
   /** True if only a portfolio that holds the index reads the weights. Never true for a strategy. */
   readonly levelsOnly?: boolean;
-  /** Memory for the weights in that case, zeroed. */
+  /** Returns zeroed memory for the weights if `levelsOnly` is true. */
   readonly roomForWeights?: (cells: number) => Float64Array;
 }

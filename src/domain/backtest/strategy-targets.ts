@@ -2,8 +2,8 @@ import type { Engine } from '#kernels/engines/engine.js';
 import type { Book, Targets } from '../books/book.js';
 import type { Composer, Composition } from '../books/compositions.js';
 import { constrainRebalances } from '../strategies/constrained-rebalances.js';
-import { openingOf, decideOwnRebalances } from '../strategies/own-rebalances.js';
-import { askedAt, type IndexRun } from '../books/index-run.js';
+import { findOpening, decideOwnRebalances } from '../strategies/own-rebalances.js';
+import { findRequestedShares, type IndexRun } from '../books/index-run.js';
 import type { BacktestPlan, StrategyTerms } from '../documents/backtest-plan.js';
 import type { ComputedRun } from './run.js';
 
@@ -12,7 +12,7 @@ import type { ComputedRun } from './run.js';
  * close, then its rebalances.
  */
 export function followIndex({ book, compositions }: IndexRun, from: number): Targets[] {
-  const request = askedAt(book, from);
+  const request = findRequestedShares(book, from);
   const first = { session: from, ...request, ...countsAt(book, request.columns) };
   return [first, ...compositions.list.filter(({ session }) => session > from)];
 }
@@ -63,7 +63,10 @@ export function decideOwnTerms(
   const dated = strategy.rebalance === null ? null : decideOwnRebalances(index, strategy.rebalance, { from, to });
   if (strategy.constraints === undefined) return { own: dated, warnings: [], solves: null };
   const { document, list } = index.compositions;
-  const followed = dated ?? [openingOf(index, from), ...list.filter(({ session }) => session > from && session <= to)];
+  const followed = dated ?? [
+    findOpening(index, from),
+    ...list.filter(({ session }) => session > from && session <= to),
+  ];
   const { rebalances, findings, memory } = constrainRebalances({
     document,
     rows: strategy.constraints,
@@ -82,7 +85,7 @@ interface StrategyRebalances {
 }
 
 /** Returns targets of a strategy: the holdings of the index at each of its rebalances, times the invested fraction. */
-export function strategyTargets(
+export function createStrategyTargets(
   index: IndexRun,
   { exposure }: StrategyTerms,
   { from, own }: StrategyRebalances,

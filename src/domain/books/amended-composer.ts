@@ -2,10 +2,10 @@ import type { IndexText } from '../documents/amended-texts.js';
 import type { Membership } from '../market/market-data.js';
 import { applyStoreDefaults } from '../documents/stale-sessions.js';
 import type { Composer } from './compositions.js';
-import { universeMembers, universeOn } from './universe-on.js';
+import { listUniverseMembers, findUniverse } from './find-universe.js';
 
 /** Returns a composer in which an index follows one version of its definition, as its decider sees it. */
-export function composerUnder(
+export function createAmendedComposer(
   composer: Composer,
   { position, document }: IndexText,
   membersOf: (universe: string) => readonly Membership[],
@@ -19,10 +19,12 @@ export function composerUnder(
         ? applyStoreDefaults(document.pipeline.treatment, composer.market(indexId).market)
         : composer.treatment(indexId),
     universe: (indexId, session) =>
-      indexId === document.id ? universeOn(own, membersOf, { indexId, session }) : composer.universe(indexId, session),
+      indexId === document.id
+        ? findUniverse(own, membersOf, { indexId, session })
+        : composer.universe(indexId, session),
     members: (indexId, session) =>
       indexId === document.id
-        ? universeMembers(own, membersOf, { indexId, session })
+        ? listUniverseMembers(own, membersOf, { indexId, session })
         : composer.members(indexId, session),
   };
   return own;

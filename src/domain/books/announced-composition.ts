@@ -1,8 +1,8 @@
 import type { Finding } from '../refusals/findings.js';
 import type { Day } from '../time/days.js';
 import type { Composer, Composition, Compositions } from './compositions.js';
-import { addComposition, decideOne } from './decide-one.js';
-import { areAnnounced, toDueRebalance, findNextRebalances, type NextRebalance } from './next-rebalance.js';
+import { addComposition, decideOne } from './decide-index.js';
+import { areAllAnnounced, toDueRebalance, findNextRebalances, type NextRebalance } from './next-rebalance.js';
 import { findPendingChange, addReplacements } from './pending-changes.js';
 
 export interface AsIfEffective {
@@ -63,7 +63,7 @@ export function findAnnouncedIndex(
   if (change !== undefined)
     return { effective: change.effective, compositions: { ...compositions, list: [...list, change.composition] } };
   const next = nextOf(composer, compositions, day);
-  if (!areAnnounced(next, day)) return { effective: null, next: next[0] };
+  if (!areAllAnnounced(next, day)) return { effective: null, next: next[0] };
   const pending = composeAsIfEffective(composer, { indexId, session, before: list, next });
   if (pending.list.length === list.length) return { effective: null, next: next[0] };
   return { effective: next[0]!.date, compositions: { ...compositions, list: pending.list } };

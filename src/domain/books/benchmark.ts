@@ -1,19 +1,20 @@
-import { pairOf, rateNotAboveZero, rateSeries, requireRatesAboveZero } from '../market/exchange-rates.js';
-import { growthOf } from '../index-mathematics/growth.js';
+import { refuseRateNotAboveZero, readRateSeries, requireRatesAboveZero } from '../market/exchange-rates.js';
+import { createPair } from '../market/currency-codes.js';
+import { computeGrowth } from '../index-mathematics/growth.js';
 import type { MeasuredVariant } from '../market/market-data.js';
-import { variantOn } from '../market/price-basis.js';
+import { resolveVariant } from '../market/price-basis.js';
 import { closeOn, type PriceSeries } from '../market/series.js';
-import { panelRow, type SessionMarket } from '../market/session-market.js';
+import { readPanelRow, type SessionMarket } from '../market/session-market.js';
 import { Refusal } from '../refusals/refusal.js';
-import { relativeMetrics, type DatedSeries, type RelativeMetrics } from '../analytics/relative.js';
+import { computeRelativeMetrics, type DatedSeries, type RelativeMetrics } from '../analytics/relative.js';
 import type { Book } from './book.js';
 import type { Composer, Compositions } from './compositions.js';
-import { bookDays, indexBook, indexTerms } from './index-run.js';
+import { listBookDays, simulateIndexBook, createIndexTerms } from './index-run.js';
 import type { ResolvedRequest } from '../documents/backtest-plan.js';
 import { findLastAtMost } from '../numbers/search.js';
 import type { Day } from '../time/days.js';
-import { currencyOf, refuseNotAboveZero, rateMissing } from './series-benchmark.js';
-import { coverageOf, type CalendarCoverage } from './window.js';
+import { findSeriesCurrency, refuseNotAboveZero, refuseMissingRate } from './series-benchmark.js';
+import { limitToCoverage, type CalendarCoverage } from './window.js';
 
 /** External benchmark over a run. */
 export interface BenchmarkRun {
@@ -59,14 +60,14 @@ export function runBenchmark(input: BenchmarkInput): BenchmarkRun {
   if (reference.kind === 'identifier') return identifierBenchmark(input);
   const compositions = composer.compositions(reference.id);
   const to = findLastAtMost(compositions.sm.sessions, level.days.at(-1)!);
-  const book = indexBook({ compositions, to });
-  const series = { days: bookDays(book), values: book.value };
+  const book = simulateIndexBook({ compositions, to });
+  const series = { days: listBookDays(book), values: book.value };
   const { sm } = compositions;
-  const coverage = coverageOf(sm.calendar, range);
+  const coverage = limitToCoverage(sm.calendar, range);
   return {
     reference,
-    variant: variantOn(sm.market, compositions.treatment.dividends),
-    relative: relativeMetrics(level, series),
+    variant: resolveVariant(sm.market, compositions.treatment.dividends),
+    relative: computeRelativeMetrics(level, series),
     level: series,
     end: null,
     index: { compositions, book, coverage },
@@ -75,12 +76,12 @@ export function runBenchmark(input: BenchmarkInput): BenchmarkRun {
 
 /** `CLOSE` grows by the return variant of the index; other columns are used unchanged. */
 function identifierBenchmark({ reference, compositions, level, from, to }: BenchmarkInput): BenchmarkRun {
-  const { series, end, variant } = bareSeries(compositions, reference, {
+  const { series, end, variant } = createSeriesBenchmark(compositions, reference, {
     from,
     to,
     begin: { level: Number.NaN, first: Number.NaN },
   });
-  return { reference, variant, relative: relativeMetrics(level, series), level: series, end, index: null };
+  return { reference, variant, relative: computeRelativeMetrics(level, series), level: series, end, index: null };
 }
 
 interface SeriesSpan {
@@ -90,7 +91,7 @@ interface SeriesSpan {
 }
 
 /** Returns a plain level series over a span, rebased to 100 on its first date. @throws Refusal BENCHMARK_NOT_FOUND */
-export function bareSeries(
+export function createSeriesBenchmark(
   index: Pick<Compositions, 'sm' | 'treatment' | 'document'>,
   reference: NonNullable<ResolvedRequest['benchmark']>,
   { from, to, begin }: SeriesSpan,
@@ -115,16 +116,16 @@ export function bareSeries(
   }
   const isClose = reference.price_column === 'CLOSE';
   const span = { column, from, to };
-  if (isClose) requireRatesAboveZero(sm, [column], { currency: indexTerms(index).currency, from, to });
+  if (isClose) requireRatesAboveZero(sm, [column], { currency: createIndexTerms(index).currency, from, to });
   const { levels, level } = isClose
-    ? growLevels(sm, growthOf(sm, indexTerms(index)), span, begin.level)
+    ? growLevels(sm, computeGrowth(sm, createIndexTerms(index)), span, begin.level)
     : { levels: rawLevels(sm, panel, span), level: Number.NaN };
   return rebase(sm, {
     levels,
     level,
     from,
     first: begin.first,
-    variant: isClose ? variantOn(sm.market, treatment.dividends) : 'raw',
+    variant: isClose ? resolveVariant(sm.market, treatment.dividends) : 'raw',
   });
 }
 
@@ -158,8 +159,8 @@ function externalLevels(
   { from, to }: Pick<Span, 'from' | 'to'>,
 ): Float64Array {
   const { identifier } = series;
-  const currency = currencyOf(series, sm.market, document);
-  const rates = currency === document.currency ? null : rateSeries(sm, currency, document.currency);
+  const currency = findSeriesCurrency(series, sm.market, document);
+  const rates = currency === document.currency ? null : readRateSeries(sm, currency, document.currency);
   return Float64Array.from({ length: to - from + 1 }, (_, at) => {
     const day = sm.sessions[from + at]!;
     const close = closeOn(series, day);
@@ -167,7 +168,9 @@ function externalLevels(
     const rate = rates === null || close !== close ? 1 : rates?.[from + at];
     if (rate !== undefined && rate === rate) return close * rate;
     const way = { from: currency, to: document.currency, session: from + at };
-    throw rateNotAboveZero(sm, way) ?? rateMissing(identifier, pairOf(currency, document.currency), day);
+    throw (
+      refuseRateNotAboveZero(sm, way) ?? refuseMissingRate(identifier, createPair(currency, document.currency), day)
+    );
   });
 }
 
@@ -190,8 +193,8 @@ function growLevels(
   const levels = new Float64Array(to - from + 1).fill(Number.NaN);
   let level = begin;
   for (let session = from; session <= to; session++) {
-    const hasBar = sm.lastBar[panelRow(sm, session) + column] === session;
-    if (level === level) level *= growth[panelRow(sm, session) + column]!;
+    const hasBar = sm.lastBar[readPanelRow(sm, session) + column] === session;
+    if (level === level) level *= growth[readPanelRow(sm, session) + column]!;
     else if (hasBar) level = 1;
     if (hasBar) levels[session - from] = level;
   }

@@ -1,15 +1,15 @@
 import { roundShares } from './book-rounding.js';
-import { priceSessions, countStaleSessions } from '../documents/stale-sessions.js';
+import { readPriceSessions, countStaleSessions } from '../documents/stale-sessions.js';
 import { requireRate } from '../market/exchange-rates.js';
-import type { Conversion, Fill, Move, PendingNames, Targets } from './book.js';
-import { fillableOn, fillOrder, findFrozenSlots, openOrder } from './book-orders.js';
+import type { Conversion, Fill, Move, PendingSecurities, Targets } from './book.js';
+import { listFillableOrders, fillOrder, findFrozenSlots, openOrder } from './book-orders.js';
 import {
   append,
   beginHoldingPeriod,
-  drop,
-  hold,
+  dropSecurity,
+  holdSecurity,
   isHeldColumn,
-  rowOf,
+  createRow,
   waitFor,
   writeRow,
   type BookState,
@@ -17,10 +17,10 @@ import {
 import { assertAffordable } from './book-limits.js';
 import { adoptCounts, convertCounts } from './share-changes.js';
 import { spreadSides, type Sides } from './proceeds.js';
-import { trade, type TradeInput } from './trade.js';
-import { tradeBeyond } from './trade-beyond.js';
+import { tradeToTargets, type TradeInput } from './trade-to-targets.js';
+import { tradeUnpriced } from './trade-unpriced.js';
 
-const NOTHING: PendingNames = { children: [], renamed: [] };
+const NOTHING: PendingSecurities = { children: [], renamed: [] };
 
 /**
  * Processes a close: securities leave or convert into others, target weights take effect, and waiting orders are
@@ -43,10 +43,10 @@ export function closeSession(state: BookState, session: number, targets: Targets
   if (isQuiet) return;
   const conversions = conversionsOn(state, session);
   const leaving = leavingOn(state, session, { targets, conversions });
-  const fillable = targets ? [] : fillableOn(state, session);
+  const fillable = targets ? [] : listFillableOrders(state, session);
   if (!targets && conversions.size === 0 && leaving.length === 0 && fillable.length === 0) return;
   if (state.rowSession !== session) writeRow(state, session);
-  const row = rowOf(state, session);
+  const row = createRow(state, session);
   const before = input.isBrief ? null : weights.slice(row, row + columns.length);
   const valueBefore = value[at]!;
   const { converted, paid } = convertNames(state, conversions, row);
@@ -83,7 +83,7 @@ function conversionsOn(state: BookState, session: number): Map<number, number> {
     if (isHeldColumn(state, column)) conversions.set(column, related);
   for (const [column, related] of state.renamed) {
     if (!isHeldColumn(state, column) || !sm.hasEnded(session, column)) state.renamed.delete(column);
-    else if (sm.isPriceable(session, related, priceSessions(treatment))) {
+    else if (sm.isPriceable(session, related, readPriceSessions(treatment))) {
       conversions.set(column, related);
       state.renamed.delete(column);
     }
@@ -141,8 +141,8 @@ function convertNames(state: BookState, conversions: ReadonlyMap<number, number>
     if (held !== null || isRenamed)
       convertCounts(state, { slot, into, growth: held === null ? null : 1 + weight / held });
     weights[row + into]! += weight;
-    drop(state, slot, row);
-    hold(state, into);
+    dropSecurity(state, slot, row);
+    holdSecurity(state, into);
   }
   return { converted, paid };
 }
@@ -160,13 +160,13 @@ interface Leaving {
 function releaseNames(state: BookState, { leaving, paid }: Leaving, session: number): Move[] {
   const { input, slotOf, weights, cash, divisor } = state;
   const at = session - input.from;
-  const row = rowOf(state, session);
+  const row = createRow(state, session);
   const gone = leaving.map((column): Move => ({ slot: slotOf[column]!, change: -weights[row + slotOf[column]!]! }));
   const exits = paid.length === 0 ? gone : [...paid, ...gone];
   if (exits.length === 0) return exits;
   const isLong = !hasShort(state, row) && paid.every(({ change }) => change < 0);
-  for (const { slot } of gone) drop(state, slot, row);
-  if (isLong && state.count > 0) divisor[at]! *= 1 - sumExitSides(exits).long / (1 - cash[at]!);
+  for (const { slot } of gone) dropSecurity(state, slot, row);
+  if (isLong && state.count > 0) divisor[at]! *= 1 - sumExitsBySide(exits).long / (1 - cash[at]!);
   return exits;
 }
 
@@ -176,7 +176,7 @@ function hasShort({ weights, held, count }: BookState, row: number): boolean {
 }
 
 /** Sums the weights of securities that left, by side, as fractions of the value. */
-export function sumExitSides(exits: readonly Move[]): Sides {
+export function sumExitsBySide(exits: readonly Move[]): Sides {
   let long = 0;
   let short = 0;
   for (const { change } of exits) {
@@ -199,8 +199,8 @@ interface Proceeds {
 function spreadProceeds(state: BookState, session: number, { exits, selling }: Proceeds): void {
   const { input, weights, cash, value, held, count } = state;
   const at = session - input.from;
-  const row = rowOf(state, session);
-  const left = sumExitSides(exits);
+  const row = createRow(state, session);
+  const left = sumExitsBySide(exits);
   if (left.long === 0 && left.short === 0) return;
   const rest = { long: 0, short: 0 };
   for (let k = 0; k < count; k++) {
@@ -226,7 +226,7 @@ function spreadProceeds(state: BookState, session: number, { exits, selling }: P
 }
 
 /** Returns the slots that are held or targeted, ascending. */
-function tradedSlots({ asked, before, slots }: BookState): Int32Array {
+function computeTradedSlots({ asked, before, slots }: BookState): Int32Array {
   let count = 0;
   for (let slot = 0; slot < slots.length; slot++) if (asked[slot] !== 0 || before[slot] !== 0) slots[count++] = slot;
   return slots.subarray(0, count);
@@ -236,7 +236,7 @@ function tradedSlots({ asked, before, slots }: BookState): Int32Array {
 function takeTargets(state: BookState, targets: Targets, session: number): void {
   const { input, sm, rates, columns, slotOf, weights, cash, value } = state;
   const at = session - input.from;
-  const row = rowOf(state, session);
+  const row = createRow(state, session);
   const { asked, before } = state;
   asked.fill(0);
   for (let k = 0; k < targets.columns.length; k++) {
@@ -245,7 +245,7 @@ function takeTargets(state: BookState, targets: Targets, session: number): void 
     asked[slotOf[column]!] = targets.weights[k]!;
   }
   before.set(weights.subarray(row, row + columns.length));
-  const slots = tradedSlots(state);
+  const slots = computeTradedSlots(state);
   const { frozen, unpriced, waiting } = findFrozenSlots({ input, columns, session, slots, before, asked });
   const order = { before, targets: asked, cash: targets.cash, slots, frozen, costRate: input.costRate };
   const isAround = input.tolerance !== undefined || (frozen.size > 0 && hasShortSide(order));
@@ -255,7 +255,7 @@ function takeTargets(state: BookState, targets: Targets, session: number): void 
     bought,
     raised,
     cash: left,
-  } = isAround ? { ...tradeBeyond(order, unpriced), scale: 1 } : { ...trade(order), bought: 1, raised: 0 };
+  } = isAround ? { ...tradeUnpriced(order, unpriced), scale: 1 } : { ...tradeToTargets(order), bought: 1, raised: 0 };
   assertAffordable(input, session, retained);
   waitFor(state, session === input.from && input.pending ? input.pending : NOTHING);
   for (const earlier of state.waiting) earlier.replacedAt = at;

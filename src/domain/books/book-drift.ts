@@ -1,29 +1,29 @@
-import { treatmentOn } from '../documents/treatment.js';
-import { applyRounding, openingDivisor } from './book-rounding.js';
-import { priceSessions, countStaleSessions } from '../documents/stale-sessions.js';
+import { findTreatment } from '../documents/treatment.js';
+import { applyRounding, computeOpeningDivisor } from './book-rounding.js';
+import { readPriceSessions, countStaleSessions } from '../documents/stale-sessions.js';
 import { formatDay } from '../time/days.js';
 import { requireRate } from '../market/exchange-rates.js';
-import { closeOfEffect, effectOn } from '../index-mathematics/session-effects.js';
+import { closeOfEffect, findEffect } from '../index-mathematics/session-effects.js';
 import { toShortTerms } from '../index-mathematics/growth-terms.js';
-import { panelRow } from '../market/session-market.js';
+import { readPanelRow } from '../market/session-market.js';
 import { Refusal } from '../refusals/refusal.js';
-import { eventsOn, computeExitFactor, valueInUnitsOf } from './book-events.js';
+import { listEvents, computeExitFactor, convertPrice } from './book-events.js';
 import {
   beginHoldingPeriod,
   clearRow,
-  dropAll,
-  hold,
+  dropAllSecurities,
+  holdSecurity,
   isHeldColumn,
   NONE,
-  placeOf,
-  rowOf,
+  findSlot,
+  createRow,
   writeRow,
   type BookState,
   type Child,
 } from './book-state.js';
 import { assertWorth } from './book-limits.js';
-import { changeUnits, growUnits } from './book-growth.js';
-import { openSession, reinvestDividends, roundCountFactors } from './book-income.js';
+import { changeUnits, computeBookValue } from './book-growth.js';
+import { openSession, reinvestDividends, roundShareFactors } from './book-income.js';
 import type { CountFactors } from './security-counts.js';
 import { countFactors } from './share-changes.js';
 
@@ -33,17 +33,17 @@ import { countFactors } from './share-changes.js';
  */
 export function driftTo(state: BookState, session: number): void {
   const { treatment } = state.input;
-  if (treatment.amended) state.treatment = treatmentOn(treatment, state.sm.sessions[session]!);
+  if (treatment.amended) state.treatment = findTreatment(treatment, state.sm.sessions[session]!);
   const { input, sm, value, gross, cash, divisor } = state;
   const at = session - input.from;
   clearRow(state, session);
   const written = writtenOff(state, session);
   const isStructural =
     sm.actions.isStructural[session] === 1 || state.children.length > 0 || state.renamed.size > 0 || written.length > 0;
-  state.today = isStructural ? eventsOn(state, session) : undefined;
+  state.today = isStructural ? listEvents(state, session) : undefined;
   state.droppedChildren = NONE;
   const ofCounts = countFactors(state, session);
-  roundCountFactors(state, session, ofCounts);
+  roundShareFactors(state, session, ofCounts);
   const spunOff = state.today === undefined ? NOTHING : spunOffOn(state, session, ofCounts);
   const opened = openSession(state, session, ofCounts);
   if (state.inIndex) adjustCash(state, session);
@@ -51,8 +51,8 @@ export function driftTo(state: BookState, session: number): void {
   const before = state.path * state.carry;
   state.carry /= opened;
   applyRounding(state);
-  const adjusted = openingDivisor(state, session, divisor[at - 1]! * opened);
-  const sum = isStructural ? growThroughEvents(state, session, { spunOff, written }) : growUnits(state, session);
+  const adjusted = computeOpeningDivisor(state, session, divisor[at - 1]! * opened);
+  const sum = isStructural ? growThroughEvents(state, session, { spunOff, written }) : computeBookValue(state, session);
   if (!Number.isFinite(sum))
     throw new Refusal(
       'NUMERIC_FAILURE',
@@ -67,7 +67,7 @@ export function driftTo(state: BookState, session: number): void {
   gross[at] = grown / before;
   value[at] = state.periodValue * grown;
   cash[at] = sum > 0 ? state.periodCash / sum : 1;
-  if (!(sum > 0)) dropAll(state, session);
+  if (!(sum > 0)) dropAllSecurities(state, session);
   else if (isStructural) scaleRow(state, session, 1 / sum);
   else if (!input.isBrief && !input.isSparse) writeRow(state, session);
   divisor[at] = adjusted * reinvest(state, session);
@@ -96,7 +96,7 @@ function adjustCash(state: BookState, session: number): void {
     const column = Math.min(columnA, columnB);
     const cash = columnA === column ? own.cash[a++]! : 0;
     const cashInIndex = columnB === column ? inIndex.cash[b++]! : 0;
-    const place = placeOf(state, column);
+    const place = findSlot(state, column);
     if (place < 0 || isApart(state, place)) continue;
     const price = columnA === column ? closeOfEffect(sm, own, a - 1) : closeOfEffect(sm, inIndex, b - 1);
     changeUnits(state, place, (price + cash) / (price + cashInIndex));
@@ -114,10 +114,10 @@ function adjustShorts(state: BookState, session: number): void {
   for (let e = ofShorts.starts[session]!; e < ofShorts.starts[session + 1]!; e++) {
     const column = ofShorts.columns[e]!;
     const cash = ofShorts.cash[e]!;
-    const place = placeOf(state, column);
+    const place = findSlot(state, column);
     if (place < 0 || !isApart(state, place)) continue;
     const price = sm.carriedClose(session, column);
-    const inOthers = effectOn(inIndex ?? effects, session, column)?.cash ?? 0;
+    const inOthers = findEffect(inIndex ?? effects, session, column)?.cash ?? 0;
     changeUnits(state, place, (price + cash) / (price + inOthers));
   }
 }
@@ -134,10 +134,10 @@ interface Through {
  */
 function growThroughEvents(state: BookState, session: number, { spunOff, written }: Through): number {
   const { input, index, sm, units, heldColumns, held, weights, columns, periodCash } = state;
-  const row = rowOf(state, session);
+  const row = createRow(state, session);
   state.rowSession = session;
   if (input.isBrief) weights.fill(0, row, row + columns.length);
-  const from = panelRow(sm, session);
+  const from = readPanelRow(sm, session);
   for (let k = 0; k < state.count; k++) weights[row + held[k]!] = units[k]! * index[from + heldColumns[k]!]!;
   noteRenamed(state, session);
   for (const [column, { proceeds }] of state.today?.exits ?? []) {
@@ -162,7 +162,7 @@ function writtenOff(state: BookState, session: number): number[] {
   for (let k = 0; k < count; k++) {
     const column = columns[held[k]!]!;
     if (sm.hasEnded(session, column) || targets?.columns.includes(column) === true) continue;
-    const longest = targets === undefined ? countStaleSessions(treatment) : priceSessions(treatment);
+    const longest = targets === undefined ? countStaleSessions(treatment) : readPriceSessions(treatment);
     if (sm.isSilent(session, column, longest)) results.push(column);
   }
   return results;
@@ -177,7 +177,7 @@ interface Worth {
 /** Values a held security at its proceeds instead of its close. */
 function valueAt(state: BookState, session: number, { column, proceeds }: Worth): void {
   const { weights, slotOf, growth } = state;
-  const at = rowOf(state, session) + slotOf[column]!;
+  const at = createRow(state, session) + slotOf[column]!;
   weights[at]! *= computeExitFactor({
     ...state,
     growth: weights[at]! < 0 ? toShortTerms(growth) : growth,
@@ -205,10 +205,10 @@ function noteRenamed(state: BookState, session: number): void {
     if (
       !isHeldColumn(state, column) ||
       !sm.hasEnded(session, column) ||
-      !sm.isPriceable(session, related, priceSessions(treatment))
+      !sm.isPriceable(session, related, readPriceSessions(treatment))
     )
       continue;
-    const proceeds = valueInUnitsOf(state, session, { priced: related, quoted: column });
+    const proceeds = convertPrice(state, session, { priced: related, quoted: column });
     valueAt(state, session, { column, proceeds });
   }
 }
@@ -222,12 +222,12 @@ function factorAt(factors: CountFactors | null, place: number): number {
 function spunOffOn(state: BookState, session: number, ofCounts: CountFactors | null): Child[] {
   const { sm, rates, slotOf, effects, units, index, today } = state;
   return (today?.spinOffs ?? []).flatMap(({ parent, child, units: perUnit }): Child[] => {
-    const place = placeOf(state, parent);
+    const place = findSlot(state, parent);
     if (place < 0) return [];
-    const share = units[place]! * factorAt(ofCounts, place) * index[panelRow(sm, session - 1) + parent]!;
+    const share = units[place]! * factorAt(ofCounts, place) * index[readPanelRow(sm, session - 1) + parent]!;
     const price = sm.carriedClose(session - 1, parent) * rates.rateAt(session - 1, parent);
     const ratio =
-      effects.termsAt(session).splitShares === 'keep' ? 1 : (effectOn(effects, session, parent)?.ratio ?? 1);
+      effects.termsAt(session).splitShares === 'keep' ? 1 : (findEffect(effects, session, parent)?.ratio ?? 1);
     return [{ slot: slotOf[child]!, column: child, since: session, units: (share / price) * ratio * perUnit }];
   });
 }
@@ -236,19 +236,19 @@ function spunOffOn(state: BookState, session: number, ofCounts: CountFactors | n
 function enterChildren(state: BookState, session: number, spunOff: readonly Child[]): void {
   const { sm, rates, weights, treatment, effects } = state;
   const dropped: number[] = [];
-  const row = rowOf(state, session);
-  for (const child of state.children) child.units *= effectOn(effects, session, child.column)?.ratio ?? 1;
+  const row = createRow(state, session);
+  for (const child of state.children) child.units *= findEffect(effects, session, child.column)?.ratio ?? 1;
   state.children.push(...spunOff);
   if (state.children.length === 0) return;
   state.children = state.children.filter((child) => {
-    if (!sm.isPriceable(session, child.column, priceSessions(treatment)))
+    if (!sm.isPriceable(session, child.column, readPriceSessions(treatment)))
       return session - child.since < countStaleSessions(treatment);
     requireRate(rates, sm, session, child.column);
     weights[row + child.slot]! +=
       child.units * sm.carriedClose(session, child.column) * rates.rateAt(session, child.column);
     if (treatment.spin_offs === 'drop_after_first_session' && state.isHeld[child.slot] === 0)
       dropped.push(child.column);
-    hold(state, child.slot);
+    holdSecurity(state, child.slot);
     state.hasEntered = true;
     return false;
   });
@@ -266,13 +266,13 @@ function reinvest(state: BookState, session: number): number {
   let factor = 1;
   for (let e = starts[session]!; e < starts[session + 1]!; e++) {
     const column = columns[e]!;
-    const place = placeOf(state, column);
+    const place = findSlot(state, column);
     if (place < 0) continue;
     const weight =
       state.rowSession === session
-        ? weights[rowOf(state, session) + slotOf[column]!]!
-        : (units[place]! * index[panelRow(sm, session) + column]!) / path;
-    const cash = weight < 0 || isForAll ? ofShorts.cash[e]! : (effectOn(own, session, column)?.cash ?? 0);
+        ? weights[createRow(state, session) + slotOf[column]!]!
+        : (units[place]! * index[readPanelRow(sm, session) + column]!) / path;
+    const cash = weight < 0 || isForAll ? ofShorts.cash[e]! : (findEffect(own, session, column)?.cash ?? 0);
     if (cash > 0) factor -= (weight * cash) / (closeOfEffect(sm, ofShorts, e) + cash);
     if (rights[e]! > 0 && own.terms.rights === 'constituent')
       factor +=

@@ -1,11 +1,11 @@
-import { treatmentOn, type DatedTreatment } from '../documents/treatment.js';
-import { priceSessions } from '../documents/stale-sessions.js';
+import { findTreatment, type DatedTreatment } from '../documents/treatment.js';
+import { readPriceSessions } from '../documents/stale-sessions.js';
 import type { TreatmentSpec } from '../documents/index-document.js';
 import type { ExchangeRates } from '../market/exchange-rates.js';
 import type { CorporateAction } from '../market/market-data.js';
-import { effectOn, effectTable } from '../index-mathematics/session-effects.js';
+import { findEffect, createEffectTable } from '../index-mathematics/session-effects.js';
 import type { GrowthTerms } from '../index-mathematics/growth-terms.js';
-import { mergerKey, type OutsideMergers } from './merger-key.js';
+import { createMergerKey, type OutsideMergers } from './merger-key.js';
 import type { SessionMarket } from '../market/session-market.js';
 
 /** Effects of corporate actions on a book on one session, by column. */
@@ -45,11 +45,11 @@ export interface EventTerms {
 }
 
 /** Returns the structural actions of a session; undefined if there are none. Uses no data after the session. */
-export function eventsOn(terms: EventTerms, session: number): SessionEvents | undefined {
+export function listEvents(terms: EventTerms, session: number): SessionEvents | undefined {
   const { sm } = terms;
   const { all, starts } = sm.actions;
   if (starts[session] === starts[session + 1]) return undefined;
-  const treatment = treatmentOn(terms.treatment, sm.sessions[session]!);
+  const treatment = findTreatment(terms.treatment, sm.sessions[session]!);
   const exits = new Map<number, Exit>();
   const conversions = new Map<number, number>();
   const spinOffs: SpinOff[] = [];
@@ -60,7 +60,7 @@ export function eventsOn(terms: EventTerms, session: number): SessionEvents | un
       case 'DELISTING':
       case 'ACQUISITION':
         if (!conversions.has(column) && !paysMore(exits.get(column), action)) {
-          const proceeds = proceedsOf(action.value, action.type === 'DELISTING', treatment.delisting);
+          const proceeds = computeProceeds(action.value, action.type === 'DELISTING', treatment.delisting);
           exits.set(column, { type: action.type, action, proceeds, cashShare: 0 });
         }
         break;
@@ -69,8 +69,8 @@ export function eventsOn(terms: EventTerms, session: number): SessionEvents | un
           related >= 0 &&
           related !== column &&
           action.value > 0 &&
-          terms.outside?.has(mergerKey(sm, session, column)) !== true &&
-          sm.isPriceable(session, related, priceSessions(treatment));
+          terms.outside?.has(createMergerKey(sm, session, column)) !== true &&
+          sm.isPriceable(session, related, readPriceSessions(treatment));
         if (!priced && (exits.get(column)?.action.value ?? 0) > 0) break;
         if (priced) conversions.set(column, related);
         exits.set(column, { type: action.type, action, ...considerationOf(terms, session, { action, priced }) });
@@ -108,7 +108,7 @@ function considerationOf(
   if (!priced) return { proceeds: undefined, cashShare: 0 };
   const { sm } = terms;
   const columns = { priced: sm.columnOf(action.related!), quoted: sm.columnOf(action.identifier) };
-  const shares = action.value * valueInUnitsOf(terms, session, columns);
+  const shares = action.value * convertPrice(terms, session, columns);
   const { cash } = action;
   return cash === undefined
     ? { proceeds: shares, cashShare: 0 }
@@ -116,7 +116,7 @@ function considerationOf(
 }
 
 /** Returns the proceeds of a share; undefined if the last close applies. */
-export function proceedsOf(
+export function computeProceeds(
   value: number,
   isDelisting: boolean,
   treatment: TreatmentSpec['delisting'],
@@ -136,12 +136,12 @@ interface ExitInput extends EventTerms {
 /** Returns the factor on the growth to the close that values a share at its proceeds instead. */
 export function computeExitFactor({ sm, growth, session, column, proceeds }: ExitInput): number {
   const close = sm.carriedClose(session, column);
-  const cash = effectOn(effectTable(sm, growth), session, column)?.cash ?? 0;
+  const cash = findEffect(createEffectTable(sm, growth), session, column)?.cash ?? 0;
   return (proceeds + cash) / (close + cash);
 }
 
 /** Returns the price of one security in the currency of another. */
-export function valueInUnitsOf(
+export function convertPrice(
   { sm, rates }: EventTerms,
   session: number,
   { priced, quoted }: { readonly priced: number; readonly quoted: number },

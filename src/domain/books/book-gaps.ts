@@ -1,6 +1,6 @@
 import { countStaleSessions } from '../documents/stale-sessions.js';
 import { formatDay } from '../time/days.js';
-import { panelRow, type SessionMarket } from '../market/session-market.js';
+import { readPanelRow, type SessionMarket } from '../market/session-market.js';
 import { Refusal } from '../refusals/refusal.js';
 import type { Gap, Targets } from './book.js';
 import { isHeldColumn, type BookState } from './book-state.js';
@@ -17,7 +17,7 @@ export function findGaps(state: BookState, session: number, targets: Targets | u
   if (targets) {
     const { columns } = targets;
     const { lastBar } = sm;
-    const bars = panelRow(sm, session);
+    const bars = readPanelRow(sm, session);
     for (let k = 0; k < columns.length; k++) {
       const column = columns[k]!;
       if (lastBar[bars + column] !== session && !missing.includes(column)) missing.push(column);
@@ -33,7 +33,7 @@ export function findGaps(state: BookState, session: number, targets: Targets | u
 
 const NONE: readonly number[] = [];
 
-/** Maximum number of sessions without a price bar for which securities are listed: see `absencesOf`. */
+/** Maximum number of sessions without a price bar for which securities are listed: see `listAbsences`. */
 const LISTED_SESSIONS_MAX = 60;
 
 function absentHeld(state: BookState, session: number): number[] {
@@ -56,7 +56,7 @@ interface LongAbsent {
  */
 function addLongAbsent(state: BookState, session: number, { missing, earlier }: LongAbsent): void {
   const { sm, columns, held, count } = state;
-  const bars = panelRow(sm, session);
+  const bars = readPanelRow(sm, session);
   const add = (column: number): void => {
     if (sm.lastBar[bars + column] !== session && !missing.includes(column)) missing.push(column);
   };

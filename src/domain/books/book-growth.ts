@@ -1,18 +1,18 @@
 import { SESSIONS_AT_ONCE } from '#kernels/engines/value-panel.js';
 import { sumHoldingValue } from '#kernels/sums/holding-values.js';
-import { panelRow } from '../market/session-market.js';
+import { readPanelRow } from '../market/session-market.js';
 import type { BookState } from './book-state.js';
-import { sessionsAhead } from './share-changes.js';
+import { countSessionsAhead } from './share-changes.js';
 
 /**
  * Computes the value of the book since the start of the holding period. Sums later sessions in the same pass while the
  * units are expected to stay unchanged, so that the holdings are read only once.
  */
-export function growUnits(state: BookState, session: number): number {
+export function computeBookValue(state: BookState, session: number): number {
   const { index, sm, heldColumns, units, count, isOneRun, ahead, panel } = state;
   if (ahead.period === state.periods && session > ahead.from && session < ahead.to)
     return ahead.values[session - ahead.from]!;
-  const row = panelRow(sm, session);
+  const row = readPanelRow(sm, session);
   const holding = { columns: heldColumns, units, count, money: state.periodCash };
   if (panel === undefined) return sumHoldingValue(index, row, holding);
   if (!panel.has(ahead, state.periods)) panel.load(holding, { isRun: isOneRun, owner: ahead, version: state.periods });
@@ -39,7 +39,7 @@ function staysSameUntil(state: BookState, session: number): number {
   if (inIndex !== null || ofShorts !== effects) return session + 1;
   const { isOpening } = effects;
   const { isStructural } = sm.actions;
-  const last = Math.min(input.to, session + Math.min(SESSIONS_AT_ONCE, sessionsAhead(state, session)) - 1);
+  const last = Math.min(input.to, session + Math.min(SESSIONS_AT_ONCE, countSessionsAhead(state, session)) - 1);
   let until = session;
   while (until < last && !targetsOn.has(until) && isStructural[until + 1] === 0 && isOpening[until + 1] === 0) until++;
   return until + 1;

@@ -1,11 +1,11 @@
-import { computeCountedShareFactor, openingShareFactor } from './book-rounding.js';
-import { dividendPoints, computeNextLevel } from '../index-mathematics/levels.js';
+import { computeCountedShareFactor, computeOpeningShareFactor } from './book-rounding.js';
+import { computeDividendPoints, computeNextLevel } from '../index-mathematics/levels.js';
 import { findCarriedAtEffect, findCarriedUnder } from '../index-mathematics/growth.js';
-import { openingAt } from '../index-mathematics/session-effects.js';
-import { panelRow } from '../market/session-market.js';
+import { computeOpening } from '../index-mathematics/session-effects.js';
+import { readPanelRow } from '../market/session-market.js';
 import { RETURN_VARIANTS } from '../market/market-data.js';
 import { changeUnits } from './book-growth.js';
-import { placeOf, type BookState } from './book-state.js';
+import { findSlot, type BookState } from './book-state.js';
 import type { CountFactors } from './security-counts.js';
 
 /**
@@ -24,12 +24,12 @@ export function openSession(state: BookState, session: number, ofCounts: CountFa
   let opened = 1;
   for (let e = starts[session]!; e < starts[session + 1]!; e++) {
     const column = columns[e]!;
-    const place = placeOf(state, column);
+    const place = findSlot(state, column);
     if (place < 0) continue;
     const weight = valueAt(state, session - 1, place) / before;
     const factor =
-      openingAt(effects, e, findCarriedUnder(state.sm, effects, session - 1, column)) *
-      openingShareFactor(state, session, { effect: e, column, weight: weight * counted });
+      computeOpening(effects, e, findCarriedUnder(state.sm, effects, session - 1, column)) *
+      computeOpeningShareFactor(state, session, { effect: e, column, weight: weight * counted });
     if (factor === 1 || factor !== factor) continue;
     opened += weight * (factor - 1);
     factors.set(place, factor);
@@ -41,7 +41,7 @@ export function openSession(state: BookState, session: number, ofCounts: CountFa
 }
 
 /** Rounds the factors of share counts, and their records, so that they produce the index shares that the book stores. */
-export function roundCountFactors(state: BookState, session: number, factors: CountFactors | null): void {
+export function roundShareFactors(state: BookState, session: number, factors: CountFactors | null): void {
   if (factors === null || state.input.rounding === undefined) return;
   const { places, values, count } = factors;
   const { before, after } = state.shareCounts!.changes;
@@ -82,7 +82,7 @@ function changeShares(state: BookState, session: number, { places, values, count
 
 /** Computes the value of a holding since the holding period began. */
 function valueAt({ sm, units, index, heldColumns }: BookState, session: number, place: number): number {
-  return units[place]! * index[panelRow(sm, session) + heldColumns[place]!]!;
+  return units[place]! * index[readPanelRow(sm, session) + heldColumns[place]!]!;
 }
 
 interface Opening {
@@ -131,7 +131,7 @@ export function reinvestDividends(state: BookState, session: number, before: num
   let own = 0;
   for (let e = starts[session]!; e < starts[session + 1]!; e++) {
     if (ordinary[e] === 0) continue;
-    const place = placeOf(state, columns[e]!);
+    const place = findSlot(state, columns[e]!);
     if (place < 0) continue;
     const worth = valueAt(state, session, place);
     const perShare = worth / findCarriedAtEffect(state.sm, effects, e);
@@ -156,8 +156,8 @@ function noteLevels({ reinvested, input, drift }: BookState, session: number, yi
   const at = session - input.from;
   for (const variant of RETURN_VARIANTS)
     levels[variant][at] = computeNextLevel(levels[variant][at - 1]!, drift[at]!, yields[variant]);
-  points[at] = dividendPoints(levels.price[at]!, yields.total);
-  netPoints[at] = dividendPoints(levels.price[at]!, yields.net);
+  points[at] = computeDividendPoints(levels.price[at]!, yields.total);
+  netPoints[at] = computeDividendPoints(levels.price[at]!, yields.net);
 }
 
 type Yields = Readonly<Record<keyof NonNullable<BookState['reinvested']>['levels'], number>>;

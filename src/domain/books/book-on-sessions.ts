@@ -10,7 +10,7 @@ import type { Composition } from './compositions.js';
  * @param span sessions of the other calendar. Default: begins at the first session that the book covers.
  * @cost O(T H)
  */
-export function bookOnSessions(
+export function alignBook(
   book: Book,
   sm: SessionMarket,
   { from: begin, to }: { readonly from?: number; readonly to: number },
@@ -59,7 +59,7 @@ export function bookOnSessions(
  * Maps a composition to the sessions of another calendar. Its decision session becomes the last session on or before
  * the original one.
  */
-export function compositionOnSessions(of: SessionMarket, sm: SessionMarket): (composition: Composition) => Composition {
+export function alignComposition(of: SessionMarket, sm: SessionMarket): (composition: Composition) => Composition {
   return (composition) => ({
     ...composition,
     session: findFirstAtLeast(sm.sessions, of.sessions[composition.session]!),

@@ -1,8 +1,8 @@
-import { treatmentOn } from '../documents/treatment.js';
-import { priceSessions } from '../documents/stale-sessions.js';
-import { panelRow } from '../market/session-market.js';
+import { findTreatment } from '../documents/treatment.js';
+import { readPriceSessions } from '../documents/stale-sessions.js';
+import { readPanelRow } from '../market/session-market.js';
 import type { BookInput, Fill } from './book.js';
-import { drop, hold, rowOf, type BookState, type Order } from './book-state.js';
+import { dropSecurity, holdSecurity, createRow, type BookState, type Order } from './book-state.js';
 
 export interface Frozen {
   readonly frozen: ReadonlySet<number>;
@@ -27,9 +27,9 @@ export interface FrozenInput {
  * calendar of the security.
  */
 function staleMax({ fills, treatment: dated, sm }: FrozenInput['input'], session: number): number {
-  const treatment = treatmentOn(dated, sm.sessions[session]! + 1);
+  const treatment = findTreatment(dated, sm.sessions[session]! + 1);
   if (treatment.stale_targets === 'defer') return 0;
-  return fills === 'all' ? Infinity : priceSessions(treatment);
+  return fills === 'all' ? Infinity : readPriceSessions(treatment);
 }
 
 /** Returns the slots that are not traded because they have no price or are close enough to their target. */
@@ -44,7 +44,7 @@ export function findFrozenSlots({ input, columns, session, slots, before, asked 
   for (let k = 0; k < slots.length; k++) {
     const slot = slots[k]!;
     const column = columns[slot]!;
-    const hasBar = sm.lastBar[panelRow(sm, session) + column] === session;
+    const hasBar = sm.lastBar[readPanelRow(sm, session) + column] === session;
     const distance = Math.abs(asked[slot]! - before[slot]!);
     if (oldest < Infinity && !hasBar && !sm.isPriceable(session, column, oldest)) {
       frozen.add(slot);
@@ -68,7 +68,7 @@ export function openOrder(state: BookState, { session, slot, target, held }: Ope
   const { input, sm, columns, value } = state;
   const at = session - input.from;
   const column = columns[slot]!;
-  const bar = sm.lastBar[panelRow(sm, session) + column]!;
+  const bar = sm.lastBar[readPanelRow(sm, session) + column]!;
   const order: Order = {
     at,
     slot,
@@ -85,11 +85,11 @@ export function openOrder(state: BookState, { session, slot, target, held }: Ope
 }
 
 /** Returns the waiting orders whose security has a price bar on the session. */
-export function fillableOn({ sm, columns, waiting }: BookState, session: number): Order[] {
+export function listFillableOrders({ sm, columns, waiting }: BookState, session: number): Order[] {
   if (waiting.length === 0) return waiting;
   return waiting.filter(({ slot }) => {
     const column = columns[slot]!;
-    return sm.lastBar[panelRow(sm, session) + column] === session && !sm.hasEnded(session, column);
+    return sm.lastBar[readPanelRow(sm, session) + column] === session && !sm.hasEnded(session, column);
   });
 }
 
@@ -97,7 +97,7 @@ export function fillableOn({ sm, columns, waiting }: BookState, session: number)
 export function fillOrder(state: BookState, order: Order, session: number): Fill {
   const { input, columns, weights, cash, value } = state;
   const at = session - input.from;
-  const row = rowOf(state, session);
+  const row = createRow(state, session);
   const { slot, side, target } = order;
   const weight = weights[row + slot]!;
   const spend = side === 'buy' ? Math.min(order.notional / value[at]!, cash[at]!) : 0;
@@ -109,8 +109,8 @@ export function fillOrder(state: BookState, order: Order, session: number): Fill
   weights[row + slot] = (weight + bought - sold) / retained;
   cash[at] = (cash[at]! - spend + sold * (1 - input.costRate)) / retained;
   value[at]! *= retained;
-  if (weights[row + slot] !== 0) hold(state, slot);
-  else drop(state, slot, row);
+  if (weights[row + slot] !== 0) holdSecurity(state, slot);
+  else dropSecurity(state, slot, row);
   order.filledAt = at;
   state.waiting = state.waiting.filter((other) => other !== order);
   return { slot, notional };

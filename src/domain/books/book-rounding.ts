@@ -1,14 +1,14 @@
 import type { IndexDocument } from '../documents/index-document.js';
-import { shareFactor } from '../index-mathematics/adjusted-close.js';
+import { computeShareFactor } from '../index-mathematics/adjusted-close.js';
 import { findCarriedUnder } from '../index-mathematics/growth.js';
-import { effectAt } from '../index-mathematics/session-effects.js';
-import { roundHalfAway } from '../numbers/round-half-away.js';
+import { readEffect } from '../index-mathematics/session-effects.js';
+import { roundHalfAwayFromZero } from '../numbers/round-half-away.js';
 import { Refusal } from '../refusals/refusal.js';
 import { formatDay, type Day } from '../time/days.js';
-import { createDatedRounding, roundingOn, roundsAny } from '../documents/dated-rounding.js';
+import { createDatedRounding, findRounding, roundsAny } from '../documents/dated-rounding.js';
 import type { SessionMarket } from '../market/session-market.js';
 import type { BookInput } from './book.js';
-import { drop, rowOf, type BookState } from './book-state.js';
+import { dropSecurity, createRow, type BookState } from './book-state.js';
 
 /** Correct digits of a product of weights, levels and prices: within them a half is exact. */
 const DIGITS = 13;
@@ -17,7 +17,7 @@ const DIGITS = 13;
 const WHOLE = 1e-12;
 
 /** Returns decimals and first divisor of the book of an index. */
-export function bookRounding(
+export function createBookRounding(
   document: IndexDocument,
   { calendar }: Pick<SessionMarket, 'calendar'>,
 ): Pick<BookInput, 'rounding' | 'baseDivisor'> {
@@ -34,8 +34,8 @@ export function bookRounding(
  * Returns the stored divisor of a session. Its rounding difference changes levels from the session on.
  * @param exact divisor after the adjustments of the opening
  */
-export function openingDivisor(state: BookState, session: number, exact: number): number {
-  const kept = keptDivisor(state, exact, { session, day: dayOf(state, session) });
+export function computeOpeningDivisor(state: BookState, session: number, exact: number): number {
+  const kept = computeKeptDivisor(state, exact, { session, day: dayOf(state, session) });
   if (kept !== exact) state.carry *= exact / kept;
   return kept;
 }
@@ -53,17 +53,21 @@ export function roundDivisor(state: BookState, session: number): void {
   if (exactDivisor === null) return;
   const at = session - input.from;
   const exact = divisor[at]!;
-  const kept = keptDivisor(state, exact, { session, day: dayOf(state, session) + 1 });
+  const kept = computeKeptDivisor(state, exact, { session, day: dayOf(state, session) + 1 });
   divisor[at] = kept;
   exactDivisor[at] = exact / kept;
   state.roundedBy = exact / kept;
 }
 
 /** @throws Refusal NUMERIC_FAILURE if the rounded divisor is 0 */
-function keptDivisor({ input, sm, exactDivisor }: BookState, exact: number, { session, day }: RoundedOn): number {
-  const decimals = roundingOn(input.rounding, day).divisor;
+function computeKeptDivisor(
+  { input, sm, exactDivisor }: BookState,
+  exact: number,
+  { session, day }: RoundedOn,
+): number {
+  const decimals = findRounding(input.rounding, day).divisor;
   if (decimals === undefined || exactDivisor === null) return exact;
-  const kept = roundHalfAway(Number(exact.toPrecision(DIGITS)), decimals);
+  const kept = roundHalfAwayFromZero(Number(exact.toPrecision(DIGITS)), decimals);
   if (kept > 0) return kept;
   throw new Refusal(
     'NUMERIC_FAILURE',
@@ -74,7 +78,7 @@ function keptDivisor({ input, sm, exactDivisor }: BookState, exact: number, { se
 
 /** Returns the decimals of index shares on a day; undefined if they are not rounded. */
 function shareDecimals({ input }: BookState, day: Day): number | undefined {
-  return input.rounding === undefined ? undefined : roundingOn(input.rounding, day).shares;
+  return input.rounding === undefined ? undefined : findRounding(input.rounding, day).shares;
 }
 
 interface RoundedOn {
@@ -93,14 +97,14 @@ export function roundShares(state: BookState, session: number): void {
   const decimals = shareDecimals(state, dayOf(state, session) + 1);
   if (decimals === undefined || reinvested === null || state.basketUnit !== null) return;
   const at = session - input.from;
-  const row = rowOf(state, session);
+  const row = createRow(state, session);
   const money = reinvested.levels.price[at]! * divisor[at]!;
   let sum = cash[at]!;
   for (const slot of state.held.slice(0, state.count)) {
     const column = columns[slot]!;
     const price = sm.carriedClose(session, column) * rates.rateAt(session, column);
     const weight = weights[row + slot]! * wholeFactor((weights[row + slot]! * money) / price, decimals);
-    if (weight === 0) drop(state, slot, row);
+    if (weight === 0) dropSecurity(state, slot, row);
     weights[row + slot] = weight;
     sum += weight;
   }
@@ -115,7 +119,7 @@ function assertHeld({ input, sm, count }: BookState, session: number, sum: numbe
   if (sum > 0 && count > 0) return;
   throw new Refusal(
     'NUMERIC_FAILURE',
-    `${input.title} has no index shares left on ${formatDay(sm.sessions[session]!)} with ${roundingOn(input.rounding, sm.sessions[session]! + 1).shares} decimals; set a larger base_market_value.`,
+    `${input.title} has no index shares left on ${formatDay(sm.sessions[session]!)} with ${findRounding(input.rounding, sm.sessions[session]! + 1).shares} decimals; set a larger base_market_value.`,
   );
 }
 
@@ -154,7 +158,7 @@ function sharesBefore(state: BookState, session: number, { column, weight }: Sha
  * Returns the ratio of the stored index shares to the index shares that a corporate action produces at the opening of a
  * session.
  */
-export function openingShareFactor(
+export function computeOpeningShareFactor(
   state: BookState,
   session: number,
   { effect, column, weight }: OpeningShares,
@@ -163,12 +167,12 @@ export function openingShareFactor(
   const decimals = shareDecimals(state, dayOf(state, session));
   if (decimals === undefined || reinvested === null || state.basketUnit !== null) return 1;
   const before = findCarriedUnder(sm, effects, session - 1, column);
-  const factor = shareFactor(effectAt(effects, effect), before, effects.termsAt(session));
+  const factor = computeShareFactor(readEffect(effects, effect), before, effects.termsAt(session));
   if (factor === 1 || factor !== factor) return 1;
   return wholeFactor(sharesBefore(state, session, { column, weight }) * factor, decimals);
 }
 
 function wholeFactor(shares: number, decimals: number): number {
-  const factor = roundHalfAway(Number(shares.toPrecision(DIGITS)), decimals) / shares;
+  const factor = roundHalfAwayFromZero(Number(shares.toPrecision(DIGITS)), decimals) / shares;
   return !Number.isFinite(factor) || Math.abs(factor - 1) < WHOLE ? 1 : factor;
 }

@@ -2,9 +2,18 @@ import type { ValuePanel } from '#kernels/engines/value-panel.js';
 import type { GrowingNumbers } from '#base/memory/growing-numbers.js';
 import type { Absences } from '../market/absences.js';
 import type { EffectTable } from '../index-mathematics/session-effects.js';
-import { panelRow } from '../market/session-market.js';
+import { readPanelRow } from '../market/session-market.js';
 import type { TreatmentSpec } from '../documents/index-document.js';
-import type { BookEnd, BookEvent, BookInput, Gap, PendingNames, Reinvested, Targets, UnfilledOrder } from './book.js';
+import type {
+  BookEnd,
+  BookEvent,
+  BookInput,
+  Gap,
+  PendingSecurities,
+  Reinvested,
+  Targets,
+  UnfilledOrder,
+} from './book.js';
 import type { EventTerms, SessionEvents } from './book-events.js';
 import { forgetCounts, selectHeldCounts, type CountState } from './security-counts.js';
 
@@ -122,13 +131,13 @@ export interface Child {
 }
 
 /** Makes a book wait for the same prices as another book. Both have the same holdings per unit of value. */
-export function waitFor(state: BookState, { children, renamed }: PendingNames): void {
+export function waitFor(state: BookState, { children, renamed }: PendingSecurities): void {
   state.children = children.map((child) => ({ ...child, slot: state.slotOf[child.column]! }));
   state.renamed = new Map(renamed);
 }
 
 /** Returns the securities whose prices a book waits for. */
-export function pendingOf(state: BookState): PendingNames {
+export function listPending(state: BookState): PendingSecurities {
   const counts = selectHeldCounts(state);
   return {
     children: state.children.map(({ column, since, units }) => ({ column, since, units })),
@@ -138,7 +147,7 @@ export function pendingOf(state: BookState): PendingNames {
 }
 
 /** Returns the state of a book after a session. */
-export function endOf(state: BookState, session: number): BookEnd {
+export function createBookEnd(state: BookState, session: number): BookEnd {
   const {
     columns,
     held,
@@ -160,7 +169,7 @@ export function endOf(state: BookState, session: number): BookEnd {
     input,
   } = state;
   const at = session - input.from;
-  const row = rowOf(state, session);
+  const row = createRow(state, session);
   const heldNow = new Int32Array(count);
   const weightsNow = new Float64Array(count);
   for (let k = 0; k < count; k++) {
@@ -185,7 +194,7 @@ export function endOf(state: BookState, session: number): BookEnd {
       total: reinvested.levels.total[at]!,
       net: reinvested.levels.net[at]!,
     },
-    ...pendingOf(state),
+    ...listPending(state),
     waiting: waiting.map((order) => orders.indexOf(order)),
   };
 }
@@ -193,7 +202,7 @@ export function endOf(state: BookState, session: number): BookEnd {
 export const NONE: readonly number[] = [];
 
 /** Returns the start of the row of weights of a session. */
-export function rowOf({ input, columns }: BookState, session: number): number {
+export function createRow({ input, columns }: BookState, session: number): number {
   return input.isBrief ? 0 : (session - input.from) * columns.length;
 }
 
@@ -203,7 +212,7 @@ export function isHeldColumn({ slotOf, isHeld }: BookState, column: number): boo
 }
 
 /** Returns the position of a column among the holdings since the holding period began; -1 if it is not held. */
-export function placeOf({ slotOf, isHeld, places }: BookState, column: number): number {
+export function findSlot({ slotOf, isHeld, places }: BookState, column: number): number {
   const slot = slotOf[column]!;
   return slot >= 0 && isHeld[slot] === 1 ? places[slot]! : -1;
 }
@@ -212,7 +221,7 @@ export function placeOf({ slotOf, isHeld, places }: BookState, column: number): 
 export function clearRow(state: BookState, session: number): void {
   const { input, count, columns, weights } = state;
   if (input.roomForWeights === undefined || input.isBrief || input.isSparse || count === columns.length) return;
-  const row = rowOf(state, session);
+  const row = createRow(state, session);
   weights.fill(0, row, row + columns.length);
 }
 
@@ -221,8 +230,8 @@ export function writeRow(state: BookState, session: number): void {
   const { input, index, sm, units, heldColumns, held, count, weights, columns, path } = state;
   if (state.rowSession === session) return;
   state.rowSession = session;
-  const from = panelRow(sm, session);
-  const row = rowOf(state, session);
+  const from = readPanelRow(sm, session);
+  const row = createRow(state, session);
   if (input.isBrief) weights.fill(0, row, row + columns.length);
   if (state.isOneRun) {
     const to = row + held[0]!;
@@ -237,8 +246,8 @@ export function writeRow(state: BookState, session: number): void {
 export function beginHoldingPeriod(state: BookState, session: number): void {
   const { input, index, sm, units, heldColumns, held, places, count, weights, columns, value, cash } = state;
   const at = session - input.from;
-  const row = rowOf(state, session);
-  const from = panelRow(sm, session);
+  const row = createRow(state, session);
+  const from = readPanelRow(sm, session);
   for (let k = 0; k < count; k++) {
     const slot = held[k]!;
     const column = columns[slot]!;
@@ -270,7 +279,7 @@ export function append(state: BookState, slot: number): void {
   state.everHeld[slot] = 1;
 }
 
-export function hold(state: BookState, slot: number): void {
+export function holdSecurity(state: BookState, slot: number): void {
   if (state.isHeld[slot] === 1) return;
   const { held, shareCounts } = state;
   if (shareCounts !== null) shareCounts.isSettled = false;
@@ -283,7 +292,7 @@ export function hold(state: BookState, slot: number): void {
   state.everHeld[slot] = 1;
 }
 
-export function drop(state: BookState, slot: number, row: number): void {
+export function dropSecurity(state: BookState, slot: number, row: number): void {
   const { held, weights } = state;
   weights[row + slot] = 0;
   forgetCounts(state, slot);
@@ -295,9 +304,9 @@ export function drop(state: BookState, slot: number, row: number): void {
 }
 
 /** Sets the value of the book to zero. */
-export function dropAll(state: BookState, session: number): void {
+export function dropAllSecurities(state: BookState, session: number): void {
   const { weights, columns } = state;
-  const row = rowOf(state, session);
+  const row = createRow(state, session);
   weights.fill(0, row, row + columns.length);
   state.count = 0;
   state.isHeld.fill(0);

@@ -66,7 +66,7 @@ export interface BookInput {
   /** Share counts that the book follows between reviews. Default: none. */
   readonly shareChanges?: ShareChangeTerms | undefined;
   /** Securities whose prices another book waits for at the first session. This book holds the weights of that book. */
-  readonly pending?: PendingNames;
+  readonly pending?: PendingSecurities;
   /** State of another book on the same terms. This book resumes at `from`, the last session of that book. */
   readonly resume?: BookResume;
   /** Memory for the weights: zeros for a sparse book, otherwise any contents. Default: a new array. */
@@ -88,7 +88,7 @@ export interface BookResume {
 /**
  * State from which the sessions after the last session of a book are computed. Securities are columns of the market.
  */
-export interface BookEnd extends PendingNames {
+export interface BookEnd extends PendingSecurities {
   /** Held securities, ascending, with their units of the value index and their weights. */
   readonly held: Int32Array;
   readonly units: Float64Array;
@@ -113,7 +113,7 @@ export interface BookEnd extends PendingNames {
 }
 
 /** Securities whose prices a book waits for, as columns of the market. */
-export interface PendingNames {
+export interface PendingSecurities {
   /** Spun-off securities, in units per unit of the value at the start of the holding period. */
   readonly children: readonly { readonly column: number; readonly since: number; readonly units: number }[];
   /** Held securities whose ticker changed, with the new ticker. */
@@ -198,7 +198,7 @@ export interface Book {
   /** Securities that left because their price bars stopped without a corporate action. */
   readonly silent: readonly Gap[];
   /** Pending securities at the close of `followedFrom`; null if no portfolio follows the book. */
-  readonly pending: PendingNames | null;
+  readonly pending: PendingSecurities | null;
   /** State after the last close. */
   readonly end: BookEnd | FollowEnd;
   /** Parts of an overlay that its weights do not show. */
@@ -221,7 +221,10 @@ export function driftOf({ drift, overlay, gross }: Pick<Book, 'drift' | 'overlay
 }
 
 /** Returns the currency in which the securities of a book are valued. */
-export function securitiesIn({ overlay }: Pick<Book, 'overlay'>, { currency }: { readonly currency: string }): string {
+export function readSecurityCurrency(
+  { overlay }: Pick<Book, 'overlay'>,
+  { currency }: { readonly currency: string },
+): string {
   return overlay?.securitiesIn ?? currency;
 }
 

@@ -1,6 +1,6 @@
 import type { IndexText } from '../documents/amended-texts.js';
-import { textFollowedOn, textSpans } from '../documents/text-spans.js';
-import { breachRuleOf, createBreachWatch } from '../compliance/breach-watch.js';
+import { findTextInForce, listTextSpans } from '../documents/text-spans.js';
+import { findBreachRule, createBreachWatch } from '../compliance/breach-watch.js';
 import type { LimitRuleName } from '../compliance/rules.js';
 import type { Day } from '../time/days.js';
 import type { Finding } from '../refusals/findings.js';
@@ -8,9 +8,9 @@ import type { SessionMarket } from '../market/session-market.js';
 import { findFirstAtLeast, findLastAtMost } from '../numbers/search.js';
 import type { Book } from './book.js';
 import { findInForce, type Composer, type Composition, type Compositions } from './compositions.js';
-import { addComposition, decideOne } from './decide-one.js';
+import { addComposition, decideOne } from './decide-index.js';
 import { hasAnyBar, type DueRebalance } from './due-rebalances.js';
-import { bookUntil, extendStoredUntil, type WatchInput } from './watched-book.js';
+import { simulateBookUntil, extendStoredUntil, type WatchInput } from './watched-book.js';
 import type { StoredBook } from './resumed-book.js';
 
 /** Sessions simulated at a time: the number that a breach forces to simulate again. */
@@ -51,7 +51,7 @@ export function decideWatched(composer: Composer, input: WatchInput): Watched {
     }
     const { sm, text, ends } = textAt(composer, input, at + 1);
     const to = Math.min(at + SPAN_SESSIONS, (next?.decision ?? Infinity) - 1, last, ends);
-    const rule = breachRuleOf(text.document.pipeline?.treatment);
+    const rule = findBreachRule(text.document.pipeline?.treatment);
     if (rule !== state.rule) state.open.clear();
     state.rule = rule;
     const span: Span = { stored, at, to, known, decide, sm, text };
@@ -71,9 +71,9 @@ function textAt(
   const sm = composer.market(indexId);
   const document = composer.document(indexId);
   const day = sm.sessions[Math.max(session, first)]!;
-  const next = textSpans(document, sm.calendar).find(({ after }) => after >= day);
+  const next = listTextSpans(document, sm.calendar).find(({ after }) => after >= day);
   const ends = next === undefined ? Infinity : findLastAtMost(sm.sessions, next.after);
-  return { sm, text: textFollowedOn(document, sm.calendar, day), ends };
+  return { sm, text: findTextInForce(document, sm.calendar, day), ends };
 }
 
 interface WatchState {
@@ -104,11 +104,11 @@ function watchSpan(composer: Composer, input: WatchInput, span: Span, state: Wat
   const { at, to, decide, sm, text } = span;
   const { rebalance } = text.document;
   const { rule } = state;
-  let book = bookUntil(composer, { ...input, ...span });
+  let book = simulateBookUntil(composer, { ...input, ...span });
   if (rule === null) return book;
   let from = at + 1;
   for (;;) {
-    const breach = nextBreach(book, { rule, from, to, span, state });
+    const breach = findNextBreach(book, { rule, from, to, span, state });
     if (breach === null) return book;
     from = breach + 1;
     const session = effectiveSession(sm, breach + rebalance.effective_lag, input.last);
@@ -129,7 +129,7 @@ function watchSpan(composer: Composer, input: WatchInput, span: Span, state: Wat
       ...(text.position === 0 ? {} : { amendment: text.position }),
     });
     if (composition === undefined || session > to) continue;
-    book = bookUntil(composer, { ...input, ...span });
+    book = simulateBookUntil(composer, { ...input, ...span });
     if (session === breach) from = breach; // Its close has changed.
   }
 }
@@ -158,7 +158,7 @@ interface WatchedSpan {
 }
 
 /** Returns the first session at whose close a breach begins that triggers a rebalance. */
-function nextBreach(book: Book, { rule, from, to, span, state }: WatchedSpan): number | null {
+function findNextBreach(book: Book, { rule, from, to, span, state }: WatchedSpan): number | null {
   const { sm, columns, weights } = book;
   const names = Array.from(columns, (column) => sm.identifiers[column]!);
   const watch = createBreachWatch({ rule, market: sm.market, names, open: state.open });

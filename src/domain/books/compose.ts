@@ -1,13 +1,13 @@
 import { listDueUnderTexts } from './due-under-texts.js';
-import { dayFrom, formatDay, type Day } from '../time/days.js';
+import { parseValidDay, formatDay, type Day } from '../time/days.js';
 import type { Finding } from '../refusals/findings.js';
-import { panelRow } from '../market/session-market.js';
+import { readPanelRow } from '../market/session-market.js';
 import { Refusal } from '../refusals/refusal.js';
 import { findFirstAtLeast, findLastAtMost } from '../numbers/search.js';
 import { type DueRebalance, listDueRebalances } from './due-rebalances.js';
-import { addComposition, decideOne } from './decide-one.js';
+import { addComposition, decideOne } from './decide-index.js';
 import { decideWithChanges, hasMemberChanges } from './member-changes.js';
-import { isWatched } from './rule-on.js';
+import { isWatched } from './find-rule-text.js';
 import { decideWatched } from './breach-rebalances.js';
 import type { Composition, Compositions, Composer, ResumedIndex } from './compositions.js';
 
@@ -22,7 +22,7 @@ export function compose(composer: Composer, { indexId, until, tick }: ComposeInp
   const sm = composer.market(indexId);
   const treatment = composer.treatment(indexId);
   const last = findLastAtMost(sm.sessions, until);
-  const first = firstPriced(composer, { indexId, until });
+  const first = findFirstPriced(composer, { indexId, until });
   const due = listDueUnderTexts(document, sm, { first, last });
   const decided = hasMemberChanges(composer, indexId)
     ? decideWithChanges(composer, { indexId, due, first, last, tick })
@@ -46,7 +46,7 @@ export function composeFirstRebalance(
   composer: Composer,
   { indexId, until }: Omit<ComposeInput, 'tick'>,
 ): DueRebalance {
-  const first = firstPriced(composer, { indexId, until });
+  const first = findFirstPriced(composer, { indexId, until });
   return listDueRebalances(composer.document(indexId), composer.market(indexId), { first, last: first })[0]!; // the index begins there
 }
 
@@ -110,13 +110,13 @@ function decideAll(
 }
 
 /** Returns the first session on or after the base date with a price bar of a security in the universe. */
-function firstPriced(composer: Composer, { indexId, until }: Pick<ComposeInput, 'indexId' | 'until'>): number {
+function findFirstPriced(composer: Composer, { indexId, until }: Pick<ComposeInput, 'indexId' | 'until'>): number {
   const document = composer.document(indexId);
   const sm = composer.market(indexId);
   const last = findLastAtMost(sm.sessions, until);
-  for (let session = findFirstAtLeast(sm.sessions, dayFrom(document.base_date)); session <= last; session++) {
+  for (let session = findFirstAtLeast(sm.sessions, parseValidDay(document.base_date)); session <= last; session++) {
     if (sm.rowOf[session]! < 0) continue;
-    const bars = panelRow(sm, session);
+    const bars = readPanelRow(sm, session);
     for (const column of composer.universe(indexId, session)) if (sm.lastBar[bars + column] === session) return session;
   }
   const day = formatDay(until);

@@ -1,12 +1,12 @@
 import type { Day } from '../time/days.js';
-import { exchangeRates } from '../market/exchange-rates.js';
+import { createExchangeRates } from '../market/exchange-rates.js';
 import type { CorporateAction } from '../market/market-data.js';
-import { panelRow } from '../market/session-market.js';
+import { readPanelRow } from '../market/session-market.js';
 import type { Book, BookEvent, UnfilledOrder } from './book.js';
-import { eventsOn, valueInUnitsOf, type EventTerms, type Exit } from './book-events.js';
+import { listEvents, convertPrice, type EventTerms, type Exit } from './book-events.js';
 import type { Composition, Compositions } from './compositions.js';
 import type { SwapRule } from './constituent-swap.js';
-import { indexTerms } from './index-run.js';
+import { createIndexTerms } from './index-run.js';
 
 /** Every way in which a security enters or leaves an index, with its description. */
 export const CHANGE_EVENTS = {
@@ -72,7 +72,7 @@ export interface Presence {
 /**
  * Finds the weight of a security in an index at the last close of its book, with its latest entry and exit. @cost O(T)
  */
-export function presenceOf(book: Book, compositions: Compositions, column: number): Presence {
+export function findPresence(book: Book, compositions: Compositions, column: number): Presence {
   const { columns, weights, length, events } = book;
   const slot = columns.indexOf(column);
   if (slot < 0) return { held: null, entered: null, left: null, order: null };
@@ -108,7 +108,13 @@ interface NameAt {
 
 function termsOf(compositions: Compositions): EventTerms {
   const { sm, treatment, document, outside } = compositions;
-  return { sm, treatment, outside, growth: indexTerms(compositions), rates: exchangeRates(sm, document.currency) };
+  return {
+    sm,
+    treatment,
+    outside,
+    growth: createIndexTerms(compositions),
+    rates: createExchangeRates(sm, document.currency),
+  };
 }
 
 /** Describes the first price of a spun-off security, or its share of the close if it was sold immediately. */
@@ -141,7 +147,7 @@ function entry(name: NameAt, event: BookEvent, weight: number): ConstituentChang
 
 /** Returns the merger by which a security converts into another on a session; undefined if there is none. */
 function mergerOf(terms: EventTerms, session: number, column: number): Exit | undefined {
-  const today = eventsOn(terms, session);
+  const today = listEvents(terms, session);
   return today?.conversions.has(column) ? today.exits.get(column) : undefined;
 }
 
@@ -156,7 +162,7 @@ function departure(name: NameAt, event: BookEvent | undefined, isSpunOff: boolea
   // If no holdings remain, a security without value is missing from them.
   if (event !== undefined && move === undefined) return traded(name, event, event.before[slot]!);
   const weight = move === undefined ? 0 : 0 - move.change;
-  const exit = eventsOn(terms, session)?.exits.get(column);
+  const exit = listEvents(terms, session)?.exits.get(column);
   if (exit !== undefined) return change(name, { event: ENDINGS[exit.type], weight, ...exit });
   if (isSpunOff && move !== undefined) return change(name, { event: 'spin_off_exit', weight });
   const isSilent = book.silent.some((gap) => gap.session === session && gap.column === column);
@@ -179,7 +185,7 @@ function convert(name: NameAt, weight: number, into: number): ConstituentChange 
     related,
     ratio: 1,
     action: turning(name, 'TICKER_CHANGE', { from: column, into }),
-    proceeds: valueInUnitsOf(terms, session, { priced: into, quoted: column }),
+    proceeds: convertPrice(terms, session, { priced: into, quoted: column }),
   });
 }
 
@@ -241,7 +247,7 @@ function change({ book, terms, column, at }: NameAt, cause: Cause): ConstituentC
   const { event, weight, action, proceeds, related = null, ratio = null, orderedOn = null } = cause;
   const { sm } = book;
   const session = book.from + at;
-  const bar = sm.lastBar[panelRow(sm, session) + column]!;
+  const bar = sm.lastBar[readPanelRow(sm, session) + column]!;
   return {
     date: dayAt(book, at),
     event,

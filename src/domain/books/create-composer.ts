@@ -1,23 +1,23 @@
-import { composerUnder } from './amended-composer.js';
+import { createAmendedComposer } from './amended-composer.js';
 import { findDecider } from './decided-by.js';
 import type { Calendars } from '../calendars/calendar.js';
 import type { Day } from '../time/days.js';
 import { isOverlayDocument, type IndexDocument } from '../documents/index-document.js';
-import { textsOf } from '../documents/amended-texts.js';
+import { listTexts } from '../documents/amended-texts.js';
 import { applyStoreDefaults } from '../documents/stale-sessions.js';
-import { treatmentOf, type DatedTreatment } from '../documents/treatment.js';
+import { resolveTreatment, type DatedTreatment } from '../documents/treatment.js';
 import type { MarketData } from '../market/market-data.js';
 import type { SessionMarket } from '../market/session-market.js';
 import { Refusal } from '../refusals/refusal.js';
 import type { StoredModel, StoredModels } from '../risk/stored-model.js';
 import type { Decider } from './decider.js';
-import { marketOn } from './market-on.js';
+import { openMarketOn } from './open-market-on.js';
 import { compose, composeOn } from './compose.js';
-import { overlayCompositions } from './overlay-compositions.js';
-import { createSeats, type KnownMarkets } from './known-seats.js';
+import { composeOverlay } from './overlay-compositions.js';
+import { createSeats, type KnownMarkets } from './decision-seats.js';
 import type { OutsideMergers } from './merger-key.js';
 import { findOutsideMergers } from './outside-mergers.js';
-import { membersIn, universeMembers, universeOn } from './universe-on.js';
+import { createMembershipReader, listUniverseMembers, findUniverse } from './find-universe.js';
 import {
   type Composition,
   type Compositions,
@@ -39,7 +39,7 @@ export interface ComposerInput {
   readonly until: Day;
   /** Creates the decider of a document; called once per index. */
   readonly createDecider: DeciderFactory;
-  /** Aligned market by calendar, where it differs from the result of `marketOn`. */
+  /** Aligned market by calendar, where it differs from the result of `openMarketOn`. */
   readonly aligned?: ReadonlyMap<string, SessionMarket>;
   /** Known compositions by index, which are not decided again. */
   readonly resumed?: ReadonlyMap<string, ResumedIndex>;
@@ -69,7 +69,7 @@ export function createComposer({
   const running = new Set<string>();
   const outside = new Map<string, OutsideMergers | undefined>();
   const treatments = new Map<string, DatedTreatment>();
-  const membersOf = membersIn(market);
+  const membersOf = createMembershipReader(market);
 
   const composer: Composer = {
     document(indexId) {
@@ -79,18 +79,19 @@ export function createComposer({
     },
     market(indexId) {
       const { calendar: code } = composer.document(indexId);
-      return given?.get(code) ?? marketOn({ market, calendars, code });
+      return given?.get(code) ?? openMarketOn({ market, calendars, code });
     },
     treatment(indexId) {
       const treatment =
         treatments.get(indexId) ??
-        applyStoreDefaults(treatmentOf(composer.document(indexId), composer.document, calendars)!, market);
+        applyStoreDefaults(resolveTreatment(composer.document(indexId), composer.document, calendars)!, market);
       treatments.set(indexId, treatment);
       return treatment;
     },
-    universe: (indexId, session) => universeOn(composer, membersOf, { indexId, session }),
-    under: (indexId, amendment) => composerUnder(composer, textsOf(composer.document(indexId))[amendment]!, membersOf),
-    members: (indexId, session) => universeMembers(composer, membersOf, { indexId, session }),
+    universe: (indexId, session) => findUniverse(composer, membersOf, { indexId, session }),
+    under: (indexId, amendment) =>
+      createAmendedComposer(composer, listTexts(composer.document(indexId))[amendment]!, membersOf),
+    members: (indexId, session) => listUniverseMembers(composer, membersOf, { indexId, session }),
     outsideMergers(indexId) {
       if (!outside.has(indexId)) outside.set(indexId, findOutsideMergers(composer, indexId));
       return outside.get(indexId);
@@ -98,7 +99,8 @@ export function createComposer({
     decider(indexId, by) {
       const { key, text, document } = findDecider(composer.document(indexId), by);
       let decider = deciders.get(key);
-      if (!decider) deciders.set(key, (decider = createDecider(document, composerUnder(composer, text, membersOf))));
+      if (!decider)
+        deciders.set(key, (decider = createDecider(document, createAmendedComposer(composer, text, membersOf))));
       latest.set(indexId, decider);
       return decider;
     },
@@ -137,7 +139,7 @@ export function createComposer({
   const seats = known && createSeats({ composer, known, calendars, createDecider });
   const composeIndex = (indexId: string): Compositions => {
     const document = composer.document(indexId);
-    if (isOverlayDocument(document)) return overlayCompositions(composer, document, until);
+    if (isOverlayDocument(document)) return composeOverlay(composer, document, until);
     const known = resumed?.get(indexId);
     return known === undefined
       ? compose(composer, { indexId, until, tick })

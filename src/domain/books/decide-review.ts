@@ -1,14 +1,14 @@
 import { isEqual } from '../numbers/number-types.js';
 import type { Review } from '../documents/reviews.js';
 import { countStaleSessions } from '../documents/stale-sessions.js';
-import { hasLeft } from '../market/has-left.js';
-import { advanced, countsIn } from './transition.js';
+import { hasLeft } from '../market/left-securities.js';
+import { advanceLeg, readShareCounts } from './transition.js';
 import { restoreDecided, findInForce, isReview, type Composer, type Composition } from './compositions.js';
 import type { Decided, Decision, Outgoing } from './decider.js';
 import type { DueRebalance } from './due-rebalances.js';
 import { haveSameColumns } from './take-effect.js';
-import { selectPriceable } from './universe-on.js';
-import { weightMoved } from './weight-moved.js';
+import { selectPriceable } from './find-universe.js';
+import { sumMovedWeight } from './moved-weight.js';
 
 export interface ReviewInput {
   readonly indexId: string;
@@ -36,7 +36,7 @@ export function decideReview(composer: Composer, input: ReviewInput): Decision {
   const staleMax = countStaleSessions(composer.treatment(indexId));
   const members = selectPriceable(seat.composer.market(indexId), seat.session, held.columns, staleMax);
   const decided = decider.decide(seat.session, incumbents, outgoingAt(current, rebalance), members);
-  return review.scope === 'weights' || decided.kind !== 'decided' ? decided : withFactors(decided, held);
+  return review.scope === 'weights' || decided.kind !== 'decided' ? decided : addFactors(decided, held);
 }
 
 /** Returns the composition before a rebalance. If it takes effect after the decision, returns it as decided. */
@@ -73,9 +73,11 @@ function currentOn(composer: Composer, { indexId, review, rebalance }: ReviewInp
     treatment: composer.treatment(indexId),
     outside: composer.outsideMergers(indexId),
   };
-  const leg = advanced(index, { columns, weights, value: 1, ...counts }, session, decision);
+  const leg = advanceLeg(index, { columns, weights, value: 1, ...counts }, session, decision);
   const isCapped = review.scope === 'shares' && !isEqual(weights, uncapped);
-  const raw = isCapped ? advanced(index, { columns, weights: uncapped, value: 1, ...counts }, session, decision) : leg;
+  const raw = isCapped
+    ? advanceLeg(index, { columns, weights: uncapped, value: 1, ...counts }, session, decision)
+    : leg;
   return {
     columns: leg.columns,
     weights: leg.weights,
@@ -100,7 +102,7 @@ function targetOf({
     weights: target.weights,
     uncapped: raw === applied ? target.weights : haveSameColumns(raw.target, target),
     session,
-    ...countsIn(target),
+    ...readShareCounts(target),
   };
 }
 
@@ -108,7 +110,7 @@ function targetOf({
  * Returns market values of new share counts, each times the factor that caps had given the constituent. A constituent
  * without a market value keeps its weight relative to the others.
  */
-function withFactors(decided: Decided, { columns, weights: held, uncapped: raw }: Current): Decided {
+function addFactors(decided: Decided, { columns, weights: held, uncapped: raw }: Current): Decided {
   const valueOf = new Map(Array.from(decided.columns, (column, k) => [column, decided.uncapped[k]!]));
   const values = Float64Array.from(columns, (column) => valueOf.get(column) ?? Number.NaN);
   const isCapped = !isEqual(held, raw);
@@ -116,7 +118,7 @@ function withFactors(decided: Decided, { columns, weights: held, uncapped: raw }
   const scale = sumOver(factored, (k) => factored[k]!) / sumOver(factored, (k) => held[k]!);
   const weights = normalise(factored.map((value, k) => (value === value ? value : scale * held[k]!)));
   const uncapped = normalise(values.map((value, k) => (value === value ? value : weights[k]!)));
-  const redistributed = weightMoved(uncapped, weights);
+  const redistributed = sumMovedWeight(uncapped, weights);
   return { ...decided, columns, weights, uncapped, cap: null, capped: new Int32Array(0), redistributed };
 }
 

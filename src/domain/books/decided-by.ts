@@ -1,6 +1,6 @@
-import { textsOf, type IndexText } from '../documents/amended-texts.js';
+import { listTexts, type IndexText } from '../documents/amended-texts.js';
 import type { IndexDocument } from '../documents/index-document.js';
-import { reviewOf, type Review } from '../documents/reviews.js';
+import { findReview, type Review } from '../documents/reviews.js';
 import { DEFAULT_REVIEW } from '../schedule/review-scopes.js';
 import type { DueText } from './due-rebalances.js';
 
@@ -16,6 +16,6 @@ export function findDecider(
   document: IndexDocument,
   { amendment = 0, review = DEFAULT_REVIEW }: DueText = {},
 ): DecidedBy {
-  const text = textsOf(document)[amendment]!; // One version per amendment.
-  return { ...reviewOf(text.document, review), key: `${document.id} ${amendment} ${review}`, text };
+  const text = listTexts(document)[amendment]!; // One version per amendment.
+  return { ...findReview(text.document, review), key: `${document.id} ${amendment} ${review}`, text };
 }

@@ -1,12 +1,12 @@
 import type { EventCause } from '../schedule/rebalance-causes.js';
-import { dayFrom, type Day } from '../time/days.js';
+import { parseValidDay, type Day } from '../time/days.js';
 import type { IndexDocument } from '../documents/index-document.js';
-import { panelRow, type SessionMarket } from '../market/session-market.js';
+import { readPanelRow, type SessionMarket } from '../market/session-market.js';
 import { DEFAULT_REVIEW } from '../schedule/review-scopes.js';
-import { reviewsOf } from '../documents/reviews.js';
+import { listReviews } from '../documents/reviews.js';
 import type { Calendar } from '../calendars/calendar.js';
-import { phaseFractions } from '../schedule/phase.js';
-import { rebalanceDates, reviewDays, type RebalanceDate } from '../schedule/schedule.js';
+import { computePhaseFractions } from '../schedule/phase.js';
+import { listRebalanceDates, listReviewDays, type RebalanceDate } from '../schedule/schedule.js';
 import { findFirstAtLeast, findLastAtMost } from '../numbers/search.js';
 
 export interface DueRebalance {
@@ -56,7 +56,11 @@ export function listDueRebalances(
 ): DueRebalance[] {
   const { sessions, calendar } = sm;
   const date = sessions[first]!;
-  const days = reviewDays(document.rebalance, { date, position: findLastAtMost(calendar.sessions, date) }, calendar);
+  const days = listReviewDays(
+    document.rebalance,
+    { date, position: findLastAtMost(calendar.sessions, date) },
+    calendar,
+  );
   const begin = placeRebalance({ date, session: date, ...days }, sm, first);
   return [begin, ...listDueAfter(document, sm, { first, after: first, last })];
 }
@@ -74,7 +78,7 @@ export interface DueSpan {
  * session in the order of their scopes.
  */
 export function listDueAfter(document: IndexDocument, sm: SessionMarket, span: DueSpan): DueRebalance[] {
-  const reviews = reviewsOf(document);
+  const reviews = listReviews(document);
   if (reviews.length === 1) return dueOfCadence(document, sm, span);
   return reviews
     .flatMap(({ id, document: reviewed }) =>
@@ -89,23 +93,25 @@ function dueOfCadence(
   { first, after, last }: DueSpan,
 ): DueRebalance[] {
   const { sessions, calendar } = sm;
-  const baseDay = dayFrom(base_date);
+  const baseDay = parseValidDay(base_date);
   const [from, to] = [sessions[after]! + 1, sessions[last]!];
   if (rebalance.phase === undefined)
-    return rebalanceDates({ rebalance, calendar, baseDay, from, to }).map((date) => placeRebalance(date, sm, first));
-  const fractions = phaseFractions(rebalance.phase);
+    return listRebalanceDates({ rebalance, calendar, baseDay, from, to }).map((date) =>
+      placeRebalance(date, sm, first),
+    );
+  const fractions = computePhaseFractions(rebalance.phase);
   const earliest = calendar.sessions[findFirstAtLeast(calendar.sessions, from) - fractions.length + 1] ?? from;
   const base = calendar.sessions[findFirstAtLeast(calendar.sessions, baseDay)]!;
-  const closes = rebalanceDates({ rebalance, calendar, baseDay, from: earliest, to })
+  const closes = listRebalanceDates({ rebalance, calendar, baseDay, from: earliest, to })
     .filter(({ session }) => session > base)
-    .flatMap((date) => closesOf(date, fractions, calendar))
+    .flatMap((date) => listPhaseCloses(date, fractions, calendar))
     .filter(({ session }) => session >= from && session <= to)
     .toSorted((a, b) => a.session - b.session || a.phase.start - b.phase.start);
-  return lastOfSessions(closes.map(({ phase, ...date }) => ({ ...placeRebalance(date, sm, first), phase })));
+  return listLastOfSessions(closes.map(({ phase, ...date }) => ({ ...placeRebalance(date, sm, first), phase })));
 }
 
 /** Returns the closes of a rebalance after a session; the rules of a document date them from its effective session. */
-export function dueOn(
+export function listDueCloses(
   { rebalance }: Pick<IndexDocument, 'rebalance'>,
   sm: SessionMarket,
   { first, after, last, session }: DueSpan & { readonly session: number },
@@ -114,18 +120,18 @@ export function dueOn(
   const day = sessions[session];
   if (day === undefined) return [];
   const date = { date: day, session: day };
-  const days = reviewDays(rebalance, { date: day, position: findLastAtMost(calendar.sessions, day) }, calendar);
+  const days = listReviewDays(rebalance, { date: day, position: findLastAtMost(calendar.sessions, day) }, calendar);
   const closes: readonly (RebalanceDate & Pick<DueRebalance, 'phase'>)[] =
     rebalance.phase === undefined
       ? [{ ...date, ...days }]
-      : closesOf({ ...date, ...days }, phaseFractions(rebalance.phase), calendar);
+      : listPhaseCloses({ ...date, ...days }, computePhaseFractions(rebalance.phase), calendar);
   return closes
     .filter((close) => close.session > sessions[after]! && close.session <= sessions[last]!)
     .map(({ phase, ...close }) => ({ ...placeRebalance(close, sm, first), ...(phase ? { phase } : {}) }));
 }
 
 /** Returns the closes of a rebalance: its own session and the following ones. */
-export function closesOf(date: RebalanceDate, fractions: readonly number[], { sessions }: Calendar) {
+export function listPhaseCloses(date: RebalanceDate, fractions: readonly number[], { sessions }: Calendar) {
   const at = findFirstAtLeast(sessions, date.session);
   return fractions.flatMap((fraction, k): (RebalanceDate & { readonly phase: PhaseClose })[] => {
     const phase = { start: date.date, fraction };
@@ -139,7 +145,7 @@ export function closesOf(date: RebalanceDate, fractions: readonly number[], { se
  * Keeps the last of several closes that are priced from one session. It begins the phase if the first close of the same
  * rebalance is among those removed. A rebalance ends the phase of the previous one.
  */
-function lastOfSessions(due: readonly (DueRebalance & { readonly phase: PhaseClose })[]): DueRebalance[] {
+function listLastOfSessions(due: readonly (DueRebalance & { readonly phase: PhaseClose })[]): DueRebalance[] {
   const kept: (DueRebalance & { readonly phase: PhaseClose })[] = [];
   for (const one of due) {
     const before = kept.at(-1);
@@ -159,7 +165,7 @@ function placeRebalance(
   first: number,
 ): DueRebalance {
   const { sessions } = sm;
-  const position = pricedSession(sm, findLastAtMost(sessions, session), first);
+  const position = findPricedSession(sm, findLastAtMost(sessions, session), first);
   const decided = Math.min(findLastAtMost(sessions, decision), position);
   const reaches = sessions[decided] !== undefined && decision >= sessions[0]! && decision < session;
   if (!reaches) return { date, also, session: position, decision: position, announced: null };
@@ -178,14 +184,14 @@ function placeRebalance(
  * Returns the session for prices: a session without any price bar was an unscheduled closure, so the latest session
  * before it applies.
  */
-function pricedSession(sm: SessionMarket, session: number, first: number): number {
+function findPricedSession(sm: SessionMarket, session: number, first: number): number {
   let position = session;
   while (position > first && !hasAnyBar(sm, position)) position--;
   return position;
 }
 
 /** Returns the latest session on or before a day on which any security has a price bar; -1 if there is none. */
-export function sessionWithData(sm: SessionMarket, day: Day): number {
+export function findSessionWithData(sm: SessionMarket, day: Day): number {
   let session = sm.sessionAt(day);
   while (session >= 0 && !hasAnyBar(sm, session)) session--;
   return session;
@@ -195,7 +201,7 @@ export function sessionWithData(sm: SessionMarket, day: Day): number {
 export function hasAnyBar(sm: SessionMarket, session: number): boolean {
   const { lastBar, rowOf, names } = sm;
   if (rowOf[session]! < 0) return false;
-  const bars = panelRow(sm, session);
+  const bars = readPanelRow(sm, session);
   for (let column = 0; column < names; column++) if (lastBar[bars + column] === session) return true;
   return false;
 }

@@ -1,9 +1,9 @@
-import { textsOf, type IndexText } from '../documents/amended-texts.js';
+import { listTexts, type IndexText } from '../documents/amended-texts.js';
 import type { IndexDocument } from '../documents/index-document.js';
-import { reviewOf } from '../documents/reviews.js';
+import { findReview } from '../documents/reviews.js';
 import type { SessionMarket } from '../market/session-market.js';
 import { findFirstAtLeast } from '../numbers/search.js';
-import { listDueAfter, dueOn, listDueRebalances, type DueRebalance, type DueSpan } from './due-rebalances.js';
+import { listDueAfter, listDueCloses, listDueRebalances, type DueRebalance, type DueSpan } from './due-rebalances.js';
 
 /** Returns the rebalances of an index, each by the version of the definition in force on its date. */
 export function listDueUnderTexts(
@@ -11,14 +11,14 @@ export function listDueUnderTexts(
   sm: SessionMarket,
   { first, last }: Pick<DueSpan, 'first' | 'last'>,
 ): DueRebalance[] {
-  if (textsOf(document).length === 1) return listDueRebalances(document, sm, { first, last });
+  if (listTexts(document).length === 1) return listDueRebalances(document, sm, { first, last });
   const begin = listDueRebalances(document, sm, { first, last: first });
   return [...begin, ...listDueAfterUnderTexts(document, sm, { first, after: first, last })];
 }
 
 /** Returns the rebalances due after a session under each version of the definition. */
 export function listDueAfterUnderTexts(document: IndexDocument, sm: SessionMarket, span: DueSpan): DueRebalance[] {
-  const texts = textsOf(document);
+  const texts = listTexts(document);
   if (texts.length === 1) return listDueAfter(document, sm, span);
   const due = texts.flatMap((text, k) => {
     const until = texts[k + 1]?.from ?? Infinity;
@@ -29,14 +29,14 @@ export function listDueAfterUnderTexts(document: IndexDocument, sm: SessionMarke
       k === 0 ? rebalance : { ...rebalance, amendment: k },
     );
   });
-  return lastOfTexts(due.toSorted((a, b) => a.session - b.session || a.date - b.date));
+  return listLastOfTexts(due.toSorted((a, b) => a.session - b.session || a.date - b.date));
 }
 
 /**
  * Keeps the closes of the latest version if several versions have a close on one session. Its review ends a phase of
  * the previous version.
  */
-function lastOfTexts(due: readonly DueRebalance[]): DueRebalance[] {
+function listLastOfTexts(due: readonly DueRebalance[]): DueRebalance[] {
   const latest = new Map<number, number>();
   for (const { session, amendment = 0 } of due) latest.set(session, Math.max(amendment, latest.get(session) ?? 0));
   return due.filter(({ session, amendment = 0, phase }) => phase === undefined || amendment === latest.get(session));
@@ -44,7 +44,7 @@ function lastOfTexts(due: readonly DueRebalance[]): DueRebalance[] {
 
 /** Returns true if a rebalance selects constituents. */
 function isMembership(document: IndexDocument, { review, phase, date }: DueRebalance): boolean {
-  return reviewOf(document, review).scope === 'membership' && (phase?.start ?? date) === date;
+  return findReview(document, review).scope === 'membership' && (phase?.start ?? date) === date;
 }
 
 /**
@@ -59,5 +59,5 @@ function immediate(
   if (amendment?.rebalance !== true) return [];
   const session = findFirstAtLeast(sm.sessions, from);
   if (own.some((due) => due.session === session && isMembership(document, due))) return [];
-  return dueOn(document, sm, { first, after, last, session });
+  return listDueCloses(document, sm, { first, after, last, session });
 }

@@ -1,13 +1,21 @@
 import { countStaleSessions } from '../documents/stale-sessions.js';
-import { hasLeft } from '../market/has-left.js';
+import { hasLeft } from '../market/left-securities.js';
 import { findInForce, type Composition } from './compositions.js';
 import type { ConstituentSwap } from './constituent-swap.js';
 import type { Ranked } from './decider.js';
-import { endsAt, enteringAt, isReviewAt, type Change, type At, type Ends, type Watch } from './member-watch.js';
+import {
+  readClosingHoldings,
+  weighEntrants,
+  isReviewAt,
+  type Change,
+  type WatchPosition,
+  type ClosingHoldings,
+  type Watch,
+} from './member-watch.js';
 import { ENTRY_SESSIONS, composeEntering, type Entry } from './replacements.js';
 
 /** Replaces constituents that rank too low, each by the best-ranked security that is not a constituent. */
-export const exitFast: Change = (watch, at) => {
+export const applyFastExit: Change = (watch, at) => {
   const { events, exits, pool, composer, indexId, known, sm } = watch;
   const { fast_exit: exit } = events;
   const due = exits.find(({ session }) => session === at.session);
@@ -20,7 +28,7 @@ export const exitFast: Change = (watch, at) => {
   // A constituent that has left since its review has no rank.
   const constituents = members.filter((column) => !hasLeft(sm, decision, column, staleMax));
   const order = pool.ranked(decision, exit.field, among(constituents, universe));
-  const ends = endsAt(watch, at);
+  const ends = readClosingHoldings(watch, at);
   const isMember = (column: number): boolean => ends.held.held.includes(column);
   const low = [...order].slice(exit.rank).filter(isMember).toReversed();
   const staying = ends.held.held.filter((column) => !low.includes(column));
@@ -44,7 +52,7 @@ export const exitFast: Change = (watch, at) => {
 };
 
 /** Adds new securities that rank high enough, each in exchange for the lowest-ranked constituent. */
-export const enterFast: Change = (watch, at) => {
+export const applyFastEntry: Change = (watch, at) => {
   const { events, entries, pool, composer, indexId } = watch;
   const { fast_entry: entry } = events;
   const fresh = entries.get(at.session);
@@ -54,7 +62,7 @@ export const enterFast: Change = (watch, at) => {
     if (isPhase) entries.set(at.session + 1, [...fresh, ...(entries.get(at.session + 1) ?? [])]);
     return undefined;
   }
-  const ends = endsAt(watch, at);
+  const ends = readClosingHoldings(watch, at);
   const { held } = ends.held;
   const universe = composer.universe(indexId, at.session);
   const order = [...pool.ranked(at.session, entry.field, among(held, universe))];
@@ -81,7 +89,7 @@ function rankIn(order: readonly number[], column: number): number {
 }
 
 interface Swaps {
-  readonly ends: Ends;
+  readonly ends: ClosingHoldings;
   readonly cause: 'fast_exit' | 'fast_entry';
   readonly decision: number;
   /** Columns by rank. */
@@ -90,7 +98,11 @@ interface Swaps {
   readonly swaps: readonly (readonly [number, number])[];
 }
 
-function swapped(watch: Watch, at: At, { ends, cause, decision, order, swaps }: Swaps): Composition | undefined {
+function swapped(
+  watch: Watch,
+  at: WatchPosition,
+  { ends, cause, decision, order, swaps }: Swaps,
+): Composition | undefined {
   if (swaps.length === 0) return undefined;
   const { held, weights } = ends.held;
   const leaving = swaps.map(([column]) => column);
@@ -109,7 +121,7 @@ function swapped(watch: Watch, at: At, { ends, cause, decision, order, swaps }: 
     };
   });
   const composition = composeEntering({
-    ...enteringAt(watch, at, ends),
+    ...weighEntrants(watch, at, ends),
     cause,
     decision,
     leaving,

@@ -1,12 +1,12 @@
 import { findLongestStale } from '../documents/stale-sessions.js';
-import { panelRow } from '../market/session-market.js';
+import { readPanelRow } from '../market/session-market.js';
 import type { Book, BookEvent, BookInput, FollowEnd } from './book.js';
-import { transfersFrom } from './transfers.js';
-import { sumExitSides } from './book-close.js';
+import { createTransfers } from './transfers.js';
+import { sumExitsBySide } from './book-close.js';
 import { findFrozenSlots } from './book-orders.js';
 import { assertAffordable } from './book-limits.js';
 import { moveWeights } from './trades.js';
-import { trade } from './trade.js';
+import { tradeToTargets } from './trade-to-targets.js';
 
 /**
  * Derives the book of a portfolio with the holdings of a cost-free book that pays costs in addition. No weight is
@@ -83,7 +83,7 @@ function earnedFrom(
 ): Pick<Book, 'drift' | 'transfers'> {
   return {
     ...(drift ? { drift: fromOne(drift.slice(shift, shift + length)) } : {}),
-    ...(transfers ? { transfers: transfersFrom(transfers, shift) } : {}),
+    ...(transfers ? { transfers: createTransfers(transfers, shift) } : {}),
   };
 }
 
@@ -139,7 +139,7 @@ function payFor(payment: Payment): number | undefined {
     asked: after,
   });
   if (frozen.size > 0) return undefined;
-  const { retained } = trade({ before: held, targets: after, slots, frozen, costRate });
+  const { retained } = tradeToTargets({ before: held, targets: after, slots, frozen, costRate });
   assertAffordable(input, input.from + event.at, retained);
   return retained;
 }
@@ -149,7 +149,7 @@ function payFor(payment: Payment): number | undefined {
  * book is then simulated.
  */
 function payForExits({ cash, from }: Book, { input, event, after, costRate }: Payment): number | undefined {
-  const { long, short } = sumExitSides(event.exits);
+  const { long, short } = sumExitsBySide(event.exits);
   const isSpread = after.some((weight) => weight !== 0);
   if (costRate === 0 || !isSpread || (long === 0 && short === 0)) return 1;
   const isPlain = short === 0 && cash[input.from - from + event.at] === 0 && after.every((weight) => weight >= 0);
@@ -183,7 +183,7 @@ function pricesAwaited(input: BookInput, columns: Int32Array): (session: number)
   let spinOffs: SpinOff[] | undefined;
   return (session) => {
     const first = session - findLongestStale(treatment);
-    const bars = panelRow(sm, session);
+    const bars = readPanelRow(sm, session);
     return (spinOffs ??= spinOffsOf(input, columns)).some(
       ({ ex, child }) => ex >= first && ex <= session && (child < 0 || sm.lastBar[bars + child]! < ex),
     );

@@ -1,7 +1,7 @@
 import type { Book, Gap } from './book.js';
 
 /** Returns the gaps of several books from a session on, each security and session once. */
-export function gapsWithin(books: readonly Book[], from: number): Gap[] {
+export function listGaps(books: readonly Book[], from: number): Gap[] {
   const seen = new Map<string, Gap>();
   for (const { gaps } of books) {
     for (const gap of gaps) if (gap.session >= from) seen.set(`${gap.session} ${gap.column}`, gap);

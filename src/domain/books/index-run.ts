@@ -1,15 +1,15 @@
-import { bookRounding } from './book-rounding.js';
+import { createBookRounding } from './book-rounding.js';
 import type { TreatmentSpec } from '../documents/index-document.js';
 import type { WeightingSpec } from '../documents/weighting-spec.js';
-import { shareTermsOf } from '../documents/share-terms.js';
-import { toChangingTerms, growthTerms, type GrowthTerms } from '../index-mathematics/growth-terms.js';
+import { readShareTerms } from '../documents/share-terms.js';
+import { toChangingTerms, createGrowthTerms, type GrowthTerms } from '../index-mathematics/growth-terms.js';
 import type { ReturnVariant } from '../market/market-data.js';
 import { findLastAtMost } from '../numbers/search.js';
 import type { Book, Targets } from './book.js';
-import { bookOnSessions } from './book-on-sessions.js';
+import { alignBook } from './book-on-sessions.js';
 import type { Composition, Compositions } from './compositions.js';
-import { overlayBook } from './overlay-book.js';
-import { shareChangeTerms } from './share-changes.js';
+import { createOverlayBook } from './overlay-book.js';
+import { createShareChangeTerms } from './share-changes.js';
 import { simulateBook } from './simulate-book.js';
 import type { CalendarCoverage } from './window.js';
 
@@ -22,14 +22,14 @@ export interface IndexRun {
 }
 
 /** Returns the terms on which an index grows: its treatment, its currency, and its own return variant by default. */
-export function indexTerms(
+export function createIndexTerms(
   { treatment: dated, document }: Pick<Compositions, 'treatment' | 'document'>,
   variant: ReturnVariant = dated.dividends,
 ): GrowthTerms {
   const { amended, ...first } = dated;
   const termsOf = (treatment: TreatmentSpec, weighting: WeightingSpec | undefined): GrowthTerms => ({
-    ...growthTerms(treatment, document.currency, variant),
-    ...shareTermsOf(treatment, weighting),
+    ...createGrowthTerms(treatment, document.currency, variant),
+    ...readShareTerms(treatment, weighting),
   });
   const terms = termsOf(first, document.pipeline?.weighting);
   if (amended === undefined) return terms;
@@ -65,7 +65,7 @@ export interface IndexBookInput {
 /**
  * Simulates the index as a book without costs, from its first composition on, starting at its base value. @cost O(T H)
  */
-export function indexBook(input: IndexBookInput): Book {
+export function simulateIndexBook(input: IndexBookInput): Book {
   const { compositions, to, variant, isBrief = false } = input;
   const { overlay } = compositions;
   if (overlay === undefined) return simulatedBook(input);
@@ -75,10 +75,10 @@ export function indexBook(input: IndexBookInput): Book {
   const bookOf = (source: Compositions): Book => {
     const last = source.sm === sm ? to : findLastAtMost(source.sm.sessions, sm.sessions[to]!);
     const held = variant ?? findHeldVariant(compositions, source);
-    const own = indexBook({ compositions: source, to: last, isBrief, ...(held ? { variant: held } : {}) });
-    return source.sm === sm ? own : bookOnSessions(own, sm, { to });
+    const own = simulateIndexBook({ compositions: source, to: last, isBrief, ...(held ? { variant: held } : {}) });
+    return source.sm === sm ? own : alignBook(own, sm, { to });
   };
-  return overlayBook({ compositions: { ...compositions, overlay }, to, isBrief, bookOf });
+  return createOverlayBook({ compositions: { ...compositions, overlay }, to, isBrief, bookOf });
 }
 
 /**
@@ -108,18 +108,20 @@ function simulatedBook({
     title: `The index ${document.id}`,
     sm,
     treatment,
-    growth: indexTerms(compositions, variant),
-    ...(variant ? { indexTerms: indexTerms(compositions) } : {}),
+    growth: createIndexTerms(compositions, variant),
+    ...(variant ? { indexTerms: createIndexTerms(compositions) } : {}),
     outside,
     isBrief,
     isSparse,
     ...(followedFrom === undefined ? {} : { followedFrom }),
     from: first,
     to,
-    targets: list.filter(({ session }) => session <= to).map((composition) => indexTargets(composition, uncapped)),
-    shareChanges: shareChangeTerms(compositions),
+    targets: list
+      .filter(({ session }) => session <= to)
+      .map((composition) => createIndexTargets(composition, uncapped)),
+    shareChanges: createShareChangeTerms(compositions),
     initialValue: document.base_value,
-    ...bookRounding(document, sm),
+    ...createBookRounding(document, sm),
     costRate: 0,
     fills: 'all',
     ...(roomForWeights ? { roomForWeights } : {}),
@@ -128,7 +130,7 @@ function simulatedBook({
 }
 
 /** Returns the targets of an index book, or of the same index with its weights before capping. */
-export function indexTargets(
+export function createIndexTargets(
   { session, columns, weights, uncapped, basket, counts, entered }: Composition,
   isUncapped: boolean,
 ): Targets {
@@ -153,12 +155,12 @@ export function isCapped({ document }: Pick<Compositions, 'document'>): boolean 
 }
 
 /** Days of a book, [T]. */
-export function bookDays({ sm, from, length }: Book): Int32Array {
+export function listBookDays({ sm, from, length }: Book): Int32Array {
   return sm.sessions.slice(from, from + length);
 }
 
 /** Returns the holdings of a book after a close, long and short: columns ascending, and their weights. */
-export function heldAt(
+export function listHeld(
   { from, columns, weights }: Book,
   session: number,
 ): { readonly columns: Int32Array; readonly weights: Float64Array } {
@@ -178,9 +180,9 @@ export function heldAt(
  * Returns the holdings and the securities that the book waits to buy, as far as its cash allows. Includes the remaining
  * cash if its exact value is known.
  */
-export function askedAt(book: Book, session: number): Omit<Targets, 'session'> {
+export function findRequestedShares(book: Book, session: number): Omit<Targets, 'session'> {
   const at = session - book.from;
-  const held = { ...heldAt(book, session), cash: book.cash[at]! };
+  const held = { ...listHeld(book, session), cash: book.cash[at]! };
   const waiting = book.unfilled.filter(
     (order) => order.side === 'buy' && order.at <= at && !(isPast(order.filledAt, at) || isPast(order.replacedAt, at)),
   );

@@ -1,5 +1,5 @@
-import { exchangeRates } from '../market/exchange-rates.js';
-import { referenceAt, type MarketData } from '../market/market-data.js';
+import { createExchangeRates } from '../market/exchange-rates.js';
+import { readReference, type MarketData } from '../market/market-data.js';
 import { findLastAtMost } from '../numbers/search.js';
 import type { SessionMarket } from '../market/session-market.js';
 import type { Day } from '../time/days.js';
@@ -25,7 +25,7 @@ export type SharesOf = (composition: Composition) => IndexShares;
  * Computes the numbers of shares of the compositions of an index: market value of each constituent over its price, at
  * the effective close.
  */
-export function indexSharesIn(book: Book, currency: string): SharesOf {
+export function createIndexShares(book: Book, currency: string): SharesOf {
   const known = sharesFor.get(book) ?? new WeakMap<Composition, IndexShares>();
   sharesFor.set(book, known);
   const sharesOf = countShares(book, currency);
@@ -47,8 +47,8 @@ function countShares(book: Book, currency: string): SharesOf {
     const at = session - from;
     const decided = decidedIn(sm, composition);
     if (overlay !== undefined || at < 0 || at >= book.length) return { ...decided, shares: null, factors: null };
-    const rates = exchangeRates(sm, currency);
-    const shares = heldWeights(book, composition).map(
+    const rates = createExchangeRates(sm, currency);
+    const shares = computeHeldWeights(book, composition).map(
       (weight, k) =>
         (weight * level[at]! * divisor[at]! * (exactDivisor?.[at] ?? 1)) /
         (sm.carriedClose(session, columns[k]!) * rates.rateAt(session, columns[k]!)),
@@ -66,14 +66,14 @@ function countShares(book: Book, currency: string): SharesOf {
  * Returns the weights of a composition at its effective close; if shares are rounded, the weights of the rounded
  * shares.
  */
-function heldWeights(book: Book, { session, columns, weights }: Composition): Float64Array {
+function computeHeldWeights(book: Book, { session, columns, weights }: Composition): Float64Array {
   if (book.hasWholeShares === undefined) return weights;
   const row = (session - book.from) * book.columns.length;
   return Float64Array.from(columns, (column) => book.weights[row + book.columns.indexOf(column)]!);
 }
 
 /** Returns no shares, because a strategy solves or trades its own compositions. */
-export function withoutShares(sm: SessionMarket): SharesOf {
+export function refuseMissingShares(sm: SessionMarket): SharesOf {
   return (composition) => ({ ...decidedIn(sm, composition), shares: null, factors: null });
 }
 
@@ -105,7 +105,7 @@ function floatShares(sm: SessionMarket, session: number): (column: number) => nu
   return (column) => {
     const own = latest(float, column);
     const stated = isStated
-      ? referenceAt(reference, sm.identifiers[column]!, 'FREE_FLOAT', sm.sessions[session]!)
+      ? readReference(reference, sm.identifiers[column]!, 'FREE_FLOAT', sm.sessions[session]!)
       : null;
     return latest(outstanding, column) * (own === own ? own : typeof stated === 'number' ? stated : 1);
   };
@@ -115,7 +115,7 @@ function floatShares(sm: SessionMarket, session: number): (column: number) => nu
  * Returns shares outstanding and free float of a security as known on a day; NaN without a share count, free float 1
  * without a value.
  */
-export function indexSharesOutstanding(
+export function readSharesOutstanding(
   { fields, reference, dates, identifiers }: MarketData,
   day: Day,
 ): (identifier: string) => { readonly shares: number; readonly float: number } {
@@ -136,7 +136,7 @@ export function indexSharesOutstanding(
     const shares = column === undefined ? Number.NaN : latest(outstanding, column);
     if (column === undefined || shares !== shares) return { shares: Number.NaN, float: Number.NaN };
     const own = latest(float, column);
-    const stated = isStated ? referenceAt(reference, identifier, 'FREE_FLOAT', day) : null;
+    const stated = isStated ? readReference(reference, identifier, 'FREE_FLOAT', day) : null;
     return { shares, float: own === own ? own : typeof stated === 'number' ? stated : 1 };
   };
 }

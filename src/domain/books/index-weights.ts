@@ -6,7 +6,7 @@ import type { Composer } from './compositions.js';
  * Returns other indices as decisions of an index see them: each as last decided on or before the session; null before
  * its first composition.
  */
-export function indexWeightsFor(
+export function createIndexWeights(
   composer: Composer,
   indexId: string,
 ): (asked: string, session: number) => IndexWeights | null {

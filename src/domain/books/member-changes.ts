@@ -1,26 +1,26 @@
 import type { IndexDocument } from '../documents/index-document.js';
-import { textsOf, type IndexText } from '../documents/amended-texts.js';
+import { listTexts, type IndexText } from '../documents/amended-texts.js';
 import { changesMembers, EventsSpec } from '../documents/events-spec.js';
 import { dateFindings, type Finding } from '../refusals/findings.js';
-import { panelRow, type SessionMarket } from '../market/session-market.js';
+import { readPanelRow, type SessionMarket } from '../market/session-market.js';
 import type { Book, BookEvent } from './book.js';
 import { findInForce, isReview, type Composer, type Composition, type Compositions } from './compositions.js';
-import { decideOne } from './decide-one.js';
+import { decideOne } from './decide-index.js';
 import { findDecider } from './decided-by.js';
 import { listDueAfter, type DueRebalance } from './due-rebalances.js';
-import { enterFast, exitFast } from './fast-changes.js';
+import { applyFastEntry, applyFastExit } from './fast-changes.js';
 import {
   isInPhase,
-  bookOf,
-  endsAt,
-  enteringAt,
+  simulateWatchedBook,
+  readClosingHoldings,
+  weighEntrants,
   isCapped,
-  unitAt,
+  computeMarketValueUnit,
   type Change,
-  type Standing,
+  type WatchedBooks,
   type Watch,
 } from './member-watch.js';
-import { candidatesFor, composeEntering, replacementsOf, type Entry } from './replacements.js';
+import { listReplacementCandidates, composeEntering, chooseReplacements, type Entry } from './replacements.js';
 import { extendStoredUntil, type WatchInput } from './watched-book.js';
 
 /** Sessions simulated at a time: the number that a change of constituents forces to simulate again. */
@@ -29,7 +29,7 @@ const SPAN_SESSIONS = 64;
 /** Returns true if constituents of an index change between its reviews. */
 export function hasMemberChanges(composer: Composer, indexId: string): boolean {
   const document = composer.document(indexId);
-  return document.pipeline !== null && textsOf(document).some((text) => changesMembers(text.document.events));
+  return document.pipeline !== null && listTexts(document).some((text) => changesMembers(text.document.events));
 }
 
 /**
@@ -42,7 +42,7 @@ export function decideWithChanges(composer: Composer, input: WatchInput): Pick<C
   const under = watchesOf(composer, input);
   const watch = under[0]!; // Every index has a first version.
   const { due, known, last, tick } = watch;
-  let standing: Standing = { at: input.first - 1, book: null, uncapped: null, unit: null };
+  let standing: WatchedBooks = { at: input.first - 1, book: null, uncapped: null, unit: null };
   let position = 0;
   while (standing.at < last) {
     tick?.((standing.at - input.first + 1) / (last - input.first + 1));
@@ -61,7 +61,9 @@ export function decideWithChanges(composer: Composer, input: WatchInput): Pick<C
 /** Returns an index under each version of its definition, with one list of compositions. */
 function watchesOf(composer: Composer, input: WatchInput): Watch[] {
   const shared = { known: [], findings: [] };
-  return textsOf(composer.document(input.indexId)).map((text) => createWatch(composer, { ...input, ...shared, text }));
+  return listTexts(composer.document(input.indexId)).map((text) =>
+    createWatch(composer, { ...input, ...shared, text }),
+  );
 }
 
 interface TextInput extends WatchInput, Pick<Watch, 'known' | 'findings'> {
@@ -103,7 +105,7 @@ function newSecurities(
 ): Map<number, readonly number[]> {
   const results = new Map<number, number[]>();
   for (let session = Math.max(first, sm.first) + 1; session + after <= last; session++) {
-    const row = panelRow(sm, session);
+    const row = readPanelRow(sm, session);
     for (let column = 0; column < sm.names; column++) {
       if (sm.lastBar[row + column] !== session || sm.lastBar[row - sm.names + column]! >= 0) continue;
       results.set(session + after, [...(results.get(session + after) ?? []), column]);
@@ -112,22 +114,22 @@ function newSecurities(
   return results;
 }
 
-function decide(watch: Watch, rebalance: DueRebalance, standing: Standing): void {
+function decide(watch: Watch, rebalance: DueRebalance, standing: WatchedBooks): void {
   const { composer, indexId, known, findings } = watch;
   const { decision: session } = rebalance;
   const keepsMembers = findDecider(composer.document(indexId), { ...rebalance, amendment: 0 }).scope !== 'membership';
   if (keepsMembers && standing.at + 1 === session && known.length > 0) {
     // Constituents that left at the close of the reference date are replaced before the weights are computed.
-    const composition = replace(watch, { standing, book: bookOf(watch, standing, session), session });
+    const composition = replace(watch, { standing, book: simulateWatchedBook(watch, standing, session), session });
     if (composition !== undefined) insert(known, composition);
   }
   const decided = decideOne(watch.whole, { indexId, rebalance, known });
   findings.push(...decided.findings);
-  if (decided.composition) insert(known, refill(watch, decided.composition));
+  if (decided.composition) insert(known, refillIndex(watch, decided.composition));
 }
 
 /** Adds replacements to the composition of a review, for securities that left while its shares were pending. */
-export function refill(watch: Watch, composition: Composition): Composition {
+export function refillIndex(watch: Watch, composition: Composition): Composition {
   const { events, composer, indexId, pool, sm, findings } = watch;
   const { targets, columns, weights, session, ranking = new Int32Array(0) } = composition;
   const wanted = (targets?.columns.length ?? 0) - columns.length;
@@ -136,7 +138,10 @@ export function refill(watch: Watch, composition: Composition): Composition {
   const left = Array.from(targets.columns, (column, k): Leaver => ({ column, weight: targets.weights[k]! }))
     .filter(({ column }) => !columns.includes(column))
     .slice(0, wanted);
-  const result = candidatesFor({ composer, indexId, pool, session, staying: columns, ranking, wanted }, events);
+  const result = listReplacementCandidates(
+    { composer, indexId, pool, session, staying: columns, ranking, wanted },
+    events,
+  );
   if (result.length < left.length) findings.push(unreplaced(sm, session, left.slice(result.length)));
   if (result.length === 0) return composition;
   const gone = 1 - left.reduce((sum, { weight }) => sum + weight, 0);
@@ -152,7 +157,7 @@ export function refill(watch: Watch, composition: Composition): Composition {
     uncapped: { held: columns, weights: composition.uncapped },
     leaving: [],
     entries: result.map(({ column }, k): Entry => ({ column, replaced: left[k]!.weight / gone })),
-    swaps: replacementsOf({
+    swaps: chooseReplacements({
       rule: events.replacement,
       before: composition,
       decision: session,
@@ -178,24 +183,24 @@ function insert(known: Composition[], composition: Composition): void {
 }
 
 /** Searches the sessions of a span for changes, each on the book that includes the earlier ones. */
-function passSpan(under: readonly Watch[], standing: Standing, to: number): Standing {
+function passSpan(under: readonly Watch[], standing: WatchedBooks, to: number): WatchedBooks {
   const first = under[0]!;
-  let book = bookOf(first, standing, to);
+  let book = simulateWatchedBook(first, standing, to);
   for (let session = standing.at + 1; session <= to; session++) {
     const watch = under[findInForce(first.known.filter(isReview), session)?.amendment ?? 0]!;
     for (const changeOf of CHANGES) {
       const composition = changeOf(watch, { standing, book, session });
       if (composition === undefined) continue;
       insert(watch.known, composition);
-      book = bookOf(watch, standing, to);
+      book = simulateWatchedBook(watch, standing, to);
     }
   }
-  const uncapped = isCapped(first) ? bookOf(first, standing, to, true) : null;
+  const uncapped = isCapped(first) ? simulateWatchedBook(first, standing, to, true) : null;
   return {
     at: to,
     book: extendStoredUntil(standing.book, book),
     uncapped: uncapped && extendStoredUntil(standing.uncapped, uncapped),
-    unit: unitAt(first, { standing, book, session: to }),
+    unit: computeMarketValueUnit(first, { standing, book, session: to }),
   };
 }
 
@@ -208,7 +213,7 @@ const replace: Change = (watch, at) => {
   if (before === undefined || event === undefined || before.session === at.session) return undefined;
   const left = leaversOf(at.book, event, before.columns);
   if (left.length === 0) return undefined;
-  const ends = endsAt(watch, at);
+  const ends = readClosingHoldings(watch, at);
   if (ends.held.held.length === 0) return undefined;
   const { ranking = new Int32Array(0) } = before;
   const request = {
@@ -220,19 +225,19 @@ const replace: Change = (watch, at) => {
     ranking,
     wanted: left.length,
   };
-  const result = candidatesFor(request, events);
+  const result = listReplacementCandidates(request, events);
   if (result.length < left.length) findings.push(unreplaced(sm, at.session, left.slice(result.length)));
   const gone = 1 - event.exits.reduce((sum, { change }) => sum - change, 0);
   const entries = result.map(({ column }, k): Entry => ({ column, replaced: left[k]!.weight / gone }));
   if (entries.length === 0) return undefined;
-  const swaps = replacementsOf({
+  const swaps = chooseReplacements({
     rule: events.replacement,
     before,
     decision: at.session,
     found: result,
     left: left.map(({ column }) => column),
   });
-  return composeEntering({ ...enteringAt(watch, at, ends), cause: 'replacement', leaving: [], entries, swaps });
+  return composeEntering({ ...weighEntrants(watch, at, ends), cause: 'replacement', leaving: [], entries, swaps });
 };
 
 interface Leaver {
@@ -267,4 +272,4 @@ function unreplaced(sm: SessionMarket, session: number, left: readonly Leaver[])
   return finding!;
 }
 
-const CHANGES: readonly Change[] = [replace, exitFast, enterFast];
+const CHANGES: readonly Change[] = [replace, applyFastExit, applyFastEntry];

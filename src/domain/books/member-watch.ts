@@ -1,14 +1,14 @@
 import type { EventsSpec } from '../documents/events-spec.js';
 import type { IndexDocument } from '../documents/index-document.js';
-import { weighsItself } from '../documents/share-terms.js';
+import { fixesOwnWeights } from '../documents/share-terms.js';
 import type { Finding } from '../refusals/findings.js';
 import type { SessionMarket } from '../market/session-market.js';
 import type { Book } from './book.js';
-import { bookUntil, type WatchInput } from './watched-book.js';
+import { simulateBookUntil, type WatchInput } from './watched-book.js';
 import { findInForce, isReview, type Composer, type Composition } from './compositions.js';
 import type { ReviewPool } from './decider.js';
 import type { DueRebalance } from './due-rebalances.js';
-import { marketWorth, type EnteringInput } from './replacements.js';
+import { computePoolValue, type EnteringInput } from './replacements.js';
 import { requireOwnEnd, type StoredBook } from './resumed-book.js';
 
 /** Index while it is searched for changes between reviews. */
@@ -29,7 +29,7 @@ export interface Watch extends WatchInput {
 }
 
 /** Book at the close of a session, and the book of the index without caps. */
-export interface Standing {
+export interface WatchedBooks {
   readonly at: number;
   readonly book: StoredBook | null;
   readonly uncapped: StoredBook | null;
@@ -42,17 +42,17 @@ export function isCapped({ known }: Watch): boolean {
   return known.some(({ weights, uncapped }) => weights !== uncapped && weights.some((w, k) => w !== uncapped[k]));
 }
 
-export interface At {
-  readonly standing: Standing;
+export interface WatchPosition {
+  readonly standing: WatchedBooks;
   readonly book: Book;
   readonly session: number;
 }
 
 /** Returns the change of constituents at a close; undefined if nothing changes. */
-export type Change = (watch: Watch, at: At) => Composition | undefined;
+export type Change = (watch: Watch, at: WatchPosition) => Composition | undefined;
 
 /** Returns market value over the base of the weights; it is constant between reviews. */
-export function unitAt({ known }: Watch, { standing, book, session }: At): number | null {
+export function computeMarketValueUnit({ known }: Watch, { standing, book, session }: WatchPosition): number | null {
   const review = known.findLast((one) => one.session <= session && isReview(one));
   if (review === undefined || review.session <= standing.at) return standing.unit;
   return review.worth === undefined ? null : marketValue(book, review.session) / review.worth;
@@ -72,30 +72,30 @@ export function isInPhase(known: readonly Composition[], session: number): boole
   return findInForce(known, session)?.transition !== undefined;
 }
 
-export interface Ends extends Pick<EnteringInput, 'held' | 'uncapped'> {
+export interface ClosingHoldings extends Pick<EnteringInput, 'held' | 'uncapped'> {
   readonly marketValue: number;
 }
 
 /** Returns the holdings at a close and their value. */
-export function endsAt(watch: Watch, { standing, session }: At): Ends {
-  const book = bookOf(watch, standing, session);
+export function readClosingHoldings(watch: Watch, { standing, session }: WatchPosition): ClosingHoldings {
+  const book = simulateWatchedBook(watch, standing, session);
   const held = requireOwnEnd(book);
-  const uncapped = isCapped(watch) ? requireOwnEnd(bookOf(watch, standing, session, true)) : held;
+  const uncapped = isCapped(watch) ? requireOwnEnd(simulateWatchedBook(watch, standing, session, true)) : held;
   return { held, uncapped, marketValue: marketValue(book, session) };
 }
 
-export function enteringAt(
+export function weighEntrants(
   watch: Watch,
-  at: At,
-  { held, uncapped, marketValue: worth }: Ends,
+  at: WatchPosition,
+  { held, uncapped, marketValue: worth }: ClosingHoldings,
 ): Omit<EnteringInput, 'cause' | 'leaving' | 'entries' | 'swaps'> {
   const { composer, indexId, pool, known } = watch;
   const { session } = at;
-  const unit = unitAt(watch, at);
+  const unit = computeMarketValueUnit(watch, at);
   const before = findInForce(known, session)!;
-  const ownWorth = (): number | null => {
-    const isSelfWeighing = weighsItself(watch.document.pipeline?.weighting);
-    return isSelfWeighing ? marketWorth(pool, session, { ...held, without: before.capped }) : null;
+  const findOwnWorth = (): number | null => {
+    const isSelfWeighing = fixesOwnWeights(watch.document.pipeline?.weighting);
+    return isSelfWeighing ? computePoolValue(pool, session, { ...held, without: before.capped }) : null;
   };
   return {
     composer,
@@ -106,12 +106,12 @@ export function enteringAt(
     before,
     held,
     uncapped,
-    worth: unit === null ? ownWorth() : worth / unit,
+    worth: unit === null ? findOwnWorth() : worth / unit,
   };
 }
 
-export function bookOf(watch: Watch, standing: Standing, to: number, isUncapped = false): Book {
+export function simulateWatchedBook(watch: Watch, standing: WatchedBooks, to: number, isUncapped = false): Book {
   const { whole, indexId, known, first } = watch;
   const stored = isUncapped ? standing.uncapped : standing.book;
-  return bookUntil(whole, { indexId, first, stored, at: standing.at, to, known, isUncapped });
+  return simulateBookUntil(whole, { indexId, first, stored, at: standing.at, to, known, isUncapped });
 }

@@ -1,7 +1,7 @@
-/** Mergers into securities outside the universe of an index: see `mergerKey`. */
+/** Mergers into securities outside the universe of an index: see `createMergerKey`. */
 export type OutsideMergers = ReadonlySet<number>;
 
 /** Returns the key of a merger of a security on a session. */
-export function mergerKey({ names }: { readonly names: number }, session: number, column: number): number {
+export function createMergerKey({ names }: { readonly names: number }, session: number, column: number): number {
   return session * names + column;
 }

@@ -21,7 +21,7 @@ export interface NamedSwap {
 }
 
 /** Returns the swaps of a composition. */
-export function swapsOf(
+export function resolveSwaps(
   { session, swaps = [] }: Pick<Composition, 'session' | 'swaps'>,
   { identifiers, sessions }: Pick<SessionMarket, 'identifiers' | 'sessions'>,
 ): NamedSwap[] {
@@ -37,11 +37,11 @@ export function swapsOf(
 
 /** Returns the swaps of a composition that takes effect on a later day. */
 export function listPendingSwaps({ effective, composition }: PendingComposition, sm: SessionMarket): NamedSwap[] {
-  return swapsOf(composition, sm).map((swap) => ({ ...swap, date: effective }));
+  return resolveSwaps(composition, sm).map((swap) => ({ ...swap, date: effective }));
 }
 
 /** Returns the swaps between reviews that were decided on a session, including those announced for later. */
-export function swapsDecidedOn(composer: Composer, indexId: string, session: number): NamedSwap[] {
+export function listSwapsDecidedOn(composer: Composer, indexId: string, session: number): NamedSwap[] {
   if (!hasMemberChanges(composer, indexId)) return [];
   const compositions = compositionsOrNone(composer, indexId);
   if (compositions === undefined) return [];
@@ -49,7 +49,7 @@ export function swapsDecidedOn(composer: Composer, indexId: string, session: num
   const pending = findPendingChange(composer, { indexId, session, list });
   const announced = pending === undefined || list.includes(pending.composition) ? [] : listPendingSwaps(pending, sm);
   const day = sm.sessions[session]!;
-  const all = [...list.flatMap((composition) => swapsOf(composition, sm)), ...announced];
+  const all = [...list.flatMap((composition) => resolveSwaps(composition, sm)), ...announced];
   return all.filter(({ decision }) => decision === day);
 }
 

@@ -1,13 +1,13 @@
 import type { IndexDocument } from '../documents/index-document.js';
-import { textsOf, type IndexText } from '../documents/amended-texts.js';
-import { reviewsOf } from '../documents/reviews.js';
+import { listTexts, type IndexText } from '../documents/amended-texts.js';
+import { listReviews } from '../documents/reviews.js';
 import type { SessionMarket } from '../market/session-market.js';
 import { findFirstAtLeast } from '../numbers/search.js';
-import { closesOf as countCloses, phaseFractions } from '../schedule/phase.js';
+import { countPhaseCloses as countCloses, computePhaseFractions } from '../schedule/phase.js';
 import { DEFAULT_REVIEW } from '../schedule/review-scopes.js';
-import { rebalanceDates, reviewDays, type RebalanceDate } from '../schedule/schedule.js';
-import { dayFrom, type Day } from '../time/days.js';
-import { closesOf, type DueRebalance, type PhaseClose } from './due-rebalances.js';
+import { listRebalanceDates, listReviewDays, type RebalanceDate } from '../schedule/schedule.js';
+import { parseValidDay, type Day } from '../time/days.js';
+import { listPhaseCloses, type DueRebalance, type PhaseClose } from './due-rebalances.js';
 
 /** Upcoming rebalance on the days of its calendar, or one of its closes. */
 export interface NextRebalance extends RebalanceDate {
@@ -26,7 +26,7 @@ export function findNextRebalances(
   { calendar }: SessionMarket,
   day: Day,
 ): readonly NextRebalance[] {
-  const texts = textsOf(document);
+  const texts = listTexts(document);
   const next = texts.flatMap((text, k) =>
     nextUnder(text, { calendar, day, until: texts[k + 1]?.from ?? Infinity }).map((one) =>
       k === 0 ? one : { ...one, amendment: k },
@@ -47,18 +47,18 @@ function nextUnder(
   { document, from: begins, amendment }: IndexText,
   { calendar, day, until }: NextSpan,
 ): NextRebalance[] {
-  const baseDay = dayFrom(document.base_date);
+  const baseDay = parseValidDay(document.base_date);
   const { sessions, coverage } = calendar;
   const base = sessions[findFirstAtLeast(sessions, baseDay)];
   const at = sessions[findFirstAtLeast(sessions, begins)];
-  const own = reviewsOf(document).flatMap(({ id, document: { rebalance } }): NextRebalance[] => {
+  const own = listReviews(document).flatMap(({ id, document: { rebalance } }): NextRebalance[] => {
     const start = findFirstAtLeast(sessions, day) - countCloses(rebalance.phase) + 1;
     const from = rebalance.phase === undefined ? day : (sessions[start] ?? day);
-    const fractions = rebalance.phase && phaseFractions(rebalance.phase);
-    const match = rebalanceDates({ rebalance, calendar, baseDay, from, to: coverage.to })
+    const fractions = rebalance.phase && computePhaseFractions(rebalance.phase);
+    const match = listRebalanceDates({ rebalance, calendar, baseDay, from, to: coverage.to })
       .filter(({ date, session }) => date >= begins && date < until && (id === DEFAULT_REVIEW || session !== base))
       .flatMap((date): NextRebalance[] =>
-        fractions && date.session !== base ? closesOf(date, fractions, calendar) : [date],
+        fractions && date.session !== base ? listPhaseCloses(date, fractions, calendar) : [date],
       )
       .find(({ session }) => session >= day);
     return match === undefined ? [] : [id === DEFAULT_REVIEW ? match : { ...match, review: id }];
@@ -66,7 +66,7 @@ function nextUnder(
   if (amendment?.rebalance !== true || at === undefined || at < day || own.some(({ session }) => session === at))
     return own;
   const position = findFirstAtLeast(sessions, at);
-  const days = reviewDays(document.rebalance, { date: at, position }, calendar);
+  const days = listReviewDays(document.rebalance, { date: at, position }, calendar);
   return [{ date: at, session: at, ...days }, ...own];
 }
 
@@ -89,11 +89,11 @@ export function toDueRebalance(sm: SessionMarket, session: number, next: NextReb
 }
 
 /** Returns true if all rebalances of a future session are announced on a day. */
-export function areAnnounced(next: readonly NextRebalance[], day: Day): boolean {
-  return next.length > 0 && next.every((one) => announcementOf(one) <= day);
+export function areAllAnnounced(next: readonly NextRebalance[], day: Day): boolean {
+  return next.length > 0 && next.every((one) => findAnnouncement(one) <= day);
 }
 
 /** Day on which a rebalance is announced. */
-export function announcementOf({ decision, announcement = decision }: NextRebalance): Day {
+export function findAnnouncement({ decision, announcement = decision }: NextRebalance): Day {
   return announcement;
 }

@@ -1,16 +1,16 @@
 import { requireWithholdingRates } from '../index-mathematics/withholding.js';
 import { SESSIONS_AT_ONCE, valuePanelOf } from '#kernels/engines/value-panel.js';
-import { absencesOf } from '../market/absences.js';
-import { exchangeRates, requireRatesAboveZero } from '../market/exchange-rates.js';
-import { valueIndexOf } from '../index-mathematics/growth.js';
-import { effectTable } from '../index-mathematics/session-effects.js';
+import { listAbsences } from '../market/absences.js';
+import { createExchangeRates, requireRatesAboveZero } from '../market/exchange-rates.js';
+import { computeValueIndex } from '../index-mathematics/growth.js';
+import { createEffectTable } from '../index-mathematics/session-effects.js';
 import { toShortTerms } from '../index-mathematics/growth-terms.js';
-import { treatmentOn } from '../documents/treatment.js';
+import { findTreatment } from '../documents/treatment.js';
 import { roundsAny } from '../documents/dated-rounding.js';
 import { createGrowingFloats, createGrowingIntegers } from '#base/memory/growing-numbers.js';
 import { allocateKeptFloats } from '#base/memory/kept-memory.js';
 import type { BookInput, BookResume } from './book.js';
-import { bookNames } from './book-names.js';
+import { listBookSecurities } from './book-securities.js';
 import { openCounts } from './security-counts.js';
 import { adoptCounts } from './share-changes.js';
 import { type BookState, type Order, type Recorded, waitFor, NONE, isOneRunOf } from './book-state.js';
@@ -20,30 +20,30 @@ export function openBook(input: BookInput): BookState {
   const { sm, from, to, growth, treatment, targets, indexTerms = growth } = input;
   const { resume } = input;
   const columns = resume
-    ? bookNames({ sm, targets: [...targets, resume], from: resume.first, to })
-    : bookNames({ sm, targets: [...targets, ...pendingColumns(input)], from, to });
+    ? listBookSecurities({ sm, targets: [...targets, resume], from: resume.first, to })
+    : listBookSecurities({ sm, targets: [...targets, ...pendingColumns(input)], from, to });
   requireRatesAboveZero(sm, columns, { currency: growth.currency, from, to });
   requireTaxes(input, columns);
   const slotOf = new Int32Array(sm.names).fill(-1);
   columns.forEach((column, slot) => (slotOf[column] = slot));
   const H = columns.length;
   const ofShorts = toShortTerms(growth);
-  const index = valueIndexOf(sm, indexTerms);
+  const index = computeValueIndex(sm, indexTerms);
   const state: BookState = {
     input,
     sm,
-    treatment: treatmentOn(treatment, sm.sessions[from]!),
+    treatment: findTreatment(treatment, sm.sessions[from]!),
     growth,
     outside: input.outside,
     columns,
     slotOf,
-    rates: exchangeRates(sm, growth.currency),
+    rates: createExchangeRates(sm, growth.currency),
     index,
     panel: valuePanelOf(index),
-    effects: effectTable(sm, growth),
-    ofShorts: effectTable(sm, ofShorts),
-    inIndex: growth.reinvestment === 'index' || indexTerms === growth ? null : effectTable(sm, indexTerms),
-    absences: absencesOf(sm),
+    effects: createEffectTable(sm, growth),
+    ofShorts: createEffectTable(sm, ofShorts),
+    inIndex: growth.reinvestment === 'index' || indexTerms === growth ? null : createEffectTable(sm, indexTerms),
+    absences: listAbsences(sm),
     targetsOn: new Map(targets.map((entry) => [entry.session, entry])),
     ...sessionArrays(input, H),
     events: [],

@@ -1,9 +1,9 @@
 import { isInAnyText } from '../documents/amended-texts.js';
 import type { IndexDocument } from '../documents/index-document.js';
-import { textFollowedOn } from '../documents/text-spans.js';
+import { findTextInForce } from '../documents/text-spans.js';
 import type { Day } from '../time/days.js';
 import type { Composer } from './compositions.js';
-import { mergerKey, type OutsideMergers } from './merger-key.js';
+import { createMergerKey, type OutsideMergers } from './merger-key.js';
 
 type UniverseComposer = Pick<Composer, 'document' | 'market' | 'under'>;
 
@@ -24,7 +24,7 @@ export function findOutsideMergers(composer: UniverseComposer, indexId: string):
   for (const { session, column, action } of sm.actions.related) {
     if (action.type !== 'MERGER' || session <= sm.first) continue;
     const merger = { session, day: sm.sessions[session]!, related: action.related! };
-    if (isOutside(composer, indexId, merger)) results.add(mergerKey(sm, session, column));
+    if (isOutside(composer, indexId, merger)) results.add(createMergerKey(sm, session, column));
   }
   return results;
 }
@@ -41,7 +41,7 @@ interface Merger {
 /** Returns true if a merger removes the security from the index. */
 export function isOutside(composer: UniverseComposer, indexId: string, { session, day, related }: Merger): boolean {
   const sm = composer.market(indexId);
-  const text = textFollowedOn(composer.document(indexId), sm.calendar, day);
+  const text = findTextInForce(composer.document(indexId), sm.calendar, day);
   if (!removes(text.document)) return false;
   const acquirer = sm.columnOf(related);
   return acquirer >= 0 && composer.under(indexId, text.position).members(indexId, session)[acquirer] !== 1;

@@ -1,12 +1,12 @@
 import type { OverlayPath } from '../overlays/overlay-type.js';
-import { overlayTypeOf, type OverlaySpec } from '../overlays/catalogue.js';
-import { driftOf, securitiesIn, type Book, type BookEvent, type BookOverlay } from './book.js';
+import { findOverlayType, type OverlaySpec } from '../overlays/catalogue.js';
+import { driftOf, readSecurityCurrency, type Book, type BookEvent, type BookOverlay } from './book.js';
 import { NOTHING_KEPT, listTransfers, type Transfers } from './transfers.js';
-import { ordersOf, type EarlierOrders, type Layer } from './overlay-orders.js';
-import { partsOf } from './overlay-parts.js';
+import { listOrders, type EarlierOrders, type Layer } from './overlay-orders.js';
+import { listParts } from './overlay-parts.js';
 import type { Compositions } from './compositions.js';
-import { sharesIn } from './overlay-context.js';
-import { overlayOf, overlayPath } from './overlay-path.js';
+import { readShares } from './overlay-context.js';
+import { readOverlay, computeOverlayPath } from './overlay-path.js';
 
 export interface OverlayBookInput {
   readonly compositions: Compositions & Required<Pick<Compositions, 'overlay'>>;
@@ -23,17 +23,20 @@ export interface OverlayBookInput {
  * @throws Refusal FX_MISSING, NO_DATA_AT_DATE, NUMERIC_FAILURE
  * @cost O(T H) in addition to the underlying books
  */
-export function overlayBook({ compositions, to, isBrief, bookOf }: OverlayBookInput): Book {
+export function createOverlayBook({ compositions, to, isBrief, bookOf }: OverlayBookInput): Book {
   const { overlay, sm, first: from, document } = compositions;
   const beneath = overlay.sources.map(bookOf);
   const { currency } = overlay.sources[0]!.document;
-  const type = overlayTypeOf(overlay.spec);
+  const type = findOverlayType(overlay.spec);
   const codes = type.weighed(overlay.spec);
   // The weights of the index's own return variant hedge every variant.
-  const shares = overlay.book?.overlay?.shares ?? sharesIn({ book: beneath[0]!, currency, codes, first: from, to });
-  const path = overlayPath({ sm, first: from, document: overlayOf(document), currency }, { beneath, shares, to });
-  const valued = valuedIn(overlay.spec, beneath[0]!, currency);
-  return pathBook({
+  const shares = overlay.book?.overlay?.shares ?? readShares({ book: beneath[0]!, currency, codes, first: from, to });
+  const path = computeOverlayPath(
+    { sm, first: from, document: readOverlay(document), currency },
+    { beneath, shares, to },
+  );
+  const valued = findValuationCurrency(overlay.spec, beneath[0]!, currency);
+  return createPathBook({
     path,
     beneath,
     shares,
@@ -50,11 +53,11 @@ export function overlayBook({ compositions, to, isBrief, bookOf }: OverlayBookIn
  * Returns the currency in which the securities of an overlay are valued; undefined if it is the currency of the
  * overlay.
  */
-export function valuedIn(spec: OverlaySpec, beneath: Book, currency: string): string | undefined {
-  const type = overlayTypeOf(spec);
+export function findValuationCurrency(spec: OverlaySpec, beneath: Book, currency: string): string | undefined {
+  const type = findOverlayType(spec);
   const into = type.currency(spec);
   if (into === null) return beneath.overlay?.securitiesIn;
-  return type.converts ? undefined : securitiesIn(beneath, { currency });
+  return type.converts ? undefined : readSecurityCurrency(beneath, { currency });
 }
 
 export interface PathBookInput {
@@ -75,7 +78,7 @@ export interface PathBookInput {
 }
 
 /** Computes holdings and earnings of an overlay along its path. */
-export function pathBook(input: PathBookInput): Book {
+export function createPathBook(input: PathBookInput): Book {
   const { path, beneath, shares, valued, sm, from, level, isBrief, indexId, resumed } = input;
   const length = path.growth.length;
   const value = new Float64Array(length);
@@ -99,7 +102,7 @@ export function pathBook(input: PathBookInput): Book {
     costs: new Float64Array(length),
     ...rows,
     ...(isBrief ? {} : transfersOf(layers, length)),
-    unfilled: isBrief ? [] : ordersOf(layers, value, resumed),
+    unfilled: isBrief ? [] : listOrders(layers, value, resumed),
     gaps: gapsOf(beneath, from, 'gaps'),
     silent: gapsOf(beneath, from, 'silent'),
     pending: null,
@@ -110,7 +113,7 @@ export function pathBook(input: PathBookInput): Book {
       hasCurrencyPart,
       drift: driftAlong(path, first, rows.events),
       shares,
-      parts: isBrief ? [] : partsOf(layers, path, { indexId, hasCurrencyPart }),
+      parts: isBrief ? [] : listParts(layers, path, { indexId, hasCurrencyPart }),
       ...(path.explain ? { explain: path.explain } : {}),
     },
   };

@@ -1,23 +1,23 @@
-import { dayFrom, formatDay, type Day } from '../time/days.js';
-import { sourcesOf, type OverlayDocument } from '../documents/index-document.js';
+import { parseValidDay, formatDay, type Day } from '../time/days.js';
+import { listSources, type OverlayDocument } from '../documents/index-document.js';
 import { Refusal } from '../refusals/refusal.js';
 import { findFirstAtLeast, findLastAtMost } from '../numbers/search.js';
 import type { Book } from './book.js';
-import { compositionOnSessions } from './book-on-sessions.js';
+import { alignComposition } from './book-on-sessions.js';
 import { findInForce, type Composer, type Composition, type Compositions } from './compositions.js';
-import { heldAt, indexBook } from './index-run.js';
+import { listHeld, simulateIndexBook } from './index-run.js';
 
 /**
  * Returns the holdings of an overlay on its first session and on each rebalance of an underlying index.
  * @throws Refusal NO_DATA_IN_RANGE, and refusals of the underlying indices
  */
-export function overlayCompositions(composer: Composer, document: OverlayDocument, until: Day): Compositions {
-  const sources = sourcesOf(document).map((id) => composer.compositions(id));
+export function composeOverlay(composer: Composer, document: OverlayDocument, until: Day): Compositions {
+  const sources = listSources(document).map((id) => composer.compositions(id));
   const treatment = composer.treatment(document.id);
   const sm = composer.market(document.id);
   const last = findLastAtMost(sm.sessions, until);
   const begins = sources.map((source) => source.sm.sessions[source.first]!);
-  const first = findFirstAtLeast(sm.sessions, Math.max(dayFrom(document.base_date), ...begins));
+  const first = findFirstAtLeast(sm.sessions, Math.max(parseValidDay(document.base_date), ...begins));
   if (first > last)
     throw new Refusal(
       'NO_DATA_IN_RANGE',
@@ -33,8 +33,8 @@ export function overlayCompositions(composer: Composer, document: OverlayDocumen
     memory: null,
     overlay: { spec: document.overlay, sources },
   };
-  const book = indexBook({ compositions: own, to: last });
-  const lists = sources.map(({ list, sm: of }) => (of === sm ? list : list.map(compositionOnSessions(of, sm))));
+  const book = simulateIndexBook({ compositions: own, to: last });
+  const lists = sources.map(({ list, sm: of }) => (of === sm ? list : list.map(alignComposition(of, sm))));
   return { ...own, list: listHeldCompositions(book, lists, first), overlay: { ...own.overlay!, book } };
 }
 
@@ -56,18 +56,21 @@ export function listHeldCompositions(
     for (const one of list) if (one.session > from && one.session < from + length) taken.set(one.session, one);
   }
   for (const { at, rebalanced } of book.events)
-    if (rebalanced && at > 0 && !taken.has(from + at)) taken.set(from + at, restoredOn(sm, from + at));
+    if (rebalanced && at > 0 && !taken.has(from + at)) taken.set(from + at, restoreWeights(sm, from + at));
   return [...taken]
     .toSorted(([a], [b]) => a - b)
     .map(([session, one]) => {
-      const { columns, weights } = heldAt(book, session);
+      const { columns, weights } = listHeld(book, session);
       const decision = Math.min(one.decision, session);
       return { ...one, session, decision, columns, weights, ...UNCAPPED, uncapped: weights };
     });
 }
 
 /** Returns a rebalance of the overlay itself: its definition has the weights. */
-function restoredOn({ sessions }: Book['sm'], session: number): Omit<Composition, 'columns' | 'weights' | 'uncapped'> {
+function restoreWeights(
+  { sessions }: Book['sm'],
+  session: number,
+): Omit<Composition, 'columns' | 'weights' | 'uncapped'> {
   return { date: sessions[session]!, also: [], session, decision: session, announced: null, ...UNCAPPED };
 }
 

@@ -1,11 +1,12 @@
-import { periodsPerYear } from '../calendars/periods-per-year.js';
-import { civilOf, dayFrom, formatDay } from '../time/days.js';
-import { exchangeRates, majorUnit, pairOf, rateNotAboveZero, rateSeries } from '../market/exchange-rates.js';
-import { ratesOfSeries } from '../market/interest-rates.js';
+import { estimatePeriodsPerYear } from '../calendars/periods-per-year.js';
+import { toCivilDate, parseValidDay, formatDay } from '../time/days.js';
+import { createExchangeRates, refuseRateNotAboveZero, readRateSeries } from '../market/exchange-rates.js';
+import { findMajorUnit, createPair } from '../market/currency-codes.js';
+import { readSeriesRates } from '../market/interest-rates.js';
 import { carryCloses } from '../market/series.js';
 import type { OverlayContext } from '../overlays/overlay-type.js';
 import { Refusal } from '../refusals/refusal.js';
-import { rebalanceDates } from '../schedule/schedule.js';
+import { listRebalanceDates } from '../schedule/schedule.js';
 import { findLastAtMost } from '../numbers/search.js';
 import type { Book, BookOverlay } from './book.js';
 import type { Compositions } from './compositions.js';
@@ -15,16 +16,16 @@ interface OverlayTerms extends Pick<Compositions, 'sm' | 'first' | 'document'> {
   readonly currency: string;
 }
 
-export interface Beneath {
+export interface UnderlyingIndex {
   readonly beneath: readonly Pick<Book, 'gross' | 'from'>[];
   readonly shares: BookOverlay['shares'];
   readonly to: number;
 }
 
 /** Returns the market data and underlying books that an overlay may read. */
-export function overlayContext(
+export function createOverlayContext(
   { sm, first, document, currency }: OverlayTerms,
-  { beneath, shares, to }: Beneath,
+  { beneath, shares, to }: UnderlyingIndex,
 ): OverlayContext {
   const days = sm.sessions.slice(first, to + 1);
   const dateOf = (t: number): string => formatDay(days[t]!);
@@ -33,7 +34,7 @@ export function overlayContext(
     days,
     dateOf,
     baseValue: document.base_value,
-    periods: periodsPerYear(sm.calendar.sessions),
+    periods: estimatePeriodsPerYear(sm.calendar.sessions),
     sources: beneath.map(({ gross, from }) => ({
       growth: gross.slice(first - from, to + 1 - from).fill(1, 0, 1),
       before: gross.slice(1, first - from + 1),
@@ -49,15 +50,15 @@ export function overlayContext(
           `The overlay ${document.id} needs a value of the series ${id} on or before ${dateOf(at)}, but the series has none.`,
           id,
         );
-      return ratesOfSeries(series, known, days);
+      return readSeriesRates(series, known, days);
     },
     exchange(of = currency) {
-      const rates = rateSeries(sm, of, document.currency)?.slice(first, to + 1);
+      const rates = readRateSeries(sm, of, document.currency)?.slice(first, to + 1);
       const at = rates?.findIndex((rate) => Number.isNaN(rate)) ?? 0;
       if (rates !== undefined && at < 0) return rates;
-      const refusal = rates && rateNotAboveZero(sm, { from: of, to: document.currency, session: first + at });
+      const refusal = rates && refuseRateNotAboveZero(sm, { from: of, to: document.currency, session: first + at });
       if (refusal !== undefined) throw refusal;
-      const pair = pairOf(of, document.currency);
+      const pair = createPair(of, document.currency);
       throw new Refusal(
         'FX_MISSING',
         `The overlay ${document.id} needs the exchange rate ${pair}, which the data does not contain on ${dateOf(at)}.`,
@@ -67,10 +68,10 @@ export function overlayContext(
     weightIn: (of) => shares[of]!, // The overlay type declares these currencies.
     monthEnds: () => monthEnds(sm.calendar.sessions, days),
     resets(rebalance) {
-      const dates = rebalanceDates({
+      const dates = listRebalanceDates({
         rebalance,
         calendar: sm.calendar,
-        baseDay: dayFrom(document.base_date),
+        baseDay: parseValidDay(document.base_date),
         from: days[0]! + 1,
         to: days.at(-1)!,
       });
@@ -82,7 +83,7 @@ export function overlayContext(
 }
 
 /** Input for the weights of a book by currency. */
-export interface Weighed {
+export interface WeightedUnderlying {
   readonly book: Pick<Book, 'sm' | 'from' | 'columns' | 'weights'>;
   /** Currency of the index. Securities without a currency are quoted in it. */
   readonly currency: string;
@@ -96,16 +97,16 @@ export interface Weighed {
  * Computes weights by currency of the securities after each close, [T] each; minor units count as the main currency.
  * @cost O(T H)
  */
-export function sharesIn({ book, currency, codes, first, to }: Weighed): BookOverlay['shares'] {
+export function readShares({ book, currency, codes, first, to }: WeightedUnderlying): BookOverlay['shares'] {
   const { sm, from, columns, weights } = book;
-  const rates = exchangeRates(sm, currency);
+  const rates = createExchangeRates(sm, currency);
   const shares = codes.map((code) => [code, new Float64Array(to + 1 - first)] as const);
-  const of = new Map(shares.map(([code, share]) => [majorUnit(code), share]));
+  const of = new Map(shares.map(([code, share]) => [findMajorUnit(code), share]));
   if (of.size === 0) return {};
   for (let session = first; session <= to; session++)
     for (let slot = 0, at = (session - from) * columns.length; slot < columns.length; slot++, at++) {
       if (weights[at] === 0) continue;
-      const share = of.get(majorUnit(rates.currencyAt(session, columns[slot]!)));
+      const share = of.get(findMajorUnit(rates.currencyAt(session, columns[slot]!)));
       if (share !== undefined) share[session - first]! += weights[at]!;
     }
   return Object.fromEntries(shares);
@@ -121,7 +122,7 @@ function missing(message: string, series: string): Refusal {
  */
 function monthEnds(sessions: Int32Array, days: Int32Array): Int32Array {
   const ends = sessions.filter(
-    (day, s) => s + 1 === sessions.length || civilOf(day).month !== civilOf(sessions[s + 1]!).month,
+    (day, s) => s + 1 === sessions.length || toCivilDate(day).month !== toCivilDate(sessions[s + 1]!).month,
   );
   let at = 0;
   return days.map((day) => {

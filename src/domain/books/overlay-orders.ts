@@ -26,7 +26,7 @@ export interface EarlierOrders {
  * Returns the orders of the underlying on the sessions of an overlay, in weights and money of the overlay, layer by
  * layer. For earlier orders only the outcome is new.
  */
-export function ordersOf(layers: readonly Layer[], value: Float64Array, earlier?: EarlierOrders): UnfilledOrder[] {
+export function listOrders(layers: readonly Layer[], value: Float64Array, earlier?: EarlierOrders): UnfilledOrder[] {
   let known = 0;
   return layers.flatMap(({ book, places, shift, exposure }) =>
     book.unfilled.flatMap((beneath) => {

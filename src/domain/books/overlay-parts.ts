@@ -3,7 +3,7 @@ import type { BookPart } from './book.js';
 import type { Layer } from './overlay-orders.js';
 
 /** Returns the parts of the overlay, and those of underlying overlays scaled by their holding. */
-export function partsOf(
+export function listParts(
   layers: readonly Layer[],
   path: OverlayPath,
   { indexId, hasCurrencyPart }: { readonly indexId: string; readonly hasCurrencyPart: boolean },

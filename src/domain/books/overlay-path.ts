@@ -1,14 +1,14 @@
 import { isOverlayDocument, type IndexDocument, type OverlayDocument } from '../documents/index-document.js';
-import { textSpans } from '../documents/text-spans.js';
+import { listTextSpans } from '../documents/text-spans.js';
 import { findLastAtMost } from '../numbers/search.js';
-import { overlayTypeOf, type OverlaySpec } from '../overlays/catalogue.js';
+import { findOverlayType, type OverlaySpec } from '../overlays/catalogue.js';
 import type { OverlayPart, OverlayPath } from '../overlays/overlay-type.js';
 import type { SessionMarket } from '../market/session-market.js';
 import type { BookOverlay } from './book.js';
-import { overlayContext, type Beneath } from './overlay-context.js';
+import { createOverlayContext, type UnderlyingIndex } from './overlay-context.js';
 
 /** Returns the document of an index that is an overlay. */
-export function overlayOf(document: IndexDocument): OverlayDocument {
+export function readOverlay(document: IndexDocument): OverlayDocument {
   if (isOverlayDocument(document)) return document;
   throw new Error(`${document.id} is not an overlay`);
 }
@@ -36,16 +36,16 @@ interface Segment {
  * its date.
  * @cost O(T sources)
  */
-export function overlayPath(overlay: OverlayOn, beneath: Beneath): OverlayPath {
+export function computeOverlayPath(overlay: OverlayOn, beneath: UnderlyingIndex): OverlayPath {
   const { sm, first, document, currency } = overlay;
   const segments = segmentsOf(overlay, beneath.to);
   let level = document.base_value;
   const paths = segments.map((segment) => {
     const terms = { sm, first: segment.first, document: { ...document, base_value: level }, currency };
     const shares = sharesOf(beneath.shares, segment, first);
-    const path = overlayTypeOf(segment.spec).path(
+    const path = findOverlayType(segment.spec).path(
       segment.spec,
-      overlayContext(terms, { beneath: beneath.beneath, shares, to: segment.to }),
+      createOverlayContext(terms, { beneath: beneath.beneath, shares, to: segment.to }),
     );
     level = path.growth.subarray(1).reduce((value, growth) => value * growth, level);
     return path;
@@ -54,7 +54,7 @@ export function overlayPath(overlay: OverlayOn, beneath: Beneath): OverlayPath {
 }
 
 function segmentsOf({ sm, first, document }: OverlayOn, to: number): Segment[] {
-  const texts = textSpans(document, sm.calendar).flatMap(({ after, text }) => {
+  const texts = listTextSpans(document, sm.calendar).flatMap(({ after, text }) => {
     const session = Math.max(first, findLastAtMost(sm.sessions, after));
     const { document: amended } = text;
     return session < to && isOverlayDocument(amended) ? [{ spec: amended.overlay, first: session }] : [];
@@ -85,7 +85,7 @@ function join(before: OverlayPath, after: OverlayPath): OverlayPath {
     growth: behind(before.growth, after.growth),
     exposures: before.exposures.map((exposure, k) => concatenate(exposure.subarray(0, shift), after.exposures[k]!)),
     exchange: before.exchange && after.exchange && behind(before.exchange, after.exchange),
-    parts: joinedParts(before, after),
+    parts: joinParts(before, after),
     resets:
       before.resets &&
       Uint8Array.from([...before.resets.map((is, t) => is | begins[t]!), ...after.resets!.subarray(1)]),
@@ -104,7 +104,7 @@ function behind(before: Float64Array, after: Float64Array): Float64Array {
   return concatenate(before, after.subarray(1));
 }
 
-function joinedParts(before: OverlayPath, after: OverlayPath): OverlayPart[] {
+function joinParts(before: OverlayPath, after: OverlayPath): OverlayPart[] {
   const names = new Set([...before.parts, ...after.parts].map(({ part }) => part));
   const of = ({ parts, growth }: OverlayPath, name: OverlayPart['part']): Float64Array =>
     parts.find(({ part }) => part === name)?.contributions ?? new Float64Array(growth.length);

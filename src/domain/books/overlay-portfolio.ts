@@ -1,10 +1,10 @@
 import { refuseWithFindings } from '../refusals/refusal.js';
-import { checkHeldAsOne } from '../overlays/held-as-one.js';
+import { checkHeldAsOne } from '../overlays/single-holding.js';
 import type { OverlayPath } from '../overlays/overlay-type.js';
 import type { BacktestPlan } from '../documents/backtest-plan.js';
 import { moveOrder, type Book, type BookEvent, type StoredFollow } from './book.js';
-import { transfersFrom } from './transfers.js';
-import { pathBook } from './overlay-book.js';
+import { createTransfers } from './transfers.js';
+import { createPathBook } from './overlay-book.js';
 import type { EarlierOrders } from './overlay-orders.js';
 
 interface Span {
@@ -17,7 +17,7 @@ interface Span {
 }
 
 /** Computes a portfolio that holds an overlay, in money: all of it, or the fraction of a strategy. */
-export function overlayPortfolio(book: Book, span: Span): Book {
+export function createOverlayPortfolio(book: Book, span: Span): Book {
   const { plan, from, to, rebalances } = span;
   if (plan.strategy === undefined) return heldWhole(book, span);
   return strategyBook(book, { plan, from, to, rebalances, level: plan.request.initial_capital });
@@ -33,7 +33,7 @@ interface StrategySpan extends Span {
 function strategyBook(book: Book, span: StrategySpan): Book {
   const { plan, from, level, resumed } = span;
   const path = strategyPath(book, span);
-  const own = pathBook({
+  const own = createPathBook({
     path,
     beneath: [book],
     shares: {},
@@ -94,7 +94,7 @@ function heldWhole(book: Book, { plan, from, to }: Span): Book {
     cash: rows(book.cash).slice(),
     counts: rows(book.counts),
     events: eventsFrom(book, shift, value),
-    ...(book.transfers ? { transfers: transfersFrom(book.transfers, shift) } : {}),
+    ...(book.transfers ? { transfers: createTransfers(book.transfers, shift) } : {}),
     unfilled: book.unfilled.flatMap((order) => {
       const at = order.at - shift;
       const later = (position: number | null): number | null => (position === null ? null : position - shift);

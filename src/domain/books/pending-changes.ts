@@ -1,11 +1,11 @@
-import { textsOf } from '../documents/amended-texts.js';
+import { listTexts } from '../documents/amended-texts.js';
 import type { Finding } from '../refusals/findings.js';
 import type { Day } from '../time/days.js';
 import { findInForce, isReview, type Composer, type Composition } from './compositions.js';
-import { exitFast } from './fast-changes.js';
-import { createWatch, hasMemberChanges, refill, removeReviews } from './member-changes.js';
-import { bookOf, type Standing, type Watch } from './member-watch.js';
-import { areAnnounced, toDueRebalance, findNextRebalances } from './next-rebalance.js';
+import { applyFastExit } from './fast-changes.js';
+import { createWatch, hasMemberChanges, refillIndex, removeReviews } from './member-changes.js';
+import { simulateWatchedBook, type WatchedBooks, type Watch } from './member-watch.js';
+import { areAllAnnounced, toDueRebalance, findNextRebalances } from './next-rebalance.js';
 
 /** An index at the close of a session. */
 interface IndexAtClose {
@@ -34,26 +34,26 @@ export function findPendingChange(composer: Composer, at: IndexAtClose): Pending
     return isReview(latest)
       ? undefined
       : { effective: composer.market(indexId).sessions[session]!, composition: latest };
-  return announcedExit(composer, at);
+  return findAnnouncedExit(composer, at);
 }
 
-function announcedExit(composer: Composer, at: IndexAtClose): PendingComposition | undefined {
+function findAnnouncedExit(composer: Composer, at: IndexAtClose): PendingComposition | undefined {
   const { indexId, session, list } = at;
   const { amendment = 0 } = findInForce(list.filter(isReview), session) ?? {};
   const document = composer.document(indexId);
-  const text = textsOf(document)[amendment]!;
+  const text = listTexts(document)[amendment]!;
   const { fast_exit: exit } = text.document.events ?? {};
   if (exit === undefined) return undefined;
   const sm = composer.market(indexId);
   const day = sm.sessions[session]!;
   const next = findNextRebalances({ ...removeReviews(text.document), rebalance: exit.schedule }, sm, day + 1);
   const [due] = next;
-  if (due === undefined || !areAnnounced(next, day)) return undefined;
+  if (due === undefined || !areAllAnnounced(next, day)) return undefined;
   const [review] = findNextRebalances(document, sm, day + 1);
   if (review !== undefined && review.session <= due.session) return undefined; // It decides the constituents first.
   const watch: Watch = { ...watchAt(composer, at, amendment), exits: [toDueRebalance(sm, session, due)] };
-  const standing: Standing = { at: watch.first - 1, book: null, uncapped: null, unit: null };
-  const composition = exitFast(watch, { standing, book: bookOf(watch, standing, session), session });
+  const standing: WatchedBooks = { at: watch.first - 1, book: null, uncapped: null, unit: null };
+  const composition = applyFastExit(watch, { standing, book: simulateWatchedBook(watch, standing, session), session });
   return composition && { effective: due.session, composition };
 }
 
@@ -65,11 +65,11 @@ export function addReplacements(
 ): { readonly composition: Composition; readonly findings: readonly Finding[] } {
   if (!hasMemberChanges(composer, at.indexId)) return { composition, findings: [] };
   const watch = watchAt(composer, at, composition.amendment ?? 0);
-  return { composition: refill(watch, composition), findings: watch.findings };
+  return { composition: refillIndex(watch, composition), findings: watch.findings };
 }
 
 function watchAt(composer: Composer, { indexId, session, list }: IndexAtClose, amendment: number): Watch {
-  const text = textsOf(composer.document(indexId))[amendment]!;
+  const text = listTexts(composer.document(indexId))[amendment]!;
   const first = list[0]?.session ?? session;
   return createWatch(composer, { indexId, due: [], first, last: session, known: [...list], findings: [], text });
 }

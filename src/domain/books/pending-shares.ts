@@ -1,12 +1,12 @@
 import type { IndexDocument, TreatmentSpec } from '../documents/index-document.js';
-import { marketBetween } from '../index-mathematics/market-between.js';
+import { cutMarket } from '../index-mathematics/market-between.js';
 import type { SessionMarket } from '../market/session-market.js';
 import type { Targets } from './book.js';
-import { indexTerms } from './index-run.js';
+import { createIndexTerms } from './index-run.js';
 import type { OutsideMergers } from './merger-key.js';
 import { requireOwnEnd } from './resumed-book.js';
 import type { SecurityCounts } from './security-counts.js';
-import { shareChangeTerms } from './share-changes.js';
+import { createShareChangeTerms } from './share-changes.js';
 import { simulateBook } from './simulate-book.js';
 
 export interface PendingInput {
@@ -43,12 +43,12 @@ export function computePendingShares(
   { sm, document, treatment, outside, pricing, session }: PendingInput,
   targets: Omit<Targets, 'session'>,
 ): PendingShares {
-  const growth = indexTerms({ treatment, document }, 'price');
-  const between = marketBetween(sm, growth, { from: pricing, to: session });
+  const growth = createIndexTerms({ treatment, document }, 'price');
+  const between = cutMarket(sm, growth, { from: pricing, to: session });
   const book = simulateBook({
     title: `The pending composition of ${document.id}`,
     sm: between,
-    shareChanges: shareChangeTerms({ sm: between, document, treatment }),
+    shareChanges: createShareChangeTerms({ sm: between, document, treatment }),
     // Waiting or failing for lack of a price bar is up to the index that adopts the shares.
     treatment: { ...treatment, stale_targets: 'carry', missing_prices: 'carry' },
     growth,

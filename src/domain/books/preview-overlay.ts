@@ -1,8 +1,8 @@
-import { sourcesOf, type OverlayDocument } from '../documents/index-document.js';
-import { dayFrom, type Day } from '../time/days.js';
-import { sessionWithData } from './due-rebalances.js';
+import { listSources, type OverlayDocument } from '../documents/index-document.js';
+import { parseValidDay, type Day } from '../time/days.js';
+import { findSessionWithData } from './due-rebalances.js';
 import type { Composer } from './compositions.js';
-import { heldAt } from './index-run.js';
+import { listHeld } from './index-run.js';
 import { composeKnown, refuseBeforeFirstRebalance } from './known-compositions.js';
 import type { ExposureStep } from '../overlays/overlay-type.js';
 import type { SessionMarket } from '../market/session-market.js';
@@ -24,12 +24,12 @@ export interface OverlayPreview {
 export function previewOverlay(composer: Composer, document: OverlayDocument, asOf: Day): OverlayPreview {
   const compositions = composeKnown(composer, document.id);
   const sm = composer.market(document.id);
-  const session = sessionWithData(sm, asOf);
+  const session = findSessionWithData(sm, asOf);
   if (compositions === undefined || session < compositions.first)
     throw refuseBeforeFirstRebalance(`The overlay ${document.id}`, document, asOf);
   const book = compositions.overlay!.book!; // composed as an overlay
   const exposure = book.overlay?.explain?.(session - book.from);
-  return { document, sm, session, ...heldAt(book, session), ...(exposure ? { exposure } : {}) };
+  return { document, sm, session, ...listHeld(book, session), ...(exposure ? { exposure } : {}) };
 }
 
 export interface FirstOverlayPreview {
@@ -45,7 +45,9 @@ const FIRST_SPAN = 14;
 export function previewFirstOverlay({ composerUntil, document }: FirstOverlayPreview): OverlayPreview {
   const begin = composerUntil(0);
   const last = begin.market(document.id).market.dates.at(-1) ?? 0;
-  const bases = [document, ...sourcesOf(document).map((id) => begin.document(id))].map((of) => dayFrom(of.base_date));
+  const bases = [document, ...listSources(document).map((id) => begin.document(id))].map((of) =>
+    parseValidDay(of.base_date),
+  );
   for (let span = FIRST_SPAN; ; span *= 4) {
     const until = Math.min(Math.max(...bases) + span, last);
     const composer = composerUntil(until);

@@ -49,7 +49,7 @@ export function spreadSides({ left, rest, cash, costRate }: ProceedsInput): Proc
 }
 
 /** Sums weights by side. */
-export function sidesOf(weights: Iterable<number>): Sides {
+export function sumSides(weights: Iterable<number>): Sides {
   let long = 0;
   let short = 0;
   for (const weight of weights) {
@@ -67,7 +67,7 @@ const CASH_MIN = 1e-9;
  * fraction is unchanged.
  */
 export function takeOver(staying: Float64Array, leaving: Float64Array): Float64Array {
-  const [rest, left] = [sidesOf(staying), sidesOf(leaving)];
+  const [rest, left] = [sumSides(staying), sumSides(leaving)];
   const cash = 1 - (rest.long - rest.short + left.long - left.short);
   const isAllLong = Math.abs(cash) <= CASH_MIN && rest.short === 0 && left.short === 0;
   if (isAllLong) return staying.map((weight) => weight / rest.long);

@@ -1,17 +1,17 @@
-import { dayFrom } from '../time/days.js';
-import { isInAnyText, textsOf } from '../documents/amended-texts.js';
+import { parseValidDay } from '../time/days.js';
+import { isInAnyText, listTexts } from '../documents/amended-texts.js';
 import type { IndexDocument } from '../documents/index-document.js';
-import { reviewsOf, type Review } from '../documents/reviews.js';
+import { listReviews, type Review } from '../documents/reviews.js';
 import { DEFAULT_REVIEW } from '../schedule/review-scopes.js';
 import type { SessionMarket } from '../market/session-market.js';
 import { Refusal } from '../refusals/refusal.js';
-import { noticeSessions } from '../schedule/review-dates.js';
-import { rebalanceDates } from '../schedule/schedule.js';
+import { countNoticeSessions } from '../schedule/review-dates.js';
+import { listRebalanceDates } from '../schedule/schedule.js';
 import { findFirstAtLeast } from '../numbers/search.js';
 import type { RebalanceCause } from '../schedule/rebalance-causes.js';
 import { changesMembers } from '../documents/events-spec.js';
 import { findPendingChange } from './pending-changes.js';
-import { isWatched } from './rule-on.js';
+import { isWatched } from './find-rule-text.js';
 import type { Composer } from './compositions.js';
 
 /**
@@ -20,12 +20,12 @@ import type { Composer } from './compositions.js';
  * @param composer has data up to the session only
  * @cost that of computing the schedule; if breaches trigger rebalances, that of running the index up to the session
  */
-export function causeOn(composer: Composer, indexId: string, session: number): RebalanceCause | null {
+export function findCause(composer: Composer, indexId: string, session: number): RebalanceCause | null {
   const document = composer.document(indexId);
   const sm = composer.market(indexId);
-  if (reviewsDecidedOn(document, sm, session).length > 0) return 'schedule';
+  if (listReviewsDecidedOn(document, sm, session).length > 0) return 'schedule';
   const calls = isWatched(document) || isInAnyText(document, ({ events }) => changesMembers(events));
-  if (!calls || sm.sessions[session]! < dayFrom(document.base_date)) return null;
+  if (!calls || sm.sessions[session]! < parseValidDay(document.base_date)) return null;
   try {
     const { list, called } = composer.compositions(indexId);
     const own = list.find(({ cause, decision }) => cause !== undefined && decision === session)?.cause;
@@ -46,18 +46,18 @@ export interface DecidedReview {
 }
 
 /** Returns the reviews whose reference date is a session, in order. */
-export function reviewsDecidedOn(
+export function listReviewsDecidedOn(
   document: IndexDocument,
   { calendar, sessions }: SessionMarket,
   session: number,
 ): readonly DecidedReview[] {
   const day = sessions[session]!;
   const at = findFirstAtLeast(calendar.sessions, day);
-  const baseDay = dayFrom(document.base_date);
+  const baseDay = parseValidDay(document.base_date);
   const base = calendar.sessions[findFirstAtLeast(calendar.sessions, baseDay)];
-  const texts = textsOf(document);
+  const texts = listTexts(document);
   const reviews = texts.flatMap((text, k) =>
-    reviewsOf(text.document).map((review) => ({
+    listReviews(text.document).map((review) => ({
       review,
       amendment: k,
       from: text.from,
@@ -66,8 +66,8 @@ export function reviewsDecidedOn(
   );
   const isDecided = ({ review: { id, document: text }, from, until }: (typeof reviews)[number]): boolean => {
     const { rebalance } = text;
-    const last = Math.min(at + noticeSessions(rebalance), calendar.sessions.length - 1);
-    const dates = rebalanceDates({ rebalance, calendar, baseDay, from: day, to: calendar.sessions[last]! });
+    const last = Math.min(at + countNoticeSessions(rebalance), calendar.sessions.length - 1);
+    const dates = listRebalanceDates({ rebalance, calendar, baseDay, from: day, to: calendar.sessions[last]! });
     // The base rebalance is part of the document.
     return dates.some(
       ({ date, decision, session: on }) =>

@@ -4,8 +4,8 @@ import type { BookEnd } from './book.js';
 import type { Composer, Composition } from './compositions.js';
 import type { Candidate, ConstituentSwap } from './constituent-swap.js';
 import type { ReviewPool } from './decider.js';
-import { selectedIn } from './decide-one.js';
-import { countsOn, shareChangeTerms } from './share-changes.js';
+import { findSelection } from './decide-index.js';
+import { readCounts, createShareChangeTerms } from './share-changes.js';
 
 /** Sessions within which a security needs a price to enter. */
 export const ENTRY_SESSIONS = 5;
@@ -28,7 +28,7 @@ export interface CandidateInput {
 }
 
 /** Returns the securities that replace constituents that left, in order. */
-export function candidatesFor(input: CandidateInput, events: EventsSpec): Candidate[] {
+export function listReplacementCandidates(input: CandidateInput, events: EventsSpec): Candidate[] {
   const { composer, indexId, pool, session, ranking, wanted } = input;
   const sm = composer.market(indexId);
   const isReserve = events.replacement === 'reserve';
@@ -60,8 +60,8 @@ interface Replaced {
 }
 
 /** Returns the swaps of constituents that left for the securities that replace them. */
-export function replacementsOf({ rule, before, decision, found, left }: Replaced): ConstituentSwap[] {
-  const ranked = rule === 'reserve' ? null : selectedIn(before).decision;
+export function chooseReplacements({ rule, before, decision, found, left }: Replaced): ConstituentSwap[] {
+  const ranked = rule === 'reserve' ? null : findSelection(before).decision;
   return found.map(({ column, rank }, k) => ({
     rule,
     entered: column,
@@ -104,14 +104,16 @@ export function composeEntering(input: EnteringInput): Composition {
   const { composer, indexId, session, decision, cause, before, held, uncapped, worth, swaps } = input;
   const { columns, weights, grown } = entered(input, { ...held, worth, cap: before.cap });
   const ofUncapped =
-    before.uncapped === before.weights ? null : entered(input, { ...uncapped, worth: uncappedWorth(input), cap: null });
+    before.uncapped === before.weights
+      ? null
+      : entered(input, { ...uncapped, worth: findUncappedWorth(input), cap: null });
   const sm = composer.market(indexId);
-  const following = shareChangeTerms({
+  const following = createShareChangeTerms({
     sm,
     document: composer.document(indexId),
     treatment: composer.treatment(indexId),
   });
-  const counts = following && countsOn(following, session, columns);
+  const counts = following && readCounts(following, session, columns);
   if (counts && held.counts) {
     const { columns: known, adopted, latest } = held.counts;
     counts.adopted.forEach((_, k) => {
@@ -140,19 +142,19 @@ export function composeEntering(input: EnteringInput): Composition {
     ...(worth === null ? {} : { worth: worth * grown }),
     ...(before.basket === undefined || worth === null ? {} : { basket: worth * grown }),
     ...(before.ranking === undefined ? {} : { ranking: before.ranking }),
-    selected: selectedIn(before),
+    selected: findSelection(before),
     ...(counts === undefined ? {} : { counts }),
   };
 }
 
 /** Returns the money that divides a market value to give a weight of the index without caps. */
-function uncappedWorth({ pool, session, uncapped, leaving, entries, worth }: EnteringInput): number | null {
+function findUncappedWorth({ pool, session, uncapped, leaving, entries, worth }: EnteringInput): number | null {
   if (worth === null || entries.length === 0) return null;
-  return marketWorth(pool, session, { ...uncapped, without: leaving });
+  return computePoolValue(pool, session, { ...uncapped, without: leaving });
 }
 
 /** Returns the market value of constituents over their weight at a close; null if none has a market value. */
-export function marketWorth(
+export function computePoolValue(
   pool: ReviewPool,
   session: number,
   { held, weights, without }: Pick<BookEnd, 'held' | 'weights'> & { readonly without: ArrayLike<number> },

@@ -7,7 +7,7 @@ export interface StoredBook extends BriefEnd {
 }
 
 export function toStoredBook(book: Book): StoredBook {
-  return { ...briefEnd(book), first: book.from, columns: book.columns };
+  return { ...shortenBookEnd(book), first: book.from, columns: book.columns };
 }
 
 /** Extends a stored book by the sessions after it. */
@@ -24,7 +24,7 @@ export function resumeOf({ end, first, columns, orders }: StoredBook, from: numb
 }
 
 /** Returns the state of a book that is simulated only for its levels. */
-export function briefEnd(book: Book): BriefEnd {
+export function shortenBookEnd(book: Book): BriefEnd {
   return {
     end: requireOwnEnd(book),
     orders: book.unfilled.map((order) => ({ ...order, slot: book.columns[order.slot]! })),

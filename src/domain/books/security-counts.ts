@@ -99,7 +99,7 @@ export function openCounts({ sm, from, to, shareChanges: terms }: CountedBook, c
 }
 
 /** Returns the changes that a book adopted; undefined if it follows no share counts. */
-export function adoptedChanges({ shareCounts }: Pick<Counted, 'shareCounts'>): ShareChanges | undefined {
+export function listAdoptedChanges({ shareCounts }: Pick<Counted, 'shareCounts'>): ShareChanges | undefined {
   if (shareCounts === null) return undefined;
   const { session, column, before, after } = shareCounts.changes;
   return { session: session.values(), column: column.values(), before: before.values(), after: after.values() };

@@ -1,7 +1,8 @@
 import type { Calendar } from '../calendars/calendar.js';
 import { formatDay, type Day } from '../time/days.js';
 import type { IndexDocument } from '../documents/index-document.js';
-import { isRateHeld, pairOf } from '../market/exchange-rates.js';
+import { isRateHeld } from '../market/exchange-rates.js';
+import { createPair } from '../market/currency-codes.js';
 import type { MarketData } from '../market/market-data.js';
 import type { PriceSeries } from '../market/series.js';
 import { Refusal } from '../refusals/refusal.js';
@@ -10,7 +11,7 @@ import { findFirstAtLeast, findLastAtMost } from '../numbers/search.js';
 type InCurrency = Pick<IndexDocument, 'currency'>;
 
 /** Returns the currency of a series. Default: that of the store, then that of the index. */
-export const currencyOf = (series: PriceSeries, market: MarketData, document: InCurrency): string =>
+export const findSeriesCurrency = (series: PriceSeries, market: MarketData, document: InCurrency): string =>
   series.currency ?? market.currency ?? document.currency;
 
 /**
@@ -23,10 +24,10 @@ export function assertSeriesBenchmark(
   document: InCurrency,
   { market, calendar, range }: SeriesOn,
 ): void {
-  const currency = currencyOf(series, market, document);
+  const currency = findSeriesCurrency(series, market, document);
   const holds = (pair: string) => market.identifiers.includes(pair) || market.series?.has(pair) === true;
   if (currency !== document.currency && !isRateHeld(holds, currency, document.currency))
-    throw rateMissing(series.identifier, pairOf(currency, document.currency));
+    throw refuseMissingRate(series.identifier, createPair(currency, document.currency));
   const { dates } = market;
   const start = Math.max(range.start, dates[0] ?? range.start);
   assertAboveZero(series, calendar, { start, end: Math.min(range.end, dates.at(-1) ?? range.end) });
@@ -60,7 +61,7 @@ export const refuseNotAboveZero = (identifier: string, close: number, day: Day):
   );
 
 /** Returns the refusal of a series that cannot be converted, on a given day or on any day. */
-export const rateMissing = (identifier: string, pair: string, day?: Day): Refusal =>
+export const refuseMissingRate = (identifier: string, pair: string, day?: Day): Refusal =>
   new Refusal(
     'FX_MISSING',
     `The benchmark ${identifier} needs the exchange rate ${pair}, which the data does not contain${day === undefined ? '' : ` on ${formatDay(day)}`}.`,

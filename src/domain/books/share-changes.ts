@@ -1,25 +1,25 @@
-import { priceSessions } from '../documents/stale-sessions.js';
-import { shareCounts } from '../datapoints/share-counts.js';
+import { readPriceSessions } from '../documents/stale-sessions.js';
+import { createShareCounts } from '../datapoints/share-counts.js';
 import type { IndexDocument, TreatmentSpec } from '../documents/index-document.js';
 import { findCountedShares } from '../documents/share-terms.js';
-import { shareFactor } from '../index-mathematics/adjusted-close.js';
+import { computeShareFactor } from '../index-mathematics/adjusted-close.js';
 import { findCarriedUnder } from '../index-mathematics/growth.js';
-import { effectAt } from '../index-mathematics/session-effects.js';
-import { textSpans } from '../documents/text-spans.js';
+import { readEffect } from '../index-mathematics/session-effects.js';
+import { listTextSpans } from '../documents/text-spans.js';
 import type { SessionMarket } from '../market/session-market.js';
 import type { BookState } from './book-state.js';
 import type { CountTimeline } from './count-timeline.js';
 import type { CountFactors, CountState, SecurityCounts, ShareChangeTerms } from './security-counts.js';
 
 /** Returns the terms on which an index follows share counts; undefined if its shares change only at reviews. */
-export function shareChangeTerms({ sm, document, treatment }: FollowingIndex): ShareChangeTerms | undefined {
-  const texts = [{ after: -Infinity, text: { document } }, ...textSpans(document, sm.calendar)].map(
+export function createShareChangeTerms({ sm, document, treatment }: FollowingIndex): ShareChangeTerms | undefined {
+  const texts = [{ after: -Infinity, text: { document } }, ...listTextSpans(document, sm.calendar)].map(
     ({ after, text }) => ({ after, ...followedUnder(text.document) }),
   );
   const { counted } = texts.find((text) => text.counted !== null) ?? { counted: null };
   if (counted === null) return undefined;
-  const maxStaleSessions = priceSessions(treatment);
-  const counts = shareCounts(sm, { counted, maxStaleSessions });
+  const maxStaleSessions = readPriceSessions(treatment);
+  const counts = createShareCounts(sm, { counted, maxStaleSessions });
   if (counts === null) return undefined;
   return {
     counts,
@@ -44,7 +44,7 @@ interface FollowingIndex {
 }
 
 /** Returns the counts of securities on a session, as a composition adopts them. */
-export function countsOn({ counts }: ShareChangeTerms, session: number, columns: Int32Array): SecurityCounts {
+export function readCounts({ counts }: ShareChangeTerms, session: number, columns: Int32Array): SecurityCounts {
   const adopted = new Float64Array(columns.length);
   counts.fill(session, columns, adopted);
   return { adopted, latest: adopted };
@@ -168,7 +168,7 @@ function scaleCounts({ shareCounts: counts, effects, slotOf, isHeld, sm }: BookS
     const slot = slotOf[column]!;
     if (slot < 0 || isHeld[slot] !== 1) continue;
     const before = findCarriedUnder(sm, effects, session - 1, column);
-    counts!.adopted[slot]! *= shareFactor(effectAt(effects, e), before, effects.termsAt(session));
+    counts!.adopted[slot]! *= computeShareFactor(readEffect(effects, e), before, effects.termsAt(session));
   }
 }
 
@@ -217,7 +217,7 @@ interface ConvertedCount {
  * Returns the number of sessions over which holdings may be summed ahead: frequent changes are expected to continue,
  * and they discard the sums.
  */
-export function sessionsAhead({ shareCounts }: BookState, session: number): number {
+export function countSessionsAhead({ shareCounts }: BookState, session: number): number {
   if (shareCounts === null) return Infinity;
   const { latest } = shareCounts.changes;
   return latest < 0 ? Infinity : 1 + session - latest;

@@ -1,13 +1,20 @@
 import { roundDivisor, roundShares } from './book-rounding.js';
 import { roundsAny } from '../documents/dated-rounding.js';
-import type { Book, BookInput, PendingNames } from './book.js';
+import type { Book, BookInput, PendingSecurities } from './book.js';
 import { closeSession } from './book-close.js';
 import { findGaps } from './book-gaps.js';
 import { driftTo } from './book-drift.js';
-import { beginHoldingPeriod, endOf, pendingOf, writeRow, type BookState, type Recorded } from './book-state.js';
+import {
+  beginHoldingPeriod,
+  createBookEnd,
+  listPending,
+  writeRow,
+  type BookState,
+  type Recorded,
+} from './book-state.js';
 import type { Transfers } from './transfers.js';
 import { openBook } from './open-book.js';
-import { adoptedChanges } from './security-counts.js';
+import { listAdoptedChanges } from './security-counts.js';
 
 /** Sessions between two checks of the cancel flag. */
 const TICK_SESSIONS = 64;
@@ -23,7 +30,7 @@ const TICK_SESSIONS = 64;
 export function simulateBook(input: BookInput): Book {
   const state = openBook(input);
   const { from, to, tick, sm, resume } = input;
-  let pending: PendingNames | null = null;
+  let pending: PendingSecurities | null = null;
   for (let session = resume ? from + 1 : from; session <= to; session++) {
     const at = session - from;
     if (at > 0) driftTo(state, session);
@@ -54,7 +61,7 @@ export function simulateBook(input: BookInput): Book {
     orders,
   } = state;
   if (input.isBrief || input.isSparse) writeRow(state, to);
-  const end = endOf(state, to);
+  const end = createBookEnd(state, to);
   return {
     sm,
     from,
@@ -84,7 +91,7 @@ export function simulateBook(input: BookInput): Book {
 /** Returns changes of share counts, and decimals of index shares, if the book has them. */
 function ofShares(state: BookState): Pick<Book, 'shareChanges' | 'hasWholeShares'> {
   const { input } = state;
-  const shareChanges = adoptedChanges(state);
+  const shareChanges = listAdoptedChanges(state);
   return {
     ...(shareChanges === undefined ? {} : { shareChanges }),
     ...(roundsAny(input.rounding, 'shares') ? { hasWholeShares: true } : {}),
@@ -100,10 +107,10 @@ function roundEntered(state: BookState, session: number): void {
 }
 
 /** Lets a portfolio follow a book from a close on. @returns the pending securities at that close */
-function followedOn(state: BookState, session: number): PendingNames {
+function followedOn(state: BookState, session: number): PendingSecurities {
   writeRow(state, session);
   if (state.path !== 1 || state.carry !== 1) beginHoldingPeriod(state, session);
-  return pendingOf(state);
+  return listPending(state);
 }
 
 function transfersOf({ at, slot, dividends, moved, keptAt, kept }: Recorded): Transfers {

@@ -1,6 +1,6 @@
 import type { Day } from '../time/days.js';
 import type { Finding } from '../refusals/findings.js';
-import { panelRow } from '../market/session-market.js';
+import { readPanelRow } from '../market/session-market.js';
 import type { Book, BookEvent } from './book.js';
 import type { Composition } from './compositions.js';
 import { moveWeights, NOTIONAL_MIN } from './trades.js';
@@ -19,7 +19,7 @@ export interface StaleFills {
  * price of its latest session is not stale.
  * @cost O(E H)
  */
-export function staleFillsOf(book: Book): ReadonlyMap<number, StaleFills> {
+export function listStaleFills(book: Book): ReadonlyMap<number, StaleFills> {
   const results = new Map<number, StaleFills>();
   for (const event of book.events) {
     const fills = event.rebalanced ? fillsOf(book, event) : null;
@@ -33,7 +33,7 @@ function fillsOf(book: Book, event: BookEvent): StaleFills | null {
   const { at, before, conversions, exits } = event;
   const session = from + at;
   const { lastBar } = sm;
-  const bars = panelRow(sm, session);
+  const bars = readPanelRow(sm, session);
   const row = at * columns.length;
   // Without these events, a security that is not held before or after did not change.
   const areOthersIdle = conversions.length + exits.length === 0;
@@ -68,11 +68,11 @@ function tradedOf(slots: readonly number[], { columns, weights, value }: Book, e
  * Returns the stale fills of a portfolio by the session of each of its rebalances. Fills of a first purchase between
  * two rebalances belong to the rebalance in force at that time.
  */
-export function fillsByRebalance(
+export function groupFillsByRebalance(
   portfolio: Book,
   rebalances: readonly Pick<Composition, 'session'>[],
 ): ReadonlyMap<number, StaleFills> {
-  const fills = staleFillsOf(portfolio);
+  const fills = listStaleFills(portfolio);
   const opening = fills.get(portfolio.from);
   const first = rebalances[0]?.session;
   if (opening === undefined || first === undefined || first >= portfolio.from) return fills;

@@ -1,16 +1,16 @@
 import { countStaleSessions } from '../documents/stale-sessions.js';
 import { formatDay } from '../time/days.js';
 import type { Finding } from '../refusals/findings.js';
-import { hasLeft } from '../market/has-left.js';
+import { hasLeft } from '../market/left-securities.js';
 import type { SessionMarket } from '../market/session-market.js';
 import { Refusal } from '../refusals/refusal.js';
 import type { RebalanceSpec } from '../schedule/rebalance-spec.js';
-import { weightMoved } from './weight-moved.js';
+import { sumMovedWeight } from './moved-weight.js';
 import type { Decided, Undecided } from './decider.js';
 import { isEqual } from '../numbers/number-types.js';
 import { computePendingShares, type PendingInput, type PendingShares } from './pending-shares.js';
 import { takeOver } from './proceeds.js';
-import { countsOn, shareChangeTerms } from './share-changes.js';
+import { readCounts, createShareChangeTerms } from './share-changes.js';
 import type { DueRebalance } from './due-rebalances.js';
 import type { Composition } from './compositions.js';
 
@@ -37,10 +37,10 @@ function takeComposition(index: TakingIndex, timing: DueRebalance, decided: Deci
   const { decision, pricing = decision, session } = timing;
   const isPending = index.weightsAs === 'shares' && pricing < session;
   if (!isPending) {
-    const staying = withoutLeavers(index, decided, { decision, session });
+    const staying = removeLeavers(index, decided, { decision, session });
     if (staying === undefined) return undefined;
-    const following = shareChangeTerms(index);
-    const counts = following && countsOn(following, session, staying.columns);
+    const following = createShareChangeTerms(index);
+    const counts = following && readCounts(following, session, staying.columns);
     const { columns, weights, uncapped } = decided;
     return {
       ...timing,
@@ -49,7 +49,7 @@ function takeComposition(index: TakingIndex, timing: DueRebalance, decided: Deci
       ...(counts === undefined ? {} : { counts }),
     };
   }
-  const priced = withoutLeavers(index, decided, { decision, session: pricing });
+  const priced = removeLeavers(index, decided, { decision, session: pricing });
   return priced && takeShares(index, { ...timing, pricing }, { decided, priced });
 }
 
@@ -74,8 +74,8 @@ function takeShares(
   const { columns, weights, uncapped, cap, capped, redistributed, trackingError, basket, worth } = priced;
   const { decision, pricing, session } = timing;
   const pending = { ...index, pricing, session };
-  const following = shareChangeTerms(index);
-  const counts = following && countsOn(following, pricing, columns);
+  const following = createShareChangeTerms(index);
+  const counts = following && readCounts(following, pricing, columns);
   const counted = counts === undefined ? {} : { counts };
   const taken = computePendingShares(pending, { columns, weights, ...counted });
   if (taken.columns.length === 0) return undefined;
@@ -126,7 +126,7 @@ function compositionParts({ columns, weights, uncapped, cap, capped, redistribut
  * Returns a decision as of a later session. Constituents that have ended since, or that leave on it because they have
  * no price, pass their weight pro rata to the constituents of their side. Returns undefined if all have left.
  */
-function withoutLeavers(
+function removeLeavers(
   { sm, treatment }: TakingIndex,
   decided: Decided,
   { decision, session }: Pick<DueRebalance, 'decision' | 'session'>,
@@ -154,7 +154,7 @@ function withoutLeavers(
     uncapped: raw,
     cap: cap === null ? null : Math.min(1, cap / appliedSum),
     capped: capped.filter((column) => stays.has(column)),
-    redistributed: weightMoved(raw, applied),
+    redistributed: sumMovedWeight(raw, applied),
   };
 }
 

@@ -21,7 +21,7 @@ export interface Transfers {
 }
 
 /** Returns the transfers after a position, relative to it. */
-export function transfersFrom({ at, slot, dividends, moved, keptAt, kept }: Transfers, first: number): Transfers {
+export function createTransfers({ at, slot, dividends, moved, keptAt, kept }: Transfers, first: number): Transfers {
   const begin = findFirstAtLeast(at, first + 1);
   const beginKept = findFirstAtLeast(keptAt, first + 1);
   return {

@@ -3,7 +3,7 @@ import { restoreDecided, type Composition, type Leg, type LegPair, type Transiti
 import type { SecurityCounts } from './security-counts.js';
 import type { DueRebalance } from './due-rebalances.js';
 import { computePendingShares } from './pending-shares.js';
-import { weightMoved } from './weight-moved.js';
+import { sumMovedWeight } from './moved-weight.js';
 import { haveSameColumns, type TakingIndex } from './take-effect.js';
 
 /** Whole rebalance at the first close of its phase. */
@@ -22,9 +22,9 @@ export function beginPhase(index: TakingIndex, due: DueRebalance, { before, whol
   const { session } = due;
   const isBasket = before.basket !== undefined && whole.basket !== undefined;
   const held = (weights: Float64Array): Leg => {
-    const leg = advanced(
+    const leg = advanceLeg(
       index,
-      { columns: before.columns, weights, value: before.basket ?? 1, ...countsIn(before) },
+      { columns: before.columns, weights, value: before.basket ?? 1, ...readShareCounts(before) },
       before.session,
       session,
     );
@@ -34,7 +34,7 @@ export function beginPhase(index: TakingIndex, due: DueRebalance, { before, whol
     columns: whole.columns,
     weights,
     value: isBasket ? whole.basket : 1,
-    ...countsIn(whole),
+    ...readShareCounts(whole),
   });
   const isCapped = !isEqual(before.weights, before.uncapped) || !isEqual(whole.weights, whole.uncapped);
   const targets = restoreDecided(whole);
@@ -59,8 +59,8 @@ export function continuePhase(
   const { uncapped } = transition;
   const isFixed = index.weightsAs === 'weights';
   const advance = ({ held, target }: LegPair): LegPair => {
-    const later = advanced(index, held, from, due.session);
-    const drifted = advanced(index, target, from, due.session);
+    const later = advanceLeg(index, held, from, due.session);
+    const drifted = advanceLeg(index, target, from, due.session);
     return { held: later, target: isFixed ? keepingWeights(target, drifted, later.value) : drifted };
   };
   return mix(before, due, {
@@ -88,13 +88,18 @@ function keepingWeights({ columns, weights }: Leg, { columns: staying, counts }:
  * Advances a portfolio from one close to a later one: corporate actions adjust its shares, and the weight of securities
  * that leave is distributed.
  */
-export function advanced(index: Omit<TakingIndex, 'weightsAs'>, { value, ...leg }: Leg, from: number, to: number): Leg {
+export function advanceLeg(
+  index: Omit<TakingIndex, 'weightsAs'>,
+  { value, ...leg }: Leg,
+  from: number,
+  to: number,
+): Leg {
   if (from === to) return { ...leg, value };
   const { growth, ...taken } = computePendingShares({ ...index, pricing: from, session: to }, leg);
   return { ...taken, value: value * growth };
 }
 
-export function countsIn({ counts }: Pick<Leg, 'counts'>): Pick<Leg, 'counts'> {
+export function readShareCounts({ counts }: Pick<Leg, 'counts'>): Pick<Leg, 'counts'> {
   return counts === undefined ? {} : { counts };
 }
 
@@ -129,7 +134,7 @@ function mix(like: Composition, due: DueRebalance, transition: Transition): Comp
     uncapped: raw,
     ...(fraction === 1 && areKept(transition.caps, { columns, weights })
       ? capsOn(transition.caps, columns)
-      : { ...UNCAPPED, redistributed: weightMoved(raw, weights) }),
+      : { ...UNCAPPED, redistributed: sumMovedWeight(raw, weights) }),
     ...(isBasket ? { basket: value } : {}),
     ...(ofLike === undefined ? {} : { counts: countsFor(columns, [applied.target, applied.held]) }),
     ...(fraction < 1 ? { transition } : {}),

@@ -1,10 +1,10 @@
-import { bookRounding } from './book-rounding.js';
+import { createBookRounding } from './book-rounding.js';
 import type { Book } from './book.js';
 import type { Composer, Composition } from './compositions.js';
 import type { DueRebalance } from './due-rebalances.js';
-import { indexTargets, indexTerms } from './index-run.js';
+import { createIndexTargets, createIndexTerms } from './index-run.js';
 import { resumeOf, extendStoredBook, toStoredBook, type StoredBook } from './resumed-book.js';
-import { shareChangeTerms } from './share-changes.js';
+import { createShareChangeTerms } from './share-changes.js';
 import { simulateBook } from './simulate-book.js';
 
 /** Index whose rebalances depend on its book between the decisions of its schedule. */
@@ -32,7 +32,7 @@ interface BookSpan extends Pick<WatchInput, 'indexId' | 'first'> {
  * Simulates the book of an index from one close to a later one, with the compositions known so far. @cost O((to - at)
  * H)
  */
-export function bookUntil(
+export function simulateBookUntil(
   composer: Composer,
   { indexId, first, stored, at, to, known, isUncapped = false }: BookSpan,
 ): Book {
@@ -44,15 +44,15 @@ export function bookUntil(
     sm,
     treatment,
     outside: composer.outsideMergers(indexId),
-    shareChanges: shareChangeTerms({ sm, document, treatment }),
-    growth: indexTerms({ treatment, document }),
+    shareChanges: createShareChangeTerms({ sm, document, treatment }),
+    growth: createIndexTerms({ treatment, document }),
     from: stored === null ? first : at,
     to,
     targets: known
       .filter(({ session }) => (stored === null || session > at) && session <= to)
-      .map((composition) => indexTargets(composition, isUncapped)),
+      .map((composition) => createIndexTargets(composition, isUncapped)),
     initialValue: document.base_value,
-    ...bookRounding(document, sm),
+    ...createBookRounding(document, sm),
     costRate: 0,
     fills: 'all',
     ...(stored === null ? {} : { resume: resumeOf(stored, at) }),

@@ -1,5 +1,5 @@
 import type { Calendar } from '../calendars/calendar.js';
-import { dayFrom, formatDay, type Day } from '../time/days.js';
+import { parseValidDay, formatDay, type Day } from '../time/days.js';
 import type { IndexDocument } from '../documents/index-document.js';
 import { Refusal } from '../refusals/refusal.js';
 import { findFirstAtLeast, findLastAtMost } from '../numbers/search.js';
@@ -38,13 +38,13 @@ export interface RangeInput {
  *   no price in the range
  */
 export function checkRequestedRange({ document, calendar, dates, request }: RangeInput): RequestedRange {
-  const base = dayFrom(document.base_date);
-  const start = request.start === null ? base : Math.max(base, dayFrom(request.start));
+  const base = parseValidDay(document.base_date);
+  const start = request.start === null ? base : Math.max(base, parseValidDay(request.start));
   const datasetStart = dates[0];
   const datasetEnd = dates.at(-1);
   if (datasetStart === undefined || datasetEnd === undefined)
     throw new Refusal('NO_DATA_IN_RANGE', 'The data contains no prices.');
-  const end = request.end === null ? Math.max(datasetEnd, start) : dayFrom(request.end);
+  const end = request.end === null ? Math.max(datasetEnd, start) : parseValidDay(request.end);
   const started =
     start > base ? `start ${formatDay(start)}` : `base_date ${document.base_date} of the index ${document.id}`;
   if (end < start)
@@ -72,7 +72,7 @@ export function checkRequestedRange({ document, calendar, dates, request }: Rang
   const count = sessionsWithin(calendar, dates, { from: heldFrom, to: heldTo });
   if (count === 0) throw new Refusal('NO_DATA_IN_RANGE', `${held}, and none on a session from ${asked}.`);
   if (count < SESSIONS_MIN) throw tooShort(`${asked} contains prices on ${count}`, count);
-  return { start, end, coverage: coverageOf(calendar, { start, end }) };
+  return { start, end, coverage: limitToCoverage(calendar, { start, end }) };
 }
 
 /** A return needs two sessions. */
@@ -84,7 +84,7 @@ function tooShort(what: string, count: number): Refusal {
 }
 
 /** Returns the part of a range that a calendar covers, regardless of prices; null if it covers the whole range. */
-export function coverageOf(
+export function limitToCoverage(
   { code, coverage: { from, to } }: Calendar,
   { start, end }: { readonly start: Day; readonly end: Day },
 ): CalendarCoverage | null {

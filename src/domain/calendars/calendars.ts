@@ -1,6 +1,6 @@
 import type { Calendar, CalendarOption, Calendars } from './calendar.js';
 import type { Day } from '../time/days.js';
-import { coverageOf, expand, type Expansion } from './expand.js';
+import { createCoverage, expand, type Expansion } from './expand.js';
 import { DateTables, FamilyFile, RuleFile, type CalendarIndex, type IndexEntry } from './rule-file.js';
 import type { TradingHours } from './trading-hours.js';
 
@@ -41,7 +41,7 @@ export function createCalendars({ index, read }: CalendarSources): ExchangeCalen
     const known = expansions.get(rules);
     if (known !== undefined) return known;
     tables ??= DateTables.parse(read('dates')).tables;
-    const file = RuleFile.parse(read(fileNameOf(rules)));
+    const file = RuleFile.parse(read(createFileName(rules)));
     const families = file.extends.map((name) => FamilyFile.parse(read(`families/${name}`)));
     const expansion = expand({ file, families, feasts: tables });
     expansions.set(rules, expansion);
@@ -63,12 +63,12 @@ export function createCalendars({ index, read }: CalendarSources): ExchangeCalen
 }
 
 /** Returns the file name of a code: a file name cannot contain a slash. */
-export function fileNameOf(code: string): string {
+export function createFileName(code: string): string {
   return code.replace('/', '-');
 }
 
 function optionOf({ code, name, tz, coverage }: IndexEntry): CalendarOption {
-  return { code, name, region: tz.split('/')[0]!, tz, coverage: coverageOf(coverage) };
+  return { code, name, region: tz.split('/')[0]!, tz, coverage: createCoverage(coverage) };
 }
 
 function calendarOf(

@@ -45,7 +45,7 @@ interface WithClosures {
  * Returns the recorded changes of calendars in documents. If there are several versions for one calendar, returns the
  * newest.
  */
-export function closuresOf(documents: Readonly<Record<string, WithClosures>>): RecordedClosures {
+export function listClosures(documents: Readonly<Record<string, WithClosures>>): RecordedClosures {
   const found: RecordedClosures = {};
   for (const { closures = {} } of Object.values(documents))
     for (const [code, recorded] of Object.entries(closures))

@@ -1,4 +1,4 @@
-import { civilOf, type Day } from '../time/days.js';
+import { toCivilDate, type Day } from '../time/days.js';
 import type { Calendar } from './calendar.js';
 import type { SessionReference } from './session-reference.js';
 
@@ -27,7 +27,7 @@ export function compareSessions(calendar: Calendar, reference: SessionReference)
   for (let day = from; day <= to; day++) {
     const ours = calendar.isSession(day);
     if (ours === reference.isSession(day)) continue;
-    const { year } = civilOf(day);
+    const { year } = toCivilDate(day);
     const difference = years.get(year) ?? { missing: [], extra: [] };
     years.set(year, difference);
     (ours ? difference.extra : difference.missing).push(day);

@@ -1,5 +1,5 @@
 import { findLastAtMost } from '../numbers/search.js';
-import { dayFrom, formatDay, type Day } from '../time/days.js';
+import { parseValidDay, formatDay, type Day } from '../time/days.js';
 import type { ExchangeCalendar, ExchangeCalendars } from './calendars.js';
 import type { RecordedClosures, SessionChange, VersionedClosures } from './closures.js';
 import { closeHoursAt, type TradingHours } from './trading-hours.js';
@@ -24,7 +24,7 @@ function correctCalendar(calendar: ExchangeCalendar, recorded: VersionedClosures
   const { from, to } = calendar.coverage;
   const byDay = new Map<Day, SessionChange>();
   for (const change of recorded.changes) {
-    const day = dayFrom(change.date);
+    const day = parseValidDay(change.date);
     if (day >= from && day <= to) byDay.set(day, change);
   }
   const isSession = (day: Day): boolean => {
@@ -47,7 +47,7 @@ function correctCalendar(calendar: ExchangeCalendar, recorded: VersionedClosures
     hoursOn(day) {
       const hours = isSession(day) ? findUsualHours(calendar, day) : undefined;
       const change = byDay.get(day);
-      return hours && change ? changedHours(hours, change) : hours;
+      return hours && change ? createChangedHours(hours, change) : hours;
     },
   };
 }
@@ -58,14 +58,14 @@ export const findUsualHours = (
   day: Day,
 ): TradingHours | undefined => hoursOn(day) ?? hoursOn(sessions[findLastAtMost(sessions, day)] ?? day);
 
-function changedHours(usual: TradingHours, { opens, closes }: SessionChange): TradingHours {
+function createChangedHours(usual: TradingHours, { opens, closes }: SessionChange): TradingHours {
   const hours = closes === undefined ? usual : closeHoursAt(usual, closes);
   if (opens === undefined) return hours;
   return { ...hours, open: opens, openDay: 0, breaks: hours.breaks.filter(([start]) => start > opens) };
 }
 
 /** Returns sessions that one calendar has and another lacks, YYYY-MM-DD, ascending. */
-export const sessionsOnlyIn = (
+export const listSessionsOnlyIn = (
   one: Pick<ExchangeCalendar, 'sessions'>,
   other: Pick<ExchangeCalendar, 'isSession'>,
 ): string[] => [...one.sessions].filter((day) => !other.isSession(day)).map(formatDay);

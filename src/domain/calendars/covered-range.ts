@@ -59,7 +59,7 @@ export interface CalendarCoveragePayload {
 }
 
 /** Returns the payload of a run; null if its calendar covered the whole range. */
-export function coveragePayload(range: CoveredRange): CalendarCoveragePayload | null {
+export function createCoveragePayload(range: CoveredRange): CalendarCoveragePayload | null {
   if (!range.trimmedStart && !range.trimmedEnd) return null;
   return {
     calendar: range.calendar,

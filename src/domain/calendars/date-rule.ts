@@ -1,7 +1,7 @@
-import { civilOf, dayFrom, dayOf, daysInMonth, weekdayOf, type Day } from '../time/days.js';
-import { easterSunday, orthodoxEasterSunday } from './easter.js';
+import { toCivilDate, parseValidDay, toDay, countDaysInMonth, toWeekday, type Day } from '../time/days.js';
+import { computeEasterSunday, computeOrthodoxEasterSunday } from './easter.js';
 import type { DatesByYear } from './rule-file.js';
-import { weekdayFrom } from './weekdays.js';
+import { parseWeekday } from './weekdays.js';
 
 /** Returns the days of a rule in a year; empty if it has none in that year. */
 export type DateRule = (year: number) => readonly Day[];
@@ -29,50 +29,50 @@ export function parseDateRule(text: string, feasts: FeastDays): DateRule {
 }
 
 function parseBase(base: string, feasts: FeastDays): DateRule | undefined {
-  if (base === 'easter') return (year) => [easterSunday(year)];
-  if (base === 'orthodox-easter') return (year) => [orthodoxEasterSunday(year)];
+  if (base === 'easter') return (year) => [computeEasterSunday(year)];
+  if (base === 'orthodox-easter') return (year) => [computeOrthodoxEasterSunday(year)];
   const feast = feasts[base];
   if (feast !== undefined) return (year) => datesOfYear(feast, year);
   const fixed = /^(\d\d)-(\d\d)$/.exec(base);
   if (fixed) return (year) => dayInYear(year, Number(fixed[1]), Number(fixed[2]));
   const nth = /^([a-z]{3})#(\d|last)\/(\d\d)$/.exec(base);
-  if (nth) return nthWeekday(weekdayFrom(nth[1]!), nth[2]!, Number(nth[3]));
+  if (nth) return nthWeekday(parseWeekday(nth[1]!), nth[2]!, Number(nth[3]));
   const near = /^([a-z]{3})([<>])=(\d\d)-(\d\d)$/.exec(base);
-  if (near) return nearWeekday(weekdayFrom(near[1]!), near[2] === '>', Number(near[3]), Number(near[4]));
+  if (near) return nearWeekday(parseWeekday(near[1]!), near[2] === '>', Number(near[3]), Number(near[4]));
   return undefined;
 }
 
 function dayInYear(year: number, month: number, day: number): readonly Day[] {
-  return day <= daysInMonth(year, month) ? [dayOf({ year, month, day })] : [];
+  return day <= countDaysInMonth(year, month) ? [toDay({ year, month, day })] : [];
 }
 
 function nthWeekday(weekday: number, which: string, month: number): DateRule {
   if (which === 'last')
-    return (year) => [weekdayOnOrBefore(dayOf({ year, month, day: daysInMonth(year, month) }), weekday)];
+    return (year) => [findWeekdayOnOrBefore(toDay({ year, month, day: countDaysInMonth(year, month) }), weekday)];
   const weeks = Number(which) - 1;
   return (year) => {
-    const day = weekdayOnOrAfter(dayOf({ year, month, day: 1 }), weekday) + 7 * weeks;
-    return civilOf(day).month === month ? [day] : [];
+    const day = findWeekdayOnOrAfter(toDay({ year, month, day: 1 }), weekday) + 7 * weeks;
+    return toCivilDate(day).month === month ? [day] : [];
   };
 }
 
 function nearWeekday(weekday: number, after: boolean, month: number, dayOfMonth: number): DateRule {
   return (year) => {
-    const day = dayOf({ year, month, day: dayOfMonth });
-    return [after ? weekdayOnOrAfter(day, weekday) : weekdayOnOrBefore(day, weekday)];
+    const day = toDay({ year, month, day: dayOfMonth });
+    return [after ? findWeekdayOnOrAfter(day, weekday) : findWeekdayOnOrBefore(day, weekday)];
   };
 }
 
-export function weekdayOnOrAfter(day: Day, weekday: number): Day {
-  return day + ((weekday - weekdayOf(day) + 7) % 7);
+export function findWeekdayOnOrAfter(day: Day, weekday: number): Day {
+  return day + ((weekday - toWeekday(day) + 7) % 7);
 }
 
-export function weekdayOnOrBefore(day: Day, weekday: number): Day {
-  return day - ((weekdayOf(day) - weekday + 7) % 7);
+export function findWeekdayOnOrBefore(day: Day, weekday: number): Day {
+  return day - ((toWeekday(day) - weekday + 7) % 7);
 }
 
 /** Returns every day of a table, ascending within a year. */
-export function datesIn(dates: DatesByYear): Day[] {
+export function listDates(dates: DatesByYear): Day[] {
   return Object.keys(dates).flatMap((year) => datesOfYear(dates, Number(year)));
 }
 
@@ -82,7 +82,7 @@ function datesOfYear(dates: DatesByYear, year: number): Day[] {
 }
 
 function spanOf(item: string, year: number): Day[] {
-  const [first, last = first] = item.split('..').map((monthDay) => dayFrom(`${year}-${monthDay}`));
+  const [first, last = first] = item.split('..').map((monthDay) => parseValidDay(`${year}-${monthDay}`));
   if (first === undefined || last === undefined || last < first)
     throw new Error(`not a span of days: ${item} in ${year}`);
   return Array.from({ length: last - first + 1 }, (_, i) => first + i);

@@ -3,7 +3,7 @@ import type { Calendar } from './calendar.js';
 /**
  * Creates a calendar with the given days as sessions, ascending, for securities that are not listed on one exchange.
  */
-export function daysCalendar(days: Int32Array): Calendar {
+export function createDaysCalendar(days: Int32Array): Calendar {
   const sessions = new Set(days);
   const from = days[0] ?? 0;
   const to = days.at(-1) ?? 0;

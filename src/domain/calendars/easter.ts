@@ -1,10 +1,10 @@
-import { dayOf, type Day } from '../time/days.js';
+import { toDay, type Day } from '../time/days.js';
 
 /**
  * Returns Western Easter Sunday.
  * @source Meeus, Astronomical Algorithms, 2nd edition, chapter 8
  */
-export function easterSunday(year: number): Day {
+export function computeEasterSunday(year: number): Day {
   const a = year % 19;
   const b = Math.floor(year / 100);
   const c = year % 100;
@@ -18,14 +18,14 @@ export function easterSunday(year: number): Day {
   const l = (32 + 2 * e + 2 * i - h - k) % 7;
   const m = Math.floor((a + 11 * h + 22 * l) / 451);
   const count = h + l - 7 * m + 114;
-  return dayOf({ year, month: Math.floor(count / 31), day: (count % 31) + 1 });
+  return toDay({ year, month: Math.floor(count / 31), day: (count % 31) + 1 });
 }
 
 /**
  * Returns Orthodox Easter Sunday as a Gregorian day: the Julian computus plus the difference between the calendars.
  * @source Meeus, Astronomical Algorithms, 2nd edition, chapter 8
  */
-export function orthodoxEasterSunday(year: number): Day {
+export function computeOrthodoxEasterSunday(year: number): Day {
   const a = year % 4;
   const b = year % 7;
   const c = year % 19;
@@ -33,5 +33,5 @@ export function orthodoxEasterSunday(year: number): Day {
   const e = (2 * a + 4 * b - d + 34) % 7;
   const count = d + e + 114;
   const julianToGregorian = Math.floor(year / 100) - Math.floor(year / 400) - 2;
-  return dayOf({ year, month: Math.floor(count / 31), day: (count % 31) + 1 }) + julianToGregorian;
+  return toDay({ year, month: Math.floor(count / 31), day: (count % 31) + 1 }) + julianToGregorian;
 }

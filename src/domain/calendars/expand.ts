@@ -1,10 +1,10 @@
-import { civilOf, dayFrom, weekdayOf, type Day } from '../time/days.js';
+import { toCivilDate, parseValidDay, toWeekday, type Day } from '../time/days.js';
 import type { CalendarCoverage } from './calendar.js';
-import { datesIn, parseDateRule, type FeastDays } from './date-rule.js';
+import { listDates, parseDateRule, type FeastDays } from './date-rule.js';
 import { listObservedDays, parseObservance, type Holiday } from './observance.js';
 import type { ClosureRule, DatedRule, FamilyFile, RuleFile, ShortSession } from './rule-file.js';
 import { closeHoursAt, createHoursLookup, type TradingHours } from './trading-hours.js';
-import { weekdayMask } from './weekdays.js';
+import { parseWeekdayMask } from './weekdays.js';
 
 /** Days of a calendar, computed over its whole coverage. */
 export interface Expansion {
@@ -28,11 +28,11 @@ export interface ExpansionSources {
 
 /** @cost O(days + rules x years): about 5 ms for sixty years. */
 export function expand({ file, families, feasts }: ExpansionSources): Expansion {
-  const coverage = coverageOf(file.coverage);
+  const coverage = createCoverage(file.coverage);
   const isBusinessDay = weekOf(file);
   const closures = [...families.flatMap((family) => family.closed), ...file.closed];
   const closed = listObservedDays(holidaysOf(closures, coverage, feasts), isBusinessDay);
-  const opened = new Set(file.open.flatMap((rule) => datesIn(rule.dates)));
+  const opened = new Set(file.open.flatMap((rule) => listDates(rule.dates)));
   const isSession = (day: Day) => opened.has(day) || (isBusinessDay(day) && !closed.has(day));
   const { sessions, bits } = collect(coverage, isSession);
   const shorts = [...families.flatMap((family) => family.early), ...file.early];
@@ -45,18 +45,18 @@ export function expand({ file, families, feasts }: ExpansionSources): Expansion 
   return { sessions, bits, earlyCloses, closures: closed, hoursOn };
 }
 
-export function coverageOf({ from, publishedTo, to }: RuleFile['coverage']): CalendarCoverage {
-  return { from: dayFrom(from), publishedTo: dayFrom(publishedTo), to: dayFrom(to) };
+export function createCoverage({ from, publishedTo, to }: RuleFile['coverage']): CalendarCoverage {
+  return { from: parseValidDay(from), publishedTo: parseValidDay(publishedTo), to: parseValidDay(to) };
 }
 
 function weekOf(file: RuleFile): (day: Day) => boolean {
   const weeks = file.week.map(({ from, days }) => ({
-    from: from === undefined ? -Infinity : dayFrom(from),
-    mask: weekdayMask(days),
+    from: from === undefined ? -Infinity : parseValidDay(from),
+    mask: parseWeekdayMask(days),
   }));
   return (day) => {
     const week = weeks.findLast(({ from }) => from <= day);
-    return week !== undefined && ((week.mask >>> weekdayOf(day)) & 1) === 1;
+    return week !== undefined && ((week.mask >>> toWeekday(day)) & 1) === 1;
   };
 }
 
@@ -64,10 +64,10 @@ function holidaysOf(rules: readonly ClosureRule[], coverage: CalendarCoverage, f
   const asWritten = parseObservance(undefined);
   return rules.flatMap((rule) => {
     const { name } = rule;
-    if (isDated(rule)) return datesIn(rule.dates).map((day) => ({ day, observance: asWritten, name }));
+    if (isDated(rule)) return listDates(rule.dates).map((day) => ({ day, observance: asWritten, name }));
     const observance = parseObservance(rule.observed);
     return daysOf(rule, coverage, feasts).map((day) => ({
-      day: day + observance.shifts[weekdayOf(day)]!,
+      day: day + observance.shifts[toWeekday(day)]!,
       observance,
       name,
     }));
@@ -91,12 +91,12 @@ function daysOf({ on, only, years, except }: Recurrence, coverage: CalendarCover
   const rules = (typeof on === 'string' ? [on] : on).map((text) => parseDateRule(text, feasts));
   const applies = yearsOf(years);
   const excepted = except === undefined ? () => false : yearsOf(except);
-  const mask = only === undefined ? 0b1111111 : weekdayMask(only);
+  const mask = only === undefined ? 0b1111111 : parseWeekdayMask(only);
   const days: Day[] = [];
-  for (let year = civilOf(coverage.from).year - 1; year <= civilOf(coverage.to).year + 1; year++) {
+  for (let year = toCivilDate(coverage.from).year - 1; year <= toCivilDate(coverage.to).year + 1; year++) {
     if (!applies(year) || excepted(year)) continue;
     for (const rule of rules) {
-      for (const day of rule(year)) if ((mask >>> weekdayOf(day)) & 1) days.push(day);
+      for (const day of rule(year)) if ((mask >>> toWeekday(day)) & 1) days.push(day);
     }
   }
   return days;
@@ -135,7 +135,7 @@ function earlyClosesOf(
 ): Map<Day, string> {
   const closes = new Map<Day, string>();
   for (const rule of rules) {
-    for (const day of 'dates' in rule ? datesIn(rule.dates) : shortDaysOf(rule, coverage, feasts, isSession)) {
+    for (const day of 'dates' in rule ? listDates(rule.dates) : shortDaysOf(rule, coverage, feasts, isSession)) {
       if (day >= coverage.from && day <= coverage.to && isSession(day)) closes.set(day, rule.at);
     }
   }
@@ -154,7 +154,7 @@ function shortDaysOf(
   const days = daysOf(rule, coverage, feasts);
   if (rule.observed !== 'previous-session') {
     const { shifts } = parseObservance(rule.observed);
-    return days.map((day) => day + shifts[weekdayOf(day)]!);
+    return days.map((day) => day + shifts[toWeekday(day)]!);
   }
   return days.map((day) => {
     let session = day;

@@ -1,5 +1,5 @@
-import { weekdayOf, type Day } from '../time/days.js';
-import { weekdayFrom } from './weekdays.js';
+import { toWeekday, type Day } from '../time/days.js';
+import { parseWeekday } from './weekdays.js';
 
 /** Rule that moves a holiday, depending on its weekday. */
 export interface Observance {
@@ -19,8 +19,8 @@ export function parseObservance(text: string | undefined): Observance {
   for (const item of text?.split(' ') ?? []) {
     const weekday = item.slice(0, 3);
     if (item === 'same>') onClash = true;
-    else if (item.endsWith('>')) toNextFree.add(weekdayFrom(weekday));
-    else shifts[weekdayFrom(weekday)] = Number(item.slice(3));
+    else if (item.endsWith('>')) toNextFree.add(parseWeekday(weekday));
+    else shifts[parseWeekday(weekday)] = Number(item.slice(3));
   }
   return { shifts, toNextFree, onClash };
 }
@@ -44,7 +44,7 @@ export function listObservedDays(holidays: readonly Holiday[], isBusinessDay: (d
   const firm = holidays.filter(({ observance }) => !observance.onClash);
   const yielding = holidays.filter(({ observance }) => observance.onClash);
   for (const { day, observance, name } of [...firm, ...yielding]) {
-    if (observance.toNextFree.has(weekdayOf(day)) || (observance.onClash && closed.has(day)))
+    if (observance.toNextFree.has(toWeekday(day)) || (observance.onClash && closed.has(day)))
       movers.push({ day, name });
     close(day, name);
   }

@@ -1,5 +1,5 @@
 import { LIMITS } from '../refusals/limits.js';
-import { weekdayOf, type Day } from '../time/days.js';
+import { toWeekday, type Day } from '../time/days.js';
 
 /**
  * Returns the number of sessions per year, used to annualise figures: 365 if both days of a weekend are sessions, as on
@@ -7,7 +7,7 @@ import { weekdayOf, type Day } from '../time/days.js';
  * @param days ascending, without duplicates: the sessions of a calendar, or the dates of a series.
  * @cost O(1)
  */
-export function periodsPerYear(days: ArrayLike<Day>): number {
+export function estimatePeriodsPerYear(days: ArrayLike<Day>): number {
   const { length } = days;
   const isUnbroken = length > 1 && days[0]! + length - 1 === days[length - 1];
   return isUnbroken && hasWeekend(days[0]!, length) ? LIMITS.DAYS_PER_YEAR : LIMITS.PERIODS_PER_YEAR;
@@ -15,7 +15,7 @@ export function periodsPerYear(days: ArrayLike<Day>): number {
 
 /** Returns true if consecutive days include a Saturday and the Sunday after it. */
 function hasWeekend(first: Day, count: number): boolean {
-  return (SATURDAY - weekdayOf(first) + 7) % 7 < count - 1;
+  return (SATURDAY - toWeekday(first) + 7) % 7 < count - 1;
 }
 
 const SATURDAY = 5;

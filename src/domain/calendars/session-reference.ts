@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { dayFrom, parseDay, weekdayOf, type Day } from '../time/days.js';
+import { parseDay, parseValidDay, toWeekday, type Day } from '../time/days.js';
 import { IsoDate } from '../schema/shape.js';
 
 /** Sessions of an exchange from another source. */
@@ -40,18 +40,18 @@ export type Corrections = z.infer<typeof Corrections>;
  * Reads a reference from parsed JSON: `sessions` by date, or `range`, `weekmask`, `holidays` and `special_sessions`.
  * @throws if it is neither
  */
-export function referenceFromJson(value: unknown): SessionReference {
+export function readSessionReference(value: unknown): SessionReference {
   const listed = ListedSessions.safeParse(value);
-  if (listed.success) return ofSessions(listed.data.code, listed.data.sessions.map(dayFrom), listed.data.range);
+  if (listed.success) return ofSessions(listed.data.code, listed.data.sessions.map(parseValidDay), listed.data.range);
   const { code, range, weekmask, holidays, special_sessions } = ListedClosures.parse(value);
-  const weeks = weekmask.map(({ from, mask }) => ({ from: from === null ? -Infinity : dayFrom(from), mask }));
-  const closed = new Set(holidays.map(dayFrom));
-  const opened = new Set(special_sessions.map(dayFrom));
-  const isBusinessDay = (day: Day) => weeks.findLast(({ from }) => from <= day)?.mask[weekdayOf(day)] === '1';
+  const weeks = weekmask.map(({ from, mask }) => ({ from: from === null ? -Infinity : parseValidDay(from), mask }));
+  const closed = new Set(holidays.map(parseValidDay));
+  const opened = new Set(special_sessions.map(parseValidDay));
+  const isBusinessDay = (day: Day) => weeks.findLast(({ from }) => from <= day)?.mask[toWeekday(day)] === '1';
   return {
     code,
-    from: dayFrom(range[0]),
-    to: dayFrom(range[1]),
+    from: parseValidDay(range[0]),
+    to: parseValidDay(range[1]),
     isSession: (day) => opened.has(day) || (isBusinessDay(day) && !closed.has(day)),
   };
 }
@@ -77,7 +77,7 @@ export function parseSessionReference(code: string, text: string): SessionRefere
 
 function ofSessions(code: string, sessions: readonly Day[], range?: readonly [string, string]): SessionReference {
   const days = new Set(sessions);
-  const [first, last] = range?.map(dayFrom) ?? [Math.min(...sessions), Math.max(...sessions)];
+  const [first, last] = range?.map(parseValidDay) ?? [Math.min(...sessions), Math.max(...sessions)];
   return { code, from: first!, to: last!, isSession: (day) => days.has(day) };
 }
 
@@ -88,7 +88,7 @@ export function correct(
   confidences: readonly string[],
 ): SessionReference {
   const wanted = (corrections[reference.code] ?? []).filter(({ confidence }) => confidences.includes(confidence));
-  const closed = new Set(wanted.flatMap(({ close }) => close.map(dayFrom)));
-  const opened = new Set(wanted.flatMap(({ open }) => open.map(dayFrom)));
+  const closed = new Set(wanted.flatMap(({ close }) => close.map(parseValidDay)));
+  const opened = new Set(wanted.flatMap(({ open }) => open.map(parseValidDay)));
   return { ...reference, isSession: (day) => opened.has(day) || (!closed.has(day) && reference.isSession(day)) };
 }

@@ -1,7 +1,10 @@
 import { findFirstAtLeast, findLastAtMost } from '../numbers/search.js';
-import { dayFrom } from '../time/days.js';
+import { parseValidDay } from '../time/days.js';
 
 /** Sessions from one date to another, both included. */
-export function sessionsBetween(sessions: Int32Array, start: string, end: string): Int32Array {
-  return sessions.slice(findFirstAtLeast(sessions, dayFrom(start)), findLastAtMost(sessions, dayFrom(end)) + 1);
+export function countSessionsBetween(sessions: Int32Array, start: string, end: string): Int32Array {
+  return sessions.slice(
+    findFirstAtLeast(sessions, parseValidDay(start)),
+    findLastAtMost(sessions, parseValidDay(end)) + 1,
+  );
 }

@@ -1,6 +1,6 @@
-import { dayFrom, formatDay, weekdayOf, type Day } from '../time/days.js';
+import { parseValidDay, formatDay, toWeekday, type Day } from '../time/days.js';
 import type { RuleFile } from './rule-file.js';
-import { weekdayMask } from './weekdays.js';
+import { parseWeekdayMask } from './weekdays.js';
 
 /**
  * Trading hours of an exchange on a day, in its local time. Historical hours are indicative; see the README of the
@@ -21,8 +21,8 @@ export interface TradingHours {
 export function createHoursLookup(entries: RuleFile['hours']): (day: Day) => TradingHours {
   const dated = entries.map((entry) => ({
     hours: { open: entry.open, close: entry.close, breaks: entry.breaks, openDay: entry.openDay },
-    from: entry.from === undefined ? -Infinity : dayFrom(entry.from),
-    mask: entry.days === undefined ? 0b1111111 : weekdayMask(entry.days),
+    from: entry.from === undefined ? -Infinity : parseValidDay(entry.from),
+    mask: entry.days === undefined ? 0b1111111 : parseWeekdayMask(entry.days),
     season: entry.season?.split('..'),
   }));
   return (day) => {
@@ -30,7 +30,7 @@ export function createHoursLookup(entries: RuleFile['hours']): (day: Day) => Tra
     const entry = dated.findLast(
       ({ from, mask, season }) =>
         from <= day &&
-        ((mask >>> weekdayOf(day)) & 1) === 1 &&
+        ((mask >>> toWeekday(day)) & 1) === 1 &&
         (season === undefined || (season[0]! <= monthDay && monthDay <= season[1]!)),
     );
     if (entry === undefined) throw new Error(`the calendar has no hours on ${formatDay(day)}`);

@@ -1,13 +1,13 @@
-/** Weekdays in the notation of the rule files, 0 Monday to 6 Sunday as in `weekdayOf`. */
+/** Weekdays in the notation of the rule files, 0 Monday to 6 Sunday as in `toWeekday`. */
 export const WEEKDAY_WORDS = ['mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun'] as const;
 
-export function weekdayFrom(word: string): number {
+export function parseWeekday(word: string): number {
   const weekday = WEEKDAY_WORDS.indexOf(word as (typeof WEEKDAY_WORDS)[number]);
   if (weekday < 0) throw new Error(`not a weekday: ${word}; expected one of ${WEEKDAY_WORDS.join(', ')}`);
   return weekday;
 }
 
 /** Returns one bit per weekday, Monday lowest. */
-export function weekdayMask(words: string): number {
-  return words.split(' ').reduce((mask, word) => mask | (1 << weekdayFrom(word)), 0);
+export function parseWeekdayMask(words: string): number {
+  return words.split(' ').reduce((mask, word) => mask | (1 << parseWeekday(word)), 0);
 }

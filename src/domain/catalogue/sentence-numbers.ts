@@ -1,7 +1,7 @@
 /** Numbers in sentences, in decimals without rounding. */
 
 /** Formats a number with grouped thousands: `1,000,000`, `0.05`. */
-export function numberText(value: number): string {
+export function formatNumber(value: number): string {
   const [whole = '', decimals] = String(value).split('.');
   if (whole.includes('e')) return String(value);
   const grouped = whole.replace(/\B(?=(?:\d{3})+$)/g, ',');
@@ -9,11 +9,11 @@ export function numberText(value: number): string {
 }
 
 /** Formats a count with its noun: `1 finding`, `1,000 indices`. */
-export const counted = (count: number, noun: string, plural = `${noun}s`): string =>
-  `${numberText(count)} ${count === 1 ? noun : plural}`;
+export const formatCount = (count: number, noun: string, plural = `${noun}s`): string =>
+  `${formatNumber(count)} ${count === 1 ? noun : plural}`;
 
 /** Formats a fraction as percent by shifting decimals: 0.07 is `7%`. */
-export const shareText = (fraction: number): string => {
+export const formatShare = (fraction: number): string => {
   const [digits = '', exponent = '0'] = String(fraction).split('e');
-  return `${numberText(Number(`${digits}e${Number(exponent) + 2}`))}%`;
+  return `${formatNumber(Number(`${digits}e${Number(exponent) + 2}`))}%`;
 };

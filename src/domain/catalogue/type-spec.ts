@@ -82,13 +82,13 @@ export interface CatalogueEntry {
 }
 
 /** Returns the served form of an entry. */
-export function typeSpec(entry: CatalogueEntry): TypeSpec {
+export function createTypeSpec(entry: CatalogueEntry): TypeSpec {
   return {
     type: entry.type,
     label: entry.label,
     category: entry.category,
     help: entry.help,
-    parameters: parameterSpecs(entry.params),
+    parameters: createParameterSpecs(entry.params),
     unit: entry.unit ?? null,
     kind: entry.kind ?? null,
     convex: entry.convex ?? null,
@@ -100,7 +100,7 @@ export function typeSpec(entry: CatalogueEntry): TypeSpec {
  * Returns the parameters of a schema in order. The schema's `.meta({ label, help, unit, ref, format, when })` provides
  * the texts of the form: a unit is appended to the help, `ref` refers to the component schema of a `json` parameter.
  */
-export function parameterSpecs(params: z.ZodObject): ParameterSpec[] {
+export function createParameterSpecs(params: z.ZodObject): ParameterSpec[] {
   return Object.entries(memberSpecs(params)).map(([name, spec]) => {
     const { inner } = unwrap(params.shape[name] as z.ZodType);
     const members = inner instanceof z.ZodArray ? unwrap(inner.element as z.ZodType).inner : inner;
@@ -177,7 +177,7 @@ interface Unwrapped {
 
 /** Returns the schema below defaults and nullability; the outermost texts apply. */
 function unwrap(schema: z.ZodType): Unwrapped {
-  const words = (schema.meta() ?? {}) as Words; // our own `.meta` calls: see `parameterSpecs`
+  const words = (schema.meta() ?? {}) as Words; // our own `.meta` calls: see `createParameterSpecs`
   if (schema instanceof z.ZodDefault || schema instanceof z.ZodPrefault) {
     const below = unwrap(schema.def.innerType as z.ZodType);
     const { stated = schema.def.defaultValue } = words;

@@ -1,7 +1,7 @@
 import type { z } from 'zod';
 import { keepSmallValue, type Finding } from '../refusals/findings.js';
-import { pathText } from '../schema/shape.js';
-import { parameterSpecs, type Condition } from './type-spec.js';
+import { formatPath } from '../schema/shape.js';
+import { createParameterSpecs, type Condition } from './type-spec.js';
 
 /** Parameter that is effective only with some values of others. */
 interface Conditional {
@@ -26,9 +26,9 @@ export function reportUnreadParameters(
   return conditionalOf(schema).flatMap(({ name, when, usual }): Finding[] => {
     const value = values[name];
     if (JSON.stringify(value) === JSON.stringify(usual)) return [];
-    const beside = firstAgainst(when, values);
+    const beside = findFirstAgainst(when, values);
     if (beside === undefined) return [];
-    const field = pathText(path, [name]);
+    const field = formatPath(path, [name]);
     const message = `${field} has no effect if ${beside} is ${String(values[beside])}.`;
     return [{ severity: 'warning', code: 'NO_EFFECT', message, path: field, ...keepSmallValue(value) }];
   });
@@ -37,7 +37,7 @@ export function reportUnreadParameters(
 function conditionalOf(schema: z.ZodObject): readonly Conditional[] {
   const entry = known.get(schema);
   if (entry !== undefined) return entry;
-  const conditional = parameterSpecs(schema).flatMap(({ name, when, default: usual }) =>
+  const conditional = createParameterSpecs(schema).flatMap(({ name, when, default: usual }) =>
     when === null ? [] : [{ name, when, usual }],
   );
   known.set(schema, conditional);
@@ -48,7 +48,7 @@ function conditionalOf(schema: z.ZodObject): readonly Conditional[] {
  * Returns, for the condition that is closest to being met, the parameter that violates it; undefined if a condition is
  * met.
  */
-function firstAgainst(when: readonly Condition[], values: Readonly<Record<string, unknown>>): string | undefined {
+function findFirstAgainst(when: readonly Condition[], values: Readonly<Record<string, unknown>>): string | undefined {
   let furthest = -1;
   let against: string | undefined;
   for (const condition of when) {

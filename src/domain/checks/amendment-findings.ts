@@ -1,25 +1,25 @@
-import { breachRuleOf } from '../compliance/breach-watch.js';
+import { findBreachRule } from '../compliance/breach-watch.js';
 import { changesMembers } from '../documents/events-spec.js';
 import { findCountedShares } from '../documents/share-terms.js';
-import { overlayTypeOf } from '../overlays/catalogue.js';
+import { findOverlayType } from '../overlays/catalogue.js';
 import { AMENDABLE, FIXED_TREATMENT } from '../documents/amendment.js';
-import { amend } from '../documents/amended-texts.js';
+import { amendText } from '../documents/amended-texts.js';
 import {
   IndexDocument,
   isOverlayDocument,
-  sourcesOf,
-  watchlistsIn,
+  listSources,
+  listWatchlists,
   type UniverseSpec,
 } from '../documents/index-document.js';
 import { holdsPrices } from '../documents/share-terms.js';
 import type { Finding } from '../refusals/findings.js';
-import { error, isObject, type Raw } from './index-context.js';
+import { createError, isObject, type UncheckedBody } from './index-context.js';
 
 /**
  * Finds amendments out of order, members that cannot be amended, and amended documents that are invalid.
  * @param check findings of a document without amendments
  */
-export function amendmentFindings(body: Raw, check: (text: Raw) => readonly Finding[]): Finding[] {
+export function checkAmendments(body: UncheckedBody, check: (text: UncheckedBody) => readonly Finding[]): Finding[] {
   const { amendments, ...first } = body;
   if (!Array.isArray(amendments) || !amendments.every(isAmendment)) return [];
   const findings = [
@@ -28,12 +28,12 @@ export function amendmentFindings(body: Raw, check: (text: Raw) => readonly Find
     ...amendments.flatMap(memberFindings),
   ];
   if (findings.length > 0) return findings;
-  let text: Raw = first;
+  let text: UncheckedBody = first;
   const reported = new Set(check(first).map(keyOf));
   return amendments.flatMap((amendment, k) => {
     const before = text;
-    text = amend(before, amendment) as Raw; // A patched object is an object.
-    const matches = [...check(text), ...fixedMembers(first, text), ...bookFindings(first, text)].filter(
+    text = amendText(before, amendment) as UncheckedBody; // A patched object is an object.
+    const matches = [...check(text), ...findFixedMembers(first, text), ...bookFindings(first, text)].filter(
       (finding) => finding.severity === 'error' && !reported.has(keyOf(finding)),
     );
     for (const finding of matches) reported.add(keyOf(finding)); // Later versions contain it as well.
@@ -43,7 +43,11 @@ export function amendmentFindings(body: Raw, check: (text: Raw) => readonly Find
 
 /** Warns of an amendment that changes nothing, and of one that no review follows. */
 function idleFindings(
-  { before, text, amendment }: { readonly before: Raw; readonly text: Raw; readonly amendment: Sent },
+  {
+    before,
+    text,
+    amendment,
+  }: { readonly before: UncheckedBody; readonly text: UncheckedBody; readonly amendment: Sent },
   k: number,
 ): Finding[] {
   const path = `amendments[${k}]`;
@@ -72,13 +76,13 @@ const keyOf = ({ code, path, message }: Finding): string => JSON.stringify([code
  * Finds changes of members that determine how prices and actions change index shares, because a run treats them in one
  * way only.
  */
-function bookFindings(first: Raw, text: Raw): Finding[] {
+function bookFindings(first: UncheckedBody, text: UncheckedBody): Finding[] {
   const [before, after] = [IndexDocument.safeParse(first), IndexDocument.safeParse(text)];
   if (!before.success || !after.success) return [];
   const [had, has] = [before.data, after.data].map(({ pipeline }) => holdsPrices(pipeline?.weighting));
   if (had === has) return [];
   const message = `An amendment cannot change between fixed and other index shares: it ${SHARES_FIXED}.`;
-  return [error('IMMUTABLE_FIELD', 'pipeline.weighting', message)];
+  return [createError('IMMUTABLE_FIELD', 'pipeline.weighting', message)];
 }
 
 const SHARES_FIXED = 'determines the treatment of index shares on all sessions';
@@ -87,18 +91,20 @@ interface Sent {
   readonly effective_from: string;
   readonly announced?: unknown;
   readonly rebalance?: unknown;
-  readonly changes: Raw;
+  readonly changes: UncheckedBody;
 }
 
 const isAmendment = (value: unknown): value is Sent =>
   isObject(value) && typeof value['effective_from'] === 'string' && isObject(value['changes']);
 
-function orderFindings(amendments: readonly Sent[], { base_date: base }: Raw): Finding[] {
+function orderFindings(amendments: readonly Sent[], { base_date: base }: UncheckedBody): Finding[] {
   return amendments.flatMap(({ effective_from: date }, k) => {
     const [before, what] = k === 0 ? [base, 'the base date'] : [amendments[k - 1]!.effective_from, 'the one before'];
     if (typeof before !== 'string' || date > before) return [];
     const path = `amendments[${k}].effective_from`;
-    return [error('INVALID_RANGE', path, `${path} is ${date}; it must be after ${what}, ${before}.`, { value: date })];
+    return [
+      createError('INVALID_RANGE', path, `${path} is ${date}; it must be after ${what}, ${before}.`, { value: date }),
+    ];
   });
 }
 
@@ -107,7 +113,7 @@ function announcementFindings({ announced, effective_from: date }: Sent, k: numb
   if (typeof announced !== 'string' || announced <= date) return [];
   const path = `amendments[${k}].announced`;
   const message = `${path} is ${announced}; it must be on or before effective_from, ${date}.`;
-  return [error('INVALID_RANGE', path, message, { value: announced })];
+  return [createError('INVALID_RANGE', path, message, { value: announced })];
 }
 
 function memberFindings({ changes }: Sent, k: number): Finding[] {
@@ -116,12 +122,12 @@ function memberFindings({ changes }: Sent, k: number): Finding[] {
   const { pipeline, universe } = changes;
   return [
     ...unknown.map((member) =>
-      error('UNKNOWN_FIELD', `${path}.${member}`, unknownMessage(member), { accepted: [...AMENDABLE] }),
+      createError('UNKNOWN_FIELD', `${path}.${member}`, unknownMessage(member), { accepted: [...AMENDABLE] }),
     ),
-    ...fixedTreatment(isObject(pipeline) ? pipeline['treatment'] : undefined, `${path}.pipeline.treatment`),
-    ...(isObject(universe) && watchlistsIn(universe as unknown as UniverseSpec).length > 0
+    ...findFixedTreatment(isObject(pipeline) ? pipeline['treatment'] : undefined, `${path}.pipeline.treatment`),
+    ...(isObject(universe) && listWatchlists(universe as unknown as UniverseSpec).length > 0
       ? [
-          error(
+          createError(
             'NOT_IN_CHOICES',
             `${path}.universe`,
             'An amendment needs a list of identifiers; a watchlist is not allowed because it can change.',
@@ -132,11 +138,11 @@ function memberFindings({ changes }: Sent, k: number): Finding[] {
 }
 
 /** Finds changes of return variant and reinvestment, which determine the series of an index on all sessions. */
-function fixedTreatment(treatment: unknown, path: string): Finding[] {
+function findFixedTreatment(treatment: unknown, path: string): Finding[] {
   if (treatment === undefined) return [];
-  if (!isObject(treatment)) return [error('IMMUTABLE_FIELD', path, 'An amendment cannot remove treatment.')];
+  if (!isObject(treatment)) return [createError('IMMUTABLE_FIELD', path, 'An amendment cannot remove treatment.')];
   return FIXED_TREATMENT.filter((member) => member in treatment).map((member) =>
-    error(
+    createError(
       'IMMUTABLE_FIELD',
       `${path}.${member}`,
       `An amendment cannot change ${member}: it must be constant over all sessions.`,
@@ -145,47 +151,47 @@ function fixedTreatment(treatment: unknown, path: string): Finding[] {
 }
 
 /** Finds changes of members that all versions must share. */
-function fixedMembers(first: Raw, text: Raw): Finding[] {
-  return [...fixedOverlay(first, text), ...fixedCounts(first, text), ...oneWatch(first, text)];
+function findFixedMembers(first: UncheckedBody, text: UncheckedBody): Finding[] {
+  return [...findFixedOverlay(first, text), ...requireFixedCounts(first, text), ...requireOneWatch(first, text)];
 }
 
 /** Finds changes of the type, the currencies or the underlying indices of an overlay. */
-function fixedOverlay(first: Raw, text: Raw): Finding[] {
+function findFixedOverlay(first: UncheckedBody, text: UncheckedBody): Finding[] {
   const [before, after] = [first, text].map((one) => IndexDocument.safeParse(one).data);
   if (before === undefined || after === undefined) return []; // The checks of that version report it.
   if (!isOverlayDocument(before) && !isOverlayDocument(after)) return [];
   const readKept = (document: IndexDocument): string => {
     if (!isOverlayDocument(document)) return '';
-    const type = overlayTypeOf(document.overlay);
+    const type = findOverlayType(document.overlay);
     const { overlay } = document;
-    return JSON.stringify([overlay.type, sourcesOf(document), type.currency(overlay), type.weighed(overlay)]);
+    return JSON.stringify([overlay.type, listSources(document), type.currency(overlay), type.weighed(overlay)]);
   };
   if (readKept(before) === readKept(after)) return [];
   const message = 'An amendment cannot change the type, the currencies or the underlying indices of an overlay.';
-  return [error('IMMUTABLE_FIELD', 'overlay', message)];
+  return [createError('IMMUTABLE_FIELD', 'overlay', message)];
 }
 
 /** Requires share counts that are followed between reviews to be with free float, or without, in every version. */
-function fixedCounts(first: Raw, text: Raw): Finding[] {
+function requireFixedCounts(first: UncheckedBody, text: UncheckedBody): Finding[] {
   const [before, after] = [first, text].map((one) => {
     const { data } = IndexDocument.safeParse(one);
     return data?.events?.share_changes === 'effective' ? findCountedShares(data.pipeline?.weighting) : null;
   });
   if (before === null || after === null || before === after) return [];
   const message = 'An amendment cannot change whether share counts followed between reviews include free float.';
-  return [error('IMMUTABLE_FIELD', 'pipeline.weighting', message)];
+  return [createError('IMMUTABLE_FIELD', 'pipeline.weighting', message)];
 }
 
 /** Requires one kind of change between reviews, by breaches or by events, in all versions. */
-function oneWatch(first: Raw, text: Raw): Finding[] {
+function requireOneWatch(first: UncheckedBody, text: UncheckedBody): Finding[] {
   const [before, after] = [first, text].map((one) => IndexDocument.safeParse(one).data);
-  const isCalled = (one: IndexDocument | undefined): boolean => breachRuleOf(one?.pipeline?.treatment) !== null;
+  const isCalled = (one: IndexDocument | undefined): boolean => findBreachRule(one?.pipeline?.treatment) !== null;
   const changes = (one: IndexDocument | undefined): boolean => changesMembers(one?.events);
   const isMixed = (isCalled(before) && changes(after)) || (isCalled(after) && changes(before));
   if (!isMixed) return [];
   const message =
     'One version is rebalanced on breaches and another changes constituents by events; an index can use only one of these.';
-  return [error('IMMUTABLE_FIELD', 'pipeline.treatment.on_breach', message)];
+  return [createError('IMMUTABLE_FIELD', 'pipeline.treatment.on_breach', message)];
 }
 
 function unknownMessage(member: string): string {

@@ -1,4 +1,4 @@
-import { dayFrom, formatDay } from '../time/days.js';
+import { parseValidDay, formatDay } from '../time/days.js';
 import type { Finding } from '../refusals/findings.js';
 
 /** Days between the last prices and a requested date that do not count as a gap: a weekend with holidays. */
@@ -8,7 +8,7 @@ const GAP_DAYS_MAX = 7;
 export function checkAsOf(asOf: string, dates: ArrayLike<number>): Finding[] {
   const [first, last] = [dates[0], dates[dates.length - 1]];
   if (first === undefined || last === undefined) return [];
-  const day = dayFrom(asOf);
+  const day = parseValidDay(asOf);
   const warning = (code: Finding['code'], message: string): Finding[] => [
     { severity: 'warning', code, path: 'as_of', message, value: asOf },
   ];

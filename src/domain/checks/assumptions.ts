@@ -1,23 +1,24 @@
 import type { Finding } from '../refusals/findings.js';
 import type { MarketData } from '../market/market-data.js';
-import { hasCash, variantsOn } from '../market/price-basis.js';
-import { pairOf, pairsUsed } from '../market/exchange-rates.js';
-import { currenciesNeeded, isHeld, namesWithoutCurrency } from './rates-needed.js';
+import { hasCash, listVariants } from '../market/price-basis.js';
+import { listUsedPairs } from '../market/exchange-rates.js';
+import { createPair } from '../market/currency-codes.js';
+import { listRequiredCurrencies, isHeld, listSecuritiesWithoutCurrency } from './required-rates.js';
 import {
   isDerivedDocument,
   isOverlayDocument,
-  sourcesOf,
+  listSources,
   type IndexDocument,
   type OverlayDocument,
   type TreatmentSpec,
 } from '../documents/index-document.js';
-import { defaultStaleSessions, STALE_SESSIONS } from '../documents/stale-sessions.js';
+import { readDefaultStaleSessions, STALE_SESSIONS } from '../documents/stale-sessions.js';
 import type { ConstraintRow } from '../constraints/constraint-row.js';
-import { currenciesInto } from './overlay-on-market.js';
-import { findUnknownNames, findUnknownRowNames } from './names-on-market.js';
+import { listConvertedCurrencies } from './overlay-on-market.js';
+import { findUnknownNames, findUnknownRowNames } from './identifiers-on-market.js';
 
 /** Definition, its own or inherited treatment, and the market on which it is computed. */
-export interface Assumed {
+export interface AssumptionInput {
   readonly document: IndexDocument;
   readonly treatment: TreatmentSpec;
   readonly market: MarketData;
@@ -33,22 +34,22 @@ export interface Assumed {
  * Returns the assumptions under which a definition is computed on a market. Validation, preview and run report the same
  * warnings.
  */
-export function assumptionFindings(assumed: Assumed): Finding[] {
+export function reportAssumptions(assumed: AssumptionInput): Finding[] {
   const { document, market, rows } = assumed;
   return [
     ...basisFindings(assumed),
     ...staleFindings(assumed),
     ...currencyFindings(assumed),
-    ...crossedRates(assumed),
+    ...reportCrossedRates(assumed),
     ...findUnknownNames(document, market),
     ...findUnknownRowNames(rows ?? [], market, 'constraints'),
   ];
 }
 
 /** Warns if returns cannot follow the treatment. @cost O(A) */
-function basisFindings({ document, treatment: { dividends }, market }: Assumed): Finding[] {
+function basisFindings({ document, treatment: { dividends }, market }: AssumptionInput): Finding[] {
   const path = isDerivedDocument(document) ? 'derivation.source_index_id' : 'pipeline.treatment.dividends';
-  if (!variantsOn(market).includes(dividends)) {
+  if (!listVariants(market).includes(dividends)) {
     const message = `The treatment requests the ${dividends} return, but the prices of the data store include dividends (adjustment total), so every level is a total return.`;
     return [{ severity: 'warning', code: 'PRICE_BASIS', path, message, value: dividends }];
   }
@@ -61,11 +62,11 @@ function basisFindings({ document, treatment: { dividends }, market }: Assumed):
  * Reports the default of the longest gap that follows from the store. A run always reports it; otherwise it is reported
  * only if it differs from the default of a store without delistings.
  */
-function staleFindings({ document, market, isRun }: Assumed): Finding[] {
+function staleFindings({ document, market, isRun }: AssumptionInput): Finding[] {
   const { pipeline } = document;
   if (pipeline === null || pipeline.treatment.max_stale_sessions !== undefined) return [];
   const path = 'pipeline.treatment.max_stale_sessions';
-  if (defaultStaleSessions(market) !== null) {
+  if (readDefaultStaleSessions(market) !== null) {
     if (isRun === undefined) return [];
     const message = `The store has no delisting, acquisition or merger, so by default a constituent without a price for ${STALE_SESSIONS} sessions leaves.`;
     return [{ severity: 'info', code: 'DEFAULT_TAKEN', path, message, value: STALE_SESSIONS }];
@@ -81,7 +82,7 @@ const NAMES_LISTED_MAX = 3;
  * Warns about securities whose currency is not stated and is assumed to be that of the index; for an overlay, that of
  * the underlying index that holds them.
  */
-function currencyFindings({ document, market, indexOf }: Assumed): Finding[] {
+function currencyFindings({ document, market, indexOf }: AssumptionInput): Finding[] {
   if (!isOverlayDocument(document)) return currencyFindingsOf(document, market, 'the index');
   return holdersBeneath(document, indexOf).flatMap((holder) =>
     currencyFindingsOf(holder, market, `the underlying index ${holder.id}`),
@@ -92,17 +93,19 @@ function currencyFindings({ document, market, indexOf }: Assumed): Finding[] {
  * Reports missing exchange rates that are derived from two other rates, both for securities and for the conversion of
  * an overlay.
  */
-function crossedRates({ document, market, indexOf }: Assumed): Finding[] {
+function reportCrossedRates({ document, market, indexOf }: AssumptionInput): Finding[] {
   const holders = isOverlayDocument(document) ? holdersBeneath(document, indexOf) : [document];
   const needed = [
-    ...holders.flatMap((holder) => currenciesNeeded(market, holder).map((from) => [from, holder.currency] as const)),
+    ...holders.flatMap((holder) =>
+      listRequiredCurrencies(market, holder).map((from) => [from, holder.currency] as const),
+    ),
     ...(isOverlayDocument(document)
-      ? currenciesInto(document, indexOf).map((from) => [from, document.currency] as const)
+      ? listConvertedCurrencies(document, indexOf).map((from) => [from, document.currency] as const)
       : []),
   ];
   const crossed = needed.flatMap(([from, to]): [pair: string, through: string][] => {
-    const pairs = pairsUsed((pair) => isHeld(market, pair), from, to);
-    return pairs?.length === 2 ? [[pairOf(from, to), pairs.join(' and ')]] : [];
+    const pairs = listUsedPairs((pair) => isHeld(market, pair), from, to);
+    return pairs?.length === 2 ? [[createPair(from, to), pairs.join(' and ')]] : [];
   });
   return [...new Map(crossed)].map(([pair, through]) => ({
     severity: 'warning',
@@ -114,19 +117,19 @@ function crossedRates({ document, market, indexOf }: Assumed): Finding[] {
 }
 
 /** Returns the underlying indices of an overlay that hold securities, each once. */
-function holdersBeneath(overlay: OverlayDocument, indexOf: Assumed['indexOf']): IndexDocument[] {
+function holdersBeneath(overlay: OverlayDocument, indexOf: AssumptionInput['indexOf']): IndexDocument[] {
   const results = new Map<string, IndexDocument>();
   const visit = (document: IndexDocument): void => {
     if (results.has(document.id)) return;
     results.set(document.id, document);
-    if (isOverlayDocument(document)) for (const id of sourcesOf(document)) visit(indexOf(id) ?? document);
+    if (isOverlayDocument(document)) for (const id of listSources(document)) visit(indexOf(id) ?? document);
   };
   visit(overlay);
   return [...results.values()].filter((document) => !isOverlayDocument(document));
 }
 
 function currencyFindingsOf(document: IndexDocument, market: MarketData, holder: string): Finding[] {
-  const names = namesWithoutCurrency(market, document);
+  const names = listSecuritiesWithoutCurrency(market, document);
   if (names.length === 0) return [];
   const { currency } = document;
   const more = names.length - NAMES_LISTED_MAX;

@@ -1,18 +1,18 @@
-import { breachRuleOf } from '../compliance/breach-watch.js';
+import { findBreachRule } from '../compliance/breach-watch.js';
 import {
-  keepingCap,
+  findLargestCap,
   findUnkeptByEqual,
   findUnkeptUnderCap,
   findUnkeptUnderLadder,
-  type UnkeptRow,
-} from '../compliance/kept-by-weighting.js';
+  type RowWithoutGuarantee,
+} from '../compliance/guaranteed-by-weighting.js';
 import { DEFAULT_LIMIT_RULE, LIMIT_RULE_NAMES, type LimitRuleName } from '../compliance/rules.js';
 import { toRequest } from '../datapoints/field-use.js';
-import { asNode, type ExpressionNode } from '../datapoints/expressions/tree.js';
+import { toNode, type ExpressionNode } from '../datapoints/expressions/tree.js';
 import type { WeightingSpec } from '../documents/weighting-spec.js';
 import { keepSmallValue, type Finding } from '../refusals/findings.js';
 import { equalWeight } from '../rules/weighting/equal-weight.js';
-import { error, isObject } from './index-context.js';
+import { createError, isObject } from './index-context.js';
 import { isRuleDocument, type IndexDocument, type RuleDocument } from '../documents/index-document.js';
 
 /** Reports a rule that applies by default, and one without effect. */
@@ -35,13 +35,13 @@ export function checkBreachRule(treatment: unknown): Finding[] {
   }
   if (response !== undefined) return [];
   const message = `${field} (rebalance or none) is required together with ${path}. Without it a breach of ${String(rule)} has no effect.`;
-  return [error('REQUIRED', field, message, { accepted: ['none', 'rebalance'] })];
+  return [createError('REQUIRED', field, message, { accepted: ['none', 'rebalance'] })];
 }
 
 /** Warns if weights of a definition may break the rule whose breach triggers their rebalance. */
 export function checkUnkeptRule(document: IndexDocument): Finding[] {
   if (!isRuleDocument(document)) return [];
-  const rule = breachRuleOf(document.pipeline.treatment);
+  const rule = findBreachRule(document.pipeline.treatment);
   if (rule === null) return [];
   const { weighting } = document.pipeline;
   const count = securitiesOf(document);
@@ -52,12 +52,12 @@ export function checkUnkeptRule(document: IndexDocument): Finding[] {
   const [path, why, remedy] = isEqual
     ? ['pipeline.weighting', `Equal weights of ${count} securities are`, 'weights of at most']
     : reasonOf(weighting);
-  const most = percent(keepingCap(rule));
+  const most = percent(findLargestCap(rule));
   const message = `${why} beyond ${rule} on the day they are decided: ${reachSentence(unkept)}. A rebalance to such weights does not end the breach; ${remedy} ${most} ${isEqual ? 'keep' : 'keeps'} the rule.`;
   return [{ severity: 'warning', code: 'LIMIT_NOT_KEPT', path, message, ...keepSmallValue(capBound(weighting)) }];
 }
 
-function unkeptUnder(rule: LimitRuleName, weighting: WeightingSpec): UnkeptRow | null {
+function unkeptUnder(rule: LimitRuleName, weighting: WeightingSpec): RowWithoutGuarantee | null {
   const { ladder_caps: ladder } = weighting;
   return ladder === undefined
     ? findUnkeptUnderCap(rule, capBound(weighting) ?? 1)
@@ -66,7 +66,7 @@ function unkeptUnder(rule: LimitRuleName, weighting: WeightingSpec): UnkeptRow |
 
 /** Returns the maximum weight under the cap of a weighting, if it states a number; null for any weight. */
 function capBound({ cap }: WeightingSpec): number | null {
-  const bound = cap === null ? Infinity : typeof cap === 'number' ? cap : boundOf(asNode(toRequest(cap)));
+  const bound = cap === null ? Infinity : typeof cap === 'number' ? cap : boundOf(toNode(toRequest(cap)));
   return bound < 1 ? bound : null;
 }
 
@@ -86,7 +86,7 @@ function reasonOf(weighting: WeightingSpec): readonly [string, string, string] {
   return [`${path}.cap`, why, 'a cap of at most'];
 }
 
-function reachSentence({ row, value }: UnkeptRow): string {
+function reachSentence({ row, value }: RowWithoutGuarantee): string {
   const verb = row.side === 'upper' ? 'up to' : 'as little as';
   return `${row.row} ${verb} ${percent(value)}, the limit is ${percent(row.limit)}`;
 }

@@ -5,7 +5,7 @@ import { checkShape, Id } from '../schema/shape.js';
 import { checkRows } from '../documents/constraint-set.js';
 import type { IndexDocument } from '../documents/index-document.js';
 import { ConstraintRow } from '../constraints/constraint-row.js';
-import { optimisationFields, optimisationFindings } from '../documents/optimisation-spec.js';
+import { optimisationFields, checkOptimisation } from '../documents/optimisation-spec.js';
 import { INHERITED_FIELDS } from './validate-derivation.js';
 import { requestWithTrees } from '../documents/request-expressions.js';
 import { isObject } from './index-context.js';
@@ -24,12 +24,7 @@ export type DerivationRequest = z.infer<typeof DerivationRequest>;
 export function readDerivation(body: unknown): DerivationRequest {
   const { body: raw, findings: ofTexts } = requestWithTrees(isObject(body) ? body : {});
   const { value, findings } = checkShape(DerivationRequest, isObject(body) ? raw : body);
-  const all = [
-    ...findings,
-    ...ofTexts,
-    ...optimisationFindings(raw, ''),
-    ...checkRows(raw['constraints'], 'constraints'),
-  ];
+  const all = [...findings, ...ofTexts, ...checkOptimisation(raw, ''), ...checkRows(raw['constraints'], 'constraints')];
   assertNoErrors('request', all);
   if (value === undefined) throw new Error('a request without errors has a value');
   return value;

@@ -1,23 +1,23 @@
 import type { Finding } from '../refusals/findings.js';
 import { LIMITS } from '../refusals/limits.js';
 import type { MarketData } from '../market/market-data.js';
-import { selectionClassOf, weightingClassOf } from '../rules/catalogue.js';
+import { findSelectionClass, findWeightingClass } from '../rules/catalogue.js';
 import { DERIVED_NAMES } from '../datapoints/field-request.js';
-import { unitsOf } from '../datapoints/expressions/check.js';
+import { createUnitReader } from '../datapoints/expressions/check.js';
 import { addText } from '../datapoints/expressions/print.js';
 import { isShaped, NumberExpression } from '../datapoints/expressions/expression.js';
 import { readExpression, type ReadText } from '../datapoints/expressions/read-text.js';
-import { circleIn, readsTooMuch } from '../datapoints/expressions/reads.js';
+import { findCircle, readsTooMuch } from '../datapoints/expressions/reads.js';
 import { checkShape } from '../schema/shape.js';
 import type { ExpressionNode } from '../datapoints/expressions/tree.js';
 import { parseExpressions } from '../documents/expression-texts.js';
 import { WeightingSpec } from '../documents/weighting-spec.js';
-import { derivationWithTrees, rowWithTrees, type ReadRow } from '../documents/request-expressions.js';
-import { error, isObject, type Raw } from './index-context.js';
+import { parseDerivation, parseRow, type ReadRow } from '../documents/request-expressions.js';
+import { createError, isObject, type UncheckedBody } from './index-context.js';
 
 /** Body with parsed expressions. */
 export interface BodyWithTrees {
-  readonly body: Raw;
+  readonly body: UncheckedBody;
   readonly findings: readonly Finding[];
   /** Parsed texts by path. */
   readonly texts: ReadonlyMap<string, ReadText>;
@@ -27,7 +27,7 @@ export interface BodyWithTrees {
  * Returns the body of an index document with every expression as a tree, and the problems of expressions given as
  * texts.
  */
-export function documentWithTrees(sent: Raw, market: MarketData | undefined): BodyWithTrees {
+export function parseDocumentExpressions(sent: UncheckedBody, market: MarketData | undefined): BodyWithTrees {
   const findings: Finding[] = [];
   const texts = new Map<string, ReadText>();
   const read: ReadRow = (schema, value, place) => {
@@ -37,7 +37,7 @@ export function documentWithTrees(sent: Raw, market: MarketData | undefined): Bo
     return result.value;
   };
   const { datapoints, pipeline, derivation, reviews } = sent;
-  const body: Raw = {
+  const body: UncheckedBody = {
     ...sent,
     ...(isObject(pipeline) ? { pipeline: rowsWithTrees(pipeline, 'pipeline', read) } : {}),
     ...(Array.isArray(reviews)
@@ -47,7 +47,7 @@ export function documentWithTrees(sent: Raw, market: MarketData | undefined): Bo
           ),
         }
       : {}),
-    ...(isObject(derivation) ? { derivation: derivationWithTrees(derivation, 'derivation.', read) } : {}),
+    ...(isObject(derivation) ? { derivation: parseDerivation(derivation, 'derivation.', read) } : {}),
     ...(isObject(datapoints) ? { datapoints: definitionsWithTrees(datapoints, { findings, texts }) } : {}),
   };
   if (isObject(body['datapoints'])) findings.push(...definitionFindings(body['datapoints'], market));
@@ -59,7 +59,7 @@ export function documentWithTrees(sent: Raw, market: MarketData | undefined): Bo
 const WeightingLimits = WeightingSpec.pick({ cap: true, phase_in: true });
 
 /** Replaces an expression that is a constant by a number as the cap of a weighting. */
-function withNumber(weighting: Raw): Raw {
+function addNumber(weighting: UncheckedBody): UncheckedBody {
   const { cap } = weighting;
   // An expression that cannot be parsed has no text.
   return isObject(cap) && cap['node'] === 'value' && typeof cap['value'] === 'number' && 'text' in cap
@@ -68,14 +68,16 @@ function withNumber(weighting: Raw): Raw {
 }
 
 /** Parses the selection and weighting of a pipeline or a review. */
-function rowsWithTrees(holder: Raw, path: string, read: ReadRow): Raw {
+function rowsWithTrees(holder: UncheckedBody, path: string, read: ReadRow): UncheckedBody {
   const { selection, weighting } = holder;
   const rows = Array.isArray(selection)
-    ? selection.map((row: unknown, i) => rowWithTrees(row, selectionClassOf, { path: `${path}.selection[${i}]`, read }))
+    ? selection.map((row: unknown, i) => parseRow(row, findSelectionClass, { path: `${path}.selection[${i}]`, read }))
     : selection;
   const place = `${path}.weighting`;
-  const ofClass = rowWithTrees(weighting, weightingClassOf, { path: place, read });
-  const weighed = isObject(ofClass) ? withNumber(read(WeightingLimits, ofClass, { path: place }) as Raw) : ofClass;
+  const ofClass = parseRow(weighting, findWeightingClass, { path: place, read });
+  const weighed = isObject(ofClass)
+    ? addNumber(read(WeightingLimits, ofClass, { path: place }) as UncheckedBody)
+    : ofClass;
   return {
     ...holder,
     ...(rows === undefined ? {} : { selection: rows }),
@@ -84,9 +86,9 @@ function rowsWithTrees(holder: Raw, path: string, read: ReadRow): Raw {
 }
 
 function definitionsWithTrees(
-  datapoints: Raw,
+  datapoints: UncheckedBody,
   { findings, texts }: { readonly findings: Finding[]; readonly texts: Map<string, ReadText> },
-): Raw {
+): UncheckedBody {
   const entries = Object.entries(datapoints).map(([name, given]): [string, unknown] => {
     if (typeof given !== 'string') {
       findings.push(...checkShape(NumberExpression, given, { path: `datapoints.${name}` }).findings);
@@ -98,7 +100,7 @@ function definitionsWithTrees(
     texts.set(path, read);
     return [name, addText(read.tree ?? { node: 'value', value: 0 })];
   });
-  const units = unitsOf(new Map(entries.filter(isTree)));
+  const units = createUnitReader(new Map(entries.filter(isTree)));
   // Units of datapoints defined elsewhere are known only now.
   for (const [path, { text, problems }] of texts) {
     if (!path.startsWith('datapoints.') || problems.length > 0) continue;
@@ -113,36 +115,38 @@ const isTree = (entry: [string, unknown]): entry is [string, ExpressionNode] => 
 const RESERVED: ReadonlySet<string> = new Set([...DERIVED_NAMES, 'DIVIDEND']);
 
 /** Finds ambiguous names, and definitions that refer to themselves or read too much. */
-function definitionFindings(datapoints: Raw, market: MarketData | undefined): Finding[] {
+function definitionFindings(datapoints: UncheckedBody, market: MarketData | undefined): Finding[] {
   const trees = new Map(Object.entries(datapoints).filter(isTree));
   const named = [...trees.keys()].flatMap((name) => nameFindings(name, `datapoints.${name}`, market));
-  const circle = circleIn(trees);
+  const circle = findCircle(trees);
   if (circle.length > 0) {
     const message = `The datapoint ${circle[0]} refers to itself: ${circle.join(', ')}.`;
-    return [...named, error('CIRCULAR_REFERENCE', `datapoints.${circle[0]}`, message, { value: circle[0] })];
+    return [...named, createError('CIRCULAR_REFERENCE', `datapoints.${circle[0]}`, message, { value: circle[0] })];
   }
   const most = LIMITS.MAX_EXPRESSION_READS;
   const large = [...trees].find(([, tree]) => readsTooMuch(tree, trees))?.[0];
   if (large === undefined) return named;
   const message = `The datapoint ${large} reads more than ${most} datapoints.`;
-  return [...named, error('OUT_OF_RANGE', `datapoints.${large}`, message)];
+  return [...named, createError('OUT_OF_RANGE', `datapoints.${large}`, message)];
 }
 
 /** Finds ambiguous names of plug-ins. */
-function pluginNameFindings({ plugins, datapoints }: Raw, market: MarketData | undefined): Finding[] {
+function pluginNameFindings({ plugins, datapoints }: UncheckedBody, market: MarketData | undefined): Finding[] {
   if (!isObject(plugins)) return [];
   return Object.keys(plugins).flatMap((name) => {
     const path = `plugins.${name}`;
     if (!isObject(datapoints) || !Object.hasOwn(datapoints, name)) return nameFindings(name, path, market);
     const message = `The name ${name} is already used by a datapoint of the document; choose another name for the plug-in.`;
-    return [error('DUPLICATE_KEY', path, message, { value: name })];
+    return [createError('DUPLICATE_KEY', path, message, { value: name })];
   });
 }
 
 function nameFindings(name: string, path: string, market: MarketData | undefined): Finding[] {
   if (RESERVED.has(name))
     return [
-      error('DUPLICATE_KEY', path, `${name} is a datapoint of the service; choose another name.`, { value: name }),
+      createError('DUPLICATE_KEY', path, `${name} is a datapoint of the service; choose another name.`, {
+        value: name,
+      }),
     ];
   if (market?.fields.has(name) !== true && market?.reference.columns.includes(name) !== true) return [];
   const message = `The datapoint ${name} hides the column ${name} of the store.`;
@@ -150,7 +154,7 @@ function nameFindings(name: string, path: string, market: MarketData | undefined
 }
 
 /** Returns findings about the market or indices at their position in the text. */
-export function placeInTexts(findings: readonly Finding[], texts: ReadonlyMap<string, ReadText>): Finding[] {
+export function locateInTexts(findings: readonly Finding[], texts: ReadonlyMap<string, ReadText>): Finding[] {
   return findings.map((finding) => {
     if (finding.position !== undefined || typeof finding.value !== 'string') return finding;
     const text = [...texts].find(([path]) => finding.path === path || finding.path.startsWith(`${path}.`));

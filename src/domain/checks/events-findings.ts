@@ -7,11 +7,11 @@ import type { MarketData } from '../market/market-data.js';
 import { keepSmallValue, type Finding } from '../refusals/findings.js';
 import { bindPipeline } from '../rules/bound-pipeline.js';
 import { validateRebalance } from '../schedule/validate-rebalance.js';
-import { error, isObject } from './index-context.js';
+import { createError, isObject } from './index-context.js';
 import { findUnknownMembers } from './unknown-members.js';
 
 /** Returns findings about the settings of changes between reviews, if their shape is valid. */
-export function eventsFindings(events: unknown): Finding[] {
+export function checkEvents(events: unknown): Finding[] {
   if (!isObject(events)) return [];
   const { replacement, reserve, fast_exit: exit } = events;
   const { value } = checkShape(FastExitSpec, exit, { unknownFields: 'warning' });
@@ -20,7 +20,7 @@ export function eventsFindings(events: unknown): Finding[] {
     ...findUnknownMembers(events['fast_entry'], Object.keys(FastEntrySpec.shape), 'events.fast_entry'),
     ...findUnknownMembers(exit, Object.keys(FastExitSpec.shape), 'events.fast_exit'),
     ...(replacement === 'reserve' && reserve === undefined
-      ? [error('REQUIRED', 'events.reserve', 'events.reserve is required with the replacement reserve.')]
+      ? [createError('REQUIRED', 'events.reserve', 'events.reserve is required with the replacement reserve.')]
       : []),
     ...(value === undefined ? [] : validateRebalance(value.schedule, 'events.fast_exit.schedule')),
   ];

@@ -1,9 +1,9 @@
-import { circleIn } from '../datapoints/expressions/reads.js';
-import { definitionsOf } from '../documents/definitions.js';
+import { findCircle } from '../datapoints/expressions/reads.js';
+import { readDefinitions } from '../documents/definitions.js';
 import type { IndexDocument } from '../documents/index-document.js';
-import { checkGivenParameters, pluginCode } from '../documents/plugin-code.js';
+import { checkGivenParameters, resolvePluginCode } from '../documents/plugin-code.js';
 import type { NamedPlugins, PluginDocument, PluginKind } from '../documents/plugin-document.js';
-import { selectionClassOf, weightingClassOf } from '../rules/catalogue.js';
+import { findSelectionClass, findWeightingClass } from '../rules/catalogue.js';
 import type { Finding } from '../refusals/findings.js';
 
 /** A stored plug-in with the hash of its document. */
@@ -44,7 +44,7 @@ export function fillPlugins(
     filled[name] = {
       plugin: use.plugin,
       parameters: use.parameters,
-      code: pluginCode(found.plugin, use.parameters, found.sha256),
+      code: resolvePluginCode(found.plugin, use.parameters, found.sha256),
     };
   }
   const whole = { ...document, plugins: filled };
@@ -66,7 +66,7 @@ export function removeComputedParts({ closures: _closures, ...document }: IndexD
 
 /** Returns the kind of plug-in that a class of rules accepts; undefined if it accepts none. */
 function kindTakenBy(type: string): PluginKind | undefined {
-  const entry = selectionClassOf(type) ?? weightingClassOf(type);
+  const entry = findSelectionClass(type) ?? findWeightingClass(type);
   return entry?.takesPlugin === true ? entry.category : undefined;
 }
 
@@ -96,7 +96,7 @@ function kindFindings({ pipeline, reviews = [] }: IndexDocument, plugins: NamedP
 }
 
 function circleFindings(document: IndexDocument): Finding[] {
-  const circle = circleIn(definitionsOf(document));
+  const circle = findCircle(readDefinitions(document));
   if (circle.length === 0) return [];
   const message = `The datapoint ${circle[0]} is defined by itself: ${circle.join(', ')}.`;
   return [{ severity: 'error', code: 'CIRCULAR_REFERENCE', path: 'plugins', message, value: circle[0] }];

@@ -17,11 +17,16 @@ export interface IndexContext {
 }
 
 /** JSON object of unknown content. */
-export type Raw = Readonly<Record<string, unknown>>;
+export type UncheckedBody = Readonly<Record<string, unknown>>;
 
-export const isObject = (value: unknown): value is Raw =>
+export const isObject = (value: unknown): value is UncheckedBody =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-export function error(code: Finding['code'], path: string, message: string, rest: Partial<Finding> = {}): Finding {
+export function createError(
+  code: Finding['code'],
+  path: string,
+  message: string,
+  rest: Partial<Finding> = {},
+): Finding {
   return { severity: 'error', code, path, message, ...rest };
 }

@@ -1,11 +1,11 @@
-import { taxFindings } from './withholding-on-market.js';
-import { dayFrom, formatDay } from '../time/days.js';
+import { checkWithholding } from './withholding-on-market.js';
+import { parseValidDay, formatDay } from '../time/days.js';
 import type { Finding } from '../refusals/findings.js';
 import type { MarketData } from '../market/market-data.js';
-import { findMissingRates } from './rates-needed.js';
-import { constraintFieldFindings, specFieldFindings } from '../optimisation/field-uses.js';
-import { bindPipeline, readsOf } from '../rules/bound-pipeline.js';
-import { fieldFindings, type PlacedUse } from '../rules/field-findings.js';
+import { findMissingRates } from './required-rates.js';
+import { checkConstraintFields, checkSpecFields } from '../optimisation/field-uses.js';
+import { bindPipeline, listReads } from '../rules/bound-pipeline.js';
+import { checkFields, type PlacedUse } from '../rules/field-findings.js';
 import {
   isDerivedDocument,
   isOverlayDocument,
@@ -14,9 +14,9 @@ import {
   type RuleDocument,
   type UniverseSpec,
 } from '../documents/index-document.js';
-import { overlayOnMarket } from './overlay-on-market.js';
+import { checkOverlayOnMarket } from './overlay-on-market.js';
 import type { IndexContext } from './index-context.js';
-import { definitionsOf } from '../documents/definitions.js';
+import { readDefinitions } from '../documents/definitions.js';
 
 /**
  * Finds data that a market lacks for a valid document: datapoints, a named universe, exchange rates.
@@ -24,17 +24,17 @@ import { definitionsOf } from '../documents/definitions.js';
  *   is computed. Missing rates of securities remain warnings, because the other securities are computed.
  * @param indexOf underlying indices
  */
-export function marketFindings(
+export function checkOnMarket(
   document: IndexDocument,
   market: MarketData,
   { severity, indexOf }: { readonly severity: 'error' | 'warning'; readonly indexOf: IndexContext['indexOf'] },
 ): Finding[] {
-  const definitions = definitionsOf(document);
-  if (isOverlayDocument(document)) return overlayOnMarket(document, { market, indexOf, severity });
+  const definitions = readDefinitions(document);
+  if (isOverlayDocument(document)) return checkOverlayOnMarket(document, { market, indexOf, severity });
   if (isDerivedDocument(document))
     return [
-      ...specFieldFindings(document.derivation, market, { path: 'derivation.', severity, definitions }),
-      ...constraintFieldFindings(document.derivation.constraints, market, {
+      ...checkSpecFields(document.derivation, market, { path: 'derivation.', severity, definitions }),
+      ...checkConstraintFields(document.derivation.constraints, market, {
         path: 'derivation.constraints',
         severity,
         definitions,
@@ -42,11 +42,11 @@ export function marketFindings(
     ];
   if (!isRuleDocument(document)) return [];
   return [
-    ...fieldFindings([...readsOf(bindPipeline(document)), ...reviewReads(document)], market, severity, definitions),
+    ...checkFields([...listReads(bindPipeline(document)), ...reviewReads(document)], market, severity, definitions),
     ...(document.universe === undefined
       ? []
       : universeOnMarket(document.universe, market, { severity, path: 'universe' })),
-    ...taxFindings(document, market, severity),
+    ...checkWithholding(document, market, severity),
     ...findMissingRates(market, document).map((pair): Finding => ({
       severity: 'warning',
       code: 'FX_MISSING',
@@ -62,17 +62,17 @@ function reviewReads({ reviews = [], ...document }: RuleDocument): PlacedUse[] {
   const { pipeline } = document;
   return reviews.flatMap(({ selection = [], weighting = pipeline.weighting }, i) => {
     const bound = bindPipeline({ ...document, pipeline: { ...pipeline, selection, weighting } });
-    return readsOf(bound)
+    return listReads(bound)
       .filter(({ path }) => weighting !== pipeline.weighting || !path.startsWith('pipeline.weighting'))
       .map((read) => ({ ...read, path: read.path.replace(/^pipeline/, `reviews[${i}]`) }));
   });
 }
 
 /** Warns about a base date before the first or after the last prices of the data. */
-export function baseDateFindings({ base_date: base }: Pick<IndexDocument, 'base_date'>, market: MarketData): Finding[] {
+export function checkBaseDate({ base_date: base }: Pick<IndexDocument, 'base_date'>, market: MarketData): Finding[] {
   const [first, last] = [market.dates[0], market.dates.at(-1)];
   if (first === undefined || last === undefined) return [];
-  const day = dayFrom(base);
+  const day = parseValidDay(base);
   if (day >= first && day <= last) return [];
   const held = `the prices in the data, ${formatDay(first)} to ${formatDay(last)}`;
   const message =

@@ -1,5 +1,5 @@
 import type { Calendars } from '../calendars/calendar.js';
-import { dayFrom, type Day } from '../time/days.js';
+import { parseValidDay, type Day } from '../time/days.js';
 import type { Finding } from '../refusals/findings.js';
 import type { MarketData } from '../market/market-data.js';
 import { findFirstAtLeast } from '../numbers/search.js';
@@ -7,7 +7,7 @@ import {
   isOverlayDocument,
   isRuleDocument,
   findListedNames,
-  sourcesOf,
+  listSources,
   type IndexDocument,
   type OverlayDocument,
 } from '../documents/index-document.js';
@@ -45,16 +45,16 @@ function beginsBy(indexId: string, reached: Reached): Day | undefined {
   const document = reached.documents[indexId];
   const calendar = document && reached.calendars.get(document.calendar);
   if (document === undefined || calendar === undefined) return undefined;
-  const base = dayFrom(document.base_date);
-  if (isRuleDocument(document)) return firstPriced(document, base, { ...reached, isSession: calendar.isSession });
+  const base = parseValidDay(document.base_date);
+  if (isRuleDocument(document)) return findFirstPriced(document, base, { ...reached, isSession: calendar.isSession });
   if (!isOverlayDocument(document)) return undefined;
-  const beneath = sourcesOf(document).map((id) => beginsBy(id, reached));
+  const beneath = listSources(document).map((id) => beginsBy(id, reached));
   if (beneath.some((day) => day === undefined)) return undefined;
   const from = Math.max(base, ...(beneath as Day[])); // This was checked above.
   return calendar.sessions[findFirstAtLeast(calendar.sessions, from)];
 }
 
-function firstPriced(
+function findFirstPriced(
   document: IndexDocument,
   base: Day,
   { market, isSession }: Reached & { readonly isSession: (day: Day) => boolean },

@@ -1,9 +1,9 @@
 import type { Calendar } from '../calendars/calendar.js';
-import { dayFrom, formatDay, type Day } from '../time/days.js';
+import { parseValidDay, formatDay, type Day } from '../time/days.js';
 import type { IndexDocument } from '../documents/index-document.js';
-import { modelUseOf } from '../documents/used-models.js';
+import { findModelUse } from '../documents/used-models.js';
 import type { Finding } from '../refusals/findings.js';
-import { rebalanceDates } from '../schedule/schedule.js';
+import { listRebalanceDates } from '../schedule/schedule.js';
 
 interface KnownMarket {
   readonly calendar: Calendar;
@@ -20,14 +20,14 @@ export function lookAheadFindings(
   document: IndexDocument,
   { calendar, firstDay, observedEndOf }: KnownMarket,
 ): Finding[] {
-  const use = modelUseOf(document);
+  const use = findModelUse(document);
   const end = use === undefined ? undefined : observedEndOf(use.modelId);
   if (use === undefined || end === undefined) return [];
   const { id, base_date: base, rebalance } = document;
   const { coverage } = calendar;
-  const baseDay = Math.max(dayFrom(base), firstDay ?? dayFrom(base));
-  const [first] = rebalanceDates({ rebalance, calendar, baseDay, from: coverage.from, to: coverage.to });
-  if (first === undefined || dayFrom(end) <= first.decision) return [];
+  const baseDay = Math.max(parseValidDay(base), firstDay ?? parseValidDay(base));
+  const [first] = listRebalanceDates({ rebalance, calendar, baseDay, from: coverage.from, to: coverage.to });
+  if (first === undefined || parseValidDay(end) <= first.decision) return [];
   const message = `The risk model ${use.modelId} is estimated on returns up to ${end}, after the first decision of ${id} on ${formatDay(first.decision)}: a run that decides before ${end} is refused with LOOK_AHEAD.`;
   return [{ severity: 'warning', code: 'LOOK_AHEAD', path: use.path, message, value: use.modelId }];
 }

@@ -1,12 +1,13 @@
-import { dayFrom, formatDay, type Day } from '../time/days.js';
+import { parseValidDay, formatDay, type Day } from '../time/days.js';
 import type { Finding } from '../refusals/findings.js';
-import { findFirstRateDay, isCurrency, isRateHeld, majorUnit, pairIn, pairOf } from '../market/exchange-rates.js';
-import { describeRateBeyond, rateBeyond } from '../market/interest-rates.js';
+import { findFirstRateDay, isRateHeld } from '../market/exchange-rates.js';
+import { isCurrency, findMajorUnit, parsePair, createPair } from '../market/currency-codes.js';
+import { describeRateBeyond, findInvalidRate } from '../market/interest-rates.js';
 import type { MarketData } from '../market/market-data.js';
-import { currenciesOf } from './rates-needed.js';
-import { overlayTypeOf } from '../overlays/catalogue.js';
+import { listCurrencies } from './required-rates.js';
+import { findOverlayType } from '../overlays/catalogue.js';
 import type { IndexContext } from './index-context.js';
-import { sourcesOf, type OverlayDocument } from '../documents/index-document.js';
+import { listSources, type OverlayDocument } from '../documents/index-document.js';
 
 interface OnMarket {
   readonly market: MarketData;
@@ -18,16 +19,16 @@ interface OnMarket {
  * Finds series of rates, and exchange rates, that a market lacks for an overlay; data that begins too late gives a
  * warning.
  */
-export function overlayOnMarket(document: OverlayDocument, on: OnMarket): Finding[] {
-  const missing = [...missingSeries(document, on), ...otherCurrencies(document, on), ...missingPairs(document, on)];
+export function checkOverlayOnMarket(document: OverlayDocument, on: OnMarket): Finding[] {
+  const missing = [...missingSeries(document, on), ...findOtherCurrencies(document, on), ...missingPairs(document, on)];
   if (on.severity === 'error') return missing;
-  const base = Math.max(dayFrom(document.base_date), on.market.dates[0] ?? 0);
+  const base = Math.max(parseValidDay(document.base_date), on.market.dates[0] ?? 0);
   return [...missing, ...findLateSeries(document, on, base), ...unquote(document, on)];
 }
 
 /** Finds series that a market lacks, and series whose values cannot be rates. */
 function missingSeries({ id: overlayId, overlay }: OverlayDocument, { market, severity }: OnMarket): Finding[] {
-  return overlayTypeOf(overlay)
+  return findOverlayType(overlay)
     .series(overlay)
     .flatMap(({ path: member, series: id }): Finding[] => {
       const path = `overlay.${member}`;
@@ -41,31 +42,31 @@ function missingSeries({ id: overlayId, overlay }: OverlayDocument, { market, se
         return [{ severity, code: 'VALUE_TYPE_MISMATCH', path, message, value: id }];
       }
       // The run refuses the values that it cannot use.
-      const beyond = severity === 'error' ? undefined : rateBeyond(held);
+      const beyond = severity === 'error' ? undefined : findInvalidRate(held);
       if (beyond === undefined) return [];
       return [{ severity, code: 'OUT_OF_RANGE', path, message: describeRateBeyond(beyond), value: beyond.value }];
     });
 }
 
-const isPair = (id: string): boolean => pairIn(id)?.every(isCurrency) === true;
+const isPair = (id: string): boolean => parsePair(id)?.every(isCurrency) === true;
 
 /**
  * Finds rates whose stated currency differs from the one they are used for. If the overlay has a rate for that other
  * currency, the two are swapped and computation is refused. Any other currency may be intended, as for a pegged
  * currency.
  */
-function otherCurrencies(document: OverlayDocument, { market, indexOf, severity }: OnMarket): Finding[] {
-  const beneath = indexOf(sourcesOf(document)[0]!)?.currency ?? null;
-  const used = overlayTypeOf(document.overlay)
+function findOtherCurrencies(document: OverlayDocument, { market, indexOf, severity }: OnMarket): Finding[] {
+  const beneath = indexOf(listSources(document)[0]!)?.currency ?? null;
+  const used = findOverlayType(document.overlay)
     .series(document.overlay)
     .flatMap(({ path, series: id, currency }) => {
       const needed = currency === null ? beneath : (currency ?? null);
-      return needed === null ? [] : [{ path, id, needed: majorUnit(needed) }];
+      return needed === null ? [] : [{ path, id, needed: findMajorUnit(needed) }];
     });
   return used.flatMap(({ path, id, needed }): Finding[] => {
     const report = market.series?.get(id)?.currency ?? null;
-    if (report === null || majorUnit(report) === needed) return [];
-    const isSwapped = used.some((other) => other.needed === majorUnit(report));
+    if (report === null || findMajorUnit(report) === needed) return [];
+    const isSwapped = used.some((other) => other.needed === findMajorUnit(report));
     if (severity === 'error' && !isSwapped) return [];
     const message = `overlay.${path} must be the rate of ${needed}, but the series ${id} is in ${report}${isSwapped ? ', which has a separate field. Are the rates swapped?' : '.'}`;
     return [{ severity, code: 'CURRENCIES_DIFFER', path: `overlay.${path}`, message, value: id }];
@@ -81,12 +82,12 @@ export function findLateSeries(
   { market, indexOf, severity }: OnMarket,
   day: Day,
 ): Finding[] {
-  const type = overlayTypeOf(document.overlay);
+  const type = findOverlayType(document.overlay);
   const used = type.series(document.overlay).map(({ path, series: id }) => {
     return { path: `overlay.${path}`, what: `series ${id}`, id, first: market.series?.get(id)?.days[0] };
   });
-  const pairs = currenciesInto(document, indexOf).map((from) => {
-    const id = pairOf(from, document.currency);
+  const pairs = listConvertedCurrencies(document, indexOf).map((from) => {
+    const id = createPair(from, document.currency);
     const first = findFirstRateDay(market, from, document.currency);
     return { path: 'overlay.to', what: `exchange rate ${id}`, id, first };
   });
@@ -101,32 +102,32 @@ export function findLateSeries(
 function missingPairs(document: OverlayDocument, { market, indexOf, severity }: OnMarket): Finding[] {
   const { id, currency } = document;
   const holds = (pair: string): boolean => market.series?.has(pair) === true || market.identifiers.includes(pair);
-  return currenciesInto(document, indexOf).flatMap((from): Finding[] => {
+  return listConvertedCurrencies(document, indexOf).flatMap((from): Finding[] => {
     if (isRateHeld(holds, from, currency)) return [];
-    const pair = pairOf(from, currency);
+    const pair = createPair(from, currency);
     const message = `The store has no exchange rate ${pair}, which the overlay ${id} needs.`;
     return [{ severity, code: 'FX_MISSING', path: 'overlay.to', message, value: pair }];
   });
 }
 
 /** Returns the currencies that an overlay converts into its own. */
-export function currenciesInto(document: OverlayDocument, indexOf: IndexContext['indexOf']): string[] {
+export function listConvertedCurrencies(document: OverlayDocument, indexOf: IndexContext['indexOf']): string[] {
   const { overlay } = document;
-  const type = overlayTypeOf(overlay);
+  const type = findOverlayType(overlay);
   if (type.currency(overlay) === null || !type.converts) return [];
-  const beneath = sourcesOf(document).flatMap((source) => indexOf(source)?.currency ?? []);
+  const beneath = listSources(document).flatMap((source) => indexOf(source)?.currency ?? []);
   return [...new Set([...beneath, ...type.weighed(overlay)])];
 }
 
 /** Finds hedged currencies in which no security of the market is quoted. */
 function unquote(document: OverlayDocument, { market, indexOf, severity }: OnMarket): Finding[] {
   const { overlay } = document;
-  const beneath = sourcesOf(document).flatMap((source) => indexOf(source)?.currency ?? []);
-  const quoted = new Set([...currenciesOf(market), ...beneath].map(majorUnit));
-  return overlayTypeOf(overlay)
+  const beneath = listSources(document).flatMap((source) => indexOf(source)?.currency ?? []);
+  const quoted = new Set([...listCurrencies(market), ...beneath].map(findMajorUnit));
+  return findOverlayType(overlay)
     .weighed(overlay)
     .flatMap((code, k): Finding[] =>
-      quoted.has(majorUnit(code))
+      quoted.has(findMajorUnit(code))
         ? []
         : [
             {

@@ -7,19 +7,19 @@ import { readIndex } from './validate-index.js';
 type Documents = Readonly<Record<string, IndexDocument>>;
 
 /** Returns documents of a stored plan or request, with the settings of the version that stored them. */
-export function documentsWithDefaults(documents: Documents): Documents {
-  return Object.fromEntries(Object.entries(documents).map(([id, document]) => [id, documentWithDefaults(document)]));
+export function addDefaultsToDocuments(documents: Documents): Documents {
+  return Object.fromEntries(Object.entries(documents).map(([id, document]) => [id, addDefaultsToDocument(document)]));
 }
 
-export const documentWithDefaults = (document: IndexDocument): IndexDocument => readIndex(document) ?? document;
+export const addDefaultsToDocument = (document: IndexDocument): IndexDocument => readIndex(document) ?? document;
 
 /** Returns a plan in the current form: documents and request with the defaults of fields that were added later. */
-export function planWithDefaults(plan: BacktestPlan): BacktestPlan {
+export function addDefaultsToPlan(plan: BacktestPlan): BacktestPlan {
   const { strategy } = plan;
   const constraints = strategy?.constraints && { constraints: stateRowDefaults(strategy.constraints, 'earlier') };
   return {
     ...plan,
-    documents: documentsWithDefaults(plan.documents),
+    documents: addDefaultsToDocuments(plan.documents),
     ...(strategy ? { strategy: { ...strategy, ...constraints } } : {}),
     request: BacktestFields.safeParse(plan.request).data ?? plan.request,
   };

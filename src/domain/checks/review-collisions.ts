@@ -1,7 +1,7 @@
 import { findLastAtMost } from '../numbers/search.js';
 import type { Finding } from '../refusals/findings.js';
 import type { PlacedCadence } from '../schedule/date-order.js';
-import { closesOf } from '../schedule/phase.js';
+import { countPhaseCloses } from '../schedule/phase.js';
 import { listEffectiveDates } from '../schedule/schedule.js';
 import { formatDay } from '../time/days.js';
 
@@ -17,7 +17,7 @@ interface Dated extends PlacedReview {
 }
 
 /** Finds reviews that never run, that cancel each other on one date, or that begin within the phase of another. */
-export function collisionFindings(reviews: readonly PlacedReview[]): Finding[] {
+export function checkReviewCollisions(reviews: readonly PlacedReview[]): Finding[] {
   const dated = reviews.map((review): Dated => ({
     ...review,
     positions: Int32Array.from(listEffectiveDates(review).slice(1), ({ position }) => position),
@@ -37,7 +37,7 @@ function neverRun({ id, path, positions }: Dated): Finding[] {
 
 /** Reports an error if another review takes effect before the phase of one is complete. */
 function withinPhase({ id, path, positions, rebalance, calendar }: Dated, other: Dated): Finding[] {
-  const closes = closesOf(rebalance.phase);
+  const closes = countPhaseCloses(rebalance.phase);
   if (closes === 1) return [];
   const day = (position: number): string => formatDay(calendar.sessions[position]!);
   for (const start of positions) {

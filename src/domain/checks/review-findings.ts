@@ -3,19 +3,19 @@ import { isMarketValue, PRICE_WEIGHT } from '../documents/share-terms.js';
 import { ReviewSpec } from '../documents/review-spec.js';
 import { hasErrors, type Finding } from '../refusals/findings.js';
 import { DateRule, PhaseSpec } from '../schedule/date-rule-spec.js';
-import { dateOrderFindings, phaseFindings, type PlacedCadence } from '../schedule/date-order.js';
+import { checkDateOrder, checkPhase, type PlacedCadence } from '../schedule/date-order.js';
 import { RebalanceSpec } from '../schedule/rebalance-spec.js';
 import { DEFAULT_REVIEW } from '../schedule/review-scopes.js';
 import { validateRebalance } from '../schedule/validate-rebalance.js';
 import { checkShape } from '../schema/shape.js';
-import { dayFrom, parseDay } from '../time/days.js';
-import { error, isObject, type IndexContext, type Raw } from './index-context.js';
-import { collisionFindings, type PlacedReview } from './review-collisions.js';
-import { ruleRowFindings } from './rule-rows.js';
+import { parseDay, parseValidDay } from '../time/days.js';
+import { createError, isObject, type IndexContext, type UncheckedBody } from './index-context.js';
+import { checkReviewCollisions, type PlacedReview } from './review-collisions.js';
+import { checkRuleRows } from './rule-rows.js';
 import { findUnknownMembers } from './unknown-members.js';
 
 /** Returns findings about the dates of rebalances and their reviews, if their shape is valid. */
-export function reviewFindings(body: Raw, context: IndexContext): readonly Finding[] {
+export function checkReviews(body: UncheckedBody, context: IndexContext): readonly Finding[] {
   const own = cadenceFindings(body['rebalance'] ?? {}, { body, context, path: 'rebalance' });
   const { reviews } = body;
   if (!Array.isArray(reviews)) return own.findings;
@@ -28,13 +28,13 @@ export function reviewFindings(body: Raw, context: IndexContext): readonly Findi
   }));
   const findings = [
     ...own.findings,
-    ...repeatedReviews(rows.map(({ review }) => review['id'])),
+    ...reportRepeatedReviews(rows.map(({ review }) => review['id'])),
     ...checked.flatMap(({ review, path, cadence }) => [
       ...findUnknownMembers(review, Object.keys(ReviewSpec.shape), path),
       ...findUnknownMembers(review['schedule'], Object.keys(RebalanceSpec.shape), `${path}.schedule`),
       ...cadence.findings,
-      ...ruleRowFindings(review, path),
-      ...scopeFindings(review, path, body['pipeline'] as Raw),
+      ...checkRuleRows(review, path),
+      ...scopeFindings(review, path, body['pipeline'] as UncheckedBody),
     ]),
   ];
   if (hasErrors(findings)) return findings;
@@ -42,11 +42,11 @@ export function reviewFindings(body: Raw, context: IndexContext): readonly Findi
     at === undefined ? [] : [{ id: String(review['id']), scope: String(review['scope']), ...at }],
   );
   const first = own.placed === undefined ? [] : [{ id: DEFAULT_REVIEW, scope: 'membership', ...own.placed }];
-  return [...findings, ...collisionFindings([...first, ...placed])];
+  return [...findings, ...checkReviewCollisions([...first, ...placed])];
 }
 
 interface CadencePlace {
-  readonly body: Raw;
+  readonly body: UncheckedBody;
   readonly context: IndexContext;
   readonly path: string;
 }
@@ -70,8 +70,8 @@ function cadenceFindings(rebalance: unknown, { body, context, path }: CadencePla
   const { base_date: base } = body;
   if (hasErrors(own) || calendar === undefined || typeof base !== 'string' || parseDay(base) === undefined)
     return { findings: own };
-  const placed = { rebalance: value, calendar, baseDay: dayFrom(base), path };
-  return { findings: [...own, ...dateOrderFindings(placed), ...phaseFindings(placed)], placed };
+  const placed = { rebalance: value, calendar, baseDay: parseValidDay(base), path };
+  return { findings: [...own, ...checkDateOrder(placed), ...checkPhase(placed)], placed };
 }
 
 /** Members of a cadence that are objects, in which unknown members are errors. */
@@ -82,7 +82,7 @@ const NEW_MEMBERS = [
   ['phase', PhaseSpec],
 ] as const;
 
-function calendarFor({ calendar }: Raw, { calendarOf }: IndexContext): Calendar | undefined {
+function calendarFor({ calendar }: UncheckedBody, { calendarOf }: IndexContext): Calendar | undefined {
   return typeof calendar === 'string' ? calendarOf?.(calendar) : undefined;
 }
 
@@ -94,17 +94,17 @@ function idleReviews(reviews: readonly unknown[]): Finding[] {
 }
 
 /** Reports ids of reviews that are already used, also by the rebalance of the document itself. */
-function repeatedReviews(ids: readonly unknown[]): Finding[] {
+function reportRepeatedReviews(ids: readonly unknown[]): Finding[] {
   return ids.flatMap((id, i) => {
     const path = `reviews[${i}].id`;
     if (id === DEFAULT_REVIEW) {
       const message = `The id ${DEFAULT_REVIEW} is reserved for the rebalance of the document.`;
-      return [error('DUPLICATE_ROW_ID', path, message, { value: id })];
+      return [createError('DUPLICATE_ROW_ID', path, message, { value: id })];
     }
     const earlier = ids.indexOf(id);
     if (typeof id !== 'string' || earlier === i) return [];
     return [
-      error('DUPLICATE_ROW_ID', path, `The id ${id} is already used by the review at position ${earlier}.`, {
+      createError('DUPLICATE_ROW_ID', path, `The id ${id} is already used by the review at position ${earlier}.`, {
         value: id,
       }),
     ];
@@ -112,7 +112,11 @@ function repeatedReviews(ids: readonly unknown[]): Finding[] {
 }
 
 /** Reports members that the scope of a review does not read, and weightings that it cannot have. */
-function scopeFindings({ scope, selection, weighting }: Raw, path: string, pipeline: Raw): Finding[] {
+function scopeFindings(
+  { scope, selection, weighting }: UncheckedBody,
+  path: string,
+  pipeline: UncheckedBody,
+): Finding[] {
   const idle = (member: string, why: string): Finding => ({
     severity: 'warning',
     code: 'NO_EFFECT',
@@ -137,13 +141,13 @@ function scopeFindings({ scope, selection, weighting }: Raw, path: string, pipel
         ]
       : []),
     ...(scope !== 'shares' && own && (own['type'] === PRICE_WEIGHT) !== (base['type'] === PRICE_WEIGHT)
-      ? [mixedShares(path, String(own['type']), String(base['type']))]
+      ? [reportMixedShares(path, String(own['type']), String(base['type']))]
       : []),
   ];
 }
 
 /** Reports fixed numbers of shares combined with weights: a split would be ambiguous. */
-function mixedShares(path: string, own: string, base: string): Finding {
+function reportMixedShares(path: string, own: string, base: string): Finding {
   const message = `${path}.weighting.type is ${own} and pipeline.weighting.type is ${base}: ${PRICE_WEIGHT} must be the weighting of every review or of none.`;
-  return error('NOT_IN_CHOICES', `${path}.weighting.type`, message, { value: own });
+  return createError('NOT_IN_CHOICES', `${path}.weighting.type`, message, { value: own });
 }

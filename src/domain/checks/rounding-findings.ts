@@ -1,15 +1,15 @@
 import type { Finding } from '../refusals/findings.js';
-import { error, isObject, type Raw } from './index-context.js';
+import { createError, isObject, type UncheckedBody } from './index-context.js';
 
 /** Reports rounding settings that lack a requirement or have no effect. */
-export function roundingFindings(body: Raw): Finding[] {
+export function checkRounding(body: UncheckedBody): Finding[] {
   const { rounding, base_market_value: base } = body;
   const isOverlay = isObject(body['overlay']);
   const idle = isOverlay ? 'an overlay has no index shares' : reinvestsInConstituents(body);
   return [
     ...(isObject(rounding) && rounding['shares'] !== undefined && base === undefined && !isOverlay
       ? [
-          error(
+          createError(
             'REQUIRED',
             'base_market_value',
             'rounding.shares requires base_market_value: otherwise index shares are fractions of a base value.',
@@ -22,7 +22,7 @@ export function roundingFindings(body: Raw): Finding[] {
 }
 
 /** Returns the reason why divisor and index shares are not rounded; null if they are. */
-function reinvestsInConstituents({ pipeline }: Raw): string | null {
+function reinvestsInConstituents({ pipeline }: UncheckedBody): string | null {
   const treatment = isObject(pipeline) && isObject(pipeline['treatment']) ? pipeline['treatment'] : {};
   return treatment['reinvestment'] === 'constituent'
     ? 'with pipeline.treatment.reinvestment constituent each return variant has separate index shares'

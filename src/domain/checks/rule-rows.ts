@@ -3,23 +3,23 @@ import { didYouMean } from '#base/text/nearest-name.js';
 import { checkParams } from '../catalogue/check-params.js';
 import { RuleFallback } from '../documents/pipeline-rows.js';
 import { keepSmallValue, type Finding } from '../refusals/findings.js';
-import { SELECTION_CLASSES, selectionClassOf, WEIGHTING_CLASSES, weightingClassOf } from '../rules/catalogue.js';
-import { error, isObject, type Raw } from './index-context.js';
+import { SELECTION_CLASSES, findSelectionClass, WEIGHTING_CLASSES, findWeightingClass } from '../rules/catalogue.js';
+import { createError, isObject, type UncheckedBody } from './index-context.js';
 import { findUnknownMembers } from './unknown-members.js';
-import { weightingFindings } from './weighting-findings.js';
+import { checkWeighting } from './weighting-findings.js';
 
 /** Returns findings about the selection and weighting of a pipeline or a review: rows by class, duplicate ids, caps. */
-export function ruleRowFindings(holder: Raw, path: string): Finding[] {
+export function checkRuleRows(holder: UncheckedBody, path: string): Finding[] {
   const { selection, weighting } = holder;
   const rows: readonly unknown[] = Array.isArray(selection) ? selection : [];
   const findings = rows.flatMap((row, i) =>
-    isObject(row) ? rowFindings(row, `${path}.selection[${i}]`, selectionClassOf, SELECTION_CLASSES) : [],
+    isObject(row) ? rowFindings(row, `${path}.selection[${i}]`, findSelectionClass, SELECTION_CLASSES) : [],
   );
-  findings.push(...repeatedIds(rows, `${path}.selection`));
+  findings.push(...listRepeatedIds(rows, `${path}.selection`));
   if (!isObject(weighting)) return findings;
   const at = `${path}.weighting`;
-  findings.push(...rowFindings(weighting, at, weightingClassOf, WEIGHTING_CLASSES));
-  findings.push(...weightingFindings(weighting, at));
+  findings.push(...rowFindings(weighting, at, findWeightingClass, WEIGHTING_CLASSES));
+  findings.push(...checkWeighting(weighting, at));
   return findings;
 }
 
@@ -29,7 +29,7 @@ interface RowClass {
 }
 
 function rowFindings(
-  row: Raw,
+  row: UncheckedBody,
   path: string,
   classOf: (type: string) => RowClass | undefined,
   classes: readonly RowClass[],
@@ -41,7 +41,7 @@ function rowFindings(
   if (entry === undefined) {
     const accepted = classes.map((known) => known.type);
     return [
-      error(
+      createError(
         'UNKNOWN_TYPE',
         `${path}.type`,
         `Unknown class ${type}; the accepted set is ${accepted.join(', ')}.${didYouMean(type, accepted)}`,
@@ -63,7 +63,7 @@ interface FallbackPlace {
 }
 
 /** Returns findings about parameters that override those of a rule, each together with the parameters of the rule. */
-function fallbackFindings(row: Raw, { path, rowId, schema }: FallbackPlace): Finding[] {
+function fallbackFindings(row: UncheckedBody, { path, rowId, schema }: FallbackPlace): Finding[] {
   const { params = {}, fallback } = row;
   if (!Array.isArray(fallback)) return [];
   return fallback.flatMap((step: unknown, i): Finding[] => {
@@ -74,7 +74,7 @@ function fallbackFindings(row: Raw, { path, rowId, schema }: FallbackPlace): Fin
   });
 }
 
-function repeatedIds(rows: readonly unknown[], path: string): Finding[] {
+function listRepeatedIds(rows: readonly unknown[], path: string): Finding[] {
   const first = new Map<string, number>();
   return rows.flatMap((row, i) => {
     const id = isObject(row) ? row['id'] : undefined;
@@ -85,7 +85,7 @@ function repeatedIds(rows: readonly unknown[], path: string): Finding[] {
       return [];
     }
     return [
-      error(
+      createError(
         'DUPLICATE_ROW_ID',
         `${path}[${i}].id`,
         `The id ${id} is already used by the rule at position ${earlier}.`,

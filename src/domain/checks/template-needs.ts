@@ -1,4 +1,4 @@
-import { definitionsOf } from '../documents/definitions.js';
+import { readDefinitions } from '../documents/definitions.js';
 import {
   isDerivedDocument,
   isOverlayDocument,
@@ -7,10 +7,10 @@ import {
   type UniverseSpec,
 } from '../documents/index-document.js';
 import type { MarketData } from '../market/market-data.js';
-import { rowUses, specUses } from '../optimisation/field-uses.js';
-import { overlayTypeOf } from '../overlays/catalogue.js';
-import { bindPipeline, readsOf } from '../rules/bound-pipeline.js';
-import { columnsMissing } from '../rules/field-findings.js';
+import { listRowFields, listSpecFields } from '../optimisation/field-uses.js';
+import { findOverlayType } from '../overlays/catalogue.js';
+import { bindPipeline, listReads } from '../rules/bound-pipeline.js';
+import { listMissingColumns } from '../rules/field-findings.js';
 
 /** Kinds of data that a document reads by name. */
 export const NEED_KINDS = ['column', 'series', 'universe'] as const;
@@ -32,10 +32,10 @@ const CLOSES: Named = {
 };
 
 /** Returns the data that the documents of a template read in addition to closes, each once. */
-export const needsOfDocuments = (documents: readonly IndexDocument[]): DataNeed[] => needsMissing(documents, CLOSES);
+export const listDataNeeds = (documents: readonly IndexDocument[]): DataNeed[] => listMissingNeeds(documents, CLOSES);
 
 /** Returns the part of it that a market lacks. */
-export function needsMissing(documents: readonly IndexDocument[], market: Named): DataNeed[] {
+export function listMissingNeeds(documents: readonly IndexDocument[], market: Named): DataNeed[] {
   const needs = documents.flatMap((document) => [
     ...columnsOf(document, market).map((name): DataNeed => ({ kind: 'column', name })),
     ...seriesOf(document).flatMap((name): DataNeed[] => (market.series?.has(name) ? [] : [{ kind: 'series', name }])),
@@ -47,16 +47,20 @@ export function needsMissing(documents: readonly IndexDocument[], market: Named)
 }
 
 function columnsOf(document: IndexDocument, market: Named): string[] {
-  const definitions = definitionsOf(document);
-  if (isRuleDocument(document)) return columnsMissing(readsOf(bindPipeline(document)), market, definitions);
+  const definitions = readDefinitions(document);
+  if (isRuleDocument(document)) return listMissingColumns(listReads(bindPipeline(document)), market, definitions);
   if (!isDerivedDocument(document)) return [];
   const { derivation } = document;
-  return columnsMissing([...specUses(derivation, ''), ...rowUses(derivation.constraints, '')], market, definitions);
+  return listMissingColumns(
+    [...listSpecFields(derivation, ''), ...listRowFields(derivation.constraints, '')],
+    market,
+    definitions,
+  );
 }
 
 const seriesOf = (document: IndexDocument): string[] =>
   isOverlayDocument(document)
-    ? overlayTypeOf(document.overlay)
+    ? findOverlayType(document.overlay)
         .series(document.overlay)
         .map(({ series }) => series)
     : [];

@@ -1,6 +1,6 @@
 import { didYouMean } from '#base/text/nearest-name.js';
 import type { Finding } from '../refusals/findings.js';
-import { error, isObject } from './index-context.js';
+import { createError, isObject } from './index-context.js';
 
 /** Reports unknown members of an object as errors, where a document would drop them. */
 export function findUnknownMembers(value: unknown, accepted: readonly string[], path: string): Finding[] {
@@ -9,6 +9,6 @@ export function findUnknownMembers(value: unknown, accepted: readonly string[], 
     .filter((name) => !accepted.includes(name))
     .map((name) => {
       const message = `Unknown member ${path}.${name}; the accepted names are ${accepted.join(', ')}.${didYouMean(name, accepted)}`;
-      return error('UNKNOWN_FIELD', `${path}.${name}`, message, { accepted: [...accepted] });
+      return createError('UNKNOWN_FIELD', `${path}.${name}`, message, { accepted: [...accepted] });
     });
 }

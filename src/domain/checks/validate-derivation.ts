@@ -1,45 +1,54 @@
-import { canonicalJson } from '../json/canonical-json.js';
+import { toCanonicalJson } from '../json/canonical-json.js';
 import { validateConstraints } from '../constraints/validate.js';
 import { keepSmallValue, type Finding } from '../refusals/findings.js';
-import { error, isObject, type IndexContext, type Raw } from './index-context.js';
+import { createError, isObject, type IndexContext, type UncheckedBody } from './index-context.js';
 import { isDerivedDocument, type IndexDocument } from '../documents/index-document.js';
 import { ConstraintRow } from '../constraints/constraint-row.js';
-import { optimisationFindings } from '../documents/optimisation-spec.js';
+import { checkOptimisation } from '../documents/optimisation-spec.js';
 import { isBoundPath } from '../constraints/bound-path.js';
 import { checkParams } from '../catalogue/check-params.js';
 import { findConstraintClass } from '../constraints/catalogue.js';
-import { RelaxEntry, stepParams } from '../constraints/relax-step.js';
+import { RelaxEntry, findStepParameter } from '../constraints/relax-step.js';
 import { findUnknownMembers } from './unknown-members.js';
-import { referenceFindings } from './validate-reference.js';
+import { checkReference } from './validate-reference.js';
 
 /** Checks source, objective and constraint rows of a derived index. */
-export function derivationFindings(derivation: Raw, body: Raw, { indexOf, replaces }: IndexContext): Finding[] {
+export function checkDerivation(
+  derivation: UncheckedBody,
+  body: UncheckedBody,
+  { indexOf, replaces }: IndexContext,
+): Finding[] {
   const findings: Finding[] = [];
   const { source_index_id: source, constraints } = derivation;
   if (typeof source === 'string') {
     const path = 'derivation.source_index_id';
-    findings.push(...referenceFindings(source, body['id'], path, indexOf));
+    findings.push(...checkReference(source, body['id'], path, indexOf));
     const before = replaces?.derivation?.source_index_id;
     if (before !== undefined && before !== source) {
       findings.push(
-        error('IMMUTABLE_FIELD', path, `The source of a derived index cannot change: it is ${before}, not ${source}.`, {
-          value: source,
-        }),
+        createError(
+          'IMMUTABLE_FIELD',
+          path,
+          `The source of a derived index cannot change: it is ${before}, not ${source}.`,
+          {
+            value: source,
+          },
+        ),
       );
     }
   }
-  findings.push(...optimisationFindings(derivation, 'derivation.'));
+  findings.push(...checkOptimisation(derivation, 'derivation.'));
   if (Array.isArray(constraints)) findings.push(...constraintFindings(constraints));
   findings.push(...relaxFindings(derivation['relax'], constraints));
   return findings;
 }
 
 /** Requires a derived index to remain derived: otherwise a document without a derivation could change its source. */
-export function sourceDropped({ id, derivation }: Raw, { replaces }: IndexContext): Finding[] {
+export function reportDroppedSource({ id, derivation }: UncheckedBody, { replaces }: IndexContext): Finding[] {
   const before = replaces?.derivation?.source_index_id;
   if (before === undefined || (derivation !== undefined && derivation !== null)) return [];
   const message = `The source of a derived index cannot change: that of ${String(id)} is ${before}, but the document has no derivation. Use another id for an index with rules.`;
-  return [error('IMMUTABLE_FIELD', 'derivation.source_index_id', message, { value: null })];
+  return [createError('IMMUTABLE_FIELD', 'derivation.source_index_id', message, { value: null })];
 }
 
 /** Checks rows of valid shape. Positions are kept so that paths match the request. */
@@ -77,7 +86,7 @@ function relaxFindings(relax: unknown, constraints: unknown): Finding[] {
     if (row !== undefined) return [...unknown, ...stepsFindings(row, entry, path)];
     const accepted = rows.map(({ id }) => id).filter((id) => id !== '');
     const message = `${path}.row is ${entry.row}, which is not the id of a constraint row; the accepted set is ${accepted.join(', ')}.`;
-    return [...unknown, error('NOT_IN_CHOICES', `${path}.row`, message, { accepted, value: entry.row })];
+    return [...unknown, createError('NOT_IN_CHOICES', `${path}.row`, message, { accepted, value: entry.row })];
   });
 }
 
@@ -86,15 +95,17 @@ function stepsFindings(row: ConstraintRow, { steps }: RelaxEntry, path: string):
   if (entry === undefined) return [];
   return steps.flatMap((step, k): Finding[] => {
     const at = `${path}.steps[${k}]`;
-    const params = stepParams(entry, step);
+    const params = findStepParameter(entry, step);
     if (params !== undefined && Object.values(params).some(isBoundPath))
       return [
-        error('WRONG_TYPE', at, `${at} follows a path, which a step cannot do; use a number.`, { row_id: row.id }),
+        createError('WRONG_TYPE', at, `${at} follows a path, which a step cannot do; use a number.`, {
+          row_id: row.id,
+        }),
       ];
     if (params !== undefined)
       return checkParams(entry.params, { ...row.params, ...params }, { path: at, rowId: row.id }).findings;
     const message = `${at} is ${JSON.stringify(step)}: a row of the class ${row.type} has no main limit; use an object with its parameters.`;
-    return [error('WRONG_TYPE', at, message, { row_id: row.id, value: step })];
+    return [createError('WRONG_TYPE', at, message, { row_id: row.id, value: step })];
   });
 }
 
@@ -104,11 +115,11 @@ function stepsFindings(row: ConstraintRow, { steps }: RelaxEntry, path: string):
  */
 export const INHERITED_FIELDS = ['base_date', 'base_value', 'currency', 'calendar', 'rebalance'] as const;
 
-export function inheritanceFindings(document: IndexDocument, { indexOf }: IndexContext): Finding[] {
+export function checkInheritance(document: IndexDocument, { indexOf }: IndexContext): Finding[] {
   if (!isDerivedDocument(document)) return [];
   const parent = indexOf(document.derivation.source_index_id);
   if (parent === undefined) return [];
-  return INHERITED_FIELDS.filter((field) => canonicalJson(document[field]) !== canonicalJson(parent[field])).map(
+  return INHERITED_FIELDS.filter((field) => toCanonicalJson(document[field]) !== toCanonicalJson(parent[field])).map(
     (field) => ({
       severity: 'warning' as const,
       code: 'PARENT_CHANGED' as const,

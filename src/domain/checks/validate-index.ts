@@ -1,30 +1,30 @@
-import { amendmentFindings } from './amendment-findings.js';
-import { roundingFindings } from './rounding-findings.js';
-import { hasErrors, orderFindings, keepSmallValue, type Finding } from '../refusals/findings.js';
-import { nonFiniteFindings } from '../schema/finite.js';
+import { checkAmendments } from './amendment-findings.js';
+import { checkRounding } from './rounding-findings.js';
+import { hasErrors, sortFindings, keepSmallValue, type Finding } from '../refusals/findings.js';
+import { checkFinite } from '../schema/finite.js';
 import { checkShape } from '../schema/shape.js';
 import { checkBreachRule, checkUnkeptRule } from './breach-findings.js';
-import { eventsFindings, checkIdleEvents } from './events-findings.js';
+import { checkEvents, checkIdleEvents } from './events-findings.js';
 import {
   IndexDocument,
   isDerivedDocument,
   isOverlayDocument,
   RESERVED_INDEX_IDS,
 } from '../documents/index-document.js';
-import { assumptionFindings } from './assumptions.js';
-import { error, isObject, type IndexContext, type Raw } from './index-context.js';
+import { reportAssumptions } from './assumptions.js';
+import { createError, isObject, type IndexContext, type UncheckedBody } from './index-context.js';
 import type { MarketData } from '../market/market-data.js';
-import { baseDateFindings, marketFindings } from './index-on-market.js';
+import { checkBaseDate, checkOnMarket } from './index-on-market.js';
 import { applyOlderSettings } from '../documents/older-settings.js';
 import { stateIndexDefaults } from '../documents/row-settings.js';
-import { treatmentOf } from '../documents/treatment.js';
-import { blendDefaults, overlayFindings, overlayTermsFindings, addOverlayCurrency } from './validate-overlay.js';
-import { derivationFindings, inheritanceFindings, sourceDropped } from './validate-derivation.js';
-import { documentWithTrees, placeInTexts } from './document-expressions.js';
-import { ruleRowFindings } from './rule-rows.js';
-import { reviewFindings } from './review-findings.js';
+import { resolveTreatment } from '../documents/treatment.js';
+import { reportBlendDefaults, checkOverlay, checkOverlayTerms, addOverlayCurrency } from './validate-overlay.js';
+import { checkDerivation, checkInheritance, reportDroppedSource } from './validate-derivation.js';
+import { parseDocumentExpressions, locateInTexts } from './document-expressions.js';
+import { checkRuleRows } from './rule-rows.js';
+import { checkReviews } from './review-findings.js';
 import { checkCalledReferences } from './validate-reference.js';
-import { universeFindings } from './validate-universe.js';
+import { checkUniverse } from './validate-universe.js';
 
 export interface CheckedIndex {
   /** Document with its defaults, without unknown fields; undefined if a finding is an error. */
@@ -37,45 +37,49 @@ export interface CheckedIndex {
  * Checks an index document in one pass: its shape, the parameters of every row, the combination of rows, the documents
  * it refers to, and (as warnings) data that the current market lacks.
  */
-export function validateIndex(sent: Raw, context: IndexContext): CheckedIndex {
-  const { body, texts, findings: ofTexts } = documentWithTrees(addOverlayCurrency(sent, context), context.market);
+export function validateIndex(sent: UncheckedBody, context: IndexContext): CheckedIndex {
+  const {
+    body,
+    texts,
+    findings: ofTexts,
+  } = parseDocumentExpressions(addOverlayCurrency(sent, context), context.market);
   const shaped = checkShape(IndexDocument, body, { unknownFields: 'warning', strictMembers: STRICT_MEMBERS });
-  const tooLarge = nonFiniteFindings(body);
+  const tooLarge = checkFinite(body);
   const findings = [
     ...tooLarge,
     ...shaped.findings.filter(({ path }) => !tooLarge.some((finding) => finding.path === path)),
-    ...ownFindings(body, context),
+    ...checkOwnFindings(body, context),
     ...(isObject(body['pipeline']) ? pipelineFindings(body['pipeline']) : []),
     ...(isObject(body['derivation'])
-      ? derivationFindings(body['derivation'], body, context)
-      : sourceDropped(body, context)),
-    ...overlayFindings(body, context),
-    ...universeFindings(body, context),
-    ...reviewFindings(body, context),
-    ...roundingFindings(body),
-    ...amendmentFindings(body, (text) => validateIndex(text, context).findings),
-    ...eventsFindings(body['events']),
+      ? checkDerivation(body['derivation'], body, context)
+      : reportDroppedSource(body, context)),
+    ...checkOverlay(body, context),
+    ...checkUniverse(body, context),
+    ...checkReviews(body, context),
+    ...checkRounding(body),
+    ...checkAmendments(body, (text) => validateIndex(text, context).findings),
+    ...checkEvents(body['events']),
     ...ofTexts,
     ...checkCalledReferences(body, context.indexOf),
     ...idleDatapoints(body),
   ];
-  if (!hasErrors(findings) && shaped.value !== undefined) findings.push(...overlayTermsFindings(shaped.value, context));
+  if (!hasErrors(findings) && shaped.value !== undefined) findings.push(...checkOverlayTerms(shaped.value, context));
   const document = hasErrors(findings) || shaped.value === undefined ? undefined : accept(shaped.value);
   if (document !== undefined) {
     findings.push(
-      ...inheritanceFindings(document, context),
-      ...blendDefaults(sent),
+      ...checkInheritance(document, context),
+      ...reportBlendDefaults(sent),
       ...checkUnkeptRule(document),
       ...checkIdleEvents(document, context.market),
     );
     if (context.market !== undefined)
       findings.push(
-        ...baseDateFindings(document, context.market),
-        ...marketFindings(document, context.market, { severity: 'warning', indexOf: context.indexOf }),
-        ...assumptionsOf(document, context.market, context.indexOf),
+        ...checkBaseDate(document, context.market),
+        ...checkOnMarket(document, context.market, { severity: 'warning', indexOf: context.indexOf }),
+        ...listAssumptions(document, context.market, context.indexOf),
       );
   }
-  return { document, findings: orderFindings(placeInTexts(findings.filter(isSaidOnce), texts)) };
+  return { document, findings: sortFindings(locateInTexts(findings.filter(isSaidOnce), texts)) };
 }
 
 /** Returns false for a warning that repeats an error: a member that the document ignores and its object refuses. */
@@ -85,7 +89,7 @@ function isSaidOnce({ severity, code, path }: Finding, _: number, all: readonly 
 }
 
 /** Reports expressions without effect: an overlay reads only levels. */
-function idleDatapoints(body: Raw): Finding[] {
+function idleDatapoints(body: UncheckedBody): Finding[] {
   if (!isObject(body['overlay'])) return [];
   return ['datapoints', 'plugins']
     .filter((member) => body[member] !== undefined)
@@ -112,7 +116,7 @@ export function readIndex(body: unknown): IndexDocument | undefined {
   if (known !== undefined) return known;
   const parsed = IndexDocument.safeParse(applyOlderSettings(body));
   if (!parsed.success) return undefined;
-  const document = stateIndexDefaults(withDefaultUniverse(parsed.data), 'earlier');
+  const document = stateIndexDefaults(addDefaultUniverse(parsed.data), 'earlier');
   if (isConstant) documentsOf.set(body, document);
   return document;
 }
@@ -123,35 +127,35 @@ export function parseAcceptedIndex(body: unknown): IndexDocument | undefined {
   return data && accept(data);
 }
 
-const accept = (document: IndexDocument): IndexDocument => stateIndexDefaults(withDefaultUniverse(document), 'today');
+const accept = (document: IndexDocument): IndexDocument => stateIndexDefaults(addDefaultUniverse(document), 'today');
 
 /**
  * Adds the default universe, all securities, to an index that selects by rules. A derived index has the universe of its
  * source.
  */
-function withDefaultUniverse(document: IndexDocument): IndexDocument {
+function addDefaultUniverse(document: IndexDocument): IndexDocument {
   return isDerivedDocument(document) || isOverlayDocument(document) || document.universe !== undefined
     ? document
     : { ...document, universe: { kind: 'all' } };
 }
 
 /** Returns assumptions about a market for a document; none if a source index is missing. */
-export function assumptionsOf(
+export function listAssumptions(
   document: IndexDocument,
   market: MarketData,
   indexOf: IndexContext['indexOf'],
 ): Finding[] {
-  const treatment = treatmentOf(document, indexOf);
-  return treatment === undefined ? [] : assumptionFindings({ document, treatment, market, indexOf });
+  const treatment = resolveTreatment(document, indexOf);
+  return treatment === undefined ? [] : reportAssumptions({ document, treatment, market, indexOf });
 }
 
 /** Checks the id, the calendar and the kind of index. */
-function ownFindings(body: Raw, { calendars }: IndexContext): Finding[] {
+function checkOwnFindings(body: UncheckedBody, { calendars }: IndexContext): Finding[] {
   const findings: Finding[] = [];
   const { id, calendar } = body;
   if ((RESERVED_INDEX_IDS as readonly unknown[]).includes(id)) {
     findings.push(
-      error(
+      createError(
         'BAD_IDENTIFIER',
         'id',
         `The id ${String(id)} is reserved, because it is part of a route; the reserved ids are ${RESERVED_INDEX_IDS.join(', ')}.`,
@@ -162,7 +166,7 @@ function ownFindings(body: Raw, { calendars }: IndexContext): Finding[] {
   if (typeof calendar === 'string' && calendar !== '' && !calendars.some(({ code }) => code === calendar)) {
     const accepted = calendars.map(({ code }) => code);
     findings.push(
-      error(
+      createError(
         'UNKNOWN_CALENDAR',
         'calendar',
         `Unknown calendar ${calendar}; the accepted set is ${accepted.join(', ')}.`,
@@ -176,18 +180,18 @@ function ownFindings(body: Raw, { calendars }: IndexContext): Finding[] {
     const which =
       given.length === 0 ? 'neither is given' : given.length === 2 ? 'both are given' : 'all three are given';
     const kinds = given.includes('overlay') ? 'a pipeline, a derivation or an overlay' : 'a pipeline or a derivation';
-    findings.push(error('PIPELINE_XOR_DERIVATION', '', `An index has either ${kinds}; ${which}.`));
+    findings.push(createError('PIPELINE_XOR_DERIVATION', '', `An index has either ${kinds}; ${which}.`));
   }
   if ((body['kind'] === 'overlay') !== has('overlay'))
     findings.push(
       has('overlay')
-        ? error('REQUIRED', 'kind', 'kind must be overlay if an overlay is given.')
-        : error('PIPELINE_XOR_DERIVATION', 'kind', 'The kind overlay needs an overlay.'),
+        ? createError('REQUIRED', 'kind', 'kind must be overlay if an overlay is given.')
+        : createError('PIPELINE_XOR_DERIVATION', 'kind', 'The kind overlay needs an overlay.'),
     );
   return findings;
 }
 
 /** Checks every row by class, duplicate ids, and contradictory limits. */
-function pipelineFindings(pipeline: Raw): Finding[] {
-  return [...ruleRowFindings(pipeline, 'pipeline'), ...checkBreachRule(pipeline['treatment'])];
+function pipelineFindings(pipeline: UncheckedBody): Finding[] {
+  return [...checkRuleRows(pipeline, 'pipeline'), ...checkBreachRule(pipeline['treatment'])];
 }

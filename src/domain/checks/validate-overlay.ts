@@ -1,58 +1,63 @@
-import { once } from '#base/once.js';
-import { blendParts, OverlaySpec, overlayTypeOf } from '../overlays/catalogue.js';
+import { callOnce } from '#base/once.js';
+import { listBlendParts, OverlaySpec, findOverlayType } from '../overlays/catalogue.js';
 import type { Finding } from '../refusals/findings.js';
 import { refuseWithFindings } from '../refusals/refusal.js';
 import { validateRebalance } from '../schedule/validate-rebalance.js';
-import { error, isObject, type IndexContext, type Raw } from './index-context.js';
-import { isOverlayDocument, sourcesOf, type IndexDocument, type OverlayDocument } from '../documents/index-document.js';
+import { createError, isObject, type IndexContext, type UncheckedBody } from './index-context.js';
+import {
+  isOverlayDocument,
+  listSources,
+  type IndexDocument,
+  type OverlayDocument,
+} from '../documents/index-document.js';
 import { RebalanceSpec } from '../schedule/rebalance-spec.js';
-import { treatmentOf } from '../documents/treatment.js';
-import { referenceFindings } from './validate-reference.js';
+import { resolveTreatment } from '../documents/treatment.js';
+import { checkReference } from './validate-reference.js';
 
 /** Tolerance for the sum of the weights of a blend. */
 const WEIGHTS_TOLERANCE = 1e-9;
 
 /** Checks that the underlying indices of an overlay are stored and do not refer back to it. */
-export function overlayFindings(body: Raw, { indexOf }: IndexContext): Finding[] {
+export function checkOverlay(body: UncheckedBody, { indexOf }: IndexContext): Finding[] {
   const { overlay, source_index_id: source } = body;
   // The type check refuses a value that is not an object.
   const isAbsent = overlay === undefined || overlay === null;
   if (!isObject(overlay)) return source === undefined || !isAbsent ? [] : [strayField('source_index_id')];
   if (overlay['type'] !== 'blend') {
     if (source === undefined || source === null)
-      return [error('REQUIRED', 'source_index_id', 'source_index_id is required by an overlay.')];
-    return typeof source === 'string' ? referenceFindings(source, body['id'], 'source_index_id', indexOf) : [];
+      return [createError('REQUIRED', 'source_index_id', 'source_index_id is required by an overlay.')];
+    return typeof source === 'string' ? checkReference(source, body['id'], 'source_index_id', indexOf) : [];
   }
   const parts = Array.isArray(overlay['parts']) ? overlay['parts'] : [];
   return [
     ...(source === undefined ? [] : [strayField('source_index_id')]),
     ...parts.flatMap((part: unknown, k) =>
       isObject(part) && typeof part['index_id'] === 'string'
-        ? referenceFindings(part['index_id'], body['id'], `overlay.parts[${k}].index_id`, indexOf)
+        ? checkReference(part['index_id'], body['id'], `overlay.parts[${k}].index_id`, indexOf)
         : [],
     ),
   ];
 }
 
 function strayField(path: string): Finding {
-  return error('PIPELINE_XOR_DERIVATION', path, `${path} applies only to overlays on one index.`);
+  return createError('PIPELINE_XOR_DERIVATION', path, `${path} applies only to overlays on one index.`);
 }
 
 /**
  * Adds the default currency of an overlay: the currency into which it converts, otherwise that of the underlying index.
  */
-export function addOverlayCurrency(body: Raw, { indexOf }: IndexContext): Raw {
+export function addOverlayCurrency(body: UncheckedBody, { indexOf }: IndexContext): UncheckedBody {
   const { overlay, currency } = body;
   const parsed = OverlaySpec.safeParse(overlay);
   if (currency !== undefined || !parsed.success) return body;
-  const source = blendParts(parsed.data)?.[0]?.index_id ?? body['source_index_id'];
-  const own = overlayTypeOf(parsed.data).currency(parsed.data);
+  const source = listBlendParts(parsed.data)?.[0]?.index_id ?? body['source_index_id'];
+  const own = findOverlayType(parsed.data).currency(parsed.data);
   const taken = own ?? (typeof source === 'string' ? indexOf(source)?.currency : undefined);
   return taken === undefined ? body : { ...body, currency: taken };
 }
 
 /** Reports the default schedule of a blend, by which the weights of several parts are restored. */
-export function blendDefaults({ overlay }: Raw): Finding[] {
+export function reportBlendDefaults({ overlay }: UncheckedBody): Finding[] {
   if (!isObject(overlay) || overlay['type'] !== 'blend' || overlay['rebalance'] !== undefined) return [];
   if (!Array.isArray(overlay['parts']) || overlay['parts'].length < 2) return [];
   const { frequency, anchor } = RebalanceSpec.parse({});
@@ -62,29 +67,29 @@ export function blendDefaults({ overlay }: Raw): Finding[] {
 }
 
 /** Checks the fields of an overlay against its underlying indices. */
-export function overlayTermsFindings(document: IndexDocument, { indexOf }: Pick<IndexContext, 'indexOf'>): Finding[] {
+export function checkOverlayTerms(document: IndexDocument, { indexOf }: Pick<IndexContext, 'indexOf'>): Finding[] {
   if (!isOverlayDocument(document)) return onOverlay(document, indexOf);
   const { overlay } = document;
-  const sources = sourcesOf(document).flatMap((id) => indexOf(id) ?? []);
+  const sources = listSources(document).flatMap((id) => indexOf(id) ?? []);
   return [
     ...currencyFindings(document, sources),
     ...beginFindings(document, sources),
     ...remarksOn(document, sources[0]),
-    ...ownRebalance(document),
+    ...reportOwnRebalance(document),
     ...(overlay.type === 'blend' ? [...blendFindings(overlay), ...returnFindings(overlay, sources, indexOf)] : []),
   ];
 }
 
 /** Returns the remarks of an overlay type on its members. */
 function remarksOn({ overlay, base_value: baseValue }: OverlayDocument, source: IndexDocument | undefined): Finding[] {
-  const remarks = overlayTypeOf(overlay).remarks(overlay, { currency: source?.currency, baseValue });
+  const remarks = findOverlayType(overlay).remarks(overlay, { currency: source?.currency, baseValue });
   return remarks.map((remark) => ({ ...remark, path: `overlay.${remark.path}` }));
 }
 
-const usualRebalance = once(() => JSON.stringify(RebalanceSpec.parse({})));
+const usualRebalance = callOnce(() => JSON.stringify(RebalanceSpec.parse({})));
 
 /** Reports the schedule of an overlay, which the underlying indices determine. */
-function ownRebalance({ rebalance, overlay }: OverlayDocument): Finding[] {
+function reportOwnRebalance({ rebalance, overlay }: OverlayDocument): Finding[] {
   if (JSON.stringify(rebalance) === usualRebalance()) return [];
   const instead =
     overlay.type === 'blend'
@@ -103,7 +108,7 @@ function returnFindings(
   sources: readonly IndexDocument[],
   indexOf: IndexContext['indexOf'],
 ): Finding[] {
-  const own = sources.map((source) => ({ id: source.id, variant: treatmentOf(source, indexOf)?.dividends }));
+  const own = sources.map((source) => ({ id: source.id, variant: resolveTreatment(source, indexOf)?.dividends }));
   const [first] = own;
   if (variant !== undefined || own.every((part) => part.variant === first?.variant)) return [];
   const named = own.map((part) => `${part.id} ${part.variant}`).join(', ');
@@ -117,7 +122,7 @@ function blendFindings({ parts, rebalance }: Blend): Finding[] {
     ...(Math.abs(sum - 1) <= WEIGHTS_TOLERANCE
       ? []
       : [
-          error(
+          createError(
             'WEIGHTS_NOT_ONE',
             'overlay.parts',
             `The weights sum to ${Number(sum.toPrecision(12))}, but must sum to 1.`,
@@ -129,9 +134,14 @@ function blendFindings({ parts, rebalance }: Blend): Finding[] {
     ...parts.flatMap(({ index_id: id }, k) =>
       parts.findIndex((other) => other.index_id === id) < k
         ? [
-            error('DUPLICATE_ID', `overlay.parts[${k}].index_id`, `The index ${id} occurs twice among the parts.`, {
-              value: id,
-            }),
+            createError(
+              'DUPLICATE_ID',
+              `overlay.parts[${k}].index_id`,
+              `The index ${id} occurs twice among the parts.`,
+              {
+                value: id,
+              },
+            ),
           ]
         : [],
     ),
@@ -152,15 +162,20 @@ function beginFindings({ base_date: begin }: OverlayDocument, sources: readonly 
  * underlying index.
  */
 function currencyFindings({ currency, overlay }: OverlayDocument, sources: readonly IndexDocument[]): Finding[] {
-  const to = overlayTypeOf(overlay).currency(overlay);
+  const to = findOverlayType(overlay).currency(overlay);
   if (to !== null)
     return currency === to
       ? []
       : [
-          error('NOT_IN_CHOICES', 'currency', `The currency is ${currency}, but the overlay converts into ${to}.`, {
-            accepted: [to],
-            value: currency,
-          }),
+          createError(
+            'NOT_IN_CHOICES',
+            'currency',
+            `The currency is ${currency}, but the overlay converts into ${to}.`,
+            {
+              accepted: [to],
+              value: currency,
+            },
+          ),
         ];
   const [first] = sources;
   if (overlay.type === 'blend' && sources.some((source) => source.currency !== first?.currency))
@@ -169,7 +184,7 @@ function currencyFindings({ currency, overlay }: OverlayDocument, sources: reado
     source.currency === currency
       ? []
       : [
-          error(
+          createError(
             'NOT_IN_CHOICES',
             'currency',
             `The currency is ${currency}, but the underlying index ${source.id} is in ${source.currency}.`,
@@ -188,7 +203,7 @@ function partCurrencies({ parts }: Blend, sources: readonly IndexDocument[]): Fi
     const own = currencyOf.get(id)!;
     if (own === wanted) return [];
     const message = `The parts of a blend must have one currency: ${id} is in ${own}, ${first} in ${wanted}. Use an overlay of type currency to convert an index.`;
-    return [error('CURRENCIES_DIFFER', `overlay.parts[${k}].index_id`, message, { value: id })];
+    return [createError('CURRENCIES_DIFFER', `overlay.parts[${k}].index_id`, message, { value: id })];
   });
 }
 
@@ -202,9 +217,9 @@ function onOverlay(document: IndexDocument, indexOf: IndexContext['indexOf']): F
   const id = derivation?.source_index_id ?? (universe?.kind === 'index' ? universe.id : undefined);
   const source = id == null ? undefined : indexOf(id);
   if (source === undefined || !isOverlayDocument(source)) return [];
-  const beneath = sourcesOf(source);
+  const beneath = listSources(source);
   return [
-    error(
+    createError(
       'NOT_IN_CHOICES',
       path,
       `The index ${source.id} is an overlay; use its underlying index instead: ${beneath.join(', ')}.`,
@@ -222,7 +237,9 @@ function onOverlay(document: IndexDocument, indexOf: IndexContext['indexOf']): F
  */
 export function assertDecides(document: IndexDocument): void {
   if (!isOverlayDocument(document)) return;
-  const accepted = sourcesOf(document);
+  const accepted = listSources(document);
   const message = `${document.id} is an overlay and decides no composition; use its underlying index instead: ${accepted.join(', ')}.`;
-  throw refuseWithFindings('request', [error('NOT_IN_CHOICES', 'index_id', message, { accepted, value: document.id })]);
+  throw refuseWithFindings('request', [
+    createError('NOT_IN_CHOICES', 'index_id', message, { accepted, value: document.id }),
+  ]);
 }

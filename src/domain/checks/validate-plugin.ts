@@ -1,8 +1,8 @@
 import { checkTree } from '../datapoints/expressions/check.js';
 import { readExpression } from '../datapoints/expressions/read-text.js';
-import { indicesIn } from '../datapoints/expressions/reads.js';
+import { listIndices } from '../datapoints/expressions/reads.js';
 import type { ExpressionNode } from '../datapoints/expressions/tree.js';
-import { parameterProblem } from '../documents/plugin-code.js';
+import { checkParameter } from '../documents/plugin-code.js';
 import type { PluginDocument } from '../documents/plugin-document.js';
 import type { Finding } from '../refusals/findings.js';
 
@@ -16,13 +16,13 @@ export interface PluginDraft extends Omit<PluginDocument, 'inputs' | 'parameters
 }
 
 /** Errors in inputs and parameters; the source is checked in the sandbox. */
-export const pluginFindings = (plugin: PluginDocument): readonly Finding[] => [
+export const checkPlugin = (plugin: PluginDocument): readonly Finding[] => [
   ...inputFindings(plugin),
   ...parameterFindings(plugin),
 ];
 
 /** Returns an error in the source. @param fault the message of the sandbox */
-export const sourceFinding = (fault: string): Finding => ({
+export const createSourceFinding = (fault: string): Finding => ({
   severity: 'error',
   code: 'PLUGIN_FAULT',
   path: 'source',
@@ -54,7 +54,7 @@ function inputFindings({ inputs }: PluginDocument): Finding[] {
     const { tree, problems } = readExpression(expression, 'number');
     if (tree === undefined || problems.length > 0)
       return problems.map((problem) => ({ severity: 'error', path, ...problem }));
-    const [asked] = indicesIn(tree, new Map());
+    const [asked] = listIndices(tree, new Map());
     if (asked !== undefined) {
       const message = `${path} asks about the index ${asked}; a plug-in reads columns of the store.`;
       return [{ severity: 'error', code: 'NOT_IN_CHOICES', path, message, value: asked }];
@@ -73,7 +73,7 @@ function inputFindings({ inputs }: PluginDocument): Finding[] {
 function parameterFindings({ parameters }: PluginDocument): Finding[] {
   return Object.entries(parameters).flatMap(([name, terms]): Finding[] => {
     const path = `parameters.${name}.default`;
-    const problem = parameterProblem(terms.default, terms);
+    const problem = checkParameter(terms.default, terms);
     if (problem === undefined) return [];
     return [{ severity: 'error', code: 'OUT_OF_RANGE', path, message: `${path} ${problem}.`, value: terms.default }];
   });

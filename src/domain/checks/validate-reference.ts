@@ -1,18 +1,18 @@
-import { textsOf } from '../documents/amended-texts.js';
+import { listTexts } from '../documents/amended-texts.js';
 import { keepSmallValue, type Finding } from '../refusals/findings.js';
-import { error, type IndexContext, type Raw } from './index-context.js';
+import { createError, type IndexContext, type UncheckedBody } from './index-context.js';
 import type { IndexDocument } from '../documents/index-document.js';
 import { listCalledIndices, listNamedIndices } from '../documents/named-indices.js';
 
 /**
  * Returns the indices to which the universe, derivation, overlay or expressions of a document refer; its source first.
  */
-export function referencesOf(document: IndexDocument): readonly string[] {
-  return [...new Set(textsOf(document).flatMap(({ document: text }) => listNamedIndices(text).map(({ id }) => id)))];
+export function listReferences(document: IndexDocument): readonly string[] {
+  return [...new Set(listTexts(document).flatMap(({ document: text }) => listNamedIndices(text).map(({ id }) => id)))];
 }
 
 /** Returns findings on indices to which the expressions of a body refer, if they are not stored or refer back to it. */
-export function checkCalledReferences(body: Raw, indexOf: IndexContext['indexOf']): Finding[] {
+export function checkCalledReferences(body: UncheckedBody, indexOf: IndexContext['indexOf']): Finding[] {
   const reports = new Set<string>();
   const parts = ['datapoints', 'pipeline', 'derivation', 'reviews'].flatMap((part) =>
     listCalledIndices(body[part], part),
@@ -20,22 +20,21 @@ export function checkCalledReferences(body: Raw, indexOf: IndexContext['indexOf'
   return parts.flatMap(({ path, id }) => {
     const isNew = !reports.has(`${path} ${id}`);
     reports.add(`${path} ${id}`);
-    return isNew ? referenceFindings(id, body['id'], path, indexOf) : [];
+    return isNew ? checkReference(id, body['id'], path, indexOf) : [];
   });
 }
 
 /** Reports an index that is not stored, or that refers back to the document. */
-export function referenceFindings(
-  id: string,
-  ownId: unknown,
-  path: string,
-  indexOf: IndexContext['indexOf'],
-): Finding[] {
-  if (id === ownId) return [error('CIRCULAR_REFERENCE', path, `The index ${id} refers to itself.`, { value: id })];
-  if (indexOf(id) === undefined) return [error('UNKNOWN_INDEX', path, `No index ${id} is stored.`, keepSmallValue(id))];
+export function checkReference(id: string, ownId: unknown, path: string, indexOf: IndexContext['indexOf']): Finding[] {
+  if (id === ownId)
+    return [createError('CIRCULAR_REFERENCE', path, `The index ${id} refers to itself.`, { value: id })];
+  if (indexOf(id) === undefined)
+    return [createError('UNKNOWN_INDEX', path, `No index ${id} is stored.`, keepSmallValue(id))];
   const chain = chainTo(ownId, [id], indexOf);
   if (chain === undefined) return [];
-  return [error('CIRCULAR_REFERENCE', path, `The index refers to itself through ${chain.join(', ')}.`, { value: id })];
+  return [
+    createError('CIRCULAR_REFERENCE', path, `The index refers to itself through ${chain.join(', ')}.`, { value: id }),
+  ];
 }
 
 /** Returns the path of references from the end of a chain to an index; undefined if there is none. */
@@ -45,7 +44,7 @@ function chainTo(
   indexOf: IndexContext['indexOf'],
 ): readonly string[] | undefined {
   const document = indexOf(chain.at(-1)!);
-  const next = document === undefined ? [] : referencesOf(document);
+  const next = document === undefined ? [] : listReferences(document);
   if (next.some((id) => id === ownId)) return chain;
   for (const id of next) {
     const result = chain.includes(id) ? undefined : chainTo(ownId, [...chain, id], indexOf);

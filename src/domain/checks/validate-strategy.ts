@@ -2,10 +2,10 @@ import { isReversed } from '../schema/assert-order.js';
 import { isOverlayDocument, RESERVED_INDEX_IDS, type IndexDocument } from '../documents/index-document.js';
 import { RebalanceSpec } from '../schedule/rebalance-spec.js';
 import { StrategyDocument } from '../documents/strategy-document.js';
-import { hasErrors, orderFindings, keepSmallValue, type Finding } from '../refusals/findings.js';
-import { nonFiniteFindings } from '../schema/finite.js';
+import { hasErrors, sortFindings, keepSmallValue, type Finding } from '../refusals/findings.js';
+import { checkFinite } from '../schema/finite.js';
 import type { MarketData } from '../market/market-data.js';
-import { checkHeldAsOne } from '../overlays/held-as-one.js';
+import { checkHeldAsOne } from '../overlays/single-holding.js';
 import { validateRebalance } from '../schedule/validate-rebalance.js';
 import { checkShape } from '../schema/shape.js';
 
@@ -33,20 +33,20 @@ type Raw = Readonly<Record<string, unknown>>;
 /** Checks a strategy document in one pass. */
 export function validateStrategy(body: Raw, context: StrategyContext): CheckedStrategy {
   const shaped = checkShape(StrategyDocument, body, { unknownFields: 'warning' });
-  const tooLarge = nonFiniteFindings(body);
+  const tooLarge = checkFinite(body);
   const findings = [
     ...tooLarge,
     ...shaped.findings.filter(({ path }) => !tooLarge.some((finding) => finding.path === path)),
     ...idFindings(body['id'], context),
     ...cadenceFindings(body['rebalance']),
     ...orderFindingsOf(body),
-    ...strategyProblems(body, context),
+    ...checkStrategy(body, context),
   ];
-  return { document: hasErrors(findings) ? undefined : shaped.value, findings: orderFindings(findings) };
+  return { document: hasErrors(findings) ? undefined : shaped.value, findings: sortFindings(findings) };
 }
 
 /** Finds missing documents to which a strategy refers: an error when it is saved, a problem once it is stored. */
-export function strategyProblems(strategy: Raw, { indexOf, isConstraintSet, market }: StrategyContext): Finding[] {
+export function checkStrategy(strategy: Raw, { indexOf, isConstraintSet, market }: StrategyContext): Finding[] {
   const { index_id: indexId, constraint_set_id: constraintSetId, benchmark } = strategy;
   const findings: Finding[] = [];
   if (typeof indexId === 'string' && indexOf(indexId) === undefined) findings.push(unknownIndex(indexId, 'index_id'));

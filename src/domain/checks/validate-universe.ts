@@ -1,17 +1,17 @@
 import { isSetKind, isTooDeep, SET_KINDS, UniverseSpec } from '../documents/index-document.js';
 import type { Finding } from '../refusals/findings.js';
-import { error, isObject, type IndexContext, type Raw } from './index-context.js';
+import { createError, isObject, type IndexContext, type UncheckedBody } from './index-context.js';
 import { findUnknownMembers } from './unknown-members.js';
-import { referenceFindings } from './validate-reference.js';
+import { checkReference } from './validate-reference.js';
 
 /** Checks the universe of a document: its kind, the members that the kind needs, and the indices in it. */
-export function universeFindings(body: Raw, { indexOf }: IndexContext): Finding[] {
+export function checkUniverse(body: UncheckedBody, { indexOf }: IndexContext): Finding[] {
   const universe = body['universe'];
   if (universe === undefined) return [];
   if ((isObject(body['derivation']) || isObject(body['overlay'])) && !isObject(body['pipeline'])) {
     const which = isObject(body['derivation']) ? 'A derived index' : 'An overlay';
     return [
-      error(
+      createError(
         'PIPELINE_XOR_DERIVATION',
         'universe',
         `${which} has the constituents of its source; it cannot have a universe.`,
@@ -19,8 +19,8 @@ export function universeFindings(body: Raw, { indexOf }: IndexContext): Finding[
     ];
   }
   if (isTooDeep(universe))
-    return [error('OUT_OF_RANGE', 'universe', 'The sets of the universe are nested too deeply.')];
-  return oneUniverse(universe, { path: 'universe', ownId: body['id'], indexOf });
+    return [createError('OUT_OF_RANGE', 'universe', 'The sets of the universe are nested too deeply.')];
+  return listOneUniverse(universe, { path: 'universe', ownId: body['id'], indexOf });
 }
 
 interface UniversePlace {
@@ -29,38 +29,39 @@ interface UniversePlace {
   readonly indexOf: IndexContext['indexOf'];
 }
 
-function oneUniverse(universe: unknown, place: UniversePlace): Finding[] {
+function listOneUniverse(universe: unknown, place: UniversePlace): Finding[] {
   if (!isObject(universe)) return [];
   const { path, ownId, indexOf } = place;
   const { kind, id, identifiers } = universe;
   const foreign = Object.entries(KINDS_OF_MEMBER).filter(
     ([member, kinds]) => isGiven(universe[member]) && !kinds.includes(kind as string),
   );
-  if (kind === undefined && foreign.length > 0) return [withoutKind(path, ...foreign[0]!)];
+  if (kind === undefined && foreign.length > 0) return [removeKind(path, ...foreign[0]!)];
   if (isKind(kind) && foreign.length > 0)
     return foreign.map(([member, kinds]) => ofAnotherKind(kind, { path, member, kinds }));
   if (kind === 'list' && (!Array.isArray(identifiers) || identifiers.length === 0)) {
     return [
-      error('REQUIRED', `${path}.identifiers`, `${path}.identifiers must name at least 1 identifier for a list.`),
+      createError('REQUIRED', `${path}.identifiers`, `${path}.identifiers must name at least 1 identifier for a list.`),
     ];
   }
   if (kind === 'watchlist' && (universe['watchlist_id'] === undefined || universe['watchlist_id'] === null))
-    return [error('REQUIRED', `${path}.watchlist_id`, `${path}.watchlist_id is required by the kind watchlist.`)];
+    return [createError('REQUIRED', `${path}.watchlist_id`, `${path}.watchlist_id is required by the kind watchlist.`)];
   if ((kind === 'named' || kind === 'index') && (id === undefined || id === null))
-    return [error('REQUIRED', `${path}.id`, `${path}.id is required by the kind ${kind}.`)];
+    return [createError('REQUIRED', `${path}.id`, `${path}.id is required by the kind ${kind}.`)];
   if (isSetKind(kind)) return setFindings(universe, kind, place);
-  return kind === 'index' && typeof id === 'string' ? referenceFindings(id, ownId, `${path}.id`, indexOf) : [];
+  return kind === 'index' && typeof id === 'string' ? checkReference(id, ownId, `${path}.id`, indexOf) : [];
 }
 
 /** Checks the members of a set, and its parts. */
-function setFindings(universe: Raw, kind: string, place: UniversePlace): Finding[] {
+function setFindings(universe: UncheckedBody, kind: string, place: UniversePlace): Finding[] {
   const { path } = place;
   const parts = universe['of'];
-  if (!Array.isArray(parts)) return [error('REQUIRED', `${path}.of`, `${path}.of is required by the kind ${kind}.`)];
+  if (!Array.isArray(parts))
+    return [createError('REQUIRED', `${path}.of`, `${path}.of is required by the kind ${kind}.`)];
   const unknown = [universe, ...parts].flatMap((part, i) =>
     findUnknownMembers(part, Object.keys(UniverseSpec.shape), i === 0 ? path : `${path}.of[${i - 1}]`),
   );
-  return [...unknown, ...parts.flatMap((part, i) => oneUniverse(part, { ...place, path: `${path}.of[${i}]` }))];
+  return [...unknown, ...parts.flatMap((part, i) => listOneUniverse(part, { ...place, path: `${path}.of[${i}]` }))];
 }
 
 /** Kinds of universes that have a member. Runs contain the securities of a watchlist next to it. */
@@ -76,8 +77,8 @@ const isKind = (kind: unknown): kind is UniverseSpec['kind'] => UniverseSpec.sha
 const isGiven = (value: unknown) =>
   value !== undefined && value !== null && !(Array.isArray(value) && value.length === 0);
 
-const withoutKind = (path: string, member: string, kinds: readonly string[]): Finding =>
-  error(
+const removeKind = (path: string, member: string, kinds: readonly string[]): Finding =>
+  createError(
     'REQUIRED',
     `${path}.kind`,
     `${path}.kind (${kinds.join(' or ')}) is required together with ${path}.${member}. Without it the universe is all securities.`,
@@ -91,7 +92,7 @@ interface ForeignMember {
 }
 
 const ofAnotherKind = (kind: string, { path, member, kinds }: ForeignMember): Finding =>
-  error(
+  createError(
     'NOT_IN_CHOICES',
     `${path}.kind`,
     `${path}.${member} applies only to the kind ${kinds.join(' or ')}, but ${path}.kind is ${kind}.`,

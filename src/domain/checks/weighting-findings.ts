@@ -2,11 +2,11 @@ import { readsConstituents } from '../datapoints/expressions/reads.js';
 import { isShaped } from '../datapoints/expressions/expression.js';
 import { LadderCaps, PhaseIn } from '../documents/weighting-spec.js';
 import type { Finding } from '../refusals/findings.js';
-import { error, isObject, type Raw } from './index-context.js';
+import { createError, isObject, type UncheckedBody } from './index-context.js';
 import { findUnknownMembers } from './unknown-members.js';
 
 /** Finds limits of a weighting that contradict each other or have no effect, and unknown members. */
-export function weightingFindings(weighting: Raw, at: string): Finding[] {
+export function checkWeighting(weighting: UncheckedBody, at: string): Finding[] {
   return [
     ...floorFindings(weighting, at),
     ...ladderFindings(weighting, at),
@@ -15,15 +15,17 @@ export function weightingFindings(weighting: Raw, at: string): Finding[] {
   ];
 }
 
-function floorFindings({ floor, cap, cap_by: by }: Raw, at: string): Finding[] {
+function floorFindings({ floor, cap, cap_by: by }: UncheckedBody, at: string): Finding[] {
   if (typeof floor !== 'number' || typeof cap !== 'number' || floor <= cap || isGiven(by)) return [];
-  return [error('EMPTY_RANGE', `${at}.floor`, `The floor of ${floor} is above the cap of ${cap}.`, { value: floor })];
+  return [
+    createError('EMPTY_RANGE', `${at}.floor`, `The floor of ${floor} is above the cap of ${cap}.`, { value: floor }),
+  ];
 }
 
 const isGiven = (value: unknown): boolean => value !== undefined && value !== null;
 
 /** Reports limits that would move the weights set by caps in stages. */
-function ladderFindings({ ladder_caps: ladder, cap, floor, group_caps: groups }: Raw, at: string): Finding[] {
+function ladderFindings({ ladder_caps: ladder, cap, floor, group_caps: groups }: UncheckedBody, at: string): Finding[] {
   if (!isObject(ladder)) return [];
   const path = `${at}.ladder_caps`;
   const { single, group } = LadderCaps.shape;
@@ -37,7 +39,7 @@ function ladderFindings({ ladder_caps: ladder, cap, floor, group_caps: groups }:
     ...findUnknownMembers(ladder['single'], Object.keys(single.unwrap().shape), `${path}.single`),
     ...findUnknownMembers(ladder['group'], Object.keys(group.unwrap().shape), `${path}.group`),
     ...others.map((other) =>
-      error(
+      createError(
         'CAP_INFEASIBLE',
         `${at}.${other}`,
         `${at}.${other} cannot be combined with ${path}: it would move weights beyond the stages.`,
@@ -46,7 +48,7 @@ function ladderFindings({ ladder_caps: ladder, cap, floor, group_caps: groups }:
   ];
 }
 
-function capByFindings({ cap_by: by, cap, ladder_caps: ladder }: Raw, at: string): Finding[] {
+function capByFindings({ cap_by: by, cap, ladder_caps: ladder }: UncheckedBody, at: string): Finding[] {
   if (!isGiven(by) || isGiven(cap) || isGiven(ladder)) return [];
   const message = `${at}.cap_by is ${String(by)} and has no effect: neither cap nor ladder_caps is given.`;
   return [{ severity: 'warning', code: 'NO_EFFECT', path: `${at}.cap_by`, message }];
@@ -61,7 +63,7 @@ function phaseFindings(phaseIn: unknown, at: string): Finding[] {
     ...findUnknownMembers(phaseIn, Object.keys(PhaseIn.shape), path),
     ...(isShaped(field) && readsConstituents(field, new Map())
       ? [
-          error(
+          createError(
             'BAD_EXPRESSION',
             `${path}.field`,
             `${path}.field cannot use is_constituent(), because earlier reviews are read as well.`,

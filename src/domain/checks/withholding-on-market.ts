@@ -1,12 +1,12 @@
 import { findListedNames, type RuleDocument } from '../documents/index-document.js';
-import { valuesWithoutRate, describeWithoutRate } from '../index-mathematics/withholding.js';
+import { listValuesWithoutRate, describeWithoutRate } from '../index-mathematics/withholding.js';
 import type { MarketData } from '../market/market-data.js';
 import type { Finding, Severity } from '../refusals/findings.js';
 
 const PATH = 'pipeline.treatment.withholding_tax';
 
 /** Finds values of the tax field without a rate, among the securities of the universe, or all securities. */
-export function taxFindings(document: RuleDocument, market: MarketData, severity: Severity): Finding[] {
+export function checkWithholding(document: RuleDocument, market: MarketData, severity: Severity): Finding[] {
   const { withholding_tax: tax } = document.pipeline.treatment;
   if (typeof tax === 'number') return [];
   const { columns: accepted } = market.reference;
@@ -25,14 +25,14 @@ export function taxFindings(document: RuleDocument, market: MarketData, severity
   const own = list && new Set(list);
   const isTaxed = (identifier: string): boolean => own === undefined || own.has(identifier);
   const columns = [...market.identifiers.keys()].filter((column) => isTaxed(market.identifiers[column]!));
-  const values = valuesWithoutRate(market, tax, {
-    columns: list === undefined ? withReference(market, columns) : columns,
+  const values = listValuesWithoutRate(market, tax, {
+    columns: list === undefined ? addReference(market, columns) : columns,
   });
   if (values.length === 0) return [];
   return [{ severity, code: 'NO_RATE', path: PATH, message: `${describeWithoutRate(tax, values)}.`, value: values }];
 }
 
 /** Returns columns that have reference rows: exchange rates among the securities of a store have none. */
-function withReference({ identifiers, reference }: MarketData, columns: readonly number[]): number[] {
+function addReference({ identifiers, reference }: MarketData, columns: readonly number[]): number[] {
   return columns.filter((column) => reference.rows.has(identifiers[column]!));
 }

@@ -1,9 +1,9 @@
 import type { Day } from '../time/days.js';
 import { groupsByDay } from '../market/groups-by-day.js';
-import { issuerSpells } from '../market/market-groups.js';
+import { listIssuerSpells } from '../market/market-groups.js';
 import type { MarketData } from '../market/market-data.js';
-import { issuerSums } from './issuer-sums.js';
-import { headroomAt } from './limit-row.js';
+import { sumByIssuer } from './issuer-sums.js';
+import { computeHeadroom } from './limit-row.js';
 import { TOLERANCE, type Holdings } from './measure.js';
 import { DEFAULT_LIMIT_RULE, LIMIT_RULES, type LimitRuleName } from './rules.js';
 
@@ -17,7 +17,7 @@ export interface BreachTreatment {
 }
 
 /** Returns the rule whose breach triggers a rebalance of an index; null if there is none. */
-export function breachRuleOf(treatment: BreachTreatment | undefined): LimitRuleName | null {
+export function findBreachRule(treatment: BreachTreatment | undefined): LimitRuleName | null {
   return treatment?.on_breach === 'rebalance' ? (treatment.breach_rule ?? DEFAULT_LIMIT_RULE) : null;
 }
 
@@ -30,7 +30,7 @@ export interface BreachWatch {
   begins(day: Day, weights: Float64Array): boolean;
 }
 
-export interface WatchedNames {
+export interface WatchedSecurities {
   readonly rule: LimitRuleName;
   readonly market: MarketData;
   /** [H] */
@@ -40,7 +40,7 @@ export interface WatchedNames {
 }
 
 /** Watches a rule on the closes of a book. */
-export function createBreachWatch({ rule, market, names, open }: WatchedNames): BreachWatch {
+export function createBreachWatch({ rule, market, names, open }: WatchedSecurities): BreachWatch {
   const holdingsOn = issuerHoldings(market, names);
   return {
     begins(day, weights) {
@@ -57,24 +57,24 @@ export function createBreachWatch({ rule, market, names, open }: WatchedNames): 
 }
 
 /** Returns the distance of weights to the nearest bound of a rule, negative beyond it. */
-export function headroomOf(
-  { rule, market, names }: Omit<WatchedNames, 'open'>,
+export function computeRuleHeadroom(
+  { rule, market, names }: Omit<WatchedSecurities, 'open'>,
   day: Day,
   weights: Float64Array,
 ): number {
   const holdings = issuerHoldings(market, names)(day, weights);
-  return Math.min(...LIMIT_RULES[rule].rows.map((row) => headroomAt(row, row.measure.valueOf(holdings))));
+  return Math.min(...LIMIT_RULES[rule].rows.map((row) => computeHeadroom(row, row.measure.valueOf(holdings))));
 }
 
 /** Returns weights by issuer as known on the day. A security without an issuer is its own issuer. */
 function issuerHoldings(market: MarketData, names: readonly string[]): (day: Day, weights: Float64Array) => Holdings {
   const hasIssuers = market.reference.columns.includes(ISSUER);
-  const issuersOn = hasIssuers ? groupsByDay(names, issuerSpells(market, ISSUER)) : null;
-  const sums = issuerSums(names.length);
+  const issuersOn = hasIssuers ? groupsByDay(names, listIssuerSpells(market, ISSUER)) : null;
+  const sums = sumByIssuer(names.length);
   return (day, weights) => sums(weights, issuersOn?.(day) ?? null);
 }
 
 function* rowsOf(rule: LimitRuleName, holdings: Holdings): Iterable<{ readonly row: string; isBeyond: boolean }> {
   for (const row of LIMIT_RULES[rule].rows)
-    yield { row: row.row, isBeyond: headroomAt(row, row.measure.valueOf(holdings)) < -TOLERANCE };
+    yield { row: row.row, isBeyond: computeHeadroom(row, row.measure.valueOf(holdings)) < -TOLERANCE };
 }

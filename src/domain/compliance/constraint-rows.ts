@@ -6,14 +6,14 @@ import type { ConstraintRow } from '../constraints/constraint-row.js';
 import { NO_GROUP } from '../constraints/scope.js';
 import { UNCLASSIFIED } from '../market/market-groups.js';
 import { refuseWithFindings } from '../refusals/refusal.js';
-import { measureNthLargestIssuer, sumAbove } from './issuer-measures.js';
+import { measureNthLargestIssuer, measureSumAbove } from './issuer-measures.js';
 import type { LimitRow } from './limit-row.js';
 import {
   effectiveNumber,
   countHeldMembers,
   leastHolding,
-  possible,
-  ratio,
+  limitMove,
+  computeRatio,
   type Measure,
   type Side,
 } from './measure.js';
@@ -34,7 +34,7 @@ class NotOfHoldings extends Error {}
  * Converts rows of the optimiser to limits on one close.
  * @throws Refusal VALIDATION_FAILED for a row that measures against a parent index, trades or forecasts of risk
  */
-export function limitRowsOf(rows: readonly ConstraintRow[], watched: WatchedContext): LimitRow[] {
+export function createLimitRows(rows: readonly ConstraintRow[], watched: WatchedContext): LimitRow[] {
   const absent = (): never => {
     throw new NotOfHoldings();
   };
@@ -80,10 +80,10 @@ function limitsOf(row: ProgramRow, params: Readonly<Record<string, unknown>>): U
     case 'name':
       return bounds(row, weightOf(row.name));
     case 'linear': {
-      if (row.average === undefined) return bounds(row, ratio(row.coefficients, null));
+      if (row.average === undefined) return bounds(row, computeRatio(row.coefficients, null));
       const { numerator, denominator } = row.average;
       const side: Side = row.lower === null ? 'upper' : 'lower';
-      return [{ side, limit: params[side] as number, measure: ratio(numerator, denominator) }]; // This parameter made the row.
+      return [{ side, limit: params[side] as number, measure: computeRatio(numerator, denominator) }]; // This parameter made the row.
     }
     case 'norm':
       if (row.metric === 'covariance' || row.centre !== null) throw new NotOfHoldings();
@@ -100,7 +100,7 @@ function limitsOf(row: ProgramRow, params: Readonly<Record<string, unknown>>): U
     case 'concentration':
       return [
         { side: 'upper', limit: row.single, measure: measureNthLargestIssuer(1), part: 'single' },
-        { side: 'upper', limit: row.aggregate, measure: sumAbove(row.trigger), part: 'aggregate' },
+        { side: 'upper', limit: row.aggregate, measure: measureSumAbove(row.trigger), part: 'aggregate' },
       ];
     case 'distance':
     case 'tail':
@@ -131,7 +131,7 @@ function weightOf(position: number): Measure {
       return {
         moveOf(name) {
           const weight = weights[name]!;
-          return possible((limit - own) / (weight * ((name === position ? 1 : 0) - limit)), weight);
+          return limitMove((limit - own) / (weight * ((name === position ? 1 : 0) - limit)), weight);
         },
       };
     },

@@ -11,7 +11,7 @@ interface Grouped {
  * Sums weights by issuer, and their magnitudes, into reused memory: a result is valid until the next call.
  * @param names number of securities
  */
-export function issuerSums(names: number): (weights: Float64Array, issuers: readonly string[] | null) => Holdings {
+export function sumByIssuer(names: number): (weights: Float64Array, issuers: readonly string[] | null) => Holdings {
   const own = Int32Array.from({ length: names }, (_, name) => name);
   const sizes = new Float64Array(names);
   let grouped: Grouped | undefined;

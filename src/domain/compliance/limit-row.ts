@@ -10,6 +10,6 @@ export interface LimitRow extends Bound {
 }
 
 /** Returns the distance to the bound, negative if it is exceeded. */
-export function headroomAt({ side, limit }: Bound, value: number): number {
+export function computeHeadroom({ side, limit }: Bound, value: number): number {
   return side === 'upper' ? limit - value : value - limit;
 }

@@ -59,7 +59,7 @@ export interface Bound {
  * The ratio equals its bound at one x.
  * @param denominator null for the value of the portfolio
  */
-export function ratio(numerator: Float64Array, denominator: Float64Array | null): Measure {
+export function computeRatio(numerator: Float64Array, denominator: Float64Array | null): Measure {
   const sums = ({ weights }: Holdings) => ({
     above: dot(numerator, weights),
     below: denominator === null ? 1 : dot(denominator, weights),
@@ -75,7 +75,7 @@ export function ratio(numerator: Float64Array, denominator: Float64Array | null)
         moveOf(name) {
           const weight = holdings.weights[name]!;
           const slope = numerator[name]! * weight - limit * (denominator === null ? 1 : denominator[name]!) * weight;
-          return possible((limit * below - above) / slope, weight);
+          return limitMove((limit * below - above) / slope, weight);
         },
       };
     },
@@ -96,11 +96,11 @@ export const effectiveNumber: Measure = {
       const square = weight * weight;
       const a = limit * square - square;
       const b = 2 * (limit * square - weight);
-      if (a === 0) return possible(-c / b, weight);
+      if (a === 0) return limitMove(-c / b, weight);
       const root = Math.sqrt(b * b - 4 * a * c); // NaN if the bound is out of reach.
       // Avoids cancellation: one root by the sum, the other by the product.
       const q = -(b + Math.sign(b || 1) * root) / 2;
-      return nearer(possible(q / a, weight), possible(c / q, weight));
+      return selectNearer(limitMove(q / a, weight), limitMove(c / q, weight));
     };
     return { moveOf };
   },
@@ -114,9 +114,9 @@ export const leastHolding: Measure = {
     const moveOf = (name: number): number => {
       const weight = weights[name]!;
       if (weight <= 0) return Infinity;
-      const own = possible((limit - weight) / (weight * (1 - limit)), weight);
+      const own = limitMove((limit - weight) / (weight * (1 - limit)), weight);
       const least = name === first.name ? second.weight : first.weight;
-      return nearer(own, possible((least / limit - 1) / weight, weight));
+      return selectNearer(own, limitMove((least / limit - 1) / weight, weight));
     };
     return { moveOf };
   },
@@ -148,7 +148,7 @@ export function countHeldMembers(members: Int32Array): Measure {
 }
 
 /** Returns the two largest long and the two largest short positions, if they exist; equal ones in order of position. */
-export function heaviestOf(weights: Float64Array): number[] {
+export function findHeaviest(weights: Float64Array): number[] {
   return [1, -1].flatMap((side) => {
     let first = -1;
     let second = -1;
@@ -163,12 +163,12 @@ export function heaviestOf(weights: Float64Array): number[] {
 }
 
 /** Returns the move if price and portfolio can survive it, otherwise Infinity. */
-export function possible(move: number, weight: number): number {
+export function limitMove(move: number, weight: number): number {
   return !Number.isFinite(move) || move <= -1 || 1 + weight * move <= 0 ? Infinity : move;
 }
 
 /** Returns the smaller of two moves; the rise if they are equal. */
-export function nearer(a: number, b: number): number {
+export function selectNearer(a: number, b: number): number {
   if (Math.abs(a) === Math.abs(b)) return Math.max(a, b);
   return Math.abs(a) < Math.abs(b) ? a : b;
 }

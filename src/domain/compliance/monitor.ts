@@ -1,5 +1,5 @@
-import { headroomAt, type LimitRow } from './limit-row.js';
-import { heaviestOf, TOLERANCE, type Holdings, type Move } from './measure.js';
+import { computeHeadroom, type LimitRow } from './limit-row.js';
+import { findHeaviest, TOLERANCE, type Holdings, type Move } from './measure.js';
 
 /** Event that took holdings beyond a limit. */
 export type BreachCause = 'price' | 'action' | 'rebalance';
@@ -31,7 +31,7 @@ export interface MeasuredDate {
   valueOf(k: number): number;
   /** Returns the event that took a row beyond its bound. Called when a breach begins. */
   causeOf(k: number): BreachCause;
-  /** See `distanceToBreach`; called only within every bound. */
+  /** See `measureDistanceToBreach`; called only within every bound. */
   distance(): Move | null;
 }
 
@@ -49,7 +49,7 @@ export interface Watch {
   readonly dates: readonly number[];
   /** Smallest headroom of the rows on each date, NaN if no row applies. */
   readonly headroom: readonly number[];
-  /** Distance to a breach on each date, see `distanceToBreach`; empty if not requested. */
+  /** Distance to a breach on each date, see `measureDistanceToBreach`; empty if not requested. */
   readonly distances: readonly (Move | null)[];
   /** Number of dates on which a row is beyond its bound. */
   readonly breachedDates: number;
@@ -73,10 +73,10 @@ export interface WatchOptions {
  * @cost O(rows * H) per date
  */
 export function watchLimits(watched: Iterable<WatchedDate>, options: WatchOptions): Watch {
-  return watchMeasured(measuredDates(watched), options);
+  return watchMeasured(listMeasuredDates(watched), options);
 }
 
-function* measuredDates(watched: Iterable<WatchedDate>): Iterable<MeasuredDate> {
+function* listMeasuredDates(watched: Iterable<WatchedDate>): Iterable<MeasuredDate> {
   for (const date of watched) yield measureDate(date);
 }
 
@@ -88,7 +88,7 @@ export function measureDate(date: WatchedDate): MeasuredDate {
     rows,
     valueOf: (k) => rows[k]!.measure.valueOf(holdings),
     causeOf: (k) => causeOf(rows[k]!, date),
-    distance: () => leastMove(rows, holdings),
+    distance: () => findLeastMove(rows, holdings),
   };
 }
 
@@ -114,7 +114,7 @@ export function watchMeasured(measured: Iterable<MeasuredDate>, { from, withDist
     const seen = new Set<string>();
     for (const [k, row] of date.rows.entries()) {
       const value = date.valueOf(k);
-      const here = { at: date.at, value, limit: row.limit, headroom: headroomAt(row, value) };
+      const here = { at: date.at, value, limit: row.limit, headroom: computeHeadroom(row, value) };
       if (!(here.headroom >= least)) least = here.headroom;
       const isBeyond = !isWithin(row, value);
       if (date.at >= from) summarise(rows, row, here, isBeyond);
@@ -152,7 +152,7 @@ function summarise(
 
 /** Returns true if a value is within the bound of its row, up to rounding. */
 export function isWithin(row: LimitRow, value: number): boolean {
-  return !(headroomAt(row, value) < -TOLERANCE);
+  return !(computeHeadroom(row, value) < -TOLERANCE);
 }
 
 /** Returns `price` if the limit was exceeded before other events of the close; otherwise the event. */
@@ -167,16 +167,16 @@ function causeOf(row: LimitRow, { event }: WatchedDate): BreachCause {
  * passed, or if no move of one security passes one. If several are equal, returns the move of the first security.
  * @cost O(rows * (H + held securities)), plus sorting the issuers near a bound
  */
-export function distanceToBreach(rows: readonly LimitRow[], holdings: Holdings): Move | null {
+export function measureDistanceToBreach(rows: readonly LimitRow[], holdings: Holdings): Move | null {
   const isBreached = rows.some((row) => !isWithin(row, row.measure.valueOf(holdings)));
-  return isBreached ? null : leastMove(rows, holdings);
+  return isBreached ? null : findLeastMove(rows, holdings);
 }
 
 /** Returns the least move within every limit. */
-function leastMove(rows: readonly LimitRow[], holdings: Holdings): Move | null {
+function findLeastMove(rows: readonly LimitRow[], holdings: Holdings): Move | null {
   const { weights } = holdings;
   // The heaviest first: their moves give the tightest limit for the others.
-  const heaviest = heaviestOf(weights);
+  const heaviest = findHeaviest(weights);
   const nearest = { name: -1, move: Infinity };
   for (const row of rows) {
     const { least = 0, moveOf } = row.measure.movesOf(holdings, row);

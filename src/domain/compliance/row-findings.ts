@@ -1,10 +1,10 @@
 import type { ConstraintRow } from '../constraints/constraint-row.js';
 import { formatDay, type Day } from '../time/days.js';
 import type { Finding } from '../refusals/findings.js';
-import { groupOf, groupSpells, UNCLASSIFIED } from '../market/market-groups.js';
+import { readGroup, listGroupSpells, UNCLASSIFIED } from '../market/market-groups.js';
 import type { MarketData } from '../market/market-data.js';
 import { findNearestName } from '#base/text/nearest-name.js';
-import { referenceSpells } from '../market/reference-spells.js';
+import { createReferenceSpells } from '../market/reference-spells.js';
 
 /** Data on which rows are watched. */
 export interface Watched {
@@ -17,7 +17,7 @@ export interface Watched {
 }
 
 /** Reports constraints that match no holdings, and securities without a group that count as one. */
-export function rowFindings(rows: readonly ConstraintRow[], watched: Watched): Finding[] {
+export function listRowFindings(rows: readonly ConstraintRow[], watched: Watched): Finding[] {
   const { market } = watched;
   return rows.flatMap((row, position) => [
     ...neverHeld(row, position, watched.names),
@@ -68,11 +68,11 @@ function groupFindings(
   const { field, groups = null } = row.params as { field?: unknown; groups?: readonly string[] | null }; // Schema of the class.
   if (typeof field !== 'string' || !('groups' in row.params || row.type.startsWith('Group'))) return [];
   if (!market.reference.columns.includes(field)) return [];
-  if (groups === null) return ungrouped(row, position, { field, names, day, of: groupSpells(market, field) });
+  if (groups === null) return ungrouped(row, position, { field, names, day, of: listGroupSpells(market, field) });
   const held = new Set(names);
   const known = new Set(
-    referenceSpells(market, field).flatMap((spells, column) =>
-      held.has(market.identifiers[column]!) ? spells.map(({ value }) => groupOf(value)) : [],
+    createReferenceSpells(market, field).flatMap((spells, column) =>
+      held.has(market.identifiers[column]!) ? spells.map(({ value }) => readGroup(value)) : [],
     ),
   );
   const absent = groups.filter((group) => group !== '' && !known.has(group));
@@ -84,7 +84,7 @@ function groupFindings(
 
 interface Grouped extends Pick<Watched, 'names' | 'day'> {
   readonly field: string;
-  readonly of: ReturnType<typeof groupSpells>;
+  readonly of: ReturnType<typeof listGroupSpells>;
 }
 
 /** Securities without a group form one group, unlike issuers of a published rule. */

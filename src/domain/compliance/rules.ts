@@ -1,4 +1,4 @@
-import { measureNthLargestIssuer, sumAbove, sumUpTo } from './issuer-measures.js';
+import { measureNthLargestIssuer, measureSumAbove, measureSumUpTo } from './issuer-measures.js';
 import type { LimitRow } from './limit-row.js';
 
 /** Published concentration rule. */
@@ -22,7 +22,7 @@ const above = (trigger: number, limit: number): LimitRow => ({
   side: 'upper',
   limit,
   unit: 'fraction',
-  measure: sumAbove(trigger),
+  measure: measureSumAbove(trigger),
 });
 
 /**
@@ -66,7 +66,7 @@ export const LIMIT_RULES = {
         side: 'lower',
         limit: 0.75,
         unit: 'fraction',
-        measure: sumUpTo(0.05),
+        measure: measureSumUpTo(0.05),
       },
     ],
   },

@@ -2,7 +2,7 @@ import { raiseToPower } from '#kernels/power.js';
 import { z } from 'zod';
 import { defineObject } from '../schema/define-object.js';
 import type { Day } from '../time/days.js';
-import { dayFrom } from '../time/days.js';
+import { parseValidDay } from '../time/days.js';
 import { IsoDate } from '../schema/shape.js';
 
 /** Mean length of a year in days. */
@@ -37,8 +37,11 @@ export interface PathTerms {
 }
 
 /** Returns the value of a path on the day of a decision. */
-export function valueOnPath({ base, yearly, times, from }: BoundPath, { day, baseDay, valueAt }: PathTerms): number {
-  const start = typeof base === 'string' ? dayFrom(base) : from === undefined ? baseDay : dayFrom(from);
+export function computeValueOnPath(
+  { base, yearly, times, from }: BoundPath,
+  { day, baseDay, valueAt }: PathTerms,
+): number {
+  const start = typeof base === 'string' ? parseValidDay(base) : from === undefined ? baseDay : parseValidDay(from);
   const value = typeof base === 'string' ? valueAt(Math.min(start, day)) : base;
   const years = Math.max(0, day - start) / YEAR_DAYS;
   return times * value * raiseToPower(1 + yearly, years);

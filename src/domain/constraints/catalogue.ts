@@ -1,4 +1,4 @@
-import { typeSpec, type TypeSpec } from '../catalogue/type-spec.js';
+import { createTypeSpec, type TypeSpec } from '../catalogue/type-spec.js';
 import { activeBounds } from './classes/active-bounds.js';
 import { activeGroupBounds } from './classes/active-group-bounds.js';
 import { activeShare } from './classes/active-share.js';
@@ -68,4 +68,4 @@ export function findConstraintClass(type: string): ConstraintClass | undefined {
 }
 
 /** Returns the catalogue for clients. */
-export const constraintSpecs = (): TypeSpec[] => CONSTRAINT_CLASSES.map(typeSpec);
+export const listConstraintSpecs = (): TypeSpec[] => CONSTRAINT_CLASSES.map(createTypeSpec);

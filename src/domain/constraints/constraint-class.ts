@@ -82,7 +82,7 @@ export interface ConstraintClass<P extends z.ZodObject = z.ZodObject> extends Ca
 }
 
 /** Keeps the parameter types of an entry for its `toRows`. */
-export function constraintClass<P extends z.ZodObject>(
+export function defineConstraintClass<P extends z.ZodObject>(
   entry: Omit<ConstraintClass<P>, 'category'>,
 ): ConstraintClass<P> {
   return { category: 'constraint', ...entry };

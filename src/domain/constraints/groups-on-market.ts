@@ -1,7 +1,7 @@
 import { NO_GROUP } from './scope.js';
 import type { Finding } from '../refusals/findings.js';
 import type { MarketData } from '../market/market-data.js';
-import { referenceSpells } from '../market/reference-spells.js';
+import { createReferenceSpells } from '../market/reference-spells.js';
 import { findNearestName } from '#base/text/nearest-name.js';
 import type { ConstraintRow } from './constraint-row.js';
 
@@ -28,7 +28,7 @@ export function findUnknownGroups(rows: readonly ConstraintRow[], market: Market
               code: 'UNKNOWN_IDENTIFIER',
               path: `${path}[${position}].params.groups[${k}]`,
               row_id: id === '' ? null : id,
-              message: `No security in the data has the ${field} ${group}: the row has no effect there. ${knownSentence(group, known)}`,
+              message: `No security in the data has the ${field} ${group}: the row has no effect there. ${formatKnownSentence(group, known)}`,
               value: group,
             },
           ],
@@ -38,12 +38,12 @@ export function findUnknownGroups(rows: readonly ConstraintRow[], market: Market
 
 function groupsOf(market: MarketData, field: string): ReadonlySet<string> {
   const known = new Set<string>();
-  for (const spells of referenceSpells(market, field))
+  for (const spells of createReferenceSpells(market, field))
     for (const { value } of spells) if (value !== null && value !== '') known.add(String(value));
   return known;
 }
 
-function knownSentence(group: string, known: ReadonlySet<string>): string {
+function formatKnownSentence(group: string, known: ReadonlySet<string>): string {
   const near = findNearestName(group, known);
   if (near !== undefined) return `Did you mean ${near}?`;
   const list = [...known].toSorted().slice(0, LISTED_MAX).join(', ');

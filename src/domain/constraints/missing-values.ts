@@ -1,16 +1,16 @@
 import type { MissingValues } from './constraint-class.js';
 
 /** Securities without a value, and their total weight. */
-export interface Lacking {
+export interface SecuritiesWithoutValue {
   readonly identifiers: readonly string[];
   readonly weight: number;
 }
 
 /** Returns the securities of a portfolio that lack a value. @param of [N] each */
-export function lackingOf(
+export function listMissingValues(
   { values }: MissingValues,
   of: { readonly identifiers: readonly string[]; readonly weights: Float64Array },
-): Lacking {
+): SecuritiesWithoutValue {
   const places = Array.from(values.keys()).filter((place) => Number.isNaN(values[place]!));
   return {
     identifiers: places.map((place) => of.identifiers[place]!),
@@ -23,7 +23,7 @@ export function lackingOf(
  */
 export function describeLackingValues(
   { field, effect }: MissingValues,
-  { identifiers, weight }: Lacking,
+  { identifiers, weight }: SecuritiesWithoutValue,
   { count, whole }: { readonly count: number; readonly whole: string },
 ): string {
   return `${identifiers.length} of ${count} securities, ${Number((weight * 100).toPrecision(4))} % of ${whole}, have no ${field}; ${effect}.`;

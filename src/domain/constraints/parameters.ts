@@ -25,7 +25,7 @@ const common = {
 };
 
 /** Returns the schema of a class, with the parameters that every row may have as the last two. */
-export function constraintParams<S extends z.core.$ZodLooseShape>(shape: S) {
+export function defineConstraintParams<S extends z.core.$ZodLooseShape>(shape: S) {
   return z.strictObject({ ...shape, ...common });
 }
 

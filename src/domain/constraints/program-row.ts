@@ -23,13 +23,13 @@ export interface FurtherParameters {
 }
 
 /** Returns the parameters behind a limit with the change of its value per unit of each. */
-export function slopesOf({ parameter, slope, further }: Limit): readonly (readonly [string, number])[] {
+export function computeSlopes({ parameter, slope, further }: Limit): readonly (readonly [string, number])[] {
   return [...(parameter === null ? [] : [[parameter, slope] as const]), ...Object.entries(further?.slopes ?? {})];
 }
 
 /** Returns true if no parameter changes the limit, so that it can only be widened. */
 export function isStuck(limit: Limit): boolean {
-  return slopesOf(limit).every(([, slope]) => slope === 0);
+  return computeSlopes(limit).every(([, slope]) => slope === 0);
 }
 
 /** Subject of an expanded row: a group or an identifier; null for other rows. */
@@ -139,4 +139,4 @@ export type ProgramRow = ConvexRow | NonConvexRow;
 export const state = (value: number, parameter: string, slope = 1): Limit => ({ value, parameter, slope });
 
 /** Returns a limit that no parameter moves. */
-export const fixLimit = (value: number): Limit => ({ value, parameter: null, slope: 0 });
+export const createFixedLimit = (value: number): Limit => ({ value, parameter: null, slope: 0 });

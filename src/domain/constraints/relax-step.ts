@@ -29,7 +29,7 @@ export const RelaxEntries = z.array(RelaxEntry).max(ENTRIES_MAX);
 const MAIN_LIMITS = ['limit', 'upper', 'maximum', 'threshold', 'minimum'] as const;
 
 /** Returns the parameters of a step: a number as the main limit of its class; undefined if the class has none. */
-export function stepParams(
+export function findStepParameter(
   { params, isSymmetric }: Pick<ConstraintClass, 'params' | 'isSymmetric'>,
   step: RelaxEntry['steps'][number],
 ): Params | undefined {

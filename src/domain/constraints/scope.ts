@@ -6,7 +6,7 @@ import type { FurtherParameters, Limit, NameRow } from './program-row.js';
  * Returns positions of the securities that a row covers, ascending: all for null; identifiers outside the problem are
  * ignored.
  */
-export function namesInScope(identifiers: readonly string[] | null, context: RowContext): number[] {
+export function listSecuritiesInScope(identifiers: readonly string[] | null, context: RowContext): number[] {
   const { covers = everyName } = context;
   if (identifiers === null) return context.identifiers.flatMap((_, name) => (covers(name) ? [name] : []));
   const wanted = new Set(identifiers);
@@ -28,7 +28,7 @@ export interface Group {
  * Returns the groups that a row covers, by name ascending: all groups with members for null, otherwise the listed
  * groups.
  */
-export function groupsInScope(field: string, groups: readonly string[] | null, context: RowContext): Group[] {
+export function listGroupsInScope(field: string, groups: readonly string[] | null, context: RowContext): Group[] {
   const { covers = everyName } = context;
   const groupOf = context.categories(field).map((category) => category ?? NO_GROUP);
   const wanted = groups ?? groupOf.filter((_, name) => covers(name));
@@ -40,7 +40,7 @@ export function groupsInScope(field: string, groups: readonly string[] | null, c
 }
 
 /** Returns one for members, zero for the others, [N]. */
-export function indicator(members: Int32Array, { identifiers }: RowContext): Float64Array {
+export function createIndicator(members: Int32Array, { identifiers }: RowContext): Float64Array {
   const coefficients = new Float64Array(identifiers.length);
   for (const name of members) coefficients[name] = 1;
   return coefficients;
@@ -60,7 +60,7 @@ interface Trade {
 }
 
 /** Returns the bounds of one weight that may change by `room` in either direction. */
-export function tradeBounds(trade: Trade, { identifiers }: RowContext): NameRow {
+export function readTradeBounds(trade: Trade, { identifiers }: RowContext): NameRow {
   return {
     form: 'name',
     name: trade.name,

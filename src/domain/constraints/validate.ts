@@ -1,8 +1,8 @@
 import { isBoundPath } from './bound-path.js';
-import { assetsNamed } from '../catalogue/assets-named.js';
+import { listNamedAssets } from '../catalogue/named-assets.js';
 import { checkParams } from '../catalogue/check-params.js';
 import type { ConstraintRow } from './constraint-row.js';
-import { orderFindings, type Finding } from '../refusals/findings.js';
+import { sortFindings, type Finding } from '../refusals/findings.js';
 import { didYouMean } from '#base/text/nearest-name.js';
 import { CONSTRAINT_CLASSES, findConstraintClass } from './catalogue.js';
 import type { ConstraintClass } from './constraint-class.js';
@@ -22,7 +22,7 @@ export interface ConstraintCheck {
 export function validateConstraints(rows: readonly ConstraintRow[], check: ConstraintCheck): Finding[] {
   const { path } = check;
   const findings = rows.flatMap((row, position) => validateRow(row, { ...check, path: `${path}[${position}]` }));
-  return orderFindings([...findings, ...repeatedIds(rows, path)]);
+  return sortFindings([...findings, ...listRepeatedIds(rows, path)]);
 }
 
 function validateRow(
@@ -60,7 +60,7 @@ function strangers(
   { params }: ConstraintClass,
   { path, identifiers }: Required<Pick<ConstraintCheck, 'path' | 'identifiers'>>,
 ): Finding[] {
-  return assetsNamed(params, row.params, `${path}.params`)
+  return listNamedAssets(params, row.params, `${path}.params`)
     .filter(({ identifier }) => !identifiers.has(identifier))
     .map(({ path: at, identifier }) => ({
       severity: 'warning',
@@ -72,7 +72,7 @@ function strangers(
     }));
 }
 
-function repeatedIds(rows: readonly ConstraintRow[], path: string): Finding[] {
+function listRepeatedIds(rows: readonly ConstraintRow[], path: string): Finding[] {
   const first = new Map<string, number>();
   return rows.flatMap((row, position): Finding[] => {
     if (row.id === '') return [];

@@ -63,7 +63,7 @@ export const DeskActionEffect = defineObject(() => ({
 })).meta({ id: 'DeskActionEffect' });
 export type DeskActionEffect = z.infer<typeof DeskActionEffect>;
 
-export const termsOf = (action: CorporateAction): ActionTerms => ({
+export const readTerms = (action: CorporateAction): ActionTerms => ({
   identifier: action.identifier,
   type: action.type,
   ex_date: formatDay(action.exDay),
@@ -75,7 +75,7 @@ export const termsOf = (action: CorporateAction): ActionTerms => ({
 });
 
 /** Returns the state of an action by the last decision about it. */
-export function deskState(terms: ActionTerms, last: ActionDecision | undefined): DeskState {
+export function findDeskState(terms: ActionTerms, last: ActionDecision | undefined): DeskState {
   if (last === undefined || last.decision === 'reopened') return 'new';
   return isSame(terms, last.terms) ? last.decision : 'amended';
 }
@@ -99,7 +99,7 @@ const DIVIDEND_MAX = 0.2;
 const RATIO_MAX = 100;
 
 /** Returns the reasons to review an action before it takes effect. */
-export function flagsOf(action: CorporateAction, terms: FlagTerms): string[] {
+export function listFlags(action: CorporateAction, terms: FlagTerms): string[] {
   const { type, exDay, value, payDay, announcedDay, related } = action;
   const { others, isSession, closeBefore, isKnown } = terms;
   const kind = ACTION_KINDS[type];
@@ -120,7 +120,7 @@ export function flagsOf(action: CorporateAction, terms: FlagTerms): string[] {
 }
 
 /** Differences between the terms of the store and another source. */
-export function sourceDifferences(terms: ActionTerms, sources: readonly ActionSource[]): string[] {
+export function compareSources(terms: ActionTerms, sources: readonly ActionSource[]): string[] {
   return sources.flatMap(({ name, value, ex_date: exDate }) => [
     ...(value !== null && value !== terms.value ? [`${name} has the value ${value}, the store ${terms.value}.`] : []),
     ...(exDate !== null && exDate !== terms.ex_date

@@ -1,5 +1,12 @@
 import type { CorporateAction, RightsChoice } from '../market/market-data.js';
-import { exRights, rightsTerms, convertShares, type BeforeAction, type Received, type WorthOf } from './pro-forma.js';
+import {
+  computeExRightsPrice,
+  computeRightsTerms,
+  convertShares,
+  type BeforeAction,
+  type Received,
+  type WorthOf,
+} from './pro-forma.js';
 
 /** Choices of a holder. */
 export const ACTION_CHOICES = {
@@ -37,7 +44,7 @@ export interface Offer {
  * chooses.
  * @returns offers by either action
  */
-export function offersOf(actions: readonly CorporateAction[]): ReadonlyMap<CorporateAction, Offer> {
+export function listOffers(actions: readonly CorporateAction[]): ReadonlyMap<CorporateAction, Offer> {
   const sides = new Map<string, Partial<Offer>>();
   for (const action of actions) {
     if (action.type !== 'ACQUISITION' && action.type !== 'MERGER') continue;
@@ -53,11 +60,11 @@ export function offersOf(actions: readonly CorporateAction[]): ReadonlyMap<Corpo
 }
 
 /** Returns the choices for a rights issue; empty if its terms are unknown. */
-export function rightsChoices(action: CorporateAction, { weight, price }: BeforeAction): AfterChoice[] {
-  const terms = action.type === 'RIGHTS_ISSUE' ? rightsTerms(action) : null;
+export function computeRightsChoices(action: CorporateAction, { weight, price }: BeforeAction): AfterChoice[] {
+  const terms = action.type === 'RIGHTS_ISSUE' ? computeRightsTerms(action) : null;
   if (terms === null) return [];
   const { ratio, subscription } = terms;
-  const after = exRights(price, terms);
+  const after = computeExRightsPrice(price, terms);
   const right = Math.max(0, ratio * (after - subscription));
   return (
     [
@@ -77,7 +84,7 @@ export function rightsChoices(action: CorporateAction, { weight, price }: Before
  * Returns the choices for a dividend that may be taken in shares, at the ex-dividend price; empty if there is no such
  * choice.
  */
-export function scripChoices(
+export function computeScripChoices(
   { value: cash, scripRatio }: CorporateAction,
   { weight, price }: BeforeAction,
 ): AfterChoice[] {

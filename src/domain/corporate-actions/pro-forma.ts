@@ -1,8 +1,8 @@
-import { proceedsOf } from '../books/book-events.js';
+import { computeProceeds } from '../books/book-events.js';
 import type { TreatmentSpec } from '../documents/index-document.js';
-import { openingFactor, shareFactor } from '../index-mathematics/adjusted-close.js';
+import { computeOpeningFactor, computeShareFactor } from '../index-mathematics/adjusted-close.js';
 import type { GrowthTerms } from '../index-mathematics/growth-terms.js';
-import { effectOf } from '../index-mathematics/session-effect.js';
+import { computeEffect } from '../index-mathematics/session-effect.js';
 import { ACTION_KINDS, type CorporateAction, type ReturnVariant } from '../market/market-data.js';
 
 /** Security of an index before an action, and its treatment by the index. */
@@ -57,7 +57,7 @@ const UNKNOWN: ProForma = { weight: null, shares: null, divisor: null, ...STAYS 
  * index, as withheld tax does. Payments for a security that ends buy the other securities. An offer of cash or shares
  * pays shares. Returns null if the effect depends on a decision.
  */
-export function proForma(action: CorporateAction, before: BeforeAction, worth: WorthOf): ProForma {
+export function computeProForma(action: CorporateAction, before: BeforeAction, worth: WorthOf): ProForma {
   const { type, value } = action;
   const { weight, treatment, variant, growth } = before;
   if (ACTION_KINDS[type] === 'ratio') {
@@ -67,7 +67,7 @@ export function proForma(action: CorporateAction, before: BeforeAction, worth: W
   switch (type) {
     case 'DIVIDEND':
       if (growth.reinvestment === 'index') return afterPayment(before, value);
-      return afterCash(before, value, reinvestedOf(variant, before));
+      return afterCash(before, value, computeReinvestment(variant, before));
     case 'SPECIAL_DIVIDEND':
     case 'RETURN_OF_CAPITAL':
       if (growth.specialDividends === 'adjust') return afterOpening(action, before);
@@ -77,7 +77,7 @@ export function proForma(action: CorporateAction, before: BeforeAction, worth: W
     case 'DELISTING':
       return ended(action, before, worth);
     case 'RIGHTS_ISSUE': {
-      const terms = rightsTerms(action);
+      const terms = computeRightsTerms(action);
       if (terms === null) return UNKNOWN;
       return growth.rights === 'constituent' ? afterRights(before, terms) : afterOpening(action, before);
     }
@@ -113,13 +113,13 @@ function ended(
       proceeds: cash === 0 ? null : cash,
       received: convertShares(weight, value, { identifier: related!, each }),
     };
-  const paid = type === 'MERGER' ? undefined : proceedsOf(value, type === 'DELISTING', treatment.delisting);
+  const paid = type === 'MERGER' ? undefined : computeProceeds(value, type === 'DELISTING', treatment.delisting);
   const proceeds = paid ?? price;
-  return { weight: 0, shares: 0, divisor: withoutName(weight, proceeds / price), proceeds, received: null };
+  return { weight: 0, shares: 0, divisor: removeName(weight, proceeds / price), proceeds, received: null };
 }
 
 /** Returns the divisor after over before the exit of a security at a price; null if nothing else is held. */
-function withoutName(weight: number, moved: number): number | null {
+function removeName(weight: number, moved: number): number | null {
   const others = 1 - weight;
   const level = others + weight * moved;
   return others !== 0 && level > 0 ? others / level : null;
@@ -138,7 +138,7 @@ export function convertShares(
 }
 
 /** Returns the fraction of an ordinary dividend that a level reinvests. Short positions pay the full dividend. */
-export function reinvestedOf(
+export function computeReinvestment(
   variant: ReturnVariant,
   { weight, withheld }: { readonly weight: number; readonly withheld: number },
 ): number {
@@ -147,12 +147,12 @@ export function reinvestedOf(
 
 /** Adjusts a previous close: index shares by the terms, and the divisor by the remaining market value. */
 function afterOpening(action: CorporateAction, { weight, price, growth }: BeforeAction): ProForma {
-  const effect = effectOf(action, 'none', growth, 0);
+  const effect = computeEffect(action, 'none', growth, 0);
   if (effect === undefined) return { ...UNCHANGED, weight };
-  const opening = openingFactor(effect, price, growth);
+  const opening = computeOpeningFactor(effect, price, growth);
   const divisor = 1 + weight * (opening - 1);
   if (!(divisor > 0)) return UNKNOWN;
-  const shares = (shareFactor(effect, price, growth) * unitOf(growth, divisor)) / divisor;
+  const shares = (computeShareFactor(effect, price, growth) * unitOf(growth, divisor)) / divisor;
   return { ...STAYS, weight: (weight * opening) / divisor, shares, divisor };
 }
 
@@ -196,12 +196,12 @@ export interface RightsTerms {
 }
 
 /** Returns null without a subscription price, because nothing can be computed then. */
-export function rightsTerms({ value, subscriptionPrice: subscription }: CorporateAction): RightsTerms | null {
+export function computeRightsTerms({ value, subscriptionPrice: subscription }: CorporateAction): RightsTerms | null {
   return subscription === null || !(value > 0) ? null : { ratio: value, subscription };
 }
 
 /** Returns the theoretical ex-rights price. */
-export function exRights(price: number, { ratio, subscription }: RightsTerms): number {
+export function computeExRightsPrice(price: number, { ratio, subscription }: RightsTerms): number {
   return (price + ratio * subscription) / (1 + ratio);
 }
 
@@ -212,5 +212,5 @@ export function exRights(price: number, { ratio, subscription }: RightsTerms): n
 function afterRights({ weight, price, growth }: BeforeAction, terms: RightsTerms): ProForma {
   const subscribed = (terms.ratio * terms.subscription) / price;
   const divisor = 1 + weight * subscribed;
-  return { ...STAYS, weight, shares: (price / exRights(price, terms)) * unitOf(growth, divisor), divisor };
+  return { ...STAYS, weight, shares: (price / computeExRightsPrice(price, terms)) * unitOf(growth, divisor), divisor };
 }

@@ -6,7 +6,7 @@ import type { SessionMarket } from '../market/session-market.js';
 /** Number of shares on a later day per share on a session, by the splits known at that time. */
 export type SharesToCome = (identifier: string, until: Day) => number;
 
-export function sharesToCome(
+export function computePendingShares(
   { market, sessions }: Pick<SessionMarket, 'market' | 'sessions'>,
   session: number,
   splits: TreatmentSpec['splits'],

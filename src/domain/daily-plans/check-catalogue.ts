@@ -54,7 +54,7 @@ const NAMED_ONLY: ReadonlySet<CheckName> = new Set(['second_source', 'confirmed_
  * Returns the checks of a step that lists none: all except those that need a run, which are included if there is one.
  * @param hasPolicy true if a policy for errors decides about published closes that differ, so that their check warns
  */
-export const standardChecks = (hasRun: boolean, hasPolicy = false): readonly Check[] =>
+export const listStandardChecks = (hasRun: boolean, hasPolicy = false): readonly Check[] =>
   CHECK_NAMES.filter((name) => !NAMED_ONLY.has(name) && (hasRun || !checkKindOf(name).needsRun)).map((check) => {
     const severity = hasPolicy && check === 'published' ? { severity: 'warn' } : {};
     return checkKindOf(check).schema.parse({ check, ...severity }) as Check;

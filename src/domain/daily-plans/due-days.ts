@@ -1,7 +1,7 @@
 import type { Calendar } from '../calendars/calendar.js';
 import { findLastAtMost } from '../numbers/search.js';
-import { dayFrom, formatDay, type Day } from '../time/days.js';
-import { instantOf, localDay } from '../time/local-time.js';
+import { parseValidDay, formatDay, type Day } from '../time/days.js';
+import { toInstant, toLocalDay } from '../time/local-time.js';
 import type { ScheduleDocument } from './schedule-document.js';
 
 /** Session whose day is due to begin. */
@@ -16,7 +16,7 @@ type Plan = Pick<ScheduleDocument, 'at' | 'day_offset' | 'time_zone' | 'deadline
 /** Returns when the day of a session begins and its deadline. */
 export function findDueDay(session: Day, plan: Plan, calendar: Pick<Calendar, 'tz'>): DueDay {
   const zone = plan.time_zone ?? calendar.tz;
-  const dueMs = instantOf({ day: session + plan.day_offset, time: plan.at, zone });
+  const dueMs = toInstant({ day: session + plan.day_offset, time: plan.at, zone });
   const { deadline_minutes: minutes } = plan;
   return { date: formatDay(session), dueMs, deadlineMs: minutes === null ? null : dueMs + minutes * 60_000 };
 }
@@ -31,8 +31,8 @@ export function listDueDays(
   { after, nowMs }: { readonly after: string | null; readonly nowMs: number },
 ): readonly DueDay[] {
   const { sessions } = calendar;
-  const first = Math.max(after === null ? 0 : dayFrom(after) + 1, dayFrom(plan.starts_on));
-  const today = localDay(plan.time_zone ?? calendar.tz, nowMs);
+  const first = Math.max(after === null ? 0 : parseValidDay(after) + 1, parseValidDay(plan.starts_on));
+  const today = toLocalDay(plan.time_zone ?? calendar.tz, nowMs);
   const due: DueDay[] = [];
   for (let i = findLastAtMost(sessions, first - 1) + 1; i < sessions.length && sessions[i]! <= today; i++) {
     const day = findDueDay(sessions[i]!, plan, calendar);
@@ -44,7 +44,10 @@ export function listDueDays(
 /** Returns the first session whose day is not due yet; undefined at the end of the calendar. */
 export function findNextDay(plan: ScheduleDocument, calendar: Calendar, nowMs: number): DueDay | undefined {
   const { sessions } = calendar;
-  const from = Math.max(localDay(plan.time_zone ?? calendar.tz, nowMs) - plan.day_offset - 1, dayFrom(plan.starts_on));
+  const from = Math.max(
+    toLocalDay(plan.time_zone ?? calendar.tz, nowMs) - plan.day_offset - 1,
+    parseValidDay(plan.starts_on),
+  );
   for (let i = findLastAtMost(sessions, from - 1) + 1; i < sessions.length; i++) {
     const day = findDueDay(sessions[i]!, plan, calendar);
     if (day.dueMs > nowMs) return day;

@@ -13,7 +13,7 @@ export interface FamilyOrder {
  * @param parentsOf indices on which an index depends, in the plan or not
  * @returns waves; indices of a circle, which valid definitions exclude, are in the last wave
  */
-export function familyOrder(ids: readonly string[], parentsOf: (id: string) => readonly string[]): FamilyOrder {
+export function sortFamily(ids: readonly string[], parentsOf: (id: string) => readonly string[]): FamilyOrder {
   const planned = new Set(ids);
   const above = new Map<string, ReadonlySet<string>>();
   function ancestorsOf(id: string, below: ReadonlySet<string>): ReadonlySet<string> {

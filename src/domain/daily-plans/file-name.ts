@@ -1,4 +1,4 @@
-import { civilOf, type Day } from '../time/days.js';
+import { toCivilDate, type Day } from '../time/days.js';
 
 /** Placeholders of a pattern: `{index}`, `{table}`, `{schedule}` and `{date}` or `{date:FORMAT}`. */
 const PLACEHOLDER = /\{(index|table|schedule|date)(?::([^{}]+))?\}/g;
@@ -9,7 +9,7 @@ const DATE_FORMAT = /^(?:YY|MM|DD|[-_.])+$/;
 const NAME = /^[A-Za-z0-9._-]{1,200}$/;
 
 /** Reason a pattern is refused; undefined if it is accepted. */
-export function patternProblem(pattern: string): string | undefined {
+export function checkPattern(pattern: string): string | undefined {
   const problem = formatProblem(pattern);
   if (problem !== undefined) return problem;
   if (isName(pattern)) return undefined;
@@ -20,7 +20,7 @@ export function patternProblem(pattern: string): string | undefined {
  * Returns the problem of a path pattern, which consists of folders and a name with placeholders, including {file} and
  * {client}; undefined if it is valid.
  */
-export function pathProblem(pattern: string): string | undefined {
+export function checkPathPattern(pattern: string): string | undefined {
   const problem = formatProblem(pattern);
   if (problem !== undefined) return problem;
   if (
@@ -56,16 +56,16 @@ export interface FileNameTerms {
 }
 
 /** Returns the path of a file at a target by its pattern. */
-export function pathFrom(
+export function createPath(
   pattern: string,
   { file, client, ...terms }: FileNameTerms & { readonly file: string; readonly client: string },
 ): string {
   const own: Record<string, string> = { file, client };
-  return fileNameFrom(pattern, terms).replaceAll(/\{(file|client)\}/g, (_, name: string) => own[name]!);
+  return createFileName(pattern, terms).replaceAll(/\{(file|client)\}/g, (_, name: string) => own[name]!);
 }
 
 /** Returns the name of a file from its pattern. `{date}` without a format is `YYYY-MM-DD`. */
-export function fileNameFrom(pattern: string, { schedule, index, table, day }: FileNameTerms): string {
+export function createFileName(pattern: string, { schedule, index, table, day }: FileNameTerms): string {
   const values: Record<string, string> = { schedule, table, index: index ?? schedule };
   return pattern.replaceAll(PLACEHOLDER, (_, name: string, format: string | undefined) =>
     name === 'date' ? dateText(day, format ?? 'YYYY-MM-DD') : values[name]!,
@@ -73,7 +73,7 @@ export function fileNameFrom(pattern: string, { schedule, index, table, day }: F
 }
 
 function dateText(date: Day, format: string): string {
-  const { year, month, day } = civilOf(date);
+  const { year, month, day } = toCivilDate(date);
   const two = (number: number): string => String(number).padStart(2, '0');
   const parts: Record<string, string> = {
     YYYY: String(year).padStart(4, '0'),

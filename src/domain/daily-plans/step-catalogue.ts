@@ -30,4 +30,4 @@ export const Step = z.discriminatedUnion('type', [
 ]);
 export type Step = z.infer<typeof Step>;
 
-export const stepKindOf = (type: StepType): StepKind => STEP_CATALOGUE[type];
+export const findStepKind = (type: StepType): StepKind => STEP_CATALOGUE[type];

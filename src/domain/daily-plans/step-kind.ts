@@ -15,4 +15,4 @@ export interface StepKind {
 }
 
 /** Keeps the literal types of an entry. */
-export const stepKind = <const K extends StepKind>(kind: K): K => kind;
+export const defineStepKind = <const K extends StepKind>(kind: K): K => kind;

@@ -28,7 +28,7 @@ export const STATISTICS: Readonly<Record<Exclude<Aggregate, 'last' | 'count'>, S
   sum: each((cells, from, to, enough) => (countOf(cells, from, to) < enough ? NaN : sumOf(cells, from, to))),
   min: each((cells, from, to, enough) => (countOf(cells, from, to) < enough ? NaN : leastOf(cells, from, to))),
   max: each((cells, from, to, enough) => (countOf(cells, from, to) < enough ? NaN : greatestOf(cells, from, to))),
-  std: deviation,
+  std: computeDeviation,
 };
 
 /** Computes the statistic of one window, the cells from `from` to `to` (exclusive). */
@@ -68,7 +68,7 @@ function greatestOf(cells: Float64Array, from: number, to: number): number {
 }
 
 /** Multiplies the values. Two windows are processed at a time, so that neither waits for its last multiplication. */
-export function product({ cells, starts, length, enough }: Windows, out: Float64Array): void {
+export function computeProduct({ cells, starts, length, enough }: Windows, out: Float64Array): void {
   for (let k = 0; k < starts.length; k += 2) {
     const a = starts[k]!;
     const b = starts[Math.min(k + 1, starts.length - 1)]!;
@@ -98,13 +98,13 @@ export function product({ cells, starts, length, enough }: Windows, out: Float64
  * so that a constant series gives exactly 0. Because that value is in the sample, the difference of the sums loses
  * accuracy by at most a factor of the count. Two windows are processed at a time to overlap the latency of additions.
  */
-export function deviation({ cells, starts, length, enough }: Windows, out: Float64Array): void {
+export function computeDeviation({ cells, starts, length, enough }: Windows, out: Float64Array): void {
   const least = Math.max(2, enough);
   for (let k = 0; k < starts.length; k += 2) {
     const a = starts[k]!;
     const b = starts[Math.min(k + 1, starts.length - 1)]!;
-    const firstA = firstValue(cells, a, length);
-    const firstB = firstValue(cells, b, length);
+    const firstA = findFirstValue(cells, a, length);
+    const firstB = findFirstValue(cells, b, length);
     let countA = 0;
     let countB = 0;
     let sumA = 0;
@@ -131,7 +131,7 @@ export function deviation({ cells, starts, length, enough }: Windows, out: Float
 }
 
 /** Returns the first value of a window; NaN if it has none. */
-function firstValue(cells: Float64Array, from: number, length: number): number {
+function findFirstValue(cells: Float64Array, from: number, length: number): number {
   let i = from;
   while (i < from + length - 1 && Number.isNaN(cells[i]!)) i++;
   return cells[i]!;
@@ -152,7 +152,7 @@ function median(cells: Float64Array, from: number, to: number, enough: number): 
     const value = cells[i]!;
     if (value === value) scratch[count++] = value;
   }
-  return count < enough ? NaN : medianOf(scratch, count);
+  return count < enough ? NaN : computeMedian(scratch, count);
 }
 
 /** Number of values up to which buckets are not worth clearing. */
@@ -170,7 +170,7 @@ const inBucket = new Int32Array(BUCKETS);
  * are read twice.
  * @cost O(count) on average
  */
-export function medianOf(values: Float64Array, count: number): number {
+export function computeMedian(values: Float64Array, count: number): number {
   const upper = count >> 1;
   if (count <= FEW) return middleOf(values, { from: 0, to: count - 1, upper, count });
   let least = values[0]!;

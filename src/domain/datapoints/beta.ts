@@ -1,5 +1,5 @@
-import type { LaidOut, WindowReader } from './laid-out.js';
-import { halfOf } from './windows.js';
+import type { WindowLayout, WindowReader } from './window-layout.js';
+import { computeHalf } from './windows.js';
 
 export interface BetaWindow {
   /** Windows of returns. */
@@ -14,7 +14,7 @@ export interface BetaWindow {
  * return, NaN if there are none.
  * @returns [end - from + 1]
  */
-export function equalWeightedReturns({ returns, from, end }: BetaWindow, universe: Int32Array): Float64Array {
+export function computeEqualWeightedReturns({ returns, from, end }: BetaWindow, universe: Int32Array): Float64Array {
   const sessions = end - from + 1;
   const totals = new Float64Array(sessions);
   const counts = new Int32Array(sessions);
@@ -45,11 +45,11 @@ export function createMarketReturns(): MarketReturns {
     const next = first + values.length;
     const { returns, from, end } = window;
     if (from < first || from > next || end < next - 1 || !isSame(known, universe)) {
-      values = equalWeightedReturns(window, universe);
+      values = computeEqualWeightedReturns(window, universe);
     } else {
       const wider = new Float64Array(end - from + 1);
       wider.set(values.subarray(from - first));
-      if (end >= next) wider.set(equalWeightedReturns({ returns, from: next, end }, universe), next - from);
+      if (end >= next) wider.set(computeEqualWeightedReturns({ returns, from: next, end }, universe), next - from);
       values = wider;
     }
     known = universe;
@@ -73,19 +73,23 @@ function isSame(a: Int32Array, b: Int32Array): boolean {
  * @returns [n]
  * @cost two passes over the windows
  */
-export function betas(
+export function computeBetas(
   { returns, from, end }: BetaWindow,
   { market, length, columns }: { readonly market: Float64Array; readonly length: number; readonly columns: Int32Array },
 ): Float64Array {
   const slopes = new Float64Array(columns.length);
-  const enough = Math.max(2, halfOf(length));
+  const enough = Math.max(2, computeHalf(length));
   const moves = market.length >= enough ? movesOf(market) : null;
   returns.windows(from, end, columns, ({ cells, starts, first }) => {
     const out = slopes.subarray(first, first + starts.length).fill(NaN);
     if (moves !== null) slopesByFour(out, { cells, starts }, moves);
     for (let i = 0; i < out.length; i++)
       if (Number.isNaN(out[i]!))
-        out[i] = slopeOf({ cells, start: starts[i]! }, { cells: market, start: 0 }, { length: market.length, enough });
+        out[i] = computeSlope(
+          { cells, start: starts[i]! },
+          { cells: market, start: 0 },
+          { length: market.length, enough },
+        );
   });
   return slopes;
 }
@@ -119,7 +123,7 @@ function movesOf(market: Float64Array): MarketMoves | null {
  */
 function slopesByFour(
   out: Float64Array,
-  { cells, starts }: Pick<LaidOut, 'cells' | 'starts'>,
+  { cells, starts }: Pick<WindowLayout, 'cells' | 'starts'>,
   { deviations, squares }: MarketMoves,
 ): void {
   const count = deviations.length;
@@ -161,7 +165,7 @@ export interface Run {
  * Computes the slope of the least-squares line of values on others, over the positions that have both; NaN if fewer than
  * `enough` have, or if the others are constant. Sums are taken about the means of the first pass.
  */
-export function slopeOf(
+export function computeSlope(
   { cells, start }: Run,
   { cells: market, start: first }: Run,
   { length, enough }: { readonly length: number; readonly enough: number },

@@ -1,31 +1,39 @@
-import { periodsPerYear } from '../calendars/periods-per-year.js';
+import { estimatePeriodsPerYear } from '../calendars/periods-per-year.js';
 import type { Day } from '../time/days.js';
 import type { ReferenceValue } from '../market/market-data.js';
-import { referenceSpells, type ReferenceSpell } from '../market/reference-spells.js';
+import { createReferenceSpells, type ReferenceSpell } from '../market/reference-spells.js';
 import type { SessionMarket } from '../market/session-market.js';
 import { STATISTICS, type Statistic } from './aggregates.js';
-import { betas, createMarketReturns } from './beta.js';
-import { type DatapointRead, expressionRead } from './datapoint-read.js';
-import { GROWTH_BASED, isMoney, isText, sourceOf, textsOn, trailingOf, type Shared } from './datapoint-sources.js';
-import { dividendHistory, type DividendHistory } from './dividends.js';
+import { computeBetas, createMarketReturns } from './beta.js';
+import { type DatapointRead, readExpression } from './datapoint-read.js';
+import {
+  GROWTH_BASED,
+  isMoney,
+  isText,
+  createSource,
+  readTexts,
+  createTrailingReader,
+  type Shared,
+} from './datapoint-sources.js';
+import { createDividendHistory, type DividendHistory } from './dividends.js';
 import { DEFAULT_WINDOW, requestLatest, requestKey, type FieldRequest } from './field-request.js';
-import { glanceAt } from './glance.js';
-import { createDatedGroups, groupsOfValues, type DatedGroups, type Grouping } from './groups.js';
-import type { WindowReader } from './laid-out.js';
+import { sampleSeries } from './sample-series.js';
+import { createDatedGroups, groupByValue, type DatedGroups, type Grouping } from './groups.js';
+import type { WindowReader } from './window-layout.js';
 import { writeLatestValues, computeLatestValues } from './latest-values.js';
-import { referenceKind, type ValueKind } from './resolution.js';
+import { findReferenceKind, type ValueKind } from './resolution.js';
 import { createRollingStatistics } from './rolling-statistics.js';
 import { createSeriesTable, type Series, type SeriesTerms } from './series.js';
 import { createTally, type Tally } from './tally.js';
 import { createTrail } from './trail.js';
-import { transformed } from './transforms.js';
+import { transformValues } from './transforms.js';
 import { createVectorCache, type Ordering } from './vector-cache.js';
-import { countOver, halfOf, computeOverWindow, trailingValues } from './windows.js';
+import { countOver, computeHalf, computeOverWindow, readTrailingValues } from './windows.js';
 import { isField, requestOf, type DatapointExpression, type ExpressionNode } from './expressions/tree.js';
-import { readsOfExpression } from './expressions/reads.js';
+import { listExpressionReads } from './expressions/reads.js';
 import { createExpressionSeries } from './expression-series.js';
 import {
-  expressionSection,
+  createExpressionSection,
   createNamedDatapoints,
   NO_CONTEXT,
   type DecisionContext,
@@ -99,7 +107,7 @@ export function createCrossSections(sm: SessionMarket, terms: SeriesTerms): Cros
     table,
     terms,
     spellsOf(name) {
-      const known = spells.get(name) ?? referenceSpells(sm.market, name);
+      const known = spells.get(name) ?? createReferenceSpells(sm.market, name);
       spells.set(name, known);
       return known;
     },
@@ -109,13 +117,13 @@ export function createCrossSections(sm: SessionMarket, terms: SeriesTerms): Cros
       return known;
     },
     referenceKindOf(name) {
-      const known = kinds.get(name) ?? referenceKind(sm.market, name);
+      const known = kinds.get(name) ?? findReferenceKind(sm.market, name);
       kinds.set(name, known);
       return known;
     },
     windowsOf(series, session) {
       // Most uses concern one decision: windows are cached from the second decision on.
-      if (session === firstSession) return glanceAt(series);
+      if (session === firstSession) return sampleSeries(series);
       const known = trails.get(series) ?? createTrail(series, sm.names);
       trails.set(series, known);
       return known;
@@ -126,22 +134,23 @@ export function createCrossSections(sm: SessionMarket, terms: SeriesTerms): Cros
       return known;
     },
     marketReturns,
-    rolling: terms.followed && createRollingStatistics(table, terms.followed, periodsPerYear(sm.calendar.sessions)),
-    dividends: () => (dividends ??= dividendHistory(sm.market)),
+    rolling:
+      terms.followed && createRollingStatistics(table, terms.followed, estimatePeriodsPerYear(sm.calendar.sessions)),
+    dividends: () => (dividends ??= createDividendHistory(sm.market)),
   };
   const named = createNamedDatapoints(terms.datapoints);
   const converted = new WeakMap<DatapointExpression, boolean>();
   const isConverted = (expression: DatapointExpression): boolean => {
     const known =
       converted.get(expression) ??
-      readsOfExpression(expression, terms.datapoints).some(({ field }) => isInIndexCurrency(field.name));
+      listExpressionReads(expression, terms.datapoints).some(({ field }) => isInIndexCurrency(field.name));
     converted.set(expression, known);
     return known;
   };
   const seriesOf = createExpressionSeries({
     expanded: named.expanded,
-    trailing: (field) => trailingOf(shared, field),
-    texts: (field, session, columns) => textsOn(shared, { field, session, columns }),
+    trailing: (field) => createTrailingReader(shared, field),
+    texts: (field, session, columns) => readTexts(shared, { field, session, columns }),
     isNumber: (field) => !isText(shared, field),
   });
   return {
@@ -151,7 +160,7 @@ export function createCrossSections(sm: SessionMarket, terms: SeriesTerms): Cros
     },
     latest(name) {
       if (terms.datapoints.has(name)) return null;
-      const source = sourceOf(shared, requestLatest(name));
+      const source = createSource(shared, requestLatest(name));
       if (source.kind !== 'series') return null;
       const { series, isClose: rebase } = source;
       const { maxStaleSessions, suspendedSessions } = terms;
@@ -190,7 +199,7 @@ function crossSection(
   };
 
   const numbers = (field: FieldRequest, columns: Int32Array, convert: boolean) =>
-    transformed(plain(field, columns, convert), field.transform);
+    transformValues(plain(field, columns, convert), field.transform);
 
   const leaves: Leaves = {
     day: sm.sessions[session]!,
@@ -198,21 +207,21 @@ function crossSection(
     dividends: shared.dividends,
     numbers: (field, columns) => numbers(field, columns, false),
     values(field, columns) {
-      if (isText(shared, field)) return textsOn(shared, { field, session: session - field.lag, columns });
+      if (isText(shared, field)) return readTexts(shared, { field, session: session - field.lag, columns });
       return Array.from(numbers(field, columns, false), (value) => (Number.isNaN(value) ? null : value));
     },
     groups(field, columns) {
-      if (!isText(shared, field) || session < field.lag) return groupsOfValues(leaves.values(field, columns));
+      if (!isText(shared, field) || session < field.lag) return groupByValue(leaves.values(field, columns));
       return shared.groupsOf(field.name)(sm.sessions[session - field.lag]!, columns);
     },
     isNumber: (field) => !isText(shared, field),
     overSessions(series, { statistic, length, lag, observationsMin }, columns) {
-      const least = observationsMin === 'half' ? halfOf(length) : observationsMin;
+      const least = observationsMin === 'half' ? computeHalf(length) : observationsMin;
       const window = { end: session - lag, length, observationsMin: least };
       return computeOverWindow(shared.windowsOf(series, session), statistic, window, columns);
     },
     history: (series, length, columns) =>
-      trailingValues(shared.windowsOf(series, session), { end: session, length }, columns),
+      readTrailingValues(shared.windowsOf(series, session), { end: session, length }, columns),
     seriesOf,
     onSession(series, columns) {
       const values = new Float64Array(columns.length);
@@ -222,7 +231,7 @@ function crossSection(
   };
 
   const sectionGiven = (context: DecisionContext): CrossSection => {
-    const section = expressionSection(leaves, named, context);
+    const section = createExpressionSection(leaves, named, context);
     const requireRates = (field: DatapointExpression, columns: Int32Array): void => {
       if (isField(field) && !terms.datapoints.has(field.name)) return; // Fields of leaves are checked when they are read.
       if (isConverted(field)) terms.requireRates(session, columns);
@@ -250,7 +259,7 @@ function crossSection(
       },
       values: section.values,
       ordered: vectors.ordered,
-      groups: (field, columns) => section.groups(field, columns) ?? groupsOfValues(section.values(field, columns)),
+      groups: (field, columns) => section.groups(field, columns) ?? groupByValue(section.values(field, columns)),
       kindOf(field) {
         const text = section.textField(field);
         return text === undefined ? 'number' : shared.referenceKindOf(text.name);
@@ -258,13 +267,13 @@ function crossSection(
       count(field, columns) {
         const end = session - field.lag;
         return countOver(
-          shared.tallyOf(trailingOf(shared, field)),
+          shared.tallyOf(createTrailingReader(shared, field)),
           { end, length: field.window!, observationsMin: 0 },
           columns,
         );
       },
       statistic(field, statistic, observationsMin, columns) {
-        const series = trailingOf(shared, field);
+        const series = createTrailingReader(shared, field);
         if (GROWTH_BASED.has(field.name)) terms.requireRates(session, columns);
         return computeOverWindow(
           shared.windowsOf(series, session),
@@ -277,7 +286,7 @@ function crossSection(
         terms.requireRates(session, columns);
         return terms.growth();
       },
-      read: (field, column) => expressionRead(shared, { field, column, session }),
+      read: (field, column) => readExpression(shared, { field, column, session }),
       given: sectionGiven,
     };
   };
@@ -301,16 +310,16 @@ function computeField(
   const { sm, table, terms } = shared;
   const end = session - field.lag;
   if (end < 0) return new Float64Array(columns.length).fill(NaN);
-  const source = sourceOf(shared, field);
+  const source = createSource(shared, field);
   if (convert || isInIndexCurrency(field.name)) terms.requireRates(session, columns);
   const length = field.window ?? DEFAULT_WINDOW;
   const from = Math.max(0, end - length + 1);
-  const window = { end, length, observationsMin: halfOf(length) };
+  const window = { end, length, observationsMin: computeHalf(length) };
   if (source.kind === 'beta') {
     const rolled = shared.rolling?.betas({ ...window, columns, universe });
     if (rolled) return rolled;
     const of = { returns: shared.windowsOf(table.returns('RETURN'), session), from, end };
-    return betas(of, { market: shared.marketReturns(of, universe), length, columns });
+    return computeBetas(of, { market: shared.marketReturns(of, universe), length, columns });
   }
   if (source.kind === 'windowed') {
     const rolled = source.isWhole ? shared.rolling?.growth : shared.rolling?.volatilities;

@@ -1,12 +1,12 @@
 import { formatDay } from '../time/days.js';
 import { findFirstAtLeast } from '../numbers/search.js';
 import type { SessionMarket } from '../market/session-market.js';
-import { GROWTH_BASED, sourceOf, type Shared, type Source } from './datapoint-sources.js';
+import { GROWTH_BASED, createSource, type Shared, type Source } from './datapoint-sources.js';
 import { DEFAULT_WINDOW, type FieldRequest } from './field-request.js';
 import { findLatestSession } from './latest-values.js';
 import { resolve } from './resolution.js';
-import { halfOf } from './windows.js';
-import { readsOfExpression } from './expressions/reads.js';
+import { computeHalf } from './windows.js';
+import { listExpressionReads } from './expressions/reads.js';
 import { isField, requestOf, type DatapointExpression } from './expressions/tree.js';
 
 /** Dates on which a value is based: those of the bars, rows or events that were read. */
@@ -21,7 +21,7 @@ export interface DatapointRead {
 }
 
 /** Returns the dates on which an expression is based: the union over everything that it reads. */
-export function expressionRead(
+export function readExpression(
   shared: Shared,
   asked: { readonly field: DatapointExpression; readonly column: number; readonly session: number },
 ): DatapointRead {
@@ -29,7 +29,7 @@ export function expressionRead(
   const { datapoints } = shared.terms;
   if (isField(field) && !datapoints.has(field.name))
     return datapointRead(shared, { field: requestOf(field), column, session });
-  const reads = readsOfExpression(field, datapoints).map((read) =>
+  const reads = listExpressionReads(field, datapoints).map((read) =>
     datapointRead(shared, { field: read.field, column, session }),
   );
   const of = (days: readonly (string | null)[]): string[] => days.filter((day) => day !== null).toSorted();
@@ -47,7 +47,7 @@ function datapointRead(
 ): DatapointRead {
   const { sm, terms } = shared;
   const end = session - field.lag;
-  const source = sourceOf(shared, field);
+  const source = createSource(shared, field);
   const earliest = earliestOf(sm, { field, source, column });
   const knownFrom = earliest > session ? dayAt(sm, earliest) : null;
   const nothing: DatapointRead = { from: null, to: null, observations: 0, knownFrom };
@@ -94,12 +94,12 @@ function earliestOf(
   { field, source, column }: { readonly field: FieldRequest; readonly source: Source; readonly column: number },
 ): number {
   const isStatistic = source.kind !== 'series' || field.aggregate !== 'last';
-  const needed = isStatistic ? Math.max(1, halfOf(field.window ?? DEFAULT_WINDOW)) : 1;
-  const begin = firstBar(sm, column) + (GROWTH_BASED.has(field.name) ? 1 : 0); // a return needs an earlier price bar
+  const needed = isStatistic ? Math.max(1, computeHalf(field.window ?? DEFAULT_WINDOW)) : 1;
+  const begin = findFirstBar(sm, column) + (GROWTH_BASED.has(field.name) ? 1 : 0); // a return needs an earlier price bar
   return begin + needed - 1 + field.lag;
 }
 
-function firstBar({ lastBar, names }: SessionMarket, column: number): number {
+function findFirstBar({ lastBar, names }: SessionMarket, column: number): number {
   for (let cell = column; cell < lastBar.length; cell += names) if (lastBar[cell]! >= 0) return lastBar[cell]!;
   return NaN;
 }

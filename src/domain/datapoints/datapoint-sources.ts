@@ -1,13 +1,13 @@
-import { periodsPerYear } from '../calendars/periods-per-year.js';
+import { estimatePeriodsPerYear } from '../calendars/periods-per-year.js';
 import type { ReferenceValue } from '../market/market-data.js';
-import { spellAt, type ReferenceSpell } from '../market/reference-spells.js';
+import { findSpell, type ReferenceSpell } from '../market/reference-spells.js';
 import type { SessionMarket } from '../market/session-market.js';
-import { deviation, product, type Statistic } from './aggregates.js';
+import { computeDeviation, computeProduct, type Statistic } from './aggregates.js';
 import type { MarketReturns } from './beta.js';
 import type { DividendHistory } from './dividends.js';
 import { isSessionReturn, type DerivedName, type FieldRequest } from './field-request.js';
 import type { DatedGroups } from './groups.js';
-import type { WindowReader } from './laid-out.js';
+import type { WindowReader } from './window-layout.js';
 import { resolve, type ValueKind } from './resolution.js';
 import type { RollingStatistics } from './rolling-statistics.js';
 import type { Series, SeriesTable, SeriesTerms } from './series.js';
@@ -44,13 +44,13 @@ export function isText({ sm, referenceKindOf }: Shared, field: FieldRequest): bo
 }
 
 /** Returns the values of a text column known on a session. */
-export function textsOn(
+export function readTexts(
   { sm, spellsOf }: Shared,
   { field, session, columns }: { readonly field: FieldRequest; readonly session: number; readonly columns: Int32Array },
 ): readonly ReferenceValue[] {
   if (session < 0) return Array.from(columns, () => null);
   const rows = spellsOf(field.name);
-  return Array.from(columns, (column) => spellAt(rows[column]!, sm.sessions[session]!));
+  return Array.from(columns, (column) => findSpell(rows[column]!, sm.sessions[session]!));
 }
 
 /** Source of a datapoint. */
@@ -80,11 +80,11 @@ export const GROWTH_BASED: ReadonlySet<string> = new Set(['RETURN', 'PRICE_RETUR
 const annualise =
   (periods: number): Statistic =>
   (windows, out) => {
-    deviation(windows, out);
+    computeDeviation(windows, out);
     for (let k = 0; k < out.length; k++) out[k]! *= Math.sqrt(periods);
   };
 
-export function sourceOf({ sm, table }: Shared, field: FieldRequest): Source {
+export function createSource({ sm, table }: Shared, field: FieldRequest): Source {
   const result = resolve(sm.market, field);
   if ('missing' in result) throw new Error(`the market has no ${result.missing}: fields are checked before a decision`);
   if (result.dataset !== 'derived') {
@@ -96,17 +96,17 @@ export function sourceOf({ sm, table }: Shared, field: FieldRequest): Source {
   if (name === 'BETA') return { kind: 'beta' };
   // A return is its growth factor minus one, so both have the same deviation.
   if (name === 'VOLATILITY') {
-    const statistic = annualise(periodsPerYear(sm.calendar.sessions));
+    const statistic = annualise(estimatePeriodsPerYear(sm.calendar.sessions));
     return { kind: 'windowed', statistic, isWhole: false };
   }
-  if (name === 'MOMENTUM') return { kind: 'windowed', statistic: product, isWhole: true };
+  if (name === 'MOMENTUM') return { kind: 'windowed', statistic: computeProduct, isWhole: true };
   const series = table.derived(name);
   return { kind: 'series', series, trailing: isSessionReturn(name) ? table.returns(name) : series, isClose: false };
 }
 
 /** Returns the series for windows over a datapoint that is not a statistic itself. */
-export function trailingOf(shared: Shared, field: FieldRequest): Series {
-  const source = sourceOf(shared, field);
+export function createTrailingReader(shared: Shared, field: FieldRequest): Series {
+  const source = createSource(shared, field);
   if (source.kind !== 'series') throw new Error(`${field.name} is already a statistic`);
   return source.trailing;
 }

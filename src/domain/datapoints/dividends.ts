@@ -1,4 +1,4 @@
-import { type Day, addMonths, formatDay, civilOf, dayOf } from '../time/days.js';
+import { type Day, addMonths, formatDay, toCivilDate, toDay } from '../time/days.js';
 import { ACTION_KINDS, type MarketData } from '../market/market-data.js';
 import { BeforeMarket } from '../market/session-market.js';
 import { findLastAtMost } from '../numbers/search.js';
@@ -47,7 +47,7 @@ interface Events {
 const histories = new WeakMap<MarketData, DividendHistory>();
 
 /** @cost O(actions) once; a look-up is O(log actions of the security + actions in the window). */
-export function dividendHistory(market: MarketData): DividendHistory {
+export function createDividendHistory(market: MarketData): DividendHistory {
   const known = histories.get(market) ?? historyOf(market);
   histories.set(market, known);
   return known;
@@ -89,7 +89,7 @@ function historyOf(market: MarketData): DividendHistory {
     steps: (column) => (stepsByColumn[column] ??= stepsOf(events[column]!, leavingOn)),
     assertCovers: (day) => assertCovered(monthsBefore(day)),
     byYear(column, day) {
-      assertCovered(dayOf({ year: civilOf(day).year - YEARS_OF_GROWTH_MAX, month: 1, day: 1 }) - 1);
+      assertCovered(toDay({ year: toCivilDate(day).year - YEARS_OF_GROWTH_MAX, month: 1, day: 1 }) - 1);
       return totalsByYear(events[column]!, day);
     },
     paidBetween(column, start, end) {
@@ -128,7 +128,7 @@ function totalsByYear({ exDays, amounts, splitDays, ratios }: Events, day: Day):
   let split = findLastAtMost(splitDays, day);
   for (let i = findLastAtMost(exDays, day); i >= 0; i--) {
     while (split >= 0 && splitDays[split]! > exDays[i]!) basis *= ratios[split--]!;
-    const { year } = civilOf(exDays[i]!);
+    const { year } = toCivilDate(exDays[i]!);
     totals.set(year, (totals.get(year) ?? 0) + amounts[i]! / basis);
   }
   return totals;
@@ -144,9 +144,9 @@ const ROUNDING = 1e-12;
  * Counts complete calendar years before a day in which a security paid more than in the previous year, backwards from
  * the last.
  */
-export function yearsOfGrowth(history: Pick<DividendHistory, 'byYear'>, column: number, day: Day): number {
+export function countYearsOfGrowth(history: Pick<DividendHistory, 'byYear'>, column: number, day: Day): number {
   const totals = history.byYear(column, day);
-  const last = civilOf(day).year - 1;
+  const last = toCivilDate(day).year - 1;
   let years = 0;
   for (; years < YEARS_OF_GROWTH_MAX; years++) {
     const before = totals.get(last - years - 1) ?? 0;

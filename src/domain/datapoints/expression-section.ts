@@ -1,11 +1,11 @@
 import type { Day } from '../time/days.js';
 import type { ReferenceValue } from '../market/market-data.js';
-import { evaluatorOn, type Source } from './expressions/compute.js';
+import { createEvaluator, type Source } from './expressions/compute.js';
 import { createFunctionCall } from './expressions/canonical.js';
-import { functionOf } from './expressions/functions/catalogue.js';
+import { findFunction } from './expressions/functions/catalogue.js';
 import type { CrossSectional, DecisionFacts, Evaluator, OverTime } from './expressions/functions/function-entry.js';
 import {
-  asNode,
+  toNode,
   isField,
   PLUGIN_FUNCTION,
   requestOf,
@@ -17,9 +17,9 @@ import {
 import type { Statistic } from './aggregates.js';
 import { callPlugin } from './call-plugin.js';
 import { GROWTH_BASED } from './datapoint-sources.js';
-import { yearsOfGrowth, type DividendHistory } from './dividends.js';
+import { countYearsOfGrowth, type DividendHistory } from './dividends.js';
 import { isWindowed, requestLatest, requestKey, type FieldRequest } from './field-request.js';
-import { groupsOfValues, type Grouping } from './groups.js';
+import { groupByValue, type Grouping } from './groups.js';
 import type { Series } from './series.js';
 
 /** Data known at a decision in addition to the columns of the market. */
@@ -126,7 +126,11 @@ function apply(definition: ExpressionNode, { lag, window, aggregate, transform }
 }
 
 /** Evaluates expressions over the datapoints of the market. */
-export function expressionSection(leaves: Leaves, named: NamedDatapoints, context: DecisionContext): ExpressionSection {
+export function createExpressionSection(
+  leaves: Leaves,
+  named: NamedDatapoints,
+  context: DecisionContext,
+): ExpressionSection {
   const { expanded } = named;
   const known = new WeakMap<Int32Array, Map<ExpressionNode, Float64Array>>();
 
@@ -146,14 +150,14 @@ export function expressionSection(leaves: Leaves, named: NamedDatapoints, contex
    * searched on earlier sessions.
    */
   const evaluate = (node: ExpressionNode, columns: Int32Array): Float64Array => {
-    if (!named.isArithmetic(node)) return evaluatorOn(sourceOn(columns, 0)).numbers(node);
+    if (!named.isArithmetic(node)) return createEvaluator(sourceOn(columns, 0)).numbers(node);
     const values = leaves.onSession(leaves.seriesOf(node), columns);
     let missing = 0;
     for (let i = 0; i < values.length; i++) missing += Number(values[i]! - values[i]! !== 0);
     if (missing === 0) return values;
     const places = new Int32Array(missing);
     for (let i = 0, k = 0; k < missing; i++) if (values[i]! - values[i]! !== 0) places[k++] = i;
-    const carried = evaluatorOn(
+    const carried = createEvaluator(
       sourceOn(
         places.map((place) => columns[place]!),
         0,
@@ -177,7 +181,7 @@ export function expressionSection(leaves: Leaves, named: NamedDatapoints, contex
 
   function call(node: FunctionNode, on: CalledOn): Float64Array {
     if (node.plugin !== undefined) return computePlugin(node, node.plugin, { leaves, columns: on.columns, numbers });
-    const entry = functionOf(node);
+    const entry = findFunction(node);
     switch (entry?.form) {
       case 'cross_section':
         return acrossSecurities(node, entry, on.columns);
@@ -202,12 +206,12 @@ export function expressionSection(leaves: Leaves, named: NamedDatapoints, contex
   }
 
   const groupsOf = (by: string, set: Int32Array): Grouping =>
-    groups(requestLatest(by), set) ?? groupsOfValues(values(requestLatest(by), set));
+    groups(requestLatest(by), set) ?? groupByValue(values(requestLatest(by), set));
 
   function overTime(node: FunctionNode, entry: OverTime, { columns, shift }: CalledOn): Float64Array {
     const [operand] = node.operands;
     const lag = (node.lag ?? 0) + shift;
-    if (node.window === undefined) return evaluatorOn(sourceOn(columns, lag)).numbers(operand!);
+    if (node.window === undefined) return createEvaluator(sourceOn(columns, lag)).numbers(operand!);
     const { window: length } = node;
     if (isField(operand!) && entry.aggregate !== undefined) {
       const field = requestOf(operand);
@@ -239,7 +243,7 @@ export function expressionSection(leaves: Leaves, named: NamedDatapoints, contex
 
   return {
     numbers,
-    truths: (condition, columns) => evaluatorOn(sourceOn(columns, 0)).truths(asNode(condition)),
+    truths: (condition, columns) => createEvaluator(sourceOn(columns, 0)).truths(toNode(condition)),
     values,
     groups,
     textField,
@@ -321,6 +325,7 @@ function factsOf(leaves: Leaves, { incumbents, indexWeights }: DecisionContext, 
       return Float64Array.from(columns, (column) => Number(members.has(column)));
     },
     weightsIn,
-    yearsOfGrowth: () => Float64Array.from(columns, (column) => yearsOfGrowth(leaves.dividends(), column, leaves.day)),
+    yearsOfGrowth: () =>
+      Float64Array.from(columns, (column) => countYearsOfGrowth(leaves.dividends(), column, leaves.day)),
   };
 }

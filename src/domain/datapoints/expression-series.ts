@@ -1,9 +1,9 @@
 import type { ReferenceValue } from '../market/market-data.js';
-import { combineInto, evaluatorOn, type Source } from './expressions/compute.js';
-import { functionOf } from './expressions/functions/catalogue.js';
+import { combineInto, createEvaluator, type Source } from './expressions/compute.js';
+import { findFunction } from './expressions/functions/catalogue.js';
 import { requestOf, type ArithmeticNode, type ExpressionNode, type Operator } from './expressions/tree.js';
 import type { FieldRequest } from './field-request.js';
-import { constant, product, type Series } from './series.js';
+import { createConstantSeries, multiplySeries, type Series } from './series.js';
 
 export interface SeriesSource {
   /** Returns the expression of a datapoint; null if it is read directly from the market. */
@@ -29,12 +29,12 @@ export function createExpressionSeries(source: SeriesSource): (node: ExpressionN
       case 'field':
         return fieldSeries(requestOf(node));
       case 'value':
-        return constant(typeof node.value === 'number' ? node.value : NaN);
+        return createConstantSeries(typeof node.value === 'number' ? node.value : NaN);
       case 'arithmetic':
         return arithmeticSeries(node, seriesOf);
       case 'function': {
         const [only] = node.operands;
-        if (functionOf(node)?.form === 'elementwise') return computeValue(node);
+        if (findFunction(node)?.form === 'elementwise') return computeValue(node);
         if (node.name === 'last' && node.window === undefined) return earlier(seriesOf(only!), node.lag ?? 0);
         throw new Error(`${node.name} has no series: trees are checked before they are evaluated`);
       }
@@ -70,7 +70,7 @@ export function createExpressionSeries(source: SeriesSource): (node: ExpressionN
             throw new Error('a window reads only columns and arithmetic: trees are checked before they are evaluated');
           },
         };
-        out.set(evaluatorOn(on).numbers(node));
+        out.set(createEvaluator(on).numbers(node));
       },
     };
   }
@@ -79,9 +79,9 @@ export function createExpressionSeries(source: SeriesSource): (node: ExpressionN
 
 function arithmeticSeries({ operator, operands }: ArithmeticNode, seriesOf: (node: ExpressionNode) => Series): Series {
   const [first, ...others] = operands.map(seriesOf);
-  if (others.length === 0) return operator === '-' ? product(first!, constant(-1)) : first!;
+  if (others.length === 0) return operator === '-' ? multiplySeries(first!, createConstantSeries(-1)) : first!;
   return others.reduce(
-    (left, right) => (operator === '*' ? product(left, right) : both(operator, left, right)),
+    (left, right) => (operator === '*' ? multiplySeries(left, right) : both(operator, left, right)),
     first!,
   );
 }

@@ -36,6 +36,6 @@ export function category(name: string, path = ''): FieldUse {
 }
 
 /** Returns the group of a value, as text; null for securities without a value, which form one group. */
-export function groupOf(value: ReferenceValue): string | null {
+export function readGroup(value: ReferenceValue): string | null {
   return value === null ? null : String(value);
 }

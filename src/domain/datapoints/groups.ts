@@ -1,7 +1,7 @@
 import type { Day } from '../time/days.js';
 import type { ReferenceValue } from '../market/market-data.js';
-import { spellAt, type ReferenceSpell } from '../market/reference-spells.js';
-import { groupOf } from './field-use.js';
+import { findSpell, type ReferenceSpell } from '../market/reference-spells.js';
+import { readGroup } from './field-use.js';
 
 /** Securities by group. */
 export interface Grouping {
@@ -26,14 +26,14 @@ export function createDatedGroups(spells: readonly (readonly ReferenceSpell[])[]
     const codes = new Int32Array(columns.length);
     for (let i = 0; i < columns.length; i++) {
       const code = steady[columns[i]!]!;
-      codes[i] = code === changing ? numbers.of(spellAt(spells[columns[i]!]!, day)) : code;
+      codes[i] = code === changing ? numbers.of(findSpell(spells[columns[i]!]!, day)) : code;
     }
     return inOrderMet(codes, numbers.texts);
   };
 }
 
 /** Groups given values. */
-export function groupsOfValues(values: readonly ReferenceValue[]): Grouping {
+export function groupByValue(values: readonly ReferenceValue[]): Grouping {
   const numbers = numbering();
   return { of: Int32Array.from(values, numbers.of), names: numbers.texts };
 }
@@ -50,7 +50,7 @@ function numbering(): Numbering {
   return {
     texts,
     of(value) {
-      const text = groupOf(value);
+      const text = readGroup(value);
       const number = known.get(text) ?? texts.push(text) - 1;
       known.set(text, number);
       return number;

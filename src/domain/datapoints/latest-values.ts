@@ -1,4 +1,4 @@
-import { panelRow, type SessionMarket } from '../market/session-market.js';
+import { readPanelRow, type SessionMarket } from '../market/session-market.js';
 import type { Series } from './series.js';
 
 interface Latest {
@@ -26,12 +26,12 @@ export function writeLatestValues(values: Float64Array, latest: Latest): void {
   series.fill(end, columns, values);
   for (let i = 0; i < values.length; i++) {
     const value = values[i]!;
-    if (value !== value) values[i] = carriedValue(latest, columns[i]!);
+    if (value !== value) values[i] = findCarriedValue(latest, columns[i]!);
   }
 }
 
 /** Returns the latest value of a security without a value on the session; NaN if none is valid. */
-function carriedValue({ rebase, ...latest }: Latest, column: number): number {
+function findCarriedValue({ rebase, ...latest }: Latest, column: number): number {
   const { sm, series, end } = latest;
   const session = findLatestSession({ ...latest, column });
   if (session < 0) return NaN;
@@ -59,7 +59,7 @@ export function findLatestSession({
     return !Number.isNaN(cell[0]!);
   };
   for (let session = end; session >= Math.max(0, end - maxStaleSessions); session--) if (has(session)) return session;
-  const bar = sm.lastBar[panelRow(sm, end) + column]!;
+  const bar = sm.lastBar[readPanelRow(sm, end) + column]!;
   return bar >= 0 && sm.barAge(end, column) <= suspendedSessions && has(bar) ? bar : -1;
 }
 

@@ -86,7 +86,7 @@ function merge({ keys, order, nextKeys, nextOrder, count, width }: Merge): void 
 }
 
 /** Returns every position of an array, ascending. */
-export function allOf({ length }: ArrayLike<unknown>): Int32Array {
+export function listAllPositions({ length }: ArrayLike<unknown>): Int32Array {
   const positions = new Int32Array(length);
   for (let i = 0; i < length; i++) positions[i] = i;
   return positions;

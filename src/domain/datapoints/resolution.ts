@@ -39,8 +39,8 @@ const COLUMNS_NEEDED: Readonly<Record<DerivedName, readonly string[]>> = {
 };
 
 /** Returns the column that a derived datapoint needs; for any other name, the name itself. */
-export const columnBehind = (name: string): string =>
-  isDerived(name) && COLUMNS_NEEDED[name].length > 0 ? columnBehind(COLUMNS_NEEDED[name][0]!) : name;
+export const resolveColumn = (name: string): string =>
+  isDerived(name) && COLUMNS_NEEDED[name].length > 0 ? resolveColumn(COLUMNS_NEEDED[name][0]!) : name;
 
 /** Returns true if there are share counts, which market values that change between reviews require. */
 export function isSharesHeld(market: Columns): boolean {
@@ -53,7 +53,7 @@ function isHeld(market: Columns, column: string): boolean {
 }
 
 /** Returns every name that a rule can read in a market, for messages about unknown names. */
-export function namesOf(market: MarketData): string[] {
+export function listFieldNames(market: MarketData): string[] {
   const derived = DERIVED_NAMES.filter((name) => !('missing' in resolve(market, { name, dataset: 'derived' })));
   return [...new Set([...market.fields.keys(), ...market.reference.columns, ...derived])].sort();
 }
@@ -67,7 +67,7 @@ const kinds = new WeakMap<ReferenceTable, Map<string, ValueKind>>();
  * Returns the kind of the values of a reference column: their common kind, or `string` if they differ.
  * @cost O(rows) the first time
  */
-export function referenceKind({ reference }: MarketData, column: string): ValueKind {
+export function findReferenceKind({ reference }: MarketData, column: string): ValueKind {
   const known = kinds.get(reference) ?? new Map<string, ValueKind>();
   kinds.set(reference, known);
   const kind = known.get(column) ?? kindOf(reference, column);

@@ -1,6 +1,6 @@
 import { raiseToPower } from '#kernels/power.js';
 import type { NativeFunction } from '#base/sandbox/sandbox.js';
-import { slopeOf } from './beta.js';
+import { computeSlope } from './beta.js';
 import { CROSS_SECTIONAL } from './expressions/functions/cross-sectional.js';
 import { OVER_TIME } from './expressions/functions/over-time.js';
 
@@ -115,7 +115,11 @@ const dot: OfPair = (row, other, least) => {
 };
 
 const slopeOn: OfPair = (row, other, least) =>
-  slopeOf({ cells: row, start: 0 }, { cells: other, start: 0 }, { length: row.length, enough: Math.max(2, least) });
+  computeSlope(
+    { cells: row, start: 0 },
+    { cells: other, start: 0 },
+    { length: row.length, enough: Math.max(2, least) },
+  );
 
 /** The root of the product of both slopes, with their sign. */
 const correlation: OfPair = (row, other, least) => {

@@ -1,11 +1,11 @@
 import type { Day } from '../time/days.js';
-import { growthRow } from '../index-mathematics/growth.js';
+import { readGrowthRow } from '../index-mathematics/growth.js';
 import type { ReturnGaps } from '../market/return-gaps.js';
 import type { SessionMarket } from '../market/session-market.js';
 import { findLastAtMost } from '../numbers/search.js';
-import { ageSeries } from './age-series.js';
-import { referenceSeries } from './reference-series.js';
-import { dividendHistory, type DividendHistory } from './dividends.js';
+import { createAgeSeries } from './age-series.js';
+import { createReferenceSeries } from './reference-series.js';
+import { createDividendHistory, type DividendHistory } from './dividends.js';
 import type { DerivedName, SessionReturn } from './field-request.js';
 import { resolve } from './resolution.js';
 import type { ExpressionNode } from './expressions/tree.js';
@@ -85,14 +85,15 @@ export function createSeriesTable(sm: SessionMarket, terms: SeriesTerms): Series
   };
   const table: SeriesTable = {
     market: (name) => once(`market ${name}`, () => panelSeries(sm, name)),
-    reference: (name) => once(`reference ${name}`, () => referenceSeries(sm, name)),
-    derived: (name) => once(`derived ${name}`, () => derivedSeries(name)),
-    shares: (hasFloat) => (hasFloat ? product(held('SHARES_OUTSTANDING'), freeFloat()) : held('SHARES_OUTSTANDING')),
+    reference: (name) => once(`reference ${name}`, () => createReferenceSeries(sm, name)),
+    derived: (name) => once(`derived ${name}`, () => deriveSeries(name)),
+    shares: (hasFloat) =>
+      hasFloat ? multiplySeries(held('SHARES_OUTSTANDING'), freeFloat()) : held('SHARES_OUTSTANDING'),
     returns: (name) => once(`returns ${name}`, () => betweenBars(sm, growthBehind(name), 1)),
     growth: () => once('growth', () => betweenBars(sm, terms, 0)),
     inIndexCurrency(series) {
       if (terms.exchange === null) return series;
-      const known = converted.get(series) ?? product(series, terms.exchange);
+      const known = converted.get(series) ?? multiplySeries(series, terms.exchange);
       converted.set(series, known);
       return known;
     },
@@ -100,21 +101,21 @@ export function createSeriesTable(sm: SessionMarket, terms: SeriesTerms): Series
   const growthBehind = (name: SessionReturn) => (name === 'RETURN' ? terms : terms.price);
   const held = (name: string): Series => (sm.market.fields.has(name) ? table.market(name) : table.reference(name));
 
-  function derivedSeries(name: Exclude<DerivedName, 'VOLATILITY' | 'MOMENTUM' | 'BETA'>): Series {
+  function deriveSeries(name: Exclude<DerivedName, 'VOLATILITY' | 'MOMENTUM' | 'BETA'>): Series {
     switch (name) {
       case 'MARKET_CAP':
-        return table.inIndexCurrency(product(table.market('CLOSE'), held('SHARES_OUTSTANDING')));
+        return table.inIndexCurrency(multiplySeries(table.market('CLOSE'), held('SHARES_OUTSTANDING')));
       case 'FREE_FLOAT_MARKET_CAP':
-        return product(marketCap(), freeFloat());
+        return multiplySeries(marketCap(), freeFloat());
       case 'VALUE_TRADED':
-        return table.inIndexCurrency(product(table.market('CLOSE'), held('VOLUME')));
+        return table.inIndexCurrency(multiplySeries(table.market('CLOSE'), held('VOLUME')));
       case 'RETURN':
       case 'PRICE_RETURN':
         return returnSeries(sm, growthBehind(name).growth());
       case 'DIVIDEND_YIELD':
-        return yieldSeries(sm, dividendHistory(sm.market));
+        return yieldSeries(sm, createDividendHistory(sm.market));
       case 'AGE':
-        return ageSeries(sm);
+        return createAgeSeries(sm);
     }
   }
 
@@ -129,7 +130,7 @@ export function createSeriesTable(sm: SessionMarket, terms: SeriesTerms): Series
     const own: Series[] = [];
     if (sm.market.fields.has('FREE_FLOAT')) own.push(carry(table.market('FREE_FLOAT'), terms.maxStaleSessions));
     if (sm.market.reference.columns.includes('FREE_FLOAT')) own.push(table.reference('FREE_FLOAT'));
-    return firstOf([...own, constant(1)]);
+    return firstOf([...own, createConstantSeries(1)]);
   }
 
   return table;
@@ -151,7 +152,7 @@ function panelSeries({ market, rowOf, names }: SessionMarket, name: string): Ser
   };
 }
 
-export function product(left: Series, right: Series): Series {
+export function multiplySeries(left: Series, right: Series): Series {
   if (isWholePanel(left) && isWholePanel(right)) return panelProduct(left.panel, right.panel);
   let scratch = new Float64Array(0);
   return {
@@ -200,7 +201,7 @@ function multiplyCells({ lefts, a, rights, b }: TwoRows, columns: Int32Array, ou
   }
 }
 
-export function constant(value: number): Series {
+export function createConstantSeries(value: number): Series {
   return { fill: (_session, _columns, out) => void out.fill(value) };
 }
 
@@ -252,7 +253,7 @@ function carry(series: Series, sessionsMax: number): Series {
 function returnSeries(sm: SessionMarket, growth: Float64Array): Series {
   return {
     fill(session, columns, out) {
-      const offset = growthRow(sm, session);
+      const offset = readGrowthRow(sm, session);
       for (let i = 0; i < columns.length; i++) out[i] = growth[offset + columns[i]!]! - 1;
     },
   };
@@ -266,9 +267,9 @@ function betweenBars(sm: SessionMarket, terms: Pick<SeriesTerms, 'growth' | 'gap
   const growth = terms.growth();
   const { lastBar, names } = sm;
   return {
-    panel: { cells: growth, rowAt: (session) => growthRow(sm, session), less, gaps: terms.gaps() },
+    panel: { cells: growth, rowAt: (session) => readGrowthRow(sm, session), less, gaps: terms.gaps() },
     fill(session, columns, out) {
-      const offset = growthRow(sm, session);
+      const offset = readGrowthRow(sm, session);
       for (let i = 0; i < columns.length; i++) {
         const at = offset + columns[i]!;
         const isReturn = lastBar[at] === session && lastBar[at - names] === session - 1;

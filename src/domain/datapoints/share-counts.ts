@@ -9,7 +9,7 @@ export interface ShareCountTerms {
 }
 
 /** Returns the share counts behind the market values of a market; null if it has no SHARES_OUTSTANDING. */
-export function shareCounts(sm: SessionMarket, { counted, maxStaleSessions }: ShareCountTerms): Series | null {
+export function createShareCounts(sm: SessionMarket, { counted, maxStaleSessions }: ShareCountTerms): Series | null {
   if (!isSharesHeld(sm.market)) return null;
   const table = createSeriesTable(sm, {
     requireRates: () => {},

@@ -1,4 +1,4 @@
-import { allOf } from './ranking.js';
+import { listAllPositions } from './ranking.js';
 import type { Series } from './series.js';
 
 /** Number of values of each security over a moving window: only the sessions that enter and leave it are read. */
@@ -16,7 +16,7 @@ export interface Tally {
 /** @param names Columns of the market. */
 export function createTally(series: Series, names: number): Tally {
   const counts = new Int32Array(names);
-  const columns = allOf(counts);
+  const columns = listAllPositions(counts);
   const panel = series.panel?.gaps === null ? series.panel : undefined;
   const row = new Float64Array(panel === undefined ? names : 0);
   let first = 0;

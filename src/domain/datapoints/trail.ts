@@ -1,5 +1,5 @@
-import { glanceAt } from './glance.js';
-import { layOut, type WindowReader } from './laid-out.js';
+import { sampleSeries } from './sample-series.js';
+import { layOut, type WindowReader } from './window-layout.js';
 import type { Series } from './series.js';
 
 /**
@@ -20,7 +20,7 @@ const SLACK = 0.5;
  * @param cellsMax Maximum number of cached cells.
  */
 export function createTrail(series: Series, names: number, cellsMax = CELLS_MAX): WindowReader {
-  const glance = glanceAt(series);
+  const glance = sampleSeries(series);
   let cells = new Float64Array(0);
   /** Number of cells of a security: odd, so that securities never share a cache set. */
   let stride = 0;

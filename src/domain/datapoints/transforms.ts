@@ -1,4 +1,4 @@
-import { allOf, rankPositions, selectWithValue } from './ranking.js';
+import { listAllPositions, rankPositions, selectWithValue } from './ranking.js';
 import type { Transform } from './field-request.js';
 
 /**
@@ -8,7 +8,7 @@ import type { Transform } from './field-request.js';
  *   1; z-score with the population deviation, 0 if that is 0.
  * @cost O(n log n) for ranks, O(n) for z-scores.
  */
-export function transformed(values: Float64Array, transform: Transform): Float64Array {
+export function transformValues(values: Float64Array, transform: Transform): Float64Array {
   switch (transform) {
     case 'none':
       return values;
@@ -17,13 +17,13 @@ export function transformed(values: Float64Array, transform: Transform): Float64
     case 'percentile':
       return percentiles(values);
     case 'zscore':
-      return zScores(values);
+      return computeZScores(values);
   }
 }
 
 function ranks(values: Float64Array): Float64Array {
   const result = new Float64Array(values.length).fill(NaN);
-  const order = rankPositions(values, selectWithValue(values, allOf(values)), false);
+  const order = rankPositions(values, selectWithValue(values, listAllPositions(values)), false);
   let rank = 0;
   for (let i = 0; i < order.length; i++) {
     const value = values[order[i]!]!;
@@ -35,14 +35,14 @@ function ranks(values: Float64Array): Float64Array {
 
 function percentiles(values: Float64Array): Float64Array {
   const result = ranks(values);
-  const present = selectWithValue(values, allOf(values)).length;
+  const present = selectWithValue(values, listAllPositions(values)).length;
   for (let i = 0; i < result.length; i++)
     result[i] = present === 1 && result[i] === 1 ? 1 : (present - result[i]!) / (present - 1);
   return result;
 }
 
 /** Computes population z-scores over the present values. */
-export function zScores(values: Float64Array): Float64Array {
+export function computeZScores(values: Float64Array): Float64Array {
   const { count, mean, deviation } = spreadOf(values);
   if (count === 0) return values;
   return values.map((value) => (Number.isNaN(value) ? NaN : deviation === 0 ? 0 : (value - mean) / deviation));
@@ -52,9 +52,9 @@ export function zScores(values: Float64Array): Float64Array {
  * Computes for each value the share of the sum that this value and all larger ones have. Equal values have the same
  * share. NaN for a sum of 0.
  */
-export function coverGaps(values: Float64Array): Float64Array {
+export function computeCumulativeShares(values: Float64Array): Float64Array {
   const result = new Float64Array(values.length).fill(NaN);
-  const order = rankPositions(values, selectWithValue(values, allOf(values)), false);
+  const order = rankPositions(values, selectWithValue(values, listAllPositions(values)), false);
   const total = order.reduce((sum, i) => sum + values[i]!, 0);
   if (total === 0) return result;
   let sum = 0;
@@ -69,7 +69,7 @@ export function coverGaps(values: Float64Array): Float64Array {
 }
 
 /** Computes distances from the mean of the present values. */
-export function demeaned(values: Float64Array): Float64Array {
+export function subtractMean(values: Float64Array): Float64Array {
   const { mean } = spreadOf(values);
   return values.map((value) => value - mean);
 }

@@ -1,5 +1,5 @@
-import { pick } from './picked-values.js';
-import { allOf, rankPositions, selectWithValue } from './ranking.js';
+import { pickValues } from './pick-values.js';
+import { listAllPositions, rankPositions, selectWithValue } from './ranking.js';
 
 export interface Ordering {
   readonly ascending: boolean;
@@ -24,7 +24,7 @@ export function createVectorCache(): VectorCache {
   return {
     value(key, columns, compute) {
       const known = cache.get(key);
-      const picked = known === undefined ? undefined : pick(known.columns, known.values, columns);
+      const picked = known === undefined ? undefined : pickValues(known.columns, known.values, columns);
       if (picked !== undefined) return picked;
       const values = compute();
       cache.set(key, { columns, values });
@@ -34,7 +34,7 @@ export function createVectorCache(): VectorCache {
     ordered(values, { ascending, withMissing }) {
       const known = orders.get(values);
       const key = `${ascending} ${withMissing}`;
-      const positions = allOf(values);
+      const positions = listAllPositions(values);
       const order =
         known?.get(key) ??
         rankPositions(values, withMissing ? positions : selectWithValue(values, positions), ascending);

@@ -1,5 +1,5 @@
 import type { Statistic } from './aggregates.js';
-import type { WindowReader } from './laid-out.js';
+import type { WindowReader } from './window-layout.js';
 import type { Tally } from './tally.js';
 
 export interface Window {
@@ -12,7 +12,7 @@ export interface Window {
 }
 
 /** Returns half of a window: with values on fewer sessions the statistic is missing. */
-export function halfOf(length: number): number {
+export function computeHalf(length: number): number {
   return Math.ceil(length / 2);
 }
 
@@ -58,7 +58,7 @@ export function countOver(tally: Tally, { end, length, observationsMin }: Window
  * @returns [n * length]
  * @cost length * n cells read
  */
-export function trailingValues(
+export function readTrailingValues(
   reader: WindowReader,
   { end, length }: Pick<Window, 'end' | 'length'>,
   columns: Int32Array,

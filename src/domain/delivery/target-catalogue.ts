@@ -26,10 +26,10 @@ export type Target = z.infer<typeof Target>;
  * Returns the address to which a stored secret belongs. If the address or user of a target changes, its secret must be
  * entered again.
  */
-export function secretOwner(target: Target): string {
+export function findSecretOwner(target: Target): string {
   if (target.type === 'sftp') return `${target.url} ${target.host_key}`;
   if (target.type === 'bucket') return [target.url, target.endpoint, target.access_key_id].join(' ');
   return '';
 }
 
-export const secretOf = (target: Target): string | null => ('secret' in target ? target.secret : null);
+export const readSecret = (target: Target): string | null => ('secret' in target ? target.secret : null);

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { pathProblem } from '../daily-plans/file-name.js';
+import { checkPathPattern } from '../daily-plans/file-name.js';
 
 /** One kind of target. The code that writes to it is in `src/services/delivery/targets/`. */
 export interface TargetKind<T> {
@@ -11,7 +11,7 @@ export interface TargetKind<T> {
 }
 
 /** Keeps the literal types of an entry. */
-export const targetKind = <const K extends TargetKind<unknown>>(kind: K): K => kind;
+export const defineTargetKind = <const K extends TargetKind<unknown>>(kind: K): K => kind;
 
 const TABLES_MAX = 32;
 const SECRET_LENGTH_MAX = 20_000;
@@ -44,7 +44,7 @@ export const storedFields = {
     .max(400)
     .default('{file}')
     .superRefine((pattern, context) => {
-      const problem = pathProblem(pattern);
+      const problem = checkPathPattern(pattern);
       if (problem !== undefined) context.addIssue({ code: 'custom', message: problem });
     })
     .meta({
@@ -61,7 +61,7 @@ export const storedFields = {
 export const secretField = z.string().min(1).max(SECRET_LENGTH_MAX).nullable().default(null).meta({ writeOnly: true });
 
 /** Returns the schema of an address with one of several schemes. */
-export const addressOf = (schemes: readonly string[], problemOf: (url: URL) => string | undefined) =>
+export const defineAddress = (schemes: readonly string[], problemOf: (url: URL) => string | undefined) =>
   z
     .string()
     .max(1000)

@@ -17,7 +17,7 @@ export interface ForwardTerms {
 }
 
 /** Returns the dividends that go ex up to an expiry. */
-export function dividendsUntil(dividends: readonly PointDividend[], days: number): readonly PointDividend[] {
+export function selectDividendsUntil(dividends: readonly PointDividend[], days: number): readonly PointDividend[] {
   return dividends.filter((dividend) => dividend.days <= days);
 }
 
@@ -130,6 +130,6 @@ export function solveImpliedDividendYield(
  * Returns the annualised roll between two expiries, `ln(front / back) / (tau back - tau front)`: positive in
  * backwardation.
  */
-export function annualisedRoll(front: Forward, back: Forward): number {
+export function computeAnnualisedRoll(front: Forward, back: Forward): number {
   return Math.log(front.fairValue / back.fairValue) / (back.yearFraction - front.yearFraction);
 }

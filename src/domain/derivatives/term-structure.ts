@@ -1,4 +1,10 @@
-import { annualisedRoll, dividendsUntil, priceForward, type Forward, type PointDividend } from './forward.js';
+import {
+  computeAnnualisedRoll,
+  selectDividendsUntil,
+  priceForward,
+  type Forward,
+  type PointDividend,
+} from './forward.js';
 import type { Rates } from './terms.js';
 
 export interface TermPoint {
@@ -18,7 +24,7 @@ export interface TermStructure {
 const FLAT = 1e-12;
 
 /** Computes fair values of one index for several expiries. @param days ascending and distinct, all positive. */
-export function termStructure({
+export function computeTermStructure({
   spot,
   days,
   rates,
@@ -31,11 +37,11 @@ export function termStructure({
   readonly dividends?: readonly PointDividend[];
 }): TermStructure {
   const forwards = days.map((day) =>
-    priceForward({ spot, days: day, rates, dividends: dividendsUntil(dividends, day) }),
+    priceForward({ spot, days: day, rates, dividends: selectDividendsUntil(dividends, day) }),
   );
   const points = forwards.map((forward, i) => ({
     forward,
-    rollFromPrevious: i === 0 ? null : annualisedRoll(forwards[i - 1]!, forward),
+    rollFromPrevious: i === 0 ? null : computeAnnualisedRoll(forwards[i - 1]!, forward),
   }));
   return { points, shape: shapeOf([spot, ...forwards.map((forward) => forward.fairValue)]) };
 }

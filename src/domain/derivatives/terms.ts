@@ -29,7 +29,7 @@ export function assertRates(rates: Readonly<Record<string, number>>): void {
 }
 
 /** Returns calendar days from valuation to expiry. @throws Refusal EXPIRY_NOT_AFTER_AS_OF if they are not positive. */
-export function daysTo(expiry: Day, asOf: Day, field = 'expiry'): number {
+export function countDaysTo(expiry: Day, asOf: Day, field = 'expiry'): number {
   if (expiry > asOf) return expiry - asOf;
   throw new Refusal(
     'EXPIRY_NOT_AFTER_AS_OF',

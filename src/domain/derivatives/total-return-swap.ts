@@ -1,5 +1,5 @@
 import type { Calendar } from '../calendars/calendar.js';
-import { addMonths, formatDay, weekdayOf, type Day } from '../time/days.js';
+import { addMonths, formatDay, toWeekday, type Day } from '../time/days.js';
 import { refuseWithFindings, type Refusal } from '../refusals/refusal.js';
 import { findFirstAtLeast } from '../numbers/search.js';
 import { DAYS_PER_YEAR, MONEY_MARKET_DAYS, type Rates } from './terms.js';
@@ -21,7 +21,7 @@ const PERIODS_MAX = 1200;
  * rolls to the next session of the calendar, or to the next weekday without a calendar or beyond its coverage.
  * @throws Refusal VALIDATION_FAILED with more than 1,200 periods
  */
-export function resetDates({
+export function listResetDates({
   start,
   maturity,
   frequency,
@@ -54,7 +54,7 @@ function following(day: Day, calendar: Calendar | undefined): Day {
     const session = calendar.sessions[findFirstAtLeast(calendar.sessions, day)];
     if (session !== undefined) return session;
   }
-  const weekday = weekdayOf(day);
+  const weekday = toWeekday(day);
   return weekday < 5 ? day : day + 7 - weekday;
 }
 

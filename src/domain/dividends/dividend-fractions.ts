@@ -1,8 +1,8 @@
 import { createWithholding, type WithholdingTax } from '../index-mathematics/withholding.js';
-import { sharesToCome } from '../corporate-actions/share-basis.js';
+import { computePendingShares } from '../corporate-actions/share-basis.js';
 import type { Day } from '../time/days.js';
 import type { TreatmentSpec } from '../documents/index-document.js';
-import { exchangeRates } from '../market/exchange-rates.js';
+import { createExchangeRates } from '../market/exchange-rates.js';
 import { ACTION_KINDS, type ActionStatus, type CorporateAction } from '../market/market-data.js';
 import type { SessionMarket } from '../market/session-market.js';
 
@@ -34,8 +34,8 @@ export interface DividendTerms {
  * securities without an earlier price.
  * @cost O(actions)
  */
-export function dividendsPaid(sm: SessionMarket, terms: DividendTerms): DividendFraction[] {
-  const rates = exchangeRates(sm, terms.currency);
+export function listPaidDividends(sm: SessionMarket, terms: DividendTerms): DividendFraction[] {
+  const rates = createExchangeRates(sm, terms.currency);
   const withheldOf = createWithholding(sm.market, terms.withholding);
   const { all, starts } = sm.actions;
   return all.flatMap(({ session, column, action }): DividendFraction[] => {
@@ -59,11 +59,11 @@ export function dividendsPaid(sm: SessionMarket, terms: DividendTerms): Dividend
  * Returns dividends that go ex after a session, from actions known on it, at prices and exchange rates of the session
  * and on the share basis after future splits.
  */
-export function dividendsToCome(sm: SessionMarket, session: number, terms: DividendTerms): DividendFraction[] {
-  const rates = exchangeRates(sm, terms.currency);
+export function listAnnouncedDividends(sm: SessionMarket, session: number, terms: DividendTerms): DividendFraction[] {
+  const rates = createExchangeRates(sm, terms.currency);
   const withheldOf = createWithholding(sm.market, terms.withholding);
   const day = sm.sessions[session]!;
-  const shares = sharesToCome(sm, session, terms.splits);
+  const shares = computePendingShares(sm, session, terms.splits);
   const known = sm.market.actions.filter(
     ({ status, exDay, announcedDay }) =>
       status !== 'cancelled' && exDay > day && (announcedDay === null || announcedDay <= day),

@@ -1,4 +1,4 @@
-import { dayFrom, type Day } from '../time/days.js';
+import { parseValidDay, type Day } from '../time/days.js';
 import { IndexDocument } from './index-document.js';
 import type { Amendment } from './amendment.js';
 import { mergePatch } from './index-questions.js';
@@ -18,7 +18,7 @@ export interface IndexText {
 const known = new WeakMap<IndexDocument, readonly IndexText[]>();
 
 /** Returns the versions of an index, earliest first. @cost none for a document used before */
-export function textsOf(document: IndexDocument): readonly IndexText[] {
+export function listTexts(document: IndexDocument): readonly IndexText[] {
   const { amendments } = document;
   if (amendments === undefined || amendments.length === 0)
     return [{ position: 0, from: -Infinity, document, amendment: null }];
@@ -31,8 +31,8 @@ function readTexts(whole: IndexDocument, amendments: readonly Amendment[]): Inde
   const { amendments: _ofLater, ...first } = whole;
   const texts: IndexText[] = [{ position: 0, from: -Infinity, document: first, amendment: null }];
   for (const [k, amendment] of amendments.entries()) {
-    const document = IndexDocument.parse(amend(texts[k]!.document, amendment)); // It was checked before it was saved.
-    texts.push({ position: k + 1, from: dayFrom(amendment.effective_from), document, amendment });
+    const document = IndexDocument.parse(amendText(texts[k]!.document, amendment)); // It was checked before it was saved.
+    texts.push({ position: k + 1, from: parseValidDay(amendment.effective_from), document, amendment });
   }
   return texts;
 }
@@ -40,22 +40,24 @@ function readTexts(whole: IndexDocument, amendments: readonly Amendment[]): Inde
 /** Returns false if an amendment makes a document invalid, which its checks report. */
 export function hasValidTexts({ amendments = [], ...first }: IndexDocument): boolean {
   let text: unknown = first;
-  return amendments.every((amendment) => IndexDocument.safeParse((text = amend(text as object, amendment))).success);
+  return amendments.every(
+    (amendment) => IndexDocument.safeParse((text = amendText(text as object, amendment))).success,
+  );
 }
 
 /** Applies the changes of an amendment to a body. */
-export function amend(body: object, { changes }: Pick<Amendment, 'changes'>): unknown {
+export function amendText(body: object, { changes }: Pick<Amendment, 'changes'>): unknown {
   return mergePatch(body, changes);
 }
 
 /** Returns the version in force on a day. */
-export function textOn(document: IndexDocument, day: Day): IndexText {
-  return textsOf(document).findLast(({ from }) => from <= day)!; // The first is always in force.
+export function findTextOn(document: IndexDocument, day: Day): IndexText {
+  return listTexts(document).findLast(({ from }) => from <= day)!; // The first is always in force.
 }
 
 /** Returns true if any version of an index satisfies a condition. */
 export function isInAnyText(document: IndexDocument, holds: (text: IndexDocument) => boolean): boolean {
-  return textsOf(document).some((text) => holds(text.document));
+  return listTexts(document).some((text) => holds(text.document));
 }
 
 /**

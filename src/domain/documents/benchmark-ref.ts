@@ -15,7 +15,7 @@ export type BenchmarkRef = z.infer<typeof BenchmarkRef>;
 /** Benchmark as a single text, used by every request that names a benchmark. */
 export const BenchmarkName = z
   .string()
-  .refine((text) => isAssetIdentifier(benchmarkNamed(text).id), {
+  .refine((text) => isAssetIdentifier(parseBenchmark(text).id), {
     params: { finding: 'BAD_IDENTIFIER' },
     error: 'must be index:ID, identifier:ID or only an id, of 1 to 64 characters without control characters or /',
   })
@@ -33,7 +33,7 @@ export interface NamedBenchmark {
   readonly id: string;
 }
 
-export function benchmarkNamed(text: string): NamedBenchmark {
+export function parseBenchmark(text: string): NamedBenchmark {
   const kind = KINDS.find((each) => text.startsWith(`${each}:`)) ?? null;
   return { kind, id: kind === null ? text : text.slice(kind.length + 1) };
 }

@@ -16,7 +16,7 @@ export const BUNDLE_FILES = [
 export type BundleFile = (typeof BUNDLE_FILES)[number];
 
 /** Packed covariances of a stored risk model, by its place among the models of the plan in the order of their ids. */
-export const modelFileOf = (place: number): string => `model-${place}.f64`;
+export const createModelFileName = (place: number): string => `model-${place}.f64`;
 
 /** Earlier contents of the market, for decisions on what was known: an index, and a change for each content. */
 export const KNOWN_FILE = 'known.json';

@@ -132,7 +132,7 @@ export type DeclaredDataset = Pick<DatasetDocument, (typeof DECLARED_FIELDS)[num
  * Returns the declared part of a store, without the password of its source, because versions outlive passwords.
  * @param body stored document; fields of later versions of the engine are null if it lacks them
  */
-export function declaredOf(body: unknown): DeclaredDataset {
+export function readDeclaration(body: unknown): DeclaredDataset {
   const document = body as Partial<DatasetDocument>;
   const fields = DECLARED_FIELDS.map((field) => [field, document[field] ?? null]);
   const { source, versions_kept: kept, price_overrides: overrides } = document;

@@ -2,7 +2,7 @@ import type { Calendar } from '../calendars/calendar.js';
 import type { Day } from '../time/days.js';
 import type { IndexDocument } from './index-document.js';
 import type { RoundingSpec } from './rounding.js';
-import { textSpans } from './text-spans.js';
+import { listTextSpans } from './text-spans.js';
 
 /** Decimals of an index on its base date, with their changes by amendments. */
 export interface DatedRounding extends RoundingSpec {
@@ -18,7 +18,7 @@ export interface AmendedRounding {
 
 /** Returns the decimals of an index by date; undefined if nothing is ever rounded. */
 export function createDatedRounding(document: IndexDocument, calendar: Calendar): DatedRounding | undefined {
-  const amended = textSpans(document, calendar).map(({ after, text }): AmendedRounding => ({
+  const amended = listTextSpans(document, calendar).map(({ after, text }): AmendedRounding => ({
     after,
     rounding: text.document.rounding ?? {},
   }));
@@ -28,7 +28,7 @@ export function createDatedRounding(document: IndexDocument, calendar: Calendar)
 }
 
 /** Returns the decimals on a day. */
-export function roundingOn(rounding: DatedRounding | undefined, day: Day): RoundingSpec {
+export function findRounding(rounding: DatedRounding | undefined, day: Day): RoundingSpec {
   return rounding?.amended?.findLast(({ after }) => after < day)?.rounding ?? rounding ?? {};
 }
 

@@ -1,4 +1,4 @@
-import { parameterSpecs, type ParameterSpec } from '../catalogue/type-spec.js';
+import { createParameterSpecs, type ParameterSpec } from '../catalogue/type-spec.js';
 import { EventsSpec } from './events-spec.js';
 import { DerivationPayload, IndexDocument, TreatmentSpec, UniverseSpec } from './index-document.js';
 import { WeightingSpec } from './weighting-spec.js';
@@ -31,15 +31,15 @@ const IDENTITY = {
 } as const;
 
 /** Returns the fields of a definition other than its rule classes, for forms. */
-export function definitionFields(): DefinitionFields {
+export function createDefinitionFields(): DefinitionFields {
   return {
-    index: parameterSpecs(IndexDocument.pick(IDENTITY)),
-    universe: parameterSpecs(UniverseSpec),
-    rebalance: parameterSpecs(RebalanceSpec),
-    reviews: parameterSpecs(IndexDocument.pick({ reviews: true })),
-    treatment: parameterSpecs(TreatmentSpec),
-    weighting: parameterSpecs(WeightingSpec.omit({ type: true, params: true })),
-    derivation: parameterSpecs(DerivationPayload.pick({ relax: true })),
-    events: parameterSpecs(EventsSpec),
+    index: createParameterSpecs(IndexDocument.pick(IDENTITY)),
+    universe: createParameterSpecs(UniverseSpec),
+    rebalance: createParameterSpecs(RebalanceSpec),
+    reviews: createParameterSpecs(IndexDocument.pick({ reviews: true })),
+    treatment: createParameterSpecs(TreatmentSpec),
+    weighting: createParameterSpecs(WeightingSpec.omit({ type: true, params: true })),
+    derivation: createParameterSpecs(DerivationPayload.pick({ relax: true })),
+    events: createParameterSpecs(EventsSpec),
   };
 }

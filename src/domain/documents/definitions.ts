@@ -1,8 +1,8 @@
 import type { Definitions } from '../datapoints/expressions/reads.js';
-import { asNode, type ExpressionNode } from '../datapoints/expressions/tree.js';
+import { toNode, type ExpressionNode } from '../datapoints/expressions/tree.js';
 import { toRequest } from '../datapoints/field-use.js';
 import type { IndexDocument } from './index-document.js';
-import { pluginDefinitions } from './plugin-document.js';
+import { listPluginDefinitions } from './plugin-document.js';
 
 const NONE: Definitions = new Map();
 
@@ -12,12 +12,12 @@ const withPlugins = new WeakMap<object, { readonly own: Definitions; readonly al
 type Named = Pick<IndexDocument, 'datapoints' | 'plugins'>;
 
 /** Returns the expressions and plug-ins that a document defines, by name. @cost none for a document used before */
-export function definitionsOf({ datapoints, plugins }: Named): Definitions {
+export function readDefinitions({ datapoints, plugins }: Named): Definitions {
   const own = datapoints === undefined ? NONE : expressionsOf(datapoints);
   if (plugins === undefined) return own;
   const entry = withPlugins.get(plugins);
   if (entry?.own === own) return entry.all;
-  const all = new Map([...own, ...pluginDefinitions(plugins)]);
+  const all = new Map([...own, ...listPluginDefinitions(plugins)]);
   withPlugins.set(plugins, { own, all });
   return all;
 }
@@ -26,7 +26,7 @@ function expressionsOf(datapoints: NonNullable<IndexDocument['datapoints']>): De
   const result =
     known.get(datapoints) ??
     new Map(
-      Object.entries(datapoints).map(([name, given]): [string, ExpressionNode] => [name, asNode(toRequest(given))]),
+      Object.entries(datapoints).map(([name, given]): [string, ExpressionNode] => [name, toNode(toRequest(given))]),
     );
   known.set(datapoints, result);
   return result;

@@ -14,7 +14,7 @@ export interface DocumentChange {
  * objects are compared by name, in code-point order; the common beginning and end of lists are skipped, and the
  * elements between compared by position.
  */
-export function changesBetween(before: unknown, after: unknown): DocumentChange[] {
+export function listChanges(before: unknown, after: unknown): DocumentChange[] {
   const changes: DocumentChange[] = [];
   compare(before, after, '', changes);
   return changes;

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { Finding } from '../refusals/findings.js';
 import type { MarketData } from '../market/market-data.js';
 import { isField } from '../datapoints/expressions/tree.js';
-import { pathText } from '../schema/shape.js';
+import { formatPath } from '../schema/shape.js';
 import { addText } from '../datapoints/expressions/print.js';
 import { checkTree } from '../datapoints/expressions/check.js';
 import { isShaped } from '../datapoints/expressions/expression.js';
@@ -33,7 +33,7 @@ export function parseExpressions<T>(schema: z.ZodType, value: T, place: TextPlac
   const findings: Finding[] = [];
   const texts = new Map<string, ReadText>();
   const visit = (at: z.ZodType, given: unknown, path: string): unknown => {
-    const expected = expectedBy(at);
+    const expected = describeExpected(at);
     if (expected !== undefined) return treeOf(given, { ...place, path }, { expected, findings, texts });
     const inner = unwrap(at);
     if (inner !== at) return visit(inner, given, path);
@@ -49,7 +49,7 @@ export function parseExpressions<T>(schema: z.ZodType, value: T, place: TextPlac
   return { value: visit(schema, value, place.path) as T, findings, texts }; // The shape is the same except for expressions.
 }
 
-function expectedBy(schema: z.ZodType): Expected | undefined {
+function describeExpected(schema: z.ZodType): Expected | undefined {
   const { format } = (schema.meta() ?? {}) as { format?: string }; // our own `.meta` calls
   if (format === 'expression') return 'number';
   return format === 'condition' ? 'condition' : undefined;
@@ -96,7 +96,7 @@ function unitFindings(given: object, { path, rowId = null }: TextPlace, expected
   return checkTree(given, expected)
     .problems.filter(({ code }) => code === 'UNIT_MISMATCH')
     .map(({ code, message, path: steps }) => {
-      const at = pathText(path, [...steps]);
+      const at = formatPath(path, [...steps]);
       return { severity: 'error', code, path: at, row_id: rowId, message: `${at} ${message}.` };
     });
 }

@@ -12,7 +12,7 @@ import { optimisationFields } from './optimisation-spec.js';
 import { EventsSpec } from './events-spec.js';
 import { RuleSpec } from './pipeline-rows.js';
 import { ReviewSpec, REVIEWS_MAX } from './review-spec.js';
-import { OverlaySpec, blendParts } from '../overlays/catalogue.js';
+import { OverlaySpec, listBlendParts } from '../overlays/catalogue.js';
 import { RebalanceSpec } from '../schedule/rebalance-spec.js';
 import { LIMITS } from '../refusals/limits.js';
 import { NumberExpression } from '../datapoints/expressions/expression.js';
@@ -107,10 +107,10 @@ export function isTooDeep(universe: unknown, depth = 1): boolean {
 }
 
 /** Returns the watchlists of a universe, including those in sets. */
-export function watchlistsIn(universe: UniverseSpec | undefined): string[] {
+export function listWatchlists(universe: UniverseSpec | undefined): string[] {
   if (universe === undefined) return [];
   const own = universe.kind === 'watchlist' ? [universe.watchlist_id ?? ''] : [];
-  return [...own, ...(universe.of ?? []).flatMap(watchlistsIn)];
+  return [...own, ...(universe.of ?? []).flatMap(listWatchlists)];
 }
 
 /** Returns the securities that a universe or its watchlist lists; undefined if it lists none. */
@@ -302,8 +302,8 @@ export const isOverlayDocument = (document: IndexDocument): document is OverlayD
   document.overlay !== undefined;
 
 /** Returns the underlying indices of an overlay. */
-export function sourcesOf({ overlay, source_index_id: source }: OverlayDocument): readonly string[] {
-  return blendParts(overlay)?.map(({ index_id }) => index_id) ?? (source === undefined ? [] : [source]);
+export function listSources({ overlay, source_index_id: source }: OverlayDocument): readonly string[] {
+  return listBlendParts(overlay)?.map(({ index_id }) => index_id) ?? (source === undefined ? [] : [source]);
 }
 
 export const isRuleDocument = (document: IndexDocument): document is RuleDocument => document.pipeline !== null;

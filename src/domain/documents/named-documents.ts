@@ -21,5 +21,5 @@ export const MISSING_CODES: ReadonlyMap<string, ErrorCode> = new Map(
 );
 
 /** Returns the codes of the documents to which parameters refer. @param names of all parameters */
-export const missingCodesOf = (names: readonly string[]): readonly ErrorCode[] =>
+export const listMissingCodes = (names: readonly string[]): readonly ErrorCode[] =>
   Object.entries(NAMED_DOCUMENTS).flatMap(([name, { missing }]) => (names.includes(name) ? [missing] : []));

@@ -1,7 +1,7 @@
 import {
   isDerivedDocument,
   isOverlayDocument,
-  sourcesOf,
+  listSources,
   type IndexDocument,
   type UniverseSpec,
 } from './index-document.js';
@@ -25,7 +25,7 @@ function find(document: IndexDocument): NamedIndex[] {
   const { datapoints, pipeline, derivation, universe, reviews } = document;
   if (isOverlayDocument(document)) {
     const path = document.overlay.type === 'blend' ? 'overlay.parts' : 'source_index_id';
-    return sourcesOf(document).map((id) => ({ path, id }));
+    return listSources(document).map((id) => ({ path, id }));
   }
   return [
     ...(isDerivedDocument(document)

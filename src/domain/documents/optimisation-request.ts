@@ -7,7 +7,7 @@ import { checkShape, Id, IsoDate } from '../schema/shape.js';
 import { checkRows } from './constraint-set.js';
 import { ConstraintRow } from '../constraints/constraint-row.js';
 import { stateRowDefaults } from './row-settings.js';
-import { optimisationFields, optimisationFindings } from './optimisation-spec.js';
+import { optimisationFields, checkOptimisation } from './optimisation-spec.js';
 import { requestWithTrees } from './request-expressions.js';
 
 const Resampling = defineObject(() => ({
@@ -70,7 +70,7 @@ export type OptimisationPreviewRequest = z.infer<typeof OptimisationPreviewReque
 export function readOptimisationPreview(body: Readonly<Record<string, unknown>>): OptimisationPreviewRequest {
   const { value, findings } = checkShape(OptimisationPreviewRequest, body);
   const ofRows = checkRows(body['constraints'], 'constraints');
-  assertNoErrors('request', [...findings, ...optimisationFindings(body, ''), ...ofRows]);
+  assertNoErrors('request', [...findings, ...checkOptimisation(body, ''), ...ofRows]);
   if (value === undefined) throw new Error('a request without errors has a value');
   return { ...value, constraints: [...stateRowDefaults(value.constraints, 'today')] };
 }
@@ -88,7 +88,7 @@ type Body = Readonly<Record<string, unknown>>;
 function checkRequest(body: Body) {
   const { body: read, findings: ofTexts } = requestWithTrees(body);
   const { value, findings } = checkShape(OptimisationRequest, read);
-  return { value, findings: [...findings, ...ofTexts, ...optimisationFindings(read, '')] };
+  return { value, findings: [...findings, ...ofTexts, ...checkOptimisation(read, '')] };
 }
 
 /** Request of many optimisations; each run is read by itself. */

@@ -69,14 +69,14 @@ export interface OptimisationSpec {
 }
 
 /** Returns the type of an objective. */
-export function objectiveType(spec: ObjectiveSpec): string {
+export function readObjectiveType(spec: ObjectiveSpec): string {
   return typeof spec === 'string' ? spec : spec.type;
 }
 
 /** Returns a valid objective with its parameters. */
-export function objectiveOf(spec: ObjectiveSpec): Objective {
-  const entry = findObjectiveClass(objectiveType(spec));
-  if (entry === undefined) throw new Error(`the objective ${objectiveType(spec)} was not validated`);
+export function readObjective(spec: ObjectiveSpec): Objective {
+  const entry = findObjectiveClass(readObjectiveType(spec));
+  if (entry === undefined) throw new Error(`the objective ${readObjectiveType(spec)} was not validated`);
   return { entry, params: entry.params.parse(paramsOf(spec)) };
 }
 
@@ -87,7 +87,9 @@ export interface Returns {
 }
 
 /** Returns a valid model of expected returns; null if there is none. */
-export function returnsOf({ expected_returns: spec }: Pick<OptimisationSpec, 'expected_returns'>): Returns | null {
+export function readExpectedReturns({
+  expected_returns: spec,
+}: Pick<OptimisationSpec, 'expected_returns'>): Returns | null {
   if (spec === null || spec === undefined) return null;
   const entry = findReturnsClass(spec.type);
   if (entry === undefined) throw new Error(`the expected returns ${spec.type} were not validated`);
@@ -107,7 +109,7 @@ interface Raw {
  * effect.
  * @param path Path of the containing object, with its dot.
  */
-export function optimisationFindings(raw: Raw, path: string): Finding[] {
+export function checkOptimisation(raw: Raw, path: string): Finding[] {
   const { objective, expected_returns: returns } = raw;
   const findings = [
     ...objectiveFindings(objective, `${path}objective`),

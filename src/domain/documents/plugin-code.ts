@@ -7,7 +7,7 @@ type Terms = PluginDocument['parameters'][string];
 type Value = Terms['default'];
 
 /** Returns the reason why a parameter cannot have a value; undefined if it can. */
-export function parameterProblem(value: Value, { default: fallback, minimum, maximum }: Terms): string | undefined {
+export function checkParameter(value: Value, { default: fallback, minimum, maximum }: Terms): string | undefined {
   if (typeof value !== typeof fallback) return `is a ${typeof value}; it must be a ${typeof fallback}`;
   if (typeof value !== 'number') return undefined;
   if (minimum !== null && value < minimum) return `is ${value}; it must be at least ${minimum}`;
@@ -28,7 +28,7 @@ export function checkGivenParameters(
       const message = `${at} is not a parameter of the plug-in; the accepted set is ${accepted.join(', ') || 'empty'}.`;
       return [{ severity: 'error', code: 'UNKNOWN_PARAMETER', path: at, message, accepted, value }];
     }
-    const problem = parameterProblem(value, terms);
+    const problem = checkParameter(value, terms);
     return problem === undefined
       ? []
       : [{ severity: 'error', code: 'OUT_OF_RANGE', path: at, message: `${at} ${problem}.`, value }];
@@ -36,7 +36,7 @@ export function checkGivenParameters(
 }
 
 /** Returns the form of a stored plug-in in a computed document. @param given values of its parameters */
-export function pluginCode(stored: PluginDocument, given: PluginUse['parameters'], sha256: string): PluginCode {
+export function resolvePluginCode(stored: PluginDocument, given: PluginUse['parameters'], sha256: string): PluginCode {
   return {
     kind: stored.kind,
     sha256,

@@ -101,7 +101,7 @@ export const PluginDocument = defineObject(() => ({
 export type PluginDocument = z.infer<typeof PluginDocument>;
 
 /** Returns plug-ins as expressions of their inputs; without inputs if their code is absent. */
-export function pluginDefinitions(plugins: NamedPlugins): Definitions {
+export function listPluginDefinitions(plugins: NamedPlugins): Definitions {
   return new Map(Object.entries(plugins).map(([name, use]): [string, ExpressionNode] => [name, callOf(use)]));
 }
 
@@ -114,11 +114,11 @@ function callOf({ plugin: id, code }: PluginUse): ExpressionNode {
     node: 'function',
     name: PLUGIN_FUNCTION,
     operands,
-    plugin: { id, program: code === undefined ? null : programOf(code) },
+    plugin: { id, program: code === undefined ? null : createProgram(code) },
   };
 }
 
 /** Returns the program of a plug-in, without the expressions of its inputs. */
-export function programOf({ source, parameters, inputs }: PluginCode): SandboxProgram {
+export function createProgram({ source, parameters, inputs }: PluginCode): SandboxProgram {
   return { source, parameters, inputs: inputs.map(({ name, sessions: count }) => ({ name, sessions: count })) };
 }

@@ -12,14 +12,14 @@ const isObject = (value: unknown): value is Raw => typeof value === 'object' && 
 export type ReadRow = (schema: z.ZodType, value: unknown, place: TextPlace) => unknown;
 
 /** @param prefix Prefix of the paths of its members, with its dot. */
-export function derivationWithTrees(derivation: Raw, prefix: string, read: ReadRow): Raw {
+export function parseDerivation(derivation: Raw, prefix: string, read: ReadRow): Raw {
   const { constraints, expected_returns: returns, relax } = derivation;
   return {
     ...derivation,
     ...(Array.isArray(relax) && Array.isArray(constraints)
       ? { relax: relaxWithTrees(relax, constraints, `${prefix}relax`, read) }
       : {}),
-    ...(Array.isArray(constraints) ? { constraints: rowsWithTrees(constraints, `${prefix}constraints`, read) } : {}),
+    ...(Array.isArray(constraints) ? { constraints: parseRows(constraints, `${prefix}constraints`, read) } : {}),
     ...(isObject(returns) ? { expected_returns: returnsWithTrees(returns, `${prefix}expected_returns`, read) } : {}),
   };
 }
@@ -30,7 +30,7 @@ export function requestWithTrees(sent: Raw): {
   readonly findings: readonly Finding[];
 } {
   const findings: Finding[] = [];
-  const body = derivationWithTrees(sent, '', (schema, value, place) => {
+  const body = parseDerivation(sent, '', (schema, value, place) => {
     const result = parseExpressions(schema, value, place);
     findings.push(...result.findings);
     return result.value;
@@ -39,8 +39,8 @@ export function requestWithTrees(sent: Raw): {
 }
 
 /** Returns constraint rows with their expressions as trees. @param path Path of their list. */
-export function rowsWithTrees(rows: readonly unknown[], path: string, read: ReadRow): unknown[] {
-  return rows.map((row, i) => rowWithTrees(row, findConstraintClass, { path: `${path}[${i}]`, read }));
+export function parseRows(rows: readonly unknown[], path: string, read: ReadRow): unknown[] {
+  return rows.map((row, i) => parseRow(row, findConstraintClass, { path: `${path}[${i}]`, read }));
 }
 
 /** Returns steps of rows with their expressions as trees. */
@@ -69,7 +69,7 @@ interface RowPlace {
   readonly read: ReadRow;
 }
 
-export function rowWithTrees(
+export function parseRow(
   row: unknown,
   classOf: (type: string) => { readonly params: z.ZodObject } | undefined,
   { path, read }: RowPlace,

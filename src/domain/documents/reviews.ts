@@ -1,4 +1,4 @@
-import { noticeSessions } from '../schedule/review-dates.js';
+import { countNoticeSessions } from '../schedule/review-dates.js';
 import { DEFAULT_REVIEW, REVIEW_SCOPES, type ReviewScope } from '../schedule/review-scopes.js';
 import { isRuleDocument, type IndexDocument, type RuleDocument } from './index-document.js';
 import type { ReviewSpec } from './review-spec.js';
@@ -18,7 +18,7 @@ const known = new WeakMap<IndexDocument, readonly Review[]>();
  * Returns the reviews of a document in the order in which they run on one date. Within a scope, the rebalance of the
  * document comes first. Reviews of share counts exist only if weights are market values.
  */
-export function reviewsOf(document: IndexDocument): readonly Review[] {
+export function listReviews(document: IndexDocument): readonly Review[] {
   const result = known.get(document) ?? find(document);
   known.set(document, result);
   return result;
@@ -50,13 +50,13 @@ function reviewDocument({ reviews: _reviews, ...document }: RuleDocument, spec: 
 }
 
 /** Returns the largest number of sessions from the reference date of a review to its effective date. */
-export function noticeOf(document: IndexDocument): number {
-  return Math.max(...reviewsOf(document).map(({ document: { rebalance } }) => noticeSessions(rebalance)));
+export function readNotice(document: IndexDocument): number {
+  return Math.max(...listReviews(document).map(({ document: { rebalance } }) => countNoticeSessions(rebalance)));
 }
 
 /** Returns a review by its id. Default: the rebalance of the document itself. */
-export function reviewOf(document: IndexDocument, id: string = DEFAULT_REVIEW): Review {
-  const review = reviewsOf(document).find((one) => one.id === id);
+export function findReview(document: IndexDocument, id: string = DEFAULT_REVIEW): Review {
+  const review = listReviews(document).find((one) => one.id === id);
   if (review === undefined) throw new Error(`the index ${document.id} has no review ${id}`);
   return review;
 }

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { defineObject } from '../schema/define-object.js';
 import { FULL_RUN_REASON_NAMES } from './full-run-reasons.js';
 import { CurrencyCode } from '../schema/shape.js';
+import { MatrixFiles } from '../risk/matrix-files.js';
 import { Adjustment } from './dataset-document.js';
 
 const file = { name: z.string(), bytes: z.int().min(0), sha256: z.string() };
@@ -60,7 +61,7 @@ export const RunDocument = defineObject(() => ({
     /** Plan of the run, from which it can be repeated. */
     plan: Artifact.optional(),
     /** Matrices of the stored risk models of the plan, by id; absent if it has none. */
-    models: z.record(z.string(), Artifact).optional(),
+    models: z.record(z.string(), MatrixFiles).optional(),
   }),
 }));
 export type RunDocument = z.infer<typeof RunDocument>;

@@ -9,7 +9,7 @@ export const PRICE_WEIGHT = 'PriceWeight';
 const MARKET_VALUE_FIELDS: readonly unknown[] = ['MARKET_CAP', 'FREE_FLOAT_MARKET_CAP'];
 
 /** Returns the effect of corporate actions on index shares, from the treatment and the weighting of an index. */
-export function shareTermsOf(
+export function readShareTerms(
   { rights }: Pick<TreatmentSpec, 'rights'>,
   weighting: WeightingSpec | undefined,
 ): ShareTerms {
@@ -42,6 +42,6 @@ export function holdsPrices(weighting: WeightingSpec | undefined): boolean {
 }
 
 /** Returns true if the weight of a constituent depends only on its own market value or price. */
-export function weighsItself(weighting: WeightingSpec | undefined): boolean {
+export function fixesOwnWeights(weighting: WeightingSpec | undefined): boolean {
   return findCountedShares(weighting) !== null || weighting?.type === PRICE_WEIGHT;
 }

@@ -13,7 +13,9 @@ export function countStaleSessions({ max_stale_sessions: sessions = STALE_SESSIO
 }
 
 /** Returns sessions for which a price allows entry and trading of a security. */
-export function priceSessions(treatment: Pick<TreatmentSpec, 'max_stale_sessions' | 'entry_stale_sessions'>): number {
+export function readPriceSessions(
+  treatment: Pick<TreatmentSpec, 'max_stale_sessions' | 'entry_stale_sessions'>,
+): number {
   return Math.min(countStaleSessions(treatment), treatment.entry_stale_sessions);
 }
 
@@ -23,7 +25,7 @@ const ENDINGS: ReadonlySet<string> = new Set(['DELISTING', 'ACQUISITION', 'MERGE
 const known = new WeakMap<MarketData['actions'], number | null>();
 
 /** Returns the default of the longest gap on a market: a store with actions that end securities needs no limit. */
-export function defaultStaleSessions({ actions }: Pick<MarketData, 'actions'>): number | null {
+export function readDefaultStaleSessions({ actions }: Pick<MarketData, 'actions'>): number | null {
   const entry = known.get(actions);
   if (entry !== undefined) return entry;
   const hasEndings = actions.some(({ type, status }) => ENDINGS.has(type) && status !== 'cancelled');
@@ -37,7 +39,7 @@ export function applyStoreDefaults(treatment: DatedTreatment, market: Pick<Marke
   const isWhole = ({ max_stale_sessions: sessions }: StaleTreatment): boolean => sessions !== undefined;
   if (isWhole(treatment) && (treatment.amended ?? []).every((one) => isWhole(one.treatment))) return treatment;
   return changeTreatment(treatment, (one) =>
-    isWhole(one) ? one : { ...one, max_stale_sessions: defaultStaleSessions(market) },
+    isWhole(one) ? one : { ...one, max_stale_sessions: readDefaultStaleSessions(market) },
   );
 }
 

@@ -19,7 +19,7 @@ function storesNamed(documents: Documents): Named[] {
 }
 
 /** Returns a finding if documents that are used in one computation belong to several stores. */
-export function storeFindings(documents: Documents): Finding[] {
+export function checkStores(documents: Documents): Finding[] {
   return clashOf(storesNamed(documents));
 }
 
@@ -33,7 +33,7 @@ function clashOf([first, other]: readonly Named[]): Finding[] {
  * Returns the data store that documents are computed on: the one that they or the request name, null for the active one.
  * @throws Refusal VALIDATION_FAILED if they name several
  */
-export function storeOfDocuments(documents: Documents, asked: string | null | undefined = null): string | null {
+export function findStore(documents: Documents, asked: string | null | undefined = null): string | null {
   const named = storesNamed(documents);
   if (asked != null && named.every(({ storeId }) => storeId !== asked))
     named.push({ storeId: asked, by: 'the request' });
@@ -45,10 +45,10 @@ export function storeOfDocuments(documents: Documents, asked: string | null | un
 /** Returns documents without their stores: results depend on contents, and a run records its store. */
 export function removeStores(documents: Documents): Documents {
   if (Object.values(documents).every((document) => !('store_id' in document))) return documents;
-  return Object.fromEntries(Object.entries(documents).map(([id, document]) => [id, withoutStore(document)]));
+  return Object.fromEntries(Object.entries(documents).map(([id, document]) => [id, removeStore(document)]));
 }
 
-function withoutStore(document: IndexDocument): IndexDocument {
+function removeStore(document: IndexDocument): IndexDocument {
   const { store_id: _, ...others } = document;
   return others;
 }

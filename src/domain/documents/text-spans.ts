@@ -1,10 +1,10 @@
 import type { Calendar } from '../calendars/calendar.js';
 import { findFirstAtLeast } from '../numbers/search.js';
-import { rebalanceDates } from '../schedule/schedule.js';
-import { dayFrom, type Day } from '../time/days.js';
-import { textsOf, type IndexText } from './amended-texts.js';
+import { listRebalanceDates } from '../schedule/schedule.js';
+import { parseValidDay, type Day } from '../time/days.js';
+import { listTexts, type IndexText } from './amended-texts.js';
 import { isOverlayDocument, type IndexDocument } from './index-document.js';
-import { reviewsOf } from './reviews.js';
+import { listReviews } from './reviews.js';
 
 /** Version of a methodology that an index follows after the close of a day. */
 export interface TextSpan {
@@ -24,7 +24,7 @@ const known = new WeakMap<IndexDocument, WeakMap<Calendar, readonly TextSpan[]>>
  * Returns the amended versions of an index, each with the day after which the index follows it. Excludes versions
  * without a review before the next version.
  */
-export function textSpans(document: IndexDocument, calendar: Calendar): readonly TextSpan[] {
+export function listTextSpans(document: IndexDocument, calendar: Calendar): readonly TextSpan[] {
   if (document.amendments === undefined || document.amendments.length === 0) return NONE;
   const byCalendar = known.get(document) ?? new WeakMap<Calendar, readonly TextSpan[]>();
   known.set(document, byCalendar);
@@ -34,7 +34,7 @@ export function textSpans(document: IndexDocument, calendar: Calendar): readonly
 }
 
 function findSpans(document: IndexDocument, calendar: Calendar): TextSpan[] {
-  const texts = textsOf(document);
+  const texts = listTexts(document);
   return texts.slice(1).flatMap((text, k): TextSpan[] => {
     const after = beginOf(text, calendar, texts[k + 2]?.from ?? Infinity);
     return after === undefined ? [] : [{ after, text }];
@@ -48,15 +48,15 @@ function findSpans(document: IndexDocument, calendar: Calendar): TextSpan[] {
 function beginOf({ document, from, amendment }: IndexText, calendar: Calendar, until: Day): Day | undefined {
   const { sessions, coverage } = calendar;
   if (amendment?.rebalance === true || isOverlayDocument(document)) return sessions[findFirstAtLeast(sessions, from)];
-  const span = { calendar, baseDay: dayFrom(document.base_date), from: from - MOVED_DAYS_MAX, to: coverage.to };
-  const begins = reviewsOf(document).flatMap(({ document: { rebalance } }) => {
-    const first = rebalanceDates({ ...span, rebalance }).find(({ date }) => date >= from && date < until);
+  const span = { calendar, baseDay: parseValidDay(document.base_date), from: from - MOVED_DAYS_MAX, to: coverage.to };
+  const begins = listReviews(document).flatMap(({ document: { rebalance } }) => {
+    const first = listRebalanceDates({ ...span, rebalance }).find(({ date }) => date >= from && date < until);
     return first === undefined ? [] : [first.session];
   });
   return begins.length === 0 ? undefined : Math.min(...begins);
 }
 
 /** Returns the version that an index follows on a day: the first one before every amendment. */
-export function textFollowedOn(document: IndexDocument, calendar: Calendar, day: Day): IndexText {
-  return textSpans(document, calendar).findLast(({ after }) => after < day)?.text ?? textsOf(document)[0]!;
+export function findTextInForce(document: IndexDocument, calendar: Calendar, day: Day): IndexText {
+  return listTextSpans(document, calendar).findLast(({ after }) => after < day)?.text ?? listTexts(document)[0]!;
 }

@@ -1,7 +1,7 @@
 import type { Calendars } from '../calendars/calendar.js';
 import type { Day } from '../time/days.js';
-import { isOverlayDocument, sourcesOf, type IndexDocument, type TreatmentSpec } from './index-document.js';
-import { textSpans } from './text-spans.js';
+import { isOverlayDocument, listSources, type IndexDocument, type TreatmentSpec } from './index-document.js';
+import { listTextSpans } from './text-spans.js';
 import type { WeightingSpec } from './weighting-spec.js';
 
 /** Treatment of an index on its base date, with its changes by amendments. */
@@ -23,22 +23,22 @@ export interface AmendedTreatment {
  * underlying index. Undefined if one of them is missing.
  * @param calendars if given, amendments are followed; otherwise the result is the treatment of the first version.
  */
-export function treatmentOf(
+export function resolveTreatment(
   document: IndexDocument,
   indexOf: (id: string) => IndexDocument | undefined,
   calendars?: Calendars,
 ): DatedTreatment | undefined {
   const { pipeline, derivation } = document;
-  if (pipeline !== null) return withAmendments(pipeline.treatment, document, calendars);
-  const sourceId = isOverlayDocument(document) ? sourcesOf(document)[0] : derivation?.source_index_id;
+  if (pipeline !== null) return addAmendments(pipeline.treatment, document, calendars);
+  const sourceId = isOverlayDocument(document) ? listSources(document)[0] : derivation?.source_index_id;
   const source = sourceId === undefined ? undefined : indexOf(sourceId);
-  const beneath = source && treatmentOf(source, indexOf, calendars);
-  return beneath && treatmentOver(document, beneath);
+  const beneath = source && resolveTreatment(source, indexOf, calendars);
+  return beneath && combineTreatment(document, beneath);
 }
 
-function withAmendments(treatment: TreatmentSpec, document: IndexDocument, calendars?: Calendars): DatedTreatment {
+function addAmendments(treatment: TreatmentSpec, document: IndexDocument, calendars?: Calendars): DatedTreatment {
   const calendar = calendars?.get(document.calendar);
-  const spans = calendar === undefined ? [] : textSpans(document, calendar);
+  const spans = calendar === undefined ? [] : listTextSpans(document, calendar);
   if (spans.length === 0) return treatment;
   const amended = spans.flatMap(({ after, text: { document: text } }): AmendedTreatment[] =>
     text.pipeline === null ? [] : [{ after, treatment: text.pipeline.treatment, weighting: text.pipeline.weighting }],
@@ -57,20 +57,20 @@ export function changeTreatment(
 }
 
 /** Returns the treatment on a day. */
-export function treatmentOn(treatment: DatedTreatment, day: Day): TreatmentSpec {
+export function findTreatment(treatment: DatedTreatment, day: Day): TreatmentSpec {
   if (treatment.amended === undefined) return treatment;
   const { amended, ...first } = treatment;
   return amended.findLast(({ after }) => after < day)?.treatment ?? first;
 }
 
 /** Returns a treatment without the changes that take effect after a day. */
-export function treatmentThrough({ amended, ...first }: DatedTreatment, day: Day): DatedTreatment {
+export function limitTreatment({ amended, ...first }: DatedTreatment, day: Day): DatedTreatment {
   const kept = (amended ?? []).filter(({ after }) => after <= day);
   return kept.length === 0 ? first : { ...first, amended: kept };
 }
 
 /** Returns the treatment of an index within an overlay. A blend may have its own return variant. */
-export function treatmentOver({ overlay }: Pick<IndexDocument, 'overlay'>, beneath: DatedTreatment): DatedTreatment {
+export function combineTreatment({ overlay }: Pick<IndexDocument, 'overlay'>, beneath: DatedTreatment): DatedTreatment {
   const variant = overlay?.type === 'blend' ? overlay.variant : undefined;
   return variant === undefined || variant === beneath.dividends
     ? beneath

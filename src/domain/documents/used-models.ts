@@ -1,4 +1,4 @@
-import { textsOf } from './amended-texts.js';
+import { listTexts } from './amended-texts.js';
 import { compareText } from '../refusals/findings.js';
 import type { IndexDocument } from './index-document.js';
 import type { OptimisationSpec } from './optimisation-spec.js';
@@ -11,7 +11,7 @@ export interface PlannedModel {
   readonly asset_ids: readonly string[];
   /** Last day of the returns used for the estimate. */
   readonly observed_end: string;
-  /** SHA-256 of its matrix. */
+  /** SHA-256 of its matrix; see `MatrixFiles`. */
   readonly covariance: string;
   /** Dates of an imported model, ascending; absent for an estimated one. */
   readonly dates?: readonly ModelDate[];
@@ -28,12 +28,12 @@ export function toPlannedModel({ asset_ids, observed_end, covariance, imported }
 }
 
 /** Returns the first day whose decisions may use a model. */
-export function knownFrom({ observed_end: end, dates }: Pick<PlannedModel, 'observed_end' | 'dates'>): string {
+export function findFirstKnownDay({ observed_end: end, dates }: Pick<PlannedModel, 'observed_end' | 'dates'>): string {
   return dates?.[0]?.date ?? end;
 }
 
 /** Returns the id of the stored model of an optimisation; undefined if there is none. */
-export function storedModelOf({ risk_model: model }: Pick<OptimisationSpec, 'risk_model'>): string | undefined {
+export function readStoredModelId({ risk_model: model }: Pick<OptimisationSpec, 'risk_model'>): string | undefined {
   return typeof model === 'string' ? model : undefined;
 }
 
@@ -44,11 +44,11 @@ export interface ModelUse {
 }
 
 /** Returns the stored risk model that a definition uses; undefined if there is none. */
-export function modelUseOf({
+export function findModelUse({
   derivation,
   pipeline,
 }: Pick<IndexDocument, 'derivation' | 'pipeline'>): ModelUse | undefined {
-  const derived = derivation === null ? undefined : storedModelOf(derivation);
+  const derived = derivation === null ? undefined : readStoredModelId(derivation);
   if (derived !== undefined) return { modelId: derived, path: 'derivation.risk_model' };
   const weighed = pipeline?.weighting.params['risk_model'];
   return typeof weighed === 'string' ? { modelId: weighed, path: 'pipeline.weighting.params.risk_model' } : undefined;
@@ -57,8 +57,8 @@ export function modelUseOf({
 /** Returns ids of the stored risk models that definitions use, each with its index and path, ascending. */
 export function listUsedModels(documents: Iterable<IndexDocument>): ReadonlyMap<string, UsedBy> {
   const used = new Map<string, UsedBy>();
-  for (const document of [...documents].flatMap((whole) => textsOf(whole).map((text) => text.document))) {
-    const use = modelUseOf(document);
+  for (const document of [...documents].flatMap((whole) => listTexts(whole).map((text) => text.document))) {
+    const use = findModelUse(document);
     if (use !== undefined && !used.has(use.modelId)) used.set(use.modelId, { indexId: document.id, path: use.path });
   }
   return new Map([...used].toSorted(([a], [b]) => compareText(a, b)));

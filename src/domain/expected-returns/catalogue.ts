@@ -1,4 +1,4 @@
-import { typeSpec, type TypeSpec } from '../catalogue/type-spec.js';
+import { createTypeSpec, type TypeSpec } from '../catalogue/type-spec.js';
 import { blackLitterman } from './classes/black-litterman.js';
 import { capmReturns } from './classes/capm.js';
 import { fieldReturns } from './classes/field.js';
@@ -15,4 +15,4 @@ export function findReturnsClass(type: string): ReturnsClass | undefined {
 }
 
 /** Returns the catalogue for clients. */
-export const returnsSpecs = (): TypeSpec[] => RETURNS_CLASSES.map(typeSpec);
+export const listReturnsSpecs = (): TypeSpec[] => RETURNS_CLASSES.map(createTypeSpec);

@@ -4,7 +4,7 @@ import { multiplyMetric, type Metric } from '#kernels/optimisation/program/metri
  * Returns the expected returns in excess of cash for which the index maximises utility: risk aversion times the
  * covariances with the index, [N].
  */
-export function equilibriumReturns(metric: Metric, index: Float64Array, riskAversion: number): Float64Array {
+export function computeEquilibriumReturns(metric: Metric, index: Float64Array, riskAversion: number): Float64Array {
   const product = new Float64Array(index.length);
   multiplyMetric(metric, index, product);
   return product.map((value) => riskAversion * value);

@@ -1,7 +1,7 @@
 import { dot } from '../numbers/dot.js';
 import { multiplyMetric } from '#kernels/optimisation/program/metric.js';
 import { Refusal } from '../refusals/refusal.js';
-import { equilibriumReturns } from './equilibrium.js';
+import { computeEquilibriumReturns } from './equilibrium.js';
 import type { ReturnsContext } from './returns-class.js';
 
 export interface PosteriorParams {
@@ -23,12 +23,12 @@ export interface PosteriorParams {
  * @source Black & Litterman (1992), Financial Analysts Journal 48(5); He & Litterman (1999); Idzorek (2005) for the
  *   confidences.
  */
-export function posteriorReturns(
+export function computePosteriorReturns(
   { views, tau, risk_aversion }: PosteriorParams,
   context: ReturnsContext,
 ): Float64Array {
   const { metric, index, cash } = context;
-  const prior = equilibriumReturns(metric, index, risk_aversion).map((value) => cash + value);
+  const prior = computeEquilibriumReturns(metric, index, risk_aversion).map((value) => cash + value);
   const held = viewsHeld(views, context);
   const n = index.length;
   const spread = held.map(({ weights }) => {

@@ -42,7 +42,7 @@ export interface ReturnsClass<P extends z.ZodObject = z.ZodObject> extends Catal
 type Optional = 'reads' | 'isAboveCash';
 
 /** Keeps the parameter types of an entry for its behaviour. */
-export function returnsClass<P extends z.ZodObject>(
+export function defineReturnsClass<P extends z.ZodObject>(
   entry: Omit<ReturnsClass<P>, 'category' | Optional> & Partial<Pick<ReturnsClass<P>, Optional>>,
 ): ReturnsClass<P> {
   return { category: 'expected_returns', isAboveCash: false, reads: () => [], ...entry };

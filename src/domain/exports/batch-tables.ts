@@ -45,7 +45,7 @@ export const BATCH_TABLE_NAMES = Object.keys(BATCH_TABLES) as [BatchTable, ...Ba
 type Row = Readonly<Record<string, string | number | null>>;
 
 /** Rows of a table for consecutive accounts. @param first position of the first account in the batch */
-export function batchTableRows(table: BatchTable, outcomes: readonly AccountOutcome[], first: number): readonly Row[] {
+export function createBatchRows(table: BatchTable, outcomes: readonly AccountOutcome[], first: number): readonly Row[] {
   return table === 'accounts'
     ? outcomes.map((outcome, at) => accountRow(outcome, first + at))
     : outcomes.flatMap((outcome) =>

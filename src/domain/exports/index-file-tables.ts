@@ -26,7 +26,7 @@ const ids = Object.fromEntries(Object.entries(others).map(([column, field]) => [
 
 const CASH = 'CASH/';
 /** Returns the identifier of cash in files. No security has it, because its identifier contains no slash. */
-export const cashName = (currency: string): string => `${CASH}${currency}`;
+export const formatCashName = (currency: string): string => `${CASH}${currency}`;
 export const isCashName = (identifier: string): boolean => identifier.startsWith(CASH);
 
 /** Columns of an index in index shares on one session. */

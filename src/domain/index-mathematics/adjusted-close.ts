@@ -24,7 +24,7 @@ function reductionOf({ ratio, special }: SessionEffect, before: number): number 
  * @param before carried close of the previous session, on its share basis.
  * @param bar close of the session, NaN without a bar.
  */
-export function growthStep(
+export function computeGrowthStep(
   effect: SessionEffect,
   before: number,
   bar: number,
@@ -44,7 +44,7 @@ export type ShareTerms = Pick<GrowthTerms, 'rights' | 'splitShares'>;
  * Returns the market value of a holding after the previous close was adjusted, over its market value at that close. The
  * divisor changes by the sum of these over the index; 1 if index shares absorb the adjustment.
  */
-export function openingFactor(effect: SessionEffect, before: number, terms: ShareTerms): number {
+export function computeOpeningFactor(effect: SessionEffect, before: number, terms: ShareTerms): number {
   const { ratio, rights, subscription } = effect;
   const split = before / ratio;
   const reduced = split - reductionOf(effect, before);
@@ -56,7 +56,7 @@ export function openingFactor(effect: SessionEffect, before: number, terms: Shar
 }
 
 /** Returns index shares after over before an effect, if they are kept through a rebalance. */
-export function shareFactor(effect: SessionEffect, before: number, terms: ShareTerms): number {
+export function computeShareFactor(effect: SessionEffect, before: number, terms: ShareTerms): number {
   const { ratio, rights } = effect;
   const ofSplit = terms.splitShares === 'keep' ? 1 : ratio;
   if (rights === 0 || terms.rights === 'price_only') return ofSplit;

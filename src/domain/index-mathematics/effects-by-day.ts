@@ -1,6 +1,6 @@
 import { createWithholding } from './withholding.js';
-import { effectOf, type SessionEffect } from '../index-mathematics/session-effect.js';
-import { keyOf, type GrowthTerms } from './growth-terms.js';
+import { computeEffect, type SessionEffect } from '../index-mathematics/session-effect.js';
+import { createKey, type GrowthTerms } from './growth-terms.js';
 import type { MarketData } from '../market/market-data.js';
 
 /** Effects of a market's actions on prices, by ex-date, then in the order of the actions. */
@@ -22,8 +22,8 @@ const TERMS_MAX = 2;
 const known = new WeakMap<MarketData['actions'], Map<string, EffectsByDay>>();
 
 /** Returns effects of the actions that are not cancelled. @cost O(N + A log A), once per market and terms */
-export function effectsByDay(market: MarketData, terms: GrowthTerms): EffectsByDay {
-  const key = `${market.adjustment} ${keyOf(terms)}`;
+export function createEffectsByDay(market: MarketData, terms: GrowthTerms): EffectsByDay {
+  const key = `${market.adjustment} ${createKey(terms)}`;
   const own = known.get(market.actions) ?? new Map<string, EffectsByDay>();
   known.set(market.actions, own);
   const effects = own.get(key) ?? readEffects(market, terms);
@@ -33,7 +33,7 @@ export function effectsByDay(market: MarketData, terms: GrowthTerms): EffectsByD
   return effects;
 }
 
-export function effectAt({ terms }: EffectsByDay, position: number): SessionEffect {
+export function readEffect({ terms }: EffectsByDay, position: number): SessionEffect {
   return {
     ratio: terms.ratio[position]!,
     cash: terms.cash[position]!,
@@ -53,7 +53,7 @@ function readEffects(market: MarketData, terms: GrowthTerms): EffectsByDay {
     const effect =
       action.status === 'cancelled'
         ? undefined
-        : effectOf(action, adjustment, terms, withheldOf(action.identifier, action.exDay));
+        : computeEffect(action, adjustment, terms, withheldOf(action.identifier, action.exDay));
     return column === undefined || effect === undefined ? [] : [{ day: action.exDay, column, effect }];
   });
   found.sort((a, b) => a.day - b.day);

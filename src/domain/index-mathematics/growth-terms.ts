@@ -47,7 +47,7 @@ export function toChangingTerms(terms: GrowthTerms, after: Day): AmendedTerms {
 }
 
 /** Returns the terms on a day. */
-export function termsOn(terms: GrowthTerms, day: Day): GrowthTerms {
+export function findTerms(terms: GrowthTerms, day: Day): GrowthTerms {
   if (terms.amended === undefined) return terms;
   const { amended, ...first } = terms;
   const { after: _after, ...changed } = amended.findLast(({ after }) => after < day) ?? { after: day };
@@ -55,13 +55,13 @@ export function termsOn(terms: GrowthTerms, day: Day): GrowthTerms {
 }
 
 /** Returns terms without changes that take effect after the close of a day. */
-export function termsThrough({ amended, ...first }: GrowthTerms, day: Day): GrowthTerms {
+export function limitTerms({ amended, ...first }: GrowthTerms, day: Day): GrowthTerms {
   const kept = (amended ?? []).filter(({ after }) => after < day);
   return kept.length === 0 ? first : { ...first, amended: kept };
 }
 
 /** Changes some members of terms on every date. */
-function changedTerms(terms: GrowthTerms, change: Partial<GrowthTerms>): GrowthTerms {
+function createChangedTerms(terms: GrowthTerms, change: Partial<GrowthTerms>): GrowthTerms {
   const { withholdingTax } = change;
   const { amended } = terms;
   return {
@@ -77,7 +77,7 @@ function all(terms: GrowthTerms): readonly ChangingTerms[] {
   return [terms, ...(terms.amended ?? [])];
 }
 
-export function growthTerms(
+export function createGrowthTerms(
   treatment: GrowthTreatment,
   currency: string,
   variant: ReturnVariant = treatment.dividends,
@@ -95,7 +95,7 @@ export function growthTerms(
 }
 
 /** Returns the terms of a single security, which reinvests all its payments. */
-export function securityTerms(variant: ReturnVariant, currency: string): GrowthTerms {
+export function createSecurityTerms(variant: ReturnVariant, currency: string): GrowthTerms {
   return {
     variant,
     withholdingTax: 0,
@@ -115,7 +115,7 @@ export function securityTerms(variant: ReturnVariant, currency: string): GrowthT
 export function toShortTerms(terms: GrowthTerms): GrowthTerms {
   const taxed = all(terms).some(({ withholdingTax }) => isTaxed(withholdingTax));
   return terms.reinvestment === 'constituent' && terms.variant === 'net' && taxed
-    ? changedTerms(terms, { variant: 'total', withholdingTax: 0 })
+    ? createChangedTerms(terms, { variant: 'total', withholdingTax: 0 })
     : terms;
 }
 
@@ -124,7 +124,7 @@ export function toShortTerms(terms: GrowthTerms): GrowthTerms {
  * variant.
  */
 export function toHeldTerms(terms: GrowthTerms): GrowthTerms {
-  return terms.reinvestment === 'index' ? changedTerms(terms, { variant: 'price', withholdingTax: 0 }) : terms;
+  return terms.reinvestment === 'index' ? createChangedTerms(terms, { variant: 'price', withholdingTax: 0 }) : terms;
 }
 
 /** Returns true if corporate actions other than splits adjust previous closes. */
@@ -133,7 +133,7 @@ export function adjustsCloses(terms: GrowthTerms): boolean {
 }
 
 /** Returns a key that is equal for terms under which every price grows equally. */
-export function keyOf(terms: GrowthTerms): string {
+export function createKey(terms: GrowthTerms): string {
   const { variant, withholdingTax, reinvestment, specialDividends, rights, splits, splitShares, currency } = terms;
   return JSON.stringify([
     variant,

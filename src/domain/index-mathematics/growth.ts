@@ -1,13 +1,13 @@
-import { exchangeRates, requireRate } from '../market/exchange-rates.js';
+import { createExchangeRates, requireRate } from '../market/exchange-rates.js';
 import { createValuePanel } from '#kernels/engines/value-panel.js';
 import { isWorkPaged } from '#kernels/memory/paged-memory.js';
-import { adjustClose, growthStep } from '../index-mathematics/adjusted-close.js';
-import { adjustsCloses, toHeldTerms, keyOf, termsThrough, type GrowthTerms } from './growth-terms.js';
-import { effectAt, effectOn, effectTable, type EffectTable, type PlacedEffect } from './session-effects.js';
+import { adjustClose, computeGrowthStep } from '../index-mathematics/adjusted-close.js';
+import { adjustsCloses, toHeldTerms, createKey, limitTerms, type GrowthTerms } from './growth-terms.js';
+import { readEffect, findEffect, createEffectTable, type EffectTable, type PlacedEffect } from './session-effects.js';
 import { allocateKeptFloats } from '../../base/memory/kept-memory.js';
 import {
   BeforeMarket,
-  panelRow,
+  readPanelRow,
   type MarketMark,
   type SessionMarket,
   type TermsMark,
@@ -23,7 +23,7 @@ interface Cached {
 
 const cache = new WeakMap<SessionMarket, Cached>();
 
-function cachedFor(sm: SessionMarket): Cached {
+function findCachedGrowth(sm: SessionMarket): Cached {
   let cached = cache.get(sm);
   if (!cached) cache.set(sm, (cached = { panels: new Map(), indices: new Map() }));
   return cached;
@@ -37,10 +37,10 @@ function cachedFor(sm: SessionMarket): Cached {
  * @throws Refusal FX_MISSING
  * @cost O(S N), once per market and terms
  */
-export function growthOf(sm: SessionMarket, terms: GrowthTerms, used: Iterable<number> = []): Float64Array {
-  const rates = exchangeRates(sm, terms.currency);
+export function computeGrowth(sm: SessionMarket, terms: GrowthTerms, used: Iterable<number> = []): Float64Array {
+  const rates = createExchangeRates(sm, terms.currency);
   for (const column of used) requireRate(rates, sm, sm.sessions.length - 1, column);
-  return latest(cachedFor(sm).panels, keyOf(terms), () => growthPanel(sm, terms));
+  return latest(findCachedGrowth(sm).panels, createKey(terms), () => growthPanel(sm, terms));
 }
 
 /**
@@ -49,9 +49,9 @@ export function growthOf(sm: SessionMarket, terms: GrowthTerms, used: Iterable<n
  * units times this. NaN before the first bar and if a rate is missing, after which it starts again at 1.
  * @cost O(S N), once per market and terms
  */
-export function valueIndexOf(sm: SessionMarket, terms: GrowthTerms): Float64Array {
+export function computeValueIndex(sm: SessionMarket, terms: GrowthTerms): Float64Array {
   const held = toHeldTerms(terms);
-  return latest(cachedFor(sm).indices, keyOf(held), () => accumulate(sm, held));
+  return latest(findCachedGrowth(sm).indices, createKey(held), () => accumulate(sm, held));
 }
 
 /** Returns a cached panel, or a new one that replaces the least recently used. */
@@ -65,11 +65,11 @@ function latest(panels: Map<string, Float64Array>, key: string, make: () => Floa
 
 function accumulate(sm: SessionMarket, terms: GrowthTerms): Float64Array {
   const { names, sessions, lastBar } = sm;
-  const rates = exchangeRates(sm, terms.currency);
+  const rates = createExchangeRates(sm, terms.currency);
   const panel = growthPanel(sm, terms, indexMemory);
   if (sm.mark) panel.set(termsMarkOf(sm, sm.mark, terms).index);
-  for (let s = firstMade(sm); s < sessions.length; s++) {
-    const row = panelRow(sm, s);
+  for (let s = findFirstComputed(sm); s < sessions.length; s++) {
+    const row = readPanelRow(sm, s);
     for (let i = 0; i < names; i++) {
       const value = s === 0 ? Number.NaN : panel[row - names + i]! * panel[row + i]!;
       if (value === value) panel[row + i] = value;
@@ -93,20 +93,20 @@ function growthPanel(
 ): Float64Array {
   const { names, rowOf, sessions, market, first } = sm;
   const close = market.fields.get('CLOSE')!;
-  const table = effectTable(sm, terms);
+  const table = createEffectTable(sm, terms);
   const { columns, starts } = table;
   const growth = memory((sessions.length - first) * names, names);
   // Last price of each security on the share basis of the previous session.
-  const carried = carriedFirst(sm, terms);
-  for (let s = firstMade(sm); s < sessions.length; s++) {
+  const carried = carryFirst(sm, terms);
+  for (let s = findFirstComputed(sm); s < sessions.length; s++) {
     const touched: Touched[] = [];
     for (let e = starts[s]!; e < starts[s + 1]!; e++)
-      touched.push({ effect: effectAt(table, e), before: carried[columns[e]!]! });
-    const row = panelRow(sm, s);
+      touched.push({ effect: readEffect(table, e), before: carried[columns[e]!]! });
+    const row = readPanelRow(sm, s);
     growOverSession({ close, growth, carried, from: rowOf[s]! * names, to: row, names });
     for (const { effect, before } of touched) {
       if (!(before > 0)) continue;
-      const step = growthStep(effect, before, sm.closeAt(s, effect.column));
+      const step = computeGrowthStep(effect, before, sm.closeAt(s, effect.column));
       growth[row + effect.column] = step.factor;
       carried[effect.column] = step.carried;
     }
@@ -117,12 +117,12 @@ function growthPanel(
 }
 
 /** Returns the first session whose row must be computed. */
-function firstMade({ mark }: SessionMarket): number {
+function findFirstComputed({ mark }: SessionMarket): number {
   return mark ? mark.session + 1 : 0;
 }
 
 /** Returns base prices of the first computed session. */
-function carriedFirst(sm: SessionMarket, terms: GrowthTerms): Float64Array {
+function carryFirst(sm: SessionMarket, terms: GrowthTerms): Float64Array {
   const { mark, names } = sm;
   if (mark === null) return new Float64Array(names).fill(Number.NaN);
   if (mark.terms === null) return findCarriedPrices(sm, terms, { session: mark.session, bars: mark.lastBar });
@@ -138,7 +138,7 @@ function termsMarkOf(sm: SessionMarket, { terms: byKey, session }: MarketMark, t
 
 /** Returns terms as a key of their effect on a market up to a session: later amendments have not changed it. */
 export function markKey({ sessions }: SessionMarket, session: number, terms: GrowthTerms): string {
-  return keyOf(toHeldTerms(termsThrough(terms, sessions[session]!)));
+  return createKey(toHeldTerms(limitTerms(terms, sessions[session]!)));
 }
 
 /**
@@ -157,13 +157,13 @@ export function findCarriedAtEffect(sm: SessionMarket, table: EffectTable, at: n
  * terms of a table.
  */
 export function findCarriedUnder(sm: SessionMarket, table: EffectTable, session: number, column: number): number {
-  const bar = sm.lastBar[panelRow(sm, session) + column]!;
+  const bar = sm.lastBar[readPanelRow(sm, session) + column]!;
   if (bar < 0 || bar === session || !adjustsCloses(table.terms)) return sm.carriedClose(session, column);
   const { mark } = sm;
   const isMarked = mark !== null && mark.terms !== null && bar <= mark.session;
   let price = isMarked ? termsMarkOf(sm, mark, table.terms).carried[column]! : sm.closeAt(bar, column);
   for (let s = (isMarked ? mark.session : bar) + 1; s <= session; s++) {
-    const effect = effectOn(table, s, column);
+    const effect = findEffect(table, s, column);
     if (effect !== undefined) price = adjustClose(effect, price);
   }
   return price;
@@ -174,16 +174,16 @@ export function findCarriedUnder(sm: SessionMarket, table: EffectTable, session:
  * on its first one.
  * @throws BeforeMarket
  */
-export function growthRow(sm: Pick<SessionMarket, 'first' | 'names'>, session: number): number {
+export function readGrowthRow(sm: Pick<SessionMarket, 'first' | 'names'>, session: number): number {
   if (session === sm.first && session > 0)
     throw new BeforeMarket(`the growth of session ${session} begins before the market is there`);
-  return panelRow(sm, session);
+  return readPanelRow(sm, session);
 }
 
 /** Returns the state of a market after a session. @cost O(N + A) for each of the terms */
 export function markMarket(sm: SessionMarket, session: number, terms: readonly GrowthTerms[]): MarketMark {
   const { names, lastBar } = sm;
-  const row = panelRow(sm, session);
+  const row = readPanelRow(sm, session);
   const bars = Int32Array.from(lastBar.subarray(row, row + names));
   return {
     session,
@@ -193,7 +193,7 @@ export function markMarket(sm: SessionMarket, session: number, terms: readonly G
         markKey(sm, session, own),
         {
           carried: findCarriedPrices(sm, own, { session, bars }),
-          index: valueIndexOf(sm, own).slice(row, row + names),
+          index: computeValueIndex(sm, own).slice(row, row + names),
         },
       ]),
     ),
@@ -209,7 +209,7 @@ export function findCarriedPrices(
   terms: GrowthTerms,
   { session, bars }: { readonly session: number; readonly bars: Int32Array },
 ): Float64Array {
-  const table = effectTable(sm, terms);
+  const table = createEffectTable(sm, terms);
   const { columns, starts } = table;
   // Cash paid before the mark may be missing: the mark has the carried prices.
   const mark = sm.mark?.terms ? { session: sm.mark.session, ...termsMarkOf(sm, sm.mark, terms) } : null;
@@ -221,7 +221,7 @@ export function findCarriedPrices(
     for (let e = starts[s]!; e < starts[s + 1]!; e++) {
       const column = columns[e]!;
       const before = carried[column]!;
-      if (s > bars[column]! && before > 0) carried[column] = adjustClose(effectAt(table, e), before);
+      if (s > bars[column]! && before > 0) carried[column] = adjustClose(readEffect(table, e), before);
     }
   }
   return carried;
@@ -260,11 +260,11 @@ function growOverSession({ close, growth, carried, from, to, names }: Grown): vo
 /** Multiplies by the change of each security's exchange rate. */
 function convert(sm: SessionMarket, currency: string, growth: Float64Array): void {
   const { names, sessions } = sm;
-  const rates = exchangeRates(sm, currency);
+  const rates = createExchangeRates(sm, currency);
   for (let i = 0; i < names; i++) {
     if (rates.isNative(i)) continue;
     const series = rates.seriesOf(i);
-    for (let s = Math.max(1, firstMade(sm)); s < sessions.length; s++)
-      growth[panelRow(sm, s) + i]! *= series[s]! / series[s - 1]!;
+    for (let s = Math.max(1, findFirstComputed(sm)); s < sessions.length; s++)
+      growth[readPanelRow(sm, s) + i]! *= series[s]! / series[s - 1]!;
   }
 }

@@ -11,6 +11,6 @@ export function computeNextLevel(level: number, growth: number, dividends: numbe
  * Converts ordinary dividends of a session from a fraction of the market value at its close to points of the price
  * return.
  */
-export function dividendPoints(priceReturn: number, dividends: number): number {
+export function computeDividendPoints(priceReturn: number, dividends: number): number {
   return priceReturn * dividends;
 }

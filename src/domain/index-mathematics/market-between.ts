@@ -1,20 +1,20 @@
-import { exchangeRates, shareRates } from '../market/exchange-rates.js';
+import { createExchangeRates, shareRates } from '../market/exchange-rates.js';
 import { findCarriedPrices, markKey } from './growth.js';
 import { toHeldTerms, type GrowthTerms } from './growth-terms.js';
 import type { SessionActions } from '../market/session-actions.js';
-import { panelRow, type MarketMark, type SessionMarket } from '../market/session-market.js';
+import { readPanelRow, type MarketMark, type SessionMarket } from '../market/session-market.js';
 
 /**
  * Returns a market from one session to another. A unit of every value index is worth 1 on the first session, so that a
  * simulation has the same bits wherever the original market begins.
  */
-export function marketBetween(
+export function cutMarket(
   sm: SessionMarket,
   terms: GrowthTerms,
   { from, to }: { readonly from: number; readonly to: number },
 ): SessionMarket {
   const { names, lastBar, sessions } = sm;
-  const begin = panelRow(sm, from);
+  const begin = readPanelRow(sm, from);
   const view: SessionMarket = {
     ...sm,
     sessions: sessions.subarray(0, to + 1),
@@ -29,9 +29,9 @@ export function marketBetween(
 
 function markOf(sm: SessionMarket, terms: GrowthTerms, session: number): MarketMark {
   const { names, lastBar } = sm;
-  const begin = panelRow(sm, session);
+  const begin = readPanelRow(sm, session);
   const bars = Int32Array.from(lastBar.subarray(begin, begin + names));
-  const rates = exchangeRates(sm, terms.currency);
+  const rates = createExchangeRates(sm, terms.currency);
   const held = toHeldTerms(terms);
   const index = Float64Array.from(bars, (bar, column) =>
     bar >= 0 && rates.rateAt(session, column) > 0 ? 1 : Number.NaN,

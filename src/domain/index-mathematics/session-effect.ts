@@ -34,7 +34,7 @@ export function combineEffects(before: SessionEffect, change: SessionEffect): Se
  * Returns the effect of an action on prices with an adjustment; undefined if it has none.
  * @param withheld fraction that is withheld from an ordinary dividend of the security
  */
-export function effectOf(
+export function computeEffect(
   action: CorporateAction,
   adjustment: Adjustment,
   terms: GrowthTerms,
@@ -59,14 +59,14 @@ export function effectOf(
 }
 
 function ordinaryEffect({ value }: CorporateAction, terms: GrowthTerms, withheld: number): SessionEffect | undefined {
-  const share = shareOf(terms.variant, withheld);
+  const share = computeReinvestedShare(terms.variant, withheld);
   // Dividend points are counted in every return variant, so the effect is listed even if its variant reinvests nothing.
   if (terms.reinvestment === 'index') return { ...NO_EFFECT, income: share * value };
   return share === 0 ? undefined : { ...NO_EFFECT, cash: share * value };
 }
 
 /** Returns the fraction of an ordinary dividend that a return variant reinvests. */
-export function shareOf(variant: ReturnVariant, withheld: number): number {
+export function computeReinvestedShare(variant: ReturnVariant, withheld: number): number {
   return { price: 0, total: 1, net: 1 - withheld }[variant];
 }
 

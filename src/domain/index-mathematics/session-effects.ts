@@ -1,7 +1,12 @@
 import { createWithholding, type WithholdingTax } from './withholding.js';
-import { openingFactor } from '../index-mathematics/adjusted-close.js';
-import { effectOf, shareOf, combineEffects, type SessionEffect } from '../index-mathematics/session-effect.js';
-import { keyOf, termsOn, type GrowthTerms } from './growth-terms.js';
+import { computeOpeningFactor } from '../index-mathematics/adjusted-close.js';
+import {
+  computeEffect,
+  computeReinvestedShare,
+  combineEffects,
+  type SessionEffect,
+} from '../index-mathematics/session-effect.js';
+import { createKey, findTerms, type GrowthTerms } from './growth-terms.js';
 import type { SessionMarket } from '../market/session-market.js';
 
 /** Effect on one security. */
@@ -45,10 +50,10 @@ const TABLES_MAX = 8;
 const tablesOf = new WeakMap<SessionMarket, Map<string, EffectTable>>();
 
 /** Returns effects of all actions under given terms. @cost O(A) once per market and terms */
-export function effectTable(sm: SessionMarket, terms: GrowthTerms): EffectTable {
+export function createEffectTable(sm: SessionMarket, terms: GrowthTerms): EffectTable {
   let tables = tablesOf.get(sm);
   if (!tables) tablesOf.set(sm, (tables = new Map()));
-  const key = keyOf(terms);
+  const key = createKey(terms);
   let table = tables.get(key);
   if (!table) {
     tables.set(key, (table = readEffects(sm, terms)));
@@ -58,14 +63,14 @@ export function effectTable(sm: SessionMarket, terms: GrowthTerms): EffectTable 
 }
 
 /** Returns the effect on a security on a session; undefined if there is none. */
-export function effectOn(table: EffectTable, session: number, column: number): PlacedEffect | undefined {
+export function findEffect(table: EffectTable, session: number, column: number): PlacedEffect | undefined {
   const { columns, starts } = table;
-  for (let e = starts[session]!; e < starts[session + 1]!; e++) if (columns[e] === column) return effectAt(table, e);
+  for (let e = starts[session]!; e < starts[session + 1]!; e++) if (columns[e] === column) return readEffect(table, e);
   return undefined;
 }
 
 /** Returns the effect at a position. */
-export function effectAt(table: EffectTable, position: number): PlacedEffect {
+export function readEffect(table: EffectTable, position: number): PlacedEffect {
   const { columns, ratio, cash, rights, subscription, special, income } = table;
   return {
     column: columns[position]!,
@@ -82,8 +87,8 @@ export function effectAt(table: EffectTable, position: number): PlacedEffect {
  * Returns the market value of a holding after the opening of an effect over that at the previous close. @param before
  * carried close
  */
-export function openingAt(table: EffectTable, position: number, before: number): number {
-  return openingFactor(effectAt(table, position), before, table.termsAt(table.sessions[position]!));
+export function computeOpening(table: EffectTable, position: number, before: number): number {
+  return computeOpeningFactor(readEffect(table, position), before, table.termsAt(table.sessions[position]!));
 }
 
 /**
@@ -144,7 +149,7 @@ function termsBySession({ sessions }: SessionMarket, terms: GrowthTerms): Effect
   if (terms.amended === undefined) return () => terms;
   const known = new Map<number, GrowthTerms>();
   return (session) => {
-    const result = known.get(session) ?? termsOn(terms, sessions[session]!);
+    const result = known.get(session) ?? findTerms(terms, sessions[session]!);
     known.set(session, result);
     return result;
   };
@@ -162,10 +167,10 @@ function listEffects(sm: SessionMarket, termsAt: EffectTable['termsAt']): Listed
   for (const { action, column, session } of sm.actions.all) {
     const terms = termsAt(session);
     const withheld = withheldUnder(terms)(action.identifier, sm.sessions[session]!);
-    const change = effectOf(action, sm.market.adjustment, terms, withheld);
+    const change = computeEffect(action, sm.market.adjustment, terms, withheld);
     if (change === undefined) continue;
     const ordinary = action.type === 'DIVIDEND' && terms.reinvestment === 'index' ? action.value : 0;
-    const net = ordinary * shareOf('net', withheld);
+    const net = ordinary * computeReinvestedShare('net', withheld);
     const before = list.at(-1);
     if (before?.effect.column === column && session === before.session) {
       const effect = { column, ...combineEffects(before.effect, change) };

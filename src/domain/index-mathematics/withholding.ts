@@ -1,6 +1,6 @@
 import { formatDay, type Day } from '../time/days.js';
 import type { MarketData, ReferenceValue } from '../market/market-data.js';
-import { isBlank, referenceSpells, spellAt } from '../market/reference-spells.js';
+import { isBlank, createReferenceSpells, findSpell } from '../market/reference-spells.js';
 import { compareText } from '../refusals/findings.js';
 import { Refusal } from '../refusals/refusal.js';
 
@@ -27,11 +27,11 @@ export function isTaxed(tax: WithholdingTax): boolean {
  */
 export function createWithholding(market: MarketData, tax: WithholdingTax): (identifier: string, day: Day) => number {
   if (typeof tax === 'number') return () => tax;
-  const spells = referenceSpells(market, tax.field);
+  const spells = createReferenceSpells(market, tax.field);
   const columnOf = columnsOf(market);
   return (identifier, day) => {
     const column = columnOf.get(identifier);
-    return rateOf(column === undefined ? null : spellAt(spells[column]!, day), tax);
+    return rateOf(column === undefined ? null : findSpell(spells[column]!, day), tax);
   };
 }
 
@@ -59,13 +59,13 @@ export interface TaxedSecurities {
 }
 
 /** Returns values of securities without a rate, ascending; null for a security without a value. */
-export function valuesWithoutRate(
+export function listValuesWithoutRate(
   market: MarketData,
   tax: WithholdingTax,
   { columns, from = -Infinity, to = Infinity }: TaxedSecurities,
 ): (string | null)[] {
   if (typeof tax === 'number' || tax.default !== undefined) return [];
-  const spells = referenceSpells(market, tax.field);
+  const spells = createReferenceSpells(market, tax.field);
   const taxed = new Set(columns);
   const values = new Set<string | null>();
   const add = (value: ReferenceValue): void => {
@@ -82,7 +82,7 @@ export function valuesWithoutRate(
   for (const { type, status, identifier, exDay } of market.actions) {
     const column = columnOf.get(identifier);
     if (type !== 'DIVIDEND' || status === 'cancelled' || column === undefined || !taxed.has(column)) continue;
-    if (exDay > from && exDay <= to) add(spellAt(spells[column]!, exDay));
+    if (exDay > from && exDay <= to) add(findSpell(spells[column]!, exDay));
   }
   return [...values].toSorted((a, b) => compareText(a ?? '', b ?? ''));
 }
@@ -92,7 +92,7 @@ export function valuesWithoutRate(
  * @throws Refusal NO_RATE that lists the values without a rate
  */
 export function requireWithholdingRates(market: MarketData, tax: WithholdingTax, of: TaxedSecurities): void {
-  const values = valuesWithoutRate(market, tax, of);
+  const values = listValuesWithoutRate(market, tax, of);
   if (typeof tax === 'number' || values.length === 0) return;
   const within =
     of.from === undefined || of.to === undefined ? '' : ` from ${formatDay(of.from)} to ${formatDay(of.to)}`;

@@ -148,7 +148,7 @@ export const JOB_KIND_CATALOGUE = {
     inParts: true,
     resultIds: (studyId, request) => {
       const { runs } = request as { readonly runs: number }; // `src/services/optimisation/studies.ts` submits it
-      return Array.from({ length: runs }, (_, position) => optimisationIdIn(studyId, position));
+      return Array.from({ length: runs }, (_, position) => createOptimisationId(studyId, position));
     },
   }),
   simulate: entry({
@@ -176,7 +176,7 @@ export const JOB_KIND_CATALOGUE = {
 } as const;
 
 /** Returns the id of an optimisation of a study. */
-export const optimisationIdIn = (studyId: string, position: number): string => `${studyId}-${position + 1}`;
+export const createOptimisationId = (studyId: string, position: number): string => `${studyId}-${position + 1}`;
 
 export type JobKindName = keyof typeof JOB_KIND_CATALOGUE;
 
@@ -193,7 +193,7 @@ export const KINDS_IN_PARTS: ReadonlySet<string> = new Set(
 );
 
 /** Returns the kinds whose jobs are deleted with a subject, by the member that names it. */
-export function kindsForgottenWith(of: JobSubject['of'], named: JobSubject['named']): JobKindName[] {
+export function listKindsForgottenWith(of: JobSubject['of'], named: JobSubject['named']): JobKindName[] {
   return JOB_KINDS.filter((kind) => {
     const subject: JobSubject | null = JOB_KIND_CATALOGUE[kind].subject;
     return subject?.of === of && subject.named === named && subject.onDeletion === 'forget';

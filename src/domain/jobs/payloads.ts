@@ -6,7 +6,7 @@ import type { ConstraintRow } from '../constraints/constraint-row.js';
 import { OptimisationRequest } from '../documents/optimisation-request.js';
 import { RiskModelRequest } from '../risk/risk-model-document.js';
 import { RiskValidationRequest } from '../risk/validation/risk-validation-request.js';
-import { documentsWithDefaults, documentWithDefaults, planWithDefaults } from '../checks/plan-defaults.js';
+import { addDefaultsToDocuments, addDefaultsToDocument, addDefaultsToPlan } from '../checks/plan-defaults.js';
 import { runTreatment } from '../backtest/run-file/settings.js';
 import type { PlannedModels } from '../documents/used-models.js';
 import type { GenerateSyntheticRequest } from '../documents/synthetic-request.js';
@@ -26,8 +26,8 @@ import type { Patch, SweepBase } from '../sweeps/variants.js';
  */
 const accept = <T>() => z.custom<T>((value) => typeof value === 'object' && value !== null);
 
-const plan = accept<BacktestPlan>().transform(planWithDefaults);
-const documents = accept<BacktestPlan['documents']>().transform(documentsWithDefaults);
+const plan = accept<BacktestPlan>().transform(addDefaultsToPlan);
+const documents = accept<BacktestPlan['documents']>().transform(addDefaultsToDocuments);
 const treatment = accept<TreatmentSpec>().transform((stored) =>
   'entry_stale_sessions' in stored ? stored : runTreatment(stored),
 );
@@ -73,7 +73,7 @@ export type RunDifferencePayload = Readonly<z.infer<typeof RunDifferencePayload>
 
 export const SweepPayload = z.object({
   sweep_id: z.string(),
-  base: accept<SweepBase>().transform((base) => ({ ...base, document: documentWithDefaults(base.document) })),
+  base: accept<SweepBase>().transform((base) => ({ ...base, document: addDefaultsToDocument(base.document) })),
   /** Stored index of the base; null for a document of the request. */
   stored_id: z.string().nullable().default(null),
   /** Variants: individual patches, or a grid. */

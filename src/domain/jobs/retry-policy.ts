@@ -77,7 +77,7 @@ const JITTER_MIN = 0.5;
  * @param chance 0 to 1
  * @returns milliseconds
  */
-export function retryDelayMs(
+export function computeRetryDelayMs(
   policy: RetryPolicy,
   cause: 'crashes' | 'losses' | 'releases',
   ended: number,

@@ -7,7 +7,7 @@ import { Refusal } from '../refusals/refusal.js';
  * @cost that of JSON.stringify if the keys are in order, otherwise twice as much
  * @throws Refusal NUMERIC_FAILURE for a number that is not finite
  */
-export function canonicalJson(value: unknown): string {
+export function toCanonicalJson(value: unknown): string {
   return isCanonical(value) ? JSON.stringify(value) : textOf(value);
 }
 

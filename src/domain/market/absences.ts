@@ -1,4 +1,4 @@
-import { panelRow, type SessionMarket } from './session-market.js';
+import { readPanelRow, type SessionMarket } from './session-market.js';
 
 /** Known securities without a bar, by session. */
 export interface Absences {
@@ -17,7 +17,7 @@ const cache = new WeakMap<SessionMarket, Absences>();
  * Returns securities without a bar on a session that had an earlier bar, as long as a holding may still be carried.
  * @cost O(S N), once per market
  */
-export function absencesOf(sm: SessionMarket): Absences {
+export function listAbsences(sm: SessionMarket): Absences {
   let absences = cache.get(sm);
   if (!absences) cache.set(sm, (absences = findAbsences(sm)));
   return absences;
@@ -28,7 +28,7 @@ function findAbsences(sm: SessionMarket): Absences {
   const columns: number[] = [];
   const starts = new Int32Array(sessions.length + 1);
   for (let s = sm.mark ? sm.mark.session + 1 : 0; s < sessions.length; s++) {
-    const row = panelRow(sm, s);
+    const row = readPanelRow(sm, s);
     for (let i = 0; i < names; i++) {
       const bar = lastBar[row + i]!;
       if (bar !== s && bar >= 0 && sm.barAge(s, i) <= AGE_MAX) columns.push(i);

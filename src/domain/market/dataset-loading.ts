@@ -1,12 +1,12 @@
 import { Refusal, isUnavailable } from '../refusals/refusal.js';
 
 /** Returns the refusal of a request that needs data while the store is still being read after a restart. */
-export function datasetLoading(datasetId: string): Refusal {
+export function refuseWhileLoading(datasetId: string): Refusal {
   return new Refusal('STORE_UNAVAILABLE', sentence(datasetId), detailOf(datasetId));
 }
 
 /** Returns the refusal for a change of a store that has not been read yet. */
-export function datasetResuming(datasetId: string): Refusal {
+export function refuseWhileResuming(datasetId: string): Refusal {
   return new Refusal('STORE_LOADING', sentence(datasetId), detailOf(datasetId));
 }
 

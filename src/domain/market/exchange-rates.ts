@@ -1,29 +1,11 @@
 import { formatDay, type Day } from '../time/days.js';
 import { findLastAtMost } from '../numbers/search.js';
 import { Refusal } from '../refusals/refusal.js';
+import { findMajorUnit, findUnit } from './currency-codes.js';
 import type { MarketData } from './market-data.js';
-import { isBlank, referenceSpells, spellAt } from './reference-spells.js';
+import { isBlank, createReferenceSpells, findSpell } from './reference-spells.js';
 import { carryCloses } from './series.js';
 import type { SessionMarket } from './session-market.js';
-
-/** Currency units that are hundredths of another. */
-const MINOR_UNITS: Readonly<Record<string, { readonly major: string; readonly scale: number }>> = {
-  GBX: { major: 'GBP', scale: 0.01 },
-  ZAC: { major: 'ZAR', scale: 0.01 },
-  ILA: { major: 'ILS', scale: 0.01 },
-};
-
-const CURRENCIES: ReadonlySet<string> = new Set(Intl.supportedValuesOf('currency'));
-
-/** Returns true for a current or former ISO 4217 code, or a minor unit in which prices are quoted. */
-export function isCurrency(code: string): boolean {
-  return CURRENCIES.has(code) || Object.hasOwn(MINOR_UNITS, code);
-}
-
-/** Splits a name such as EURUSD into two currency codes, which need not exist; undefined if its length differs. */
-export function pairIn(name: string): readonly [from: string, to: string] | undefined {
-  return name.length === 6 ? [name.slice(0, 3), name.slice(3)] : undefined;
-}
 
 /** Exchange rates of every security of a market into one currency, by the currency of its prices on the day. */
 export interface ExchangeRates {
@@ -58,7 +40,7 @@ const cached = new WeakMap<SessionMarket, Map<string, ExchangeRates>>();
  * that the store declares, or else the target currency. Rates have no currency.
  * @cost O(S) for each foreign currency, once per market and currency
  */
-export function exchangeRates(sm: SessionMarket, currency: string): ExchangeRates {
+export function createExchangeRates(sm: SessionMarket, currency: string): ExchangeRates {
   let entry = cached.get(sm);
   if (!entry) cached.set(sm, (entry = new Map()));
   let rates = entry.get(currency);
@@ -80,7 +62,7 @@ export function requireRate(rates: ExchangeRates, sm: SessionMarket, session: nu
   if (rates.isNative(column)) return;
   const pair = rates.missingPair(session, column);
   if (pair === undefined) return;
-  const refusal = rateNotAboveZero(sm, { from: rates.currencyAt(session, column), to: rates.currency, session });
+  const refusal = refuseRateNotAboveZero(sm, { from: rates.currencyAt(session, column), to: rates.currency, session });
   if (refusal !== undefined) throw refusal;
   throw new Refusal(
     'FX_MISSING',
@@ -102,7 +84,7 @@ export function requireRatesAboveZero(
   columns: Iterable<number>,
   { currency, from, to }: { readonly currency: string; readonly from: number; readonly to: number },
 ): void {
-  const rates = exchangeRates(sm, currency);
+  const rates = createExchangeRates(sm, currency);
   if (!rates.isForeign) return;
   const seen = new Set<Float64Array>();
   for (const column of columns) {
@@ -112,7 +94,7 @@ export function requireRatesAboveZero(
     seen.add(series);
     for (let session = from; session <= to; session++) {
       if (series[session] === series[session]) continue;
-      const refusal = rateNotAboveZero(sm, { from: rates.currencyAt(session, column), to: currency, session });
+      const refusal = refuseRateNotAboveZero(sm, { from: rates.currencyAt(session, column), to: currency, session });
       if (refusal !== undefined) throw refusal;
     }
   }
@@ -124,13 +106,13 @@ export function requireRates(
   columns: Int32Array,
   { currency, session }: { readonly currency: string; readonly session: number },
 ): void {
-  const rates = exchangeRates(sm, currency);
+  const rates = createExchangeRates(sm, currency);
   for (const column of columns) requireRate(rates, sm, session, column);
 }
 
 function readRates(sm: SessionMarket, currency: string): ExchangeRates {
-  const spells = referenceSpells(sm.market, 'CURRENCY');
-  const target = unitOf(currency);
+  const spells = createReferenceSpells(sm.market, 'CURRENCY');
+  const target = findUnit(currency);
   const currencies = new Set(
     spells
       .flat()
@@ -139,11 +121,11 @@ function readRates(sm: SessionMarket, currency: string): ExchangeRates {
   );
   const series = new Map<string, Float64Array | undefined>();
   const seriesOf = (code: string): Float64Array | undefined => {
-    if (!series.has(code)) series.set(code, rateSeries(sm, code, currency));
+    if (!series.has(code)) series.set(code, readRateSeries(sm, code, currency));
     return series.get(code);
   };
   const currencyAt = (session: number, column: number): string => {
-    const value = spellAt(spells[column]!, sm.sessions[session]!);
+    const value = findSpell(spells[column]!, sm.sessions[session]!);
     return typeof value === 'string' && !isBlank(value) ? value : currency;
   };
   const pairColumns = pairColumnsOf(sm, [...currencies, currency]);
@@ -168,24 +150,10 @@ function readRates(sm: SessionMarket, currency: string): ExchangeRates {
     },
     missingPair: (session, column) => {
       const rate = rateAt(session, column);
-      return rate === rate ? undefined : `${unitOf(currencyAt(session, column)).major}${target.major}`;
+      return rate === rate ? undefined : `${findUnit(currencyAt(session, column)).major}${target.major}`;
     },
     pairColumns,
   };
-}
-
-/** Returns the currency whose main unit a code belongs to: GBP for GBX. */
-export function majorUnit(code: string): string {
-  return unitOf(code).major;
-}
-
-function unitOf(code: string): { readonly major: string; readonly scale: number } {
-  return MINOR_UNITS[code] ?? { major: code, scale: 1 };
-}
-
-/** Returns the identifier or series of the market that contains the price of one currency in another. */
-export function pairOf(from: string, to: string): string {
-  return `${unitOf(from).major}${unitOf(to).major}`;
 }
 
 /** Currencies through which a pair is crossed if the store lacks it, in this order. */
@@ -195,9 +163,9 @@ const CROSS_CURRENCIES = ['USD', 'EUR', 'GBP', 'JPY', 'CHF'] as const;
  * Returns one unit of `from` in `to` on every session, [S], crossed if the store lacks the pair; undefined if
  * impossible. @cost O(S)
  */
-export function rateSeries(sm: SessionMarket, from: string, to: string): Float64Array | undefined {
-  const source = unitOf(from);
-  const target = unitOf(to);
+export function readRateSeries(sm: SessionMarket, from: string, to: string): Float64Array | undefined {
+  const source = findUnit(from);
+  const target = findUnit(to);
   const scale = source.scale / target.scale;
   if (source.major === target.major) return new Float64Array(sm.sessions.length).fill(scale);
   const direct = directSeries(sm, [source.major, target.major], scale);
@@ -225,11 +193,11 @@ function directSeries(
  * Returns the refusal if a stored rate, direct or part of a cross rate, is 0 or less on a session; undefined if there
  * is none.
  */
-export function rateNotAboveZero(
+export function refuseRateNotAboveZero(
   sm: SessionMarket,
   { from, to, session }: { readonly from: string; readonly to: string; readonly session: number },
 ): Refusal | undefined {
-  const [source, target] = [majorUnit(from), majorUnit(to)];
+  const [source, target] = [findMajorUnit(from), findMajorUnit(to)];
   const pairs = [
     `${source}${target}`,
     `${target}${source}`,
@@ -260,9 +228,10 @@ export function rateNotAboveZero(
  * @cost O(T) for a pair that is a security of the market
  */
 export function findFirstRateDay(market: MarketData, from: string, to: string): Day | undefined {
-  const [source, target] = [majorUnit(from), majorUnit(to)];
+  const [source, target] = [findMajorUnit(from), findMajorUnit(to)];
   if (source === target) return undefined;
-  const directDay = (a: string, b: string): Day | undefined => firstDayOf(market, a + b) ?? firstDayOf(market, b + a);
+  const directDay = (a: string, b: string): Day | undefined =>
+    findFirstDay(market, a + b) ?? findFirstDay(market, b + a);
   const direct = directDay(source, target);
   if (direct !== undefined) return direct;
   for (const cross of CROSS_CURRENCIES) {
@@ -272,7 +241,7 @@ export function findFirstRateDay(market: MarketData, from: string, to: string): 
   return undefined;
 }
 
-function firstDayOf({ identifiers, fields, dates, series }: MarketData, pair: string): Day | undefined {
+function findFirstDay({ identifiers, fields, dates, series }: MarketData, pair: string): Day | undefined {
   const column = identifiers.indexOf(pair);
   if (column < 0) return series?.get(pair)?.days[0];
   const close = fields.get('CLOSE')!;
@@ -282,12 +251,12 @@ function firstDayOf({ identifiers, fields, dates, series }: MarketData, pair: st
 /**
  * Returns the pairs of a store for the rate between two currencies: none within one currency, two for a cross rate.
  */
-export function pairsUsed(
+export function listUsedPairs(
   holds: (pair: string) => boolean,
   from: string,
   to: string,
 ): readonly [] | readonly [string] | readonly [string, string] | undefined {
-  const [source, target] = [majorUnit(from), majorUnit(to)];
+  const [source, target] = [findMajorUnit(from), findMajorUnit(to)];
   if (source === target) return [];
   const heldAs = (a: string, b: string) => (a === b ? undefined : [`${a}${b}`, `${b}${a}`].find(holds));
   const direct = heldAs(source, target);
@@ -301,7 +270,7 @@ export function pairsUsed(
 
 /** Returns true if a store with these pairs has a rate between two currencies. */
 export function isRateHeld(holds: (pair: string) => boolean, from: string, to: string): boolean {
-  return pairsUsed(holds, from, to) !== undefined;
+  return listUsedPairs(holds, from, to) !== undefined;
 }
 
 /**
@@ -310,13 +279,13 @@ export function isRateHeld(holds: (pair: string) => boolean, from: string, to: s
  */
 function pairSeries(sm: SessionMarket, pair: string, convert: (rate: number) => number): Float64Array | undefined {
   const column = sm.columnOf(pair);
-  if (column >= 0) return carriedSeries(sm, column, convert);
+  if (column >= 0) return carrySeries(sm, column, convert);
   const series = sm.market.series?.get(pair);
   return series && carryCloses(series, sm.sessions).map((rate) => (rate > 0 ? convert(rate) : Number.NaN));
 }
 
 /** Returns the latest bar at or before each session, on any day of the store; NaN before the first. */
-function carriedSeries(sm: SessionMarket, column: number, convert: (rate: number) => number): Float64Array {
+function carrySeries(sm: SessionMarket, column: number, convert: (rate: number) => number): Float64Array {
   const { market, sessions, names } = sm;
   const close = market.fields.get('CLOSE')!;
   const series = new Float64Array(sessions.length);
@@ -334,15 +303,17 @@ function carriedSeries(sm: SessionMarket, column: number, convert: (rate: number
 }
 
 function pairColumnsOf(sm: SessionMarket, currencies: readonly string[]): Set<number> {
-  return new Set([...pairsOf(sm.market, currencies)].map((pair) => sm.columnOf(pair)).filter((column) => column >= 0));
+  return new Set(
+    [...listPairs(sm.market, currencies)].map((pair) => sm.columnOf(pair)).filter((column) => column >= 0),
+  );
 }
 
 /**
  * Returns identifiers that are exchange rates between some currencies if the market has them: `EURUSD` is one if
  * securities trade in EUR or USD and it has no reference row.
  */
-export function pairsOf({ reference }: Pick<MarketData, 'reference'>, currencies: Iterable<string>): Set<string> {
-  const majors = [...new Set(Array.from(currencies, majorUnit))];
+export function listPairs({ reference }: Pick<MarketData, 'reference'>, currencies: Iterable<string>): Set<string> {
+  const majors = [...new Set(Array.from(currencies, findMajorUnit))];
   const pairs = majors.flatMap((from) => majors.filter((to) => to !== from).map((to) => `${from}${to}`));
   return new Set(pairs.filter((pair) => !reference.rows.has(pair)));
 }

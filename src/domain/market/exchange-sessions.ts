@@ -1,6 +1,6 @@
 import type { Calendar, Calendars } from '../calendars/calendar.js';
 import type { MarketData } from './market-data.js';
-import { referenceSpells, spellAt } from './reference-spells.js';
+import { createReferenceSpells, findSpell } from './reference-spells.js';
 
 /** Sessions of an exchange on the axis of the index calendar. */
 export interface Exchange {
@@ -21,7 +21,7 @@ export interface ExchangesInput {
  * Returns the exchange of a security on a session: its reference column EXCHANGE as known at that time, otherwise the
  * exchange of the index calendar.
  */
-export function exchangesOf({
+export function createExchanges({
   market,
   calendar,
   calendars,
@@ -39,12 +39,12 @@ export function exchangesOf({
     }
     return exchange;
   };
-  const spells = referenceSpells(market, 'EXCHANGE');
+  const spells = createReferenceSpells(market, 'EXCHANGE');
   const steady = spells.map((list) => {
     if (list.length === 0) return own;
     return list.length === 1 && list[0]!.from === -Infinity ? exchangeOf(list[0]!.value) : undefined;
   });
-  return (session, column) => steady[column] ?? exchangeOf(spellAt(spells[column]!, sessions[session]!));
+  return (session, column) => steady[column] ?? exchangeOf(findSpell(spells[column]!, sessions[session]!));
 }
 
 /** Outside its coverage an exchange is assumed to follow the index calendar. */

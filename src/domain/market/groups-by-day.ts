@@ -31,7 +31,7 @@ export interface GroupNumbers {
   byDay(names: readonly string[], groupOf: GroupOfDay): (day: Day) => Int32Array;
 }
 
-export function groupNumbers(): GroupNumbers {
+export function createGroupNumbers(): GroupNumbers {
   const groups: string[] = [];
   const known = new Map<string, number>();
   const numberOf = (group: string): number => {

@@ -41,19 +41,6 @@ export interface MarketHandle {
   readonly taken?: SharedArrayBuffer;
 }
 
-/** Identity of a market: its content, and its store's declarations. */
-export type MarketIdentity = Pick<MarketHandle, 'datasetId' | 'adjustment' | 'currency' | 'contentHash'>;
-
-/** Returns an identity as a key: equal for markets with equal results. */
-export function marketKey({ datasetId, adjustment, currency = null, contentHash }: MarketIdentity): string {
-  return JSON.stringify([datasetId, adjustment, currency, contentHash]);
-}
-
-/** Returns the identity of a market without its content. */
-export function identityOf({ datasetId, adjustment, currency = null, contentHash }: MarketIdentity): MarketIdentity {
-  return { datasetId, adjustment, currency, contentHash };
-}
-
 /** SHA-256 of the parts of a content hash. */
 export interface ContentDigests {
   /** 32 bytes per block of days. */
@@ -97,8 +84,8 @@ export function shareMarket(market: MarketData, shared: SharedTables = shareTabl
     contentHash: market.contentHash,
     adjustment: market.adjustment,
     currency: market.currency ?? null,
-    dates: sharedBytes(market.dates),
-    fields: [...market.fields].map(([name, values]) => ({ name, values: sharedPanel(values) })),
+    dates: copyToSharedBytes(market.dates),
+    fields: [...market.fields].map(([name, values]) => ({ name, values: copyToSharedMemory(values) })),
     tables: shared.tables,
     actionPlaces: shared.actionPlaces,
   };
@@ -110,7 +97,7 @@ function shareTables(market: MarketData): SharedTables {
   const { text: actions, places } = actionLines(market, new TextEncoder().encode(before).length);
   const tables =
     before + actions + textOf([...inLines(market.universes, (universes) => ({ universes })), ...seriesLines(market)]);
-  return { tables: sharedBytes(new TextEncoder().encode(tables)), actionPlaces: sharedBytes(places) };
+  return { tables: copyToSharedBytes(new TextEncoder().encode(tables)), actionPlaces: copyToSharedBytes(places) };
 }
 
 function seriesLines({ series }: Pick<MarketData, 'series'>): Line[] {
@@ -158,7 +145,12 @@ const PLACE_WIDTH = 5;
  * @cost of the reference table and the universes, unless those are open; omitted actions are not parsed
  */
 export function openMarketSince(handle: MarketHandle, after: number, opened = openWithoutActions(handle)): MarketData {
-  return { ...opened, actions: actionsSince(handle, after), settledTo: after, settledCash: hasSettled(handle, after) };
+  return {
+    ...opened,
+    actions: listActionsSince(handle, after),
+    settledTo: after,
+    settledCash: hasSettled(handle, after),
+  };
 }
 
 /** Returns the market of a handle without its actions. */
@@ -181,12 +173,12 @@ function hasSettled({ actionPlaces }: MarketHandle, after: number): boolean {
  * Returns the actions of a handle without ordinary dividends whose ex-date is on or before a day. @cost of the returned
  * actions
  */
-export function actionsSince(handle: MarketHandle, after: number): CorporateAction[] {
+export function listActionsSince(handle: MarketHandle, after: number): CorporateAction[] {
   return actionsWhere(handle, (places, p) => places[p + 1] !== 1 || places[p]! > after);
 }
 
 /** Returns every action of some columns. @cost of those actions */
-export function actionsOf(handle: MarketHandle, columns: Int32Array): CorporateAction[] {
+export function listActions(handle: MarketHandle, columns: Int32Array): CorporateAction[] {
   const isAsked = new Uint8Array(1 + columns.reduce((highest, column) => Math.max(highest, column), 0));
   for (const column of columns) isAsked[column] = 1;
   return actionsWhere(handle, (places, p) => isAsked[places[p + 4]!] === 1);
@@ -336,11 +328,13 @@ export function reopenMarket(
 const NEWLINE = 10;
 
 /** A panel at the start of shared memory is used in place, regardless of the space after it. */
-function sharedPanel(values: Float64Array): SharedArrayBuffer {
-  return values.buffer instanceof SharedArrayBuffer && values.byteOffset === 0 ? values.buffer : sharedBytes(values);
+function copyToSharedMemory(values: Float64Array): SharedArrayBuffer {
+  return values.buffer instanceof SharedArrayBuffer && values.byteOffset === 0
+    ? values.buffer
+    : copyToSharedBytes(values);
 }
 
-function sharedBytes(view: Int32Array | Float64Array | Uint8Array): SharedArrayBuffer {
+function copyToSharedBytes(view: Int32Array | Float64Array | Uint8Array): SharedArrayBuffer {
   const whole = view.byteOffset === 0 && view.byteLength === view.buffer.byteLength;
   if (view.buffer instanceof SharedArrayBuffer && whole) return view.buffer;
   const shared = new SharedArrayBuffer(view.byteLength);

@@ -19,7 +19,7 @@ interface RateBeyond {
 }
 
 /** Returns the first value of a series that cannot be a rate in percent per year; undefined if all can. */
-export function rateBeyond({ identifier, days, closes }: PriceSeries): RateBeyond | undefined {
+export function findInvalidRate({ identifier, days, closes }: PriceSeries): RateBeyond | undefined {
   const at = closes.findIndex(isBeyond);
   return at < 0 ? undefined : { series: identifier, date: formatDay(days[at]!), value: closes[at]! };
 }
@@ -33,7 +33,7 @@ export function describeRateBeyond({ series, date, value }: RateBeyond): string 
  * @param carried values on the days, [days]
  * @throws Refusal RATE_OUT_OF_RANGE for one that cannot be a rate
  */
-export function ratesOfSeries(series: PriceSeries, carried: Float64Array, days: Int32Array): Float64Array {
+export function readSeriesRates(series: PriceSeries, carried: Float64Array, days: Int32Array): Float64Array {
   const at = carried.findIndex(isBeyond);
   if (at < 0) return carried.map((value) => value / PERCENT);
   const day = series.days[findLastAtMost(series.days, days[at]!)]!;

@@ -124,7 +124,7 @@ export interface Membership {
 }
 
 /** Returns the value of a reference column as known on a day: the latest row valid at or before it. */
-export function referenceAt(table: ReferenceTable, identifier: string, column: string, day: Day): ReferenceValue {
+export function readReference(table: ReferenceTable, identifier: string, column: string, day: Day): ReferenceValue {
   const position = table.columns.indexOf(column);
   if (position < 0) return null;
   let value: ReferenceValue = null;

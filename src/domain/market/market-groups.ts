@@ -1,11 +1,11 @@
 import type { Day } from '../time/days.js';
 import type { MarketData, ReferenceValue } from './market-data.js';
-import { referenceSpells } from './reference-spells.js';
+import { createReferenceSpells } from './reference-spells.js';
 
 /** Group of securities without a group. */
 export const UNCLASSIFIED = 'UNCLASSIFIED';
 
-export function groupOf(value: ReferenceValue): string {
+export function readGroup(value: ReferenceValue): string {
   return value === null || value === '' ? UNCLASSIFIED : String(value);
 }
 
@@ -16,19 +16,19 @@ export interface GroupSpell {
 }
 
 /** Returns groups of securities as known on a day, by a reference column. */
-export function groupSpells(market: MarketData, by: string): (name: string, day: Day) => GroupSpell {
-  const spells = referenceSpells(market, by);
+export function listGroupSpells(market: MarketData, by: string): (name: string, day: Day) => GroupSpell {
+  const spells = createReferenceSpells(market, by);
   const byName = new Map(market.identifiers.map((identifier, column) => [identifier, spells[column]!]));
   return (name, day) => {
     const own = byName.get(name) ?? [];
     const at = own.findLastIndex(({ from }) => from <= day);
-    return { group: groupOf(own[at]?.value ?? null), until: own[at + 1]?.from ?? Infinity };
+    return { group: readGroup(own[at]?.value ?? null), until: own[at + 1]?.from ?? Infinity };
   };
 }
 
 /** Returns issuers of securities as known on a day. A security without an issuer is its own issuer. */
-export function issuerSpells(market: MarketData, by: string): (name: string, day: Day) => GroupSpell {
-  const spellOf = groupSpells(market, by);
+export function listIssuerSpells(market: MarketData, by: string): (name: string, day: Day) => GroupSpell {
+  const spellOf = listGroupSpells(market, by);
   return (name, day) => {
     const { group, until } = spellOf(name, day);
     return { group: group === UNCLASSIFIED ? name : group, until };

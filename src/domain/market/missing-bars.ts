@@ -1,13 +1,13 @@
 import type { MarketData } from './market-data.js';
 
 /** Securities of a market between two rows, both included. */
-export interface NamesOverRows {
+export interface SecuritiesOverRows {
   readonly columns: Int32Array;
   readonly from: number;
   readonly to: number;
 }
 
-interface Known extends NamesOverRows {
+interface Known extends SecuritiesOverRows {
   /** Missing rows by position among the columns. */
   readonly missing: readonly Int32Array[];
 }
@@ -24,7 +24,7 @@ const latest = new WeakMap<Float64Array, Known>();
  */
 export function findMissingBars(
   market: Pick<MarketData, 'identifiers' | 'fields'>,
-  names: NamesOverRows,
+  names: SecuritiesOverRows,
 ): Int32Array[] {
   const close = market.fields.get('CLOSE')!;
   const width = market.identifiers.length;
@@ -38,7 +38,7 @@ export function findMissingBars(
 }
 
 /** Returns undefined if any security is unknown. */
-function keptOf(known: Known, { columns, from, to }: NamesOverRows, width: number): Int32Array[] | undefined {
+function keptOf(known: Known, { columns, from, to }: SecuritiesOverRows, width: number): Int32Array[] | undefined {
   const placeOf = new Int32Array(width).fill(-1);
   known.columns.forEach((column, place) => (placeOf[column] = place));
   if (columns.some((column) => placeOf[column]! < 0)) return undefined;
@@ -48,7 +48,7 @@ function keptOf(known: Known, { columns, from, to }: NamesOverRows, width: numbe
   });
 }
 
-function missingIn(close: Float64Array, width: number, { columns, from, to }: NamesOverRows): Int32Array[] {
+function missingIn(close: Float64Array, width: number, { columns, from, to }: SecuritiesOverRows): Int32Array[] {
   const missing: number[][] = Array.from(columns, () => []);
   for (let row = from; row <= to; row++) {
     const first = row * width;

@@ -25,7 +25,7 @@ export function narrowMarket(market: MarketData, { columns, from, to, keeps }: N
   const width = market.identifiers.length;
   const n = columns.length;
   const close = market.fields.get('CLOSE')!;
-  const rows = rowsWithBar(market, { columns, from: keeps === 'datapoints' ? null : from, to });
+  const rows = listRowsWithBar(market, { columns, from: keeps === 'datapoints' ? null : from, to });
   const part = (panel: Float64Array): Float64Array => {
     const values = new Float64Array(rows.length * n);
     rows.forEach((row, at) => {
@@ -52,7 +52,7 @@ export function narrowMarket(market: MarketData, { columns, from, to, keeps }: N
  * Returns rows of a window in which any of some securities has a bar, ascending. @cost O(window), and O(securities) for
  * each row before the first such security
  */
-export function rowsWithBar(
+export function listRowsWithBar(
   { identifiers, dates, fields }: Pick<MarketData, 'identifiers' | 'dates' | 'fields'>,
   { columns, from, to }: Pick<Narrowing, 'columns' | 'from' | 'to'>,
 ): Int32Array {

@@ -3,13 +3,13 @@ import { ACTION_KINDS, type MarketData, type ReturnVariant } from './market-data
 /**
  * Returns the return variants that prices of a market allow: prices that include dividends allow only a total return.
  */
-export function variantsOn({ adjustment }: Pick<MarketData, 'adjustment'>): readonly ReturnVariant[] {
+export function listVariants({ adjustment }: Pick<MarketData, 'adjustment'>): readonly ReturnVariant[] {
   return adjustment === 'total' ? ['total'] : ['price', 'total', 'net'];
 }
 
 /** Returns the variant of a level on a market if its treatment requests a variant. */
-export function variantOn(market: Pick<MarketData, 'adjustment'>, asked: ReturnVariant): ReturnVariant {
-  return variantsOn(market).includes(asked) ? asked : 'total';
+export function resolveVariant(market: Pick<MarketData, 'adjustment'>, asked: ReturnVariant): ReturnVariant {
+  return listVariants(market).includes(asked) ? asked : 'total';
 }
 
 /** Equal variant of each one if no tax is withheld. */

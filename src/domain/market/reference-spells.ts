@@ -23,11 +23,11 @@ const cache = new WeakMap<MarketData, Map<string, ColumnSpells>>();
  * securities without a currency.
  * @cost O(rows of the table) on the first call
  */
-export function referenceSpells(market: MarketData, column: string): ColumnSpells {
+export function createReferenceSpells(market: MarketData, column: string): ColumnSpells {
   const columns = cache.get(market) ?? new Map<string, ColumnSpells>();
   cache.set(market, columns);
   const known = columns.get(column);
-  const spells = known ?? declaredSpells(market, column);
+  const spells = known ?? createDeclaredSpells(market, column);
   columns.delete(column);
   columns.set(column, spells);
   if (known !== undefined) return known;
@@ -41,7 +41,7 @@ export function referenceSpells(market: MarketData, column: string): ColumnSpell
   return spells;
 }
 
-function declaredSpells(market: MarketData, column: string): ColumnSpells {
+function createDeclaredSpells(market: MarketData, column: string): ColumnSpells {
   const spells = spellsOf(market, column);
   const { currency = null } = market;
   return column === 'CURRENCY' && currency !== null ? spells.map((own) => fill(own, currency)) : spells;
@@ -84,7 +84,7 @@ export function isBlank(value: ReferenceValue): boolean {
 }
 
 /** Returns the value that applies on a day; null before the first spell. */
-export function spellAt(spells: readonly ReferenceSpell[], day: Day): ReferenceValue {
+export function findSpell(spells: readonly ReferenceSpell[], day: Day): ReferenceValue {
   for (let i = spells.length - 1; i >= 0; i--) {
     const spell = spells[i]!;
     if (spell.from <= day) return spell.value;

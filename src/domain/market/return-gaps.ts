@@ -1,4 +1,4 @@
-import { panelRow, type SessionMarket } from './session-market.js';
+import { readPanelRow, type SessionMarket } from './session-market.js';
 
 /**
  * Sessions without a return, for securities that have had a bar. A return needs bars on its session and the previous
@@ -9,7 +9,7 @@ export interface ReturnGaps {
   /** Returns the gaps of some columns. @cost O(N + gaps of these sessions) */
   of(columns: Int32Array, { from, to }: Sessions): GapsByColumn;
   /** Writes NaN into their cells, for every column. @cost O(N + gaps of these sessions) */
-  clear({ cells, stride, origin }: LaidColumns, { from, to }: Sessions): void;
+  clear({ cells, stride, origin }: ColumnLayout, { from, to }: Sessions): void;
   /** Multiplies a value of each column by the growth over the gaps. @cost O(N + gaps of these sessions) */
   multiplyGrowth(values: Float64Array, columns: Int32Array, { from, to }: Sessions): void;
 }
@@ -27,7 +27,7 @@ export interface GapsByColumn {
 }
 
 /** Cells of consecutive sessions, column by column. */
-export interface LaidColumns {
+export interface ColumnLayout {
   readonly cells: Float64Array;
   /** Number of cells of a column. */
   readonly stride: number;
@@ -41,7 +41,7 @@ const known = new WeakMap<Float64Array, ReturnGaps>();
  * @param growth [S - first x N] from `growthOf`
  * @cost O(gaps), once per panel
  */
-export function returnGaps(sm: SessionMarket, growth: Float64Array): ReturnGaps {
+export function findReturnGaps(sm: SessionMarket, growth: Float64Array): ReturnGaps {
   const entry = known.get(growth);
   if (entry) return entry;
   const gaps = gapsOf(sm, growth);
@@ -99,7 +99,7 @@ function gapsOf(sm: SessionMarket, growth: Float64Array): ReturnGaps {
       for (let k = 0; k < asked.length; k++) {
         const column = asked[k]!;
         for (let s = Math.max(from, last[column]! + 1); s <= to; s++)
-          values[k]! *= orOne(growth[panelRow(sm, s) + column]!);
+          values[k]! *= orOne(growth[readPanelRow(sm, s) + column]!);
       }
     },
   };

@@ -1,4 +1,4 @@
-import { exchangesOf } from './exchange-sessions.js';
+import { createExchanges } from './exchange-sessions.js';
 import type { Calendar, Calendars } from '../calendars/calendar.js';
 import type { Day } from '../time/days.js';
 import { allocateKeptIntegersBelow } from '#base/memory/kept-memory.js';
@@ -59,7 +59,7 @@ export class BeforeMarket extends Error {
  * Returns the start of a session's row in the panels by session.
  * @throws BeforeMarket
  */
-export function panelRow(sm: Pick<SessionMarket, 'first' | 'names'>, session: number): number {
+export function readPanelRow(sm: Pick<SessionMarket, 'first' | 'names'>, session: number): number {
   assertThere(sm, session);
   return (session - sm.first) * sm.names;
 }
@@ -111,20 +111,20 @@ export function alignMarket({ market, calendar, calendars, mark }: AlignMarketIn
   const close = market.fields.get('CLOSE')!;
   const columns = new Map(identifiers.map((identifier, column) => [identifier, column]));
   const columnOf = (identifier: string): number => columns.get(identifier) ?? -1;
-  const { lastBar, gaps } = lastBars({ close, rowOf, names }, mark);
+  const { lastBar, gaps } = createLastBars({ close, rowOf, names }, mark);
   const actions = placeActions({ market, sessions, calendar, columnOf });
   const splits = market.adjustment === 'none' ? ratiosOf(actions) : new Map<number, readonly Ratio[]>();
   const endings = endingsOf(actions, columnOf);
   const canEnd = new Uint8Array(names);
   for (const column of endings.keys()) canEnd[column] = 1;
-  const exchange = exchangesOf({ market, calendar, calendars, sessions });
+  const exchange = createExchanges({ market, calendar, calendars, sessions });
 
   const closeAt = (session: number, column: number): number => {
     const row = rowOf[session]!;
     return row < 0 ? Number.NaN : close[row * names + column]!;
   };
   const barAge = (session: number, column: number): number => {
-    const bar = lastBar[panelRow(axis, session) + column]!;
+    const bar = lastBar[readPanelRow(axis, session) + column]!;
     if (bar === session) return 0;
     if (bar < 0) return Infinity;
     const { counted } = exchange(session, column);
@@ -133,7 +133,7 @@ export function alignMarket({ market, calendar, calendars, mark }: AlignMarketIn
   const hasEnded = (session: number, column: number): boolean => {
     if (canEnd[column] !== 1) return false;
     const own = endings.get(column)!; // It is set for the flagged ones.
-    const bar = lastBar[panelRow(axis, session) + column]!;
+    const bar = lastBar[readPanelRow(axis, session) + column]!;
     return own.some(
       (ending) => ending.session <= session && (ending.replaced ? bar < ending.session : bar <= ending.session),
     );
@@ -159,7 +159,7 @@ export function alignMarket({ market, calendar, calendars, mark }: AlignMarketIn
       return row < 0 ? Number.NaN : panel[row * names + column]!;
     },
     carriedClose: (session, column) => {
-      const bar = lastBar[panelRow(axis, session) + column]!;
+      const bar = lastBar[readPanelRow(axis, session) + column]!;
       if (bar < 0) return Number.NaN;
       let price = closeAt(bar, column);
       if (bar === session) return price;
@@ -170,7 +170,7 @@ export function alignMarket({ market, calendar, calendars, mark }: AlignMarketIn
     },
     isOpen: (session, column) => exchange(session, column).open[session] === 1,
     isPriceable: (session, column, maxStaleSessions) =>
-      lastBar[panelRow(axis, session) + column]! >= 0 &&
+      lastBar[readPanelRow(axis, session) + column]! >= 0 &&
       barAge(session, column) <= maxStaleSessions &&
       !hasEnded(session, column),
     isSilent: (session, column, maxStaleSessions) => barAge(session, column) >= Math.max(1, maxStaleSessions),
@@ -199,7 +199,7 @@ interface Panel {
   readonly names: number;
 }
 
-function lastBars(
+function createLastBars(
   { close, rowOf, names }: Panel,
   mark: MarketMark | undefined,
 ): Pick<SessionMarket, 'lastBar' | 'gaps'> {

@@ -14,7 +14,7 @@ export const NUMBER_TYPES = { f64: Float64Array, i32: Int32Array, u8: Uint8Array
   unknown
 >;
 
-export function typeOf(numbers: Numbers): NumberType {
+export function findNumberType(numbers: Numbers): NumberType {
   return numbers instanceof Float64Array ? 'f64' : numbers instanceof Int32Array ? 'i32' : 'u8';
 }
 
@@ -25,11 +25,11 @@ export function isEqual(a: ArrayLike<number>, b: ArrayLike<number>): boolean {
 }
 
 /** Concatenates numbers of one type; returns the part itself if there is only one. */
-export function concatenated(parts: readonly Numbers[]): Numbers {
+export function concatenate(parts: readonly Numbers[]): Numbers {
   const [first] = parts;
   if (first === undefined) throw new Error('no parts to concatenate');
   if (parts.length === 1) return first;
-  const whole = new NUMBER_TYPES[typeOf(first)](parts.reduce((sum, { length }) => sum + length, 0));
+  const whole = new NUMBER_TYPES[findNumberType(first)](parts.reduce((sum, { length }) => sum + length, 0));
   let at = 0;
   for (const part of parts) {
     whole.set(part, at);

@@ -2,7 +2,7 @@
  * Returns a quantile between the adjacent order statistics (type 7 of Hyndman and Fan); NaN for an empty sample. @param
  * share from 0 to 1
  */
-export function quantile(sorted: ArrayLike<number>, share: number): number {
+export function computeQuantile(sorted: ArrayLike<number>, share: number): number {
   const position = share * (sorted.length - 1);
   const below = Math.floor(position);
   const low = sorted[below] ?? NaN;
@@ -13,7 +13,7 @@ export function quantile(sorted: ArrayLike<number>, share: number): number {
  * Returns the median of an unsorted sample; for an even count, the mean of the two middle values. NaN for an empty
  * sample.
  */
-export function median(sample: Iterable<number>): number {
+export function computeMedian(sample: Iterable<number>): number {
   const sorted = Float64Array.from(sample).sort();
   const half = sorted.length >> 1;
   if (sorted.length % 2 === 1) return sorted[half]!;

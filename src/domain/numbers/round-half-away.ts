@@ -3,7 +3,7 @@
  * 1.01 with two decimals.
  * @param decimals 0 to 15
  */
-export function roundHalfAway(value: number, decimals: number): number {
+export function roundHalfAwayFromZero(value: number, decimals: number): number {
   if (!Number.isFinite(value)) return value;
   const magnitude = Math.abs(value);
   const rounded = shift(Math.round(shift(magnitude, decimals)), -decimals);

@@ -1,4 +1,4 @@
-import { typeSpec, type TypeSpec } from '../catalogue/type-spec.js';
+import { createTypeSpec, type TypeSpec } from '../catalogue/type-spec.js';
 import { maxDecorrelation } from './classes/max-decorrelation.js';
 import { maxDiversification } from './classes/max-diversification.js';
 import { maxReturn } from './classes/max-return.js';
@@ -37,8 +37,8 @@ export interface ObjectiveTypeSpec extends TypeSpec {
 }
 
 /** Returns the catalogue for clients. */
-export const objectiveSpecs = (): ObjectiveTypeSpec[] =>
+export const listObjectiveSpecs = (): ObjectiveTypeSpec[] =>
   OBJECTIVE_CLASSES.map((entry) => {
     const { name, form } = entry.measure;
-    return { ...typeSpec(entry), measure: { name, form } };
+    return { ...createTypeSpec(entry), measure: { name, form } };
   });

@@ -71,7 +71,7 @@ export function isPureTracking(goal: Goal, index: Float64Array, costs: TradeCost
 }
 
 /** Returns the goal of an index tracker: twice half the variance of the active weights. */
-export function trackingGoal(index: Float64Array): QuadraticGoal {
+export function createTrackingGoal(index: Float64Array): QuadraticGoal {
   return {
     form: 'quadratic',
     metric: 'covariance',

@@ -75,7 +75,7 @@ export interface ObjectiveClass<P extends z.ZodObject = z.ZodObject> extends Cat
 type Optional = 'reads' | 'unattainable' | 'uncertain' | 'cash';
 
 /** Keeps the parameter types of an entry for its behaviour. */
-export function objectiveClass<P extends z.ZodObject>(
+export function defineObjectiveClass<P extends z.ZodObject>(
   entry: Omit<ObjectiveClass<P>, 'category' | Optional> & Partial<Pick<ObjectiveClass<P>, Optional>>,
 ): ObjectiveClass<P> {
   return { category: 'objective', cash: () => 0, reads: () => [], unattainable: null, uncertain: [], ...entry };
@@ -85,7 +85,7 @@ export function objectiveClass<P extends z.ZodObject>(
 export const formatInWords = (value: number): string => String(Number(value.toPrecision(6)));
 
 /** Reports the root of a variance, in basis points. */
-export const rootMeasure = (name: string): Measure => ({
+export const createRootMeasure = (name: string): Measure => ({
   name,
   form: 'root',
   unit: 'basis points',
@@ -93,7 +93,7 @@ export const rootMeasure = (name: string): Measure => ({
 });
 
 /** Reports a return, in basis points. */
-export const returnMeasure = (name: string): Measure => ({
+export const createReturnMeasure = (name: string): Measure => ({
   name,
   form: 'return',
   unit: 'basis points',
@@ -101,7 +101,7 @@ export const returnMeasure = (name: string): Measure => ({
 });
 
 /** Reports a loss, in basis points. */
-export const lossMeasure = (name: string): Measure => ({ ...returnMeasure(name), form: 'loss' });
+export const createLossMeasure = (name: string): Measure => ({ ...createReturnMeasure(name), form: 'loss' });
 
 /** Reports a number without a unit. */
 export const createPlainMeasure = (name: string): Measure => ({

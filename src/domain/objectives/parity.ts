@@ -7,7 +7,7 @@ import type { GoalContext } from './objective-class.js';
  * Returns the numerator for risk budgets, with the weights that meet them.
  * @cost of `solveRiskBudgetWeights`
  */
-export function parityNumerator(
+export function createParityNumerator(
   budgets: Float64Array,
   { algebra, metric }: Pick<GoalContext, 'algebra' | 'metric'>,
 ): EvennessNumerator {
@@ -24,12 +24,12 @@ export function parityNumerator(
     budgets,
     parity,
     variance,
-    least: Math.log(variance) / 2 - Math.log(evennessOf(budgets, parity)),
+    least: Math.log(variance) / 2 - Math.log(computeEvenness(budgets, parity)),
   };
 }
 
 /** Returns the product of (w_i / b_i)^b_i over the securities with a budget. */
-export function evennessOf(budgets: Float64Array, weights: Float64Array): number {
+export function computeEvenness(budgets: Float64Array, weights: Float64Array): number {
   let total = 0;
   for (let i = 0; i < budgets.length; i++)
     if (budgets[i]! > 0) total += budgets[i]! * Math.log(Math.max(weights[i]!, 0) / budgets[i]!);

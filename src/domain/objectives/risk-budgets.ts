@@ -1,4 +1,4 @@
-import { metricDiagonal } from '#kernels/optimisation/program/metric.js';
+import { computeMetricDiagonal } from '#kernels/optimisation/program/metric.js';
 import { Refusal } from '../refusals/refusal.js';
 import type { GoalContext } from './objective-class.js';
 
@@ -13,10 +13,10 @@ export interface BudgetParams {
  * it over in proportion.
  * @throws Refusal VALIDATION_FAILED if no security that may be held has a budget
  */
-export function budgetsOf({ budgets, budget_field }: BudgetParams, context: GoalContext): Float64Array {
+export function readBudgets({ budgets, budget_field }: BudgetParams, context: GoalContext): Float64Array {
   const eligible = context.eligible.slice();
   // A security with a constant price contributes nothing to the variance at any weight.
-  metricDiagonal(context.metric).forEach((variance, i) => variance > 0 || (eligible[i] = 0));
+  computeMetricDiagonal(context.metric).forEach((variance, i) => variance > 0 || (eligible[i] = 0));
   const shares =
     budgets === null
       ? Float64Array.from(eligible, (isEligible) => isEligible)

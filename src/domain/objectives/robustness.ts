@@ -1,4 +1,4 @@
-import { metricDiagonal, computeMetricSquare, type Metric } from '#kernels/optimisation/program/metric.js';
+import { computeMetricDiagonal, computeMetricSquare, type Metric } from '#kernels/optimisation/program/metric.js';
 
 /** Uncertainty of expected returns and covariances, for a worst-case objective. */
 export interface Robustness {
@@ -26,7 +26,7 @@ interface BoxSet {
 }
 
 /** Returns the stated expected return less the worst one of a set. @cost a pass over the metric */
-export function returnShortfall(returns: ReturnsSet | null, weights: Float64Array): number {
+export function computeReturnShortfall(returns: ReturnsSet | null, weights: Float64Array): number {
   if (returns === null) return 0;
   if (returns.form === 'ellipsoid')
     return returns.radius * Math.sqrt(Math.max(0, computeMetricSquare(returns.metric, weights)));
@@ -35,7 +35,7 @@ export function returnShortfall(returns: ReturnsSet | null, weights: Float64Arra
 
 /** Returns the sum of the volatilities weighted by the absolute weights. */
 export function computeGrossVolatility(metric: Metric, weights: Float64Array): number {
-  const variances = metricDiagonal(metric);
+  const variances = computeMetricDiagonal(metric);
   return weights.reduce((sum, weight, i) => sum + Math.abs(weight) * Math.sqrt(Math.max(0, variances[i]!)), 0);
 }
 

@@ -85,7 +85,7 @@ interface ScenarioParams {
 }
 
 /** Returns the scenarios that parameters request. */
-export function scenarioTerms({ scenarios, source = 'historical', ...drawn }: ScenarioParams): ScenarioTerms {
+export function readScenarioTerms({ scenarios, source = 'historical', ...drawn }: ScenarioParams): ScenarioTerms {
   if (source === 'historical') return { sessions: scenarios, drawn: null };
   const { draws = 0, block = 1, degrees_of_freedom: degrees = 0, seed = 0 } = drawn; // They are given together with a source.
   return { sessions: scenarios, drawn: { source, draws, block, degrees, seed } };

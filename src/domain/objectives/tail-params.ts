@@ -17,6 +17,6 @@ export const tailParams = defineObject(() => ({
 }));
 
 /** Describes the share of the tail, in words. */
-export function share(confidence: number): string {
+export function describeTailShare(confidence: number): string {
   return `${Number((100 * (1 - confidence)).toPrecision(6))} %`;
 }

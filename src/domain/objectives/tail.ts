@@ -16,7 +16,12 @@ export interface TailGoal {
 }
 
 /** Returns a goal from simple returns by session, [T x N]. @cost T N for drawdowns */
-export function tailGoal(measure: TailMeasure, confidence: number, returns: Float64Array, names: number): TailGoal {
+export function createTailGoal(
+  measure: TailMeasure,
+  confidence: number,
+  returns: Float64Array,
+  names: number,
+): TailGoal {
   const scenarios = returns.length / names;
   const sums = measure === 'loss' ? returns : cumulate(returns, names);
   return { form: 'tail', measure, confidence, scenarios, returns: sums };
@@ -29,7 +34,7 @@ function cumulate(returns: Float64Array, names: number): Float64Array {
 }
 
 /** Returns returns of some weights by scenario, for drawdowns their cumulative sums, [T]: four scenarios at a time. @cost T N */
-export function valuesAt({ scenarios, returns }: TailGoal, weights: Float64Array): Float64Array {
+export function computeValues({ scenarios, returns }: TailGoal, weights: Float64Array): Float64Array {
   const values = new Float64Array(scenarios);
   const held = Int32Array.from(weights.keys()).filter((i) => weights[i] !== 0);
   const n = weights.length;
@@ -60,7 +65,7 @@ export function valuesAt({ scenarios, returns }: TailGoal, weights: Float64Array
 
 /** Returns the cost of the scenarios at some weights: losses, or drawdowns of the cumulative returns, [T]. @cost T N */
 export function computeOutcomes(goal: TailGoal, weights: Float64Array): Float64Array {
-  const values = valuesAt(goal, weights);
+  const values = computeValues(goal, weights);
   if (goal.measure === 'loss') return values.map((value) => -value);
   let peak = 0;
   return values.map((value) => (peak = Math.max(peak, value)) - value);
@@ -72,12 +77,12 @@ export function computeOutcomes(goal: TailGoal, weights: Float64Array): Float64A
  * @cost T N and a sort
  * @source Rockafellar & Uryasev (2002), Journal of Banking & Finance 26(7), for the worst scenarios as a subgradient.
  */
-export function tailSlopes(goal: TailGoal, weights: Float64Array): Float64Array {
+export function computeTailSlopes(goal: TailGoal, weights: Float64Array): Float64Array {
   const n = weights.length;
   const outcomes = computeOutcomes(goal, weights);
-  const peaks = goal.measure === 'loss' ? undefined : peaksBefore(valuesAt(goal, weights));
+  const peaks = goal.measure === 'loss' ? undefined : peaksBefore(computeValues(goal, weights));
   const order = Int32Array.from(outcomes.keys()).sort((a, b) => outcomes[b]! - outcomes[a]! || a - b);
-  const whole = wholeSize(tailSize(goal), outcomes.length);
+  const whole = wholeSize(countTailScenarios(goal), outcomes.length);
   const slopes = new Float64Array(n);
   const add = (t: number, share: number) => {
     for (let i = 0; i < n; i++) slopes[i]! += share * goal.returns[t * n + i]!;
@@ -113,20 +118,20 @@ export interface TailOutcome {
 }
 
 /** Returns the tail at some weights. @cost T N */
-export function tailOutcome(goal: TailGoal, weights: Float64Array): TailOutcome {
+export function computeTailOutcome(goal: TailGoal, weights: Float64Array): TailOutcome {
   const values = computeOutcomes(goal, weights);
-  const size = tailSize(goal);
+  const size = countTailScenarios(goal);
   const sorted = values.toSorted().reverse();
   return {
     scenarios: goal.scenarios,
-    average: tailAverage(values, size),
+    average: computeTailAverage(values, size),
     level: sorted[Math.max(Math.ceil(size) - 1, 0)]!,
     largest: sorted[0]!,
   };
 }
 
 /** Returns the number of averaged scenarios, including a fraction. */
-export function tailSize({ confidence, scenarios }: Pick<TailGoal, 'confidence' | 'scenarios'>): number {
+export function countTailScenarios({ confidence, scenarios }: Pick<TailGoal, 'confidence' | 'scenarios'>): number {
   return (1 - confidence) * scenarios;
 }
 
@@ -136,7 +141,7 @@ export function tailSize({ confidence, scenarios }: Pick<TailGoal, 'confidence' 
  * @source Rockafellar & Uryasev (2002), Conditional value-at-risk for general loss distributions, Journal of Banking &
  *   Finance 26(7), proposition 8.
  */
-export function tailAverage(values: Float64Array, size: number): number {
+export function computeTailAverage(values: Float64Array, size: number): number {
   const sorted = values.toSorted().reverse();
   const whole = wholeSize(size, values.length);
   let total = 0;

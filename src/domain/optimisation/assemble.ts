@@ -1,11 +1,11 @@
-import { metricDiagonal } from '#kernels/optimisation/program/metric.js';
+import { computeMetricDiagonal } from '#kernels/optimisation/program/metric.js';
 import type { Kink, Norm, Program } from '#kernels/optimisation/program/program.js';
 import { isStuck, type Limit, type LinearRow, type NormRow } from '../constraints/program-row.js';
-import { coefficientsAt, type AverageViews } from './averages.js';
-import type { Change } from './change.js';
-import { withFirstRows, withUpperRows, type UpperRow } from './upper-rows.js';
+import { computeAverageCoefficients, type LinearisedAverages } from './averages.js';
+import type { Change } from './relaxation/parameter-change.js';
+import { selectFirstRows, addUpperRows, type UpperRow } from './upper-rows.js';
 import type { Origin, PlacedRow, Problem } from './problem.js';
-import type { TailCut } from './tail-cuts.js';
+import type { TailCut } from './tails/tail-cuts.js';
 
 /**
  * Share of the mean variance added to the objective per squared active weight, so that every problem has a unique
@@ -29,7 +29,7 @@ export interface Assembly {
   /** True if limits on the tracking error are rows. False while the tracking error is minimised. */
   readonly withTracking?: boolean;
   /** Values around which averages are linearised. Default: the coefficients follow the bounds. */
-  readonly views?: AverageViews | undefined;
+  readonly views?: LinearisedAverages | undefined;
   /** Cutting planes of tail rows. Default: all known planes. */
   readonly planes?: readonly TailCut[] | undefined;
   /** Radii of soft norms by origin, wider than in the request. */
@@ -60,7 +60,7 @@ export interface Assembled {
 /** Assembles the convex program of a problem: objective (w - b)' Sigma (w - b) and the tie-breaking term. */
 export function assembleProgram(problem: Problem, assembly: Assembly = {}): Assembled {
   if (assembly.base !== undefined && assembly.radii === undefined)
-    return withPlanes(problem, restrict(withoutPlanes(assembly.base), assembly.restriction), assembly);
+    return addPlanes(problem, restrict(removePlanes(assembly.base), assembly.restriction), assembly);
   const { index, metric } = problem;
   const n = index.length;
   const parts = createParts(n);
@@ -68,7 +68,7 @@ export function assembleProgram(problem: Problem, assembly: Assembly = {}): Asse
     if (assembly.includes?.(placed.origin) === false) continue;
     addRow(parts, placed, assembly);
   }
-  const meanVariance = metricDiagonal(metric).reduce((sum, value) => sum + value, 0) / Math.max(n, 1);
+  const meanVariance = computeMetricDiagonal(metric).reduce((sum, value) => sum + value, 0) / Math.max(n, 1);
   const whole = parts.toAssembled({
     n,
     metric,
@@ -77,17 +77,17 @@ export function assembleProgram(problem: Problem, assembly: Assembly = {}): Asse
     centre: index,
     linear: new Float64Array(n),
   });
-  return withPlanes(problem, restrict(whole, assembly.restriction), assembly);
+  return addPlanes(problem, restrict(whole, assembly.restriction), assembly);
 }
 
 /** Adds the known cutting planes for the tails that rows limit. */
-function withPlanes({ rows, tails }: Problem, assembled: Assembled, assembly: Assembly): Assembled {
+function addPlanes({ rows, tails }: Problem, assembled: Assembled, assembly: Assembly): Assembled {
   const { includes, changes, radii, planes: among = tails.known } = assembly;
   const limited = rows.flatMap((placed) => {
     const { origin, row } = placed;
     const isStated = includes?.(origin) !== false && (origin.soft === null || radii?.get(origin) !== undefined);
     return row.form === 'tail' && isStated
-      ? [{ placed, goal: row.goal, upper: radii?.get(origin) ?? movedValue(row.limit, origin, changes, 1) }]
+      ? [{ placed, goal: row.goal, upper: radii?.get(origin) ?? computeMovedValue(row.limit, origin, changes, 1) }]
       : [];
   });
   if (limited.length === 0) return assembled;
@@ -96,18 +96,18 @@ function withPlanes({ rows, tails }: Problem, assembled: Assembled, assembly: As
   );
   return {
     ...assembled,
-    program: withUpperRows(assembled.program, planes),
+    program: addUpperRows(assembled.program, planes),
     linear: [...assembled.linear, ...planes.map(({ placed }) => placed)],
     planes: planes.length,
   };
 }
 
 /** Returns the program without its cutting planes. */
-export function withoutPlanes(assembled: Assembled): Assembled {
+export function removePlanes(assembled: Assembled): Assembled {
   const { program, linear, planes } = assembled;
   if (planes === 0) return assembled;
   const count = program.rows.count - planes;
-  return { ...assembled, program: withFirstRows(program, count), linear: linear.slice(0, count), planes: 0 };
+  return { ...assembled, program: selectFirstRows(program, count), linear: linear.slice(0, count), planes: 0 };
 }
 
 /** Applies the bounds and sums of a restriction. */
@@ -118,7 +118,7 @@ function restrict(assembled: Assembled, restriction: Restriction | undefined): A
   return {
     ...assembled,
     program: {
-      ...withUpperRows(program, sums),
+      ...addUpperRows(program, sums),
       lower: program.lower.map((bound, i) => Math.max(bound, least[i]!)),
       upper: program.upper.map((bound, i) => Math.min(bound, most[i]!)),
     },
@@ -130,9 +130,9 @@ function addRow(parts: Parts, placed: PlacedRow, assembly: Assembly): void {
   const { changes, withTracking = false, radii } = assembly;
   const { origin, row } = placed;
   const least = (limit: Limit | null): number | undefined =>
-    limit === null ? undefined : movedValue(limit, origin, changes, -1);
+    limit === null ? undefined : computeMovedValue(limit, origin, changes, -1);
   const most = (limit: Limit | null): number | undefined =>
-    limit === null ? undefined : movedValue(limit, origin, changes, 1);
+    limit === null ? undefined : computeMovedValue(limit, origin, changes, 1);
   switch (row.form) {
     case 'name':
       parts.addBounds(placed, row.name, least(row.lower), most(row.upper));
@@ -157,7 +157,7 @@ function addRow(parts: Parts, placed: PlacedRow, assembly: Assembly): void {
     case 'norm':
       if (isTracking(placed) && !withTracking) break;
       if (origin.soft !== null && radii?.get(origin) === undefined) break;
-      parts.addNorm(placed, radii?.get(origin) ?? movedRadius(row, origin, changes));
+      parts.addNorm(placed, radii?.get(origin) ?? computeMovedRadius(row, origin, changes));
       break;
     case 'tail':
     case 'count':
@@ -173,7 +173,7 @@ export function isTracking({ origin, row }: PlacedRow): boolean {
 }
 
 /** Returns the new value of a row's parameter; undefined if unchanged. */
-export function movedTo(
+export function findMovedParameter(
   origin: Origin,
   parameter: string | null,
   changes: readonly Change[] | undefined,
@@ -182,7 +182,7 @@ export function movedTo(
 }
 
 /** Returns the value of a limit with the changes of its row; `outward` is the direction of widening. */
-export function movedValue(
+export function computeMovedValue(
   limit: Limit,
   origin: Origin,
   changes: readonly Change[] | undefined,
@@ -190,20 +190,20 @@ export function movedValue(
 ): number {
   const own = changes?.filter((change) => change.origin === origin) ?? [];
   if (own.length === 0) return limit.value;
-  if (isStuck(limit)) return limit.value + outward * (movedTo(origin, null, own) ?? 0);
+  if (isStuck(limit)) return limit.value + outward * (findMovedParameter(origin, null, own) ?? 0);
   if (limit.further !== undefined)
     return limit.further.valueOf({
       ...origin.params,
       ...Object.fromEntries(own.map(({ parameter, to }) => [parameter, to])),
     });
-  const to = movedTo(origin, limit.parameter, own);
+  const to = findMovedParameter(origin, limit.parameter, own);
   if (to === undefined) return limit.value;
   const from = origin.params[limit.parameter!] as number; // Parameters behind limits are numbers.
   return limit.value + limit.slope * (to - from);
 }
 
-export function movedRadius(row: NormRow, origin: Origin, changes: readonly Change[] | undefined): number {
-  const to = movedTo(origin, row.limit.parameter, changes);
+export function computeMovedRadius(row: NormRow, origin: Origin, changes: readonly Change[] | undefined): number {
+  const to = findMovedParameter(origin, row.limit.parameter, changes);
   return to === undefined ? row.limit.value : row.radiusOf(to);
 }
 
@@ -215,16 +215,21 @@ function addAverage(parts: Parts, placed: PlacedRow, row: LinearRow, { changes, 
   const { coefficients, lower, upper } = row;
   const average = row.average!; // Only averages reach this function.
   const parameter = parameterOf(row);
-  const to = movedTo(placed.origin, parameter, changes);
+  const to = findMovedParameter(placed.origin, parameter, changes);
   const view = views?.get(row);
   if (view === undefined) {
-    parts.addLinear(placed, to === undefined ? coefficients : coefficientsAt(average, to), lower?.value, upper?.value);
+    parts.addLinear(
+      placed,
+      to === undefined ? coefficients : computeAverageCoefficients(average, to),
+      lower?.value,
+      upper?.value,
+    );
     return;
   }
   const value = ((to ?? (placed.origin.params[parameter!] as number)) - view.at) * view.invested; // Bounds of averages are numbers.
   parts.addLinear(
     placed,
-    coefficientsAt(average, view.at),
+    computeAverageCoefficients(average, view.at),
     lower === null ? undefined : value,
     upper === null ? undefined : value,
   );

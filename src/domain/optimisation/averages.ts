@@ -1,5 +1,5 @@
 import type { Average, LinearRow } from '../constraints/program-row.js';
-import type { Movable } from './movables.js';
+import type { MovableParameter } from './relaxation/movable-parameters.js';
 
 /**
  * Linearisation of a weighted average at one value of its bound`at`. Its row compares (numerator - at * scale *
@@ -7,20 +7,20 @@ import type { Movable } from './movables.js';
  * `at`. A sequence of views converges like Newton's method for ratios.
  * @source Dinkelbach (1967), On nonlinear fractional programming, Management Science 13(7).
  */
-export interface AverageView {
+export interface AverageLinearisation {
   readonly at: number;
   /** Change of the compared value per unit of the bound. */
   readonly invested: number;
 }
 
-export type AverageViews = ReadonlyMap<LinearRow, AverageView>;
+export type LinearisedAverages = ReadonlyMap<LinearRow, AverageLinearisation>;
 
 /** Returns views of the averages that movables change. */
-export function viewsOf(
-  movables: readonly Movable[],
+export function lineariseAverages(
+  movables: readonly MovableParameter[],
   weights: Float64Array,
-  toOf: (movable: Movable) => number,
-): AverageViews {
+  toOf: (movable: MovableParameter) => number,
+): LinearisedAverages {
   return new Map(
     movables.flatMap((movable) =>
       movable.average === null
@@ -28,19 +28,19 @@ export function viewsOf(
         : [
             [
               movable.average.row,
-              { at: toOf(movable), invested: investedIn(movable.average.average, weights) },
+              { at: toOf(movable), invested: sumInvestedWeight(movable.average.average, weights) },
             ] as const,
           ],
     ),
   );
 }
 
-function investedIn({ denominator, scale }: Average, weights: Float64Array): number {
+function sumInvestedWeight({ denominator, scale }: Average, weights: Float64Array): number {
   return denominator.reduce((sum, value, i) => sum + value * weights[i]!, 0) * scale;
 }
 
 /** Returns the coefficients of an average with its bound at a value. */
-export function coefficientsAt({ numerator, denominator, scale }: Average, at: number): Float64Array {
+export function computeAverageCoefficients({ numerator, denominator, scale }: Average, at: number): Float64Array {
   return numerator.map((value, i) => value - at * scale * denominator[i]!);
 }
 
@@ -50,7 +50,7 @@ const SAME = 1e-8;
 /** Maximum number of rounds of views: each about doubles the number of correct digits. */
 const VIEWS_MAX = 12;
 
-export interface Viewed {
+export interface LinearisedResult {
   readonly weights: Float64Array;
 }
 
@@ -60,17 +60,17 @@ export interface Viewed {
  * @param search The search; undefined ends it.
  * @param toOf Returns the value of a movable in a result.
  */
-export function fromBestViews<F extends Viewed>(
-  movables: readonly Movable[],
+export function searchWithExactAverages<F extends LinearisedResult>(
+  movables: readonly MovableParameter[],
   index: Float64Array,
-  search: (views: AverageViews) => F | undefined,
-  toOf: (found: F, movable: Movable) => number,
+  search: (views: LinearisedAverages) => F | undefined,
+  toOf: (found: F, movable: MovableParameter) => number,
 ): F | undefined {
-  let views = viewsOf(movables, index, ({ from }) => from);
+  let views = lineariseAverages(movables, index, ({ from }) => from);
   for (let round = 0; ; round++) {
     const result = search(views);
     if (result === undefined || views.size === 0 || round === VIEWS_MAX) return result;
-    const next = viewsOf(movables, result.weights, (movable) => toOf(result, movable));
+    const next = lineariseAverages(movables, result.weights, (movable) => toOf(result, movable));
     if ([...next].every(([row, { at }]) => Math.abs(at - views.get(row)!.at) <= SAME * (1 + Math.abs(at))))
       return result;
     views = next;

@@ -1,6 +1,6 @@
 import type { Composer } from '../books/compositions.js';
 import { restoreDecided } from '../books/compositions.js';
-import { isBoundPath, valueOnPath } from '../constraints/bound-path.js';
+import { isBoundPath, computeValueOnPath } from '../constraints/bound-path.js';
 import { findConstraintClass } from '../constraints/catalogue.js';
 import type { MeasuredPortfolio } from '../constraints/constraint-class.js';
 import type { ConstraintRow } from '../constraints/constraint-row.js';
@@ -8,7 +8,7 @@ import type { CrossSections } from '../datapoints/cross-section.js';
 import { toRequest } from '../datapoints/field-use.js';
 import type { IndexWeights } from '../datapoints/expression-section.js';
 import { Refusal } from '../refusals/refusal.js';
-import { dayFrom, formatDay, type Day } from '../time/days.js';
+import { parseValidDay, formatDay, type Day } from '../time/days.js';
 
 export interface PathsInput {
   readonly composer: Composer;
@@ -22,13 +22,13 @@ export interface PathsInput {
 }
 
 /** Returns true if a bound of a row follows a path. */
-export const followsPath = ({ params }: ConstraintRow): boolean => Object.values(params).some(isBoundPath);
+export const hasBoundPath = ({ params }: ConstraintRow): boolean => Object.values(params).some(isBoundPath);
 
 /** Returns base dates of the bounds of rows. */
-export function pathDates(rows: readonly ConstraintRow[]): Day[] {
+export function listPathDates(rows: readonly ConstraintRow[]): Day[] {
   return rows.flatMap(({ params }) =>
     Object.values(params).flatMap((bound) =>
-      isBoundPath(bound) && typeof bound.base === 'string' ? [dayFrom(bound.base)] : [],
+      isBoundPath(bound) && typeof bound.base === 'string' ? [parseValidDay(bound.base)] : [],
     ),
   );
 }
@@ -37,19 +37,19 @@ export function pathDates(rows: readonly ConstraintRow[]): Day[] {
  * Replaces bounds along a path by their values on the day of a decision.
  * @throws Refusal NO_DATA_AT_DATE if the source index has no review on or before a base date
  */
-export function withPathValues(rows: readonly ConstraintRow[], input: PathsInput): readonly ConstraintRow[] {
-  if (!rows.some(followsPath)) return rows;
-  return rows.map((row) => (followsPath(row) ? rowOnPath(row, input) : row));
+export function setPathValues(rows: readonly ConstraintRow[], input: PathsInput): readonly ConstraintRow[] {
+  if (!rows.some(hasBoundPath)) return rows;
+  return rows.map((row) => (hasBoundPath(row) ? setRowOnPath(row, input) : row));
 }
 
-function rowOnPath(row: ConstraintRow, input: PathsInput): ConstraintRow {
+function setRowOnPath(row: ConstraintRow, input: PathsInput): ConstraintRow {
   const { day, baseDay } = input;
   const entry = findConstraintClass(row.type)!; // Documents have been validated.
   const parsed = entry.params.parse(row.params);
   const valueAt = (base: Day): number => entry.measureOf!(parsed, parentAt(base, input)); // Classes with paths define it.
   const params = Object.entries(parsed).map(([name, value]): [string, unknown] => [
     name,
-    isBoundPath(value) ? valueOnPath(value, { day, baseDay, valueAt }) : value,
+    isBoundPath(value) ? computeValueOnPath(value, { day, baseDay, valueAt }) : value,
   ]);
   return { ...row, params: { ...row.params, ...Object.fromEntries(params.filter(([name]) => name in row.params)) } };
 }

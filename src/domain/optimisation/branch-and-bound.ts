@@ -1,14 +1,14 @@
 import { IN, OPEN, OUT } from '#kernels/optimisation/choices/decisions.js';
 import type { Solver } from '#kernels/optimisation/solve-program.js';
 import type { DenseAlgebra } from '#kernels/optimisation/factors/algebra.js';
-import { metricDiagonal } from '#kernels/optimisation/program/metric.js';
-import { choiceBound, createMoveCosts, type Moves } from './move-costs.js';
+import { computeMetricDiagonal } from '#kernels/optimisation/program/metric.js';
+import { computeChoiceBound, createMoveCosts, type Moves } from './move-costs.js';
 import type { NonConvexRow } from '../constraints/program-row.js';
 import type { Assembly } from './assemble.js';
-import { betterThan } from './better-than.js';
+import { computeImprovementBound } from './improvement-bound.js';
 import type { CertifiedBound } from './certified-bound.js';
 import type { Problem } from './problem.js';
-import { holds, restrictionOf, shortSide, supportOf, thresholdIn } from './restriction.js';
+import { satisfiesRow, createRestriction, markShort, markHeld, findThreshold } from './restriction.js';
 import {
   branchNode,
   closeNode,
@@ -21,7 +21,7 @@ import {
   type SearchRows,
 } from './search-nodes.js';
 import { solveConvex, type ConvexSolution } from './solve-convex.js';
-import { hasTails, metered } from './work-meter.js';
+import { hasTails, meterSolver } from './work-meter.js';
 
 export interface BranchInput {
   readonly solver: Solver;
@@ -88,12 +88,12 @@ export function branchAndBound({
   nodesMax = isAnyEnough ? NODES_ANY_MAX : nodesMaxOf(problem),
 }: BranchInput): BranchOutcome {
   const n = problem.index.length;
-  const short = shortSide(relaxed.weights);
-  const common: SearchRows = { rows, short, variances: metricDiagonal(problem.metric) };
+  const short = markShort(relaxed.weights);
+  const common: SearchRows = { rows, short, variances: computeMetricDiagonal(problem.metric) };
   const costs = createMoveCosts(algebra, problem);
-  const threshold = thresholdIn(rows);
+  const threshold = findThreshold(rows);
   const workMax = hasTails(problem) ? (isAnyEnough ? WORK_MAX / 10 : WORK_MAX) : Infinity;
-  const solver = metered(inner);
+  const solver = meterSolver(inner);
   let best = incumbent;
   let iterations = 0;
   const large = concentrationsIn(rows).map(() => new Uint8Array(n));
@@ -118,7 +118,7 @@ export function branchAndBound({
     const solution = solveConvex(solver, problem, { ...options, restriction, effort: 'quick', warm, tail, planes });
     iterations += solution?.iterations ?? 0;
     if (solution === undefined || !isBetter(solution.value)) return;
-    if (rows.every((row) => holds(row, solution.weights))) {
+    if (rows.every((row) => satisfiesRow(row, solution.weights))) {
       best = solution;
       return;
     }
@@ -130,7 +130,7 @@ export function branchAndBound({
   }
 
   function isBetter(value: number): boolean {
-    return best === undefined || value < betterThan(best.value, GAIN_MIN);
+    return best === undefined || value < computeImprovementBound(best.value, GAIN_MIN);
   }
 
   /** Decides securities for which only one decision can lead to a better solution; undefined if no decision can. */
@@ -146,7 +146,7 @@ export function branchAndBound({
       if (row.form !== 'count') continue;
       const undecided = row.members.filter((i) => node.names[i] === OPEN);
       const already = row.members.reduce((count, i) => count + (node.names[i] === IN ? 1 : 0), 0);
-      const choice = choiceBound(moves, undecided, row.minimum - already, row.maximum - already);
+      const choice = computeChoiceBound(moves, undecided, row.minimum - already, row.maximum - already);
       bound = Math.max(bound, value + choice.least);
       undecided.forEach((i, place) => {
         held[i] = Math.max(held[i]!, value + choice.ifHeld[place]!);
@@ -165,7 +165,7 @@ export function branchAndBound({
 
   /** Makes the securities of the node satisfy every row. Returns a solution if that succeeds directly. */
   function finishOf({ large, names }: Node, { weights, tail, planes }: ConvexSolution): ConvexSolution | undefined {
-    const held = supportOf(weights).map((isHeld, i) => (names[i] === IN ? 1 : isHeld));
+    const held = markHeld(weights).map((isHeld, i) => (names[i] === IN ? 1 : isHeld));
     if (rows.some((row) => row.form === 'count' && row.members.reduce((count, i) => count + held[i]!, 0) > row.maximum))
       return undefined;
     const choice = {
@@ -176,12 +176,12 @@ export function branchAndBound({
     };
     const solution = solveConvex(solver, problem, {
       ...options,
-      restriction: restrictionOf(rows, choice),
+      restriction: createRestriction(rows, choice),
       effort: 'quick',
       tail,
       planes,
     });
-    return solution !== undefined && rows.every((row) => holds(row, solution.weights)) ? solution : undefined;
+    return solution !== undefined && rows.every((row) => satisfiesRow(row, solution.weights)) ? solution : undefined;
   }
 }
 

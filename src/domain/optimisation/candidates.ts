@@ -17,7 +17,7 @@ export type CandidateNames = 'parent' | 'universe';
  * Returns the candidates at a composition of an index: its securities, and optionally every security of its universe
  * with a price at the decision. A derived index has the universe of its rule-based root index.
  */
-export function candidatesAt(
+export function listCandidates(
   composer: Composer,
   indexId: string,
   { columns: held, weights, decision }: Pick<Composition, 'columns' | 'weights' | 'decision'>,

@@ -1,14 +1,14 @@
 import type { DenseAlgebra } from '#kernels/optimisation/factors/algebra.js';
-import { metricDiagonal, metricMatrix, type Metric } from '#kernels/optimisation/program/metric.js';
+import { computeMetricDiagonal, createMetricMatrix, type Metric } from '#kernels/optimisation/program/metric.js';
 import type { Program } from '#kernels/optimisation/program/program.js';
 import type { CountRow, NonConvexRow } from '../constraints/program-row.js';
-import { goalValue } from './goals/goal-value.js';
-import { splitShare } from './move-costs.js';
+import { computeGoalValue } from './goals/goal-value.js';
+import { computeSplitShare } from './move-costs.js';
 import type { Solvers } from './solvers.js';
 import { isFixedQuadratic } from './neighbour-bound.js';
 import type { Problem } from './problem.js';
 import { proveBound, THOROUGH_PROOF, type KnownChoice, type ProofTerms } from './proof-tree.js';
-import { thresholdIn } from './restriction.js';
+import { findThreshold } from './restriction.js';
 import { evenShares, relaxShares, type CountedProgram, type ShareAnswer } from './share-relaxation.js';
 import type { ConvexSolution } from './solve-convex.js';
 
@@ -121,8 +121,8 @@ function bestSplit({ solver, algebra }: Solvers, counted: CountedProgram): Bound
   const names = new Uint8Array(n);
   const relax = (split: Float64Array, shares: Float64Array, turnsMax: number) =>
     relaxShares(solver, counted, split, { names, shares, shareMin: SHARE_MIN, turnsMax });
-  const variances = metricDiagonal(metric);
-  const whole = splitShare(algebra, metric, variances);
+  const variances = computeMetricDiagonal(metric);
+  const whole = computeSplitShare(algebra, metric, variances);
   const proportional = variances.map((variance) => whole * variance);
   const first = relax(proportional, evenShares(counted.counts, names), TURNS_FIRST);
   if (first === undefined) return undefined;
@@ -161,7 +161,7 @@ function countedProgram({ problem, rows, relaxed }: BoundedChoice): CountedProgr
   const { program } = relaxed.assembled;
   if (counts.length === 0 || program.n > NAMES_MAX || !isFixedQuadratic(problem)) return undefined;
   if (!(program.curvature > 0) || isSoft(program)) return undefined;
-  return { valueAt: (weights) => goalValue(problem, weights), program, counts, threshold: thresholdIn(rows) };
+  return { valueAt: (weights) => computeGoalValue(problem, weights), program, counts, threshold: findThreshold(rows) };
 }
 
 function isSoft({ metric, rows, kinks }: Program): boolean {
@@ -184,7 +184,7 @@ function factorRest(algebra: DenseAlgebra, metric: Metric, split: Float64Array):
   const { n } = metric;
   return algebra.scope(() => {
     const factor = algebra.room(n * n);
-    factor.set(metricMatrix(metric));
+    factor.set(createMetricMatrix(metric));
     for (let i = 0; i < n; i++) factor[i * n + i]! -= split[i]!;
     if (algebra.cholesky(factor, n) < n) return undefined;
     let logDeterminant = 0;

@@ -1,10 +1,10 @@
-import { movableIn, type Movable } from './movables.js';
-import { nonConvexRows, type Origin, type Problem } from './problem.js';
-import { roundedOutward, type Move, type Moved } from './relaxation.js';
+import { listMovableParameters, type MovableParameter } from './relaxation/movable-parameters.js';
+import { listNonConvexRows, type Origin, type Problem } from './problem.js';
+import { roundMovesOutward, type Move, type Moved } from './relaxation/relaxation.js';
 import type { Solvers } from './solvers.js';
-import { costOf } from './goals/prices.js';
-import { isRuledOut, leastProblem, LEAST_WITHIN } from './least-problem.js';
-import { leastChoice } from './search.js';
+import { computeCost } from './goals/prices.js';
+import { isRuledOut, createMeasureProblem, MEASURE_TOLERANCE } from './measure-problem.js';
+import { minimiseMeasure } from './search.js';
 import type { Trials } from './trials.js';
 
 /** Returns the moves of a row of the highest priority, given moves that are each sufficient, cheapest first. */
@@ -31,7 +31,7 @@ export function jointMoves(
   problem: Problem,
   { trials, moves, origins }: JointMoves,
 ): Moved[] | undefined {
-  const plain = moves.length === 0 ? undefined : roundedOutward(solvers, problem, moves);
+  const plain = moves.length === 0 ? undefined : roundMovesOutward(solvers, problem, moves);
   if (plain !== undefined) return plain;
   const wider = moves.map(({ movable, to }): Move => ({
     movable,
@@ -41,7 +41,7 @@ export function jointMoves(
     const changes = [...wider, ...taken].map(({ movable: { origin, parameter }, to }) => ({ origin, parameter, to }));
     return trials.succeeds({ changes });
   });
-  return ways === undefined ? undefined : roundedOutward(solvers, problem, [...wider, ...ways]);
+  return ways === undefined ? undefined : roundMovesOutward(solvers, problem, [...wider, ...ways]);
 }
 
 interface WayMove extends Move {
@@ -106,7 +106,7 @@ interface Way {
 
 /** Returns the parameters of non-convex rows that may be relaxed. */
 function waysOf(problem: Problem, among: readonly Origin[]): Way[] {
-  const origins = new Set(nonConvexRows(problem).map(({ origin }) => origin));
+  const origins = new Set(listNonConvexRows(problem).map(({ origin }) => origin));
   return [...origins].flatMap((origin) =>
     origin.priority === 0 || !among.includes(origin)
       ? []
@@ -119,7 +119,7 @@ function waysOf(problem: Problem, among: readonly Origin[]): Way[] {
 }
 
 /** Returns the parameters of non-convex rows as movables. */
-export function choiceMovables(problem: Problem, among: readonly Origin[]): Movable[] {
+export function choiceMovables(problem: Problem, among: readonly Origin[]): MovableParameter[] {
   return waysOf(problem, among).map(({ origin, parameter, from, end }) => ({
     origin,
     parameter,
@@ -160,7 +160,7 @@ export function choiceMoves(
   { trials, origins, within, convex: which }: ChoiceMoves,
 ): Moved[] {
   const distances = new Set(problem.rows.filter(({ row }) => row.form === 'distance').map(({ origin }) => origin));
-  const convex = movableIn(problem, origins)
+  const convex = listMovableParameters(problem, origins)
     .filter(
       (movable) =>
         which === 'all' || distances.has(movable.origin) || (which === 'sought' && isSought(problem, movable)),
@@ -180,7 +180,7 @@ export function choiceMoves(
 }
 
 /** Returns true if a parameter is a limit on a tail, or the maximum of single securities. */
-function isSought({ rows }: Problem, { origin, parameter }: Movable): boolean {
+function isSought({ rows }: Problem, { origin, parameter }: MovableParameter): boolean {
   return rows.some(
     (each) =>
       each.origin === origin &&
@@ -207,7 +207,7 @@ interface Least {
 function leastMove(solvers: Solvers, problem: Problem, search: Search): Moved[] | undefined {
   const least = leastDistance(problem, search) ?? leastTail(problem, search) ?? leastByHalving(problem, search);
   if (least === undefined) return undefined;
-  const moved = roundedOutward(solvers, problem, [{ movable: search, to: least.to }]);
+  const moved = roundMovesOutward(solvers, problem, [{ movable: search, to: least.to }]);
   const isProven = Math.abs(least.to - least.bound) <= toleranceAt(search, least.to);
   return isProven ? moved : moved?.map((move) => ({ ...move, bound: least.bound }));
 }
@@ -217,13 +217,16 @@ function leastDistance(problem: Problem, { trials, origin, from, end }: Search):
   const placed = problem.rows.find((each) => each.origin === origin);
   if (placed?.row.form !== 'distance' || !trials.isWithin(1)) return undefined;
   const { limit } = placed.row;
-  const calm = leastProblem(problem, placed)!; // Every distance has one.
-  const least = leastChoice(trials.solvers, calm);
+  const calm = createMeasureProblem(problem, placed)!; // Every distance has one.
+  const least = minimiseMeasure(trials.solvers, calm);
   if (least === undefined) return undefined;
   const at = (distance: number) => from + Math.max(distance - limit.value, 0) / limit.slope;
-  const to = at(costOf(calm.problem.costs, least.weights));
+  const to = at(computeCost(calm.problem.costs, least.weights));
   if (to <= from || to > end) return undefined;
-  return { to, bound: least.isHeuristic ? Math.min(to, at(Math.max(least.bound - LEAST_WITHIN, calm.floor))) : to };
+  return {
+    to,
+    bound: least.isHeuristic ? Math.min(to, at(Math.max(least.bound - MEASURE_TOLERANCE, calm.floor))) : to,
+  };
 }
 
 /** Finds the smallest feasible limit on a tail: the smallest average over choices that satisfy the other rows. */
@@ -235,7 +238,7 @@ function leastTail(problem: Problem, { trials, origin, from, end }: Search): Lea
     (each) => each.origin.soft === null && (each.row.form !== 'tail' || each.row.goal !== goal),
   );
   const alone = { ...problem, goal, rows, costs: null, robustness: null };
-  const least = leastChoice(trials.solvers, { problem: alone, floor: -Infinity, limit: null });
+  const least = minimiseMeasure(trials.solvers, { problem: alone, floor: -Infinity, limit: null });
   if (least === undefined || least.objective <= from || least.objective > end) return undefined;
   const to = least.objective;
   return { to, bound: least.isHeuristic ? Math.min(to, Math.max(from, least.bound)) : to };

@@ -1,10 +1,10 @@
 import { computeSaliencies } from '#kernels/optimisation/factors/saliency.js';
 import type { DenseAlgebra } from '#kernels/optimisation/factors/algebra.js';
 import type { CountRow } from '../constraints/program-row.js';
-import { bySaliency, countHeld, dropNames, neededNames } from './dropped-names.js';
-import { bestLargeNames } from './large-names.js';
+import { sortBySaliency, countHeld, dropSecurities, markRequiredSecurities } from './drop-securities.js';
+import { findBestLargeSecurities } from './large-securities.js';
 import type { Found, RestrictedSolves, SearchInput } from './restricted-solves.js';
-import { positionsOf, supportOf } from './restriction.js';
+import { listPositions, markHeld } from './restriction.js';
 
 /** Share of excess securities dropped in one step. The last ones are dropped one at a time. */
 const DROP_SHARE = 0.1;
@@ -60,22 +60,22 @@ export function createChoice(
   /** Drops securities of least saliency until no group holds too many. */
   function prune(start: Uint8Array): Uint8Array | undefined {
     let held: Uint8Array = start.slice();
-    const retained = neededNames(options.base.program);
+    const retained = markRequiredSecurities(options.base.program);
     let solution = solveLoose(held);
     // An infeasible start is widened to every security.
     if (solution === undefined)
       return held.includes(0) ? prune(new Uint8Array(problem.index.length).fill(1)) : undefined;
     let order: readonly number[] | undefined;
     for (;;) {
-      held = supportOf(solution.weights);
+      held = markHeld(solution.weights);
       const excess = counts.map((row) => Math.max(0, countHeld(row, held) - row.maximum));
       const total = excess.reduce((sum, value) => sum + value, 0);
       if (total === 0) return held;
       const size = held.reduce((sum, value) => sum + value, 0);
       const few = total <= DROP_SINGLY ? 1 : Math.min(total - DROP_SINGLY, Math.ceil(DROP_SHARE * size));
       const wanted = solves.isHurried() ? total : few;
-      order ??= bySaliency(algebra, problem.metric, held, solution.weights);
-      const next = dropNames(counts, held, { retained, order, excess, wanted });
+      order ??= sortBySaliency(algebra, problem.metric, held, solution.weights);
+      const next = dropSecurities(counts, held, { retained, order, excess, wanted });
       if (next === undefined) return undefined;
       const without = solveLoose(next.held);
       if (without !== undefined) {
@@ -99,9 +99,9 @@ export function createChoice(
       const solution = solveLoose(held);
       yield { held, value: solution?.value ?? Number.NEGATIVE_INFINITY };
       if (solution === undefined) return;
-      const below = positionsOf(held).filter((i) => short[i] === 0 && solution.weights[i]! < threshold - 1e-12);
+      const below = listPositions(held).filter((i) => short[i] === 0 && solution.weights[i]! < threshold - 1e-12);
       if (below.length === 0) return;
-      const names = positionsOf(supportOf(solution.weights));
+      const names = listPositions(markHeld(solution.weights));
       const cost = new Map(
         Array.from(computeSaliencies(algebra, problem.metric, names, solution.weights), (value, p) => [
           names[p]!,
@@ -123,7 +123,7 @@ export function createChoice(
     if (concentrations.length === 0) return finish({ held, short, large: [], isFinal: true });
     const solution = solveLoose(held);
     if (solution === undefined) return undefined;
-    return bestLargeNames({
+    return findBestLargeSecurities({
       rows: concentrations,
       held,
       weights: solution.weights,

@@ -1,4 +1,4 @@
-import { periodsPerYear } from '../calendars/periods-per-year.js';
+import { estimatePeriodsPerYear } from '../calendars/periods-per-year.js';
 import type { Engine } from '#kernels/engines/engine.js';
 import { estimateStructured } from '#kernels/moments/estimate-covariance.js';
 import { fillHalfLifeWeights } from '#kernels/moments/half-life-weights.js';
@@ -12,18 +12,23 @@ import { shrinkGram } from '#kernels/moments/shrunk-from-gram.js';
 import { createDenseMetric, createFactorMetric, type Metric } from '#kernels/optimisation/program/metric.js';
 import type { RiskEstimator } from '../risk/risk-estimator.js';
 import { isFactorEstimator } from '../risk/factor-model.js';
-import { estimateFactors, loadingsOf as factorLoadings } from '../risk/factors/estimate-factors.js';
+import { estimateFactors, createLoadings as factorLoadings } from '../risk/factors/estimate-factors.js';
 import {
-  coverageOf,
+  findCoverage,
   isEstimable,
   readReturns,
-  returnSums,
+  sumReturns,
   type Coverage,
   type ReturnWindow,
 } from '../risk/return-panel.js';
-import { modelCovariance, modelFactors, type NamesOfDecision, type StoredModel } from '../risk/stored-model.js';
-import { insufficientRisk, type RequestedWindow } from './insufficient-risk.js';
-import { scenarioReturns, type Scenarios } from './scenario-returns.js';
+import {
+  readModelCovariance,
+  readModelFactors,
+  type SecuritiesOfDecision,
+  type StoredModel,
+} from '../risk/stored-model.js';
+import { refuseInsufficientRisk, type RequestedWindow } from './insufficient-risk.js';
+import { readScenarioReturns, type Scenarios } from './scenario-returns.js';
 
 /** Risk model of an optimisation: annualised, over every requested security. */
 export interface RiskEstimate {
@@ -78,9 +83,9 @@ export function estimateRisk(
   { memory = createRiskMemory(engine), estimator = null }: RiskTerms = {},
 ): RiskEstimate {
   const window = { ...asked, from: Math.max(asked.from, asked.to - (estimator?.sessions ?? Infinity)) };
-  const coverage = coverageOf(window, columns);
-  const scenarios = scenarioReturns(asked, columns);
-  const periods = periodsPerYear(asked.sm.sessions);
+  const coverage = findCoverage(window, columns);
+  const scenarios = readScenarioReturns(asked, columns);
+  const periods = estimatePeriodsPerYear(asked.sm.sessions);
   if (!isEstimable(coverage)) {
     return {
       periods,
@@ -92,7 +97,7 @@ export function estimateRisk(
     };
   }
   if (estimator !== null) {
-    const estimate = engine.scope(() => asEstimated(engine, window, coverage, estimator));
+    const estimate = engine.scope(() => toEstimated(engine, window, coverage, estimator));
     return {
       periods,
       metric: spread(estimate.metric, coverage, columns),
@@ -105,7 +110,7 @@ export function estimateRisk(
   const n = coverage.columns.length;
   const observations = coverage.sessions.length;
   if (n > NAMES_PER_OBSERVATION * observations) {
-    const loadings = engine.scope(() => fromLoadings(engine, window, coverage));
+    const loadings = engine.scope(() => computeCovarianceFromLoadings(engine, window, coverage));
     if (loadings !== undefined)
       return {
         periods,
@@ -147,7 +152,7 @@ interface StoredUse {
  * @cost of the rows of the securities, or of their exposures; a pass over the returns of the window if means are
  *   requested
  */
-export function storedRisk(
+export function readStoredRisk(
   model: StoredModel,
   { window, decision, byFactors = false }: StoredUse,
   columns: Int32Array,
@@ -155,34 +160,34 @@ export function storedRisk(
   const { sm } = window;
   const identifiers = Array.from(columns, (column) => sm.identifiers[column]!);
   const names = { identifiers, day: sm.sessions[decision]! };
-  const coverage = coverageOf(window, columns);
+  const coverage = findCoverage(window, columns);
   let means: Float64Array | undefined;
   return {
-    periods: periodsPerYear(sm.sessions),
-    metric: (byFactors ? factoredMetric(model, names) : undefined) ?? storedMetric(model, names),
-    means: () => (means ??= windowMeans(window, coverage, columns)),
-    scenarios: scenarioReturns(window, columns),
+    periods: estimatePeriodsPerYear(sm.sessions),
+    metric: (byFactors ? readFactorMetric(model, names) : undefined) ?? readStoredMetric(model, names),
+    means: () => (means ??= computeWindowMeans(window, coverage, columns)),
+    scenarios: readScenarioReturns(window, columns),
     // Every security has an estimate, whether or not the window covers it.
     coverage: { ...coverage, excluded: new Map() },
     isIdentity: false,
   };
 }
 
-function storedMetric(model: StoredModel, names: NamesOfDecision): Metric {
-  return createDenseMetric(modelCovariance(model, names), names.identifiers.length);
+function readStoredMetric(model: StoredModel, names: SecuritiesOfDecision): Metric {
+  return createDenseMetric(readModelCovariance(model, names), names.identifiers.length);
 }
 
 /** Returns undefined for a model without factors. */
-function factoredMetric(model: StoredModel, names: NamesOfDecision): Metric | undefined {
-  const factored = modelFactors(model, names);
+function readFactorMetric(model: StoredModel, names: SecuritiesOfDecision): Metric | undefined {
+  const factored = readModelFactors(model, names);
   return factored && createFactorMetric(factored.loadings, factored.specific);
 }
 
-function windowMeans(window: RequestedWindow, coverage: Coverage, columns: Int32Array): Float64Array {
+function computeWindowMeans(window: RequestedWindow, coverage: Coverage, columns: Int32Array): Float64Array {
   const { sessions } = coverage;
-  if (!isEstimable(coverage)) throw insufficientRisk(coverage, columns.length, { window });
-  const sums = returnSums(window, coverage);
-  const periods = periodsPerYear(window.sm.sessions);
+  if (!isEstimable(coverage)) throw refuseInsufficientRisk(coverage, columns.length, { window });
+  const sums = sumReturns(window, coverage);
+  const periods = estimatePeriodsPerYear(window.sm.sessions);
   const means = sums.map((sum) => (periods * sum) / sessions.length);
   return spreadMeans(means, coverage, columns);
 }
@@ -191,7 +196,7 @@ function windowMeans(window: RequestedWindow, coverage: Coverage, columns: Int32
  * Returns the estimate as loadings; undefined if the target pulls correlations below zero, which loadings cannot
  * represent.
  */
-function fromLoadings(
+function computeCovarianceFromLoadings(
   engine: Engine,
   window: ReturnWindow,
   coverage: Coverage,
@@ -199,18 +204,18 @@ function fromLoadings(
   const n = coverage.columns.length;
   const panel = engine.allocate(coverage.sessions.length * n);
   readReturns(window, coverage, panel);
-  const means = columnMeans(panel, n, periodsPerYear(window.sm.sessions));
+  const means = columnMeans(panel, n, estimatePeriodsPerYear(window.sm.sessions));
   const covariance = estimateLowRankCovariance(engine, panel, n, {
     target: 'constant_correlation',
     intensity: null,
     method: 'shape',
-    scale: periodsPerYear(window.sm.sessions),
+    scale: estimatePeriodsPerYear(window.sm.sessions),
   });
   return covariance.target.common >= 0 ? { metric: loadingsOf(covariance), means } : undefined;
 }
 
 /** Returns an estimator's covariance of the covered securities. Must run inside an engine's scope. */
-function asEstimated(
+function toEstimated(
   engine: Engine,
   window: ReturnWindow,
   coverage: Coverage,
@@ -221,8 +226,8 @@ function asEstimated(
   const observations = coverage.sessions.length;
   const panel = engine.allocate(observations * n);
   readReturns(window, coverage, panel);
-  const means = columnMeans(panel, n, periodsPerYear(window.sm.sessions));
-  const scale = periodsPerYear(window.sm.sessions);
+  const means = columnMeans(panel, n, estimatePeriodsPerYear(window.sm.sessions));
+  const scale = estimatePeriodsPerYear(window.sm.sessions);
   const weights = halfLife === null ? {} : { weights: weightsOf(halfLife, observations) };
   if (isFactorEstimator(estimator)) {
     const { model } = estimateFactors(engine, window, coverage, { ...settings, estimator }, panel);

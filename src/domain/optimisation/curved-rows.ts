@@ -1,10 +1,10 @@
 import { computeMetricSquare } from '#kernels/optimisation/program/metric.js';
 import type { CurvedRow, NormRow } from '../constraints/program-row.js';
 import { dot } from '../numbers/dot.js';
-import { computeOutcomes, tailAverage, tailSize, type TailGoal } from '../objectives/tail.js';
-import { movedRadius, movedValue, type Assembly } from './assemble.js';
+import { computeOutcomes, computeTailAverage, countTailScenarios, type TailGoal } from '../objectives/tail.js';
+import { computeMovedRadius, computeMovedValue, type Assembly } from './assemble.js';
 import type { Origin, PlacedRow, Problem } from './problem.js';
-import type { TailCut, TailCuts } from './tail-cuts.js';
+import type { TailCut, TailCuts } from './tails/tail-cuts.js';
 
 /** Row with a limit on a curved measure of the weights: a length, or the average of a tail. */
 export interface PlacedCurve {
@@ -19,27 +19,29 @@ export function isCurve(placed: PlacedRow): placed is PlacedCurve {
 /** Returns the measure of a row at some weights. @cost a pass over the metric, or over the scenarios */
 export function measureOf(problem: Pick<Problem, 'metric'>, row: CurvedRow, weights: Float64Array): number {
   return row.form === 'norm'
-    ? normOf(problem, row, weights)
-    : tailAverage(computeOutcomes(row.goal, weights), tailSize(row.goal));
+    ? computeRowNorm(problem, row, weights)
+    : computeTailAverage(computeOutcomes(row.goal, weights), countTailScenarios(row.goal));
 }
 
 /** Returns the largest allowed measure, with the changes of a row. */
-export function largestOf(
+export function findLargestMeasure(
   { origin, row }: PlacedCurve,
   { changes, radii }: Pick<Assembly, 'changes' | 'radii'>,
 ): number {
   const own = radii?.get(origin);
   if (own !== undefined) return own;
-  return row.form === 'norm' ? movedRadius(row, origin, changes) : movedValue(row.limit, origin, changes, 1);
+  return row.form === 'norm'
+    ? computeMovedRadius(row, origin, changes)
+    : computeMovedValue(row.limit, origin, changes, 1);
 }
 
 /** Returns the value of the client's parameter at a measure. */
-export function parameterAt(row: CurvedRow, measure: number): number {
+export function findParameterAtMeasure(row: CurvedRow, measure: number): number {
   return row.form === 'norm' ? row.parameterOf(measure) : measure;
 }
 
 /** Returns the root of (w - c)' M (w - c). */
-export function normOf(
+export function computeRowNorm(
   { metric }: Pick<Problem, 'metric'>,
   { centre, metric: kind }: NormRow,
   weights: Float64Array,
@@ -53,19 +55,19 @@ export function normOf(
 const TOLERANCE = 1e-9;
 
 /** Returns the excess of a measure over its limit, zero within rounding. */
-export function excessOf(
+export function computeExcess(
   problem: Pick<Problem, 'metric'>,
   placed: PlacedCurve,
   weights: Float64Array,
   assembly: Pick<Assembly, 'changes' | 'radii'>,
 ): number {
-  const most = largestOf(placed, assembly);
+  const most = findLargestMeasure(placed, assembly);
   const measure = measureOf(problem, placed.row, weights);
-  return measure > heldTo(most) ? measure - most : 0;
+  return measure > createPlane(most) ? measure - most : 0;
 }
 
 /** Returns the largest accepted measure at a limit, rounding included. */
-function heldTo(most: number): number {
+function createPlane(most: number): number {
   return most + TOLERANCE * (1 + most);
 }
 
@@ -74,7 +76,7 @@ function heldTo(most: number): number {
  * program had only some planes, a known violated plane is used before a new one.
  * @param among Planes of the program. Default: all known ones.
  */
-export function cutsAt(
+export function createTangentPlanes(
   problem: Problem,
   assembly: Assembly,
   weights: Float64Array,
@@ -82,16 +84,17 @@ export function cutsAt(
 ): readonly TailCut[] {
   return problem.rows.flatMap((placed): readonly TailCut[] => {
     if (!isCurve(placed) || placed.row.form !== 'tail' || !isStated(placed, assembly)) return [];
-    if (excessOf(problem, placed, weights, assembly) === 0) return [];
+    if (computeExcess(problem, placed, weights, assembly) === 0) return [];
     const { goal } = placed.row;
-    const idle = among === undefined ? undefined : mostExceeded(problem.tails, goal, weights, among);
-    if (idle !== undefined && dot(idle.slopes, weights) > heldTo(largestOf(placed, assembly))) return [idle];
+    const idle = among === undefined ? undefined : findMostExceededRow(problem.tails, goal, weights, among);
+    if (idle !== undefined && dot(idle.slopes, weights) > createPlane(findLargestMeasure(placed, assembly)))
+      return [idle];
     return [problem.tails.add(goal, weights)];
   });
 }
 
 /** Returns the most violated known plane of a tail that was not in the program. */
-function mostExceeded(
+function findMostExceededRow(
   { known }: TailCuts,
   goal: TailGoal,
   weights: Float64Array,

@@ -4,7 +4,7 @@ import type { Datapoints } from './row-context.js';
 import { toRequest } from '../datapoints/field-use.js';
 
 /** Returns datapoints of some securities as known on the session of a cross-section. */
-export function datapointsOf(cross: CrossSection, columns: Int32Array): Datapoints {
+export function readDatapoints(cross: CrossSection, columns: Int32Array): Datapoints {
   return {
     numbers: (field) => cross.numbers(toRequest(field), columns),
     categories: (field) =>

@@ -35,7 +35,7 @@ export function createDrawnScenarios({
     const { n } = risk.metric;
     if (drawn === null) return risk.scenarios(sessions).returns;
     const random = createCounterRandom({ seed: drawn.seed, stream: 0 });
-    if (drawn.source === 'bootstrap') return resample(risk.scenarios(sessions).returns, n, { ...drawn, random });
+    if (drawn.source === 'bootstrap') return resampleReturns(risk.scenarios(sessions).returns, n, { ...drawn, random });
     const { periods } = risk;
     const means = (expectedReturns ?? risk.means()).map((mean) => mean / periods);
     const draws = createReturnDraws(algebra, { metric: risk.metric, means, periods });
@@ -54,7 +54,7 @@ interface Blocks {
  * @source Kunsch (1989), The jackknife and the bootstrap for general stationary observations, Annals of Statistics
  *   17(3)
  */
-export function resample(returns: Float64Array, n: number, { draws, block, random }: Blocks): Float64Array {
+export function resampleReturns(returns: Float64Array, n: number, { draws, block, random }: Blocks): Float64Array {
   const rows = returns.length / n;
   const length = Math.min(block, rows);
   const out = new Float64Array(draws * n);

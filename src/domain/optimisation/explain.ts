@@ -1,32 +1,32 @@
 import type { Engine } from '#kernels/engines/engine.js';
-import { metricDiagonal } from '#kernels/optimisation/program/metric.js';
+import { computeMetricDiagonal } from '#kernels/optimisation/program/metric.js';
 import { computeNormForce } from '#kernels/optimisation/program/norms.js';
 import { restoreKnownOn, findInForce as inForceBefore, type Composer } from '../books/compositions.js';
 import type { NormRow } from '../constraints/program-row.js';
-import { objectiveType } from '../documents/optimisation-spec.js';
+import { readObjectiveType } from '../documents/optimisation-spec.js';
 import { isDerivedDocument } from '../documents/index-document.js';
 import type { Finding } from '../refusals/findings.js';
 import {
-  compositionOn,
+  findComposition,
   explainName,
-  holdingOf,
+  findHolding,
   type Explanation,
   type ExplainedDatapoint,
   type Holding,
-  type NameQuestion,
+  type SecurityQuestion,
 } from '../rules/explain.js';
-import { crossSectionsOf } from '../rules/decide.js';
-import { decidedOn, findingsOf, heldWeights, targetAt } from './derived-decider.js';
-import { createDerivedSolver, type DerivedSolve } from './derived-solve.js';
-import { fieldsRead } from './field-uses.js';
-import { metricProduct } from './metric-product.js';
+import { createIndexCrossSections } from '../rules/decide.js';
+import { findDecision, listFindings, listHeldWeights, findTarget } from './derived/derived-decider.js';
+import { createDerivedSolver, type DerivedSolve } from './derived/derived-solve.js';
+import { listFieldsRead } from './field-uses.js';
+import { applyMetric } from './apply-metric.js';
 import type { PlacedRow, Problem } from './problem.js';
-import { rowSides, type RowSide } from './report.js';
+import { listRowSides, type RowSide } from './report.js';
 import type { Solution } from './search.js';
-import { refusalOf } from './unsolved.js';
-import { expressionWords } from '../datapoints/expressions/sentences.js';
-import { definitionsOf } from '../documents/definitions.js';
-import { indexWeightsFor } from '../books/index-weights.js';
+import { refuseInfeasible } from './explain-unsolved.js';
+import { describeExpression } from '../datapoints/expressions/sentences.js';
+import { readDefinitions } from '../documents/definitions.js';
+import { createIndexWeights } from '../books/index-weights.js';
 
 /** Derivation of one weight of a derived index: its weight in the parent, and the optimisation that changed it. */
 export interface DerivedExplanation extends Holding {
@@ -101,16 +101,16 @@ export interface NameRowSide {
 export function explainWeight(
   composer: Composer,
   indexId: string,
-  question: NameQuestion & { readonly engine: Engine },
+  question: SecurityQuestion & { readonly engine: Engine },
 ): NameExplanation {
   const document = composer.document(indexId);
   if (!isDerivedDocument(document)) return explainName(composer, indexId, question);
   const { column, engine } = question;
-  const inForce = compositionOn(composer, indexId, question.asOf);
+  const inForce = findComposition(composer, indexId, question.asOf);
   const { composition, before } = inForce;
   const { source_index_id: sourceIndexId, objective } = document.derivation;
   const parents = composer.compositions(sourceIndexId);
-  const parent = decidedOn(parents.list, composition.decision);
+  const parent = findDecision(parents.list, composition.decision);
   if (parent === undefined)
     throw new Error(`the index ${indexId} holds weights that its parent ${sourceIndexId} never had`);
   const solver = createDerivedSolver({ document, composer, engine });
@@ -118,13 +118,13 @@ export function explainWeight(
   const previous = before.findLast((earlier) => earlier.decision < decision) ?? null;
   const held = inForceBefore(before, composition.session - 1);
   const outgoing = held === undefined ? null : { ...held, effective: composition.session };
-  const target = targetAt(restoreKnownOn(parent, decision), decision, parents.sm);
+  const target = findTarget(restoreKnownOn(parent, decision), decision, parents.sm);
   const solve = solver.solve(target, { previous, outgoing });
-  if (solve.outcome.kind !== 'solved') throw refusalOf(solver.solvers, solve);
+  if (solve.outcome.kind !== 'solved') throw refuseInfeasible(solver.solvers, solve);
   const source = explainWeight(composer, sourceIndexId, { ...question, asOf: parents.sm.sessions[parent.session]! });
   const place = solve.columns.indexOf(column);
   return {
-    ...holdingOf(inForce, column, heldWeights(solve)),
+    ...findHolding(inForce, column, listHeldWeights(solve)),
     inUniverse: place >= 0,
     datapoints:
       place < 0
@@ -134,13 +134,13 @@ export function explainWeight(
             indexId,
             column,
             session: decision,
-            reads: fieldsRead(document.derivation),
+            reads: listFieldsRead(document.derivation),
           }),
     sourceIndexId,
-    objective: objectiveType(objective),
+    objective: readObjectiveType(objective),
     source,
     solve: place < 0 ? null : nameSolve(solve, solve.outcome.solution, place),
-    findings: findingsOf(solve, composer.market(sourceIndexId)),
+    findings: listFindings(solve, composer.market(sourceIndexId)),
   };
 }
 
@@ -149,26 +149,26 @@ interface ReadsInput {
   readonly indexId: string;
   readonly column: number;
   readonly session: number;
-  readonly reads: ReturnType<typeof fieldsRead>;
+  readonly reads: ReturnType<typeof listFieldsRead>;
 }
 
 function datapointsRead({ composer, indexId, column, session, reads }: ReadsInput): ExplainedDatapoint[] {
   const market = composer.market(indexId);
   const document = composer.document(indexId);
   const { currency } = document;
-  const indexWeights = indexWeightsFor(composer, indexId);
+  const indexWeights = createIndexWeights(composer, indexId);
   const columns = Int32Array.of(column);
-  const cross = crossSectionsOf({
+  const cross = createIndexCrossSections({
     market,
     treatment: composer.treatment(indexId),
     currency,
-    datapoints: definitionsOf(document),
+    datapoints: readDefinitions(document),
   })
     .at(session, columns)
     .given({ incumbents: null, indexWeights: (id) => indexWeights(id, session) });
   return reads.map(({ path, use: { field } }) => ({
     path,
-    field: expressionWords(field),
+    field: describeExpression(field),
     value: cross.values(field, columns)[0]!,
     read: cross.read(field, column),
   }));
@@ -188,8 +188,8 @@ function nameSolve({ problem }: DerivedSolve, solution: Solution, i: number): Na
   const solved = x[i]!;
   const others = x.map((value, j) => (j === i ? 0 : value - centre[j]!));
   const units = solution.priceScale;
-  const pull = units * (curvature * metricProduct(metric!, others)[i]! + program.linear[i]!); // A solved program has a metric.
-  const stiffness = units * (curvature * metricDiagonal(metric!)[i]! + program.ridge);
+  const pull = units * (curvature * applyMetric(metric!, others)[i]! + program.linear[i]!); // A solved program has a metric.
+  const stiffness = units * (curvature * computeMetricDiagonal(metric!)[i]! + program.ridge);
   const forces = forcesOn(solution, i);
   const force = forces.reduce((sum, entry) => sum + entry.force, 0);
   const [lower, upper] = [program.lower[i]!, program.upper[i]!];
@@ -207,7 +207,7 @@ function nameSolve({ problem }: DerivedSolve, solution: Solution, i: number): Na
   const weight = solution.weights[i]!;
   return {
     sourceWeight: problem.index[i]!,
-    rows: rowSides(problem, solution).flatMap((side) => placedSide({ problem, solution, i, forces }, side)),
+    rows: listRowSides(problem, solution).flatMap((side) => listPlacedSide({ problem, solution, i, forces }, side)),
     lower,
     upper,
     stiffness,
@@ -266,7 +266,7 @@ interface SideInput {
 }
 
 /** Returns one side of a row for a security in it; empty for other securities. */
-function placedSide({ problem, solution, i, forces }: SideInput, side: RowSide): NameRowSide[] {
+function listPlacedSide({ problem, solution, i, forces }: SideInput, side: RowSide): NameRowSide[] {
   const { row, origin } = side.placed;
   const { weights } = solution;
   const forceOf = (isOfRow: (placed: PlacedRow | undefined) => boolean): number =>
@@ -307,7 +307,7 @@ function placedSide({ problem, solution, i, forces }: SideInput, side: RowSide):
       const force = forceOf((placed) => placed === side.placed);
       if (row.side === 'lower' || side.value === 0) return [{ side, coefficient: null, force }];
       const offset = weights.map((value, j) => value - (row.centre?.[j] ?? 0));
-      const slope = row.metric === 'covariance' ? metricProduct(problem.metric, offset)[i]! : offset[i]!;
+      const slope = row.metric === 'covariance' ? applyMetric(problem.metric, offset)[i]! : offset[i]!;
       return [{ side, coefficient: slope / side.value, force }];
     }
     case 'tail':

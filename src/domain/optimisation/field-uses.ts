@@ -1,11 +1,11 @@
 import { findConstraintClass } from '../constraints/catalogue.js';
 import type { DerivationPayload } from '../documents/index-document.js';
 import type { ConstraintRow } from '../constraints/constraint-row.js';
-import { objectiveOf, returnsOf, type OptimisationSpec } from '../documents/optimisation-spec.js';
+import { readObjective, readExpectedReturns, type OptimisationSpec } from '../documents/optimisation-spec.js';
 import type { Finding } from '../refusals/findings.js';
 import type { MarketData } from '../market/market-data.js';
 import { requestLatest } from '../datapoints/field-request.js';
-import { fieldFindings, type PlacedUse } from '../rules/field-findings.js';
+import { checkFields, type PlacedUse } from '../rules/field-findings.js';
 import { type FieldUse, category, numeric } from '../datapoints/field-use.js';
 import type { Definitions } from '../datapoints/expressions/reads.js';
 import { isExpressionNode } from '../datapoints/expressions/tree.js';
@@ -22,16 +22,16 @@ interface OnMarket {
 }
 
 /** Reports datapoints that constraint rows read and the market lacks, or has with an unsuitable type. */
-export function constraintFieldFindings(
+export function checkConstraintFields(
   rows: readonly ConstraintRow[],
   market: MarketData,
   { path, severity, definitions }: OnMarket,
 ): Finding[] {
-  return fieldFindings(rowUses(rows, path), market, severity, definitions);
+  return checkFields(listRowFields(rows, path), market, severity, definitions);
 }
 
 /** Returns datapoints that constraint rows read, with their paths. @param path Path of their list. */
-export function rowUses(rows: readonly ConstraintRow[], path: string): PlacedUse[] {
+export function listRowFields(rows: readonly ConstraintRow[], path: string): PlacedUse[] {
   return rows.flatMap((row, position): PlacedUse[] => {
     const entry = findConstraintClass(row.type);
     const { field } = row.params;
@@ -53,9 +53,9 @@ export function rowUses(rows: readonly ConstraintRow[], path: string): PlacedUse
  * Returns datapoints that an objective and expected returns read, with their paths.
  * @param path Path of the containing object, with its dot.
  */
-export function specUses(spec: OptimisationSpec, path: string): PlacedUse[] {
-  const { entry, params } = objectiveOf(spec.objective);
-  const returns = returnsOf(spec);
+export function listSpecFields(spec: OptimisationSpec, path: string): PlacedUse[] {
+  const { entry, params } = readObjective(spec.objective);
+  const returns = readExpectedReturns(spec);
   const place = (at: string) => (use: FieldUse) => ({ use, path: `${path}${at}.${use.path}`, rowId: null });
   return [
     ...entry.reads(params).map(place('objective')),
@@ -64,15 +64,18 @@ export function specUses(spec: OptimisationSpec, path: string): PlacedUse[] {
 }
 
 /** Reports datapoints of an objective and expected returns that the market lacks, or has with an unsuitable type. */
-export function specFieldFindings(
+export function checkSpecFields(
   spec: OptimisationSpec,
   market: MarketData,
   { path, severity, definitions }: OnMarket,
 ): Finding[] {
-  return fieldFindings(specUses(spec, path), market, severity, definitions);
+  return checkFields(listSpecFields(spec, path), market, severity, definitions);
 }
 
 /** Returns datapoints that a derivation reads of every security, with their paths. */
-export function fieldsRead(derivation: DerivationPayload): PlacedUse[] {
-  return [...specUses(derivation, 'derivation.'), ...rowUses(derivation.constraints, 'derivation.constraints')];
+export function listFieldsRead(derivation: DerivationPayload): PlacedUse[] {
+  return [
+    ...listSpecFields(derivation, 'derivation.'),
+    ...listRowFields(derivation.constraints, 'derivation.constraints'),
+  ];
 }

@@ -1,7 +1,7 @@
 import { formatDay, type Day } from '../time/days.js';
 import { LIMITS } from '../refusals/limits.js';
 import { Refusal } from '../refusals/refusal.js';
-import { coverageOf, isEstimable, type Coverage, type ReturnWindow } from '../risk/return-panel.js';
+import { findCoverage, isEstimable, type Coverage, type ReturnWindow } from '../risk/return-panel.js';
 
 /** Window of returns, with the start of the request if it has one. */
 export interface RequestedWindow extends ReturnWindow {
@@ -18,21 +18,21 @@ interface Asking {
 type Had = Pick<Coverage, 'columns' | 'sessions' | 'longest'>;
 
 /** Returns the refusal of an objective that needs a covariance or scenarios that its history does not provide. */
-export function insufficientRisk(coverage: Coverage, asked: number, { by, window }: Asking = {}): Refusal {
-  const late = window === undefined ? '' : lateStart(window, coverage);
-  return new Refusal('RISK_INSUFFICIENT_DATA', `${riskSentence(coverage, asked, by)}${late}`, {
+export function refuseInsufficientRisk(coverage: Coverage, asked: number, { by, window }: Asking = {}): Refusal {
+  const late = window === undefined ? '' : findLateStart(window, coverage);
+  return new Refusal('RISK_INSUFFICIENT_DATA', `${describeInsufficientRisk(coverage, asked, by)}${late}`, {
     assets: coverage.columns.length,
     observations: observationsOf(coverage),
     needed: LIMITS.MIN_MODEL_OBSERVATIONS,
   });
 }
 
-export function riskSentence(coverage: Had, asked: number, by?: Asking['by']): string {
-  return `${coverage.columns.length} of ${asked} securities are covered, with ${returnsOf(coverage, by)}.`;
+export function describeInsufficientRisk(coverage: Had, asked: number, by?: Asking['by']): string {
+  return `${coverage.columns.length} of ${asked} securities are covered, with ${countReturns(coverage, by)}.`;
 }
 
 /** Describes the available and the required returns. */
-export function returnsOf(coverage: Had, by: Asking['by'] = 'risk_model'): string {
+export function countReturns(coverage: Had, by: Asking['by'] = 'risk_model'): string {
   const kind = isTooShort(coverage) ? 'sessions' : 'complete sessions';
   return `${observationsOf(coverage)} ${kind} of returns for ${by}; at least ${LIMITS.MIN_MODEL_OBSERVATIONS} are required`;
 }
@@ -47,9 +47,9 @@ function isTooShort({ columns, longest }: Had): boolean {
 }
 
 /** Describes the `start` of a request that is too late. */
-function lateStart(window: RequestedWindow, { columns, excluded }: Coverage): string {
+function findLateStart(window: RequestedWindow, { columns, excluded }: Coverage): string {
   const { sm, start = null } = window;
   if (start === null) return '';
-  const whole = coverageOf({ ...window, from: sm.first }, [...columns, ...excluded.keys()]);
+  const whole = findCoverage({ ...window, from: sm.first }, [...columns, ...excluded.keys()]);
   return isEstimable(whole) ? ` The window begins on start ${formatDay(start)}; choose an earlier start.` : '';
 }

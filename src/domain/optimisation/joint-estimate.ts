@@ -19,7 +19,7 @@ export interface JointInput {
  * means use the sessions that all securities have. More candidates never worsen a solution under the same estimates,
  * but may under others.
  */
-export function jointFindings({ spec, held, candidates, coverage, alone }: JointInput): Finding[] {
+export function reportJointEstimate({ spec, held, candidates, coverage, alone }: JointInput): Finding[] {
   if (candidates === held) return [];
   const { columns, sessions } = coverage;
   if (typeof spec.risk_model !== 'string')

@@ -1,13 +1,13 @@
 import { NO_ROWS } from '#kernels/optimisation/program/program.js';
 import type { Solver } from '#kernels/optimisation/solve-program.js';
 import { assembleProgram } from './assemble.js';
-import type { Change } from './change.js';
+import type { Change } from './relaxation/parameter-change.js';
 import { measureOf } from './curved-rows.js';
-import { fromBestViews, type AverageViews } from './averages.js';
-import type { Movable } from './movables.js';
+import { searchWithExactAverages, type LinearisedAverages } from './averages.js';
+import type { MovableParameter } from './relaxation/movable-parameters.js';
 import type { Problem } from './problem.js';
-import { ownGapOf, proofOf, proofsByName, type Proof } from './proof.js';
-import { rowsAlone, standingAt, type Move } from './relaxation.js';
+import { computeOwnGap, proveInfeasibility, groupProofsBySecurity, type Proof } from './proof.js';
+import { listSeparateRows, checkMoves, type Move } from './relaxation/relaxation.js';
 import type { Solvers } from './solvers.js';
 import { solveConvex } from './solve-convex.js';
 
@@ -27,12 +27,16 @@ const CLOSE = 1e-12;
  * @param among Parameters that may move.
  * @returns undefined if no moves of these parameters are sufficient.
  */
-export function jointRelaxation({ solver }: Solvers, problem: Problem, among: readonly Movable[]): Move[] | undefined {
+export function jointRelaxation(
+  { solver }: Solvers,
+  problem: Problem,
+  among: readonly MovableParameter[],
+): Move[] | undefined {
   const movables = oneWay(among);
   if (movables.length === 0) return undefined;
-  const valueIn = ({ moved }: Joint, movable: Movable) =>
+  const valueIn = ({ moved }: Joint, movable: MovableParameter) =>
     movable.from + movable.direction * moved[movables.indexOf(movable)]!;
-  const joint = fromBestViews(
+  const joint = searchWithExactAverages(
     movables,
     problem.index,
     (views) => leastJoint(solver, { problem, movables, views }),
@@ -43,8 +47,8 @@ export function jointRelaxation({ solver }: Solvers, problem: Problem, among: re
 
 interface JointSearch {
   readonly problem: Problem;
-  readonly movables: readonly Movable[];
-  readonly views: AverageViews;
+  readonly movables: readonly MovableParameter[];
+  readonly views: LinearisedAverages;
 }
 
 interface Joint {
@@ -57,17 +61,17 @@ interface Joint {
 function leastJoint(solver: Solver, search: JointSearch): Joint | undefined {
   const { problem, movables, views } = search;
   const whole = Float64Array.from(movables, ({ room }) => room);
-  if (proofOf(solver, problem, { changes: toChanges(movables, whole), views }) !== null) return undefined;
+  if (proveInfeasibility(solver, problem, { changes: toChanges(movables, whole), views }) !== null) return undefined;
   const nudged = (moved: Float64Array, nudge: number) =>
     moved.map((value, k) => (value > 0 ? Math.min(value + nudge, whole[k]!) : 0));
-  const rows = rowsAlone(problem);
+  const rows = listSeparateRows(problem);
   const weightsAt = (tried: Float64Array) =>
     solveConvex(solver, rows, { changes: toChanges(movables, tried), views })?.weights;
   const cuts: Cut[] = [];
   let moved: Float64Array = new Float64Array(movables.length);
   for (let round = 0; round < ROUNDS_MAX; round++) {
     const at = moved;
-    const standing = standingAt(solver, problem, (step) => toChanges(movables, nudged(at, step)), views);
+    const standing = checkMoves(solver, problem, (step) => toChanges(movables, nudged(at, step)), views);
     const tried = nudged(at, standing.nudge);
     if (standing.kind === 'feasible') {
       // Cuts overestimate a move that is not proportional to its effect.
@@ -79,7 +83,7 @@ function leastJoint(solver: Solver, search: JointSearch): Joint | undefined {
     const result =
       standing.kind === 'undecided'
         ? []
-        : proofsByName(standing.proof).flatMap((each) => cutOf(search, each, tried) ?? []);
+        : groupProofsBySecurity(standing.proof).flatMap((each) => cutOf(search, each, tried) ?? []);
     cuts.push(...result);
     const next = result.length === 0 ? undefined : leastMoves(solver, movables, cuts);
     if (next === undefined) break;
@@ -94,7 +98,7 @@ function leastJoint(solver: Solver, search: JointSearch): Joint | undefined {
  * Adjusts moves of limits on lengths to the measures of the weights if rounding in the solver left them too small. The
  * effective number of securities magnifies such differences beyond the attainable value.
  */
-function measure(problem: Problem, movables: readonly Movable[], { moved, weights }: Joint): Float64Array {
+function measure(problem: Problem, movables: readonly MovableParameter[], { moved, weights }: Joint): Float64Array {
   return moved.map((move, k) => {
     const { origin, from, direction } = movables[k]!;
     const row = problem.rows.find((placed) => placed.origin === origin)?.row;
@@ -104,7 +108,7 @@ function measure(problem: Problem, movables: readonly Movable[], { moved, weight
 }
 
 /** Removes movables that take a parameter in the opposite direction of an earlier one. */
-function oneWay(movables: readonly Movable[]): Movable[] {
+function oneWay(movables: readonly MovableParameter[]): MovableParameter[] {
   const taken = new Set<string>();
   return movables.filter(({ origin, parameter }) => {
     const key = `${origin.index} ${parameter}`;
@@ -128,7 +132,11 @@ interface Span {
  * Finds moves only by trial: none of them can be smaller, those of the lowest priority minimised first.
  * @param weightsAt Returns weights with moves; undefined if they are not sufficient.
  */
-export function movesByTrial(movables: readonly Movable[], weightsAt: WeightsAt, close: number): Move[] | undefined {
+export function movesByTrial(
+  movables: readonly MovableParameter[],
+  weightsAt: WeightsAt,
+  close: number,
+): Move[] | undefined {
   const whole = Float64Array.from(movables, ({ room }) => room);
   if (weightsAt(whole) === undefined) return undefined;
   const joint = shrunk(movables, { wanted: new Float64Array(movables.length), whole, close }, weightsAt);
@@ -139,7 +147,11 @@ export function movesByTrial(movables: readonly Movable[], weightsAt: WeightsAt,
  * Shrinks sufficient moves until none can be smaller: first all together towards the wanted ones, then lowest priority
  * first.
  */
-function shrunk(movables: readonly Movable[], { wanted, whole, close }: Span, weightsAt: WeightsAt): Joint | undefined {
+function shrunk(
+  movables: readonly MovableParameter[],
+  { wanted, whole, close }: Span,
+  weightsAt: WeightsAt,
+): Joint | undefined {
   let moved = nearest({ from: wanted, to: whole, close }, weightsAt);
   const order = Array.from(movables.keys()).toSorted(
     (a, b) => movables[a]!.origin.priority - movables[b]!.origin.priority || a - b,
@@ -187,7 +199,7 @@ function nearest(
   return at(far);
 }
 
-export function toChanges(movables: readonly Movable[], moved: Float64Array): Change[] {
+export function toChanges(movables: readonly MovableParameter[], moved: Float64Array): Change[] {
   return movables.flatMap(({ origin, parameter, from, direction }, k) =>
     moved[k] === 0 ? [] : [{ origin, parameter, to: from + direction * moved[k]! }],
   );
@@ -196,7 +208,7 @@ export function toChanges(movables: readonly Movable[], moved: Float64Array): Ch
 /** Size of a move that counts as rounding. */
 const NO_MOVE = 5e-10;
 
-function toMoves(movables: readonly Movable[], moved: Float64Array): Move[] {
+function toMoves(movables: readonly MovableParameter[], moved: Float64Array): Move[] {
   return movables.flatMap((movable, k) =>
     moved[k]! > NO_MOVE ? [{ movable, to: movable.from + movable.direction * moved[k]! }] : [],
   );
@@ -213,7 +225,7 @@ const SLOPE_MIN = 1e-7;
 
 function cutOf({ problem, movables, views }: JointSearch, proof: Proof, moved: Float64Array): Cut | undefined {
   const gapAt = (at: Float64Array) =>
-    ownGapOf(proof, assembleProgram(problem, { changes: toChanges(movables, at), views, withTracking: true }));
+    computeOwnGap(proof, assembleProgram(problem, { changes: toChanges(movables, at), views, withTracking: true }));
   const here = gapAt(moved);
   const slopes = Float64Array.from(movables, ({ from, room }, k) => {
     if (moved[k]! >= room) return 0;
@@ -230,7 +242,11 @@ function cutOf({ problem, movables, views }: JointSearch, proof: Proof, moved: F
 }
 
 /** Finds the moves that satisfy every cut, from the lowest priority: each sum is minimised given the earlier ones. */
-function leastMoves(solver: Solver, movables: readonly Movable[], cuts: readonly Cut[]): Float64Array | undefined {
+function leastMoves(
+  solver: Solver,
+  movables: readonly MovableParameter[],
+  cuts: readonly Cut[],
+): Float64Array | undefined {
   const levels = [...new Set(movables.map(({ origin }) => origin.priority))].toSorted((a, b) => a - b);
   const settled: { readonly members: Float64Array; readonly most: number }[] = [];
   let moved: Float64Array | undefined;
@@ -246,7 +262,7 @@ function leastMoves(solver: Solver, movables: readonly Movable[], cuts: readonly
 /** Finds the cheapest moves under cuts and fixed sums, by a linear program. */
 function cheapest(
   solver: Solver,
-  movables: readonly Movable[],
+  movables: readonly MovableParameter[],
   cuts: readonly Cut[],
   cost: Float64Array,
   settled: readonly { readonly members: Float64Array; readonly most: number }[],

@@ -1,12 +1,12 @@
-import { positionsOf, type Choice } from './restriction.js';
+import { listPositions, type Choice } from './restriction.js';
 import type { ConvexSolution } from './solve-convex.js';
 
 /**
  * Returns choices with other large securities: the smallest large ones exchanged for the largest others, `most` of
  * each.
  */
-export function largeSwaps({ held, short, large }: Choice, { weights }: ConvexSolution, most: number): Choice[] {
-  const order = Array.from(positionsOf(held)).toSorted((a, b) => weights[b]! - weights[a]! || a - b);
+export function listLargeSwaps({ held, short, large }: Choice, { weights }: ConvexSolution, most: number): Choice[] {
+  const order = Array.from(listPositions(held)).toSorted((a, b) => weights[b]! - weights[a]! || a - b);
   return large.flatMap((set, position) => {
     const inside = order
       .filter((i) => set[i] === 1)
@@ -17,7 +17,7 @@ export function largeSwaps({ held, short, large }: Choice, { weights }: ConvexSo
       outside.map((b) => ({
         held,
         short,
-        large: large.map((other, q) => (q === position ? swapped(other, a, b) : other)),
+        large: large.map((other, q) => (q === position ? swapMember(other, a, b) : other)),
         isFinal: true,
       })),
     );
@@ -25,7 +25,7 @@ export function largeSwaps({ held, short, large }: Choice, { weights }: ConvexSo
 }
 
 /** Exchanges one member of a set, if it changes. */
-export function swapped(set: Uint8Array, out: number, coming: number): Uint8Array {
+export function swapMember(set: Uint8Array, out: number, coming: number): Uint8Array {
   const next = set.slice();
   if (next[out] === 1) {
     next[out] = 0;

@@ -1,9 +1,9 @@
 import type { DenseAlgebra } from '#kernels/optimisation/factors/algebra.js';
-import { metricDiagonal, metricMatrix, type Metric } from '#kernels/optimisation/program/metric.js';
+import { computeMetricDiagonal, createMetricMatrix, type Metric } from '#kernels/optimisation/program/metric.js';
 import type { Rows } from '#kernels/optimisation/program/program.js';
 import { computeLagrangianSlopes } from '#kernels/optimisation/program/slopes.js';
 import type { Problem } from './problem.js';
-import { correlationOf } from './goals/correlation.js';
+import { computeCorrelation } from './goals/correlation.js';
 import type { ConvexSolution } from './solve-convex.js';
 
 /** Lower bounds on the increase of a relaxation's value by a decision about a security, [N] each. */
@@ -43,16 +43,16 @@ const HALVINGS = 30;
  *   the split.
  */
 export function createMoveCosts(algebra: DenseAlgebra, { goal, metric: covariance }: GoalOfMoves): MoveCosts {
-  if (goal.form !== 'quadratic') return { at: ({ weights }) => noBounds(weights.length) };
+  if (goal.form !== 'quadratic') return { at: ({ weights }) => createEmptyBounds(weights.length) };
   const { n } = covariance;
-  const metric = goal.metric === 'covariance' ? covariance : correlationOf(covariance);
+  const metric = goal.metric === 'covariance' ? covariance : computeCorrelation(covariance);
   const half = goal.curvature / 2;
-  const variances = metricDiagonal(metric);
-  const share = splitShare(algebra, metric, variances);
+  const variances = computeMetricDiagonal(metric);
+  const share = computeSplitShare(algebra, metric, variances);
   let entries: Float64Array | undefined;
   return {
     at({ weights, assembled, answer }, leastWeight) {
-      entries ??= inverseDiagonal(algebra, metric, fixedSum(assembled.program.rows, n) !== undefined);
+      entries ??= inverseDiagonal(algebra, metric, computeFixedSum(assembled.program.rows, n) !== undefined);
       const { left, right } = computeLagrangianSlopes(assembled.program, answer.point);
       const moves: Moves = {
         drop: new Float64Array(n),
@@ -79,7 +79,7 @@ export function createMoveCosts(algebra: DenseAlgebra, { goal, metric: covarianc
 }
 
 /** Returns zero bounds. A ratio or a tail is not quadratic, so its moves may cost nothing. */
-function noBounds(n: number): Moves {
+function createEmptyBounds(n: number): Moves {
   const none = new Float64Array(n);
   return { drop: none, hold: none, dropPart: none, holdPart: none };
 }
@@ -98,7 +98,7 @@ export interface ChoiceBound {
  * Returns the least sum of parts over all choices of between `minimum` and `maximum` securities: those that cost least
  * to hold relative to dropping them. Infinity if there is no such choice.
  */
-export function choiceBound(
+export function computeChoiceBound(
   { dropPart, holdPart }: Pick<Moves, 'dropPart' | 'holdPart'>,
   names: Int32Array,
   minimum: number,
@@ -128,7 +128,7 @@ export function choiceBound(
 }
 
 /** Returns the sum of the weights if a hard row fixes it: moves then sum to zero. */
-export function fixedSum({ count, coefficients, lower, upper, penalty }: Rows, n: number): number | undefined {
+export function computeFixedSum({ count, coefficients, lower, upper, penalty }: Rows, n: number): number | undefined {
   for (let r = 0; r < count; r++) {
     if (
       lower[r] === upper[r] &&
@@ -143,8 +143,8 @@ export function fixedSum({ count, coefficients, lower, upper, penalty }: Rows, n
 /** Returns the diagonal of the inverse; if moves sum to zero, of its projection on them. Infinity if unknown. */
 function inverseDiagonal(algebra: DenseAlgebra, metric: Metric, isBudgeted: boolean): Float64Array {
   const { n } = metric;
-  const factor = metricMatrix(metric).slice();
-  const ridge = RIDGE * metricDiagonal(metric).reduce((sum, value) => sum + value / n, 0);
+  const factor = createMetricMatrix(metric).slice();
+  const ridge = RIDGE * computeMetricDiagonal(metric).reduce((sum, value) => sum + value / n, 0);
   for (let i = 0; i < n; i++) factor[i * n + i]! += ridge;
   if (algebra.cholesky(factor, n) < n) return new Float64Array(n).fill(Infinity);
   const inverse = new Float64Array(n * n);
@@ -169,19 +169,19 @@ function inverseDiagonal(algebra: DenseAlgebra, metric: Metric, isBudgeted: bool
  * Returns the largest share of the variances for which the remainder is positive definite, slightly reduced for
  * rounding; zero for a singular metric.
  */
-export function splitShare(algebra: DenseAlgebra, metric: Metric, variances: Float64Array): number {
+export function computeSplitShare(algebra: DenseAlgebra, metric: Metric, variances: Float64Array): number {
   const { n } = metric;
-  const matrix = metricMatrix(metric);
+  const matrix = createMetricMatrix(metric);
   const leaves = (share: number) => {
     const rest = matrix.slice();
     for (let i = 0; i < n; i++) rest[i * n + i]! -= share * variances[i]!;
     return algebra.cholesky(rest, n) === n;
   };
-  return largestShare(leaves, HALVINGS) * (1 - 1e-9);
+  return findLargestShare(leaves, HALVINGS) * (1 - 1e-9);
 }
 
 /** Returns the largest share, to a power of one half, that satisfies a condition which holds for all smaller ones. */
-export function largestShare(isMet: (share: number) => boolean, halvings: number): number {
+export function findLargestShare(isMet: (share: number) => boolean, halvings: number): number {
   let low = 0;
   let high = 1;
   for (let step = 0; step < halvings; step++) {

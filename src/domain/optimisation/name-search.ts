@@ -1,15 +1,15 @@
 import type { DenseAlgebra } from '#kernels/optimisation/factors/algebra.js';
 import { computeSaliencies } from '#kernels/optimisation/factors/saliency.js';
 import type { CountRow } from '../constraints/program-row.js';
-import { betterThan } from './better-than.js';
+import { computeImprovementBound } from './improvement-bound.js';
 import { createChoice } from './choose-names.js';
-import { countHeld } from './dropped-names.js';
-import { largeSwaps, swapped } from './large-swaps.js';
-import { isLeast } from './least-problem.js';
+import { countHeld } from './drop-securities.js';
+import { listLargeSwaps, swapMember } from './large-swaps.js';
+import { attainsLowerBound } from './measure-problem.js';
 import { createNeighbourBound, type NeighbourBound } from './neighbour-bound.js';
 import { promiseTerms, promisingNames } from './promising-names.js';
 import { createRestrictedSolves, type Found, type SearchInput } from './restricted-solves.js';
-import { type Choice, positionsOf, restrictionOf } from './restriction.js';
+import { type Choice, listPositions, createRestriction } from './restriction.js';
 import type { ConvexSolution } from './solve-convex.js';
 import type { Solvers } from './solvers.js';
 
@@ -60,7 +60,7 @@ export function createSearch({ solver, algebra }: Solvers, input: SearchInput): 
   function improve(start: Found): Found {
     let best = start;
     for (;;) {
-      if (isLeast(problem, best.solution, floor)) return best;
+      if (attainsLowerBound(problem, best.solution, floor)) return best;
       const better = (isFlat ? regrown(best) : undefined) ?? betterNeighbour(best);
       if (better === undefined) return best;
       best = better;
@@ -68,13 +68,13 @@ export function createSearch({ solver, algebra }: Solvers, input: SearchInput): 
   }
 
   function betterNeighbour({ choice, solution }: Found): Found | undefined {
-    const target = betterThan(solution.value, GAIN_MIN);
-    const neighbours = [...swaps(choice, solution), ...largeSwaps(choice, solution, SWAP_CANDIDATES)];
+    const target = computeImprovementBound(solution.value, GAIN_MIN);
+    const neighbours = [...swaps(choice, solution), ...listLargeSwaps(choice, solution, SWAP_CANDIDATES)];
     const leastOf =
       neighbours.length < WORTH_A_BOUND ? undefined : boundBeside(algebra, input, { choice, solution }, neighbours);
     for (const neighbour of neighbours) {
       if (isSpent()) return undefined;
-      const least = leastOf?.(restrictionOf(rows, neighbour)) ?? Number.NEGATIVE_INFINITY;
+      const least = leastOf?.(createRestriction(rows, neighbour)) ?? Number.NEGATIVE_INFINITY;
       if (solution.value + solution.priceScale * least >= target) continue;
       const result = finish(neighbour);
       if (result !== undefined && result.solution.value < target) return result;
@@ -90,13 +90,15 @@ export function createSearch({ solver, algebra }: Solvers, input: SearchInput): 
     const grown = held.slice();
     for (const { name } of more) grown[name] = 1;
     const result = choose(grown);
-    return result !== undefined && result.solution.value < betterThan(solution.value, GAIN_MIN) ? result : undefined;
+    return result !== undefined && result.solution.value < computeImprovementBound(solution.value, GAIN_MIN)
+      ? result
+      : undefined;
   }
 
   /** Returns swaps by expected gain: potential of the entering security minus saliency of the leaving one. */
   function swaps({ held, large }: Choice, solution: ConvexSolution): Choice[] {
     if (counts.length === 0 && threshold === 0) return [];
-    const names = positionsOf(held);
+    const names = listPositions(held);
     const cost = computeSaliencies(algebra, problem.metric, names, solution.weights);
     const out = Array.from(names.keys())
       .toSorted((a, b) => cost[a]! - cost[b]! || names[a]! - names[b]!)
@@ -112,7 +114,7 @@ export function createSearch({ solver, algebra }: Solvers, input: SearchInput): 
         return {
           held: next,
           short: solves.short,
-          large: large.map((set) => swapped(set, swap.out, swap.in)),
+          large: large.map((set) => swapMember(set, swap.out, swap.in)),
           isFinal: true,
         };
       })
@@ -130,6 +132,12 @@ function boundBeside(
   const held = choice.held.slice();
   for (const neighbour of neighbours) neighbour.held.forEach((isHeld, i) => (held[i]! |= isHeld));
   const base = options.base.program;
-  const names = positionsOf(held);
-  return createNeighbourBound(algebra, { problem, base, solution, restriction: restrictionOf(rows, choice), names });
+  const names = listPositions(held);
+  return createNeighbourBound(algebra, {
+    problem,
+    base,
+    solution,
+    restriction: createRestriction(rows, choice),
+    names,
+  });
 }

@@ -4,7 +4,7 @@ import { createLagrangianCurvature } from '#kernels/optimisation/program/norms.j
 import { computeLagrangianSlopes } from '#kernels/optimisation/program/slopes.js';
 import type { Program } from '#kernels/optimisation/program/program.js';
 import type { Restriction } from './assemble.js';
-import { leastOfOne, leastOfTwo, type OneSided } from './least-of-two.js';
+import { minimiseStep, minimiseTwoSteps, type BoundedStep } from './minimise-two-steps.js';
 import type { Problem } from './problem.js';
 import type { ConvexSolution } from './solve-convex.js';
 
@@ -25,7 +25,7 @@ const ROUNDING = 1e-10;
 /** Security that must move, or whose move along the tangent improves the objective. */
 interface Moved {
   readonly name: number;
-  readonly side: OneSided;
+  readonly side: BoundedStep;
   /** Change along the tangent. */
   readonly least: number;
 }
@@ -78,7 +78,7 @@ export function createNeighbourBound(algebra: DenseAlgebra, input: BoundInput): 
         left: withoutRounding(left[name]! + shift),
         right: withoutRounding(right[name]! + shift),
       };
-      const least = leastOfOne(side, 0);
+      const least = minimiseStep(side, 0);
       if (least !== 0 || isForced(side)) moved.push({ name, side, least });
     }
     const inTurn = moved.toSorted(
@@ -96,16 +96,16 @@ export function createNeighbourBound(algebra: DenseAlgebra, input: BoundInput): 
 function leastOfFirst([a, b]: readonly Moved[], response: (a: number, b: number) => number): number {
   if (a === undefined) return 0;
   const one = response(a.name, a.name);
-  if (b === undefined) return leastOfOne(a.side, 1 / one);
+  if (b === undefined) return minimiseStep(a.side, 1 / one);
   const [two, both] = [response(b.name, b.name), response(a.name, b.name)];
   const size = one * two - both * both;
   return size > 0
-    ? leastOfTwo(a.side, b.side, { aa: two / size, ab: -both / size, bb: one / size })
+    ? minimiseTwoSteps(a.side, b.side, { aa: two / size, ab: -both / size, bb: one / size })
     : Number.NEGATIVE_INFINITY;
 }
 
 /** Returns true if a security cannot keep its weight. */
-function isForced({ from, to }: OneSided): boolean {
+function isForced({ from, to }: BoundedStep): boolean {
   return from > 0 || to < 0;
 }
 

@@ -1,12 +1,12 @@
 import { computeMetricSquare } from '#kernels/optimisation/program/metric.js';
 import { dot } from '../numbers/dot.js';
-import { returnShortfall, computeWorstVariance } from '../objectives/robustness.js';
-import { tailOutcome, type TailOutcome } from '../objectives/tail.js';
-import { goalValue } from './goals/goal-value.js';
-import { costOf } from './goals/prices.js';
+import { computeReturnShortfall, computeWorstVariance } from '../objectives/robustness.js';
+import { computeTailOutcome, type TailOutcome } from '../objectives/tail.js';
+import { computeGoalValue } from './goals/goal-value.js';
+import { computeCost } from './goals/prices.js';
 import type { Problem } from './problem.js';
-import { distanceOf } from './report.js';
-import { trackingVariance } from './solve-convex.js';
+import { computeDistance } from './report.js';
+import { computeTrackingVariance } from './tracking-variance.js';
 import type { Solution } from './search.js';
 
 /** Weights measured by their objective. */
@@ -37,7 +37,7 @@ export interface WorstCase {
 }
 
 /** @cost a few passes over the metric, or over the scenarios */
-export function outcomeOf(problem: Problem, { weights, objective, bound }: Solution): Outcome {
+export function createOutcome(problem: Problem, { weights, objective, bound }: Solution): Outcome {
   const { metric, expectedReturns, costs, goal, robustness } = problem;
   const sign = problem.objective.entry.sense === 'maximise' ? -1 : 1;
   const expectedReturn = expectedReturns === null ? null : dot(expectedReturns, weights);
@@ -49,14 +49,14 @@ export function outcomeOf(problem: Problem, { weights, objective, bound }: Solut
       robustness === null
         ? null
         : {
-            nominal: sign * goalValue({ ...problem, robustness: null }, weights),
+            nominal: sign * computeGoalValue({ ...problem, robustness: null }, weights),
             expectedReturn:
-              expectedReturn === null ? null : expectedReturn - returnShortfall(robustness.returns, weights),
+              expectedReturn === null ? null : expectedReturn - computeReturnShortfall(robustness.returns, weights),
             volatility: Math.sqrt(computeWorstVariance(metric, robustness, weights)),
           },
     volatility: Math.sqrt(Math.max(0, computeMetricSquare(metric, weights))),
-    costs: costs === null ? null : costOf(costs, weights),
-    tail: goal.form === 'tail' ? tailOutcome(goal, weights) : null,
+    costs: costs === null ? null : computeCost(costs, weights),
+    tail: goal.form === 'tail' ? computeTailOutcome(goal, weights) : null,
   };
 }
 
@@ -74,14 +74,14 @@ export interface WeightFigures {
 }
 
 /** @cost a few passes over the metric, or over the scenarios */
-export function figuresOf(problem: Problem, weights: Float64Array): WeightFigures {
+export function computeFigures(problem: Problem, weights: Float64Array): WeightFigures {
   const sign = problem.objective.entry.sense === 'maximise' ? -1 : 1;
-  const value = sign * goalValue(problem, weights);
+  const value = sign * computeGoalValue(problem, weights);
   return {
     objectiveValue: Number.isFinite(value) ? value : null,
     expectedReturn: problem.expectedReturns === null ? null : dot(problem.expectedReturns, weights),
     volatility: Math.sqrt(Math.max(0, computeMetricSquare(problem.metric, weights))),
-    trackingError: Math.sqrt(Math.max(0, trackingVariance(problem, weights))),
-    turnover: distanceOf(problem.index, weights),
+    trackingError: Math.sqrt(Math.max(0, computeTrackingVariance(problem, weights))),
+    turnover: computeDistance(problem.index, weights),
   };
 }

@@ -3,11 +3,11 @@ import { splitCovariance, type SplitState } from '#kernels/optimisation/choices/
 import type { Count } from '#kernels/optimisation/choices/counted-cone.js';
 import {
   createDenseMetric,
-  metricDiagonal,
-  metricMatrix,
+  computeMetricDiagonal,
+  createMetricMatrix,
   multiplyMetric,
 } from '#kernels/optimisation/program/metric.js';
-import { fixedSum, largestShare } from './move-costs.js';
+import { computeFixedSum, findLargestShare } from './move-costs.js';
 import type { CountedProgram } from './share-relaxation.js';
 
 /** Program without the covariance of pairs of securities, and the variances to split off it. */
@@ -45,14 +45,14 @@ export function createPairSplitter(algebra: DenseAlgebra, counted: CountedProgra
   const { program } = counted;
   const { n, curvature, linear, centre } = program;
   const metric = program.metric!; // A counted program has one.
-  const sum = fixedSum(program.rows, n);
+  const sum = computeFixedSum(program.rows, n);
   if (sum === undefined || !(sum > 0) || program.lower.some((bound) => bound < 0)) return undefined;
-  const matrix = metricMatrix(metric);
+  const matrix = createMetricMatrix(metric);
   const toCentre = new Float64Array(n);
   multiplyMetric(metric, centre, toCentre);
   const slopes = toCentre.map((slope, i) => linear[i]! / curvature - slope);
   const quadratic = { n, matrix, linear: slopes, sum, counts: disjointCounts(counted) };
-  const along = (SUM_CURVATURE * metricDiagonal(metric).reduce((total, variance) => total + variance, 0)) / n;
+  const along = (SUM_CURVATURE * computeMetricDiagonal(metric).reduce((total, variance) => total + variance, 0)) / n;
   return (decisions, iterations, from) => {
     const found = splitCovariance(algebra, quadratic, decisions, iterations, from);
     if (found === undefined) return undefined;
@@ -84,7 +84,7 @@ export function createPairSplitter(algebra: DenseAlgebra, counted: CountedProgra
         for (const i of open) rest[i * n + i]! -= share * diagonal[i]!;
         return algebra.cholesky(rest, n) === n;
       });
-    return (isConvex(1) ? 1 : largestShare(isConvex, HALVINGS)) * (1 - 1e-9);
+    return (isConvex(1) ? 1 : findLargestShare(isConvex, HALVINGS)) * (1 - 1e-9);
   }
 
   /**

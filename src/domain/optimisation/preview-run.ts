@@ -1,12 +1,12 @@
 import { createSolver } from '#kernels/optimisation/solve-program.js';
 import { requireRates } from '../market/exchange-rates.js';
-import { heldPlaces } from './held-places.js';
-import { figuresOf } from './outcome.js';
+import { selectHeldWeights } from './derived/select-held-weights.js';
+import { computeFigures } from './outcome.js';
 import type { DerivedPreview } from './preview.js';
-import { rowSides } from './report.js';
-import { problemOfRun, type ProblemQuestion } from './run-problem.js';
+import { listRowSides } from './report.js';
+import { createRunProblem, type ProblemQuestion } from './run-problem.js';
 import { solveProblem } from './search.js';
-import { refusalOf } from './unsolved.js';
+import { refuseInfeasible } from './explain-unsolved.js';
 
 /**
  * Returns the weights that an optimisation would find, from the problem of its run: the same window, securities and
@@ -15,10 +15,10 @@ import { refusalOf } from './unsolved.js';
  */
 export function previewOptimisation(question: ProblemQuestion): DerivedPreview {
   const { composer, engine, indexId, constraints, spec } = question;
-  const { sm, target, candidates, problem, findings } = problemOfRun(question);
+  const { sm, target, candidates, problem, findings } = createRunProblem(question);
   const solvers = { solver: createSolver(engine), algebra: engine };
   const outcome = solveProblem(solvers, problem);
-  if (outcome.kind !== 'solved') throw refusalOf(solvers, { problem, outcome });
+  if (outcome.kind !== 'solved') throw refuseInfeasible(solvers, { problem, outcome });
   const index = composer.document(indexId);
   requireRates(sm, candidates.columns, { currency: index.currency, session: target.session });
   return {
@@ -31,10 +31,10 @@ export function previewOptimisation(question: ProblemQuestion): DerivedPreview {
     session: target.session,
     parent: target,
     candidates,
-    held: heldPlaces(candidates.columns, outcome.solution.weights),
-    sides: rowSides(problem, outcome.solution),
-    before: figuresOf(problem, problem.index),
-    after: figuresOf(problem, outcome.solution.weights),
+    held: selectHeldWeights(candidates.columns, outcome.solution.weights),
+    sides: listRowSides(problem, outcome.solution),
+    before: computeFigures(problem, problem.index),
+    after: computeFigures(problem, outcome.solution.weights),
     relaxed: [],
     findings,
   };

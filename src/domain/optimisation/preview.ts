@@ -1,22 +1,22 @@
 import type { Engine } from '#kernels/engines/engine.js';
 import { findInForce, type Composer, type Composition } from '../books/compositions.js';
 import { composeKnown, refuseBeforeFirstRebalance } from '../books/known-compositions.js';
-import { dayFrom, type Day } from '../time/days.js';
+import { parseValidDay, type Day } from '../time/days.js';
 import { isDerivedDocument, type DerivedDocument, type IndexDocument } from '../documents/index-document.js';
 import type { Finding } from '../refusals/findings.js';
 import { requireRates } from '../market/exchange-rates.js';
 import type { SessionMarket } from '../market/session-market.js';
 import { Refusal, type ErrorCode } from '../refusals/refusal.js';
-import { sessionWithData } from '../books/due-rebalances.js';
+import { findSessionWithData } from '../books/due-rebalances.js';
 import type { RulePreview } from '../rules/preview.js';
-import { findingsOf, heldWeights } from './derived-decider.js';
+import { listFindings, listHeldWeights } from './derived/derived-decider.js';
 import type { Candidates } from './candidates.js';
-import { createDerivedSolver, type Standing } from './derived-solve.js';
-import { figuresOf, type WeightFigures } from './outcome.js';
-import type { SolvedWeights } from './solved-weights.js';
-import type { Moved } from './relaxation.js';
-import { rowSides, type RowSide } from './report.js';
-import { refusalOf } from './unsolved.js';
+import { createDerivedSolver, type Standing } from './derived/derived-solve.js';
+import { computeFigures, type WeightFigures } from './outcome.js';
+import type { SolvedWeights } from './derived/solved-weights.js';
+import type { Moved } from './relaxation/relaxation.js';
+import { listRowSides, type RowSide } from './report.js';
+import { refuseInfeasible } from './explain-unsolved.js';
 
 /** Preview of a derived index: the optimisation at the parent's rebalance in force. */
 export interface DerivedPreview {
@@ -48,10 +48,10 @@ export function previewDerived(
   { asOf, engine }: { readonly asOf: Day; readonly engine: Engine },
 ): DerivedPreview {
   const parentId = parentOf(composer, indexId);
-  const session = sessionWithData(composer.market(parentId), asOf);
+  const session = findSessionWithData(composer.market(parentId), asOf);
   const list = session < 0 ? [] : rebalancesOf(composer, parentId);
   const parent = findInForce(list, session);
-  if (parent === undefined) throw noneUntil(composer.document(parentId), asOf);
+  if (parent === undefined) throw reportNoRebalance(composer.document(parentId), asOf);
   return previewAt(composer, indexId, { session, parent, isFirst: parent === list[0], engine });
 }
 
@@ -75,12 +75,12 @@ export function previewFirst({ composerUntil, indexId, engine }: FirstPreview): 
   const parent = composer.document(parentOf(composer, indexId));
   const last = composer.market(parent.id).market.dates.at(-1) ?? 0;
   for (let span = FIRST_SPAN; ; span *= 4) {
-    const until = Math.min(dayFrom(parent.base_date) + span, last);
+    const until = Math.min(parseValidDay(parent.base_date) + span, last);
     composer = composerUntil(until);
     const [first] = rebalancesOf(composer, parent.id);
     if (first !== undefined)
       return previewAt(composer, indexId, { session: first.session, parent: first, isFirst: true, engine });
-    if (until === last) throw noneUntil(parent, last);
+    if (until === last) throw reportNoRebalance(parent, last);
   }
 }
 
@@ -95,7 +95,7 @@ function rebalancesOf(composer: Composer, indexId: string): readonly Composition
 }
 
 /** Returns the refusal for a day before the first rebalance of a parent. */
-function noneUntil(parent: IndexDocument, asOf: Day): Refusal {
+function reportNoRebalance(parent: IndexDocument, asOf: Day): Refusal {
   return refuseBeforeFirstRebalance(`The parent ${parent.id}`, parent, asOf);
 }
 
@@ -114,9 +114,9 @@ function previewAt(
   const document = composer.document(indexId);
   if (!isDerivedDocument(document)) throw new Error(`the index ${indexId} is not derived`);
   const solver = createDerivedSolver({ document, composer, engine });
-  const standing = isFirst || !solver.remembers ? NOTHING_BEFORE : standingBefore(composer, indexId, parent);
+  const standing = isFirst || !solver.remembers ? NOTHING_BEFORE : findWeightsBefore(composer, indexId, parent);
   const solve = solver.solve(parent, standing);
-  if (solve.outcome.kind !== 'solved') throw refusalOf(solver.solvers, solve);
+  if (solve.outcome.kind !== 'solved') throw refuseInfeasible(solver.solvers, solve);
   const sm = composer.market(document.derivation.source_index_id);
   requireRates(sm, solve.columns, { currency: document.currency, session });
   return {
@@ -125,19 +125,19 @@ function previewAt(
     session,
     parent,
     candidates: { columns: solve.columns, index: solve.problem.index },
-    held: heldWeights(solve),
-    sides: rowSides(solve.problem, solve.outcome.solution),
-    before: figuresOf(solve.problem, solve.problem.index),
-    after: figuresOf(solve.problem, solve.outcome.solution.weights),
+    held: listHeldWeights(solve),
+    sides: listRowSides(solve.problem, solve.outcome.solution),
+    before: computeFigures(solve.problem, solve.problem.index),
+    after: computeFigures(solve.problem, solve.outcome.solution.weights),
     relaxed: solve.relaxed,
-    findings: findingsOf(solve, sm),
+    findings: listFindings(solve, sm),
   };
 }
 
 const NOTHING_BEFORE: Standing = { previous: null, outgoing: null };
 
 /** Returns the portfolios of the derived index before a rebalance, run from the definition. */
-function standingBefore(composer: Composer, indexId: string, parent: Composition): Standing {
+function findWeightsBefore(composer: Composer, indexId: string, parent: Composition): Standing {
   try {
     const { list } = composer.compositions(indexId);
     const before = findInForce(list, parent.session - 1);
@@ -162,7 +162,7 @@ const NO_COMPOSITION: ReadonlySet<ErrorCode> = new Set([
 ]);
 
 /** Converts a derived preview to the form of a preview by rules, for comparisons of weights. */
-export function asRulePreview({ sm, session, held, findings }: DerivedPreview): RulePreview {
+export function toRulePreview({ sm, session, held, findings }: DerivedPreview): RulePreview {
   const { columns, weights } = held;
   return {
     resolved: {

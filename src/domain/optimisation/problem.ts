@@ -10,8 +10,8 @@ import type { Goal, TradeCosts } from '../objectives/goal.js';
 import { TRACKING, type Objective } from '../objectives/objective.js';
 import type { ScenarioTerms } from '../objectives/scenario-terms.js';
 import type { Robustness } from '../objectives/robustness.js';
-import { rowContext, type ContextInput } from './row-context.js';
-import { createTailCuts, type TailCuts } from './tail-cuts.js';
+import { createRowContext, type ContextInput } from './row-context.js';
+import { createTailCuts, type TailCuts } from './tails/tail-cuts.js';
 
 /** Origin of a row of the problem, with its name. */
 export interface Origin {
@@ -107,7 +107,7 @@ export function createProblem(input: ProblemInput): Problem {
   const warnings: ProblemWarning[] = [...(input.warnings ?? [])];
   const tails = input.tails ?? createTailCuts(input.identifiers.length, scenariosOf(input, 'rows of the problem'));
   let asking = 0;
-  const context = rowContext(input, {
+  const context = createRowContext(input, {
     tail: tails.goal,
     warn: (message) => warnings.push({ message, path: `constraints[${asking}].params` }),
   });
@@ -159,7 +159,7 @@ export function createProblem(input: ProblemInput): Problem {
     withRows: (others) => createProblem({ ...input, tails, rows: others }),
     without: ({ index: left }) => createProblem({ ...input, tails, rows: input.rows.filter((_, row) => row !== left) }),
     withParameters: (changes) =>
-      withWidths(createProblem({ ...input, tails, rows: changedRows(input.rows, changes) }), changes),
+      widenRows(createProblem({ ...input, tails, rows: listChangedRows(input.rows, changes) }), changes),
   };
 }
 
@@ -205,7 +205,7 @@ function eligibleNames(n: number, rows: readonly PlacedRow[]): Uint8Array {
   return eligible;
 }
 
-function changedRows(rows: readonly ConstraintRow[], changes: readonly ParameterChange[]): ConstraintRow[] {
+function listChangedRows(rows: readonly ConstraintRow[], changes: readonly ParameterChange[]): ConstraintRow[] {
   return rows.map((row, index) => {
     const own = changes.filter(({ origin, parameter }) => origin.index === index && parameter !== null);
     return own.length === 0
@@ -215,7 +215,7 @@ function changedRows(rows: readonly ConstraintRow[], changes: readonly Parameter
 }
 
 /** Widens rows of the problem; an equality becomes an inequality. */
-function withWidths(problem: Problem, changes: readonly ParameterChange[]): Problem {
+function widenRows(problem: Problem, changes: readonly ParameterChange[]): Problem {
   const widths = new Map(
     changes.filter(({ parameter }) => parameter === null).map(({ origin, to }) => [origin.index, to]),
   );
@@ -228,16 +228,16 @@ function withWidths(problem: Problem, changes: readonly ParameterChange[]): Prob
   );
   const rows = problem.rows.map(({ origin, row }) => ({
     origin: widened.get(origin)!,
-    row: widenedRow(row, widths.get(origin.index) ?? 0),
+    row: widenRow(row, widths.get(origin.index) ?? 0),
   }));
   return { ...problem, rows, origins: [...widened.values()] };
 }
 
-function widenedRow(row: ProgramRow, by: number): ProgramRow {
+function widenRow(row: ProgramRow, by: number): ProgramRow {
   if (row.form !== 'name' && row.form !== 'linear') return row;
-  const outward = (limit: Limit | null, side: 1 | -1) =>
+  const roundOutward = (limit: Limit | null, side: 1 | -1) =>
     limit === null || !isStuck(limit) ? limit : { ...limit, value: limit.value + side * by };
-  return { ...row, lower: outward(row.lower, -1), upper: outward(row.upper, 1) };
+  return { ...row, lower: roundOutward(row.lower, -1), upper: roundOutward(row.upper, 1) };
 }
 
 function originOf(row: ConstraintRow, index: number, params: Readonly<Record<string, unknown>>): Origin {
@@ -304,13 +304,13 @@ function defaultsOf({ rows, identifiers }: ProblemInput): Default[] {
 }
 
 /** Returns rows that only a restriction of the securities can satisfy. */
-export function nonConvexRows({ rows }: Problem): { readonly origin: Origin; readonly row: NonConvexRow }[] {
+export function listNonConvexRows({ rows }: Problem): { readonly origin: Origin; readonly row: NonConvexRow }[] {
   return rows.flatMap(({ origin, row }) =>
     row.form === 'count' || row.form === 'threshold' || row.form === 'concentration' ? [{ origin, row }] : [],
   );
 }
 
 /** Returns the label of one side of a row: `{type}[{id or position}]:{side}`, then its group or identifier. */
-export function labelOf({ origin, row }: PlacedRow, side: 'lower' | 'upper' | 'eq'): string {
+export function describeRow({ origin, row }: PlacedRow, side: 'lower' | 'upper' | 'eq'): string {
   return `${origin.name}:${side}${row.member === null ? '' : `:${row.member}`}`;
 }

@@ -1,8 +1,8 @@
-import { metricDiagonal } from '#kernels/optimisation/program/metric.js';
+import { computeMetricDiagonal } from '#kernels/optimisation/program/metric.js';
 import { computeLagrangianSlopes } from '#kernels/optimisation/program/slopes.js';
 import type { NonConvexRow } from '../constraints/program-row.js';
 import type { Problem } from './problem.js';
-import { thresholdIn } from './restriction.js';
+import { findThreshold } from './restriction.js';
 import type { ConvexSolution } from './solve-convex.js';
 
 /** Possible weights of securities in a choice; arrays follow the securities of the problem. */
@@ -33,13 +33,13 @@ export function promiseTerms(
   rows: readonly NonConvexRow[],
   lower: Float64Array,
 ): Omit<PromiseTerms, 'most'> {
-  const threshold = thresholdIn(rows);
+  const threshold = findThreshold(rows);
   return {
     isFlat: goal.form === 'tail' || (goal.form === 'quadratic' && goal.curvature === 0),
     threshold,
     isForced: threshold > 0 || rows.some((row) => row.form === 'count' && row.minimum > 1),
     lower,
-    variances: metricDiagonal(metric),
+    variances: computeMetricDiagonal(metric),
   };
 }
 

@@ -33,7 +33,7 @@ export interface Improved {
 
 /** Work and precision of a proof. It is bounded by work, not by time, so that equal requests have equal answers. */
 export interface ProofEffort {
-  /** Maximum work of all iterations, see `workOf`. */
+  /** Maximum work of all iterations, see `countWork`. */
   readonly workMax: number;
   /** Number of iterations of the split before the first decision, and after each. */
   readonly rootIterations: number;
@@ -84,11 +84,11 @@ export function proveBound(
   let work = 0;
   let lowest = Infinity;
   const { workMax, rootIterations, branchIterations } = effort;
-  const iterations = Math.min(rootIterations, Math.ceil((ROOT_SHARE * workMax) / workOf(n)));
+  const iterations = Math.min(rootIterations, Math.ceil((ROOT_SHARE * workMax) / countWork(n)));
   const root = boundBranch({ names: new Uint8Array(n), bound: least }, iterations, ROOT_TURNS);
   if (root === undefined) return undefined;
   ({ value } = improve(largestShares(root)));
-  const isDeep = workMax - work >= 2 * BRANCHES_MIN * branchIterations * workOf(n);
+  const isDeep = workMax - work >= 2 * BRANCHES_MIN * branchIterations * countWork(n);
   const open: Branch[] = [root];
   for (let count = 0; open.length > 0; count++) {
     const branch = takeLeast(open);
@@ -123,7 +123,7 @@ export function proveBound(
   ): Branch | undefined {
     const pairs = splitPairs!(names, count, state);
     if (pairs === undefined) return undefined;
-    work += count * workOf(pairs.state.open.length);
+    work += count * countWork(pairs.state.open.length);
     const start = { names, shares: pairs.shares, shareMin: SHARE_MIN, turnsMax };
     const relaxed = relaxShares(solver, pairs.counted, pairs.split, start);
     if (relaxed === undefined) return { names, bound, shares: pairs.shares, state: pairs.state };
@@ -165,6 +165,6 @@ export function proveBound(
 }
 
 /** Returns the work of an iteration: the eigenpairs cost its third power, passes over the matrices its square. */
-function workOf(order: number): number {
+function countWork(order: number): number {
   return order * order * (order + 400);
 }

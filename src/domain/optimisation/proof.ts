@@ -3,10 +3,10 @@ import { measureInfeasibility, type Certificate } from '#kernels/optimisation/pr
 import { computeNormForce } from '#kernels/optimisation/program/norms.js';
 import type { Program } from '#kernels/optimisation/program/program.js';
 import type { Solver } from '#kernels/optimisation/solve-program.js';
-import { cutsAt } from './curved-rows.js';
-import { leastTailStand, type TailStand } from './least-tails.js';
+import { createTangentPlanes } from './curved-rows.js';
+import { checkTailLimits, type TailLimitState } from './tails/tail-limits.js';
 import { assembleProgram, type Assembled, type Assembly } from './assemble.js';
-import { labelOf, type Origin, type PlacedRow, type Problem } from './problem.js';
+import { describeRow, type Origin, type PlacedRow, type Problem } from './problem.js';
 
 /** Proof that rows are infeasible: multipliers, or one security whose bounds contradict each other. */
 export interface Proof {
@@ -44,13 +44,13 @@ export function findConflict(
   problem: Problem,
   { includes, trying = solver }: { readonly includes?: (origin: Origin) => boolean; readonly trying?: Solver } = {},
 ): Conflict | null {
-  const proof = proofOf(solver, problem, { includes });
-  return proof === null ? null : irreducible(trying, problem, { origins: originsIn(problem, proof), proof });
+  const proof = proveInfeasibility(solver, problem, { includes });
+  return proof === null ? null : findIrreducibleSet(trying, problem, { origins: originsIn(problem, proof), proof });
 }
 
 /** Returns a proof that the rows of an assembly are infeasible; null if they are feasible. */
-export function proofOf(solver: Solver, problem: Problem, assembly: Assembly): Proof | null {
-  return standOf(solver, problem, assembly).proof;
+export function proveInfeasibility(solver: Solver, problem: Problem, assembly: Assembly): Proof | null {
+  return checkFeasibility(solver, problem, assembly).proof;
 }
 
 export interface Stand {
@@ -60,21 +60,21 @@ export interface Stand {
 }
 
 /** Returns the same with weights that show feasibility. */
-export function standOf(solver: Solver, problem: Problem, assembly: Assembly): Stand {
+export function checkFeasibility(solver: Solver, problem: Problem, assembly: Assembly): Stand {
   const { includes = () => true } = assembly;
-  let tails: TailStand | undefined;
+  let tails: TailLimitState | undefined;
   for (let round = 0; round < PLANES_MAX; round++) {
     const assembled = assembleProgram(problem, { ...assembly, withTracking: true });
     const { program } = assembled;
-    const crossed = crossedName(program);
+    const crossed = findCrossedBounds(program);
     if (crossed !== null) return { proof: { assembled, includes, certificate: null, crossed }, weights: null };
     const { certificate, x, isReliable } = findLeastViolation(solver, program);
     if (certificate !== null) return { proof: { assembled, includes, certificate, crossed: null }, weights: null };
     // A program that is feasible with the known planes may be infeasible with the tangent planes at its solution.
-    if (cutsAt(problem, assembly, x).length === 0)
+    if (createTangentPlanes(problem, assembly, x).length === 0)
       return { proof: null, weights: isReliable && program.norms.length > 0 ? x : null };
     if (tails === undefined) {
-      tails = leastTailStand(solver, problem, assembly);
+      tails = checkTailLimits(solver, problem, assembly);
       if (tails.weights !== undefined) return { proof: null, weights: tails.weights };
     } else if (!tails.isOpen || !isReliable) break;
   }
@@ -88,14 +88,14 @@ const PLANES_MAX = 200;
  * Returns the distance by which a proof holds in another assembly of the same rows; zero or less if it proves nothing
  * there.
  */
-export function gapOf({ certificate, crossed }: Proof, { program }: Assembled): number {
+export function computeGap({ certificate, crossed }: Proof, { program }: Assembled): number {
   if (crossed !== null)
     return program.lower.reduce((most, lower, i) => Math.max(most, lower - program.upper[i]!), -Infinity);
   return measureInfeasibility(program, certificate!); // A proof has one of the two.
 }
 
 /** Returns the security with the largest contradiction between its bounds; null if there is none. */
-function crossedName({ lower, upper, n }: Program): number | null {
+function findCrossedBounds({ lower, upper, n }: Program): number | null {
   let result: number | null = null;
   let worst = FEASIBILITY_TOLERANCE;
   for (let i = 0; i < n; i++) {
@@ -107,7 +107,7 @@ function crossedName({ lower, upper, n }: Program): number | null {
 }
 
 /** Splits a proof by contradictory bounds into one for each security; returns any other proof unchanged. */
-export function proofsByName(proof: Proof): readonly Proof[] {
+export function groupProofsBySecurity(proof: Proof): readonly Proof[] {
   const {
     crossed,
     assembled: { program },
@@ -118,11 +118,11 @@ export function proofsByName(proof: Proof): readonly Proof[] {
   );
 }
 
-/** Returns the same distance as `gapOf`. A proof about one security considers only that security. */
-export function ownGapOf(proof: Proof, assembled: Assembled): number {
+/** Returns the same distance as `computeGap`. A proof about one security considers only that security. */
+export function computeOwnGap(proof: Proof, assembled: Assembled): number {
   const { crossed } = proof;
   return crossed === null
-    ? gapOf(proof, assembled)
+    ? computeGap(proof, assembled)
     : assembled.program.lower[crossed]! - assembled.program.upper[crossed]!;
 }
 
@@ -131,13 +131,13 @@ const NEGLIGIBLE = 1e-9;
 
 /** Returns the rows that a proof uses, in row order. */
 function originsIn(problem: Problem, proof: Proof): Origin[] {
-  const strengths = strengthsOf(problem, proof);
+  const strengths = computeRowStrengths(problem, proof);
   const largest = Math.max(...strengths.values());
   return problem.origins.filter((origin) => (strengths.get(origin) ?? 0) > NEGLIGIBLE * largest);
 }
 
 /** Returns the largest multiplier of each row in a proof, over its members and sides. */
-function strengthsOf(problem: Problem, proof: Proof): Map<Origin, number> {
+function computeRowStrengths(problem: Problem, proof: Proof): Map<Origin, number> {
   return new Map(
     [...usesOf(problem, proof)].map(([origin, uses]) => [
       origin,
@@ -177,8 +177,8 @@ function usesOf(problem: Problem, { assembled, includes, certificate, crossed }:
   const { forces, size } = forcesOf(program, certificate!);
   for (let i = 0; i < program.n; i++) {
     // The bound of a security balances any remaining force on it beyond the bound.
-    const down = slopeBeside(program, kinks, forces[i]!, i, 'lower');
-    const up = slopeBeside(program, kinks, forces[i]!, i, 'upper');
+    const down = computeSlopeNextTo(program, kinks, forces[i]!, i, 'lower');
+    const up = computeSlopeNextTo(program, kinks, forces[i]!, i, 'upper');
     if (down > NEGLIGIBLE * size) add(boundOf(i, 'lower'), 'lower', down);
     if (up < -NEGLIGIBLE * size) add(boundOf(i, 'upper'), 'upper', -up);
   }
@@ -226,7 +226,7 @@ function forcesOf(
 }
 
 /** Returns the slope of a certificate's sum just outside a bound of a security, kinks included. */
-function slopeBeside(
+function computeSlopeNextTo(
   { lower, upper, kinks }: Program,
   prices: Float64Array,
   force: number,
@@ -240,24 +240,24 @@ function slopeBeside(
 }
 
 /** Drops rows one at a time while the others still conflict. */
-function irreducible(solver: Solver, problem: Problem, start: Conflict): Conflict {
+function findIrreducibleSet(solver: Solver, problem: Problem, start: Conflict): Conflict {
   let { origins, proof } = start;
   for (const origin of start.origins) {
     if (!origins.includes(origin)) continue;
     const others = new Set(origins.filter((other) => other !== origin));
-    const without = proofOf(solver, problem, { includes: (other) => others.has(other) });
+    const without = proveInfeasibility(solver, problem, { includes: (other) => others.has(other) });
     if (without === null) continue;
     const used = new Set(originsIn(problem, without));
     origins = origins.filter((other) => used.has(other));
     proof = without;
   }
   const retained = new Set(origins);
-  const own = proofOf(solver, problem, { includes: (origin) => retained.has(origin) });
+  const own = proveInfeasibility(solver, problem, { includes: (origin) => retained.has(origin) });
   return { origins, proof: own ?? proof };
 }
 
 /** Returns the rows of a conflict with their weights in the proof. */
-export function conflictRows(problem: Problem, { origins, proof }: Conflict): ConflictRow[] {
+export function listConflictRows(problem: Problem, { origins, proof }: Conflict): ConflictRow[] {
   const uses = usesOf(problem, proof);
   const strengths = origins.map((origin) =>
     Math.max(0, ...(uses.get(origin) ?? []).map(({ multiplier }) => multiplier)),
@@ -277,6 +277,6 @@ function conflictLabel(origin: Origin, uses: readonly Use[]): string {
   const strongest = uses.toSorted((a, b) => b.multiplier - a.multiplier)[0];
   if (strongest === undefined) return origin.name;
   const side = origin.kind === 'eq' ? 'eq' : strongest.side;
-  if (uses.length === 1) return labelOf(strongest.placed, side);
+  if (uses.length === 1) return describeRow(strongest.placed, side);
   return `${origin.name}:${side}`;
 }

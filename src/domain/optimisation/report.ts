@@ -1,8 +1,8 @@
 import { dot } from '../numbers/dot.js';
 import { computeLagrangianSlopes } from '#kernels/optimisation/program/slopes.js';
 import type { LinearRow, NameRow } from '../constraints/program-row.js';
-import { labelOf, type PlacedRow, type Problem } from './problem.js';
-import { measureOf, normOf } from './curved-rows.js';
+import { describeRow, type PlacedRow, type Problem } from './problem.js';
+import { measureOf, computeRowNorm } from './curved-rows.js';
 import type { ConvexSolution } from './solve-convex.js';
 
 /** One side of a row at a solution. */
@@ -25,7 +25,7 @@ const BINDING = 1e-7;
 const BINDING_EFFECTIVE_NUMBER = 1e-6;
 
 /** Returns every side of every row at the weights, in row order, lower before upper. */
-export function rowSides(problem: Problem, solution: ConvexSolution): RowSide[] {
+export function listRowSides(problem: Problem, solution: ConvexSolution): RowSide[] {
   const prices = pricesOf(problem, solution);
   return problem.rows.flatMap((placed) => sidesOf(problem, placed, solution.weights, prices));
 }
@@ -124,7 +124,7 @@ function sidesOf(problem: Problem, placed: PlacedRow, weights: Float64Array, pri
     return {
       placed,
       side: which,
-      label: labelOf(placed, which),
+      label: describeRow(placed, which),
       value,
       limit,
       slack: which === 'eq' ? 0 : Math.max(0, slack),
@@ -145,11 +145,11 @@ function sidesOf(problem: Problem, placed: PlacedRow, weights: Float64Array, pri
       return [side(which, average, (origin.params[which] as number) * scale)]; // This parameter made the row.
     }
     case 'distance':
-      return [side('upper', distanceOf(row.reference, weights) + row.fixed / 2, row.limit.value)];
+      return [side('upper', computeDistance(row.reference, weights) + row.fixed / 2, row.limit.value)];
     case 'tail':
       return [side('upper', measureOf(problem, row, weights), row.limit.value)];
     case 'norm': {
-      const value = row.parameterOf(normOf(problem, row, weights));
+      const value = row.parameterOf(computeRowNorm(problem, row, weights));
       const limit = row.parameterOf(row.limit.value);
       if (row.side === 'upper') return [side('upper', value, limit)];
       return [side('lower', value, limit, BINDING_EFFECTIVE_NUMBER)];
@@ -197,7 +197,7 @@ function boundSides(
 }
 
 /** Returns half the sum of absolute differences. */
-export function distanceOf(reference: Float64Array, weights: Float64Array): number {
+export function computeDistance(reference: Float64Array, weights: Float64Array): number {
   let total = 0;
   for (let i = 0; i < weights.length; i++) total += Math.abs(weights[i]! - reference[i]!);
   return total / 2;

@@ -2,9 +2,9 @@ import type { Solver } from '#kernels/optimisation/solve-program.js';
 import type { NonConvexRow } from '../constraints/program-row.js';
 import type { Assembled, Assembly, Restriction } from './assemble.js';
 import type { Problem } from './problem.js';
-import { type Choice, holds, restrictionOf, shortSide } from './restriction.js';
+import { type Choice, satisfiesRow, createRestriction, markShort } from './restriction.js';
 import { type ConvexSolution, solveConvex } from './solve-convex.js';
-import { hasTails, metered } from './work-meter.js';
+import { hasTails, meterSolver } from './work-meter.js';
 
 /** Maximum number of restricted solves of one search. */
 const SOLVES_MAX = 2000;
@@ -64,10 +64,10 @@ export interface RestrictedSolves {
 
 export function createRestrictedSolves(inner: Solver, input: SearchInput): RestrictedSolves {
   const { problem, rows, options, relaxed } = input;
-  const short = shortSide(relaxed.weights);
+  const short = markShort(relaxed.weights);
   const concentrations = rows.filter((row) => row.form === 'concentration');
   const workMax = workMaxOf(input);
-  const solver = metered(inner);
+  const solver = meterSolver(inner);
   let near: Pick<ConvexSolution, 'tail' | 'planes' | 'answer'> = relaxed;
   let solves = 0;
   let iterations = 0;
@@ -84,12 +84,12 @@ export function createRestrictedSolves(inner: Solver, input: SearchInput): Restr
 
   function restrictLoosely(held: Uint8Array, isFinal: boolean): Restriction {
     const large = concentrations.map(() => new Uint8Array(problem.index.length).fill(1));
-    return { ...restrictionOf(rows, { held, short, large, isFinal }), sums: [] };
+    return { ...createRestriction(rows, { held, short, large, isFinal }), sums: [] };
   }
 
   function finish(choice: Choice): Found | undefined {
-    const solution = solveWithin(restrictionOf(rows, choice));
-    if (solution === undefined || !rows.every((row) => holds(row, solution.weights))) return undefined;
+    const solution = solveWithin(createRestriction(rows, choice));
+    if (solution === undefined || !rows.every((row) => satisfiesRow(row, solution.weights))) return undefined;
     return { choice, solution };
   }
 

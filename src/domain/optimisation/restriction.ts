@@ -22,7 +22,7 @@ export const HELD_MIN = 1e-9;
 const PRESENCE = 1e-6;
 
 /** Returns the bounds and sums that make the non-convex rows linear for a choice of securities. */
-export function restrictionOf(rows: readonly NonConvexRow[], { held, large, short, isFinal }: Choice): Restriction {
+export function createRestriction(rows: readonly NonConvexRow[], { held, large, short, isFinal }: Choice): Restriction {
   const n = held.length;
   const least = new Float64Array(n).fill(-Infinity);
   const most = new Float64Array(n).fill(Infinity);
@@ -72,7 +72,7 @@ function countIn(members: Int32Array, held: Uint8Array): number {
 const ROUNDING = 1e-10;
 
 /** Returns true if weights satisfy a row. */
-export function holds(row: NonConvexRow, weights: Float64Array): boolean {
+export function satisfiesRow(row: NonConvexRow, weights: Float64Array): boolean {
   switch (row.form) {
     case 'count': {
       let count = 0;
@@ -93,21 +93,21 @@ export function holds(row: NonConvexRow, weights: Float64Array): boolean {
 }
 
 /** Returns the minimum weight of a held security over all rows; 0 if there is none. */
-export function thresholdIn(rows: readonly NonConvexRow[]): number {
+export function findThreshold(rows: readonly NonConvexRow[]): number {
   return rows.reduce((most, row) => (row.form === 'threshold' ? Math.max(most, row.threshold) : most), 0);
 }
 
 /** Returns securities with a weight, long or short, [N]. */
-export function supportOf(weights: Float64Array): Uint8Array {
+export function markHeld(weights: Float64Array): Uint8Array {
   return Uint8Array.from(weights, (weight) => (Math.abs(weight) > HELD_MIN ? 1 : 0));
 }
 
 /** Returns securities with a negative weight, [N]. */
-export function shortSide(weights: Float64Array): Uint8Array {
+export function markShort(weights: Float64Array): Uint8Array {
   return Uint8Array.from(weights, (weight) => (weight < -HELD_MIN ? 1 : 0));
 }
 
 /** Returns the securities of a set, ascending. */
-export function positionsOf(held: Uint8Array): Int32Array {
+export function listPositions(held: Uint8Array): Int32Array {
   return Int32Array.from(held.keys()).filter((i) => held[i] === 1);
 }

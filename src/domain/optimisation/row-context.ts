@@ -1,7 +1,7 @@
 import type { Metric } from '#kernels/optimisation/program/metric.js';
 import type { Reference, ReferencePortfolio, RowContext } from '../constraints/constraint-class.js';
-import { lackingOf, describeLackingValues } from '../constraints/missing-values.js';
-import { metricProduct } from './metric-product.js';
+import { listMissingValues, describeLackingValues } from '../constraints/missing-values.js';
+import { applyMetric } from './apply-metric.js';
 
 /** Datapoints of the securities as of the rebalance. */
 export type Datapoints = Pick<RowContext, 'numbers' | 'categories' | 'medianValueTraded'>;
@@ -27,7 +27,7 @@ interface Asked extends Pick<RowContext, 'tail'> {
 }
 
 /** Returns the data available to classes when they translate rows of a problem. */
-export function rowContext(
+export function createRowContext(
   { identifiers, index, previous, held, metric, datapoints }: ContextInput,
   { tail, warn }: Asked,
 ): RowContext {
@@ -43,10 +43,10 @@ export function rowContext(
     identifiers,
     index,
     reference: (reference) => portfolios[reference],
-    covarianceTimesIndex: () => (product ??= metricProduct(metric, index)),
+    covarianceTimesIndex: () => (product ??= applyMetric(metric, index)),
     tail,
     missing(lack) {
-      const lacking = lackingOf(lack, { identifiers, weights: index });
+      const lacking = listMissingValues(lack, { identifiers, weights: index });
       if (lacking.identifiers.length === 0) return;
       warn(describeLackingValues(lack, lacking, { count: identifiers.length, whole: 'the index' }));
     },

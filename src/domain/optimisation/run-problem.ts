@@ -4,24 +4,24 @@ import { formatDay, type Day } from '../time/days.js';
 import { validateConstraints } from '../constraints/validate.js';
 import { findUnknownGroups } from '../constraints/groups-on-market.js';
 import type { ConstraintRow } from '../constraints/constraint-row.js';
-import { optimisationFindings, type OptimisationSpec } from '../documents/optimisation-spec.js';
+import { checkOptimisation, type OptimisationSpec } from '../documents/optimisation-spec.js';
 import type { Finding } from '../refusals/findings.js';
-import { growthOf } from '../index-mathematics/growth.js';
-import { growthTerms } from '../index-mathematics/growth-terms.js';
+import { computeGrowth } from '../index-mathematics/growth.js';
+import { createGrowthTerms } from '../index-mathematics/growth-terms.js';
 import type { SessionMarket } from '../market/session-market.js';
 import { Refusal } from '../refusals/refusal.js';
-import { coverageOf } from '../risk/return-panel.js';
-import { crossSectionsOf } from '../rules/decide.js';
+import { findCoverage } from '../risk/return-panel.js';
+import { createIndexCrossSections } from '../rules/decide.js';
 import { findFirstAtLeast } from '../numbers/search.js';
-import { candidatesAt, type Candidates } from './candidates.js';
-import { estimateRisk, storedRisk, type RiskEstimate } from './covariance.js';
-import { constraintFieldFindings, specFieldFindings } from './field-uses.js';
-import { identifiersOf } from './derived-solve.js';
-import { insufficientRisk } from './insufficient-risk.js';
-import { jointFindings } from './joint-estimate.js';
+import { listCandidates, type Candidates } from './candidates.js';
+import { estimateRisk, readStoredRisk, type RiskEstimate } from './covariance.js';
+import { checkConstraintFields, checkSpecFields } from './field-uses.js';
+import { listIdentifiers } from './derived/derived-solve.js';
+import { refuseInsufficientRisk } from './insufficient-risk.js';
+import { reportJointEstimate } from './joint-estimate.js';
 import type { Problem } from './problem.js';
-import { statedProblem } from './stated-problem.js';
-import { uncoveredSentence } from './uncovered.js';
+import { createDecisionProblem } from './decision-problem.js';
+import { describeUncovered } from './uncovered-securities.js';
 
 /** Request of an optimisation run or its preview. */
 export interface ProblemQuestion {
@@ -61,7 +61,7 @@ export interface RunProblem {
  * @throws Refusal NO_DATA_AT_DATE, NO_DATA_IN_RANGE, RISK_INSUFFICIENT_DATA, LOOK_AHEAD, MODEL_LACKS_NAMES,
  *   VALIDATION_FAILED, and refusals of the rules of the index
  */
-export function problemOfRun(
+export function createRunProblem(
   question: ProblemQuestion,
   report: (fraction: number, message: string) => void = () => undefined,
 ): RunProblem {
@@ -71,24 +71,28 @@ export function problemOfRun(
   const sm = composer.market(indexId);
   const window = windowOf(sm, target, question);
   report(0.3, 'estimating risk');
-  const candidates = candidatesAt(composer, indexId, target, spec.candidates ?? 'parent');
+  const candidates = listCandidates(composer, indexId, target, spec.candidates ?? 'parent');
   const { columns, index } = candidates;
   const treatment = composer.treatment(indexId);
   const { currency } = composer.document(indexId);
-  const growth = growthOf(sm, growthTerms(treatment, currency, 'total'));
-  const datapoints = crossSectionsOf({ market: sm, treatment, currency });
+  const growth = computeGrowth(sm, createGrowthTerms(treatment, currency, 'total'));
+  const datapoints = createIndexCrossSections({ market: sm, treatment, currency });
   const returns = { sm, growth, datapoints, start, ...window };
   const { risk_model: model } = spec;
   const risk =
     typeof model === 'string'
-      ? storedRisk(composer.riskModel(model), { window: returns, decision: target.decision, byFactors: true }, columns)
+      ? readStoredRisk(
+          composer.riskModel(model),
+          { window: returns, decision: target.decision, byFactors: true },
+          columns,
+        )
       : estimateRisk(engine, returns, columns, { estimator: model });
-  if (risk.isIdentity) throw insufficientRisk(risk.coverage, columns.length, { window: returns });
-  const problem = statedProblem({
+  if (risk.isIdentity) throw refuseInsufficientRisk(risk.coverage, columns.length, { window: returns });
+  const problem = createDecisionProblem({
     spec,
     rows: constraints,
     columns,
-    identifiers: identifiersOf(sm, columns),
+    identifiers: listIdentifiers(sm, columns),
     index,
     previous: null,
     // A run has no book: its trades are measured from the index.
@@ -98,18 +102,18 @@ export function problemOfRun(
     algebra: engine,
     path: '',
   });
-  const uncovered = uncoveredSentence(sm, risk, problem);
+  const uncovered = describeUncovered(sm, risk, problem);
   const findings = [
-    ...optimisationFindings(spec, ''),
+    ...checkOptimisation(spec, ''),
     ...validateConstraints(constraints, { path: 'constraints', identifiers: new Set(problem.identifiers) }),
     ...findUnknownGroups(constraints, sm.market, 'constraints'),
     ...(uncovered === '' ? [] : [noData(uncovered, '')]),
-    ...jointFindings({
+    ...reportJointEstimate({
       spec,
       held: target.columns.length,
       candidates: columns.length,
       coverage: risk.coverage,
-      alone: () => coverageOf(returns, target.columns),
+      alone: () => findCoverage(returns, target.columns),
     }),
     ...problem.warnings.map(({ message, path }) => noData(message, path)),
   ];
@@ -127,8 +131,8 @@ const noData = (message: string, path: string): Finding => ({
 function targetOf({ composer, indexId, asOf, constraints, spec }: ProblemQuestion): Composition {
   const sm = composer.market(indexId);
   const findings = [
-    ...constraintFieldFindings(constraints, sm.market, { path: 'constraints', severity: 'error' }),
-    ...specFieldFindings(spec, sm.market, { path: '', severity: 'error' }),
+    ...checkConstraintFields(constraints, sm.market, { path: 'constraints', severity: 'error' }),
+    ...checkSpecFields(spec, sm.market, { path: '', severity: 'error' }),
   ];
   if (findings.length > 0) {
     const message = `${findings.length} of the rows and settings read fields that the data does not contain.`;

@@ -1,28 +1,37 @@
 import { checkKkt, isOptimal } from '#kernels/optimisation/program/kkt.js';
 import { createSolver } from '#kernels/optimisation/solve-program.js';
-import { dayFrom, type Day } from '../time/days.js';
+import { parseValidDay, type Day } from '../time/days.js';
 import type { OptimisationRequest } from '../documents/optimisation-request.js';
 import { compareText, type Finding } from '../refusals/findings.js';
 import { LIMITS } from '../refusals/limits.js';
-import { panelRow, type SessionMarket } from '../market/session-market.js';
-import { returnSpan, type ReturnSpan } from '../risk/return-panel.js';
-import { compositionDate } from '../schedule/date-in-force.js';
-import { nextNamesOf, type NextName } from './explanation/next-names.js';
-import { oneSidedPrices } from './explanation/one-sided-prices.js';
-import { rowCostsOf, type RowCost } from './explanation/row-costs.js';
-import { sensitivitiesOf, type Sensitivity } from './explanation/sensitivities.js';
-import { frontierOf, type Frontier } from './frontier.js';
-import { frontierFindings, keptChoice, objectiveFrontier, type ObjectivePortfolio } from './objective-frontier.js';
-import { metricProduct } from './metric-product.js';
-import { figuresOf, outcomeOf, type Outcome, type WeightFigures } from './outcome.js';
+import { readPanelRow, type SessionMarket } from '../market/session-market.js';
+import { findReturnSpan, type ReturnSpan } from '../risk/return-panel.js';
+import { findCompositionDate } from '../schedule/date-in-force.js';
+import { listNextSecurities, type NextName } from './explanation/next-securities.js';
+import { computeOneSidedPrices } from './explanation/one-sided-prices.js';
+import { computeRowCosts, type RowCost } from './explanation/row-costs.js';
+import { computeSensitivities, type Sensitivity } from './explanation/sensitivities.js';
+import { computeFrontier, type Frontier } from './frontier/frontier.js';
+import {
+  listFrontierFindings,
+  fixChoice,
+  computeObjectiveFrontier,
+  type ObjectivePortfolio,
+} from './frontier/objective-frontier.js';
+import { applyMetric } from './apply-metric.js';
+import { computeFigures, createOutcome, type Outcome, type WeightFigures } from './outcome.js';
 import type { Problem } from './problem.js';
-import { problemOfRun, type ProblemQuestion, type Window } from './run-problem.js';
-import { distanceOf, rowSides, type RowSide } from './report.js';
-import { resampledFrontier, type ResampledFrontier, type ResampledInput } from './resampled-frontier.js';
+import { createRunProblem, type ProblemQuestion, type Window } from './run-problem.js';
+import { computeDistance, listRowSides, type RowSide } from './report.js';
+import {
+  computeResampledFrontier,
+  type ResampledFrontier,
+  type ResampledInput,
+} from './frontier/resampled-frontier.js';
 import { solveProblem, type Solution } from './search.js';
-import { trackingVariance } from './solve-convex.js';
-import { rateFindings, tangencyRate } from './tangency-rate.js';
-import { refusalOf } from './unsolved.js';
+import { computeTrackingVariance } from './tracking-variance.js';
+import { checkTangencyRate, readTangencyRate } from './frontier/tangency-rate.js';
+import { refuseInfeasible } from './explain-unsolved.js';
 
 export interface OptimisationInput extends ProblemQuestion {
   readonly riskFreeRate: number;
@@ -34,8 +43,8 @@ export interface OptimisationInput extends ProblemQuestion {
 }
 
 /** Returns the terms of a request, with its dates as days. */
-export function termsOfRequest(request: OptimisationRequest): RequestTerms {
-  const day = (text: string | null): Day | null => (text === null ? null : dayFrom(text));
+export function readRequestTerms(request: OptimisationRequest): RequestTerms {
+  const day = (text: string | null): Day | null => (text === null ? null : parseValidDay(text));
   return {
     indexId: request.index_id,
     spec: request,
@@ -102,69 +111,69 @@ export interface WeightRow {
  */
 export function runOptimisation(input: OptimisationInput): OptimisationRun {
   const { engine, report } = input;
-  const { sm, target, window, problem, risk, findings } = problemOfRun(input, report);
+  const { sm, target, window, problem, risk, findings } = createRunProblem(input, report);
   report(0.5, 'solving');
   const solvers = { solver: createSolver(engine), algebra: engine };
   const outcome = solveProblem(solvers, problem, { proof: input.proof });
   if (outcome.kind !== 'solved') {
     report(0.7, 'explaining why the constraints are infeasible');
-    throw refusalOf(solvers, { problem, outcome });
+    throw refuseInfeasible(solvers, { problem, outcome });
   }
   const { solution } = outcome;
   report(0.8, 'tracing the frontier');
   const means = problem.expectedReturns ?? risk.means();
-  const traced = { solver: solvers.solver, problem, means, restriction: keptChoice(problem, solution.weights) };
-  const frontier = frontierOf({ ...traced, riskFreeRate: tangencyRate(input.spec, input.riskFreeRate) });
-  const ownFrontier = frontier && objectiveFrontier({ ...traced, most: frontier.most, solution });
-  const resampled = resampledWithin(
+  const traced = { solver: solvers.solver, problem, means, restriction: fixChoice(problem, solution.weights) };
+  const frontier = computeFrontier({ ...traced, riskFreeRate: readTangencyRate(input.spec, input.riskFreeRate) });
+  const ownFrontier = frontier && computeObjectiveFrontier({ ...traced, most: frontier.most, solution });
+  const resampled = resampleInSpan(
     input,
     { ...traced, algebra: engine, periods: risk.periods },
     risk.coverage.sessions.length,
   );
   report(0.9, 'weighing the constraints');
-  const sides = rowSides(problem, solution);
+  const sides = listRowSides(problem, solution);
   const explained = { problem, solution, sides };
-  const priced = oneSidedPrices(solvers, explained);
+  const priced = computeOneSidedPrices(solvers, explained);
   const { assembled, answer, weights } = solution;
-  const trackingError = Math.sqrt(trackingVariance(problem, weights));
+  const trackingError = Math.sqrt(computeTrackingVariance(problem, weights));
   return {
-    ...pricedSpan(sm, target.columns, window),
-    rebalanceDate: compositionDate(target, sm.sessions, input.asOf ?? sm.sessions.at(-1)!),
-    observed: typeof input.spec.risk_model === 'string' ? null : returnSpan(sm, risk.coverage),
+    ...createPricedSpan(sm, target.columns, window),
+    rebalanceDate: findCompositionDate(target, sm.sessions, input.asOf ?? sm.sessions.at(-1)!),
+    observed: typeof input.spec.risk_model === 'string' ? null : findReturnSpan(sm, risk.coverage),
     isConverged: isOptimal(checkKkt(assembled.program, answer.point)),
     solution,
     proof: input.proof,
     problem,
     sides: priced.sides,
     trackingError,
-    outcome: outcomeOf(problem, solution),
-    before: figuresOf(problem, problem.index),
-    turnover: distanceOf(problem.index, weights),
+    outcome: createOutcome(problem, solution),
+    before: computeFigures(problem, problem.index),
+    turnover: computeDistance(problem.index, weights),
     activeSum: weights.reduce((sum, weight, i) => sum + (weight - problem.index[i]!), 0),
     rows: weightRows(problem, solution, trackingError),
     frontier,
     ownFrontier,
     resampled,
-    sensitivities: sensitivitiesOf(solvers, explained, { dependent: priced.dependent }),
-    rowCosts: rowCostsOf(solvers, explained),
-    nextNames: nextNamesOf(problem, solution),
+    sensitivities: computeSensitivities(solvers, explained, { dependent: priced.dependent }),
+    rowCosts: computeRowCosts(solvers, explained),
+    nextNames: listNextSecurities(problem, solution),
     findings: [
       ...findings,
-      ...rateFindings(input.spec, input.riskFreeRate),
-      ...frontierFindings({ problem, hasFrontier: frontier !== null, hasOwn: ownFrontier !== null }),
+      ...checkTangencyRate(input.spec, input.riskFreeRate),
+      ...listFrontierFindings({ problem, hasFrontier: frontier !== null, hasOwn: ownFrontier !== null }),
     ],
   };
 }
 
 /** Computes the resampled frontier on request. @param window returns of the risk model */
-function resampledWithin(
+function resampleInSpan(
   { resampling, report }: OptimisationInput,
   traced: Omit<ResampledInput, 'resampling' | 'report'>,
   window: number,
 ): ResampledFrontier | null {
   if (resampling === null) return null;
   const { draws, seed, sessions } = resampling;
-  return resampledFrontier({
+  return computeResampledFrontier({
     ...traced,
     resampling: { draws, seed, sessions: sessions ?? Math.max(window, LIMITS.MIN_MODEL_OBSERVATIONS) },
     report: (share) => report(0.8 + 0.1 * share, 'drawing frontiers'),
@@ -172,12 +181,13 @@ function resampledWithin(
 }
 
 /** Returns the days of the first and the last session of the window on which any of the securities has a price. */
-function pricedSpan(
+function createPricedSpan(
   sm: SessionMarket,
   columns: Int32Array,
   { from, to }: Window,
 ): Pick<OptimisationRun, 'start' | 'end'> {
-  const hasBar = (session: number) => columns.some((column) => sm.lastBar[panelRow(sm, session) + column] === session);
+  const hasBar = (session: number) =>
+    columns.some((column) => sm.lastBar[readPanelRow(sm, session) + column] === session);
   let first = from;
   while (first < to && !hasBar(first)) first++;
   let last = to;
@@ -195,8 +205,8 @@ function weightRows(
   trackingError: number,
 ): WeightRow[] {
   const active = weights.map((weight, i) => weight - index[i]!);
-  const product = metricProduct(metric, active);
-  const whole = metricProduct(metric, weights);
+  const product = applyMetric(metric, active);
+  const whole = applyMetric(metric, weights);
   const variance = weights.reduce((sum, weight, i) => sum + weight * whole[i]!, 0);
   const bounded = new Set(rows.flatMap(({ row }) => (row.form === 'name' ? [row.name] : [])));
   const { lower, upper } = assembled.program;

@@ -1,5 +1,5 @@
-import { coverageOf, isEstimable, readReturns, type Coverage } from '../risk/return-panel.js';
-import { insufficientRisk, type RequestedWindow } from './insufficient-risk.js';
+import { findCoverage, isEstimable, readReturns, type Coverage } from '../risk/return-panel.js';
+import { refuseInsufficientRisk, type RequestedWindow } from './insufficient-risk.js';
 
 /** Historical scenarios of securities. */
 export interface Scenarios {
@@ -14,7 +14,10 @@ export interface Scenarios {
  * @throws Refusal RISK_INSUFFICIENT_DATA
  * @cost T N
  */
-export function scenarioReturns(window: RequestedWindow, columns: Int32Array): (sessions: number | null) => Scenarios {
+export function readScenarioReturns(
+  window: RequestedWindow,
+  columns: Int32Array,
+): (sessions: number | null) => Scenarios {
   const known = new Map<number | null, Scenarios>();
   return (sessions) => {
     const result = known.get(sessions) ?? read(window, columns, sessions);
@@ -25,9 +28,9 @@ export function scenarioReturns(window: RequestedWindow, columns: Int32Array): (
 
 function read(window: RequestedWindow, columns: Int32Array, sessions: number | null): Scenarios {
   const own = sessions === null ? window : { ...window, from: Math.max(window.to - sessions, 0), start: null };
-  const coverage = coverageOf(own, columns);
+  const coverage = findCoverage(own, columns);
   const { columns: covered, sessions: complete } = coverage;
-  if (!isEstimable(coverage)) throw insufficientRisk(coverage, columns.length, { by: 'scenarios', window: own });
+  if (!isEstimable(coverage)) throw refuseInsufficientRisk(coverage, columns.length, { by: 'scenarios', window: own });
   const panel = new Float64Array(complete.length * covered.length);
   readReturns(own, coverage, panel);
   if (covered.length === columns.length) return { returns: panel, coverage };

@@ -1,7 +1,7 @@
 import { IN, OPEN, OUT } from '#kernels/optimisation/choices/decisions.js';
 import type { ActiveState } from '#kernels/optimisation/active-set/active-state.js';
 import type { CountRow, NonConvexRow } from '../constraints/program-row.js';
-import { HELD_MIN, holds } from './restriction.js';
+import { HELD_MIN, satisfiesRow } from './restriction.js';
 import type { Restriction } from './assemble.js';
 import type { ConvexSolution } from './solve-convex.js';
 
@@ -110,7 +110,7 @@ export function branchNode(
 ): Node[] {
   const position = (test: (i: number) => boolean) => heaviest(weights, variances, test);
   for (const [c, row] of concentrationsIn(rows).entries()) {
-    if (holds(row, weights)) continue;
+    if (satisfiesRow(row, weights)) continue;
     const i = position((name) => node.large[c]![name] === OPEN && weights[name]! > row.trigger);
     if (i < 0) continue;
     return [IN, OUT].map((decided) => ({
@@ -120,7 +120,7 @@ export function branchNode(
   }
   const involved = new Uint8Array(weights.length);
   for (const row of rows) {
-    if (holds(row, weights)) continue;
+    if (satisfiesRow(row, weights)) continue;
     if (row.form === 'count') for (const i of row.members) involved[i] = 1;
     if (row.form === 'threshold')
       weights.forEach((weight, i) => weight > HELD_MIN && weight < row.threshold && (involved[i] = 1));

@@ -2,18 +2,24 @@ import type { ActiveState } from '#kernels/optimisation/active-set/active-state.
 import type { NonConvexRow } from '../constraints/program-row.js';
 import { branchAndBound, nodesMaxOf, type BranchOutcome } from './branch-and-bound.js';
 import { certifiedBound, proveChoice, type CertifiedBound } from './certified-bound.js';
-import type { Change } from './change.js';
-import { isLeast, isRuledOut, leastProblem, type LeastProblem, type RowOptions } from './least-problem.js';
-import { type Origin, type Problem, nonConvexRows } from './problem.js';
+import type { Change } from './relaxation/parameter-change.js';
+import {
+  attainsLowerBound,
+  isRuledOut,
+  createMeasureProblem,
+  type MeasureProblem,
+  type RowOptions,
+} from './measure-problem.js';
+import { type Origin, type Problem, listNonConvexRows } from './problem.js';
 import { PROVEN_WITHIN, THOROUGH_PROOF, type KnownChoice, type ProofEffort } from './proof-tree.js';
-import { holds, restrictionOf, shortSide, supportOf } from './restriction.js';
-import { type ConvexSolution, solveConvex, wholeProgram } from './solve-convex.js';
-import { countHeld } from './dropped-names.js';
+import { satisfiesRow, createRestriction, markShort, markHeld } from './restriction.js';
+import { type ConvexSolution, solveConvex, createFullProgram } from './solve-convex.js';
+import { countHeld } from './drop-securities.js';
 import { createSearch, type Search } from './name-search.js';
 import { isFixedQuadratic } from './neighbour-bound.js';
 import type { SearchInput } from './restricted-solves.js';
 import type { Solvers } from './solvers.js';
-import { swappedStart } from './swap-starts.js';
+import { findSwapStart } from './swap-starts.js';
 
 /** Solution of a problem with all its rows, convex or not. */
 export interface Solution extends ConvexSolution {
@@ -94,15 +100,15 @@ const GAP_MAX = 0.04;
  * by saliency and swaps, or, for few securities, the optimal choice.
  */
 export function solveProblem(solvers: Solvers, problem: Problem, options: SearchOptions = {}): SearchOutcome {
-  const rows = nonConvexRows(problem)
+  const rows = listNonConvexRows(problem)
     .filter(({ origin }) => options.includes?.(origin) !== false)
-    .map(({ origin, row }) => movedRow(row, origin, options.changes));
+    .map(({ origin, row }) => moveRow(row, origin, options.changes));
   const relaxed = solveConvex(solvers.solver, problem, options);
   if (relaxed === undefined) return { kind: 'unsolved' };
-  if (rows.every((row) => holds(row, relaxed.weights)))
+  if (rows.every((row) => satisfiesRow(row, relaxed.weights)))
     return { kind: 'solved', solution: { ...relaxed, isHeuristic: false, bound: relaxed.bound } };
   if (isRuledOut(problem, options)) return { kind: 'no-choice', isProven: true };
-  const base = wholeProgram(problem, { includes: options.includes, changes: options.changes });
+  const base = createFullProgram(problem, { includes: options.includes, changes: options.changes });
   const restricted = { includes: options.includes, changes: options.changes, base };
   const isAnyEnough = options.wanted === 'any';
   const { floor } = options;
@@ -110,15 +116,15 @@ export function solveProblem(solvers: Solvers, problem: Problem, options: Search
   const swapped =
     isAnyEnough || floor !== undefined || isSmall(relaxed)
       ? undefined
-      : swappedStart(solvers, { problem, rows, relaxed }, SWAP_WORK_MAX[options.proof ?? 'quick']);
+      : findSwapStart(solvers, { problem, rows, relaxed }, SWAP_WORK_MAX[options.proof ?? 'quick']);
   const result =
     search.from([...startsOf(problem, rows, relaxed), ...(swapped === undefined ? [] : [swapped])]) ??
     search.from(largestOf(problem, rows)) ??
-    fromLeast(solvers, problem, rows, options) ??
-    fromRoomiest(search, solvers, { problem, rows, options: restricted, relaxed });
+    startFromMinimum(solvers, problem, rows, options) ??
+    startFromWidestBounds(search, solvers, { problem, rows, options: restricted, relaxed });
   if (isAnyEnough && result !== undefined)
     return { kind: 'solved', solution: { ...result, isHeuristic: true, bound: relaxed.bound } };
-  if (result !== undefined && isLeast(problem, result, floor))
+  if (result !== undefined && attainsLowerBound(problem, result, floor))
     return { kind: 'solved', solution: { ...result, isHeuristic: false, bound: result.objective } };
   const asked = { problem, rows, options: restricted, relaxed };
   if (isSmall(relaxed)) {
@@ -222,7 +228,7 @@ function outcomeOf({ best, bound, isComplete, iterations }: BranchOutcome, befor
 }
 
 /** Returns a choice among the securities that minimise the measure of a hard row, if others exceed its limit. */
-function fromLeast(
+function startFromMinimum(
   solvers: Solvers,
   problem: Problem,
   rows: readonly NonConvexRow[],
@@ -232,15 +238,15 @@ function fromLeast(
   const isAnyEnough = wanted === 'any';
   for (const placed of problem.rows) {
     if (placed.origin.soft !== null || includes?.(placed.origin) === false) continue;
-    const calm = leastProblem(problem, placed, { includes, changes });
+    const calm = createMeasureProblem(problem, placed, { includes, changes });
     if (calm === null) continue;
     const least =
       calm.limit === null
-        ? chosen(solvers, { problem: calm.problem, rows, options: { includes, changes }, isAnyEnough })
-        : leastChoice(solvers, isAnyEnough ? { ...calm, floor: calm.limit } : calm, { includes, changes });
-    if (least === undefined || (calm.limit !== null && !isLeast(calm.problem, least, calm.limit))) continue;
+        ? solveChoice(solvers, { problem: calm.problem, rows, options: { includes, changes }, isAnyEnough })
+        : minimiseMeasure(solvers, isAnyEnough ? { ...calm, floor: calm.limit } : calm, { includes, changes });
+    if (least === undefined || (calm.limit !== null && !attainsLowerBound(calm.problem, least, calm.limit))) continue;
     const options = { includes, changes };
-    const result = chosen(solvers, { problem, rows, options, isAnyEnough }, supportOf(least.weights));
+    const result = solveChoice(solvers, { problem, rows, options, isAnyEnough }, markHeld(least.weights));
     if (result !== undefined) return result;
   }
   return undefined;
@@ -251,7 +257,7 @@ function fromLeast(
  * not reach the budget.
  * @cost a solve if these do not reach it either
  */
-function fromRoomiest(
+function startFromWidestBounds(
   search: ReturnType<typeof createSearch>,
   { solver }: Solvers,
   { problem, rows, options, relaxed }: Omit<SearchInput, 'isAnyEnough' | 'floor'>,
@@ -266,15 +272,15 @@ function fromRoomiest(
     for (const i of roomiest.subarray(maximum)) held[i] = 0;
   }
   const large = rows.filter((row) => row.form === 'concentration').map(() => new Uint8Array(held.length).fill(1));
-  const restriction = restrictionOf(rows, { held, short: shortSide(weights), large, isFinal: false });
+  const restriction = createRestriction(rows, { held, short: markShort(weights), large, isFinal: false });
   const isHeld = solveConvex(solver, problem, { ...options, restriction: { ...restriction, sums: [] } }) !== undefined;
   return isHeld ? search.from([held]) : undefined;
 }
 
 /** Solves the problem of minimising the measure of a row. */
-export function leastChoice(
+export function minimiseMeasure(
   solvers: Solvers,
-  { problem, floor }: LeastProblem,
+  { problem, floor }: MeasureProblem,
   { includes, changes }: RowOptions = {},
 ): Solution | undefined {
   const outcome = solveProblem(solvers, problem, { includes, changes, floor });
@@ -282,7 +288,7 @@ export function leastChoice(
 }
 
 /** Returns the choice that a search finds from some securities. Default: the securities of the relaxation. */
-function chosen(
+function solveChoice(
   { solver, algebra }: Solvers,
   input: Omit<SearchInput, 'relaxed' | 'options'> & { readonly options: Pick<SearchOptions, 'includes' | 'changes'> },
   start?: Uint8Array,
@@ -290,22 +296,22 @@ function chosen(
   const { problem, options } = input;
   const relaxed = solveConvex(solver, problem, options);
   if (relaxed === undefined) return undefined;
-  const restricted = { ...options, base: wholeProgram(problem, options) };
+  const restricted = { ...options, base: createFullProgram(problem, options) };
   const search = createSearch({ solver, algebra }, { ...input, options: restricted, relaxed });
-  return search.from([start ?? supportOf(relaxed.weights)]);
+  return search.from([start ?? markHeld(relaxed.weights)]);
 }
 
 /** Moves the parameters of a non-convex row, which have the client's names. */
-function movedRow(row: NonConvexRow, origin: Origin, changes: readonly Change[] = []): NonConvexRow {
+function moveRow(row: NonConvexRow, origin: Origin, changes: readonly Change[] = []): NonConvexRow {
   const own = changes.filter((change) => change.origin === origin);
   return own.length === 0 ? row : { ...row, ...Object.fromEntries(own.map(({ parameter, to }) => [parameter, to])) };
 }
 
 /** Returns the starts of searches: the securities of the relaxation, and those held before. */
 function startsOf(problem: Problem, rows: readonly NonConvexRow[], relaxed: ConvexSolution): Uint8Array[] {
-  const starts = [supportOf(relaxed.weights)];
+  const starts = [markHeld(relaxed.weights)];
   if (problem.previous !== null) {
-    const basket = supportOf(problem.previous.weights);
+    const basket = markHeld(problem.previous.weights);
     if (basket.includes(1) && rows.every((row) => row.form !== 'count' || countHeld(row, basket) <= row.maximum))
       starts.push(basket);
   }
@@ -318,7 +324,7 @@ function largestOf(problem: Problem, rows: readonly NonConvexRow[]): Uint8Array[
   return problem.rows.flatMap(({ row }) => {
     if (row.form !== 'distance') return [];
     const { reference } = row;
-    const basket = supportOf(reference);
+    const basket = markHeld(reference);
     const smallestFirst = Array.from(reference.keys()).toSorted((a, b) => reference[a]! - reference[b]! || b - a);
     for (const { members, maximum } of counts) {
       const own = new Set(members);

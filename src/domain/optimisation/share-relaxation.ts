@@ -5,8 +5,8 @@ import type { Point, Program } from '#kernels/optimisation/program/program.js';
 import { computeLagrangianExcess, computeLagrangianSlopes } from '#kernels/optimisation/program/slopes.js';
 import type { Solver } from '#kernels/optimisation/solve-program.js';
 import type { CountRow } from '../constraints/program-row.js';
-import { leastOfOne } from './least-of-two.js';
-import { choiceBound } from './move-costs.js';
+import { minimiseStep } from './minimise-two-steps.js';
+import { computeChoiceBound } from './move-costs.js';
 
 /** Convex rows with the counts of securities, and the minimum weight of held securities. */
 export interface CountedProgram {
@@ -194,11 +194,11 @@ function provenAt(
     const x = point.x[i]!;
     const step = { left: left[i]!, right: right[i]!, from: lower[i]! - x, to: upper[i]! - x };
     const own = curvature * split[i]!;
-    const long = leastOfOne({ ...step, from: Math.max(step.from, threshold - x) }, own);
-    const short = lower[i]! < 0 ? leastOfOne({ ...step, to: Math.min(step.to, -x) }, own) : Number.POSITIVE_INFINITY;
+    const long = minimiseStep({ ...step, from: Math.max(step.from, threshold - x) }, own);
+    const short = lower[i]! < 0 ? minimiseStep({ ...step, to: Math.min(step.to, -x) }, own) : Number.POSITIVE_INFINITY;
     const canRest = names[i] !== IN && lower[i]! <= 0 && upper[i]! >= 0;
     held[i] = names[i] === OUT ? Number.POSITIVE_INFINITY : Math.min(long, short);
-    dropped[i] = canRest ? leastOfOne({ ...step, from: -x, to: -x }, own) : Number.POSITIVE_INFINITY;
+    dropped[i] = canRest ? minimiseStep({ ...step, from: -x, to: -x }, own) : Number.POSITIVE_INFINITY;
   }
   return overChoices(counts, { held, dropped }, valueAt(point.x) + computeLagrangianExcess(program, point));
 }
@@ -258,7 +258,7 @@ function leastOf({ members, minimum, maximum }: CountRow, costs: Costs): ShareBo
   const open = members.filter((i) => Number.isFinite(costs.held[i]!) && Number.isFinite(costs.dropped[i]!));
   const already = members.reduce((count, i) => count + (Number.isFinite(costs.dropped[i]!) ? 0 : 1), 0);
   const parts = { holdPart: costs.held, dropPart: costs.dropped };
-  const choice = choiceBound(parts, open, minimum - already, maximum - already);
+  const choice = computeChoiceBound(parts, open, minimum - already, maximum - already);
   const isOpen = new Uint8Array(least.length);
   for (const i of open) isOpen[i] = 1;
   const rest = least.reduce((sum, cost, i) => sum + (isOpen[i] === 1 ? 0 : cost), 0);

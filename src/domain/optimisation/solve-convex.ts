@@ -1,18 +1,19 @@
 import { IDLE, UPPER, type ActiveState } from '#kernels/optimisation/active-set/active-state.js';
-import { computeMetricSquare } from '#kernels/optimisation/program/metric.js';
 import type { ProgramAnswer } from '#kernels/optimisation/program-answer.js';
 import type { Solver } from '#kernels/optimisation/solve-program.js';
-import { assembleProgram, isTracking, withoutPlanes, type Assembled, type Assembly } from './assemble.js';
-import { cutsAt, excessOf, isCurve, largestOf, measureOf, parameterAt, type PlacedCurve } from './curved-rows.js';
+import { assembleProgram, removePlanes, type Assembled, type Assembly } from './assemble.js';
+import { createTangentPlanes, computeExcess, findLargestMeasure, measureOf, type PlacedCurve } from './curved-rows.js';
 import { isPureTracking } from '../objectives/goal.js';
-import { goalValue } from './goals/goal-value.js';
-import { pricesOf } from './goals/prices.js';
-import { solveGoal, type GoalAnswer } from './goals/solve-goal.js';
+import { computeGoalValue } from './goals/goal-value.js';
+import type { GoalAnswer } from './goals/goal-answer.js';
+import { solveGoal } from './goals/solve-goal.js';
+import { computeCurveCharge, computePricedViolations, isCheckedOnly, listCurves } from './soft-curves.js';
+import { computeTrackingVariance } from './tracking-variance.js';
 import type { TailStart } from './goals/solve-tail.js';
-import { isPriced, pricedTail, type ExceededTail } from './priced-tails.js';
+import { isPriced, solvePricedTail, type ExceededTail } from './tails/priced-tail.js';
 import type { Origin, PlacedRow, Problem } from './problem.js';
-import type { TailCut } from './tail-cuts.js';
-import { withoutDust } from './without-dust.js';
+import type { TailCut } from './tails/tail-cuts.js';
+import { clearRoundingWeights } from './rounding-weights.js';
 
 /** Optimal weights within the convex rows, with their program. */
 export interface ConvexSolution {
@@ -59,15 +60,15 @@ const LIMIT_STEPS = 60;
  */
 export function solveConvex(solver: Solver, problem: Problem, options: ConvexOptions = {}): ConvexSolution | undefined {
   const isChecked = isCheckedOnly(problem);
-  if (beginsBeside(problem, options)) {
+  if (startsNearby(problem, options)) {
     const result = attempt(solver, problem, { ...options, withCurves: true });
-    return result === undefined || exceededCurves(problem, result.weights, options).length > 0 ? undefined : result;
+    return result === undefined || listExceededCurves(problem, result.weights, options).length > 0 ? undefined : result;
   }
   const free = attempt(solver, problem, { ...options, withCurves: false });
   // If nothing else bounds the weights, a linear objective has a solution only with the curved rows.
   if (free === undefined)
     return isLinear(problem) ? attempt(solver, problem, { ...options, withCurves: true }) : undefined;
-  const exceeded = exceededCurves(problem, free.weights, options);
+  const exceeded = listExceededCurves(problem, free.weights, options);
   if (exceeded.some(isChecked)) return undefined; // The least tracking error is above its limit.
   if (exceeded.length === 0) return free;
   const hard = attempt(solver, problem, { ...options, withCurves: true, iterations: free.iterations });
@@ -75,23 +76,23 @@ export function solveConvex(solver: Solver, problem: Problem, options: ConvexOpt
   const solution = soft.length === 0 ? hard : widenSoft(solver, problem, options, soft, free);
   if (solution === undefined) return undefined;
   // Every hard curve is measured on the weights themselves, whether or not the program contained it.
-  const isBroken = (placed: PlacedCurve): boolean => isChecked(placed) || placed.origin.soft === null;
-  return exceededCurves(problem, solution.weights, options).some(isBroken) ? undefined : solution;
+  const isViolated = (placed: PlacedCurve): boolean => isChecked(placed) || placed.origin.soft === null;
+  return listExceededCurves(problem, solution.weights, options).some(isViolated) ? undefined : solution;
 }
 
 /**
  * Returns true if every curve is in the program from the start: one was binding before, and no prices of soft curves
  * must be found.
  */
-function beginsBeside(problem: Problem, options: ConvexOptions): boolean {
+function startsNearby(problem: Problem, options: ConvexOptions): boolean {
   return (
     options.beside?.state.norms.includes(UPPER) === true &&
-    curvesIn(problem, options).every(({ origin }) => origin.soft === null)
+    listCurves(problem, options).every(({ origin }) => origin.soft === null)
   );
 }
 
 /** Returns the program of all rows. Limits on the tracking error are excluded if it is the only objective. */
-export function wholeProgram(problem: Problem, options: Assembly): Assembled {
+export function createFullProgram(problem: Problem, options: Assembly): Assembled {
   const { goal, index, costs } = problem;
   const isPure = isPureTracking(goal, index, costs);
   return assembleProgram(problem, { ...options, withTracking: !isPure || options.withTracking === true });
@@ -99,11 +100,6 @@ export function wholeProgram(problem: Problem, options: Assembly): Assembled {
 
 function isLinear({ goal }: Problem): boolean {
   return goal.form === 'tail' || (goal.form === 'quadratic' && goal.curvature === 0);
-}
-
-/** Returns rows that are only checked: limits on the tracking error while it is the only objective. */
-function isCheckedOnly({ goal, index, costs }: Problem): (placed: PlacedRow) => boolean {
-  return isPureTracking(goal, index, costs) ? isTracking : () => false;
 }
 
 interface Attempt extends ConvexOptions {
@@ -117,22 +113,22 @@ function attempt(solver: Solver, problem: Problem, options: Attempt): ConvexSolu
   let iterations = options.iterations ?? 0;
   for (let round = 0; round < PLANES_MAX; round++) {
     const result = solveRows(solver, problem, { ...options, planes, warm, iterations, radii });
-    if (result === undefined && round === 0 && isHindered(problem, options))
+    if (result === undefined && round === 0 && isBlockedByTails(problem, options))
       return attempt(solver, problem, { ...options, planes: [] });
     if (result === undefined || !options.withCurves) return result;
-    const touching = cutsAt(problem, { ...options, radii }, result.weights, planes);
+    const touching = createTangentPlanes(problem, { ...options, radii }, result.weights, planes);
     if (touching.length === 0) return result;
     const cuts = [...touching];
-    for (const tail of isPriced(isLinear(problem), round) ? exceededTails(problem, result.weights, options) : []) {
-      const { planes: priced, attained, optimum } = pricedTail(solver, problem.tails, tail, result);
+    for (const tail of isPriced(isLinear(problem), round) ? listExceededTails(problem, result.weights, options) : []) {
+      const { planes: priced, attained, optimum } = solvePricedTail(solver, problem.tails, tail, result);
       const solution =
         optimum === null ? undefined : solutionAt(problem, { ...optimum, iterations: result.iterations }, options);
-      if (solution !== undefined && exceededTails(problem, solution.weights, options).length === 0) return solution;
+      if (solution !== undefined && listExceededTails(problem, solution.weights, options).length === 0) return solution;
       cuts.push(...priced);
       if (attained !== null) radii = new Map([...(radii ?? []), [tail.placed.origin, attained]]);
     }
     if (planes !== undefined) planes = [...planes, ...cuts];
-    warm = withIdleRows(result, result.assembled.program.rows.count + cuts.length);
+    warm = addIdleRows(result, result.assembled.program.rows.count + cuts.length);
     iterations = result.iterations;
   }
   return undefined;
@@ -142,7 +138,7 @@ function attempt(solver: Solver, problem: Problem, options: Attempt): ConvexSolu
  * Returns true if the planes of earlier solves may have made a program fail that is solved without them: a linear
  * objective has its optimum at a corner where many of them meet.
  */
-function isHindered(problem: Problem, { withCurves, planes }: Attempt): boolean {
+function isBlockedByTails(problem: Problem, { withCurves, planes }: Attempt): boolean {
   return withCurves && planes === undefined && problem.tails.known.length > 0 && isLinear(problem);
 }
 
@@ -150,11 +146,13 @@ function isHindered(problem: Problem, { withCurves, planes }: Attempt): boolean 
 const isTailRow = (placed: PlacedRow): placed is ExceededTail['placed'] => placed.row.form === 'tail';
 
 /** Returns rows of the program whose tails exceed their limits. */
-function exceededTails(problem: Problem, weights: Float64Array, options: Attempt): ExceededTail[] {
-  return curvesIn(problem, options).flatMap((placed) => {
+function listExceededTails(problem: Problem, weights: Float64Array, options: Attempt): ExceededTail[] {
+  return listCurves(problem, options).flatMap((placed) => {
     const { origin } = placed;
     if (!isTailRow(placed) || (origin.soft !== null && options.radii?.get(origin) === undefined)) return [];
-    return excessOf(problem, placed, weights, options) > 0 ? [{ placed, most: largestOf(placed, options) }] : [];
+    return computeExcess(problem, placed, weights, options) > 0
+      ? [{ placed, most: findLargestMeasure(placed, options) }]
+      : [];
   });
 }
 
@@ -174,15 +172,15 @@ function solutionAt(
 }
 
 /** Extends the active set of a solution to a program with additional rows at its end. */
-function withIdleRows({ answer: { state } }: ConvexSolution, count: number): ActiveState {
+function addIdleRows({ answer: { state } }: ConvexSolution, count: number): ActiveState {
   const rows = new Int8Array(count).fill(IDLE);
   rows.set(state.rows);
   return { ...state, rows };
 }
 
 function solveRows(solver: Solver, problem: Problem, options: Attempt): ConvexSolution | undefined {
-  const whole = wholeProgram(problem, options);
-  const assembled = options.withCurves ? whole : withoutCurves(whole);
+  const whole = createFullProgram(problem, options);
+  const assembled = options.withCurves ? whole : removeCurvedRows(whole);
   const rows = assembled.program;
   const { warm, effort, tail, beside } = options;
   const result = solveGoal(solver, problem, rows, {
@@ -190,7 +188,7 @@ function solveRows(solver: Solver, problem: Problem, options: Attempt): ConvexSo
     effort,
     tail,
     beside,
-    charge: chargeOf(problem, options.radii),
+    charge: computeCurveCharge(problem, options.radii),
   });
   if (result === undefined) return undefined;
   return toSolution(problem, assembled, result, options);
@@ -204,14 +202,14 @@ function toSolution(
 ): ConvexSolution {
   const { goal, index, costs } = problem;
   const isPure = isPureTracking(goal, index, costs);
-  const weights = withoutDust(answer.point.x);
-  const priced = pricedViolations(problem, assembled, weights, options);
-  const objective = isPure ? trackingVariance(problem, weights) : goalValue(problem, weights);
+  const weights = clearRoundingWeights(answer.point.x);
+  const priced = computePricedViolations(problem, assembled, weights, options);
+  const objective = isPure ? computeTrackingVariance(problem, weights) : computeGoalValue(problem, weights);
   return {
     weights,
     objective,
     bound: objective - open,
-    value: isPure ? objective + priced : priced === 0 ? objective : goalValue(problem, weights, priced),
+    value: isPure ? objective + priced : priced === 0 ? objective : computeGoalValue(problem, weights, priced),
     assembled: { ...assembled, program },
     priceScale,
     penaltyScale,
@@ -235,64 +233,24 @@ function bindingPlanes(
   return among.length === planes ? among.filter((_, k) => prices[k] !== 0) : among;
 }
 
-function withoutCurves(assembled: Assembled): Assembled {
-  const linear = withoutPlanes(assembled);
+function removeCurvedRows(assembled: Assembled): Assembled {
+  const linear = removePlanes(assembled);
   return { ...linear, program: { ...linear.program, norms: [] }, norms: [] };
-}
-
-/** Returns the cost of soft curves at their widened limits. */
-function chargeOf({ rows }: Problem, radii: ReadonlyMap<Origin, number> | undefined): number {
-  if (radii === undefined) return 0;
-  let total = 0;
-  for (const placed of rows) {
-    const most = radii.get(placed.origin);
-    if (most !== undefined && isCurve(placed)) total += priceBetween(placed, placed.row.limit.value, most);
-  }
-  return total;
-}
-
-/** Returns the cost of a soft curve at a measure above its limit. */
-function priceBetween({ origin, row }: PlacedCurve, most: number, measure: number): number {
-  return (origin.soft ?? 0) * Math.abs(parameterAt(row, measure) - parameterAt(row, most));
-}
-
-/** Returns the cost of the violations of soft rows, except limits on the tracking error. */
-function pricedViolations(problem: Problem, { program }: Assembled, weights: Float64Array, options: Assembly): number {
-  const isChecked = isCheckedOnly(problem);
-  let total = pricesOf(program, weights);
-  for (const placed of curvesIn(problem, options)) {
-    if (placed.origin.soft === null || isChecked(placed)) continue;
-    const measure = measureOf(problem, placed.row, weights);
-    const most = largestOf(placed, { changes: options.changes });
-    if (measure > most) total += priceBetween(placed, most, measure);
-  }
-  return total;
-}
-
-/** Returns (w - b)' Sigma (w - b). */
-export function trackingVariance({ metric, index }: Pick<Problem, 'metric' | 'index'>, weights: Float64Array): number {
-  return Math.max(
-    0,
-    computeMetricSquare(
-      metric,
-      weights.map((weight, i) => weight - index[i]!),
-    ),
-  );
-}
-
-function curvesIn(problem: Problem, { includes }: Assembly): PlacedCurve[] {
-  return problem.rows.filter(isCurve).filter(({ origin }) => includes?.(origin) !== false);
 }
 
 /**
  * Returns curves above their limits; soft limits on the tracking error have no effect and never count if only that is
  * minimised.
  */
-function exceededCurves(problem: Problem, weights: Float64Array, { includes, changes }: ConvexOptions): PlacedCurve[] {
+function listExceededCurves(
+  problem: Problem,
+  weights: Float64Array,
+  { includes, changes }: ConvexOptions,
+): PlacedCurve[] {
   const isChecked = isCheckedOnly(problem);
-  return curvesIn(problem, { includes }).filter(
+  return listCurves(problem, { includes }).filter(
     (placed) =>
-      !(isChecked(placed) && placed.origin.soft !== null) && excessOf(problem, placed, weights, { changes }) > 0,
+      !(isChecked(placed) && placed.origin.soft !== null) && computeExcess(problem, placed, weights, { changes }) > 0,
   );
 }
 

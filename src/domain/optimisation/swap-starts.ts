@@ -1,11 +1,11 @@
 import { searchSwaps } from '#kernels/optimisation/choices/swap-search.js';
-import { metricDiagonal, metricMatrix, multiplyMetric } from '#kernels/optimisation/program/metric.js';
+import { computeMetricDiagonal, createMetricMatrix, multiplyMetric } from '#kernels/optimisation/program/metric.js';
 import type { CountRow } from '../constraints/program-row.js';
-import { neededNames } from './dropped-names.js';
-import { fixedSum } from './move-costs.js';
+import { markRequiredSecurities } from './drop-securities.js';
+import { computeFixedSum } from './move-costs.js';
 import { isFixedQuadratic } from './neighbour-bound.js';
 import type { SearchInput } from './restricted-solves.js';
-import { thresholdIn } from './restriction.js';
+import { findThreshold } from './restriction.js';
 import type { Solvers } from './solvers.js';
 
 /** Maximum number of securities: the search reads the whole covariance. */
@@ -18,7 +18,7 @@ const NAMES_MAX = 1500;
  * @param workMax maximum number of multiplications
  * @returns undefined for objectives that are not a fixed quadratic, and if some securities are not counted
  */
-export function swappedStart(
+export function findSwapStart(
   { algebra }: Solvers,
   { problem, rows, relaxed }: Pick<SearchInput, 'problem' | 'rows' | 'relaxed'>,
   workMax: number,
@@ -32,20 +32,20 @@ export function swappedStart(
     return undefined;
   const slopes = new Float64Array(n);
   multiplyMetric(metric, centre, slopes);
-  const threshold = thresholdIn(rows);
-  const needed = neededNames(assembled.program);
+  const threshold = findThreshold(rows);
+  const needed = markRequiredSecurities(assembled.program);
   const quadratic = {
     n,
-    matrix: metricMatrix(metric),
+    matrix: createMetricMatrix(metric),
     linear: slopes.map((slope, i) => slope - linear[i]! / curvature),
-    sum: fixedSum(linearRows, n),
+    sum: computeFixedSum(linearRows, n),
     // A security that may only have a weight of zero is never held.
     lower: lower.map((bound, i) => (bound < 0 ? bound : upper[i]! > 0 ? Math.max(bound, threshold) : Infinity)),
     upper,
     needed,
     counts,
   };
-  const deviations = metricDiagonal(metric).map(Math.sqrt);
+  const deviations = computeMetricDiagonal(metric).map(Math.sqrt);
   const orders = [weights.map(Math.abs), weights.map((weight, i) => Math.abs(weight) / deviations[i]!)].map((sizes) =>
     Array.from(sizes.keys()).toSorted((a, b) => sizes[b]! - sizes[a]! || a - b),
   );

@@ -1,7 +1,7 @@
 import type { Solvers } from './solvers.js';
 import type { Problem } from './problem.js';
 import { solveProblem, type SearchOptions, type SearchOutcome } from './search.js';
-import { metered } from './work-meter.js';
+import { meterSolver } from './work-meter.js';
 
 /**
  * Maximum number of multiplications of all trials of one problem together, about a minute if tails make a solve a
@@ -26,7 +26,7 @@ export interface Trials {
 }
 
 export function createTrials({ solver: inner, algebra }: Solvers, problem: Problem, workMax = WORK_MAX): Trials {
-  const solver = metered(inner);
+  const solver = meterSolver(inner);
   let ended = false;
   const isWithin = (share: number) => {
     const isLeft = solver.spent() < share * workMax;

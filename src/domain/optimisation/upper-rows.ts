@@ -7,7 +7,7 @@ export interface UpperRow {
 }
 
 /** Appends hard rows to a program. @cost a copy of the rows */
-export function withUpperRows(program: Program, further: readonly UpperRow[]): Program {
+export function addUpperRows(program: Program, further: readonly UpperRow[]): Program {
   const { n, rows } = program;
   const coefficients = new Float64Array((rows.count + further.length) * n);
   coefficients.set(rows.coefficients);
@@ -25,7 +25,7 @@ export function withUpperRows(program: Program, further: readonly UpperRow[]): P
 }
 
 /** Keeps only the first rows of a program. */
-export function withFirstRows(program: Program, count: number): Program {
+export function selectFirstRows(program: Program, count: number): Program {
   const { coefficients, lower, upper, penalty } = program.rows;
   return {
     ...program,

@@ -22,7 +22,7 @@ export function hasTails({ goal, rows }: Pick<Problem, 'goal' | 'rows'>): boolea
   return goal.form === 'tail' || rows.some(({ row }) => row.form === 'tail');
 }
 
-export function metered(solver: Solver): MeteredSolver {
+export function meterSolver(solver: Solver): MeteredSolver {
   let spent = 0;
   return {
     spent: () => spent,
@@ -46,8 +46,8 @@ export interface LimitedSolver extends MeteredSolver {
 }
 
 /** Creates a solver that fails immediately once its work limit is reached. @param workMax multiplications */
-export function withLimit(solver: Solver, workMax: number): LimitedSolver {
-  const inner = metered(solver);
+export function limitWork(solver: Solver, workMax: number): LimitedSolver {
+  const inner = meterSolver(solver);
   let ended = false;
   const isLeft = () => {
     ended ||= inner.spent() >= workMax;
@@ -56,13 +56,13 @@ export function withLimit(solver: Solver, workMax: number): LimitedSolver {
   return {
     spent: inner.spent,
     hasEnded: () => ended,
-    solve: (program, options) => (isLeft() ? inner.solve(program, options) : unsolvedAnswer(program)),
+    solve: (program, options) => (isLeft() ? inner.solve(program, options) : createUnsolvedAnswer(program)),
     nearly: (program) => (isLeft() ? inner.nearly(program) : betweenBounds(program)),
   };
 }
 
 /** Returns the answer of a solver that did not run. */
-function unsolvedAnswer(program: Program): ProgramAnswer {
+function createUnsolvedAnswer(program: Program): ProgramAnswer {
   const point = {
     x: betweenBounds(program),
     rowMultipliers: new Float64Array(program.rows.count),
@@ -81,7 +81,7 @@ function betweenBounds({ centre, lower, upper }: Program): Float64Array {
 const ITERATIONS = 30;
 
 /** Returns the multiplications of a usual solve of a problem's rows. */
-export function usualWork(program: Program): number {
+export function estimateWork(program: Program): number {
   return STATED + ITERATIONS * workOf(program);
 }
 

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { parameterSpecs, type ParameterSpec } from '../catalogue/type-spec.js';
+import { createParameterSpecs, type ParameterSpec } from '../catalogue/type-spec.js';
 import type { OverlayType } from './overlay-type.js';
 import { blend } from './types/blend.js';
 import { currency } from './types/currency.js';
@@ -35,12 +35,12 @@ export type OverlaySpec = z.infer<typeof OverlaySpec>;
 const BY_TYPE = new Map(OVERLAY_TYPES.map((entry) => [entry.type, entry]));
 
 /** Returns the entry of an overlay. */
-export function overlayTypeOf({ type }: OverlaySpec): OverlayType {
+export function findOverlayType({ type }: OverlaySpec): OverlayType {
   return BY_TYPE.get(type)!; // Every type of the schema is in the catalogue.
 }
 
 /** Returns the weights of a blend; undefined for other overlays. */
-export function blendParts(
+export function listBlendParts(
   spec: OverlaySpec,
 ): readonly { readonly index_id: string; readonly weight: number }[] | undefined {
   return spec.type === 'blend' ? spec.parts : undefined;
@@ -55,13 +55,13 @@ export interface OverlayTypeSpec extends Pick<
 }
 
 /** Returns the catalogue for clients. */
-export const overlaySpecs = (): OverlayTypeSpec[] =>
+export const listOverlaySpecs = (): OverlayTypeSpec[] =>
   OVERLAY_TYPES.map(({ type, label, help, formula, reference, schema, example }) => ({
     type,
     label,
     help,
     formula,
     reference,
-    parameters: parameterSpecs(schema).filter(({ name }) => name !== 'type'),
+    parameters: createParameterSpecs(schema).filter(({ name }) => name !== 'type'),
     example,
   }));

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { ExposureStep, OverlayContext, OverlayPath } from './overlay-type.js';
-import { reportIdle, reportIdleMembers, type Remark } from './remarks.js';
+import { reportWithoutEffect, reportIdleMembers, type Remark } from './remarks.js';
 
 /** Size of a change of exposure. */
 const changeOfExposure = z.number().gt(0).max(10).optional();
@@ -39,7 +39,7 @@ export interface ReviewedExposures {
  * Returns exposures that follow their targets on reviews if the difference exceeds the tolerance, changing by at most
  * the maximum.
  */
-export function reviewedExposures(
+export function reviewExposures(
   targets: Float64Array,
   { tolerance, max_change: most, review }: Review,
   { monthEnds }: Pick<OverlayContext, 'monthEnds'>,
@@ -76,7 +76,7 @@ export function explainExposure(
   });
 }
 
-export function reviewSentences({ tolerance, max_change: most, review = 'daily' }: Review): string[] {
+export function describeReview({ tolerance, max_change: most, review = 'daily' }: Review): string[] {
   const isPlain = tolerance === undefined && most === undefined && review === 'daily';
   if (isPlain) return [];
   const when = review === 'monthly' ? 'after the last close of each month' : 'after each close';
@@ -92,22 +92,22 @@ const pointsText = (exposure: number): string =>
   `${exposure} (${Number((100 * exposure).toPrecision(12))} percentage points)`;
 
 /** Reports settings that no target exposure can reach: every one is above 0 and at most the largest. */
-export function reviewRemarks({
+export function listReviewRemarks({
   max_leverage: largest,
   ...spec
 }: Review & { readonly max_leverage: number }): Remark[] {
   const { tolerance, max_change: most, review } = spec;
   if (tolerance !== undefined && tolerance >= largest) {
     const why = `tolerance is ${tolerance} and max_leverage ${largest}, so the first exposure never changes`;
-    const usual = review === 'monthly' ? [reportIdle('review', review, why)] : [];
+    const usual = review === 'monthly' ? [reportWithoutEffect('review', review, why)] : [];
     return [
-      { ...reportIdle('tolerance', tolerance, why), message: unchanged(tolerance, largest) },
+      { ...reportWithoutEffect('tolerance', tolerance, why), message: unchanged(tolerance, largest) },
       ...reportIdleMembers(schema, spec, { members: ['max_change'], why }),
       ...usual,
     ];
   }
   if (most === undefined || most < largest) return [];
-  return [reportIdle('max_change', most, `max_leverage is ${largest}, and no exposure changes by that much`)];
+  return [reportWithoutEffect('max_change', most, `max_leverage is ${largest}, and no exposure changes by that much`)];
 }
 
 const unchanged = (tolerance: number, largest: number): string =>

@@ -28,5 +28,5 @@ export const costBps = z.number().min(0).max(10_000).optional().meta({
 });
 
 /** Sentences for clients. */
-export const costSentences = (bps: number | undefined): string[] =>
+export const describeCosts = (bps: number | undefined): string[] =>
   bps === undefined ? [] : [`A change of exposure at the close costs ${bps} basis points of the traded amount.`];

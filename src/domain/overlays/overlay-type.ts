@@ -138,7 +138,7 @@ export interface OverlayType<S extends z.ZodObject = z.ZodObject> {
 type Optional = 'series' | 'currency' | 'converts' | 'weighed' | 'remarks';
 
 /** Keeps the parameter types of an entry for its behaviour. */
-export function overlayType<S extends z.ZodObject>(
+export function defineOverlayType<S extends z.ZodObject>(
   entry: Omit<OverlayType<S>, Optional> & Partial<Pick<OverlayType<S>, Optional>>,
 ): OverlayType<S> {
   return { series: () => [], currency: () => null, converts: true, weighed: () => [], remarks: () => [], ...entry };

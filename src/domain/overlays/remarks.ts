@@ -12,7 +12,7 @@ export interface Beneath {
 }
 
 /** Reports a member without effect in combination with the others. */
-export const reportIdle = (path: string, value: unknown, why: string): Remark => ({
+export const reportWithoutEffect = (path: string, value: unknown, why: string): Remark => ({
   severity: 'warning',
   code: 'NO_EFFECT',
   path,
@@ -30,6 +30,6 @@ export function reportIdleMembers<S extends z.ZodObject>(
     const value: unknown = spec[member];
     if (value === undefined || value === null || value === 0) return [];
     const usual: unknown = (schema.shape[member] as z.ZodType).safeParse(undefined).data;
-    return JSON.stringify(value) === JSON.stringify(usual) ? [] : [reportIdle(member, value, why)];
+    return JSON.stringify(value) === JSON.stringify(usual) ? [] : [reportWithoutEffect(member, value, why)];
   });
 }

@@ -4,7 +4,7 @@ import type { OverlayContext, OverlayPath, OverlaySource, PartName } from './ove
 export const BASIS_POINT = 1e-4;
 
 /** Returns days from the previous session to each session over the days of a year, 0 on the first, [T]. */
-export function yearFractions(days: Int32Array, basis: number): Float64Array {
+export function computeYearFractions(days: Int32Array, basis: number): Float64Array {
   return Float64Array.from(days, (day, t) => (t === 0 ? 0 : (day - days[t - 1]!) / basis));
 }
 
@@ -12,8 +12,8 @@ export function yearFractions(days: Int32Array, basis: number): Float64Array {
  * Returns interest of each session at the rate known at the previous close, 0 on the first, [T].
  * @param series null for a rate of 0
  */
-export function accruals(context: OverlayContext, series: string | null, basis: number): Float64Array {
-  const fractions = yearFractions(context.days, basis);
+export function computeAccruals(context: OverlayContext, series: string | null, basis: number): Float64Array {
+  const fractions = computeYearFractions(context.days, basis);
   if (series === null) return fractions.fill(0);
   const rate = context.rate(series);
   return fractions.map((fraction, t) => (t === 0 ? 0 : rate[t - 1]! * fraction));
@@ -26,7 +26,7 @@ export function holdWhole(
   growthOf: (growth: number, t: number) => number,
 ): OverlayPath {
   const { growth: beneath } = context.sources[0]!;
-  const growth = beneath.map((own, t) => (t === 0 ? 1 : positive(growthOf(own, t), context, t)));
+  const growth = beneath.map((own, t) => (t === 0 ? 1 : assertPositive(growthOf(own, t), context, t)));
   return {
     growth,
     exposures: [new Float64Array(growth.length).fill(1)],
@@ -54,7 +54,7 @@ export function subtractCosts(
     let traded = 0;
     for (let k = 0; k < exposures.length; k++)
       traded += Math.abs(exposures[k]![t]! - (exposures[k]![t - 1]! * sources[k]!.growth[t]!) / own);
-    return positive(own * (1 - bps * BASIS_POINT * traded), context, t);
+    return assertPositive(own * (1 - bps * BASIS_POINT * traded), context, t);
   });
   const costs = { part: 'costs' as const, contributions: growth.map((own, t) => own - before[t]!) };
   return { ...path, growth, parts: [...path.parts, costs] };
@@ -64,7 +64,7 @@ export function subtractCosts(
 type Named = Pick<OverlayContext, 'indexId' | 'dateOf'>;
 
 /** @throws Refusal NUMERIC_FAILURE if the level is 0 or less */
-export function positive(growth: number, { indexId, dateOf }: Named, t: number): number {
+export function assertPositive(growth: number, { indexId, dateOf }: Named, t: number): number {
   if (growth > 0) return growth;
   const change = `${Number((100 * (growth - 1)).toPrecision(6))} %`;
   throw new Refusal(

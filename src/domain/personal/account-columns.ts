@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { once } from '#base/once.js';
+import { callOnce } from '#base/once.js';
 import { Account, AccountLot, RecentTrade } from './account-request.js';
 
 /** Form of the cells of a column. */
@@ -37,12 +37,12 @@ const rowColumns = (): readonly AccountColumn[] => [
 ];
 
 /** Returns the columns of the account, stated on one of its rows or on several with the same value. */
-export const ownColumns = once((): readonly AccountColumn[] =>
+export const ownColumns = callOnce((): readonly AccountColumn[] =>
   columnsBelow(Account, '').filter(({ name }) => !['account_id', 'lots', 'recent'].includes(name)),
 );
 
 /** Returns all columns: the account, its rows, its other fields. The fields of an account in `Account` determine them. */
-export const accountColumns = once((): readonly AccountColumn[] => [
+export const accountColumns = callOnce((): readonly AccountColumn[] => [
   columnOf('account_id', Account.shape.account_id, 'account_id'),
   ...rowColumns(),
   ...ownColumns(),
@@ -81,7 +81,7 @@ function formOf(schema: z.ZodType): ColumnForm {
  * Returns the value of a cell. Text that has not the form of the column stays text, so that the check of the account
  * reports it. @param text not empty
  */
-export function valueOf(text: string, form: ColumnForm): unknown {
+export function parseValue(text: string, form: ColumnForm): unknown {
   switch (form) {
     case 'number':
       return numberOf(text);
@@ -97,7 +97,7 @@ export function valueOf(text: string, form: ColumnForm): unknown {
 }
 
 /** Returns the cell of a value: the inverse of `valueOf`. */
-export function cellOf(value: unknown, form: ColumnForm): string {
+export function formatCell(value: unknown, form: ColumnForm): string {
   if (value === undefined || value === null) return '';
   if (form === 'list') return (value as readonly string[]).join(ENTRY);
   if (form === 'groups') return (value as readonly (readonly string[])[]).map((group) => group.join(ENTRY)).join(GROUP);

@@ -2,7 +2,7 @@ import type { AccountRow } from '#kernels/lots/account-program.js';
 import type { Account } from './account-request.js';
 import type { BatchCommon } from './batch-common.js';
 import { buildAccount, type BuiltAccount } from './build-account.js';
-import { findTrades, nearestTrades } from './find-trades.js';
+import { findTrades, findNearestTrades } from './find-trades.js';
 
 /** Rule of an account that cannot be kept together with the others. */
 export interface Conflict {
@@ -26,7 +26,7 @@ const SMALLEST_WEIGHT = 1e-7;
  * Returns an irreducible set of rules of an account without permitted trades: without any one of them, there are trades that keep
  * the others of the set.
  */
-export function conflictsOf(common: BatchCommon, { account, rowIds }: BuiltAccount): Conflict[] {
+export function listConflicts(common: BatchCommon, { account, rowIds }: BuiltAccount): Conflict[] {
   // The first of these are dropped first, where the others conflict without them.
   const rules = [
     ...(common.terms.whole_shares ? ['whole_shares'] : []),
@@ -75,10 +75,10 @@ function givingOf(common: BatchCommon, account: Account, { rule, rules }: Giving
   others.delete(rule);
   const { built, program, rows } = programWith(common, account, others);
   if (rule === 'tracking_error_limit') {
-    const nearest = nearestTrades(program)?.figures;
+    const nearest = findNearestTrades(program)?.figures;
     return { amount: nearest === undefined ? null : Math.sqrt(nearest.variance) - account.tracking_error_limit! };
   }
-  const giving = rule === 'exclusions' ? excludedRow(common, built, account) : rowOf(built, rule);
+  const giving = rule === 'exclusions' ? createExcludedRow(common, built, account) : rowOf(built, rule);
   if (giving === undefined) return { amount: null };
   const figures = findTrades({ ...program, rows: [...rows, { ...giving, penalty: GIVING }] })?.figures;
   if (figures === undefined) return { amount: null };
@@ -100,7 +100,7 @@ const rowOf = ({ program, rowIds }: BuiltAccount, rule: string): AccountRow | un
   program.rows[rowIds.indexOf(rule)];
 
 /** Returns a row that is violated by the weight of excluded securities. */
-function excludedRow(common: BatchCommon, { names }: BuiltAccount, { exclusions }: Account): AccountRow {
+function createExcludedRow(common: BatchCommon, { names }: BuiltAccount, { exclusions }: Account): AccountRow {
   const excluded = new Set(exclusions);
   const weights = Float64Array.from(names, (name) => Number(excluded.has(common.identifiers[name]!)));
   return { weights, short: 0, long: 0, cost: 0, constant: 0, penalty: GIVING };

@@ -1,9 +1,9 @@
-import { taxAt } from '#kernels/lots/account-program.js';
+import { computeTax } from '#kernels/lots/account-program.js';
 import { formatDay, type Day } from '../time/days.js';
 import type { Account, RecentTrade } from './account-request.js';
 import type { AccountTrade } from './account-result.js';
 import type { ActedLots, HeldLot, RealisedGain } from './lot-actions.js';
-import { taxSides } from './tax-sides.js';
+import { createTaxSides } from './tax-sides.js';
 import { isLongTerm } from './wash-sales.js';
 
 /** Movement of cash on a session, in money: positive into the account. */
@@ -68,7 +68,7 @@ export function createHistory({ lots, cash, tax, substitutes, recent }: Account,
   };
   const entries: CashEntry[] = [];
   const years: TaxYear[] = [];
-  const sides = taxSides({ ...tax, loss_value: 0 });
+  const sides = createTaxSides({ ...tax, loss_value: 0 });
 
   function put(day: Day, kind: CashEntry['kind'], identifier: string | null, amount: number, shares = 0): void {
     if (amount === 0 && shares === 0) return;
@@ -82,7 +82,7 @@ export function createHistory({ lots, cash, tax, substitutes, recent }: Account,
   }
 
   const taxOfYear = (): number =>
-    Math.max(0, taxAt(sides, state.short - state.carried.short, state.long - state.carried.long)) +
+    Math.max(0, computeTax(sides, state.short - state.carried.short, state.long - state.carried.long)) +
     given.dividendRate * state.dividends;
 
   function payTaxes(day: Day): void {

@@ -25,7 +25,7 @@ export function parseLine(text: string, line: number): AccountLine {
 }
 
 /** Yields the accounts of a part. */
-export function* accountsOf({ text: lines, position, line: first }: PartLines): Generator<PartAccount> {
+export function* parseAccounts({ text: lines, position, line: first }: PartLines): Generator<PartAccount> {
   let at = position;
   for (const [number, text] of lines.split('\n').entries()) {
     const line = first === null ? null : first + number;
@@ -40,11 +40,11 @@ const ID_KEY = Buffer.from('"account_id"');
  * occurs once in the line of a valid account, and never inside of a text, where its quotes are escaped.
  * @param line UTF-8 @cost one search from its end
  */
-export function accountIdIn(line: Buffer): string | undefined {
+export function findAccountId(line: Buffer): string | undefined {
   const at = line.lastIndexOf(ID_KEY);
   const text = at < 0 ? '' : line.toString('utf8', at + ID_KEY.length, at + ID_KEY.length + ID_SPAN);
   const found = /^\s*:\s*"([^"\\]{1,64})"/.exec(text)?.[1];
-  return found ?? (at < 0 && !line.includes(ESCAPE) ? undefined : parsedId(line.toString()));
+  return found ?? (at < 0 && !line.includes(ESCAPE) ? undefined : findParsedId(line.toString()));
 }
 
 /** Characters after the key that contain an id. */
@@ -52,19 +52,19 @@ const ID_SPAN = 512;
 const ESCAPE = Buffer.from('\\u');
 
 /** Returns the id of a line whose key or id is written in another way, such as with escapes. */
-function parsedId(text: string): string | undefined {
+function findParsedId(text: string): string | undefined {
   const parsed = parseLine(text, 1);
   const id = 'value' in parsed ? (parsed.value as { account_id?: unknown } | null)?.account_id : undefined;
   return typeof id === 'string' && id.length <= 64 ? id : undefined;
 }
 
 /** Returns a line whose account is refused because an earlier one has its id. */
-export function repeatedAccount(id: string): string {
+export function refuseRepeatedAccount(id: string): string {
   return JSON.stringify({ account_id: id, is_repeated: true });
 }
 
 /** Yields the lines of a text that arrives in pieces, without their ends. */
-export async function* linesOf(pieces: AsyncIterable<Uint8Array>): AsyncGenerator<Buffer> {
+export async function* splitLines(pieces: AsyncIterable<Uint8Array>): AsyncGenerator<Buffer> {
   let open: Buffer[] = [];
   for await (const piece of pieces) {
     const bytes = Buffer.from(piece.buffer, piece.byteOffset, piece.length);

@@ -1,4 +1,4 @@
-import { dayFrom, formatDay, type Day } from '../time/days.js';
+import { parseValidDay, formatDay, type Day } from '../time/days.js';
 import type { Account } from './account-request.js';
 import { isLongTerm, type WashState } from './wash-sales.js';
 
@@ -31,22 +31,24 @@ export interface LotsQuestion {
 }
 
 /** Returns the lots of a security in the order of sale. @param own positions of its lots in the account */
-export function securityLots(account: Account, own: readonly number[], question: LotsQuestion): SecurityLots {
+export function listSecurityLots(account: Account, own: readonly number[], question: LotsQuestion): SecurityLots {
   const { price, asOf, wash, isExcluded } = question;
   const { lot_method: method, wash_sales: rule } = account.tax;
-  const byDate = (a: number, b: number): number =>
-    dayFrom(account.lots[a]!.acquired) - dayFrom(account.lots[b]!.acquired) || a - b;
-  const byCost = (a: number, b: number): number => account.lots[b]!.cost - account.lots[a]!.cost || a - b;
+  const compareByDate = (a: number, b: number): number =>
+    parseValidDay(account.lots[a]!.acquired) - parseValidDay(account.lots[b]!.acquired) || a - b;
+  const compareByCost = (a: number, b: number): number => account.lots[b]!.cost - account.lots[a]!.cost || a - b;
   const replaced = wash?.replaced ?? 0;
-  if (isExcluded && replaced > 0) return { lots: soldTogether(account, own.toSorted(byDate), question), ...ALL_SOLD };
-  const order = [...own].sort(method === 'hifo' ? byCost : byDate);
+  if (isExcluded && replaced > 0)
+    return { lots: soldTogether(account, own.toSorted(compareByDate), question), ...ALL_SOLD };
+  const order = [...own].sort(method === 'hifo' ? compareByCost : compareByDate);
   const isLoss = (lot: number): boolean => account.lots[lot]!.cost > price;
   const isExposed = replaced > 0 && order.some(isLoss);
   const isForbidden = isExposed && rule === 'forbid' && !isExcluded;
   const sold = isForbidden ? order.filter((lot) => !isLoss(lot)) : order;
   // If losses of a security are partly disallowed, its loss lots are sold first, in the order of purchase.
   const isSplit = isExposed && !isForbidden;
-  if (isSplit && method === 'specific') sold.sort((a, b) => Number(isLoss(b)) - Number(isLoss(a)) || byDate(a, b));
+  if (isSplit && method === 'specific')
+    sold.sort((a, b) => Number(isLoss(b)) - Number(isLoss(a)) || compareByDate(a, b));
   const lots: SaleLot[] = [];
   let left = isSplit ? replaced : 0;
   for (const lot of sold) {
@@ -77,7 +79,7 @@ interface HeldPart {
  * @source 26 U.S.C. 1091(d), 1223(3)
  */
 function soldTogether({ lots, tax }: Account, own: readonly number[], { price, asOf, wash }: LotsQuestion): SaleLot[] {
-  const since = (lot: number): Day => dayFrom(lots[lot]!.acquired);
+  const since = (lot: number): Day => parseValidDay(lots[lot]!.acquired);
   const isFresh = (lot: number): boolean => asOf - since(lot) <= tax.wash_sale_days;
   /** Shares that have replaced none yet, by lot bought within the window. */
   const free = new Map(own.filter(isFresh).map((lot) => [lot, lots[lot]!.shares]));

@@ -1,6 +1,6 @@
-import { factorExposures, type AccountProgram } from '#kernels/lots/account-program.js';
-import { dualBound, pricesOf } from '#kernels/lots/dual-bound.js';
-import { relaxedRows } from '#kernels/lots/relaxation.js';
+import { computeFactorExposures, type AccountProgram } from '#kernels/lots/account-program.js';
+import { computeDualBound, computePrices } from '#kernels/lots/dual-bound.js';
+import { listRelaxedRows } from '#kernels/lots/relaxation.js';
 import type { AccountAnswer, SideCertificate } from '#kernels/lots/solve-account.js';
 import type { BatchCommon } from './batch-common.js';
 import type { BuiltAccount } from './build-account.js';
@@ -15,7 +15,7 @@ const GAP_SHARE = 0.5;
  *
  * Trades of variance v have taxes and costs of at least bound - aversion v - multiplier (v - limit), on each side of the tax.
  */
-export function basisPointSaving(
+export function computeBasisPointSaving(
   program: AccountProgram,
   { figures, certificates, bound }: AnswerParts,
 ): number | null {
@@ -36,10 +36,12 @@ export function basisPointSaving(
 type AnswerParts = Pick<AccountAnswer, 'figures' | 'certificates' | 'bound'>;
 
 /** Returns the most that trades below the minimum could save, as a fraction of the value; 0 without a minimum. */
-export function minimumTradeCost(program: AccountProgram, { figures, certificates }: AnswerParts): number {
+export function computeMinimumTradeCost(program: AccountProgram, { figures, certificates }: AnswerParts): number {
   if (!program.minimumTrade.some((least) => least > 0)) return 0;
   const free = { ...program, minimumTrade: new Float64Array(program.n) };
-  const bounds = certificates.map(({ side, multipliers }) => dualBound(free, program.sides[side]!, multipliers).bound);
+  const bounds = certificates.map(
+    ({ side, multipliers }) => computeDualBound(free, program.sides[side]!, multipliers).bound,
+  );
   return Math.max(0, figures.objective - Math.min(...bounds));
 }
 
@@ -47,18 +49,18 @@ export function minimumTradeCost(program: AccountProgram, { figures, certificate
  * Returns the price of each exclusion: the decrease of the objective by the first unit of weight of the security that is kept instead
  * of sold, or bought if none is held. Only exclusions that cost something are returned.
  */
-export function exclusionPrices(
+export function computeExclusionPrices(
   common: BatchCommon,
   { program, account, names, forced }: BuiltAccount,
   { figures, own }: { readonly figures: AccountAnswer['figures']; readonly own: SideCertificate },
 ): Record<string, number> {
   if (account.exclusions.length === 0) return {};
   const { n, k, loadings, specific, target, costRate } = program;
-  const rows = relaxedRows(program, program.sides[own.side]!);
-  const prices = pricesOf(rows, own.multipliers, program.taxWeight);
+  const rows = listRelaxedRows(program, program.sides[own.side]!);
+  const prices = computePrices(rows, own.multipliers, program.taxWeight);
   const averseness = program.aversion + own.multipliers.variance;
   const active = figures.weights.map((weight, i) => weight - target[i]!);
-  const exposures = factorExposures(program, active, new Float64Array(k));
+  const exposures = computeFactorExposures(program, active, new Float64Array(k));
   const excluded = new Set(account.exclusions);
   const found: Record<string, number> = {};
   for (let i = 0; i < n; i++) {

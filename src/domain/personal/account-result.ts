@@ -1,9 +1,9 @@
-import { taxAt, type AccountProgram } from '#kernels/lots/account-program.js';
-import { pricesAt } from '#kernels/lots/candidate.js';
-import { saleOrder } from '#kernels/lots/relaxed-trades.js';
+import { computeTax, type AccountProgram } from '#kernels/lots/account-program.js';
+import { computePricesAt } from '#kernels/lots/candidate.js';
+import { sortSales } from '#kernels/lots/relaxed-trades.js';
 import { formatDay } from '../time/days.js';
-import { conflictsOf } from './account-conflicts.js';
-import { basisPointSaving, exclusionPrices, minimumTradeCost } from './account-prices.js';
+import { listConflicts } from './account-conflicts.js';
+import { computeBasisPointSaving, computeExclusionPrices, computeMinimumTradeCost } from './account-prices.js';
 import type { BatchCommon } from './batch-common.js';
 import type { BuiltAccount } from './build-account.js';
 import type { SolvedAccount } from './solve-one.js';
@@ -14,19 +14,19 @@ const LEAST_TRADE = 1e-10;
 const DEVIATIONS_SHOWN = 10;
 
 /** Result of one account, as JSON. */
-export type AccountResult = ReturnType<typeof accountResult>;
+export type AccountResult = ReturnType<typeof createAccountResult>;
 
-export function accountResult(common: BatchCommon, built: BuiltAccount, solved: SolvedAccount) {
+export function createAccountResult(common: BatchCommon, built: BuiltAccount, solved: SolvedAccount) {
   const { program, value, names, account, rowIds, forcedCost } = built;
   const { answer } = solved;
   const { figures, certificates, bound } = answer;
   const own = certificates[answer.own]!;
-  const prices = pricesAt(program, program.sides[own.side]!, own.multipliers);
+  const prices = computePricesAt(program, program.sides[own.side]!, own.multipliers);
   const objective = figures.objective + forcedCost;
-  const before = heldFigures(program);
+  const before = createHeldFigures(program);
   const trackingError = Math.sqrt(figures.variance);
-  const conflicts = answer.status === 'infeasible' ? conflictsOf(common, built) : [];
-  const saving = answer.status === 'infeasible' ? null : basisPointSaving(program, answer);
+  const conflicts = answer.status === 'infeasible' ? listConflicts(common, built) : [];
+  const saving = answer.status === 'infeasible' ? null : computeBasisPointSaving(program, answer);
   return {
     account_id: account.account_id,
     status:
@@ -43,8 +43,8 @@ export function accountResult(common: BatchCommon, built: BuiltAccount, solved: 
     ),
     tracking_error: trackingError,
     tracking_error_before: Math.sqrt(before.variance),
-    short_gain: value * (figures.short - program.fixedShort) + forcedGain(built, false),
-    long_gain: value * (figures.long - program.fixedLong) + forcedGain(built, true),
+    short_gain: value * (figures.short - program.fixedShort) + computeForcedGain(built, false),
+    long_gain: value * (figures.long - program.fixedLong) + computeForcedGain(built, true),
     tax: value * figures.tax,
     tax_saved: value * (fifoTax(common, built, solved) - figures.tax),
     costs: value * (figures.cost + forcedCost),
@@ -55,9 +55,12 @@ export function accountResult(common: BatchCommon, built: BuiltAccount, solved: 
       tracking_error_bp: value * 2 * own.multipliers.variance * trackingError * 1e-4,
       rows: Object.fromEntries(rowIds.map((id, j) => [id, value * own.multipliers.rows[j]!])),
       exclusions: Object.fromEntries(
-        Object.entries(exclusionPrices(common, built, { figures, own })).map(([id, price]) => [id, value * price]),
+        Object.entries(computeExclusionPrices(common, built, { figures, own })).map(([id, price]) => [
+          id,
+          value * price,
+        ]),
       ),
-      minimum_trade: value * minimumTradeCost(program, answer),
+      minimum_trade: value * computeMinimumTradeCost(program, answer),
     },
     one_more_bp_saves: saving === null ? null : value * saving,
     deviations: deviationsOf(common, built, solved),
@@ -86,7 +89,7 @@ export function accountResult(common: BatchCommon, built: BuiltAccount, solved: 
 /** Gap up to which a result is called optimal, in shares of the value. */
 export const GAP_OPTIMAL = 1e-8;
 
-function heldFigures({ n, k, held, target, specific, loadings }: AccountProgram): { readonly variance: number } {
+function createHeldFigures({ n, k, held, target, specific, loadings }: AccountProgram): { readonly variance: number } {
   let variance = 0;
   const exposures = new Float64Array(k);
   for (let i = 0; i < n; i++) {
@@ -98,7 +101,7 @@ function heldFigures({ n, k, held, target, specific, loadings }: AccountProgram)
   return { variance };
 }
 
-const forcedGain = ({ forced }: BuiltAccount, isLong: boolean): number =>
+const computeForcedGain = ({ forced }: BuiltAccount, isLong: boolean): number =>
   forced.reduce((sum, { lot }) => (lot.isLong === isLong ? sum + lot.shares * lot.gain : sum), 0);
 
 function tradesOf(common: BatchCommon, built: BuiltAccount, { answer }: SolvedAccount) {
@@ -165,7 +168,7 @@ function fifoTax({ asOf }: BatchCommon, { program, lots, account }: BuiltAccount
   for (let i = 0; i < program.n; i++) {
     let left = 0;
     for (let l = program.lotStart[i]!; l < program.lotStart[i + 1]!; l++) left += answer.trades.sold[l]!;
-    const order = Array.from(saleOrder(firstFirst, i, { short: 0, long: 0 })).sort((a, b) => {
+    const order = Array.from(sortSales(firstFirst, i, { short: 0, long: 0 })).sort((a, b) => {
       const [first, second] = [account.lots[lots[a]!.lot]!.acquired, account.lots[lots[b]!.lot]!.acquired];
       return first < second ? -1 : first > second ? 1 : a - b;
     });
@@ -177,7 +180,7 @@ function fifoTax({ asOf }: BatchCommon, { program, lots, account }: BuiltAccount
       left -= amount;
     }
   }
-  return Number.isFinite(asOf) ? taxAt(program.sides, short, long) : NaN;
+  return Number.isFinite(asOf) ? computeTax(program.sides, short, long) : NaN;
 }
 
 /** Trades that the wash sale rule prevents: sales at a loss, and purchases after one. */

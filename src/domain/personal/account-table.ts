@@ -1,8 +1,15 @@
-import { once } from '#base/once.js';
+import { callOnce } from '#base/once.js';
 import { didYouMean } from '#base/text/nearest-name.js';
 import type { Finding } from '../refusals/findings.js';
 import { refuseWithFindings } from '../refusals/refusal.js';
-import { accountColumns, CASH, ownColumns, REQUIRED_COLUMNS, valueOf, type AccountColumn } from './account-columns.js';
+import {
+  accountColumns,
+  CASH,
+  ownColumns,
+  REQUIRED_COLUMNS,
+  parseValue,
+  type AccountColumn,
+} from './account-columns.js';
 
 /** Maximum number of unreadable rows listed for one account. Further ones are counted. */
 const PROBLEMS_MAX = 50;
@@ -37,7 +44,7 @@ export interface TableSource {
 }
 
 /** Returns the place in the table of a path within the account. */
-export function placeInTable({ unit, columns, line, lines, recent, own }: TableSource, path: string): string {
+export function locateInTable({ unit, columns, line, lines, recent, own }: TableSource, path: string): string {
   const at = (row: number, column: string | undefined): string => {
     const number = columns.indexOf(column ?? '') + 1;
     return `${unit} ${row}${number > 0 ? `, column ${number}` : ''}`;
@@ -51,7 +58,7 @@ export function placeInTable({ unit, columns, line, lines, recent, own }: TableS
   return column === undefined ? `${unit} ${line}` : at(own[column]!, column);
 }
 
-const columnOfField = once(() => new Map(accountColumns().map(({ field, name }) => [field, name])));
+const columnOfField = callOnce(() => new Map(accountColumns().map(({ field, name }) => [field, name])));
 
 /**
  * Yields the accounts of a table as JSON, with the places of their values. Cells that have not the form of their column
@@ -59,7 +66,7 @@ const columnOfField = once(() => new Map(accountColumns().map(({ field, name }) 
  * @throws Refusal VALIDATION_FAILED for a header without a column or with an unknown one, and for rows of an account that
  *   are not consecutive
  */
-export async function* accountsOfTable({ unit, header, rows }: TableRows): AsyncGenerator<string> {
+export async function* parseAccountTable({ unit, header, rows }: TableRows): AsyncGenerator<string> {
   const seen = new Set<string>();
   const columns = columnsIn(header, unit);
   let open: OpenAccount | undefined;
@@ -112,7 +119,7 @@ function columnsIn(header: readonly string[], unit: TableRows['unit']): Columns 
     findings.push(
       problem(unit === 'line' ? 'line 1' : 'columns', `the header lacks ${lacking.join(', ')}`, 'MISSING_COLUMN'),
     );
-  if (findings.length > 0) throw refuseWithFindings('body', withColumns(findings, known));
+  if (findings.length > 0) throw refuseWithFindings('body', addColumns(findings, known));
   const at = (name: string): number => header.indexOf(name);
   return {
     id: at('account_id'),
@@ -166,12 +173,12 @@ function openAccount(id: string, { unit, columns, header, line }: AccountPlace):
       if (before !== undefined) continue;
       texts.set(name, text);
       own[name] = number;
-      put(account, name, valueOf(text, form));
+      put(account, name, parseValue(text, form));
     }
   }
 
   function addCash({ cells, number }: TableRow): void {
-    const value = valueOf(cells[columns.shares]!, 'number');
+    const value = parseValue(cells[columns.shares]!, 'number');
     if (typeof value === 'number') cash += value;
     else report(number, columns.shares, `${JSON.stringify(value)} is not a number`);
     cashRows++;
@@ -179,7 +186,7 @@ function openAccount(id: string, { unit, columns, header, line }: AccountPlace):
 
   function addHolding({ cells, number }: TableRow): void {
     const cell = (at: number, isNumber: boolean): unknown =>
-      at < 0 || cells[at] === '' ? undefined : isNumber ? valueOf(cells[at]!, 'number') : cells[at];
+      at < 0 || cells[at] === '' ? undefined : isNumber ? parseValue(cells[at]!, 'number') : cells[at];
     const [identifier, shares, cost] = [
       cell(columns.identifier, false),
       cell(columns.shares, true),
@@ -217,7 +224,7 @@ function openAccount(id: string, { unit, columns, header, line }: AccountPlace):
       if (cashRows > 0 && texts.has('cash')) report(own['cash']!, null, 'cash is stated in rows of CASH as well');
       else if (cashRows > 0) account['cash'] = cash;
       const places = { ...source, own, problems, problem_count: problemCount };
-      // The id comes last: `accountIdIn` searches for it from the end.
+      // The id comes last: `findAccountId` searches for it from the end.
       return JSON.stringify({ ...account, lots, recent, source: places, account_id: id });
     },
   };
@@ -233,7 +240,7 @@ function put(into: Record<string, unknown>, path: string, value: unknown): void 
 }
 
 /** Sets fields given as `tax.short_rate` where they belong, in a row of a table with a row per account. */
-export function withNestedFields(row: Readonly<Record<string, unknown>>): Record<string, unknown> {
+export function nestFields(row: Readonly<Record<string, unknown>>): Record<string, unknown> {
   const account: Record<string, unknown> = {};
   for (const [name, value] of Object.entries(row)) if (!name.includes('.')) account[name] = value;
   for (const [name, value] of Object.entries(row)) if (name.includes('.')) put(account, name, value);
@@ -246,7 +253,7 @@ export function assertAccountColumns(header: readonly string[]): void {
   const findings = header.flatMap((name, at) =>
     known.includes(name) ? [] : [unknownColumn(name, `column ${at + 1}`, known)],
   );
-  if (findings.length > 0) throw refuseWithFindings('body', withColumns(findings, known));
+  if (findings.length > 0) throw refuseWithFindings('body', addColumns(findings, known));
 }
 
 function unknownColumn(name: string, path: string, known: readonly string[]): Finding {
@@ -257,7 +264,7 @@ function unknownColumn(name: string, path: string, known: readonly string[]): Fi
 }
 
 /** Adds the known columns to the first finding of an unknown one. */
-function withColumns(findings: readonly Finding[], known: readonly string[]): Finding[] {
+function addColumns(findings: readonly Finding[], known: readonly string[]): Finding[] {
   const first = findings.findIndex(({ code }) => code === 'UNKNOWN_FIELD');
   return findings.map((finding, at) =>
     at === first ? { ...finding, message: `${finding.message} The columns are ${known.join(', ')}.` } : finding,

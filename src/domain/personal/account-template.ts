@@ -1,4 +1,4 @@
-import { accountColumns, cellOf, ownColumns } from './account-columns.js';
+import { accountColumns, formatCell, ownColumns } from './account-columns.js';
 
 /** Account as a client states it. */
 export interface StatedAccount {
@@ -9,10 +9,10 @@ export interface StatedAccount {
 }
 
 /** Returns the rows of a table of accounts below its header; its reader returns the accounts again. */
-export function tableOfAccounts(accounts: readonly StatedAccount[]): string[][] {
+export function createAccountTable(accounts: readonly StatedAccount[]): string[][] {
   const rows = accounts.flatMap((account) => {
     const { account_id, lots = [], recent = [] } = account;
-    const own = ownColumns().map(({ name, form }) => [name, cellOf(at(account, name), form)] as const);
+    const own = ownColumns().map(({ name, form }) => [name, formatCell(at(account, name), form)] as const);
     const held = [...lots, ...recent.map(({ date, ...trade }) => ({ ...trade, traded: date }))];
     return (held.length === 0 ? [{}] : held).map((row, position) => ({
       account_id,
@@ -73,7 +73,7 @@ export const EXAMPLE_ACCOUNTS: readonly StatedAccount[] = [
 ];
 
 /** Returns the template of a table of accounts as CSV: every column, and two examples to replace. */
-export function accountTemplate(): string {
-  const lines = [accountColumns().map(({ name }) => name), ...tableOfAccounts(EXAMPLE_ACCOUNTS)];
+export function createAccountTemplate(): string {
+  const lines = [accountColumns().map(({ name }) => name), ...createAccountTable(EXAMPLE_ACCOUNTS)];
   return `${lines.map((cells) => cells.join(',')).join('\r\n')}\r\n`;
 }

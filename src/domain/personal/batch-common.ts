@@ -37,7 +37,7 @@ export interface GroupOfRow {
 }
 
 /** Returns positions by identifier. The map is created once per batch. */
-export function placesIn(common: BatchCommon): ReadonlyMap<string, number> {
+export function indexSecurities(common: BatchCommon): ReadonlyMap<string, number> {
   const known = places.get(common) ?? new Map(common.identifiers.map((name, at) => [name, at]));
   places.set(common, known);
   return known;
@@ -46,7 +46,7 @@ export function placesIn(common: BatchCommon): ReadonlyMap<string, number> {
 const places = new WeakMap<BatchCommon, ReadonlyMap<string, number>>();
 
 /** Returns the names of `others`. The set is created once per batch. */
-export function othersIn(common: BatchCommon): ReadonlySet<string> {
+export function listOtherSecurities(common: BatchCommon): ReadonlySet<string> {
   const known = others.get(common) ?? new Set(common.others);
   others.set(common, known);
   return known;

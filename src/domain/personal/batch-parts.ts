@@ -35,7 +35,7 @@ const ACCOUNT_MS = 5;
 const KB_MS = 0.25;
 
 /** Returns the expected duration of a batch as a sentence. @param threads  those of this node */
-export function expectation({ file, parts }: AccountsFile, threads: number): string {
+export function estimateDuration({ file, parts }: AccountsFile, threads: number): string {
   const accounts = parts.reduce((sum, part) => sum + part.accounts, 0);
   const seconds = (accounts * ACCOUNT_MS + (file.bytes / 1000) * KB_MS) / 1000;
   const duration = (s: number): string =>
@@ -48,7 +48,7 @@ export function expectation({ file, parts }: AccountsFile, threads: number): str
 }
 
 /** Returns the number of accounts by part. */
-export function sizesOf(accounts: BatchAccounts): number[] {
+export function measureAccounts(accounts: BatchAccounts): number[] {
   if ('parts' in accounts) return accounts.parts.map((part) => part.accounts);
   const count = Math.ceil(accounts.length / PART_ACCOUNTS);
   return Array.from({ length: count }, (_, at) => Math.min(PART_ACCOUNTS, accounts.length - at * PART_ACCOUNTS));

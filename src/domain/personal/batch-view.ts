@@ -30,7 +30,7 @@ export interface BatchSummary {
 const GAP_STATED = 1e-6;
 
 /** Returns how near the accounts are to their optimum, as a sentence. */
-export function optimality({
+export function describeOptimality({
   accounts,
   by_status: byStatus,
   largest_gap: gap,

@@ -1,9 +1,9 @@
 import type { AccountProgram, AccountRow } from '#kernels/lots/account-program.js';
 import type { Account } from './account-request.js';
-import { securityLots, type SaleLot } from './account-lots.js';
-import { placesIn, type BatchCommon } from './batch-common.js';
-import { taxSides } from './tax-sides.js';
-import { washStates, type WashState } from './wash-sales.js';
+import { listSecurityLots, type SaleLot } from './account-lots.js';
+import { indexSecurities, type BatchCommon } from './batch-common.js';
+import { createTaxSides } from './tax-sides.js';
+import { findWashStates, type WashState } from './wash-sales.js';
 
 /** Purchases raise a security to at most this weight above its target. */
 const ABOVE_TARGET_MAX = 0.05;
@@ -32,9 +32,9 @@ export interface BuiltAccount {
 
 export function buildAccount(common: BatchCommon, account: Account): BuiltAccount {
   const { asOf, prices, terms } = common;
-  const places = placesIn(common);
+  const places = indexSecurities(common);
   const excluded = new Set(account.exclusions);
-  const wash = washStates(account, asOf);
+  const wash = findWashStates(account, asOf);
   const byName = new Map<number, number[]>();
   account.lots.forEach(({ identifier }, at) => {
     const name = places.get(identifier)!; // Checked when the account was read.
@@ -56,7 +56,7 @@ export function buildAccount(common: BatchCommon, account: Account): BuiltAccoun
     const identifier = common.identifiers[name]!;
     const isExcluded = excluded.has(identifier);
     const question = { price: prices[name]!, asOf, wash: wash.get(identifier), isExcluded };
-    const own = securityLots(account, byName.get(name) ?? [], question);
+    const own = listSecurityLots(account, byName.get(name) ?? [], question);
     if (own.blocked > 0) blocked.set(identifier, own.blocked);
     if (isExcluded)
       for (const lot of own.lots) {
@@ -84,7 +84,7 @@ export function buildAccount(common: BatchCommon, account: Account): BuiltAccoun
     taxWeight: account.tax.weight,
     fixedShort: gains.short / value,
     fixedLong: gains.long / value,
-    sides: taxSides(account.tax),
+    sides: createTaxSides(account.tax),
     rows,
   };
   return { account, program, value, names, lots, forced, forcedCost, rowIds, wash, excluded, blocked };

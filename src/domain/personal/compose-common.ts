@@ -1,14 +1,14 @@
-import { weightsBefore } from '../optimisation/held-weights.js';
+import { computeWeightsBefore } from '../optimisation/derived/weights-before.js';
 import { findInForce, type Composer } from '../books/compositions.js';
-import { exchangeRates } from '../market/exchange-rates.js';
+import { createExchangeRates } from '../market/exchange-rates.js';
 import type { SessionMarket } from '../market/session-market.js';
 import { Refusal, refuseWithFindings } from '../refusals/refusal.js';
-import { loadingsOf } from '../risk/factors/estimate-factors.js';
-import { modelInForce } from '../risk/stored-model.js';
-import { groupOf } from '../datapoints/field-use.js';
-import { referenceSpells, spellAt } from '../market/reference-spells.js';
+import { createLoadings } from '../risk/factors/estimate-factors.js';
+import { findModelInForce } from '../risk/stored-model.js';
+import { readGroup } from '../datapoints/field-use.js';
+import { createReferenceSpells, findSpell } from '../market/reference-spells.js';
 import { compareText } from '../refusals/findings.js';
-import { dayFrom, formatDay, type Day } from '../time/days.js';
+import { parseValidDay, formatDay, type Day } from '../time/days.js';
 import type { BatchRow } from './account-request.js';
 import type { BatchCommon, GroupOfRow } from './batch-common.js';
 
@@ -20,7 +20,7 @@ import type { BatchCommon, GroupOfRow } from './batch-common.js';
 export function composeCommon(composer: Composer, terms: BatchCommon['terms']): BatchCommon {
   const { parent, risk_model: modelId, as_of: asked } = terms;
   const sm = composer.market(parent);
-  const session = asked === null ? sm.sessions.length - 1 : sm.sessionAt(dayFrom(asked));
+  const session = asked === null ? sm.sessions.length - 1 : sm.sessionAt(parseValidDay(asked));
   const outgoing = session < 0 ? undefined : findInForce(composer.compositions(parent).list, session);
   if (outgoing === undefined)
     throw new Refusal(
@@ -32,12 +32,12 @@ export function composeCommon(composer: Composer, terms: BatchCommon['terms']): 
   const treatment = composer.treatment(parent);
   // Treats the close as if a rebalance took effect after it, so that the book is read unchanged.
   const input = { document, sm, treatment, outgoing: { ...outgoing, effective: session + 1 }, decision: session };
-  const held = weightsBefore(input);
+  const held = computeWeightsBefore(input);
   const weightOf = new Map(Array.from(held.columns, (column, i) => [column, held.weights[i]!] as const));
   const columns = [...held.columns].filter((column) => weightOf.get(column)! > 0);
   const { model, factored, placeOf } = modelOf(composer, { modelId, sm, columns, asOf });
   const isOfParent = new Set(columns);
-  const rates = exchangeRates(sm, document.currency);
+  const rates = createExchangeRates(sm, document.currency);
   const priceAt = (column: number): number =>
     sm.carriedClose(session, column) * (rates.isNative(column) ? 1 : rates.rateAt(session, column));
   const others = model.names
@@ -45,7 +45,7 @@ export function composeCommon(composer: Composer, terms: BatchCommon['terms']): 
     .filter((column) => column >= 0 && !isOfParent.has(column) && priceAt(column) > 0);
   const all = [...columns, ...others];
   const priced = new Set([...columns, ...others]);
-  const loadings = loadingsOf(factored);
+  const loadings = createLoadings(factored);
   const k = factored.factors.length;
   const chosen = all.map((column) => placeOf.get(sm.identifiers[column]!)!);
   const own = new Float64Array(all.length * k);
@@ -74,14 +74,14 @@ interface ModelQuestion {
 
 /** Returns the factors of the model in force. @throws Refusal LOOK_AHEAD, MODEL_LACKS_NAMES, VALIDATION_FAILED */
 function modelOf(composer: Composer, { modelId, sm, columns, asOf }: ModelQuestion) {
-  const model = modelInForce(composer.riskModel(modelId), asOf);
+  const model = findModelInForce(composer.riskModel(modelId), asOf);
   if (model.observedEnd > asOf)
     throw new Refusal(
       'LOOK_AHEAD',
       `The risk model ${modelId} is estimated on returns up to ${formatDay(model.observedEnd)}, after ${formatDay(asOf)}.`,
       { model_id: modelId, observed_end: formatDay(model.observedEnd), decision_date: formatDay(asOf) },
     );
-  if (model.factors === undefined) throw withoutFactors(modelId);
+  if (model.factors === undefined) throw removeFactors(modelId);
   const factored = model.factors();
   const placeOf = new Map(model.names.map((name, at) => [name, at]));
   const lacking = columns.filter((column) => !placeOf.has(sm.identifiers[column]!));
@@ -120,10 +120,10 @@ interface GroupQuestion {
 function groupsOf({ market }: SessionMarket, { row, at, columns, asOf }: GroupQuestion): GroupOfRow[] {
   if (row.type === 'PositionBounds') return [];
   const { field } = row.params;
-  const spells = referenceSpells(market, field);
+  const spells = createReferenceSpells(market, field);
   const members = new Map<string, number[]>();
   columns.forEach((column, place) => {
-    const group = groupOf(spellAt(spells[column] ?? [], asOf));
+    const group = readGroup(findSpell(spells[column] ?? [], asOf));
     if (group !== null) members.set(group, [...(members.get(group) ?? []), place]);
   });
   if (members.size === 0)
@@ -141,7 +141,7 @@ function groupsOf({ market }: SessionMarket, { row, at, columns, asOf }: GroupQu
     .map(([group, own]) => ({ row: at, group, members: own }));
 }
 
-const withoutFactors = (modelId: string): Refusal =>
+const removeFactors = (modelId: string): Refusal =>
   refuseWithFindings('request', [
     {
       severity: 'error',

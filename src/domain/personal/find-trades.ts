@@ -17,12 +17,12 @@ export const isDiscrete = ({ unit, minimumTrade }: AccountProgram): boolean =>
 export function findTrades(program: AccountProgram): AccountAnswer | undefined {
   const answer = solveAccount({ ...program, ...SEARCH }, { nodes: 0 });
   if (answer.status === 'optimal') return answer;
-  const nearest = isDiscrete(program) ? nearestTrades({ ...program, varianceLimit: Infinity }) : undefined;
+  const nearest = isDiscrete(program) ? findNearestTrades({ ...program, varianceLimit: Infinity }) : undefined;
   return nearest !== undefined && nearest.figures.variance <= program.varianceLimit ? nearest : undefined;
 }
 
 /** Returns permitted trades of the lowest tracking error; undefined if none are found. */
-export function nearestTrades(program: AccountProgram): AccountAnswer | undefined {
+export function findNearestTrades(program: AccountProgram): AccountAnswer | undefined {
   const answer = solveAccount({ ...program, ...NEAREST }, { nodes: 0 });
   return answer.status === 'optimal' ? answer : undefined;
 }

@@ -20,7 +20,11 @@ export interface LotAfter extends AccountLot {
  * Returns the lots of an account after its trades, purchases last; null if the account has more than 500 lots or does not
  * trade. Disallowed losses are not added to the cost of their replacements.
  */
-export function lotsAfter(common: BatchCommon, account: Account, { status, trades }: AccountResult): LotAfter[] | null {
+export function listLotsAfter(
+  common: BatchCommon,
+  account: Account,
+  { status, trades }: AccountResult,
+): LotAfter[] | null {
   if (account.lots.length > LOTS_MAX || status === 'infeasible') return null;
   const sold = new Map<number, number>();
   for (const { lot, shares } of trades) if (lot !== undefined) sold.set(lot, (sold.get(lot) ?? 0) + shares);

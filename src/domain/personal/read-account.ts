@@ -1,10 +1,10 @@
 import { didYouMean } from '#base/text/nearest-name.js';
-import { dayFrom, formatDay } from '../time/days.js';
+import { parseValidDay, formatDay } from '../time/days.js';
 import type { Finding } from '../refusals/findings.js';
-import { checkShape, pathText } from '../schema/shape.js';
+import { checkShape, formatPath } from '../schema/shape.js';
 import { Account, type AccountDefaults } from './account-request.js';
-import { placeInTable, type TableSource } from './account-table.js';
-import { othersIn, placesIn, type BatchCommon } from './batch-common.js';
+import { locateInTable, type TableSource } from './account-table.js';
+import { listOtherSecurities, indexSecurities, type BatchCommon } from './batch-common.js';
 
 export interface ReadAccount {
   readonly account: Account | undefined;
@@ -25,8 +25,9 @@ const FINDINGS_MAX = 50;
 /** Reads one account of a batch. */
 export function readAccount(common: BatchCommon, value: unknown, place: AccountPlace): ReadAccount {
   const { source, account: sent } = splitSource(value);
-  if (memberAt(sent, ['is_repeated']) === true) return { account: undefined, findings: [repeatedFinding(sent, place)] };
-  const { value: account, findings } = checkShape(Account, withDefaults(sent, common.terms.defaults));
+  if (memberAt(sent, ['is_repeated']) === true)
+    return { account: undefined, findings: [createRepeatedFinding(sent, place)] };
+  const { value: account, findings } = checkShape(Account, addDefaults(sent, common.terms.defaults));
   const found = [...(account === undefined ? findings : accountFindings(common, account))];
   const rows = (source?.problems ?? []).map((message): Finding => ({
     severity: 'error',
@@ -34,7 +35,7 @@ export function readAccount(common: BatchCommon, value: unknown, place: AccountP
     path: place.path,
     message,
   }));
-  const placed = found.map((finding) => withPlace(finding, { ...place, id: idOf(sent), source }));
+  const placed = found.map((finding) => addPlace(finding, { ...place, id: idOf(sent), source }));
   const count = placed.length + (source?.problem_count ?? 0);
   return { account: count === 0 ? account : undefined, findings: bounded([...rows, ...placed], count, place.path) };
 }
@@ -45,12 +46,12 @@ function splitSource(value: unknown): { readonly source?: TableSource; readonly 
   const { source, ...account } = value;
   const { lines, recent, columns, own, problems } = (source ?? {}) as Readonly<Record<string, unknown>>;
   const isTable = [lines, recent, columns, problems].every(Array.isArray) && typeof own === 'object' && own !== null;
-  // `accountsOfTable` wrote it; a client's own only changes its findings.
+  // `parseAccountTable` wrote it; a client's own only changes its findings.
   return isTable ? { source: source as TableSource, account } : { account: value };
 }
 
 /** Adds the defaults of the batch to an account: its own values replace them, taxes field by field. */
-function withDefaults(value: unknown, defaults: AccountDefaults | undefined): unknown {
+function addDefaults(value: unknown, defaults: AccountDefaults | undefined): unknown {
   if (defaults === undefined || !isObject(value)) return value;
   const own: Record<string, unknown> = { ...defaults, ...value };
   for (const path of [['tax'], ['tax', 'realised']] as const) {
@@ -73,10 +74,10 @@ const idOf = (value: unknown): string | null => {
   return typeof id === 'string' && id !== '' ? id.slice(0, 64) : null;
 };
 
-function repeatedFinding(sent: unknown, place: AccountPlace): Finding {
+function createRepeatedFinding(sent: unknown, place: AccountPlace): Finding {
   const message = 'an earlier account has the same id, and only that one trades.';
   const finding: Finding = { severity: 'error', code: 'DUPLICATE_ID', path: 'account_id', message };
-  return withPlace(finding, { ...place, id: idOf(sent), source: undefined });
+  return addPlace(finding, { ...place, id: idOf(sent), source: undefined });
 }
 
 interface FindingPlace extends AccountPlace {
@@ -85,9 +86,9 @@ interface FindingPlace extends AccountPlace {
 }
 
 /** Adds the path of the account to that of a finding; its message begins with the line or the path, and the account. */
-function withPlace(finding: Finding, { path, line, id, source }: FindingPlace): Finding {
-  const at = source === undefined ? (line === null ? path : `line ${line}`) : placeInTable(source, finding.path);
-  const whole = finding.path === '' ? path : pathText(path, [finding.path]);
+function addPlace(finding: Finding, { path, line, id, source }: FindingPlace): Finding {
+  const at = source === undefined ? (line === null ? path : `line ${line}`) : locateInTable(source, finding.path);
+  const whole = finding.path === '' ? path : formatPath(path, [finding.path]);
   const account = id === null ? '' : `, account ${id}`;
   return { ...finding, path: whole, message: `${at}${account}: ${finding.message}` };
 }
@@ -101,17 +102,17 @@ function bounded(findings: readonly Finding[], count: number, path: string): rea
 }
 
 function accountFindings(common: BatchCommon, account: Account): Finding[] {
-  const places = placesIn(common);
+  const places = indexSecurities(common);
   const findings: Finding[] = [];
   const error = (code: Finding['code'], path: string, message: string, value?: unknown): void =>
     void findings.push({ severity: 'error', code, path, message: `${path}: ${message}`, value });
   const without = (name: string): string =>
     `${name} has no price or no estimate in the risk model on ${formatDay(common.asOf)}.${didYouMean(name, common.identifiers)}`;
   const isPast = (day: string, path: string): void => {
-    if (dayFrom(day) > common.asOf) error('BAD_DATE', path, `${day} is after ${formatDay(common.asOf)}.`, day);
+    if (parseValidDay(day) > common.asOf) error('BAD_DATE', path, `${day} is after ${formatDay(common.asOf)}.`, day);
   };
   const isKnown = (name: string, path: string): void => {
-    if (places.has(name) || othersIn(common).has(name)) return;
+    if (places.has(name) || listOtherSecurities(common).has(name)) return;
     error(
       'UNKNOWN_IDENTIFIER',
       path,

@@ -1,9 +1,9 @@
 import { ACTION_KINDS, type CorporateAction } from '../market/market-data.js';
-import { exchangeRates } from '../market/exchange-rates.js';
+import { createExchangeRates } from '../market/exchange-rates.js';
 import type { SessionMarket } from '../market/session-market.js';
 import type { Composer } from '../books/compositions.js';
 import { Refusal, refuseWithFindings } from '../refusals/refusal.js';
-import { dayFrom, formatDay, type Day } from '../time/days.js';
+import { parseValidDay, formatDay, type Day } from '../time/days.js';
 import {
   createHistory,
   type AccountHistory,
@@ -11,9 +11,9 @@ import {
   type CashEntry,
   type TaxYear,
 } from './account-history.js';
-import { accountResult } from './account-result.js';
+import { createAccountResult } from './account-result.js';
 import type { AccountBacktestRequest } from './backtest-request.js';
-import { placesIn, type BatchCommon } from './batch-common.js';
+import { indexSecurities, type BatchCommon } from './batch-common.js';
 import { buildAccount } from './build-account.js';
 import { composeCommon } from './compose-common.js';
 import { actOnLots, actOnRecent } from './lot-actions.js';
@@ -63,7 +63,7 @@ export interface AccountRunInput {
 export function runAccount({ composer, parent, request, report }: AccountRunInput): AccountBacktest {
   const sm = composer.market(parent);
   const [first, last] = rangeOf(sm, request);
-  const rates = exchangeRates(sm, composer.document(parent).currency);
+  const rates = createExchangeRates(sm, composer.document(parent).currency);
   const priceAt = (session: number, identifier: string): number => {
     const column = sm.columnOf(identifier);
     if (column < 0) return Number.NaN;
@@ -72,7 +72,7 @@ export function runAccount({ composer, parent, request, report }: AccountRunInpu
   const history = createHistory(request.account, {
     start: sm.sessions[first]!,
     dividendRate: request.dividend_rate,
-    dayOf: dayFrom,
+    dayOf: parseValidDay,
   });
   const sessions: AccountSession[] = [];
   const rebalances: AccountRebalance[] = [];
@@ -114,11 +114,11 @@ function rangeOf(sm: SessionMarket, { start, end, account }: AccountRunInput['re
       'NO_DATA_AT_DATE',
       'The prices of the store contain dividends; a backtest after tax needs prices without them.',
     );
-  const first = sm.sessionAt(dayFrom(start) - 1) + 1;
-  const last = end === null ? sm.sessions.length - 1 : sm.sessionAt(dayFrom(end));
+  const first = sm.sessionAt(parseValidDay(start) - 1) + 1;
+  const last = end === null ? sm.sessions.length - 1 : sm.sessionAt(parseValidDay(end));
   if (first > last)
     throw new Refusal('NO_DATA_AT_DATE', `The data have no session from ${start} to ${end ?? 'their last date'}.`);
-  const late = account.lots.findIndex(({ acquired }) => dayFrom(acquired) > sm.sessions[first]!);
+  const late = account.lots.findIndex(({ acquired }) => parseValidDay(acquired) > sm.sessions[first]!);
   if (late >= 0) {
     const path = `account.lots[${late}].acquired`;
     const value = account.lots[late]!.acquired;
@@ -196,7 +196,7 @@ function rebalance(
   const { findings } = readAccount(common, sent, { path: 'account', line: null });
   if (findings.length > 0) throw refuseWithFindings('request', findings);
   const built = buildAccount(common, account);
-  const result = accountResult(common, built, solveOne(common, built));
+  const result = createAccountResult(common, built, solveOne(common, built));
   if (result.status === 'infeasible') return shown(formatDay(day), result, 0);
   const trades = result.trades.map((trade) => ({
     ...trade,
@@ -206,7 +206,7 @@ function rebalance(
   return shown(formatDay(day), result, result.trades.reduce((sum, { value }) => sum + value, 0) / 2 / result.value);
 }
 
-function shown(date: string, result: ReturnType<typeof accountResult>, turnover: number): AccountRebalance {
+function shown(date: string, result: ReturnType<typeof createAccountResult>, turnover: number): AccountRebalance {
   return {
     date,
     status: result.status,
@@ -226,7 +226,7 @@ interface Uncovered {
 }
 
 function sellUncovered(history: AccountHistory, { common, day, costRate, priceOf }: Uncovered): void {
-  const places = placesIn(common);
+  const places = indexSecurities(common);
   const trades = history.lots.flatMap(({ identifier, shares }, lot): BookedTrade[] => {
     const price = priceOf(identifier);
     return places.has(identifier) || !(price > 0) ? [] : [{ identifier, side: 'sell', shares, price, lot }];
@@ -236,7 +236,7 @@ function sellUncovered(history: AccountHistory, { common, day, costRate, priceOf
 
 /** Removes securities that the risk model does not cover on a day. @returns also the positions of the remaining lots */
 function knownTo(common: BatchCommon, account: ReturnType<AccountHistory['accountOn']>) {
-  const places = placesIn(common);
+  const places = indexSecurities(common);
   const positions = account.lots.flatMap(({ identifier }, at) => (places.has(identifier) ? [at] : []));
   const tilts = Object.fromEntries(Object.entries(account.tilts).filter(([name]) => places.has(name)));
   return { account: { ...account, lots: positions.map((at) => account.lots[at]!), tilts }, positions };

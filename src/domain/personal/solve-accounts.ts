@@ -1,8 +1,8 @@
 import type { Finding } from '../refusals/findings.js';
-import { accountResult, type AccountResult } from './account-result.js';
+import { createAccountResult, type AccountResult } from './account-result.js';
 import type { BatchCommon } from './batch-common.js';
 import { buildAccount } from './build-account.js';
-import { lotsAfter, type LotAfter } from './lots-after.js';
+import { listLotsAfter, type LotAfter } from './lots-after.js';
 import { readAccount } from './read-account.js';
 import { solveOne } from './solve-one.js';
 
@@ -32,10 +32,10 @@ export function solveOutcome(
   const { account, findings } = readAccount(common, value, { path, line });
   if (account === undefined) return { account_id: idOf(value), status: 'refused', findings };
   const built = buildAccount(common, account);
-  const result = accountResult(common, built, solveOne(common, built));
+  const result = createAccountResult(common, built, solveOne(common, built));
   // Trades that break a rule must not be sent to a market.
   const trades = result.status === 'infeasible' ? [] : result.trades;
-  return { ...result, trades, lots_after: lotsAfter(common, account, result) };
+  return { ...result, trades, lots_after: listLotsAfter(common, account, result) };
 }
 
 function idOf(value: unknown): string | null {

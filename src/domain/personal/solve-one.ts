@@ -1,6 +1,6 @@
 import type { AccountProgram } from '#kernels/lots/account-program.js';
 import { solveAccount, type AccountAnswer, type SearchLimits } from '#kernels/lots/solve-account.js';
-import { figuresOf } from '#kernels/lots/trade-figures.js';
+import { computeFigures } from '#kernels/lots/trade-figures.js';
 import type { BatchCommon } from './batch-common.js';
 import type { BuiltAccount } from './build-account.js';
 import { findTrades, isDiscrete } from './find-trades.js';
@@ -57,7 +57,7 @@ function solveWithin(program: AccountProgram, limits: SearchLimits): AccountAnsw
     ...answer,
     status: 'optimal',
     trades,
-    figures: figuresOf(program, trades),
+    figures: computeFigures(program, trades),
     own: Math.max(0, side),
     steps: answer.steps + steps,
   };

@@ -5,7 +5,7 @@ import type { AccountTax } from './account-request.js';
  * Returns the tax as maxima of linear functions of short-term and long-term gains, where the carry-forward is already
  * subtracted from short-term gains. With US netting there are two cases, L >= 0 and L <= 0.
  */
-export function taxSides({ short_rate: short, long_rate: long, netting, loss_value }: AccountTax): TaxSide[] {
+export function createTaxSides({ short_rate: short, long_rate: long, netting, loss_value }: AccountTax): TaxSide[] {
   const value = Math.min(loss_value, long, short);
   const piece = (s: number, l: number): TaxPiece => ({ short: s, long: l, constant: 0 });
   if (netting === 'separate')

@@ -1,4 +1,4 @@
-import { dayFrom, formatDay, type Day } from '../time/days.js';
+import { parseValidDay, formatDay, type Day } from '../time/days.js';
 import type { Account } from './account-request.js';
 
 /** Wash sale rule for one security. */
@@ -13,7 +13,7 @@ export interface WashState {
  * Returns the state of each security that the wash sale rule affects. Trades of substitutes count like those of the
  * security. Lots bought within the window count as recent purchases with respect to the other lots.
  */
-export function washStates({ recent, lots, substitutes, tax }: Account, asOf: Day): ReadonlyMap<string, WashState> {
+export function findWashStates({ recent, lots, substitutes, tax }: Account, asOf: Day): ReadonlyMap<string, WashState> {
   const days = tax.wash_sale_days;
   const states = new Map<string, { replaced: number; noPurchaseUntil: Day | null }>();
   const groups = new Map<string, Set<string>>();
@@ -31,7 +31,7 @@ export function washStates({ recent, lots, substitutes, tax }: Account, asOf: Da
   const alike = (name: string): Iterable<string> => groups.get(name) ?? [name];
   const isInWindow = (day: Day): boolean => day <= asOf && asOf - day <= days;
   for (const { identifier, date, shares, price, cost } of recent) {
-    const day = dayFrom(date);
+    const day = parseValidDay(date);
     if (!isInWindow(day)) continue;
     if (shares > 0) for (const name of alike(identifier)) stateOf(name).replaced += shares;
     else if (cost === undefined || price < cost)
@@ -44,7 +44,7 @@ export function washStates({ recent, lots, substitutes, tax }: Account, asOf: Da
     recent.filter(({ shares }) => shares > 0).map(({ identifier, date }) => `${identifier} ${date}`),
   );
   for (const { identifier, shares, acquired } of lots)
-    if (isInWindow(dayFrom(acquired)) && !listed.has(`${identifier} ${acquired}`))
+    if (isInWindow(parseValidDay(acquired)) && !listed.has(`${identifier} ${acquired}`))
       for (const name of alike(identifier)) stateOf(name).replaced += shares;
   return states;
 }
@@ -55,8 +55,8 @@ export function washStates({ recent, lots, substitutes, tax }: Account, asOf: Da
 export function isLongTerm(acquired: string, asOf: Day): boolean {
   const year = Number(acquired.slice(0, 4)) + 1;
   const anniversary = `${year}${acquired.slice(4)}`;
-  const day = anniversary.endsWith('-02-29') ? dayFrom(`${year}-03-01`) - 1 : dayFrom(anniversary);
+  const day = anniversary.endsWith('-02-29') ? parseValidDay(`${year}-03-01`) - 1 : parseValidDay(anniversary);
   return asOf > day;
 }
 
-export const washDay = (day: Day): string => formatDay(day);
+export const findWashDay = (day: Day): string => formatDay(day);

@@ -2,7 +2,7 @@ import { formatDay } from '../time/days.js';
 import { compareText, type Finding, type FindingCode } from '../refusals/findings.js';
 import type { ActionType, CorporateAction } from '../market/market-data.js';
 import type { SessionAction } from '../market/session-actions.js';
-import { panelRow, type SessionMarket } from '../market/session-market.js';
+import { readPanelRow, type SessionMarket } from '../market/session-market.js';
 import { refuseWithFindings } from '../refusals/refusal.js';
 import type { PackAccount } from './pack.js';
 import type { RebalancePackRequest } from './pack-request.js';
@@ -76,7 +76,7 @@ interface LeftOut {
 
 function leftOut(held: HeldOn, { identifier, column, account, path }: LeftOut): Finding {
   const { sm, session, maxStaleSessions } = held;
-  const bar = formatDay(sm.sessions[sm.lastBar[panelRow(sm, session) + column]!]!);
+  const bar = formatDay(sm.sessions[sm.lastBar[readPanelRow(sm, session) + column]!]!);
   const why = sm.hasEnded(session, column)
     ? `${endingOf(held, column)} Enter the cash and shares received for it as those of the account.`
     : `Its last price bar is on ${bar}, more than ${maxStaleSessions} sessions ago.`;

@@ -7,7 +7,10 @@ export interface Position {
 }
 
 /** Returns the days needed for an order at a share of the daily volume; null without a volume. */
-export function daysToTrade({ shares, adv }: Pick<Position, 'shares' | 'adv'>, participation: number): number | null {
+export function computeDaysToTrade(
+  { shares, adv }: Pick<Position, 'shares' | 'adv'>,
+  participation: number,
+): number | null {
   return adv === null || adv === 0 ? null : Math.abs(shares) / (participation * adv);
 }
 
@@ -18,7 +21,7 @@ const LIQUIDATION_DAYS = [1, 2, 3, 5, 10, 20, 60, 120, 250] as const;
  * Returns the share of the value of positions that is sold after some days; empty without positions. Positions without
  * volume are not sold.
  */
-export function liquidationOf(positions: readonly Position[], participation: number) {
+export function computeLiquidation(positions: readonly Position[], participation: number) {
   const total = positions.reduce((sum, { shares, price }) => sum + Math.abs(shares) * price, 0);
   if (total === 0) return [];
   const soldWithin = (days: number): number =>
@@ -36,7 +39,7 @@ const CAPACITY_DAYS = [1, 5, 10] as const;
  * Returns the largest value that can be bought at the weights within some days for every security; null if a security
  * has no volume.
  */
-export function capacityOf(
+export function computeCapacity(
   names: readonly { readonly weight: number; readonly price: number; readonly adv: number | null }[],
   participation: number,
 ) {

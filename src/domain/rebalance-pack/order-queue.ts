@@ -8,7 +8,7 @@ export interface OrderQueue {
 }
 
 /** Creates a binary heap; equal orders keep their sequence. @cost O(n log n), then O(log n) per change */
-export function queueOf(orders: readonly Order[], comesBefore: (one: Order, other: Order) => boolean): OrderQueue {
+export function createQueue(orders: readonly Order[], comesBefore: (one: Order, other: Order) => boolean): OrderQueue {
   const place = new Map(orders.map((order, i) => [order, i]));
   const isBefore = (one: Order, other: Order): boolean =>
     comesBefore(one, other) || (!comesBefore(other, one) && place.get(one)! < place.get(other)!);

@@ -1,4 +1,4 @@
-import { costOf, type TradeTerms } from './trade-costs.js';
+import { computeTradeCost, type TradeTerms } from './trade-costs.js';
 
 /** Security in an order. */
 export interface PackName extends TradeTerms {
@@ -21,26 +21,26 @@ export interface Order {
   after: number;
 }
 
-export function orderCost({ name, before, after }: Order): number {
-  return costOf(name, Math.abs(after - before));
+export function computeOrderCost({ name, before, after }: Order): number {
+  return computeTradeCost(name, Math.abs(after - before));
 }
 
 /** Returns the cash for an order, including its cost; negative for proceeds of a sale. */
-export function payment(order: Order): number {
-  return (order.after - order.before) * order.name.price + orderCost(order);
+export function computePayment(order: Order): number {
+  return (order.after - order.before) * order.name.price + computeOrderCost(order);
 }
 
 /** Returns the cash with a number of lots of a purchase given up. */
 export function computePaidWithout(order: Order, lots: number): number {
-  return payment({ ...order, after: afterWithout(order, lots) });
+  return computePayment({ ...order, after: afterWithout(order, lots) });
 }
 
 /** Gives up a number of lots of a purchase. @returns the recovered cash, less than 0 if lots are bought again */
-export function giveUp(order: Order, lots: number): number {
-  const before = payment(order);
+export function reducePurchase(order: Order, lots: number): number {
+  const before = computePayment(order);
   order.givenUp = lots;
   order.after = afterWithout(order, lots);
-  return before - payment(order);
+  return before - computePayment(order);
 }
 
 function afterWithout({ name, before, wanted }: Order, lots: number): number {

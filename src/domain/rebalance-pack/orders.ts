@@ -1,7 +1,7 @@
-import { buyBackLots } from './given-back.js';
-import { lowerPurchases } from './lowered.js';
-import { orderCost, type Order, type PackName } from './order.js';
-import { costOf } from './trade-costs.js';
+import { restoreLots } from './restore-lots.js';
+import { lowerPurchases } from './lower-purchases.js';
+import { computeOrderCost, type Order, type PackName } from './order.js';
+import { computeTradeCost } from './trade-costs.js';
 
 export interface FilledAccount {
   /** Value before the trades. */
@@ -23,7 +23,7 @@ export interface FilledAccount {
  * lot, first those that were rounded up. Lots given up are bought again if the remaining cash pays for them.
  * @param held shares by position of the securities, [n]
  */
-export function ordersOf(names: readonly PackName[], held: Float64Array, cash: number): FilledAccount {
+export function createOrders(names: readonly PackName[], held: Float64Array, cash: number): FilledAccount {
   const value = names.reduce((sum, { price }, i) => sum + held[i]! * price, cash);
   const net = netValue(names, held, value);
   const orders = names.map((name, i): Order => {
@@ -31,8 +31,8 @@ export function ordersOf(names: readonly PackName[], held: Float64Array, cash: n
     const wanted = name.weight === 0 ? 0 : lots * name.lot;
     return { name, before: held[i]!, wanted, givenUp: 0, after: wanted };
   });
-  const left = buyBackLots(orders, { net, cash: lowerPurchases(orders, { net, cash }) });
-  const cost = orders.reduce((sum, order) => sum + orderCost(order), 0);
+  const left = restoreLots(orders, { net, cash: lowerPurchases(orders, { net, cash }) });
+  const cost = orders.reduce((sum, order) => sum + computeOrderCost(order), 0);
   const traded = orders.reduce((sum, { name, before, after }) => sum + Math.abs(after - before) * name.price, 0);
   return {
     value,
@@ -54,7 +54,10 @@ const HALVINGS = 60;
  */
 function netValue(names: readonly PackName[], held: Float64Array, value: number): number {
   const costAt = (net: number): number =>
-    names.reduce((sum, name, i) => sum + costOf(name, Math.abs((name.weight * net) / name.price - held[i]!)), 0);
+    names.reduce(
+      (sum, name, i) => sum + computeTradeCost(name, Math.abs((name.weight * net) / name.price - held[i]!)),
+      0,
+    );
   if (costAt(value) === 0 || costAt(0) >= value) return value;
   let [below, above] = [0, value];
   for (let n = 0; n < HALVINGS; n++) {

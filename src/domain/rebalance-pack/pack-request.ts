@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { defineObject } from '../schema/define-object.js';
-import { exactlyOne } from '../schema/one-of.js';
+import { requireExactlyOne } from '../schema/one-of.js';
 import { AssetIdentifier, IsoDate } from '../schema/shape.js';
 
 const NAMES_MAX = 20_000;
@@ -18,7 +18,7 @@ const PackHolding = defineObject(() => ({
     description: 'Value instead of shares: at the close of as_of, in the currency of the index.',
   }),
 }))
-  .superRefine(exactlyOne({ by: 'a holding', of: ['shares', 'value'] }))
+  .superRefine(requireExactlyOne({ by: 'a holding', of: ['shares', 'value'] }))
   .meta({ id: 'PackHolding' });
 
 /** Accounts and terms of a rebalance. */

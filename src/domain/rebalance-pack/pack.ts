@@ -1,9 +1,9 @@
 import type { Finding } from '../refusals/findings.js';
 import { refuseWithFindings, type Refusal } from '../refusals/refusal.js';
-import { quantile } from '../numbers/order-statistics.js';
-import { capacityOf, daysToTrade, liquidationOf } from './liquidity.js';
-import { orderCost, type Order, type PackName } from './order.js';
-import { ordersOf } from './orders.js';
+import { computeQuantile } from '../numbers/order-statistics.js';
+import { computeCapacity, computeDaysToTrade, computeLiquidation } from './liquidity.js';
+import { computeOrderCost, type Order, type PackName } from './order.js';
+import { createOrders } from './orders.js';
 import { AUM, type RebalancePackRequest } from './pack-request.js';
 
 /** Data of a security on the date of a pack. */
@@ -56,7 +56,7 @@ export interface Pack {
  * @param leftOut holdings that are neither sold nor counted
  * @throws Refusal VALIDATION_FAILED for an account without value
  */
-export function packOf(
+export function createPack(
   names: readonly KnownName[],
   request: RebalancePackRequest,
   leftOut: readonly Finding[] = [],
@@ -80,7 +80,7 @@ export function packOf(
       const i = positions.get(identifier)!;
       shares[i]! += own ?? value! / names[i]!.price;
     }
-    const filled = ordersOf(packed, shares, cash);
+    const filled = createOrders(packed, shares, cash);
     if (!(filled.value > 0)) throw worthNothing(name, filled.value, { at, leftOut });
     if (filled.isShort) findings.push(shortOfCash(name, filled.cash, at));
     shares.forEach((own, i) => (held[i]! += Math.abs(own)));
@@ -102,19 +102,19 @@ export function packOf(
     };
   });
   const days = names.flatMap((name, i) =>
-    traded[i] === 0 ? [] : [daysToTrade({ shares: traded[i]!, adv: name.adv }, participation)],
+    traded[i] === 0 ? [] : [computeDaysToTrade({ shares: traded[i]!, adv: name.adv }, participation)],
   );
   const known = days.filter((value) => value !== null).sort((a, b) => a - b);
-  const among = (share: number): number | null => (known.length === 0 ? null : quantile(known, share));
+  const among = (share: number): number | null => (known.length === 0 ? null : computeQuantile(known, share));
   return {
     accounts,
     days_to_trade: { p50: among(0.5), p90: among(0.9), max: among(1) },
-    liquidation: liquidationOf(
+    liquidation: computeLiquidation(
       names.map(({ price, adv }, i) => ({ shares: held[i]!, price, adv })),
       participation,
     ),
-    capacity: capacityOf(names, participation),
-    findings: [...findings, ...withoutVolume(names)],
+    capacity: computeCapacity(names, participation),
+    findings: [...findings, ...removeVolume(names)],
   };
 }
 
@@ -137,9 +137,9 @@ function tradeOf(order: Order, { value, valueAfter, participation }: Valued): Pa
     weight_target: name.weight,
     weight_after: (after * name.price) / valueAfter,
     adv_shares: name.adv,
-    adv_share: daysToTrade({ shares, adv: name.adv }, 1),
-    days_to_trade: daysToTrade({ shares, adv: name.adv }, participation),
-    cost: orderCost(order),
+    adv_share: computeDaysToTrade({ shares, adv: name.adv }, 1),
+    days_to_trade: computeDaysToTrade({ shares, adv: name.adv }, participation),
+    cost: computeOrderCost(order),
     reason: before === 0 ? 'add' : name.weight === 0 ? 'delete' : 'reweight',
   };
 }
@@ -168,7 +168,7 @@ function shortOfCash(account: string, cash: number, position: number): Finding {
   };
 }
 
-function withoutVolume(names: readonly KnownName[]): Finding[] {
+function removeVolume(names: readonly KnownName[]): Finding[] {
   const without = names.filter(({ adv }) => adv === null || adv === 0).map(({ identifier }) => identifier);
   if (without.length === 0) return [];
   const [first] = without;

@@ -12,7 +12,7 @@ export interface TradeTerms {
  * Returns half the spread plus the impact, both as fractions of the traded value. The impact grows with the square root
  * of the share of a day's volume.
  */
-export function costOf({ price, adv, spreadBps, impactBps }: TradeTerms, shares: number): number {
+export function computeTradeCost({ price, adv, spreadBps, impactBps }: TradeTerms, shares: number): number {
   if (shares === 0) return 0;
   const impact = adv === null ? 0 : impactBps * Math.sqrt(shares / adv);
   return (shares * price * (spreadBps / 2 + impact)) / 10_000;

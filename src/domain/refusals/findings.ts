@@ -138,7 +138,7 @@ const RANK: Record<Severity, number> = { error: 0, warning: 1, info: 2 };
  * Sorts findings into the order of responses: severity, then path, then code. A finding that counts further ones
  * follows those that it continues.
  */
-export function orderFindings(findings: readonly Finding[]): Finding[] {
+export function sortFindings(findings: readonly Finding[]): Finding[] {
   const isRest = ({ code }: Finding) => Number(code === 'MORE_FINDINGS');
   return findings.toSorted(
     (a, b) =>

@@ -1,4 +1,4 @@
-import { hasErrors, orderFindings, type Finding } from './findings.js';
+import { hasErrors, sortFindings, type Finding } from './findings.js';
 
 /**
  * All error codes of the service, each with its HTTP status and its meaning for a client. Failed jobs have the same
@@ -257,7 +257,7 @@ export function refuseWithFindings(
   const total = counted.reduce((sum, { count: stands = 1 }) => sum + stands, 0);
   const count = counted.length < errors.length ? `More than ${total}` : String(total);
   const message = `${count} ${count === '1' ? 'error' : 'errors'} in the ${subject}.`;
-  return new Refusal(code, message, { findings: orderFindings(findings) });
+  return new Refusal(code, message, { findings: sortFindings(findings) });
 }
 
 /** Throws the refusal if any finding is an error. */

@@ -14,10 +14,10 @@ export interface AskedIndices {
  * @throws Refusal VALIDATION_FAILED, INDEX_REQUIRED
  */
 export function bindTemplate(template: ReportTemplateDocument, asked: AskedIndices): ReportTemplateDocument {
-  const findings = askedTwice(asked);
+  const findings = listAskedTwice(asked);
   if (findings.length > 0) throw refuseWithFindings('request', findings);
   const ids = asked.index_ids ?? (asked.index_id === null ? [] : [asked.index_id]);
-  if (ids.length > 0 && takesAsked(template)) return boundTo(template, ids);
+  if (ids.length > 0 && requestsIndices(template)) return repeatTemplate(template, ids);
   // An index_id is ignored if every block has its own index.
   if (asked.index_ids !== null) throw refuseWithFindings('request', [nothingToBind(template)]);
   const unbound = template.blocks.flatMap((block, i) => (needsIndex(block) ? [unboundBlock(block, i)] : []));
@@ -29,7 +29,7 @@ export function bindTemplate(template: ReportTemplateDocument, asked: AskedIndic
  * Repeats the template for several indices, each beginning on a new page. Blocks without an index are repeated for each
  * index. Blocks with an index occur once; those after the last repeated block are placed at the end.
  */
-export function boundTo(
+export function repeatTemplate(
   template: ReportTemplateDocument,
   indexIds: readonly (string | null)[],
 ): ReportTemplateDocument {
@@ -59,7 +59,7 @@ function unboundBlock({ kind }: ReportBlock, at: number): Finding {
 }
 
 /** Returns true if a block of the template uses an index of the request. */
-export const takesAsked = ({ blocks }: ReportTemplateDocument): boolean => blocks.some(takesIndex);
+export const requestsIndices = ({ blocks }: ReportTemplateDocument): boolean => blocks.some(takesIndex);
 
 function nothingToBind({ template_id: id }: ReportTemplateDocument): Finding {
   const path = 'index_ids';
@@ -67,7 +67,7 @@ function nothingToBind({ template_id: id }: ReportTemplateDocument): Finding {
   return { severity: 'error', code: 'OUT_OF_RANGE', path, message };
 }
 
-function askedTwice({ index_id: id, index_ids: ids }: AskedIndices): Finding[] {
+function listAskedTwice({ index_id: id, index_ids: ids }: AskedIndices): Finding[] {
   if (ids === null) return [];
   if (id !== null) {
     const message = 'Only one of index_id and index_ids may be given.';

@@ -52,7 +52,7 @@ export interface IdleMember {
   readonly readers: Readers;
 }
 
-export function idleMembersOf(block: ReportBlock): IdleMember[] {
+export function listIdleMembers(block: ReportBlock): IdleMember[] {
   const entry = BLOCK_KINDS[block.kind] as unknown as BlockKind; // Narrowed as above.
   const values: Readonly<Record<string, unknown>> = block;
   return Object.entries(entry.readers ?? {}).flatMap(([member, readers]) => {
@@ -64,7 +64,7 @@ export function idleMembersOf(block: ReportBlock): IdleMember[] {
 }
 
 /** Returns the indices whose runs a report uses, in the order of its blocks. */
-export function boundIndices({ blocks }: { readonly blocks: readonly ReportBlock[] }): string[] {
+export function listBoundIndices({ blocks }: { readonly blocks: readonly ReportBlock[] }): string[] {
   return [
     ...new Set(
       blocks.flatMap((block) => (block.index_id === null || runUseOf(block) === 'never' ? [] : [block.index_id])),

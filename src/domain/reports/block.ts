@@ -34,18 +34,18 @@ export interface Readers {
 }
 
 /** Returns names of a catalogue, in order, for an enumeration. */
-export function namesOf<T extends object>(catalogue: T): [keyof T & string, ...(keyof T & string)[]] {
+export function listNames<T extends object>(catalogue: T): [keyof T & string, ...(keyof T & string)[]] {
   return Object.keys(catalogue) as [keyof T & string, ...(keyof T & string)[]]; // No catalogue is empty.
 }
 
 /** Returns the meaning of each name of a catalogue, as a description. */
-export function meaningsOf(catalogue: Readonly<Record<string, string>>): string {
+export function listMeanings(catalogue: Readonly<Record<string, string>>): string {
   return Object.entries(catalogue)
     .map(([name, meaning]) => `\`${name}\`: ${meaning}`)
     .join('; ');
 }
 
 /** Keeps the types of an entry. */
-export function blockKind<S extends z.ZodObject>(entry: BlockKind<S>): BlockKind<S> {
+export function defineBlockKind<S extends z.ZodObject>(entry: BlockKind<S>): BlockKind<S> {
   return entry;
 }

@@ -1,6 +1,6 @@
 import type { z } from 'zod';
 import { DEFAULT_LIMIT_RULE } from '../compliance/rules.js';
-import { boundTo } from './bind-template.js';
+import { repeatTemplate } from './bind-template.js';
 import { STATS, type Stat } from './blocks/stat-grid.js';
 import { ReportTemplateDocument } from './template-document.js';
 
@@ -17,7 +17,7 @@ export function isBuiltIn(templateId: string): templateId is BuiltInId {
 
 /** Returns the document of a built-in template, with its blocks bound to an index; unbound for null. */
 export function createBuiltInTemplate(templateId: BuiltInId, indexId: string | null = null): ReportTemplateDocument {
-  return boundTo(ReportTemplateDocument.parse({ template_id: templateId, ...DRAFTS[templateId] }), [indexId]);
+  return repeatTemplate(ReportTemplateDocument.parse({ template_id: templateId, ...DRAFTS[templateId] }), [indexId]);
 }
 
 const MARGIN = 48;

@@ -1,9 +1,14 @@
 import { BacktestFields } from '../documents/backtest-fields.js';
-import { isOverlayDocument, sourcesOf, type IndexDocument, type OverlayDocument } from '../documents/index-document.js';
+import {
+  isOverlayDocument,
+  listSources,
+  type IndexDocument,
+  type OverlayDocument,
+} from '../documents/index-document.js';
 import type { RunDocument } from '../documents/run-document.js';
 import type { Adjustment } from '../market/market-data.js';
-import { overlayTypeOf } from '../overlays/catalogue.js';
-import { overlaySentences } from '../rules/methodology.js';
+import { findOverlayType } from '../overlays/catalogue.js';
+import { describeOverlay } from '../rules/methodology.js';
 
 /** Terms of a run, as shown in a report. */
 export interface RunTerms {
@@ -25,25 +30,25 @@ export interface OverlayTerms {
 }
 
 /** @param index definition of the index of the run; undefined if it cannot be read */
-export function termsOf(
+export function createTerms(
   { request, adjustment }: Pick<RunDocument, 'request' | 'adjustment'>,
   index: IndexDocument | undefined,
 ): RunTerms {
   const overlay = index !== undefined && isOverlayDocument(index) ? index : null;
   return {
-    transactionCostBps: ownCostOf(overlay) ?? BacktestFields.parse(request).transaction_cost_bps,
+    transactionCostBps: findOwnCost(overlay) ?? BacktestFields.parse(request).transaction_cost_bps,
     adjustment: adjustment ?? null,
     overlay: overlay && overlayTerms(overlay),
   };
 }
 
 /** Returns the charge of an overlay for a change of its exposure; null for a kind without this term. */
-function ownCostOf(document: OverlayDocument | null): number | null {
+function findOwnCost(document: OverlayDocument | null): number | null {
   return document !== null && 'cost_bps' in document.overlay ? (document.overlay.cost_bps ?? null) : null;
 }
 
 const overlayTerms = (document: OverlayDocument): OverlayTerms => ({
-  label: overlayTypeOf(document.overlay).label,
-  sources: sourcesOf(document),
-  sentences: overlaySentences(document),
+  label: findOverlayType(document.overlay).label,
+  sources: listSources(document),
+  sentences: describeOverlay(document),
 });

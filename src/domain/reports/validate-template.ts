@@ -1,7 +1,7 @@
-import { orderFindings, type Finding } from '../refusals/findings.js';
-import { nonFiniteFindings } from '../schema/finite.js';
+import { sortFindings, type Finding } from '../refusals/findings.js';
+import { checkFinite } from '../schema/finite.js';
 import { checkShape } from '../schema/shape.js';
-import { idleMembersOf, type ReportBlock } from './block-kinds.js';
+import { listIdleMembers, type ReportBlock } from './block-kinds.js';
 import { ReportTemplateDocument } from './template-document.js';
 
 export interface CheckedTemplate {
@@ -12,26 +12,26 @@ export interface CheckedTemplate {
 
 /** Checks a template. */
 export function validateTemplate(body: Readonly<Record<string, unknown>>): CheckedTemplate {
-  const nonFinite = nonFiniteFindings(body);
+  const nonFinite = checkFinite(body);
   const { value, findings } = checkShape(ReportTemplateDocument, body, { unknownFields: 'warning' });
   const all = [
     ...nonFinite,
     ...(value?.blocks.flatMap(idleFindings) ?? []),
-    ...findings.filter(({ path }) => nonFinite.every((reported) => reported.path !== path)).map(asBlockFinding),
+    ...findings.filter(({ path }) => nonFinite.every((reported) => reported.path !== path)).map(toBlockFinding),
   ];
-  return { document: nonFinite.length > 0 ? undefined : value, findings: orderFindings(all) };
+  return { document: nonFinite.length > 0 ? undefined : value, findings: sortFindings(all) };
 }
 
 /** Reports members of a block without effect. */
 const idleFindings = (block: ReportBlock, at: number): Finding[] =>
-  idleMembersOf(block).map(({ member, value, readers }): Finding => {
+  listIdleMembers(block).map(({ member, value, readers }): Finding => {
     const path = `blocks[${at}].${member}`;
     const message = `${path} has no effect: only ${readers.member} ${readers.of.join(', ')} reads it.`;
     return { severity: 'warning', code: 'NO_EFFECT', path, message, value };
   });
 
 /** Describes an unknown kind in the terms of templates. */
-function asBlockFinding(finding: Finding): Finding {
+function toBlockFinding(finding: Finding): Finding {
   return finding.code === 'NOT_IN_CHOICES' && /^blocks\[\d+\]\.kind$/.test(finding.path)
     ? { ...finding, code: 'UNKNOWN_BLOCK_KIND' }
     : finding;

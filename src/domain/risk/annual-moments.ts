@@ -1,10 +1,10 @@
 import type { Engine } from '#kernels/engines/engine.js';
-import { sampleCovariance } from '#kernels/moments/sample-covariance.js';
+import { computeSampleCovariance } from '#kernels/moments/sample-covariance.js';
 
 /** Computes the annualised sample covariance of a panel, which it overwrites. @param periods sessions of a year */
 export function computeAnnualCovariance(panel: Float64Array, columns: number, periods: number): Float64Array {
   const out = new Float64Array(columns * columns);
-  sampleCovariance(panel, columns, out);
+  computeSampleCovariance(panel, columns, out);
   return out.map((value) => value * periods);
 }
 

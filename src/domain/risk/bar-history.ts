@@ -1,4 +1,4 @@
-import { panelRow, type SessionMarket } from '../market/session-market.js';
+import { readPanelRow, type SessionMarket } from '../market/session-market.js';
 import { findFirstAtLeast, findLastAtMost } from '../numbers/search.js';
 
 /** Sessions on which securities lack bars and returns, which are few. No window begins before the market does. */
@@ -21,7 +21,7 @@ const known = new WeakMap<Float64Array, BarHistory>();
  * @param growth [S x N] from `growthOf`
  * @cost one pass over S x N, once per panel; then O(log) of the number of missing sessions
  */
-export function barHistory(sm: SessionMarket, growth: Float64Array): BarHistory {
+export function createBarHistory(sm: SessionMarket, growth: Float64Array): BarHistory {
   const entry = known.get(growth);
   if (entry) return entry;
   const history = historyOf(sm, growth);
@@ -44,7 +44,7 @@ function historyOf(sm: SessionMarket, growth: Float64Array): BarHistory {
     (lists[column] ??= []).push(session);
   };
   for (let s = sm.first; s < sessions.length; s++) {
-    const row = panelRow(sm, s);
+    const row = readPanelRow(sm, s);
     for (let column = 0; column < names; column++) {
       const at = row + column;
       const hasBar = lastBar[at] === s;
@@ -60,7 +60,7 @@ function historyOf(sm: SessionMarket, growth: Float64Array): BarHistory {
         note(withoutReturn, column, s);
     }
   }
-  return historyBy({ first, last, barless: pack(withoutBar, last), returnless: pack(withoutReturn, last) });
+  return createSortedHistory({ first, last, barless: pack(withoutBar, last), returnless: pack(withoutReturn, last) });
 }
 
 /**
@@ -77,7 +77,7 @@ export interface BarGaps {
 }
 
 /** Builds the history from gaps. */
-export function historyBy({ first, last, barless, returnless }: BarGaps): BarHistory {
+export function createSortedHistory({ first, last, barless, returnless }: BarGaps): BarHistory {
   const missing = (list: Int32Array, from: number, to: number): number =>
     findLastAtMost(list, to) - findLastAtMost(list, from - 1);
   const count = (list: Int32Array, from: number, to: number): number =>

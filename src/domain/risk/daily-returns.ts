@@ -1,17 +1,17 @@
 import type { Day } from '../time/days.js';
-import { effectAt, effectsByDay, type EffectsByDay } from '../index-mathematics/effects-by-day.js';
-import { growthStep } from '../index-mathematics/adjusted-close.js';
+import { readEffect, createEffectsByDay, type EffectsByDay } from '../index-mathematics/effects-by-day.js';
+import { computeGrowthStep } from '../index-mathematics/adjusted-close.js';
 import { combineEffects, type SessionEffect } from '../index-mathematics/session-effect.js';
 import type { GrowthTerms } from '../index-mathematics/growth-terms.js';
 import type { MarketData } from '../market/market-data.js';
 import { findMissingBars } from '../market/missing-bars.js';
-import { rowsWithBar } from '../market/narrow-market.js';
+import { listRowsWithBar } from '../market/narrow-market.js';
 import { findFirstAtLeast, findLastAtMost } from '../numbers/search.js';
-import { historyBy, type BarGaps } from './bar-history.js';
-import { coverageBy, type ReturnSource } from './return-panel.js';
+import { createSortedHistory, type BarGaps } from './bar-history.js';
+import { findHistoryCoverage, type ReturnSource } from './return-panel.js';
 
 /** Securities of a market over a window of days. */
-export interface DailyNames {
+export interface DailySecurities {
   /** Columns of the market, each once, in the order of the matrix. */
   readonly columns: ArrayLike<number>;
   /** First and last day; null is open. */
@@ -35,13 +35,13 @@ interface Closes {
  * among the requested securities.
  * @cost one pass over the closes of the window for the gaps, one for the returns, and the actions of the securities
  */
-export function dailyReturns(market: MarketData, names: DailyNames, terms: GrowthTerms): ReturnSource {
+export function computeDailyReturns(market: MarketData, names: DailySecurities, terms: GrowthTerms): ReturnSource {
   const columns = Int32Array.from(names.columns);
   const { rows, gaps } = barsOf(market, { ...names, columns });
   const closes = { close: market.fields.get('CLOSE')!, width: market.identifiers.length, rows, columns };
   const sessions = rows.map((row) => market.dates[row]!);
-  const coverage = coverageBy(
-    historyBy(gaps),
+  const coverage = findHistoryCoverage(
+    createSortedHistory(gaps),
     columns.map((_, place) => place),
     {
       from: 0,
@@ -52,7 +52,7 @@ export function dailyReturns(market: MarketData, names: DailyNames, terms: Growt
     sm: { identifiers: Array.from(columns, (column) => market.identifiers[column]!), sessions },
     coverage,
     read(out) {
-      readRows({ closes, sessions, coverage, effects: effectsByDay(market, terms) }, out);
+      readRows({ closes, sessions, coverage, effects: createEffectsByDay(market, terms) }, out);
     },
   };
 }
@@ -60,7 +60,7 @@ export function dailyReturns(market: MarketData, names: DailyNames, terms: Growt
 /** Returns rows on which any of the securities has a bar, and the rows that each security lacks. */
 function barsOf(
   market: MarketData,
-  { columns, from, to }: DailyNames & Pick<Closes, 'columns'>,
+  { columns, from, to }: DailySecurities & Pick<Closes, 'columns'>,
 ): { readonly rows: Int32Array; readonly gaps: BarGaps } {
   const first = from === null ? 0 : findFirstAtLeast(market.dates, from);
   const last = to === null ? market.dates.length - 1 : findLastAtMost(market.dates, to);
@@ -68,7 +68,7 @@ function barsOf(
   const isWhole = missing.some(({ length }) => length === 0);
   const rows = isWhole
     ? Int32Array.from({ length: Math.max(0, last - first + 1) }, (_, s) => first + s)
-    : rowsWithBar(market, { columns, from, to });
+    : listRowsWithBar(market, { columns, from, to });
   const sessions = isWhole
     ? missing.map((own) => own.map((row) => row - first))
     : missing.map((own) => own.map((row) => findLastAtMost(rows, row)).filter((s, i) => rows[s] === own[i]));
@@ -178,9 +178,9 @@ function effectPlacer({ effects, close, width, columns }: Placing) {
       const column = effects.columns[e]!;
       const place = placeOf[column]!;
       if (place < 0) continue;
-      const effect = sessionOf[place] === session ? allTogether(effects, column, first, e) : effectAt(effects, e);
+      const effect = sessionOf[place] === session ? allTogether(effects, column, first, e) : readEffect(effects, e);
       sessionOf[place] = session;
-      out[at + place] = growthStep(effect, close[from + column]!, close[to + column]!).factor - 1;
+      out[at + place] = computeGrowthStep(effect, close[from + column]!, close[to + column]!).factor - 1;
     }
   };
 }
@@ -190,7 +190,7 @@ function allTogether(effects: EffectsByDay, column: number, first: number, last:
   let all: SessionEffect | undefined;
   for (let e = first; e <= last; e++) {
     if (effects.columns[e] !== column) continue;
-    all = all === undefined ? effectAt(effects, e) : combineEffects(all, effectAt(effects, e));
+    all = all === undefined ? readEffect(effects, e) : combineEffects(all, readEffect(effects, e));
   }
   return all!; // The last one belongs to the column.
 }

@@ -38,7 +38,7 @@ export interface EstimatorSetting {
 export type EstimatorSettingName = keyof typeof ESTIMATOR_SETTINGS;
 
 /** Describes a setting and the estimators that read it. */
-export function settingHelp(name: EstimatorSettingName): string {
+export function describeSetting(name: EstimatorSettingName): string {
   const { help, readers } = ESTIMATOR_SETTINGS[name];
   const last = readers.at(-1)!;
   return `${help} Read by ${readers.length === 1 ? last : `${readers.slice(0, -1).join(', ')} and ${last}`}.`;

@@ -1,13 +1,18 @@
-import { periodsPerYear } from '../calendars/periods-per-year.js';
+import { estimatePeriodsPerYear } from '../calendars/periods-per-year.js';
 import type { Engine } from '#kernels/engines/engine.js';
 import { FACTOR_ESTIMATORS, type FactorModel } from './factor-model.js';
 import { createMeasureCache } from './measure-cache.js';
-import { CACHED_COMPONENTS, principalFactors, principalParts, type PrincipalParts } from './principal-factors.js';
-import { assertEstimable, coverageOf, readReturns, type ReturnWindow } from './return-panel.js';
+import {
+  CACHED_COMPONENTS,
+  computePrincipalFactors,
+  computePrincipalParts,
+  type PrincipalParts,
+} from './principal-factors.js';
+import { assertEstimable, findCoverage, readReturns, type ReturnWindow } from './return-panel.js';
 import { computeActivePositions, computeCoveredShare, type Positions } from './risk-contributions.js';
-import { sectorFactors } from './sector-factors.js';
+import { computeSectorFactors } from './sector-factors.js';
 import { estimateFactors } from './factors/estimate-factors.js';
-import { sectorOf } from './factors/sectors.js';
+import { findSector } from './factors/sectors.js';
 
 export const FACTOR_MODELS = ['market_sector', ...FACTOR_ESTIMATORS] as const;
 export type FactorModelName = (typeof FACTOR_MODELS)[number];
@@ -54,17 +59,17 @@ const keepParts = createMeasureCache<PrincipalParts>();
  * @cost four passes over the returns; the statistical model solves an eigenproblem of min(securities, observations). A
  *   model of the same securities and sessions is cached, so other weights need no new estimate.
  */
-export function factorRiskOf(
+export function computeFactorRisk(
   engine: Engine,
   window: ReturnWindow,
   { weights, benchmark, model, factors }: FactorRiskRequest,
 ): FactorRisk {
   const active = computeActivePositions(weights, benchmark);
-  const coverage = coverageOf(window, [...active.keys()]);
+  const coverage = findCoverage(window, [...active.keys()]);
   assertEstimable(window, coverage);
-  if (weights.size > 0) assertEstimable(window, coverageOf(window, [...weights.keys()])); // A benchmark alone has no holdings to measure.
+  if (weights.size > 0) assertEstimable(window, findCoverage(window, [...weights.keys()])); // A benchmark alone has no holdings to measure.
   const { columns, sessions, excluded } = coverage;
-  const periods = periodsPerYear(window.sm.sessions);
+  const periods = estimatePeriodsPerYear(window.sm.sessions);
   const terms = { engine: engine.name, to: window.to, columns, sessions };
   const measure = <T>(of: (panel: Float64Array) => T): T =>
     engine.scope(() => {
@@ -79,9 +84,9 @@ export function factorRiskOf(
   const components = Math.max(factors, CACHED_COMPONENTS);
   const models: Readonly<Record<FactorModelName, () => FactorModel>> = {
     statistical: () =>
-      principalFactors(
+      computePrincipalFactors(
         keepParts(window.growth, { ...terms, components }, () =>
-          measure((panel) => principalParts(engine, panel, columns.length, components)),
+          measure((panel) => computePrincipalParts(engine, panel, columns.length, components)),
         ),
         factors,
         periods,
@@ -89,10 +94,10 @@ export function factorRiskOf(
     market_sector: () =>
       keepSectors(window.growth, terms, () =>
         measure((panel) =>
-          sectorFactors(
+          computeSectorFactors(
             engine,
             panel,
-            Array.from(columns, (column) => sectorOf(window, column)),
+            Array.from(columns, (column) => findSector(window, column)),
             periods,
           ),
         ),

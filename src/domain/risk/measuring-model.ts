@@ -18,7 +18,7 @@ export type SettingsRead = Readonly<Record<string, string | number | null>>;
 /**
  * Returns the settings that the estimator of a request reads, with requested or default values. Unset ones are absent.
  */
-export function settingsRead(
+export function listSettingsRead(
   request: { readonly estimator: string } & Readonly<Record<string, unknown>>,
 ): SettingsRead {
   const read = Object.entries(ESTIMATOR_SETTINGS).flatMap(([name, { readers }]) => {

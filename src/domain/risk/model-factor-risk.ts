@@ -15,7 +15,7 @@ export interface ModelFactorRisk extends FactorSplit {
  * @param names securities of the model, [n]
  * @param active weights minus benchmark weights
  */
-export function modelFactorRisk(
+export function computeModelFactorRisk(
   model: FactorModel,
   names: readonly string[],
   active: ReadonlyMap<string, number>,

@@ -17,7 +17,10 @@ export interface ModelShares {
  * @param weights by security; active weights give a tracking error
  * @cost n of the N rows of the model
  */
-export function modelShares({ names, ...model }: StoredModel, weights: ReadonlyMap<string, number>): ModelShares {
+export function computeModelShares(
+  { names, ...model }: StoredModel,
+  weights: ReadonlyMap<string, number>,
+): ModelShares {
   const covariance = model.covariance();
   const w = Float64Array.from(names, (name) => weights.get(name) ?? 0);
   const row = new Float64Array(names.length);

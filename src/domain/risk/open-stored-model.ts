@@ -1,6 +1,6 @@
-import { once } from '#base/once.js';
-import { dayFrom } from '../time/days.js';
-import { partsByDate, type ModelDate } from './imported/model-dates.js';
+import { callOnce } from '#base/once.js';
+import { parseValidDay } from '../time/days.js';
+import { groupPartsByDate, type ModelDate } from './imported/model-dates.js';
 import { openPackedFactors } from './packed-factors.js';
 import { openPackedMatrix, type PackedMatrix } from './packed-matrix.js';
 import type { StoredModel } from './stored-model.js';
@@ -21,11 +21,11 @@ export interface ModelContent {
 
 export function openStoredModel(modelId: string, content: ModelContent): StoredModel {
   const { names, observedEnd, factors, dates, matrix } = content;
-  if (dates !== undefined) return importedModel(modelId, { ...content, dates });
+  if (dates !== undefined) return createImportedModel(modelId, { ...content, dates });
   return {
     modelId,
     names,
-    observedEnd: dayFrom(observedEnd),
+    observedEnd: parseValidDay(observedEnd),
     covariance: matrix,
     ...(factors && { factors: () => openPackedFactors(factors.numbers(), factors.names, names.length) }),
   };
@@ -34,21 +34,21 @@ export function openStoredModel(modelId: string, content: ModelContent): StoredM
 type DatedContent = ModelContent & { readonly dates: readonly ModelDate[] };
 
 /** Latest model of an imported one, with the models of earlier dates. */
-function importedModel(modelId: string, { names, factors, dates, ...content }: DatedContent): StoredModel {
+function createImportedModel(modelId: string, { names, factors, dates, ...content }: DatedContent): StoredModel {
   const K = factors?.names.length ?? 0;
-  const numbers = once(content.numbers);
-  const ofFactors = once(() => factors!.numbers()); // Called only for a model with factors.
-  const models = partsByDate(names, dates, K).map(({ date, names: own, at, factorsAt }): StoredModel => {
+  const numbers = callOnce(content.numbers);
+  const ofFactors = callOnce(() => factors!.numbers()); // Called only for a model with factors.
+  const models = groupPartsByDate(names, dates, K).map(({ date, names: own, at, factorsAt }): StoredModel => {
     const n = own.length;
     const factorsEnd = factorsAt + n * K + K * K + n;
     return {
       modelId,
       names: own,
-      observedEnd: dayFrom(date),
+      observedEnd: parseValidDay(date),
       isImported: true,
-      covariance: once(() => openPackedMatrix(numbers().subarray(at, at + (n * (n + 1)) / 2), n)),
+      covariance: callOnce(() => openPackedMatrix(numbers().subarray(at, at + (n * (n + 1)) / 2), n)),
       ...(factors && {
-        factors: once(() => openPackedFactors(ofFactors().subarray(factorsAt, factorsEnd), factors.names, n)),
+        factors: callOnce(() => openPackedFactors(ofFactors().subarray(factorsAt, factorsEnd), factors.names, n)),
       }),
     };
   });

@@ -34,7 +34,7 @@ export function unpackRow({ order, upper }: PackedMatrix, i: number, out: Float6
 }
 
 /** Returns square roots of the diagonal. */
-export function volatilitiesOf({ order, upper }: PackedMatrix): Float64Array {
+export function computeVolatilities({ order, upper }: PackedMatrix): Float64Array {
   const volatilities = new Float64Array(order);
   for (let i = 0, at = 0; i < order; at += order - i, i++) volatilities[i] = Math.sqrt(Math.max(0, upper[at]!));
   return volatilities;
@@ -45,7 +45,12 @@ export function volatilitiesOf({ order, upper }: PackedMatrix): Float64Array {
  * -1 to 1.
  * @param out [order], overwritten
  */
-export function correlationRow(matrix: PackedMatrix, volatilities: Float64Array, i: number, out: Float64Array): void {
+export function computeCorrelationRow(
+  matrix: PackedMatrix,
+  volatilities: Float64Array,
+  i: number,
+  out: Float64Array,
+): void {
   unpackRow(matrix, i, out);
   for (let j = 0; j < out.length; j++) {
     const product = volatilities[i]! * volatilities[j]!;

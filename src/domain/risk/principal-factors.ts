@@ -1,6 +1,6 @@
 import type { Engine } from '#kernels/engines/engine.js';
 import { estimateLowRankCovariance } from '#kernels/moments/low-rank-covariance.js';
-import { principalComponents, type PrincipalComponents } from '#kernels/moments/principal-components.js';
+import { computePrincipalComponents, type PrincipalComponents } from '#kernels/moments/principal-components.js';
 import { LIMITS } from '../refusals/limits.js';
 import type { FactorModel } from './factor-model.js';
 
@@ -19,14 +19,14 @@ export interface PrincipalParts extends PrincipalComponents {
  * @param count number of components; at most the number of securities.
  * @cost an eigenproblem of min(T, n) and a product of the panel with itself
  */
-export function principalParts(engine: Engine, panel: Float64Array, n: number, count: number): PrincipalParts {
+export function computePrincipalParts(engine: Engine, panel: Float64Array, n: number, count: number): PrincipalParts {
   const { variances } = estimateLowRankCovariance(engine, panel, n, {
     target: 'scaled_identity',
     intensity: 0,
     method: 'shape',
     scale: LIMITS.PERIODS_PER_YEAR,
   });
-  return { ...principalComponents(engine, panel, n, Math.min(count, n)), variances };
+  return { ...computePrincipalComponents(engine, panel, n, Math.min(count, n)), variances };
 }
 
 /**
@@ -35,7 +35,7 @@ export function principalParts(engine: Engine, panel: Float64Array, n: number, c
  * @param factors number of components; at most the number of securities.
  * @param periods sessions of a year.
  */
-export function principalFactors(
+export function computePrincipalFactors(
   { values, vectors, variances }: PrincipalParts,
   factors: number,
   periods: number = LIMITS.PERIODS_PER_YEAR,

@@ -2,12 +2,12 @@ import { selectColumns } from '#kernels/algebra/select-columns.js';
 import type { Engine } from '#kernels/engines/engine.js';
 import type { Day } from '../time/days.js';
 import { LIMITS } from '../refusals/limits.js';
-import { growthRow } from '../index-mathematics/growth.js';
+import { readGrowthRow } from '../index-mathematics/growth.js';
 import { assertThere, type SessionMarket } from '../market/session-market.js';
 import type { CrossSections } from '../datapoints/cross-section.js';
 import { Refusal } from '../refusals/refusal.js';
-import { barHistory, type BarHistory } from './bar-history.js';
-import { describeLeftOut } from './left-out.js';
+import { createBarHistory, type BarHistory } from './bar-history.js';
+import { describeLeftOut } from './excluded-securities.js';
 
 /** Minimum share of a window's sessions on which a security must have a price to be estimated. */
 const COVERAGE_MIN = 0.8;
@@ -15,7 +15,7 @@ const COVERAGE_MIN = 0.8;
 /** Source of returns: growth factors over the sessions of a window. */
 export interface ReturnWindow {
   readonly sm: SessionMarket;
-  /** Growth factors of a unit of value, [S - first x N]: `growthOf(sm, growthTerms(..., 'total'))`. */
+  /** Growth factors of a unit of value, [S - first x N]: `growthOf(sm, createGrowthTerms(..., 'total'))`. */
   readonly growth: Float64Array;
   /** First session of the window; it has no return. */
   readonly from: number;
@@ -42,18 +42,18 @@ export interface Coverage {
  * securities with too few returns or prices are excluded first, then sessions on which a remaining security has no
  * return.
  * @param asked columns of the market, each once.
- * @cost O(sessions + securities log sessions) in addition to the missing sessions, once `barHistory` has read the panel
+ * @cost O(sessions + securities log sessions) in addition to the missing sessions, once `createBarHistory` has read the panel
  */
-export function coverageOf({ sm, growth, from, to }: ReturnWindow, asked: ArrayLike<number>): Coverage {
+export function findCoverage({ sm, growth, from, to }: ReturnWindow, asked: ArrayLike<number>): Coverage {
   assertThere(sm, from);
-  return coverageBy(barHistory(sm, growth), asked, { from, to });
+  return findHistoryCoverage(createBarHistory(sm, growth), asked, { from, to });
 }
 
 /**
  * Applies the coverage rule to a history of bars. @cost O(sessions + securities log sessions) in addition to the
  * missing sessions
  */
-export function coverageBy(
+export function findHistoryCoverage(
   history: BarHistory,
   asked: ArrayLike<number>,
   { from, to }: Pick<ReturnWindow, 'from' | 'to'>,
@@ -104,7 +104,7 @@ export interface ReturnSpan {
 }
 
 /** Returns the returns of an estimable coverage. */
-export function returnSpan(
+export function findReturnSpan(
   { sessions: days }: Pick<SessionMarket, 'sessions'>,
   { sessions }: Pick<Coverage, 'sessions'>,
 ): ReturnSpan {
@@ -123,8 +123,8 @@ export interface ReturnSource {
 }
 
 /** Returns the returns of a window, for columns of its market. @cost of `coverageOf` */
-export function returnsOf(window: ReturnWindow, asked: ArrayLike<number>): ReturnSource {
-  const coverage = coverageOf(window, asked);
+export function createReturnSource(window: ReturnWindow, asked: ArrayLike<number>): ReturnSource {
+  const coverage = findCoverage(window, asked);
   return { sm: window.sm, coverage, read: (out, engine) => readReturns(window, coverage, out, engine), window };
 }
 
@@ -155,7 +155,7 @@ export function readReturns(
   for (let t = 0; t < sessions.length;) {
     let end = t + 1;
     while (end < sessions.length && end < t + BAND && sessions[end] === sessions[end - 1]! + 1) end++;
-    const row = growthRow(sm, sessions[t]!);
+    const row = readGrowthRow(sm, sessions[t]!);
     engine.selectColumns(growth.subarray(row, row + (end - t) * sm.names), selection, out.subarray(t * n, end * n));
     t = end;
   }
@@ -165,10 +165,10 @@ export function readReturns(
  * Sums the returns of a coverage over its sessions, first to last, [n].
  * @cost one pass over the growth of the sessions
  */
-export function returnSums({ sm, growth }: ReturnWindow, { columns, sessions }: Coverage): Float64Array {
+export function sumReturns({ sm, growth }: ReturnWindow, { columns, sessions }: Coverage): Float64Array {
   const sums = new Float64Array(columns.length);
   for (const session of sessions) {
-    const row = growthRow(sm, session);
+    const row = readGrowthRow(sm, session);
     for (let i = 0; i < columns.length; i++) sums[i]! += growth[row + columns[i]!]! - 1;
   }
   return sums;

@@ -1,4 +1,4 @@
-import { periodsPerYear } from '../calendars/periods-per-year.js';
+import { estimatePeriodsPerYear } from '../calendars/periods-per-year.js';
 import type { Engine } from '#kernels/engines/engine.js';
 import {
   estimateLowRankCovariance,
@@ -8,7 +8,7 @@ import {
   type Shrinkage,
 } from '#kernels/moments/low-rank-covariance.js';
 import { createMeasureCache } from './measure-cache.js';
-import { assertEstimable, coverageOf, readReturns, type ReturnWindow } from './return-panel.js';
+import { assertEstimable, findCoverage, readReturns, type ReturnWindow } from './return-panel.js';
 
 /** Weights by column of the market. */
 export type Positions = ReadonlyMap<number, number>;
@@ -33,7 +33,7 @@ export interface RiskShares {
  * @cost four passes over the returns, [T x n]; three for securities whose returns on the same sessions were measured
  *   before
  */
-export function riskOf(engine: Engine, window: ReturnWindow, weights: Positions): RiskShares {
+export function computeRisk(engine: Engine, window: ReturnWindow, weights: Positions): RiskShares {
   const positions = held(weights);
   return covering(sharesOf(engine, window, [positions])[0]!, positions);
 }
@@ -44,7 +44,7 @@ export function riskOf(engine: Engine, window: ReturnWindow, weights: Positions)
  * @throws Refusal RISK_INSUFFICIENT_DATA
  * @cost four passes over the returns, [T x n], and four more if the union is larger
  */
-export function risksOf(
+export function computeRisks(
   engine: Engine,
   window: ReturnWindow,
   weights: Positions,
@@ -97,7 +97,7 @@ const keepMoments = createMeasureCache<SampleMoments>();
 /** Decomposes several positions in the same columns by one covariance. */
 function sharesOf(engine: Engine, window: ReturnWindow, several: readonly [Positions, ...Positions[]]): Shares[] {
   if (several[0].size === 0) return several.map(() => ({ volatility: 0, contributions: new Map(), uncovered: [] }));
-  const coverage = coverageOf(window, [...several[0].keys()]);
+  const coverage = findCoverage(window, [...several[0].keys()]);
   assertEstimable(window, coverage);
   const { columns } = coverage;
   return engine.scope(() => {
@@ -105,7 +105,7 @@ function sharesOf(engine: Engine, window: ReturnWindow, several: readonly [Posit
     readReturns(window, coverage, panel, engine);
     const terms = { engine: engine.name, to: window.to, columns, sessions: coverage.sessions };
     const covariance = defaultCovariance(engine, panel, columns.length, {
-      scale: periodsPerYear(window.sm.sessions),
+      scale: estimatePeriodsPerYear(window.sm.sessions),
       remember: (measure) => keepMoments(window.growth, terms, measure),
     });
     return several.map((positions) => {

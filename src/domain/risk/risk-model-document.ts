@@ -2,10 +2,11 @@ import { z } from 'zod';
 import { defineObject } from '../schema/define-object.js';
 import { STRUCTURED_ESTIMATORS } from '#kernels/moments/estimators/structured-covariance.js';
 import { SHRINKAGE_TARGETS } from '#kernels/moments/shrinkage-target.js';
-import { ESTIMATOR_SETTINGS, settingHelp } from './estimator-settings.js';
+import { ESTIMATOR_SETTINGS, describeSetting } from './estimator-settings.js';
 import { FACTOR_ESTIMATORS } from './factor-model.js';
 import type { Finding } from '../refusals/findings.js';
 import { ImportTerms } from './imported/import-terms.js';
+import { MatrixFiles, StoredArtifact } from './matrix-files.js';
 import { AsKnownOn } from '../schema/as-known-on.js';
 import { AssetIdentifier, Id, IsoDate } from '../schema/shape.js';
 
@@ -37,25 +38,25 @@ export const estimatorFields = {
     .min(1)
     .max(FACTORS_MAX)
     .optional()
-    .meta({ description: settingHelp('factors') }),
+    .meta({ description: describeSetting('factors') }),
   eigenvalue_simulations: z
     .int()
     .min(1)
     .max(SIMULATIONS_MAX)
     .optional()
-    .meta({ description: settingHelp('eigenvalue_simulations') }),
+    .meta({ description: describeSetting('eigenvalue_simulations') }),
   threshold: z
     .number()
     .min(0)
     .max(10)
     .default(0.5)
-    .meta({ description: settingHelp('threshold') }),
+    .meta({ description: describeSetting('threshold') }),
   lags: z
     .int()
     .min(0)
     .max(LAGS_MAX)
     .default(5)
-    .meta({ description: settingHelp('lags') }),
+    .meta({ description: describeSetting('lags') }),
 };
 
 /** Request of an estimate; stored with the model, so that it can be repeated. */
@@ -80,25 +81,25 @@ export const RiskModelRequest = defineObject(() => ({
     .max(1)
     .nullable()
     .default(null)
-    .meta({ description: settingHelp('intensity') }),
+    .meta({ description: describeSetting('intensity') }),
   target: z
     .enum(SHRINKAGE_TARGETS)
     .default('constant_correlation')
-    .meta({ description: settingHelp('target') }),
+    .meta({ description: describeSetting('target') }),
   repair: z.boolean().default(false).meta({
     description: 'Clip negative eigenvalues if the result is not positive semi-definite; the diagonal is kept.',
   }),
   intensity_method: z
     .enum(ESTIMATOR_SETTINGS.intensity_method.choices)
     .default('shape')
-    .meta({ description: settingHelp('intensity_method') }),
+    .meta({ description: describeSetting('intensity_method') }),
   half_life: z
     .number()
     .gt(0)
     .max(1e6)
     .nullable()
     .default(null)
-    .meta({ description: settingHelp('half_life') }),
+    .meta({ description: describeSetting('half_life') }),
   returns: z
     .enum(['total', 'price'])
     .default('total')
@@ -170,8 +171,6 @@ export const ImportedModelPayload = defineObject(() => ({
 })).meta({ id: 'ImportedModelPayload' });
 export type ImportedModelPayload = z.infer<typeof ImportedModelPayload>;
 
-const storedArtifact = defineObject(() => ({ name: z.string(), bytes: z.int().min(0), sha256: z.string() }));
-
 /** Stored risk model without its matrix, which is stored separately as the float64 upper triangle, row by row. */
 export const RiskModelDocument = defineObject(() => ({
   model_id: z.string(),
@@ -194,13 +193,13 @@ export const RiskModelDocument = defineObject(() => ({
   content_hash: z.string(),
   precision: z.enum(['float64', 'float32']),
   store_content_hash: z.string(),
-  covariance: storedArtifact,
+  covariance: MatrixFiles,
   /** Exposures, factor covariance and specific variances as float64; absent without factors, and in older models. */
-  factors: storedArtifact.optional(),
+  factors: StoredArtifact.optional(),
 }));
 export type RiskModelDocument = z.infer<typeof RiskModelDocument>;
 
 /** Returns the origin of a stored model. */
-export function sourceOfModel({ request }: Pick<RiskModelDocument, 'request'>): ModelSource {
+export function readModelSource({ request }: Pick<RiskModelDocument, 'request'>): ModelSource {
   return request?.estimator ?? 'imported';
 }

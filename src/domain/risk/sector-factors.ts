@@ -18,7 +18,7 @@ const MARKET = 'MARKET';
  * @param sectors sector of each security, [n].
  * @param periods sessions of a year.
  */
-export function sectorFactors(
+export function computeSectorFactors(
   engine: GroupEngine,
   panel: Float64Array,
   sectors: readonly string[],

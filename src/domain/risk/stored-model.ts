@@ -1,6 +1,6 @@
 import { formatDay, type Day } from '../time/days.js';
 import { Refusal } from '../refusals/refusal.js';
-import { loadingsOf } from './factors/estimate-factors.js';
+import { createLoadings } from './factors/estimate-factors.js';
 import type { FactorModel } from './factor-model.js';
 import { unpackRow, type PackedMatrix } from './packed-matrix.js';
 
@@ -24,7 +24,7 @@ export interface StoredModel {
  * Returns the model of a day. For an imported model, this is the latest one dated on or before the day; if there is
  * none, the oldest one, which decisions of that day refuse.
  */
-export function modelInForce(model: StoredModel, day: Day): StoredModel {
+export function findModelInForce(model: StoredModel, day: Day): StoredModel {
   const { earlier = [] } = model;
   return [model, ...earlier].find(({ observedEnd }) => observedEnd <= day) ?? earlier.at(-1) ?? model;
 }
@@ -36,7 +36,7 @@ export type StoredModels = (modelId: string) => StoredModel;
 const NAMED_MAX = 5;
 
 /** Securities whose covariance a decision needs, and the day of the decision. */
-export interface NamesOfDecision {
+export interface SecuritiesOfDecision {
   readonly identifiers: readonly string[];
   readonly day: Day;
 }
@@ -47,8 +47,8 @@ export interface NamesOfDecision {
  * @throws Refusal LOOK_AHEAD if the model contains returns after the day, MODEL_LACKS_NAMES, DOCUMENT_UNREADABLE
  * @cost N of the rows of the model
  */
-export function modelCovariance(stored: StoredModel, { identifiers, day }: NamesOfDecision): Float64Array {
-  const model = modelInForce(stored, day);
+export function readModelCovariance(stored: StoredModel, { identifiers, day }: SecuritiesOfDecision): Float64Array {
+  const model = findModelInForce(stored, day);
   const places = placesIn(model, { identifiers, day });
   const covariance = model.covariance();
   const n = identifiers.length;
@@ -62,7 +62,7 @@ export function modelCovariance(stored: StoredModel, { identifiers, day }: Names
 }
 
 /** Covariance of securities as loadings loadings' + diag(specific), annualised. */
-export interface FactoredNames {
+export interface FactoredSecurities {
   /** [N x K] in the order of the securities. */
   readonly loadings: Float64Array;
   /** [N] */
@@ -74,8 +74,11 @@ export interface FactoredNames {
  * @throws Refusal LOOK_AHEAD if the model contains returns after the day, MODEL_LACKS_NAMES, DOCUMENT_UNREADABLE
  * @cost N K^2 / 2 multiply-adds; the matrix is not read
  */
-export function modelFactors(stored: StoredModel, { identifiers, day }: NamesOfDecision): FactoredNames | undefined {
-  const model = modelInForce(stored, day);
+export function readModelFactors(
+  stored: StoredModel,
+  { identifiers, day }: SecuritiesOfDecision,
+): FactoredSecurities | undefined {
+  const model = findModelInForce(stored, day);
   if (model.factors === undefined) return undefined;
   const places = placesIn(model, { identifiers, day });
   const { exposures, covariance, specific, factors } = model.factors();
@@ -84,7 +87,7 @@ export function modelFactors(stored: StoredModel, { identifiers, day }: NamesOfD
   places.forEach((place, i) => own.set(exposures.subarray(place * K, (place + 1) * K), i * K));
   const ownSpecific = Float64Array.from(places, (place) => specific[place]!);
   return {
-    loadings: loadingsOf({ factors, exposures: own, covariance, specific: ownSpecific }),
+    loadings: createLoadings({ factors, exposures: own, covariance, specific: ownSpecific }),
     specific: ownSpecific,
   };
 }
@@ -92,7 +95,7 @@ export function modelFactors(stored: StoredModel, { identifiers, day }: NamesOfD
 /** Returns positions of securities in a model. @throws Refusal LOOK_AHEAD, MODEL_LACKS_NAMES */
 function placesIn(
   { modelId, names, observedEnd, isImported }: StoredModel,
-  { identifiers, day }: NamesOfDecision,
+  { identifiers, day }: SecuritiesOfDecision,
 ): Int32Array {
   if (observedEnd > day)
     throw new Refusal(

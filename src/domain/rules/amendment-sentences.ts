@@ -1,4 +1,4 @@
-import { textsOf } from '../documents/amended-texts.js';
+import { listTexts } from '../documents/amended-texts.js';
 import type { Amendment } from '../documents/amendment.js';
 import type { IndexDocument } from '../documents/index-document.js';
 
@@ -6,11 +6,11 @@ import type { IndexDocument } from '../documents/index-document.js';
  * Describes when each version applies: the sentences that each amendment adds and removes.
  * @param sentencesOf methodology of one version
  */
-export function amendmentSentences(
+export function describeAmendments(
   document: IndexDocument,
   sentencesOf: (text: IndexDocument) => readonly string[],
 ): string[] {
-  const texts = textsOf(document);
+  const texts = listTexts(document);
   return texts.slice(1).flatMap(({ document: text, amendment }, k) => {
     const before = sentencesOf(texts[k]!.document);
     const now = sentencesOf(text);

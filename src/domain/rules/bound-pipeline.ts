@@ -1,10 +1,10 @@
-import { selectionClassOf, weightingClassOf } from './catalogue.js';
+import { findSelectionClass, findWeightingClass } from './catalogue.js';
 import { category, numeric, type FieldUse } from '../datapoints/field-use.js';
 import type { PlacedUse } from './field-findings.js';
 import type { Selection } from './selection-class.js';
 import { addFallback } from './with-fallback.js';
 import type { Weighting } from './weighting-class.js';
-import { definitionsOf } from '../documents/definitions.js';
+import { readDefinitions } from '../documents/definitions.js';
 import type { RuleDocument } from '../documents/index-document.js';
 import type { RuleSpec } from '../documents/pipeline-rows.js';
 import type { WeightingSpec } from '../documents/weighting-spec.js';
@@ -50,16 +50,16 @@ export function bindPipeline(
   document: Pick<RuleDocument, 'pipeline' | 'datapoints' | 'plugins'> & Partial<Pick<RuleDocument, 'events'>>,
 ): BoundPipeline {
   const { selection, weighting } = document.pipeline;
-  const definitions = definitionsOf(document);
-  const rules = selection.map((row) => ({ id: row.id, type: row.type, rule: boundRule(row) }));
-  const bound = boundWeighting(weighting);
+  const definitions = readDefinitions(document);
+  const rules = selection.map((row) => ({ id: row.id, type: row.type, rule: bindRule(row) }));
+  const bound = bindWeighting(weighting);
   const { cap, cap_by: capBy, phase_in: phaseIn } = weighting;
   const boundCap = cap === null || typeof cap === 'number' ? null : numeric(cap);
   const uses = [...rules.flatMap(({ rule }) => rule.reads), ...bound.reads, ...(boundCap === null ? [] : [boundCap])];
   return {
     rules,
     weighting: bound,
-    ranked: rankedUses(document.events),
+    ranked: listRankedUses(document.events),
     groupCaps: weighting.group_caps.map(({ field, cap, groups }) => ({ use: category(field), cap, groups })),
     cap: boundCap,
     capBy: capBy === undefined ? null : category(capBy),
@@ -70,7 +70,7 @@ export function bindPipeline(
   };
 }
 
-function rankedUses(events: RuleDocument['events']): PlacedUse[] {
+function listRankedUses(events: RuleDocument['events']): PlacedUse[] {
   const fields = { fast_entry: events?.fast_entry?.field, fast_exit: events?.fast_exit?.field };
   return Object.entries(fields).flatMap(([name, field]) =>
     field === undefined ? [] : [{ use: numeric(field, 'field'), path: `events.${name}.field`, rowId: null }],
@@ -78,13 +78,13 @@ function rankedUses(events: RuleDocument['events']): PlacedUse[] {
 }
 
 /** Binds a rule of a valid document. */
-export function boundRule(row: RuleSpec): Selection {
-  return addFallback(known(selectionClassOf(row.type), row.type), row);
+export function bindRule(row: RuleSpec): Selection {
+  return addFallback(known(findSelectionClass(row.type), row.type), row);
 }
 
 /** Binds a weighting of a valid document. */
-export function boundWeighting({ type, params }: Pick<WeightingSpec, 'type' | 'params'>): Weighting {
-  return known(weightingClassOf(type), type).bind(params);
+export function bindWeighting({ type, params }: Pick<WeightingSpec, 'type' | 'params'>): Weighting {
+  return known(findWeightingClass(type), type).bind(params);
 }
 
 function known<T>(entry: T | undefined, type: string): T {
@@ -93,7 +93,7 @@ function known<T>(entry: T | undefined, type: string): T {
 }
 
 /** Returns every datapoint that a pipeline reads, with its path in the document. */
-export function readsOf({ rules, weighting, groupCaps, cap, capBy, phaseIn, ranked }: BoundPipeline): PlacedUse[] {
+export function listReads({ rules, weighting, groupCaps, cap, capBy, phaseIn, ranked }: BoundPipeline): PlacedUse[] {
   return [
     ...rules.flatMap(({ id, rule }, i) =>
       rule.reads.map((use) => ({ use, path: join(`pipeline.selection[${i}]`, use.path), rowId: id })),

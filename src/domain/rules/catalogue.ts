@@ -1,5 +1,5 @@
-import { typeSpec, type TypeSpec } from '../catalogue/type-spec.js';
-import { functionSpecs, type FunctionSpec } from '../datapoints/expressions/functions/catalogue.js';
+import { createTypeSpec, type TypeSpec } from '../catalogue/type-spec.js';
+import { listFunctionSpecs, type FunctionSpec } from '../datapoints/expressions/functions/catalogue.js';
 import type { SelectionClass } from './selection-class.js';
 import { bufferedTopN } from './selection/buffered-top-n.js';
 import { categoryFilter } from './selection/category-filter.js';
@@ -90,18 +90,18 @@ export const WEIGHTING_CLASSES: readonly WeightingClass[] = [
 const selectionByType = new Map(SELECTION_CLASSES.map((entry) => [entry.type, entry]));
 const weightingByType = new Map(WEIGHTING_CLASSES.map((entry) => [entry.type, entry]));
 
-export const selectionClassOf = (type: string): SelectionClass | undefined => selectionByType.get(type);
-export const weightingClassOf = (type: string): WeightingClass | undefined => weightingByType.get(type);
+export const findSelectionClass = (type: string): SelectionClass | undefined => selectionByType.get(type);
+export const findWeightingClass = (type: string): WeightingClass | undefined => weightingByType.get(type);
 
 /** Returns the catalogue for clients. */
-export function ruleTypes(): {
+export function listRuleTypes(): {
   readonly selection: readonly TypeSpec[];
   readonly weighting: readonly TypeSpec[];
   readonly functions: readonly FunctionSpec[];
 } {
   return {
-    selection: SELECTION_CLASSES.map(typeSpec),
-    weighting: WEIGHTING_CLASSES.map(typeSpec),
-    functions: functionSpecs(),
+    selection: SELECTION_CLASSES.map(createTypeSpec),
+    weighting: WEIGHTING_CLASSES.map(createTypeSpec),
+    functions: listFunctionSpecs(),
   };
 }

@@ -4,7 +4,7 @@ export interface ChangedSentences {
   readonly added: string[];
 }
 
-export const changedSentences = (before: readonly string[], after: readonly string[]): ChangedSentences => ({
+export const compareSentences = (before: readonly string[], after: readonly string[]): ChangedSentences => ({
   removed: without(before, after),
   added: without(after, before),
 });

@@ -4,8 +4,8 @@ import type { BoundPipeline } from './bound-pipeline.js';
 import type { CrossSection, CrossSections } from '../datapoints/cross-section.js';
 import type { StoredModels } from '../risk/stored-model.js';
 import type { SelectionScope, Verdict } from './selection-class.js';
-import { findLatestReviews, phaseInValues, type ReviewTerms } from './phase-in.js';
-import { weighed, type RawWeights } from './weighting-class.js';
+import { findLatestReviews, blendReviewValues, type ReviewTerms } from './phase-in.js';
+import { createWeights, type RawWeights } from './weighting-class.js';
 import type { IndexWeights } from '../datapoints/expression-section.js';
 
 /** Step of the selection: first the universe, then one step for each rule. */
@@ -57,7 +57,7 @@ export interface ChooseInput extends AskedDecision {
 /** Selects and weights without limits. */
 export function chooseOn(input: ChooseInput): Choice {
   const { pipeline, sections, market, engine, riskModel, session, indexWeights } = input;
-  const incumbents = input.incumbents === null ? null : flagsOf(input.incumbents, market.names);
+  const incumbents = input.incumbents === null ? null : flagMembers(input.incumbents, market.names);
   const cross = sections
     .at(session, input.universe)
     .given({ incumbents, indexWeights: (indexId) => indexWeights(indexId, session) });
@@ -103,8 +103,8 @@ function withPhaseIn(
           .given({ incumbents, indexWeights: (indexId) => indexWeights(indexId, review) })
           .numbers(use.field, survivors);
   const reviews = findLatestReviews(document, market, { session, count: steps });
-  const factors = phaseInValues(reviews.map(valuesOn), cross.numbers(use.field, survivors), steps);
-  return weighed(
+  const factors = blendReviewValues(reviews.map(valuesOn), cross.numbers(use.field, survivors), steps);
+  return createWeights(
     raw.values.map((value, position) => value * factors[position]!),
     (position) => ({ ...raw.parts?.(position), phase_in: Number.isNaN(factors[position]) ? null : factors[position]! }),
   );
@@ -148,7 +148,7 @@ function areAllPositive(values: Float64Array): boolean {
 }
 
 /** Returns 1 for columns of a list, by column. */
-export function flagsOf(columns: ArrayLike<number>, names: number): Uint8Array {
+export function flagMembers(columns: ArrayLike<number>, names: number): Uint8Array {
   const flags = new Uint8Array(names);
   for (let i = 0; i < columns.length; i++) flags[columns[i]!] = 1;
   return flags;

@@ -1,20 +1,20 @@
 import type { CrossSection } from '../datapoints/cross-section.js';
 import type { ComparisonReason } from './selection-class.js';
-import { comparisonText } from '../datapoints/expressions/sentences.js';
-import { comparisonsOf, type ExpressionNode } from '../datapoints/expressions/tree.js';
+import { describeComparison } from '../datapoints/expressions/sentences.js';
+import { listComparisons, type ExpressionNode } from '../datapoints/expressions/tree.js';
 import { TRUE, UNKNOWN } from '../datapoints/expressions/truth-values.js';
 
 /** Returns each comparison of a condition with the value of one security. */
-export function comparisonReasons(
+export function listComparisonReasons(
   root: ExpressionNode,
   cross: CrossSection,
   { columns, position }: { readonly columns: Int32Array; readonly position: number },
 ): ComparisonReason[] {
-  return comparisonsOf(root).map(({ node, path }) => {
+  return listComparisons(root).map(({ node, path }) => {
     const truth = cross.truths(node, columns)[position]!;
     return {
       path,
-      test: comparisonText(node),
+      test: describeComparison(node),
       value: cross.values(node.field, columns)[position]!,
       outcome: truth === UNKNOWN ? null : truth === TRUE,
     };

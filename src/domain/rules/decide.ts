@@ -1,4 +1,4 @@
-import { applyStoreDefaults, priceSessions, countStaleSessions } from '../documents/stale-sessions.js';
+import { applyStoreDefaults, readPriceSessions, countStaleSessions } from '../documents/stale-sessions.js';
 import type { Engine } from '#kernels/engines/engine.js';
 import { referenceEngine } from '#kernels/engines/reference.js';
 import type { Decided, Decider, Outgoing, Undecided } from '../books/decider.js';
@@ -6,34 +6,34 @@ import type { RuleDocument, TreatmentSpec } from '../documents/index-document.js
 import { isEqual } from '../numbers/number-types.js';
 import type { Finding } from '../refusals/findings.js';
 import { changesMembers } from '../documents/events-spec.js';
-import { holdsPrices, weighsItself } from '../documents/share-terms.js';
-import { exchangeRates, requireRate } from '../market/exchange-rates.js';
-import { growthOf } from '../index-mathematics/growth.js';
-import { growthTerms } from '../index-mathematics/growth-terms.js';
-import { returnGaps } from '../market/return-gaps.js';
+import { holdsPrices, fixesOwnWeights } from '../documents/share-terms.js';
+import { createExchangeRates, requireRate } from '../market/exchange-rates.js';
+import { computeGrowth } from '../index-mathematics/growth.js';
+import { createGrowthTerms } from '../index-mathematics/growth-terms.js';
+import { findReturnGaps } from '../market/return-gaps.js';
 import type { SessionMarket } from '../market/session-market.js';
 import { assertNoErrors } from '../refusals/refusal.js';
-import { bindPipeline, readsOf, type BoundPipeline } from './bound-pipeline.js';
+import { bindPipeline, listReads, type BoundPipeline } from './bound-pipeline.js';
 import type { Capped } from './capping.js';
 import { limitWeights, dropZeroCaps } from './limit-weights.js';
 import { createCrossSections, type CrossSection, type CrossSections } from '../datapoints/cross-section.js';
-import { fieldFindings, type PlacedUse } from './field-findings.js';
+import { checkFields, type PlacedUse } from './field-findings.js';
 import type { StoredModels } from '../risk/stored-model.js';
 import type { Series } from '../datapoints/series.js';
-import { addSuspended } from './suspended.js';
+import { addSuspended } from './suspended-securities.js';
 import { createPool } from './review-pool.js';
 import {
-  cannotBeCapped,
+  refuseCap,
   refuseZeroCaps,
   reportNotHeld,
   refuseNothingSurvives,
   refuseNothingWeighs,
   reportWithoutCap,
-} from './undecided.js';
+} from './undecided-reasons.js';
 import { chooseOn, type AskedDecision, type Choice, type WaterfallStep } from './choose.js';
 import type { RawWeights } from './weighting-class.js';
 import type { IndexWeights } from '../datapoints/expression-section.js';
-import { indicesIn, type Definitions } from '../datapoints/expressions/reads.js';
+import { listIndices, type Definitions } from '../datapoints/expressions/reads.js';
 
 export interface RuleDecided extends Decided {
   readonly waterfall: readonly WaterfallStep[];
@@ -125,8 +125,8 @@ export function createDecider({
   sharing = notShared,
 }: CreateDeciderInput): RuleDecider {
   const pipeline = bindPipeline(document);
-  const reads = readsOf(pipeline);
-  assertNoErrors(`index document ${document.id}`, fieldFindings(reads, market.market, 'error', pipeline.definitions));
+  const reads = listReads(pipeline);
+  assertNoErrors(`index document ${document.id}`, checkFields(reads, market.market, 'error', pipeline.definitions));
   const terms = {
     market,
     treatment: applyStoreDefaults(document.pipeline.treatment, market.market),
@@ -135,7 +135,7 @@ export function createDecider({
   };
   const sections = sharing.sectionsOf(terms, reads);
   const universeOf = sharing.universeOf(document, market, universe);
-  const asksIndices = reads.some(({ use }) => indicesIn(use.field, pipeline.definitions).length > 0);
+  const asksIndices = reads.some(({ use }) => listIndices(use.field, pipeline.definitions).length > 0);
   // Shared choices could see other definitions of other indices.
   const chosen = asksIndices ? notShared.choicesOf(document, terms) : sharing.choicesOf(document, terms);
   const trace = (session: number, incumbents: ArrayLike<number> | null, among: Int32Array | null = null) => {
@@ -181,7 +181,7 @@ function noModels(modelId: string): never {
 }
 
 const notShared: DecisionSharing = {
-  sectionsOf: crossSectionsOf,
+  sectionsOf: createIndexCrossSections,
   universeOf: (_document, _market, ask) => ask,
   choicesOf: () => (_asked, make) => make(),
 };
@@ -201,28 +201,29 @@ export interface CrossSectionTerms {
 }
 
 /** Creates datapoints of a market on the terms of an index. */
-export function crossSectionsOf({
+export function createIndexCrossSections({
   market,
   treatment,
   currency,
   followed,
   datapoints = new Map(),
 }: CrossSectionTerms): CrossSections {
-  const rates = exchangeRates(market, currency);
+  const rates = createExchangeRates(market, currency);
   const isForeign = market.identifiers.some((_, column) => !rates.isNative(column));
   const exchange: Series = {
     fill(session, columns, out) {
       for (let i = 0; i < columns.length; i++) out[i] = rates.rateAt(session, columns[i]!);
     },
   };
-  const growthWith = (variant: 'total' | 'price') => () => growthOf(market, growthTerms(treatment, currency, variant));
+  const growthWith = (variant: 'total' | 'price') => () =>
+    computeGrowth(market, createGrowthTerms(treatment, currency, variant));
   const [growth, priceGrowth] = [growthWith('total'), growthWith('price')];
   return createCrossSections(market, {
     exchange: isForeign ? exchange : null,
     growth,
-    gaps: () => returnGaps(market, growth()),
-    price: { growth: priceGrowth, gaps: () => returnGaps(market, priceGrowth()) },
-    maxStaleSessions: priceSessions(treatment),
+    gaps: () => findReturnGaps(market, growth()),
+    price: { growth: priceGrowth, gaps: () => findReturnGaps(market, priceGrowth()) },
+    maxStaleSessions: readPriceSessions(treatment),
     suspendedSessions: countStaleSessions(treatment),
     followed: followed ?? null,
     datapoints,
@@ -254,7 +255,7 @@ function decideOn(choice: Choice, { document, pipeline, market }: DecideInput): 
   if (columns.length === 0) return { ...traced, decision: { ...refuseZeroCaps(choice.columns.length), waterfall } };
   const { weighting } = document.pipeline;
   const capping = limitWeights({ weighting, pipeline, cross, columns, raw: uncapped, capOf });
-  if (capping.kind === 'infeasible') return { ...traced, decision: { ...cannotBeCapped(capping), waterfall } };
+  if (capping.kind === 'infeasible') return { ...traced, decision: { ...refuseCap(capping), waterfall } };
   const decision: RuleDecided = {
     kind: 'decided',
     columns,
@@ -288,7 +289,7 @@ function worthOf(
   values: Float64Array,
   { capped, scaleOf, weights }: Capped,
 ): { readonly worth?: number } {
-  if (!weighsItself(weighting)) return {};
+  if (!fixesOwnWeights(weighting)) return {};
   const free = weights.findIndex((_, position) => !capped.includes(position));
   return { worth: values.reduce((sum, value) => sum + value, 0) / (free < 0 ? 1 : scaleOf(free)) };
 }

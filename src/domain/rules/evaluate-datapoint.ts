@@ -1,8 +1,8 @@
 import type { ReferenceValue } from '../market/market-data.js';
 import type { SessionMarket } from '../market/session-market.js';
-import { definitionsOf } from '../documents/definitions.js';
+import { readDefinitions } from '../documents/definitions.js';
 import type { RuleDocument } from '../documents/index-document.js';
-import { crossSectionsOf } from './decide.js';
+import { createIndexCrossSections } from './decide.js';
 import type { CrossSection } from '../datapoints/cross-section.js';
 import type { Expected } from '../datapoints/expressions/read-text.js';
 import type { ExpressionNode } from '../datapoints/expressions/tree.js';
@@ -32,11 +32,11 @@ export interface SecurityValue {
 /** Returns values of an expression for a few securities, computed across a whole universe. */
 export function evaluateDatapoint(input: EvaluateInput): SecurityValue[] {
   const { document, market, session, universe, identifiers, most } = input;
-  const sections = crossSectionsOf({
+  const sections = createIndexCrossSections({
     market,
     treatment: document.pipeline.treatment,
     currency: document.currency,
-    datapoints: definitionsOf(document),
+    datapoints: readDefinitions(document),
   });
   const values = valuesOf(sections.at(session, universe), input);
   if (identifiers.length > 0)

@@ -1,8 +1,8 @@
 import type { EventsSpec } from '../documents/events-spec.js';
 import { findCountedShares } from '../documents/share-terms.js';
 import type { RuleDocument } from '../documents/index-document.js';
-import { shareText } from '../catalogue/sentence-numbers.js';
-import { rebalanceSentences } from './rebalance-sentences.js';
+import { formatShare } from '../catalogue/sentence-numbers.js';
+import { describeRebalance } from './rebalance-sentences.js';
 
 const REPLACEMENTS: Readonly<Record<EventsSpec['replacement'], (events: EventsSpec) => string>> = {
   none: () =>
@@ -14,7 +14,7 @@ const REPLACEMENTS: Readonly<Record<EventsSpec['replacement'], (events: EventsSp
 };
 
 /** Describes changes of an index between its reviews. */
-export function eventsSentences({ events, pipeline }: RuleDocument): string[] {
+export function describeEvents({ events, pipeline }: RuleDocument): string[] {
   if (events === undefined) return [REPLACEMENTS.none(NOTHING)];
   const { share_changes: changes, threshold, replacement, fast_entry: entry, fast_exit: exit, acquirer } = events;
   const isEffective = changes === 'effective' && findCountedShares(pipeline.weighting) !== null;
@@ -27,13 +27,13 @@ export function eventsSentences({ events, pipeline }: RuleDocument): string[] {
         ]),
     ...(isEffective
       ? [
-          `A change of shares or free float of at least ${shareText(threshold)} since the counts last adopted applies after the previous close of its date: index shares scale and the divisor adjusts.`,
+          `A change of shares or free float of at least ${formatShare(threshold)} since the counts last adopted applies after the previous close of its date: index shares scale and the divisor adjusts.`,
         ]
       : []),
     ...(exit === undefined
       ? []
       : [
-          `Constituents ranked below ${exit.rank} by ${exit.field} leave between reviews, each replaced by the best-ranked security outside the index. ${rebalanceSentences(exit.schedule, 'these exits').join(' ')}`,
+          `Constituents ranked below ${exit.rank} by ${exit.field} leave between reviews, each replaced by the best-ranked security outside the index. ${describeRebalance(exit.schedule, 'these exits').join(' ')}`,
         ]),
     ...(entry === undefined
       ? []

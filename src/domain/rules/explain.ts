@@ -6,29 +6,29 @@ import {
   type Composition,
   type Compositions,
 } from '../books/compositions.js';
-import { selectedIn } from '../books/decide-one.js';
+import { findSelection } from '../books/decide-index.js';
 import type { IndexText } from '../documents/amended-texts.js';
-import { textFollowedOn } from '../documents/text-spans.js';
-import { reviewOf } from '../documents/reviews.js';
+import { findTextInForce } from '../documents/text-spans.js';
+import { findReview } from '../documents/reviews.js';
 import { composeFirstRebalance } from '../books/compose.js';
-import { sessionWithData } from '../books/due-rebalances.js';
-import { swapsOf, type NamedSwap } from '../books/named-swaps.js';
-import { presenceOf, type Presence } from '../books/constituent-changes.js';
-import { indexBook } from '../books/index-run.js';
+import { findSessionWithData } from '../books/due-rebalances.js';
+import { resolveSwaps, type NamedSwap } from '../books/named-swaps.js';
+import { findPresence, type Presence } from '../books/constituent-changes.js';
+import { simulateIndexBook } from '../books/index-run.js';
 import { composeKnown, refuseBeforeFirstRebalance } from '../books/known-compositions.js';
 import type { Day } from '../time/days.js';
 import type { ReferenceValue } from '../market/market-data.js';
 import type { SessionMarket } from '../market/session-market.js';
 import { Refusal } from '../refusals/refusal.js';
 import { DEFAULT_REVIEW } from '../schedule/review-scopes.js';
-import { compositionDate } from '../schedule/date-in-force.js';
-import { readsOf } from './bound-pipeline.js';
+import { findCompositionDate } from '../schedule/date-in-force.js';
+import { listReads } from './bound-pipeline.js';
 import type { DatapointRead } from '../datapoints/datapoint-read.js';
 import type { Trace } from './decide.js';
 import type { ExplainedCapping, ExplainedDrift, ExplainedWeighting } from './explained-parts.js';
-import { ruleDecider } from './preview.js';
+import { findRuleDecider } from './preview.js';
 import type { Reason } from './selection-class.js';
-import { expressionWords } from '../datapoints/expressions/sentences.js';
+import { describeExpression } from '../datapoints/expressions/sentences.js';
 import { isField, type DatapointExpression } from '../datapoints/expressions/tree.js';
 
 /** Weight of a security on a day: in the composition in force, and in the index. */
@@ -86,7 +86,7 @@ export interface ExplainedRule {
 }
 
 /** Security and day of the explanation. */
-export interface NameQuestion {
+export interface SecurityQuestion {
   readonly column: number;
   readonly asOf: Day;
 }
@@ -97,20 +97,20 @@ export interface NameQuestion {
  * @throws Refusal NO_DATA_AT_DATE before the first rebalance, and refusals of running the definition
  * @cost of running the definition up to the day
  */
-export function explainName(composer: Composer, indexId: string, question: NameQuestion): Explanation {
+export function explainName(composer: Composer, indexId: string, question: SecurityQuestion): Explanation {
   const inForce = compositionOrEmpty(composer, indexId, question.asOf);
   if (inForce === 'empty') return explainEmpty(composer, indexId, question);
   const { compositions, composition, before } = inForce;
-  const selected = selectedIn(composition);
+  const selected = findSelection(composition);
   const incumbents = latestAt(before, selected.decision - 1)?.columns ?? null;
-  const selecting = before.find((one) => selectedIn(one).decision === selected.decision) ?? composition;
+  const selecting = before.find((one) => findSelection(one).decision === selected.decision) ?? composition;
   const by = { review: selected.review, amendment: textOf(composer, indexId, selecting).position };
-  const selection = ruleDecider(composer, indexId, by).trace(selected.decision, incumbents);
+  const selection = findRuleDecider(composer, indexId, by).trace(selected.decision, incumbents);
   const trace = weighingTrace(composer, indexId, composition) ?? selection;
   const { decision } = trace;
   const decided = decision.kind === 'decided' ? decision : undefined;
   return {
-    ...holdingOf(inForce, question.column, decided),
+    ...findHolding(inForce, question.column, decided),
     ...chainOf(selection, compositions.sm, question.column),
     ...(trace === selection ? {} : weighedBy(trace, compositions.sm, question.column)),
   };
@@ -119,16 +119,20 @@ export function explainName(composer: Composer, indexId: string, question: NameQ
 /** Returns the decision of the latest review that reweighted the constituents; undefined if there is none. */
 function weighingTrace(composer: Composer, indexId: string, composition: Composition): Trace | undefined {
   const { document, position: amendment } = textOf(composer, indexId, composition);
-  const review = reviewOf(document, composition.reviews?.at(-1));
+  const review = findReview(document, composition.reviews?.at(-1));
   if (review.scope === 'membership') return undefined;
   const { columns } = restoreDecided(composition);
-  return ruleDecider(composer, indexId, { review: review.id, amendment }).trace(composition.decision, columns, columns);
+  return findRuleDecider(composer, indexId, { review: review.id, amendment }).trace(
+    composition.decision,
+    columns,
+    columns,
+  );
 }
 
 /** Returns the version of the definition that decided a composition. */
 function textOf(composer: Composer, indexId: string, { session }: Composition): IndexText {
   const { calendar, sessions } = composer.market(indexId);
-  return textFollowedOn(composer.document(indexId), calendar, sessions[session]! + 1);
+  return findTextInForce(composer.document(indexId), calendar, sessions[session]! + 1);
 }
 
 /** Returns weighting and capping by a review of current constituents, with its datapoints. */
@@ -139,7 +143,7 @@ function weighedBy(trace: Trace, sm: SessionMarket, column: number): Partial<Cha
 
 function compositionOrEmpty(composer: Composer, indexId: string, asOf: Day): InForce | 'empty' {
   try {
-    return compositionOn(composer, indexId, asOf);
+    return findComposition(composer, indexId, asOf);
   } catch (failure) {
     if (failure instanceof Refusal && failure.code === 'EMPTY_INDEX') return 'empty';
     throw failure;
@@ -147,10 +151,10 @@ function compositionOrEmpty(composer: Composer, indexId: string, asOf: Day): InF
 }
 
 /** Explains the first rebalance if it produced no composition, up to the rule that excluded the security. */
-function explainEmpty(composer: Composer, indexId: string, { column, asOf }: NameQuestion): Explanation {
+function explainEmpty(composer: Composer, indexId: string, { column, asOf }: SecurityQuestion): Explanation {
   const sm = composer.market(indexId);
   const { date, decision } = composeFirstRebalance(composer, { indexId, until: asOf });
-  const chain = chainOf(ruleDecider(composer, indexId, {}).trace(decision, null), sm, column);
+  const chain = chainOf(findRuleDecider(composer, indexId, {}).trace(decision, null), sm, column);
   const nothing = {
     held: null,
     entered: null,
@@ -163,7 +167,7 @@ function explainEmpty(composer: Composer, indexId: string, { column, asOf }: Nam
     swaps: [],
   };
   const days = {
-    asOf: sm.sessions[sessionWithData(sm, asOf)]!,
+    asOf: sm.sessions[findSessionWithData(sm, asOf)]!,
     rebalance: date,
     decision: sm.sessions[decision]!,
     reviews: [DEFAULT_REVIEW],
@@ -181,9 +185,9 @@ export interface InForce {
 }
 
 /** @throws Refusal NO_DATA_AT_DATE before the first rebalance, and refusals of running the definition */
-export function compositionOn(composer: Composer, indexId: string, asOf: Day): InForce {
+export function findComposition(composer: Composer, indexId: string, asOf: Day): InForce {
   const compositions = composeKnown(composer, indexId);
-  const session = compositions === undefined ? -1 : sessionWithData(compositions.sm, asOf);
+  const session = compositions === undefined ? -1 : findSessionWithData(compositions.sm, asOf);
   const list = compositions?.list ?? [];
   const at = list.findLastIndex((composition) => composition.session <= session);
   const composition = list[at];
@@ -196,31 +200,31 @@ export function compositionOn(composer: Composer, indexId: string, asOf: Day): I
  * Returns the weight of a security in the composition in force, and since then.
  * @param decided Decided weights, before any security left.
  */
-export function holdingOf(
+export function findHolding(
   { compositions, session, composition }: InForce,
   column: number,
   decided: Pick<Composition, 'columns' | 'weights'> | undefined,
 ): Holding {
   const { sm } = compositions;
-  const weight = weightIn(composition, column);
-  const presence = presenceOf(indexBook({ compositions, to: session }), compositions, column);
+  const weight = findWeight(composition, column);
+  const presence = findPresence(simulateIndexBook({ compositions, to: session }), compositions, column);
   const { held } = presence;
   const identifier = sm.identifiers[column]!;
   const swaps = compositions.list
     .filter((one) => one.session <= session)
-    .flatMap((one) => swapsOf(one, sm))
+    .flatMap((one) => resolveSwaps(one, sm))
     .filter(({ entered, left }) => entered === identifier || left === identifier);
   return {
     ...presence,
     asOf: sm.sessions[session]!,
-    rebalance: compositionDate(composition, sm.sessions, sm.sessions[session]!),
+    rebalance: findCompositionDate(composition, sm.sessions, sm.sessions[session]!),
     decision: sm.sessions[composition.decision]!,
     reviews: composition.reviews ?? [DEFAULT_REVIEW],
     stayed:
       decided === undefined || composition.targets || !isReview(composition)
         ? 1
         : shareStayed(decided, composition, (weight ?? 0) < 0),
-    decidedWeight: composition.targets ? weightIn(composition.targets, column) : null,
+    decidedWeight: composition.targets ? findWeight(composition.targets, column) : null,
     weight,
     drift: session === composition.session ? null : { held, change: (held ?? 0) - (weight ?? 0) },
     swaps,
@@ -240,7 +244,7 @@ function shareStayed(
   return ofSide((column) => stays.has(column)) / ofSide(() => true);
 }
 
-export function weightIn(
+export function findWeight(
   { columns, weights }: Pick<Composition, 'columns' | 'weights'>,
   column: number,
 ): number | null {
@@ -268,11 +272,11 @@ function chainOf(
     if (!kept) excludedBy = id;
   }
   const datapoints = inUniverse
-    ? readsOf(pipeline)
+    ? listReads(pipeline)
         .filter(({ path }) => isReached(path, rules.length, excludedBy))
         .map(({ use, path }) => ({
           path,
-          field: expressionWords(use.field),
+          field: describeExpression(use.field),
           value: valueFor(cross, use.field, { column, among: scopeOf(path, verdicts) ?? survivors }),
           read: cross.read(use.field, column),
         }))

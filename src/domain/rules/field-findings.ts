@@ -1,17 +1,17 @@
 import type { Finding } from '../refusals/findings.js';
 import type { MarketData } from '../market/market-data.js';
 import { describeUnknownField } from '../refusals/unknown-field.js';
-import { kindFits } from '../datapoints/expressions/sentences.js';
+import { acceptsKind } from '../datapoints/expressions/sentences.js';
 import {
-  columnBehind,
-  namesOf,
-  referenceKind,
+  resolveColumn,
+  listFieldNames,
+  findReferenceKind,
   resolve,
   type Columns,
   type ValueKind,
 } from '../datapoints/resolution.js';
 import { findOverTimeFault, type OverTimeFault } from '../datapoints/expressions/over-time-faults.js';
-import { readsOfExpression, type Definitions, type PluginInput } from '../datapoints/expressions/reads.js';
+import { listExpressionReads, type Definitions, type PluginInput } from '../datapoints/expressions/reads.js';
 import { isField, requestOf, type ComparisonNode } from '../datapoints/expressions/tree.js';
 import type { FieldUse } from '../datapoints/field-use.js';
 import type { FieldRequest } from '../datapoints/field-request.js';
@@ -30,7 +30,7 @@ const NO_DEFINITIONS: Definitions = new Map();
  * them, an error when it is computed.
  * @param definitions Expressions that the document defines.
  */
-export function fieldFindings(
+export function checkFields(
   uses: readonly PlacedUse[],
   market: MarketData,
   severity: 'error' | 'warning',
@@ -53,11 +53,15 @@ export function fieldFindings(
  * Returns columns that a market lacks for the datapoints of a document, sorted, including columns behind derived
  * datapoints.
  */
-export function columnsMissing(uses: readonly PlacedUse[], market: Columns, definitions = NO_DEFINITIONS): string[] {
+export function listMissingColumns(
+  uses: readonly PlacedUse[],
+  market: Columns,
+  definitions = NO_DEFINITIONS,
+): string[] {
   const missing = uses.flatMap(({ use }) =>
     needsOf(use, definitions).flatMap(({ field }) => {
       const result = resolve(market, field);
-      return 'missing' in result ? [columnBehind(result.missing)] : [];
+      return 'missing' in result ? [resolveColumn(result.missing)] : [];
     }),
   );
   return [...new Set(missing)].sort();
@@ -87,7 +91,7 @@ function needsOf({ field: expression, as, comparison }: FieldUse, definitions: D
     return [{ field, needsNumber, comparison: comparison ?? null, input: null }];
   }
   const isWhole = isField(expression) && as !== 'number';
-  return readsOfExpression(expression, definitions).map((read) => ({
+  return listExpressionReads(expression, definitions).map((read) => ({
     field: read.field,
     needsNumber: read.as === 'number' && !(isWhole && read.field.aggregate === 'last'),
     comparison: read.comparison,
@@ -101,14 +105,14 @@ function problemOf({ field, needsNumber, comparison, input }: Need, market: Mark
     const need = result.missing === field.name ? '' : `, which ${field.name} needs`;
     const reader = readerText(input);
     const where = field.dataset === null ? 'The store' : `The dataset ${field.dataset} of the store`;
-    const accepted = namesOf(market);
+    const accepted = listFieldNames(market);
     return describeUnknownField(`${where} has no ${result.missing}${need}${reader}.`, {
       name: result.missing,
       accepted,
       value: field.name,
     });
   }
-  const kind = result.dataset === 'reference' ? referenceKind(market, field.name) : 'number';
+  const kind = result.dataset === 'reference' ? findReferenceKind(market, field.name) : 'number';
   if (needsNumber && kind !== 'number') {
     return {
       code: 'VALUE_TYPE_MISMATCH',
@@ -116,7 +120,7 @@ function problemOf({ field, needsNumber, comparison, input }: Need, market: Mark
       value: field.name,
     };
   }
-  if (comparison !== null && !kindFits(comparison, kind)) {
+  if (comparison !== null && !acceptsKind(comparison, kind)) {
     return {
       code: 'VALUE_TYPE_MISMATCH',
       message: `${field.name} contains ${PLURAL[kind]}, which ${comparison.comparison} cannot compare with ${JSON.stringify(comparison.value)}.`,

@@ -1,11 +1,11 @@
-import { priceSessions } from '../documents/stale-sessions.js';
-import { addMonths, civilOf, dayOf, type Day } from '../time/days.js';
+import { readPriceSessions } from '../documents/stale-sessions.js';
+import { addMonths, toCivilDate, toDay, type Day } from '../time/days.js';
 import type { RuleDocument } from '../documents/index-document.js';
-import { bindPipeline, readsOf } from './bound-pipeline.js';
+import { bindPipeline, listReads } from './bound-pipeline.js';
 import { GROWTH_BASED } from '../datapoints/datapoint-sources.js';
 import { DEFAULT_WINDOW, isSessionReturn, type FieldRequest } from '../datapoints/field-request.js';
 import { YEARS_OF_GROWTH_MAX } from '../datapoints/dividends.js';
-import { readsDividendYears, readsOfExpression, type Definitions } from '../datapoints/expressions/reads.js';
+import { readsDividendYears, listExpressionReads, type Definitions } from '../datapoints/expressions/reads.js';
 import type { DatapointExpression } from '../datapoints/expressions/tree.js';
 
 /** Earliest market data that a decision needs. */
@@ -30,15 +30,15 @@ export interface LookBackInput {
 export function lookBackOf({ document, sessions, decision }: LookBackInput): LookBack {
   const { pipeline } = document;
   const bound = bindPipeline(document);
-  const { fields, dividendYears } = readsBehind(
-    readsOf(bound).map(({ use }) => use.field),
+  const { fields, dividendYears } = listReadsBehind(
+    listReads(bound).map(({ use }) => use.field),
     bound.definitions,
   );
   const ofRules = bound.rules.reduce((most, { rule }) => Math.max(most, rule.dividendYears ?? 0), dividendYears);
   return lookBackOver({
     fields,
     dividendYears: ofRules,
-    maxStaleSessions: priceSessions(pipeline.treatment),
+    maxStaleSessions: readPriceSessions(pipeline.treatment),
     sessions,
     decision: decision - phaseSessions(document),
   });
@@ -61,12 +61,12 @@ function phaseSessions({ pipeline, rebalance }: RuleDocument): number {
 }
 
 /** Returns the market datapoints that some expressions read, and the calendar years whose dividends they read. */
-export function readsBehind(
+export function listReadsBehind(
   expressions: readonly DatapointExpression[],
   definitions: Definitions,
 ): Pick<ReadsInput, 'fields' | 'dividendYears'> {
   return {
-    fields: expressions.flatMap((expression) => readsOfExpression(expression, definitions).map(({ field }) => field)),
+    fields: expressions.flatMap((expression) => listExpressionReads(expression, definitions).map(({ field }) => field)),
     dividendYears: expressions.some((expression) => readsDividendYears(expression, definitions))
       ? YEARS_OF_GROWTH_MAX
       : 0,
@@ -90,7 +90,7 @@ export function lookBackOver({ fields, dividendYears, maxStaleSessions, sessions
   for (const field of fields)
     if (field.name === 'DIVIDEND_YIELD') days.push(addMonths(dayAt(decision - field.lag - spanOf(field, stale)), -12));
   if (dividendYears > 0)
-    days.push(dayOf({ year: civilOf(dayAt(decision)).year - dividendYears, month: 1, day: 1 }) - 1);
+    days.push(toDay({ year: toCivilDate(dayAt(decision)).year - dividendYears, month: 1, day: 1 }) - 1);
   return { session, paidAfter: Math.min(...days) };
 }
 

@@ -1,4 +1,4 @@
-import { amendmentSentences } from './amendment-sentences.js';
+import { describeAmendments } from './amendment-sentences.js';
 import {
   isDerivedDocument,
   isOverlayDocument,
@@ -8,23 +8,23 @@ import {
   type UniverseSpec,
   type RuleDocument,
 } from '../documents/index-document.js';
-import { objectiveOf, returnsOf, type CostsSpec } from '../documents/optimisation-spec.js';
+import { readObjective, readExpectedReturns, type CostsSpec } from '../documents/optimisation-spec.js';
 import type { UncertaintySpec } from '../documents/uncertainty-spec.js';
 import type { RiskEstimator, RiskModelChoice } from '../risk/risk-estimator.js';
-import { overlayTypeOf } from '../overlays/catalogue.js';
+import { findOverlayType } from '../overlays/catalogue.js';
 import { LIMITS } from '../refusals/limits.js';
 import type { Adjustment } from '../market/market-data.js';
 import type { RelaxEntry } from '../constraints/relax-step.js';
 import { isBoundPath, type BoundPath } from '../constraints/bound-path.js';
-import { limitSentences } from './limit-sentences.js';
-import { numberText, shareText } from '../catalogue/sentence-numbers.js';
+import { describeLimits } from './limit-sentences.js';
+import { formatNumber, formatShare } from '../catalogue/sentence-numbers.js';
 import { bindPipeline } from './bound-pipeline.js';
-import { definitionsOf } from '../documents/definitions.js';
+import { readDefinitions } from '../documents/definitions.js';
 import type { PluginUse } from '../documents/plugin-document.js';
 import { isExpressionNode } from '../datapoints/expressions/tree.js';
 import { printExpression } from '../datapoints/expressions/print.js';
-import { rebalanceSentences, reviewSentences } from './rebalance-sentences.js';
-import { inheritedSentences, treatmentSentences } from './treatment-sentences.js';
+import { describeRebalance, describeReviews } from './rebalance-sentences.js';
+import { describeInherited, describeTreatment } from './treatment-sentences.js';
 
 /** Sections of a methodology, in their order. */
 export const METHODOLOGY_SECTIONS = [
@@ -46,15 +46,15 @@ export interface MethodologySentence {
   readonly text: string;
 }
 
-/** Returns the sentences of a definition without their sections. @see methodologySentences */
-export const methodologyOf = (document: IndexDocument, adjustment: Adjustment | null = null): string[] =>
-  methodologySentences(document, adjustment).map(({ text }) => text);
+/** Returns the sentences of a definition without their sections. @see listMethodologySentences */
+export const createMethodology = (document: IndexDocument, adjustment: Adjustment | null = null): string[] =>
+  listMethodologySentences(document, adjustment).map(({ text }) => text);
 
 /**
  * Describes the definition of an index in English sentences, with every parameter, in the order of application.
  * @param adjustment price basis of the store on which it is computed; null if there is none
  */
-export function methodologySentences(
+export function listMethodologySentences(
   document: IndexDocument,
   adjustment: Adjustment | null = null,
 ): MethodologySentence[] {
@@ -76,16 +76,16 @@ function sectionsOf(
     optimisation: isDerivedDocument(document)
       ? [...datapointSentences(document), ...derivationSentences(document.derivation)]
       : [],
-    overlay: isOverlayDocument(document) ? overlaySentences(document) : [],
+    overlay: isOverlayDocument(document) ? describeOverlay(document) : [],
     rebalancing: [
-      ...(isOverlayDocument(document) ? [] : rebalanceSentences(document.rebalance)),
-      ...(isRule ? reviewSentences(document) : []),
+      ...(isOverlayDocument(document) ? [] : describeRebalance(document.rebalance)),
+      ...(isRule ? describeReviews(document) : []),
     ],
     corporate_actions: isRule
-      ? treatmentSentences(document, adjustment)
-      : inheritedSentences(adjustment, isOverlayDocument(document) ? 'underlying index' : 'parent index'),
+      ? describeTreatment(document, adjustment)
+      : describeInherited(adjustment, isOverlayDocument(document) ? 'underlying index' : 'parent index'),
     rounding: roundingSentences(document),
-    amendments: amendmentSentences(document, (text) => methodologyOf(text, adjustment)),
+    amendments: describeAmendments(document, (text) => createMethodology(text, adjustment)),
   };
 }
 
@@ -93,7 +93,7 @@ function indexSentences(document: IndexDocument): string[] {
   const { id, name, description, calendar, base_date, base_value, currency } = document;
   return [
     `${name} (${id}) is an index in ${currency} on the sessions of the exchange calendar ${calendar}.${description === null || description === '' ? '' : ` ${description}`}`,
-    `Its level is ${numberText(base_value)} at the close of the first session on or after ${base_date} that has a price.`,
+    `Its level is ${formatNumber(base_value)} at the close of the first session on or after ${base_date} that has a price.`,
   ];
 }
 
@@ -101,7 +101,7 @@ function marketValueSentences(document: IndexDocument): string[] {
   const { base_market_value: value, currency } = document;
   if (value === undefined || isOverlayDocument(document)) return [];
   return [
-    `Its market value at that close is ${numberText(value)} ${currency}; its first divisor is this value over its level.`,
+    `Its market value at that close is ${formatNumber(value)} ${currency}; its first divisor is this value over its level.`,
   ];
 }
 
@@ -126,7 +126,7 @@ const rounded = (...members: readonly (readonly [decimals: number | undefined, n
 function datapointSentences(document: Pick<IndexDocument, 'datapoints' | 'plugins'>): string[] {
   const { datapoints, plugins = {} } = document;
   return [
-    ...Array.from(definitionsOf({ datapoints }), ([name, tree]) => `${name} is ${printExpression(tree)}.`),
+    ...Array.from(readDefinitions({ datapoints }), ([name, tree]) => `${name} is ${printExpression(tree)}.`),
     ...Object.entries(plugins).map(([name, use]) => pluginSentence(name, use)),
   ];
 }
@@ -145,18 +145,18 @@ function ruleSentences(document: RuleDocument) {
   return {
     universe: [universeSentence(document.universe), ...datapointSentences(document)],
     selection: rules.map(({ id, rule }) => `Rule ${id}: ${rule.sentence}`),
-    weighting: [weighting.sentence, ...limitSentences(document.pipeline.weighting)],
+    weighting: [weighting.sentence, ...describeLimits(document.pipeline.weighting)],
   };
 }
 
 /** Describes the effect of an overlay on its underlying indices. */
-export function overlaySentences(document: OverlayDocument): string[] {
+export function describeOverlay(document: OverlayDocument): string[] {
   const { overlay, source_index_id: source } = document;
   return [
     ...(source === undefined ? [] : [`It is an overlay on the index ${source}.`]),
     'On sessions outside the calendar of an underlying index, its last known level is used.',
-    ...overlayTypeOf(overlay).sentences(overlay),
-    ...(overlay.type === 'blend' ? rebalanceSentences(overlay.rebalance) : []),
+    ...findOverlayType(overlay).sentences(overlay),
+    ...(overlay.type === 'blend' ? describeRebalance(overlay.rebalance) : []),
   ];
 }
 
@@ -190,8 +190,8 @@ function universeText(universe: UniverseSpec | undefined): string {
 
 function derivationSentences(derivation: NonNullable<IndexDocument['derivation']>): string[] {
   const { source_index_id, constraints, costs } = derivation;
-  const { entry, params } = objectiveOf(derivation.objective);
-  const returns = returnsOf(derivation);
+  const { entry, params } = readObjective(derivation.objective);
+  const returns = readExpectedReturns(derivation);
   const cash = entry.cash(params);
   const cashAdded = returns?.entry.isAboveCash === true && cash !== 0 ? `, above a rate of ${cash}` : '';
   const rows = constraints.map(
@@ -212,7 +212,7 @@ function relaxSentences(relax: readonly RelaxEntry[]): string[] {
   if (relax.length === 0) return [];
   const entries = relax.map(
     ({ row, steps }) =>
-      `${row} to ${steps.map((step) => (typeof step === 'number' ? numberText(step) : parameterText(step))).join(', then ')}`,
+      `${row} to ${steps.map((step) => (typeof step === 'number' ? formatNumber(step) : parameterText(step))).join(', then ')}`,
   );
   return [
     `If the constraints are infeasible, rows are relaxed step by step until they are feasible: ${entries.join('; then ')}. Each step keeps the earlier ones.`,
@@ -282,9 +282,11 @@ function parameterWords(value: unknown): string {
 
 function pathWords({ base, yearly, times, from }: BoundPath): string {
   const of =
-    typeof base === 'number' ? numberText(base) : `that of the source index at its latest review on or before ${base}`;
+    typeof base === 'number'
+      ? formatNumber(base)
+      : `that of the source index at its latest review on or before ${base}`;
   const start = typeof base === 'string' ? base : (from ?? 'the base date');
-  return `${times === undefined || times === 1 ? '' : `${numberText(times)} times `}${of}, changed by ${shareText(yearly)} per year from ${start}`;
+  return `${times === undefined || times === 1 ? '' : `${formatNumber(times)} times `}${of}, changed by ${formatShare(yearly)} per year from ${start}`;
 }
 
 function parameterText(params: Readonly<Record<string, unknown>>): string {

@@ -1,7 +1,7 @@
-import { dayFrom } from '../time/days.js';
+import { parseValidDay } from '../time/days.js';
 import type { RuleDocument } from '../documents/index-document.js';
 import type { SessionMarket } from '../market/session-market.js';
-import { rebalanceDates } from '../schedule/schedule.js';
+import { listRebalanceDates } from '../schedule/schedule.js';
 
 /** Terms of a document that determine its review dates. */
 export type ReviewTerms = Pick<RuleDocument, 'rebalance' | 'base_date'>;
@@ -17,7 +17,7 @@ export function findLatestReviews(
 ): number[] {
   const { sessions, calendar } = sm;
   const to = sessions[Math.min(session + rebalance.effective_lag, sessions.length - 1)]!;
-  const dates = rebalanceDates({ rebalance, calendar, baseDay: dayFrom(base_date), from: sessions[0]!, to });
+  const dates = listRebalanceDates({ rebalance, calendar, baseDay: parseValidDay(base_date), from: sessions[0]!, to });
   const reviews: number[] = [];
   for (let i = dates.length - 1; i >= 0 && reviews.length < count; i--) {
     const decided = sm.sessionAt(dates[i]!.decision);
@@ -33,7 +33,11 @@ export function findLatestReviews(
  * @param today Values at the decision, [n].
  * @param steps Number of reviews in a phase. Reviews before the first one use its value.
  */
-export function phaseInValues(atReviews: readonly Float64Array[], today: Float64Array, steps: number): Float64Array {
+export function blendReviewValues(
+  atReviews: readonly Float64Array[],
+  today: Float64Array,
+  steps: number,
+): Float64Array {
   return today.map((now, i) => {
     let value = now;
     let sum = 0;

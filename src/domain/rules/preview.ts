@@ -1,10 +1,10 @@
 import type { Composer } from '../books/compositions.js';
-import { sessionWithData } from '../books/due-rebalances.js';
+import { findSessionWithData } from '../books/due-rebalances.js';
 import { decideReview } from '../books/decide-review.js';
 import { composeKnown } from '../books/known-compositions.js';
 import type { DueText } from '../books/due-rebalances.js';
-import { textOn } from '../documents/amended-texts.js';
-import { reviewsDecidedOn } from '../books/rebalance-cause.js';
+import { findTextOn } from '../documents/amended-texts.js';
+import { listReviewsDecidedOn } from '../books/rebalance-cause.js';
 import { DEFAULT_REVIEW } from '../schedule/review-scopes.js';
 import { requireCoveredRange } from '../calendars/covered-range.js';
 import type { Day } from '../time/days.js';
@@ -37,13 +37,13 @@ export interface ResolvedPreview {
 export function previewRules(composer: Composer, indexId: string, asOf: Day): RulePreview {
   const sm = composer.market(indexId);
   assertCovered(sm);
-  const session = sessionWithData(sm, asOf);
+  const session = findSessionWithData(sm, asOf);
   const amendment = textDecidedOn(composer, indexId, { asOf, session });
-  const decider = ruleDecider(composer, indexId, { amendment });
+  const decider = findRuleDecider(composer, indexId, { amendment });
   if (session < 0) return { resolved: null };
   const decision =
     decideOther(composer, indexId, session) ??
-    decider.decide(session, incumbentsFor(composer, decider, { indexId, session }));
+    decider.decide(session, listIncumbents(composer, decider, { indexId, session }));
   if (decision.kind === 'refused')
     throw new Refusal(decision.code as Refusal['code'], decision.finding.message, { findings: [decision.finding] });
   if (decision.kind === 'decided')
@@ -57,13 +57,13 @@ export function previewRules(composer: Composer, indexId: string, asOf: Day): Ru
  */
 function textDecidedOn(composer: Composer, indexId: string, { asOf, session }: { asOf: Day; session: number }): number {
   const document = composer.document(indexId);
-  const [due] = session < 0 ? [] : reviewsDecidedOn(document, composer.market(indexId), session);
-  return due?.amendment ?? textOn(document, asOf).position;
+  const [due] = session < 0 ? [] : listReviewsDecidedOn(document, composer.market(indexId), session);
+  return due?.amendment ?? findTextOn(document, asOf).position;
 }
 
 /** Returns the decision of the first further review whose reference date is the session; undefined if there is none. */
 function decideOther(composer: Composer, indexId: string, session: number): RuleDecided | RuleUndecided | undefined {
-  const [due] = reviewsDecidedOn(composer.document(indexId), composer.market(indexId), session);
+  const [due] = listReviewsDecidedOn(composer.document(indexId), composer.market(indexId), session);
   if (due === undefined || due.review.id === DEFAULT_REVIEW) return undefined;
   const { review, amendment } = due;
   const known = composeKnown(composer, indexId)?.list ?? [];
@@ -83,14 +83,14 @@ function assertCovered({ market, calendar }: SessionMarket): void {
 }
 
 /** Returns the decider of a rule-based document, with explanations. @throws Refusal NOT_SUPPORTED for a derived one */
-export function ruleDecider(composer: Composer, indexId: string, by: DueText): RuleDecider {
+export function findRuleDecider(composer: Composer, indexId: string, by: DueText): RuleDecider {
   const decider = composer.decider(indexId, by);
   if (isRuleDecider(decider)) return decider;
   throw new Refusal('NOT_SUPPORTED', `The index ${indexId} is derived by optimisation; its parent has the rules.`);
 }
 
 /** Returns columns of the composition before a decision; null if there is none, or if the rules do not read it. */
-export function incumbentsFor(
+export function listIncumbents(
   composer: Composer,
   decider: RuleDecider,
   { indexId, session }: { readonly indexId: string; readonly session: number },

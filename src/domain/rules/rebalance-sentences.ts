@@ -1,9 +1,9 @@
-import { shareText } from '../catalogue/sentence-numbers.js';
+import { formatShare } from '../catalogue/sentence-numbers.js';
 import type { IndexDocument } from '../documents/index-document.js';
 import type { DateRule, PhaseSpec } from '../schedule/date-rule-spec.js';
-import { closesOf } from '../schedule/phase.js';
+import { countPhaseCloses } from '../schedule/phase.js';
 import type { RebalanceSpec } from '../schedule/rebalance-spec.js';
-import { boundRule, boundWeighting } from './bound-pipeline.js';
+import { bindRule, bindWeighting } from './bound-pipeline.js';
 
 const MONTH_NAMES = [
   'January',
@@ -31,7 +31,7 @@ const MONTHS_BY_FREQUENCY: Readonly<Record<string, readonly number[]>> = {
  * Describes when an index is rebalanced, and how its weights take effect.
  * @param cause Cause of these rebalances, which the first sentence names
  */
-export function rebalanceSentences(rebalance: RebalanceSpec, cause?: string): string[] {
+export function describeRebalance(rebalance: RebalanceSpec, cause?: string): string[] {
   const subject = cause === undefined ? 'It is' : `For ${cause} it is`;
   return [`${subject} ${whenText(rebalance)}.`, ...dateSentences(rebalance)];
 }
@@ -74,11 +74,11 @@ function referenceSentence({ effective_lag: lag, reference }: RebalanceSpec): st
 }
 
 function phaseSentence(phase: PhaseSpec): string {
-  const closes = closesOf(phase);
+  const closes = countPhaseCloses(phase);
   const steps =
     phase.fractions === undefined
       ? `in ${closes} equal steps`
-      : `in steps of ${phase.fractions.map((fraction) => shareText(fraction)).join(', ')}`;
+      : `in steps of ${phase.fractions.map((fraction) => formatShare(fraction)).join(', ')}`;
   return `The index shares move to the new ones ${steps}, one at each close from the effective date on.`;
 }
 
@@ -105,16 +105,16 @@ function ruleText(rule: DateRule): string {
 const sessionsText = (count: number): string => `${count} ${count === 1 ? 'session' : 'sessions'}`;
 
 /** Describes the further reviews of an index, and the effect of each. */
-export function reviewSentences({ reviews = [] }: Pick<IndexDocument, 'reviews'>): string[] {
+export function describeReviews({ reviews = [] }: Pick<IndexDocument, 'reviews'>): string[] {
   if (reviews.length === 0) return [];
   return [
     ...reviews.flatMap(({ id, scope, schedule, selection, weighting }) => [
       `By the review ${id} it is ${whenText(schedule)}: ${EFFECTS[scope]}.`,
       ...dateSentences(schedule).map((sentence) => `Review ${id}: ${sentence}`),
       ...(scope === 'membership' && selection
-        ? selection.map((row) => `Review ${id}, rule ${row.id}: ${boundRule(row).sentence}`)
+        ? selection.map((row) => `Review ${id}, rule ${row.id}: ${bindRule(row).sentence}`)
         : []),
-      ...(scope !== 'shares' && weighting ? [`Review ${id}: ${boundWeighting(weighting).sentence}`] : []),
+      ...(scope !== 'shares' && weighting ? [`Review ${id}: ${bindWeighting(weighting).sentence}`] : []),
     ]),
     'Reviews of one date run in the order membership, weights, shares.',
   ];

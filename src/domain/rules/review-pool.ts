@@ -3,12 +3,12 @@ import type { ReviewPool } from '../books/decider.js';
 import type { CrossSection, CrossSections } from '../datapoints/cross-section.js';
 import type { IndexWeights } from '../datapoints/expression-section.js';
 import { numeric } from '../datapoints/field-use.js';
-import { allOf, rankPositions, selectWithValue } from '../datapoints/ranking.js';
+import { listAllPositions, rankPositions, selectWithValue } from '../datapoints/ranking.js';
 import type { SessionMarket } from '../market/session-market.js';
 import type { StoredModels } from '../risk/stored-model.js';
 import type { BoundPipeline } from './bound-pipeline.js';
-import { flagsOf, type Choice } from './choose.js';
-import { valuesOf } from './verdicts.js';
+import { flagMembers, type Choice } from './choose.js';
+import { readValues } from './verdicts.js';
 
 interface PoolInput {
   readonly pipeline: BoundPipeline;
@@ -56,7 +56,7 @@ export function createPool({
     passes(session, staying, candidate) {
       const columns = Int32Array.from(new Set([...staying, candidate])).toSorted();
       const at = columns.indexOf(candidate);
-      const incumbents = flagsOf(staying, names);
+      const incumbents = flagMembers(staying, names);
       const scope = { cross: crossOn(session, incumbents), columns, identifiers, incumbents };
       return pipeline.rules.every(({ rule }) => rule.ranks === true || rule.select(scope).kept[at] === 1);
     },
@@ -65,9 +65,9 @@ export function createPool({
       return raw.kind === 'refused' ? new Float64Array(columns.length).fill(Number.NaN) : raw.values;
     },
     ranked(session, field, { columns, constituents }) {
-      const cross = crossOn(session, flagsOf(constituents, names));
-      const values = valuesOf({ cross, columns }, numeric(field));
-      return rankPositions(values, selectWithValue(values, allOf(columns)), false).map(
+      const cross = crossOn(session, flagMembers(constituents, names));
+      const values = readValues({ cross, columns }, numeric(field));
+      return rankPositions(values, selectWithValue(values, listAllPositions(columns)), false).map(
         (position) => columns[position]!,
       );
     },

@@ -2,12 +2,12 @@
  * Returns the smallest integer at least `x`. A product that differs from an integer only by rounding counts as that
  * integer: 0.07 of 100 is 7.
  */
-export function ceilTolerantly(x: number): number {
+export function roundUpTolerantly(x: number): number {
   const nearest = Math.round(x);
   return Math.abs(x - nearest) <= 1e-12 * Math.max(1, nearest) ? nearest : Math.ceil(x);
 }
 
 /** Returns the largest integer at most `x`, with the same tolerance for rounding. */
-export function floorTolerantly(x: number): number {
-  return -ceilTolerantly(-x);
+export function roundDownTolerantly(x: number): number {
+  return -roundUpTolerantly(-x);
 }

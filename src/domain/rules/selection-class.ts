@@ -85,6 +85,9 @@ interface SelectionEntry<S extends z.ZodObject> extends Omit<CatalogueEntry, 'ca
 }
 
 /** Declares a selection class; its schema determines the parameter types of its behaviour. */
-export function selectionClass<S extends z.ZodObject>({ behaviour, ...entry }: SelectionEntry<S>): SelectionClass {
+export function defineSelectionClass<S extends z.ZodObject>({
+  behaviour,
+  ...entry
+}: SelectionEntry<S>): SelectionClass {
   return { ...entry, category: 'selection', bind: (params) => behaviour(entry.params.parse(params)) };
 }

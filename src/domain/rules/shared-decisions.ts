@@ -2,9 +2,9 @@ import { isEqual } from '../numbers/number-types.js';
 import type { RuleDocument } from '../documents/index-document.js';
 import type { SessionMarket } from '../market/session-market.js';
 import type { AskedDecision, Choice } from './choose.js';
-import { crossSectionsOf, type CrossSectionTerms, type DecisionSharing } from './decide.js';
+import { createIndexCrossSections, type CrossSectionTerms, type DecisionSharing } from './decide.js';
 import type { CrossSection, CrossSections } from '../datapoints/cross-section.js';
-import { expressionWords } from '../datapoints/expressions/sentences.js';
+import { describeExpression } from '../datapoints/expressions/sentences.js';
 
 /**
  * Maximum number of securities over all cached sections, and over all choices: some 50 MB each if rules read three
@@ -53,9 +53,9 @@ export function createSharedDecisions(namesMax = NAMES_MAX, chosenMax = namesMax
       if (areTooMany || chosenMax - choices.room.left > KEPT_NAMES_MAX) choices = choiceStore(chosenMax);
     },
     sectionsOf(terms, reads) {
-      for (const { use } of reads) fields.add(expressionWords(use.field));
+      for (const { use } of reads) fields.add(describeExpression(use.field));
       const { room, ofTerms } = sections;
-      return ofTerms(terms.market, termsKey(terms), () => keepingSections(crossSectionsOf(terms), room));
+      return ofTerms(terms.market, termsKey(terms), () => keepingSections(createIndexCrossSections(terms), room));
     },
     universeOf(document, market, ask) {
       // The key of a list is long, and the key of an index depends on the composition of its parent.
@@ -137,7 +137,7 @@ function keepingChoices(room: Room): (asked: AskedDecision, make: () => Choice) 
     if (known !== undefined && isSame(known.asked, asked)) return known.choice;
     const choice = make();
     if (known === undefined && asked.universe.length <= room.left) {
-      kept.set(asked.session, { asked, choice: withoutParts(choice) });
+      kept.set(asked.session, { asked, choice: removeParts(choice) });
       room.left -= asked.universe.length;
     }
     return choice;
@@ -148,7 +148,7 @@ function keepingChoices(room: Room): (asked: AskedDecision, make: () => Choice) 
  * Removes the parts of raw weights, which keep a covariance in memory. Only explanations need them, and explanations
  * share nothing.
  */
-function withoutParts(choice: Choice): Choice {
+function removeParts(choice: Choice): Choice {
   if (choice.raw?.kind !== 'weighed') return choice;
   const { kind, values } = choice.raw;
   return { ...choice, raw: { kind, values } };

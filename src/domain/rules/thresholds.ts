@@ -55,6 +55,6 @@ export interface RankThreshold {
 }
 
 /** Returns the thresholds with the decisive one first: the first that is not met, or else the first. */
-export function decisiveFirst(thresholds: readonly Threshold[]): Threshold[] {
+export function sortByDecisiveness(thresholds: readonly Threshold[]): Threshold[] {
   return [...thresholds.filter(({ met }) => !met), ...thresholds.filter(({ met }) => met)];
 }

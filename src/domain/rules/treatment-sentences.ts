@@ -1,11 +1,11 @@
 import type { RuleDocument, TreatmentSpec } from '../documents/index-document.js';
-import { priceSessions, STALE_SESSIONS, countStaleSessions } from '../documents/stale-sessions.js';
-import { eventsSentences } from './events-sentences.js';
-import { shareTermsOf } from '../documents/share-terms.js';
-import { breachRuleOf } from '../compliance/breach-watch.js';
+import { readPriceSessions, STALE_SESSIONS, countStaleSessions } from '../documents/stale-sessions.js';
+import { describeEvents } from './events-sentences.js';
+import { readShareTerms } from '../documents/share-terms.js';
+import { findBreachRule } from '../compliance/breach-watch.js';
 import { LIMIT_RULES, type LimitRuleName } from '../compliance/rules.js';
 import type { Adjustment } from '../market/market-data.js';
-import { shareText } from '../catalogue/sentence-numbers.js';
+import { formatShare } from '../catalogue/sentence-numbers.js';
 
 /** Returns true if prices are already adjusted for splits. */
 function isSplitFree(adjustment: Adjustment | null): boolean {
@@ -17,7 +17,7 @@ const TOTAL_BASIS =
   'Prices include dividends of every kind, so it is a total return index regardless of its treatment of dividends.';
 
 /** Describes an index that treats events like its source. */
-export function inheritedSentences(adjustment: Adjustment | null, source: string): string[] {
+export function describeInherited(adjustment: Adjustment | null, source: string): string[] {
   return [
     `Corporate actions, dividends and missing prices are treated as in the ${source}.`,
     ...(adjustment === 'total' ? [TOTAL_BASIS] : []),
@@ -70,9 +70,9 @@ const SPIN_OFFS: Readonly<Record<TreatmentSpec['spin_offs'], string>> = {
 };
 
 /** Describes the effect of dividends, corporate actions and missing prices on an index. */
-export function treatmentSentences(document: RuleDocument, adjustment: Adjustment | null): string[] {
+export function describeTreatment(document: RuleDocument, adjustment: Adjustment | null): string[] {
   const { treatment, weighting } = document.pipeline;
-  const between = eventsSentences(document);
+  const between = describeEvents(document);
   const {
     dividends,
     withholding_tax,
@@ -104,18 +104,18 @@ export function treatmentSentences(document: RuleDocument, adjustment: Adjustmen
   return [
     adjustment === 'total'
       ? TOTAL_BASIS
-      : `${variant} ${SPECIAL_DIVIDENDS[special_dividends]} ${RIGHTS[shareTermsOf(treatment, weighting).rights]}`,
+      : `${variant} ${SPECIAL_DIVIDENDS[special_dividends]} ${RIGHTS[readShareTerms(treatment, weighting).rights]}`,
     `Splits are ${isSplitFree(adjustment) || splits !== 'apply' ? 'ignored, because the prices are already adjusted' : 'applied'}. Spin-offs ${adjustment === 'total' ? SPIN_OFFS.ignore : SPIN_OFFS[spin_offs]}. ${leaving}`,
-    `${gaps} A security whose latest price is ${Math.max(1, priceSessions(treatment))} or more sessions old cannot be ${countStaleSessions(treatment) > priceSessions(treatment) ? 'newly selected' : 'selected'}.${stale_targets === 'defer' ? ' A security without a price on the day of a rebalance is traded on its next session with one.' : ''}`,
+    `${gaps} A security whose latest price is ${Math.max(1, readPriceSessions(treatment))} or more sessions old cannot be ${countStaleSessions(treatment) > readPriceSessions(treatment) ? 'newly selected' : 'selected'}.${stale_targets === 'defer' ? ' A security without a price on the day of a rebalance is traded on its next session with one.' : ''}`,
     ...between,
-    ...breachSentences(breachRuleOf(treatment)),
+    ...breachSentences(findBreachRule(treatment)),
   ];
 }
 
 /** Describes a withholding tax. */
 function taxText(tax: TreatmentSpec['withholding_tax']): string {
-  if (typeof tax === 'number') return `a withholding tax of ${shareText(tax)}`;
-  const rates = Object.entries(tax.rates).map(([value, rate]) => `${value} ${shareText(rate)}`);
-  const others = tax.default === undefined ? [] : [`others ${shareText(tax.default)}`];
+  if (typeof tax === 'number') return `a withholding tax of ${formatShare(tax)}`;
+  const rates = Object.entries(tax.rates).map(([value, rate]) => `${value} ${formatShare(rate)}`);
+  const others = tax.default === undefined ? [] : [`others ${formatShare(tax.default)}`];
   return `the withholding tax of the ${tax.field} of each security: ${[...rates, ...others].join(', ')}`;
 }

@@ -1,9 +1,15 @@
 import type { FieldUse } from '../datapoints/field-use.js';
-import { allOf, rankPositions, selectWithValue } from '../datapoints/ranking.js';
+import { listAllPositions, rankPositions, selectWithValue } from '../datapoints/ranking.js';
 import type { Reason, SelectionScope, Verdict } from './selection-class.js';
-import { numberText } from '../catalogue/sentence-numbers.js';
-import { decisiveFirst, THRESHOLDS, type RankThreshold, type Threshold, type ThresholdType } from './thresholds.js';
-import { expressionWords } from '../datapoints/expressions/sentences.js';
+import { formatNumber } from '../catalogue/sentence-numbers.js';
+import {
+  sortByDecisiveness,
+  THRESHOLDS,
+  type RankThreshold,
+  type Threshold,
+  type ThresholdType,
+} from './thresholds.js';
+import { describeExpression } from '../datapoints/expressions/sentences.js';
 
 /** Treatment of securities without the datapoint. */
 export type MissingPolicy = 'exclude' | 'include';
@@ -20,11 +26,11 @@ const REASON: Reason = {
 };
 
 /** Creates a reason with defaults. Threshold, cutoff and distance default to those of the decisive threshold. */
-export function reason(
+export function createReason(
   test: string,
   { thresholds = [], ...said }: Partial<Omit<Reason, 'test' | 'threshold' | 'cutoff'>> = {},
 ): Reason {
-  const faced = decisiveFirst(thresholds);
+  const faced = sortByDecisiveness(thresholds);
   const [decisive] = faced;
   const decision =
     decisive === undefined ? {} : { threshold: decisive.value, cutoff: decisive.rank, distance: decisive.distance };
@@ -77,9 +83,9 @@ export function keepWithin(
       const value = values[position]!;
       const lower = lowerOf(position);
       const test = `${what} ${rangeText(lower, maximum, inclusive)}`;
-      if (Number.isNaN(value)) return reason(test, { distance: kept[position] === 1 ? 0 : null });
+      if (Number.isNaN(value)) return createReason(test, { distance: kept[position] === 1 ? 0 : null });
       const isOfConstituents = lower !== bounds.minimum;
-      return reason(test, {
+      return createReason(test, {
         value,
         thresholds: [
           ...boundOf(isOfConstituents ? 'incumbent_minimum' : 'minimum', lower, value - (lower ?? 0)),
@@ -92,33 +98,33 @@ export function keepWithin(
 }
 
 /** Describes bounds in words: `at least 5 and at most 10 (at least 4 for constituents)`. */
-export function boundsText({ minimum, maximum, incumbentMinimum = null, inclusive = true }: Bounds): string {
-  const staying = incumbentMinimum === null ? '' : ` (at least ${numberText(incumbentMinimum)} for constituents)`;
+export function formatBounds({ minimum, maximum, incumbentMinimum = null, inclusive = true }: Bounds): string {
+  const staying = incumbentMinimum === null ? '' : ` (at least ${formatNumber(incumbentMinimum)} for constituents)`;
   return `${rangeText(minimum, maximum, inclusive)}${staying}`;
 }
 
 function rangeText(minimum: number | null, maximum: number | null, inclusive: boolean): string {
   const atLeast = inclusive ? 'at least' : 'above';
   const atMost = inclusive ? 'at most' : 'below';
-  const lower = minimum === null ? null : `${atLeast} ${numberText(minimum)}`;
-  const upper = maximum === null ? null : `${atMost} ${numberText(maximum)}`;
+  const lower = minimum === null ? null : `${atLeast} ${formatNumber(minimum)}`;
+  const upper = maximum === null ? null : `${atMost} ${formatNumber(maximum)}`;
   if (lower !== null && upper !== null) return `${lower} and ${upper}`;
   return lower ?? upper ?? 'of any size';
 }
 
 /** Returns values of a numeric use for the remaining securities. */
-export function valuesOf(scope: Pick<SelectionScope, 'cross' | 'columns'>, use: FieldUse): Float64Array {
+export function readValues(scope: Pick<SelectionScope, 'cross' | 'columns'>, use: FieldUse): Float64Array {
   return use.money ? scope.cross.money(use.field, scope.columns) : scope.cross.numbers(use.field, scope.columns);
 }
 
 /**
  * Returns the remaining securities by group, as ascending positions of the scope's columns; one group without a field.
  */
-export function groupsOf(
+export function readGroups(
   { cross, columns }: Pick<SelectionScope, 'cross' | 'columns'>,
   by: FieldUse | null,
 ): ReadonlyMap<string | null, Int32Array> {
-  if (by === null) return new Map([['', allOf(columns)]]);
+  if (by === null) return new Map([['', listAllPositions(columns)]]);
   const { of, names } = cross.groups(by.field, columns);
   const sizes = new Int32Array(names.length);
   for (let i = 0; i < of.length; i++) sizes[of[i]!]!++;
@@ -145,10 +151,10 @@ export interface Chosen {
   /** Last rank kept by ranking only, for a rule that keeps constituents beyond it. */
   readonly alone?: number;
   /** Returns all thresholds of a security. The first that is missed decides; if all are met, the first. */
-  faced(name: RankedName): readonly RankThreshold[];
+  faced(name: RankedSecurity): readonly RankThreshold[];
 }
 
-export interface RankedName {
+export interface RankedSecurity {
   /** Position among the columns of the scope. */
   readonly position: number;
   /** Rank from 1 for the best; 0 for a security outside the ranking. */
@@ -187,11 +193,11 @@ export function keepRanked(
       const value = values[position]!;
       const rank = ranks[position]!;
       const { order, chosen } = chosenOf[groupOf[position]!]!;
-      const thresholds = decisiveFirst(
+      const thresholds = sortByDecisiveness(
         chosen.faced({ position, rank }).map((faced) => rankThreshold(faced, { value, rank, values, order })),
       );
       const { type, rank: cutoff } = thresholds[0]!; // Every ranking has one.
-      return reason(
+      return createReason(
         `${what}, ${ascending ? 'smallest' : 'largest'} first, rank at most ${cutoff}${THRESHOLDS[type].words}`,
         {
           value: Number.isNaN(value) ? null : value,
@@ -232,7 +238,7 @@ function rankThreshold(
 
 /** Returns the name of a field in sentences. */
 export function nameUsedField(use: FieldUse): string {
-  return expressionWords(use.field);
+  return describeExpression(use.field);
 }
 
 /** Returns the end of a sentence on missing values. */

@@ -59,12 +59,15 @@ interface WeightingEntry<S extends z.ZodObject> extends Omit<CatalogueEntry, 'ca
 }
 
 /** Declares a weighting class; its schema determines the parameter types of its behaviour. */
-export function weightingClass<S extends z.ZodObject>({ behaviour, ...entry }: WeightingEntry<S>): WeightingClass {
+export function defineWeightingClass<S extends z.ZodObject>({
+  behaviour,
+  ...entry
+}: WeightingEntry<S>): WeightingClass {
   return { ...entry, category: 'weighting', bind: (params) => behaviour(entry.params.parse(params)) };
 }
 
 /** Returns raw weights. Only securities with finite positive values are held. */
-export function weighed(values: Float64Array, parts?: Weighed['parts']): Weighed {
+export function createWeights(values: Float64Array, parts?: Weighed['parts']): Weighed {
   let areHeld = true;
   for (let i = 0; i < values.length; i++) areHeld &&= isHeld(values[i]!);
   const held = areHeld ? values : values.map((value) => (isHeld(value) ? value : 0));

@@ -25,7 +25,7 @@ const SAME_WEIGHT = 1e-15;
  * Compares two previews of one market by identifier. Each list is ordered by identifier. A day before the store has no
  * securities.
  */
-export function differenceOf(before: ResolvedPreview | null, after: ResolvedPreview | null): Difference {
+export function compareCompositions(before: ResolvedPreview | null, after: ResolvedPreview | null): Difference {
   const from = before === null ? NO_WEIGHTS : weightsOf(before);
   const to = after === null ? NO_WEIGHTS : weightsOf(after);
   const names = [...new Set([...from.keys(), ...to.keys()])].sort();

@@ -1,4 +1,4 @@
-import { expressionWords } from '../datapoints/expressions/sentences.js';
+import { describeExpression } from '../datapoints/expressions/sentences.js';
 import type { FieldUse } from '../datapoints/field-use.js';
 import type { RuleSpec } from '../documents/pipeline-rows.js';
 import type { Selection, SelectionClass, Verdict } from './selection-class.js';
@@ -36,6 +36,8 @@ const keptBy = ({ kept }: Verdict): number => kept.reduce((count, is) => count +
 
 /** Returns uses without duplicates. */
 function distinct(uses: readonly FieldUse[]): FieldUse[] {
-  const known = new Map(uses.toReversed().map((use) => [`${use.path} ${use.as} ${expressionWords(use.field)}`, use]));
-  return uses.filter((use) => known.get(`${use.path} ${use.as} ${expressionWords(use.field)}`) === use);
+  const known = new Map(
+    uses.toReversed().map((use) => [`${use.path} ${use.as} ${describeExpression(use.field)}`, use]),
+  );
+  return uses.filter((use) => known.get(`${use.path} ${use.as} ${describeExpression(use.field)}`) === use);
 }

@@ -2,7 +2,7 @@ import type { Finding } from '../refusals/findings.js';
 import type { SessionMarket } from '../market/session-market.js';
 
 /** Security held on the date of a scenario. */
-export interface HeldName {
+export interface HeldSecurity {
   readonly identifier: string;
   readonly weight: number;
   /** Column of the market, -1 if it does not contain the security. */
@@ -17,7 +17,7 @@ export interface ScenarioMarket {
   readonly growth: Float64Array;
   /** Session of the composition. */
   readonly session: number;
-  readonly held: readonly HeldName[];
+  readonly held: readonly HeldSecurity[];
   /** Group of each column of the market on the date of the composition, [N]. */
   readonly groups: readonly string[];
 }
@@ -27,7 +27,7 @@ export interface ScenarioResult {
   readonly name: string;
   /** Sum of the contributions; null for a window that the data does not cover. */
   readonly return: number | null;
-  readonly by_name: readonly NameResult[];
+  readonly by_name: readonly SecurityResult[];
   readonly by_group: readonly { readonly group: string; readonly weight: number; readonly contribution: number }[];
   /** Absolute weight of securities that have returns, over the total absolute weight. */
   readonly covered_weight: number;
@@ -49,7 +49,7 @@ export interface SessionReturn {
   readonly return: number;
 }
 
-export interface NameResult {
+export interface SecurityResult {
   readonly identifier: string;
   readonly weight: number;
   readonly return: number;
@@ -75,12 +75,12 @@ export interface AssignedReturn {
 export const ALL = 'all names';
 
 /** Computes a result from the return of every holding: contributions are weight times return. */
-export function resultOf(
+export function createResult(
   name: string,
-  held: readonly HeldName[],
+  held: readonly HeldSecurity[],
   returns: readonly AssignedReturn[],
 ): Pick<ScenarioResult, 'name' | 'by_name' | 'by_group' | 'covered_weight' | 'proxied'> & { readonly return: number } {
-  const rows = held.map(({ identifier, weight }, i): NameResult => {
+  const rows = held.map(({ identifier, weight }, i): SecurityResult => {
     const { value, standardError = null } = returns[i]!;
     return { identifier, weight, return: value, contribution: weight * value, standard_error: standardError };
   });

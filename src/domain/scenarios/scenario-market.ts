@@ -1,15 +1,15 @@
 import { type RunHeader } from '../backtest/run-file/header.js';
-import { currencyOfSecurities } from '../backtest/run-file/settings.js';
+import { readSecurityCurrency } from '../backtest/run-file/settings.js';
 import type { Day } from '../time/days.js';
 import type { Finding } from '../refusals/findings.js';
-import { growthOf } from '../index-mathematics/growth.js';
-import { securityTerms } from '../index-mathematics/growth-terms.js';
-import { groupSpells } from '../market/market-groups.js';
+import { computeGrowth } from '../index-mathematics/growth.js';
+import { createSecurityTerms } from '../index-mathematics/growth-terms.js';
+import { listGroupSpells } from '../market/market-groups.js';
 import type { SessionMarket } from '../market/session-market.js';
-import type { FoundScenario, HeldName, ScenarioMarket } from './holdings.js';
+import type { FoundScenario, HeldSecurity, ScenarioMarket } from './holdings.js';
 import { REGRESSION_SESSIONS, type Scenario } from './scenario-request.js';
-import { shockScenario, strikesDirectly, type ShockTerms } from './shock-scenario.js';
-import { windowScenario } from './window-scenario.js';
+import { computeShockScenario, isShockedDirectly, type ShockTerms } from './shock-scenario.js';
+import { computeWindowScenario } from './window-scenario.js';
 
 /** Holdings of a run on a date. */
 export interface HeldOnDate {
@@ -20,14 +20,14 @@ export interface HeldOnDate {
 }
 
 /** Returns the inputs of scenarios of a composition. @param by reference column of the groups */
-export function scenarioMarket(
+export function createScenarioMarket(
   sm: SessionMarket,
   { header, weights, by }: { readonly header: RunHeader; readonly weights: HeldOnDate; readonly by: string },
 ): ScenarioMarket {
   const { special_dividends: specialDividends, splits } = header.treatment;
-  const terms = { ...securityTerms('total', currencyOfSecurities(header)), specialDividends, splits };
-  const groupOf = groupSpells(sm.market, by);
-  const held = weights.names.flatMap((identifier, i): HeldName[] =>
+  const terms = { ...createSecurityTerms('total', readSecurityCurrency(header)), specialDividends, splits };
+  const groupOf = listGroupSpells(sm.market, by);
+  const held = weights.names.flatMap((identifier, i): HeldSecurity[] =>
     weights.held[i] === 0
       ? []
       : [
@@ -42,7 +42,7 @@ export function scenarioMarket(
   const priced = held.flatMap(({ column }) => (column < 0 ? [] : [column]));
   return {
     sm,
-    growth: growthOf(sm, terms, priced),
+    growth: computeGrowth(sm, terms, priced),
     session: sm.sessionAt(weights.day),
     held,
     groups: sm.identifiers.map((identifier) => groupOf(identifier, weights.day).group),
@@ -55,15 +55,15 @@ interface Place {
 }
 
 /** Computes one scenario by its kind. @throws Refusal VALIDATION_FAILED at its path */
-export function scenarioOf(market: ScenarioMarket, scenario: Scenario, place: Place): FoundScenario {
-  if ('window' in scenario) return windowScenario(market, { ...scenario, path: place.path });
+export function computeScenario(market: ScenarioMarket, scenario: Scenario, place: Place): FoundScenario {
+  if ('window' in scenario) return computeWindowScenario(market, { ...scenario, path: place.path });
   const terms = { ...scenario, ...place };
-  return { result: shockScenario(market, terms), findings: unreadSettings(market, terms) };
+  return { result: computeShockScenario(market, terms), findings: unreadSettings(market, terms) };
 }
 
 /** Reports settings of shocks without effect. */
 function unreadSettings(market: ScenarioMarket, terms: ShockTerms): Finding[] {
-  if (terms.regression_sessions === REGRESSION_SESSIONS || !strikesDirectly(market, terms)) return [];
+  if (terms.regression_sessions === REGRESSION_SESSIONS || !isShockedDirectly(market, terms)) return [];
   const path = `${terms.path}.regression_sessions`;
   const message = `${path} has no effect: every shock is of a holding or a group, which applies directly.`;
   return [{ severity: 'warning', code: 'NO_EFFECT', path, message, value: terms.regression_sessions }];

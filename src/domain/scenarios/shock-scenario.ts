@@ -1,13 +1,13 @@
 import { LIMITS } from '../refusals/limits.js';
 import type { Finding } from '../refusals/findings.js';
-import { panelRow } from '../market/session-market.js';
+import { readPanelRow } from '../market/session-market.js';
 import { closeOn } from '../market/series.js';
 import { refuseWithFindings } from '../refusals/refusal.js';
 import {
   ALL,
-  resultOf,
+  createResult,
   type AssignedReturn,
-  type HeldName,
+  type HeldSecurity,
   type ScenarioMarket,
   type ScenarioResult,
 } from './holdings.js';
@@ -39,13 +39,13 @@ interface SortedShocks {
  * @throws Refusal VALIDATION_FAILED for a shock of an unknown subject, or collinear factors
  * @cost O(sessions x (securities + K^2 securities))
  */
-export function shockScenario(market: ScenarioMarket, terms: ShockTerms): ScenarioResult {
+export function computeShockScenario(market: ScenarioMarket, terms: ShockTerms): ScenarioResult {
   const { held, session, sm } = market;
-  const { names, groups, factors, moves } = sortedShocks(market, terms);
-  const direct = ({ identifier, group }: HeldName) => names.get(identifier) ?? groups.get(group);
+  const { names, groups, factors, moves } = sortShocks(market, terms);
+  const direct = ({ identifier, group }: HeldSecurity) => names.get(identifier) ?? groups.get(group);
   if (factors.length === 0) {
     const returns = held.map((name): AssignedReturn => ({ value: direct(name) ?? 0, proxy: null }));
-    return { ...resultOf(terms.name, held, returns), ...NO_WINDOW, ...NO_REGRESSION };
+    return { ...createResult(terms.name, held, returns), ...NO_WINDOW, ...NO_REGRESSION };
   }
   const from = Math.max(sm.first + 1, session - terms.regression_sessions + 1);
   const columns = factors.map((factor) => returnsOf(market, factor, from));
@@ -72,7 +72,7 @@ export function shockScenario(market: ScenarioMarket, terms: ShockTerms): Scenar
     (i) => responses[i] !== undefined,
   );
   return {
-    ...resultOf(terms.name, held, returns),
+    ...createResult(terms.name, held, returns),
     ...NO_WINDOW,
     r_squared: whole?.rSquared ?? null,
     observations: whole?.observations ?? null,
@@ -81,8 +81,8 @@ export function shockScenario(market: ScenarioMarket, terms: ShockTerms): Scenar
 }
 
 /** Returns true if shocks apply only to holdings and their groups, so that nothing is estimated. */
-export function strikesDirectly(market: ScenarioMarket, terms: ShockTerms): boolean {
-  return sortedShocks(market, terms).factors.length === 0;
+export function isShockedDirectly(market: ScenarioMarket, terms: ShockTerms): boolean {
+  return sortShocks(market, terms).factors.length === 0;
 }
 
 const NO_WINDOW = { window: null, worst_session: null, worst_sessions: [] } as const;
@@ -93,8 +93,8 @@ const NO_REGRESSION = { r_squared: null, observations: null, standard_error: nul
  * the securities that use the mean of their group.
  */
 function respondingWeights(
-  held: readonly HeldName[],
-  isStruck: (name: HeldName) => boolean,
+  held: readonly HeldSecurity[],
+  isStruck: (name: HeldSecurity) => boolean,
   hasResponse: (position: number) => boolean,
 ): number[] {
   const responding = held.flatMap((_, i) => (hasResponse(i) ? [i] : []));
@@ -108,7 +108,7 @@ function respondingWeights(
   return weights;
 }
 
-function sortedShocks({ sm, held }: ScenarioMarket, { shocks, path, by }: ShockTerms): SortedShocks {
+function sortShocks({ sm, held }: ScenarioMarket, { shocks, path, by }: ShockTerms): SortedShocks {
   const names = new Map<string, number>();
   const groups = new Map<string, number>();
   const factors: string[] = [];
@@ -167,7 +167,7 @@ function columnReturns({ sm, growth, session }: ScenarioMarket, column: number, 
   const returns = new Float64Array(Math.max(0, session - from + 1));
   for (let s = from; s <= session; s++) {
     const hasBars = !Number.isNaN(sm.closeAt(s, column)) && !Number.isNaN(sm.closeAt(s - 1, column));
-    returns[s - from] = hasBars ? growth[panelRow(sm, s) + column]! - 1 : Number.NaN;
+    returns[s - from] = hasBars ? growth[readPanelRow(sm, s) + column]! - 1 : Number.NaN;
   }
   return returns;
 }
@@ -185,8 +185,8 @@ function portfolioReturns(weights: readonly number[], own: readonly (Float64Arra
 
 /** Returns equally weighted means by group and over all securities. */
 function meansByGroup(
-  held: readonly HeldName[],
-  valueOf: (name: HeldName, position: number) => number | undefined,
+  held: readonly HeldSecurity[],
+  valueOf: (name: HeldSecurity, position: number) => number | undefined,
 ): ReadonlyMap<string, number> {
   const sums = new Map<string, { sum: number; count: number }>();
   held.forEach((name, i) => {

@@ -1,11 +1,11 @@
-import { dayFrom, formatDay } from '../time/days.js';
+import { parseValidDay, formatDay } from '../time/days.js';
 import type { Finding } from '../refusals/findings.js';
 import { LIMITS } from '../refusals/limits.js';
-import { panelRow } from '../market/session-market.js';
+import { readPanelRow } from '../market/session-market.js';
 import { findFirstAtLeast } from '../numbers/search.js';
 import {
   ALL,
-  resultOf,
+  createResult,
   type AssignedReturn,
   type FoundScenario,
   type ScenarioMarket,
@@ -29,11 +29,11 @@ export interface WindowTerms {
  * WINDOW_CUT reports an end after the data.
  * @cost O(sessions of the window x N)
  */
-export function windowScenario(market: ScenarioMarket, terms: WindowTerms): FoundScenario {
+export function computeWindowScenario(market: ScenarioMarket, terms: WindowTerms): FoundScenario {
   const { name, window } = terms;
   const { sm, held } = market;
-  const base = sm.sessionAt(dayFrom(window.start) - 1);
-  const last = sm.sessionAt(dayFrom(window.end));
+  const base = sm.sessionAt(parseValidDay(window.start) - 1);
+  const last = sm.sessionAt(parseValidDay(window.end));
   if (base < sm.first || last <= base) return notCovered(market, terms);
   const paths = valuePaths(market, base, last);
   const length = last - base;
@@ -52,7 +52,7 @@ export function windowScenario(market: ScenarioMarket, terms: WindowTerms): Foun
   }));
   const worst = changes.toSorted((a, b) => a.return - b.return).slice(0, WORST_SESSIONS);
   const result = {
-    ...resultOf(name, held, returns),
+    ...createResult(name, held, returns),
     window: { start: formatDay(sm.sessions[base]!), end: formatDay(sm.sessions[last]!) },
     worst_session: worst[0]!, // A window has a session.
     worst_sessions: worst,
@@ -89,7 +89,7 @@ function notCovered({ sm }: ScenarioMarket, { name, window, path }: WindowTerms)
 function cutEnd({ sm }: ScenarioMarket, { name, window, path }: WindowTerms): Finding[] {
   const { sessions, coverage } = sm.calendar;
   const last = sm.sessions.at(-1)!; // A covered window has sessions.
-  const end = dayFrom(window.end);
+  const end = parseValidDay(window.end);
   if (end <= coverage.to && findFirstAtLeast(sessions, last + 1) === findFirstAtLeast(sessions, end + 1)) return [];
   if (end <= last) return [];
   const message = `The scenario ${name} ends on ${formatDay(last)}, not on ${window.end}: the data contains no later session.`;
@@ -117,7 +117,7 @@ function valuePaths({ sm, growth, groups }: ScenarioMarket, base: number, last: 
     const path = new Float64Array(last - base);
     let value = 1;
     for (let session = base + 1; session <= last; session++) {
-      const factor = growth[panelRow(sm, session) + column]!;
+      const factor = growth[readPanelRow(sm, session) + column]!;
       if (Number.isNaN(factor)) return undefined;
       path[session - base - 1] = value *= factor;
     }

@@ -10,11 +10,11 @@ export interface DatedRebalance {
  * Returns the date, on or before a day, of the rebalance in force on that day. This is its own date, or its session if
  * its own date is later, as with an unadjusted schedule on a closed day.
  */
-export function dateInForce({ date, session }: DatedRebalance, asOf: Day): Day {
+export function findDateInForce({ date, session }: DatedRebalance, asOf: Day): Day {
   return date > asOf ? session : date;
 }
 
 /** Returns the same date for a composition, whose session is a position. */
-export function compositionDate({ date, session }: DatedRebalance, sessions: Int32Array, asOf: Day): Day {
-  return dateInForce({ date, session: sessions[session]! }, asOf);
+export function findCompositionDate({ date, session }: DatedRebalance, sessions: Int32Array, asOf: Day): Day {
+  return findDateInForce({ date, session: sessions[session]! }, asOf);
 }

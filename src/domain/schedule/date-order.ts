@@ -1,10 +1,10 @@
 import type { Calendar } from '../calendars/calendar.js';
 import { formatDay, type Day } from '../time/days.js';
 import type { Finding } from '../refusals/findings.js';
-import { pathText } from '../schema/shape.js';
+import { formatPath } from '../schema/shape.js';
 import type { RebalanceSpec } from './rebalance-spec.js';
-import { closesOf } from './phase.js';
-import { reviewPositions, type Effective, type ReviewPositions } from './review-dates.js';
+import { countPhaseCloses } from './phase.js';
+import { findReviewPositions, type Effective, type ReviewPositions } from './review-dates.js';
 import { listEffectiveDates } from './schedule.js';
 
 /** Cadence on its calendar, with its path in the document. */
@@ -68,18 +68,18 @@ function after(
  * Reports dates by rule that are out of order on the calendar, each with the first affected rebalance. The base
  * rebalance is excluded, because its dates are never after its session.
  */
-export function dateOrderFindings(cadence: PlacedCadence): Finding[] {
+export function checkDateOrder(cadence: PlacedCadence): Finding[] {
   const { rebalance, calendar, path } = cadence;
   const effective = listEffectiveDates(cadence).slice(1);
   const orders = ORDERS.filter(({ member }) => rebalance[member] !== undefined);
   return orders.flatMap(({ member, broken }): Finding[] => {
     const offending = effective.flatMap((one): (Broken & Effective)[] => {
-      const result = broken(reviewPositions(rebalance, one, calendar), one.position);
+      const result = broken(findReviewPositions(rebalance, one, calendar), one.position);
       return result === undefined ? [] : [{ ...result, ...one }];
     });
     const [first] = offending;
     if (first === undefined) return [];
-    const field = pathText(path, [member]);
+    const field = formatPath(path, [member]);
     const day = (position: number): string => formatDay(calendar.sessions[position]!);
     const count =
       offending.length === 1 ? 'One rebalance is' : `${offending.length} of ${effective.length} rebalances are`;
@@ -89,16 +89,16 @@ export function dateOrderFindings(cadence: PlacedCadence): Finding[] {
 }
 
 /** Reports a rebalance that takes effect before the phase of the previous one is complete. */
-export function phaseFindings(cadence: PlacedCadence): Finding[] {
+export function checkPhase(cadence: PlacedCadence): Finding[] {
   const { rebalance, calendar, path } = cadence;
-  const closes = closesOf(rebalance.phase);
+  const closes = countPhaseCloses(rebalance.phase);
   if (closes === 1) return [];
   const effective = listEffectiveDates(cadence);
   const at = effective.findIndex(
     ({ position }, i) => i > 0 && (effective[i + 1]?.position ?? Infinity) < position + closes,
   );
   if (at < 0) return [];
-  const field = pathText(path, ['phase']);
+  const field = formatPath(path, ['phase']);
   const [start, next] = [effective[at]!, effective[at + 1]!];
   const message = `${field} spreads the rebalance of ${formatDay(start.date)} over ${closes} closes, up to ${formatDay(calendar.sessions[start.position + closes - 1]!)}, but the next one takes effect on ${formatDay(next.date)}.`;
   return [{ severity: 'error', code: 'INVALID_RANGE', message, path: field }];

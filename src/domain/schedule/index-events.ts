@@ -1,9 +1,9 @@
 import type { LimitRuleName } from '../compliance/rules.js';
 import type { RebalanceCause } from './rebalance-causes.js';
 import type { Calendar } from '../calendars/calendar.js';
-import { civilOf, dayOf, weekdayOf, type Day } from '../time/days.js';
+import { toCivilDate, toDay, toWeekday, type Day } from '../time/days.js';
 import { findLastAtMost } from '../numbers/search.js';
-import { indexDates, type IndexSchedule } from './index-schedule.js';
+import { listIndexDates, type IndexSchedule } from './index-schedule.js';
 
 /** Kinds of events on a day, in the order of a day. */
 export const EVENT_KINDS = {
@@ -34,8 +34,8 @@ export interface RebalanceEvent {
 }
 
 /** Returns announcements and effective dates of an index in a window, ascending. */
-export function rebalanceEvents({ from, to }: EventWindow, schedule: IndexSchedule): RebalanceEvent[] {
-  const events = indexDates(schedule).flatMap(({ date, announcement, isAnnounced, ...why }): RebalanceEvent[] => [
+export function listRebalanceEvents({ from, to }: EventWindow, schedule: IndexSchedule): RebalanceEvent[] {
+  const events = listIndexDates(schedule).flatMap(({ date, announcement, isAnnounced, ...why }): RebalanceEvent[] => [
     // Announcements in the window may take effect after it.
     ...(isAnnounced ? [{ day: announcement, kind: 'announcement' as const, effective: date, ...why }] : []),
     { day: date, kind: 'effective', effective: date, ...why },
@@ -51,18 +51,18 @@ export function rebalanceEvents({ from, to }: EventWindow, schedule: IndexSchedu
 const WEEKDAYS_FROM_DAYS = 366;
 
 /** Returns days without a session on weekdays on which the exchange usually trades, ascending. */
-export function holidays({ from, to }: EventWindow, calendar: Calendar): Day[] {
+export function listHolidays({ from, to }: EventWindow, calendar: Calendar): Day[] {
   const { coverage, isSession } = calendar;
   const [first, last] = [Math.max(from, coverage.from), Math.min(to, coverage.to)];
   const sessions = new Int32Array(7);
   const days = new Int32Array(7);
   for (let day = Math.max(coverage.from, first - WEEKDAYS_FROM_DAYS); day <= last; day++) {
-    days[weekdayOf(day)]!++;
-    if (isSession(day)) sessions[weekdayOf(day)]!++;
+    days[toWeekday(day)]!++;
+    if (isSession(day)) sessions[toWeekday(day)]!++;
   }
   const found: Day[] = [];
   for (let day = first; day <= last; day++) {
-    const weekday = weekdayOf(day);
+    const weekday = toWeekday(day);
     if (!isSession(day) && 2 * sessions[weekday]! > days[weekday]!) found.push(day);
   }
   return found;
@@ -72,12 +72,12 @@ const EXPIRY_MONTHS = [3, 6, 9, 12];
 const FRIDAY = 4;
 
 /** Returns expiries of index futures on the sessions of a calendar, ascending. */
-export function expiries({ from, to }: EventWindow, { sessions, coverage }: Calendar): Day[] {
+export function listExpiries({ from, to }: EventWindow, { sessions, coverage }: Calendar): Day[] {
   const found: Day[] = [];
-  for (let { year } = civilOf(from); year <= civilOf(to).year; year++) {
+  for (let { year } = toCivilDate(from); year <= toCivilDate(to).year; year++) {
     for (const month of EXPIRY_MONTHS) {
-      const first = dayOf({ year, month, day: 1 });
-      const thirdFriday = first + ((FRIDAY - weekdayOf(first) + 7) % 7) + 14;
+      const first = toDay({ year, month, day: 1 });
+      const thirdFriday = first + ((FRIDAY - toWeekday(first) + 7) % 7) + 14;
       const session = sessions[findLastAtMost(sessions, thirdFriday)];
       if (thirdFriday > coverage.to || session === undefined) continue;
       if (session >= from && session <= to) found.push(session);

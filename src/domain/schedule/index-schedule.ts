@@ -4,8 +4,8 @@ import type { RebalanceCause } from './rebalance-causes.js';
 import type { Day } from '../time/days.js';
 import type { RebalanceSpec } from './rebalance-spec.js';
 import { findFirstAtLeast, findLastAtMost } from '../numbers/search.js';
-import { closesOf } from './phase.js';
-import { rebalanceDates } from './schedule.js';
+import { countPhaseCloses } from './phase.js';
+import { listRebalanceDates } from './schedule.js';
 
 /** Rebalance that a breach triggered. */
 export interface CalledRebalance {
@@ -59,12 +59,12 @@ export interface IndexDate {
 /**
  * Returns the effective dates of an index up to the end of its calendars, ascending; each announcement of a date once.
  */
-export function indexDates({ baseDay, cadences, called }: IndexSchedule): IndexDate[] {
+export function listIndexDates({ baseDay, cadences, called }: IndexSchedule): IndexDate[] {
   const dates = cadences.flatMap(({ rebalance, calendar, isFurther = false, from = -Infinity, until = Infinity }) => {
     const { code, coverage } = calendar;
     const scheduled = { cause: 'schedule', rule: null, calendar: code } as const;
     const base = calendar.sessions[findFirstAtLeast(calendar.sessions, baseDay)] ?? baseDay;
-    return rebalanceDates({ rebalance, calendar, baseDay, from: coverage.from, to: coverage.to })
+    return listRebalanceDates({ rebalance, calendar, baseDay, from: coverage.from, to: coverage.to })
       .filter(({ date, session }) => date >= from && date < until && (!isFurther || session > base))
       .flatMap(({ date, decision, announcement = decision, session, also = [] }): IndexDate[] => [
         { date, announcement, isAnnounced: announcement < session, ...scheduled },
@@ -100,5 +100,5 @@ export function indexDates({ baseDay, cadences, called }: IndexSchedule): IndexD
 /** Returns the closes after the first one of a rebalance that is spread over several; none for the base rebalance. */
 function phaseCloses({ phase }: RebalanceSpec, session: Day, { sessions }: Calendar): readonly Day[] {
   const at = findLastAtMost(sessions, session);
-  return [...sessions.subarray(at + 1, at + closesOf(phase))];
+  return [...sessions.subarray(at + 1, at + countPhaseCloses(phase))];
 }

@@ -4,7 +4,7 @@ import type { PhaseSpec } from './date-rule-spec.js';
 export const FRACTIONS_TOLERANCE = 1e-9;
 
 /** Returns the completed fraction of a rebalance after each close of its phase: ascending, ending with 1. */
-export function phaseFractions({ sessions, fractions }: PhaseSpec): readonly number[] {
+export function computePhaseFractions({ sessions, fractions }: PhaseSpec): readonly number[] {
   if (fractions === undefined) {
     const closes = sessions ?? 1;
     return Array.from({ length: closes }, (_, k) => (k + 1) / closes);
@@ -14,6 +14,6 @@ export function phaseFractions({ sessions, fractions }: PhaseSpec): readonly num
 }
 
 /** Returns the number of closes of a rebalance; 1 if it takes effect at one close. */
-export function closesOf(phase: PhaseSpec | undefined): number {
+export function countPhaseCloses(phase: PhaseSpec | undefined): number {
   return phase === undefined ? 1 : (phase.fractions?.length ?? phase.sessions ?? 1);
 }

@@ -1,7 +1,7 @@
 import type { Calendar } from '../calendars/calendar.js';
-import { weekdayOnOrAfter, weekdayOnOrBefore } from '../calendars/date-rule.js';
+import { findWeekdayOnOrAfter, findWeekdayOnOrBefore } from '../calendars/date-rule.js';
 import { findLastAtMost } from '../numbers/search.js';
-import { addMonths, civilOf, dayOf, daysInMonth, type Day } from '../time/days.js';
+import { addMonths, toCivilDate, toDay, countDaysInMonth, type Day } from '../time/days.js';
 import type { DateRule } from './date-rule-spec.js';
 import type { RebalanceSpec } from './rebalance-spec.js';
 
@@ -26,7 +26,7 @@ export interface ReviewPositions {
 }
 
 /** Returns the sessions that the rules of a cadence give for an effective date, in any order. */
-export function reviewPositions(rules: DateRules, effective: Effective, calendar: Calendar): ReviewPositions {
+export function findReviewPositions(rules: DateRules, effective: Effective, calendar: Calendar): ReviewPositions {
   const of = (rule: DateRule): number | undefined => rulePosition(rule, effective, calendar);
   const reference = of(rules.reference ?? { rule: 'sessions_before', sessions: rules.effective_lag });
   return {
@@ -47,17 +47,17 @@ function rulePosition(rule: DateRule, { date, position }: Effective, calendar: C
 
 function ruleDay(rule: DateRule, date: Day): Day {
   if (rule.rule === 'weekday_before')
-    return weekdayOnOrBefore(date - DAYS_PER_WEEK * needed(rule, 'weeks'), needed(rule, 'weekday'));
+    return findWeekdayOnOrBefore(date - DAYS_PER_WEEK * needed(rule, 'weeks'), needed(rule, 'weekday'));
   const before = rule.months_before ?? (rule.rule === 'last_session' ? 1 : 0);
-  const { year, month } = civilOf(addMonths(date, -before));
-  const first = dayOf({ year, month, day: 1 });
-  const last = first + daysInMonth(year, month) - 1;
+  const { year, month } = toCivilDate(addMonths(date, -before));
+  const first = toDay({ year, month, day: 1 });
+  const last = first + countDaysInMonth(year, month) - 1;
   if (rule.rule === 'day_of_month') return Math.min(first + needed(rule, 'day') - 1, last);
   if (rule.rule !== 'nth_weekday') return last;
   const [nth, weekday] = [needed(rule, 'nth'), needed(rule, 'weekday')];
   return nth === LAST_OF_MONTH
-    ? weekdayOnOrBefore(last, weekday)
-    : weekdayOnOrAfter(first, weekday) + DAYS_PER_WEEK * (nth - 1);
+    ? findWeekdayOnOrBefore(last, weekday)
+    : findWeekdayOnOrAfter(first, weekday) + DAYS_PER_WEEK * (nth - 1);
 }
 
 const LAST_OF_MONTH = 5;
@@ -70,7 +70,7 @@ const WEEK_SESSIONS = 7;
  * Returns the largest number of sessions from the reference date of a rebalance to its session; an upper bound for
  * rules in months.
  */
-export function noticeSessions({ effective_lag: lag, reference }: DateRules): number {
+export function countNoticeSessions({ effective_lag: lag, reference }: DateRules): number {
   if (reference === undefined) return lag;
   const { rule, sessions = 0, weeks = 0, months_before: months = 1 } = reference;
   if (rule === 'sessions_before') return sessions;

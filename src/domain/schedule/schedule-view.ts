@@ -1,6 +1,6 @@
 import type { Day } from '../time/days.js';
 import { LIMITS } from '../refusals/limits.js';
-import { indexDates, type IndexDate, type IndexSchedule } from './index-schedule.js';
+import { listIndexDates, type IndexDate, type IndexSchedule } from './index-schedule.js';
 
 /** Rebalances around a date. */
 export interface ScheduleAround {
@@ -23,12 +23,12 @@ export interface ScheduleAroundQuery {
 }
 
 /** A rebalance triggered by a breach is known from its session on. */
-export function scheduleAround({ schedule, asOf, limit }: ScheduleAroundQuery): ScheduleAround {
+export function selectScheduleAround({ schedule, asOf, limit }: ScheduleAroundQuery): ScheduleAround {
   const { cadences } = schedule;
   const covered = Math.max(...cadences.map(({ calendar }) => calendar.sessions.at(-1) ?? calendar.coverage.to));
   const lookaheadEnd = Math.min(asOf + LIMITS.SCHEDULE_LOOKAHEAD_DAYS, covered);
   const called = schedule.called.filter(({ decision }) => decision <= asOf);
-  const dates = onceADate(indexDates({ ...schedule, called }));
+  const dates = mergeSameDates(listIndexDates({ ...schedule, called }));
   const past = dates.filter(({ date }) => date <= asOf);
   return {
     recent: past.toReversed().slice(0, limit),
@@ -41,6 +41,6 @@ export function scheduleAround({ schedule, asOf, limit }: ScheduleAroundQuery): 
 }
 
 /** Keeps the first announcement of each date. */
-function onceADate(dates: readonly IndexDate[]): readonly IndexDate[] {
+function mergeSameDates(dates: readonly IndexDate[]): readonly IndexDate[] {
   return dates.filter(({ date }, at) => dates[at - 1]?.date !== date);
 }

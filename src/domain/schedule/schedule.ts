@@ -2,8 +2,8 @@ import type { Calendar } from '../calendars/calendar.js';
 import type { Day } from '../time/days.js';
 import type { RebalanceSpec } from './rebalance-spec.js';
 import { findFirstAtLeast, findLastAtMost } from '../numbers/search.js';
-import { reviewPositions, type DateRules, type Effective } from './review-dates.js';
-import { scheduledDays } from './scheduled-days.js';
+import { findReviewPositions, type DateRules, type Effective } from './review-dates.js';
+import { listScheduledDays } from './scheduled-days.js';
 
 /** Rebalance of an index, with its three relevant days. */
 export interface RebalanceDate {
@@ -41,7 +41,13 @@ export interface ScheduleQuery {
  * its session. A date is omitted if the calendar covers its anchor period only partly.
  * @cost O(periods of the coverage x log sessions), once for a schedule on a calendar
  */
-export function rebalanceDates({ rebalance, calendar, baseDay, from, to }: ScheduleQuery): readonly RebalanceDate[] {
+export function listRebalanceDates({
+  rebalance,
+  calendar,
+  baseDay,
+  from,
+  to,
+}: ScheduleQuery): readonly RebalanceDate[] {
   const { sessions } = calendar;
   const base = findFirstAtLeast(sessions, baseDay);
   if (base === sessions.length) return [];
@@ -52,7 +58,7 @@ export function rebalanceDates({ rebalance, calendar, baseDay, from, to }: Sched
       {
         date,
         session,
-        ...reviewDays(rebalance, { date, position }, calendar),
+        ...listReviewDays(rebalance, { date, position }, calendar),
         ...(also.length > 0 ? { also } : {}),
       },
     ];
@@ -60,14 +66,14 @@ export function rebalanceDates({ rebalance, calendar, baseDay, from, to }: Sched
 }
 
 /** Returns decision, announcement and pricing of a rebalance on a session, in order and none after it. */
-export function reviewDays(
+export function listReviewDays(
   rules: DateRules,
   effective: Effective,
   calendar: Calendar,
 ): Pick<RebalanceDate, 'decision' | 'announcement' | 'pricing'> {
   const { sessions } = calendar;
   const { position } = effective;
-  const { reference, announcement, pricing } = reviewPositions(rules, effective, calendar);
+  const { reference, announcement, pricing } = findReviewPositions(rules, effective, calendar);
   const decided = Math.min(reference ?? position, position);
   const within = (at = decided): Day => sessions[Math.max(decided, Math.min(at, position))]!;
   return {
@@ -112,7 +118,7 @@ function landingsOf(rebalance: RebalanceSpec, calendar: Calendar, base: number):
 function landAll(rebalance: RebalanceSpec, calendar: Calendar, base: number): readonly Landing[] {
   const first = calendar.sessions[base]!;
   const landings: (Landing & { readonly also: Day[] })[] = [{ date: first, position: base, also: [] }];
-  for (const day of scheduledDays(rebalance, calendar, first)) {
+  for (const day of listScheduledDays(rebalance, calendar, first)) {
     const landing = land(day, rebalance.roll, calendar);
     const latest = landings.at(-1)!;
     if (landing === undefined || landing.position < latest.position || landing.position === base) continue;

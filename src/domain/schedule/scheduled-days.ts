@@ -1,6 +1,6 @@
 import type { Calendar } from '../calendars/calendar.js';
-import { weekdayOnOrAfter, weekdayOnOrBefore } from '../calendars/date-rule.js';
-import { civilOf, dayFrom, dayOf, daysInMonth, weekdayOf, type Day } from '../time/days.js';
+import { findWeekdayOnOrAfter, findWeekdayOnOrBefore } from '../calendars/date-rule.js';
+import { toCivilDate, parseValidDay, toDay, countDaysInMonth, toWeekday, type Day } from '../time/days.js';
 import type { RebalanceSpec } from './rebalance-spec.js';
 import { findFirstAtLeast, findLastAtMost } from '../numbers/search.js';
 
@@ -19,7 +19,7 @@ const DAYS_PER_WEEK = 7;
  * Returns the days of a cadence after its base session, ascending and before any roll, each from an anchor period that
  * the calendar covers completely.
  */
-export function scheduledDays(rebalance: RebalanceSpec, calendar: Calendar, base: Day): readonly Day[] {
+export function listScheduledDays(rebalance: RebalanceSpec, calendar: Calendar, base: Day): readonly Day[] {
   switch (rebalance.frequency) {
     case 'none':
       return [];
@@ -28,9 +28,9 @@ export function scheduledDays(rebalance: RebalanceSpec, calendar: Calendar, base
     case 'custom':
       return customDays(rebalance, calendar, base);
     case 'weekly':
-      return weeklyDays(rebalance.weekday, withClosedDays(calendar), base);
+      return weeklyDays(rebalance.weekday, addClosedDays(calendar), base);
     default:
-      return monthlyDays(rebalance, rebalance.months ?? MONTHS[rebalance.frequency], withClosedDays(calendar), base);
+      return monthlyDays(rebalance, rebalance.months ?? MONTHS[rebalance.frequency], addClosedDays(calendar), base);
   }
 }
 
@@ -39,26 +39,26 @@ interface ScheduledCalendar extends Pick<Calendar, 'sessions' | 'coverage'> {
   readonly closed: readonly Day[];
 }
 
-function withClosedDays({ sessions, coverage, recorded }: Calendar): ScheduledCalendar {
+function addClosedDays({ sessions, coverage, recorded }: Calendar): ScheduledCalendar {
   const closed = (recorded?.changes ?? []).flatMap(({ date, session }) =>
-    session === 'closed' ? [dayFrom(date)] : [],
+    session === 'closed' ? [parseValidDay(date)] : [],
   );
   return { sessions, coverage, closed };
 }
 
 function customDays({ dates }: RebalanceSpec, { coverage }: Calendar, base: Day): Day[] {
-  const days = dates.map(dayFrom).filter((day) => day > base && day <= coverage.to);
+  const days = dates.map(parseValidDay).filter((day) => day > base && day <= coverage.to);
   return days.sort((a, b) => a - b);
 }
 
 function weeklyDays(weekday: number | null, calendar: ScheduledCalendar, base: Day): Day[] {
   const days: Day[] = [];
   for (
-    let monday = base - weekdayOf(base);
+    let monday = base - toWeekday(base);
     monday + DAYS_PER_WEEK - 1 <= calendar.coverage.to;
     monday += DAYS_PER_WEEK
   ) {
-    const day = weekday === null ? lastSession(calendar, monday, monday + DAYS_PER_WEEK - 1) : monday + weekday;
+    const day = weekday === null ? findLastSession(calendar, monday, monday + DAYS_PER_WEEK - 1) : monday + weekday;
     if (day !== undefined && day > base) days.push(day);
   }
   return days;
@@ -72,9 +72,9 @@ function monthlyDays(
 ): Day[] {
   const wanted = new Set(months);
   const days: Day[] = [];
-  let { year, month } = civilOf(base);
+  let { year, month } = toCivilDate(base);
   for (;;) {
-    const last = dayOf({ year, month, day: daysInMonth(year, month) });
+    const last = toDay({ year, month, day: countDaysInMonth(year, month) });
     if (last > calendar.coverage.to) return days;
     const day = wanted.has(month) ? anchorDay(rebalance, calendar, year, month) : undefined;
     if (day !== undefined && day > base) days.push(day);
@@ -93,13 +93,13 @@ function anchorDay(
   year: number,
   month: number,
 ): Day | undefined {
-  const first = dayOf({ year, month, day: 1 });
-  const last = first + daysInMonth(year, month) - 1;
+  const first = toDay({ year, month, day: 1 });
+  const last = first + countDaysInMonth(year, month) - 1;
   switch (anchor) {
     case 'first_session':
-      return firstSession(calendar, first, last);
+      return findFirstSession(calendar, first, last);
     case 'last_session':
-      return lastSession(calendar, first, last);
+      return findLastSession(calendar, first, last);
     case 'third_friday':
       return nthWeekday({ first, last, nth: 3, weekday: FRIDAY });
     case 'nth_weekday':
@@ -111,11 +111,11 @@ function anchorDay(
 
 /** Returns the nth weekday, counted from 1; 5 is the last of the month. */
 function nthWeekday({ first, last, nth, weekday }: { first: Day; last: Day; nth: number; weekday: number }): Day {
-  if (nth === 5) return weekdayOnOrBefore(last, weekday);
-  return weekdayOnOrAfter(first, weekday) + DAYS_PER_WEEK * (nth - 1);
+  if (nth === 5) return findWeekdayOnOrBefore(last, weekday);
+  return findWeekdayOnOrAfter(first, weekday) + DAYS_PER_WEEK * (nth - 1);
 }
 
-function firstSession({ sessions }: ScheduledCalendar, first: Day, last: Day): Day | undefined {
+function findFirstSession({ sessions }: ScheduledCalendar, first: Day, last: Day): Day | undefined {
   const session = sessions[findFirstAtLeast(sessions, first)];
   return session !== undefined && session <= last ? session : undefined;
 }
@@ -124,7 +124,7 @@ function firstSession({ sessions }: ScheduledCalendar, first: Day, last: Day): D
  * Returns the last session of a period. If a closure was recorded for it, the day remains the anchor and rolls: the
  * session before may have passed already.
  */
-function lastSession({ sessions, closed }: ScheduledCalendar, first: Day, last: Day): Day | undefined {
+function findLastSession({ sessions, closed }: ScheduledCalendar, first: Day, last: Day): Day | undefined {
   const session = sessions[findLastAtMost(sessions, last)] ?? -Infinity;
   const day = Math.max(session, ...closed.filter((one) => one >= first && one <= last));
   return day >= first ? day : undefined;

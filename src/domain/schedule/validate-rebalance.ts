@@ -3,7 +3,7 @@ import { DateRule, RULE_PARAMETERS, type PhaseSpec } from './date-rule-spec.js';
 import { FRACTIONS_TOLERANCE } from './phase.js';
 import { ANCHORED, RebalanceSpec } from './rebalance-spec.js';
 import type { Finding } from '../refusals/findings.js';
-import { pathText } from '../schema/shape.js';
+import { formatPath } from '../schema/shape.js';
 
 const isAnchored = (frequency: RebalanceSpec['frequency']): boolean => ANCHORED.some((one) => one === frequency);
 
@@ -25,9 +25,9 @@ export function validateRebalance(rebalance: RebalanceSpec, path: string): Findi
   return [
     ...lacking(rebalance, path),
     ...reportUnreadParameters(RebalanceSpec, rebalance, path),
-    ...dateRules(rebalance).flatMap(([name, rule]) => ruleFindings(rule, pathText(path, [name]))),
+    ...dateRules(rebalance).flatMap(([name, rule]) => ruleFindings(rule, formatPath(path, [name]))),
     ...unreadNotice(rebalance, path),
-    ...(rebalance.phase === undefined ? [] : fractionFindings(rebalance.phase, pathText(path, ['phase']))),
+    ...(rebalance.phase === undefined ? [] : fractionFindings(rebalance.phase, formatPath(path, ['phase']))),
   ];
 }
 
@@ -52,8 +52,8 @@ function ruleFindings(rule: DateRule, path: string): Finding[] {
 /** Reports a notice in sessions in addition to a reference date. */
 function unreadNotice({ effective_lag: lag, reference }: RebalanceSpec, path: string): Finding[] {
   if (reference === undefined || lag === 0) return [];
-  const field = pathText(path, ['effective_lag']);
-  const message = `${field} has no effect if ${pathText(path, ['reference'])} gives the reference date.`;
+  const field = formatPath(path, ['effective_lag']);
+  const message = `${field} has no effect if ${formatPath(path, ['reference'])} gives the reference date.`;
   return [{ severity: 'warning', code: 'NO_EFFECT', message, path: field, value: lag }];
 }
 
@@ -65,7 +65,7 @@ function fractionFindings({ sessions, fractions }: PhaseSpec, path: string): Fin
   }
   const sum = (fractions ?? [1]).reduce((total, fraction) => total + fraction, 0);
   if (Math.abs(sum - 1) <= FRACTIONS_TOLERANCE) return [];
-  const field = pathText(path, ['fractions']);
+  const field = formatPath(path, ['fractions']);
   const message = `The increments of ${field} sum to ${sum}; they must sum to 1.`;
   return [{ severity: 'error', code: 'WEIGHTS_NOT_ONE', message, path: field, value: sum }];
 }
@@ -80,12 +80,12 @@ function lacking(rebalance: RebalanceSpec, path: string): Finding[] {
 }
 
 function unreadDates(path: string, frequency: string): Finding {
-  const field = pathText(path, ['frequency']);
-  const message = `${pathText(path, ['dates'])} applies only to the frequency custom, but ${field} is ${frequency}.`;
+  const field = formatPath(path, ['frequency']);
+  const message = `${formatPath(path, ['dates'])} applies only to the frequency custom, but ${field} is ${frequency}.`;
   return { severity: 'error', code: 'NOT_IN_CHOICES', message, path: field, accepted: ['custom'], value: frequency };
 }
 
 function missing(path: string, name: string, subject: string): Finding {
-  const field = pathText(path, [name]);
+  const field = formatPath(path, [name]);
   return { severity: 'error', code: 'MISSING_PARAMETER', message: `${subject} needs ${field}.`, path: field };
 }

@@ -18,11 +18,11 @@ export type AsKnownOn = NonNullable<z.infer<typeof AsKnownOn>>;
 export const AsKnownOnText = z
   .string()
   .regex(MOMENT_OR_VERSION, { message, abort: true })
-  .refine((text) => versionNumber(text) !== undefined || isMoment(text), { message })
+  .refine((text) => parseVersionNumber(text) !== undefined || isMoment(text), { message })
   .optional()
   .meta({ description });
 
 /** Returns the version requested by its number; undefined for a time. */
-export function versionNumber(asKnownOn: AsKnownOn): number | undefined {
+export function parseVersionNumber(asKnownOn: AsKnownOn): number | undefined {
   return typeof asKnownOn === 'number' || /^\d{1,9}$/.test(asKnownOn) ? Number(asKnownOn) : undefined;
 }

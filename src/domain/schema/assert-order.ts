@@ -11,7 +11,7 @@ const NAMES: Names = ['start', 'end'];
 
 /** @throws Refusal INVALID_RANGE */
 export function assertOrder({ start, end }: DateRange, names = NAMES): void {
-  if (start != null && end != null && start > end) throw reverse(start, end, names);
+  if (start != null && end != null && start > end) throw refuseReversedRange(start, end, names);
 }
 
 interface Held {
@@ -63,7 +63,7 @@ export function isReversed({ start, end }: { readonly start?: unknown; readonly 
 const isDay = (value: unknown): value is string => typeof value === 'string' && parseDay(value) !== undefined;
 
 /** Returns the refusal of a range that begins after its end. */
-export function reverse(start: string, end: string, [first, last] = NAMES): Refusal {
+export function refuseReversedRange(start: string, end: string, [first, last] = NAMES): Refusal {
   return new Refusal('INVALID_RANGE', `${first} ${start} is after ${last} ${end}.`, {
     path: first,
     [first]: start,

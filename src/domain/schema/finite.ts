@@ -1,15 +1,15 @@
 import type { Finding } from '../refusals/findings.js';
-import { pathText } from './shape.js';
+import { formatPath } from './shape.js';
 
 /**
  * Returns one finding for each number of a JSON value that is not finite, such as `1e999`, which parses to infinity.
  * @cost a walk over the whole value
  */
-export function nonFiniteFindings(value: unknown, path: readonly PropertyKey[] = []): Finding[] {
-  if (typeof value === 'number') return Number.isFinite(value) ? [] : [tooLarge(pathText('', path))];
-  if (Array.isArray(value)) return value.flatMap((item, i) => nonFiniteFindings(item, [...path, i]));
+export function checkFinite(value: unknown, path: readonly PropertyKey[] = []): Finding[] {
+  if (typeof value === 'number') return Number.isFinite(value) ? [] : [tooLarge(formatPath('', path))];
+  if (Array.isArray(value)) return value.flatMap((item, i) => checkFinite(item, [...path, i]));
   if (typeof value !== 'object' || value === null) return [];
-  return Object.entries(value).flatMap(([key, member]) => nonFiniteFindings(member, [...path, key]));
+  return Object.entries(value).flatMap(([key, member]) => checkFinite(member, [...path, key]));
 }
 
 function tooLarge(path: string): Finding {

@@ -27,7 +27,7 @@ interface Choice {
 }
 
 /** Refines an object: exactly one of two members is given, the other is absent or null. */
-export const exactlyOne =
+export const requireExactlyOne =
   ({ by, of: [one, other] }: Choice) =>
   (value: Given, context: z.RefinementCtx): void => {
     const [first, second] = [memberAt(value, one), memberAt(value, other)];

@@ -73,7 +73,7 @@ export interface SimulationPlan {
 }
 
 /** Returns growth factors of a level series, one for each session after the first. */
-export function growthOfLevel(level: Float64Array): Float64Array {
+export function computeLevelGrowth(level: Float64Array): Float64Array {
   return Float64Array.from({ length: Math.max(0, level.length - 1) }, (_, t) => level[t + 1]! / level[t]!);
 }
 
@@ -84,7 +84,7 @@ export interface ReturnMoments {
 }
 
 /** @throws Refusal RISK_INSUFFICIENT_DATA if there are too few returns */
-export function momentsOf(growth: Float64Array): ReturnMoments {
+export function computeMoments(growth: Float64Array): ReturnMoments {
   const n = growth.length;
   if (n < LIMITS.MIN_MODEL_OBSERVATIONS) {
     throw new Refusal(
@@ -117,7 +117,7 @@ export function planSimulation(request: SimulationRequest, model: PathModel, mom
 }
 
 /** Returns the first path of each part and the end of the last, ascending: any node can compute a part. */
-export function simulationCuts({ paths, horizon }: Pick<SimulationRequest, 'paths' | 'horizon'>): readonly number[] {
+export function divideSimulation({ paths, horizon }: Pick<SimulationRequest, 'paths' | 'horizon'>): readonly number[] {
   const partsMax = Math.floor(COUNT_BYTES_MAX / (4 * horizon * BINS));
   const parts = Math.min(partsMax, paths, Math.ceil((paths * horizon) / PART_SESSIONS));
   return Array.from({ length: parts + 1 }, (_, k) => Math.floor((k * paths) / parts));
@@ -134,11 +134,11 @@ export interface Tallies {
 }
 
 /** Returns the size of the results of some paths, a multiple of 8. */
-export const tallyBytes = (paths: number, horizon: number): number =>
+export const computeTallyBytes = (paths: number, horizon: number): number =>
   8 * Math.ceil((28 * paths + 4 * horizon * BINS) / 8);
 
-/** Views of results of some paths in memory of the size from `tallyBytes`, at a multiple of 8. */
-export function talliesIn(memory: ArrayBuffer, at: number, paths: number, horizon: number): Tallies {
+/** Views of results of some paths in memory of the size from `computeTallyBytes`, at a multiple of 8. */
+export function createTallies(memory: ArrayBuffer, at: number, paths: number, horizon: number): Tallies {
   return {
     finals: new Float64Array(memory, at, paths),
     lows: new Float64Array(memory, at + 8 * paths, paths),

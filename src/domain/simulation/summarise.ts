@@ -1,6 +1,6 @@
 import { findBinQuantile } from '#kernels/simulation/level-bins.js';
 import type { SimulationPlan, SimulationRequest, Tallies } from './simulation.js';
-import { quantile } from '../numbers/order-statistics.js';
+import { computeQuantile } from '../numbers/order-statistics.js';
 
 /** Distribution of one number over the paths. */
 export interface Distribution {
@@ -37,15 +37,15 @@ export function summariseSimulation(
     levels.push(percentiles.map((share) => 100 * findBinQuantile(plan.bins, tallies.counts, t, share)));
   return {
     levels,
-    totalReturn: distributionOf(
+    totalReturn: createDistribution(
       tallies.finals.map((final) => final - 1),
       percentiles,
     ),
-    maxDrawdown: distributionOf(
+    maxDrawdown: createDistribution(
       tallies.drawdowns.map((loss) => (loss === 0 ? 0 : -loss)),
       percentiles,
     ),
-    timeUnderWater: distributionOf(Float64Array.from(tallies.underwater), percentiles),
+    timeUnderWater: createDistribution(Float64Array.from(tallies.underwater), percentiles),
     shortfall: { atEnd: shareBelow(tallies.finals, level), atAnyTime: shareBelow(tallies.lows, level) },
   };
 }
@@ -57,7 +57,7 @@ function shareBelow(values: Float64Array, level: number): number {
 }
 
 /** Sorts its values. Quantiles interpolate between order statistics (Hyndman & Fan (1996), type 7). */
-export function distributionOf(values: Float64Array, shares: readonly number[]): Distribution {
+export function createDistribution(values: Float64Array, shares: readonly number[]): Distribution {
   values.sort();
   const n = values.length;
   let mean = 0;
@@ -69,6 +69,6 @@ export function distributionOf(values: Float64Array, shares: readonly number[]):
     deviation: n > 1 ? Math.sqrt(squares / (n - 1)) : 0,
     minimum: values[0]!,
     maximum: values[n - 1]!,
-    percentiles: Object.fromEntries(shares.map((share) => [String(share), quantile(values, share)])),
+    percentiles: Object.fromEntries(shares.map((share) => [String(share), computeQuantile(values, share)])),
   };
 }

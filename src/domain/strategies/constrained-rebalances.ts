@@ -5,9 +5,9 @@ import { formatDay } from '../time/days.js';
 import type { DerivedDocument, IndexDocument } from '../documents/index-document.js';
 import type { ConstraintRow } from '../constraints/constraint-row.js';
 import { dateFindings, type Finding } from '../refusals/findings.js';
-import { findingsOf, heldWeights } from '../optimisation/derived-decider.js';
-import { createDerivedSolver, type DerivedSolver, type SolverMemory } from '../optimisation/derived-solve.js';
-import { refusalOf, unsolved } from '../optimisation/unsolved.js';
+import { listFindings, listHeldWeights } from '../optimisation/derived/derived-decider.js';
+import { createDerivedSolver, type DerivedSolver, type SolverMemory } from '../optimisation/derived/derived-solve.js';
+import { refuseInfeasible, explainUnsolved } from '../optimisation/explain-unsolved.js';
 import { Refusal } from '../refusals/refusal.js';
 
 export interface ConstrainInput {
@@ -32,7 +32,7 @@ export interface Constrained {
 }
 
 /** Returns the document of an index as one that is optimised towards it under rows. */
-export function constrainedDocument(document: IndexDocument, rows: readonly ConstraintRow[]): DerivedDocument {
+export function createConstrainedDocument(document: IndexDocument, rows: readonly ConstraintRow[]): DerivedDocument {
   return {
     ...document,
     pipeline: null,
@@ -54,7 +54,7 @@ export function constrainRebalances({
   memory = null,
   tick,
 }: ConstrainInput): Constrained {
-  const constrained = constrainedDocument(document, rows);
+  const constrained = createConstrainedDocument(document, rows);
   const solverOn = (seen: Composer, left: SolverMemory | null): DerivedSolver =>
     createDerivedSolver({ document: constrained, composer: seen, engine, memory: left });
   let [seenLast, solver] = [composer, solverOn(composer, memory)];
@@ -68,15 +68,15 @@ export function constrainRebalances({
     const outgoing = latest && { ...latest, effective: rebalance.session };
     const solve = solver.solve({ ...rebalance, decision: session }, { previous: latest, outgoing });
     if (solve.outcome.kind !== 'solved') {
-      if (latest === null) throw noneToBeginWith(rebalance, refusalOf(solver.solvers, solve));
-      const { finding } = unsolved(solver.solvers, solve);
+      if (latest === null) throw noneToBeginWith(rebalance, refuseInfeasible(solver.solvers, solve));
+      const { finding } = explainUnsolved(solver.solvers, solve);
       const message = `The rebalance of ${formatDay(rebalance.date)} was not executed, the previous weights stay: ${finding.message}`;
       findings.push(...dateFindings([{ ...finding, severity: 'warning', path: PATH, message }], rebalance.date));
       return;
     }
-    const held = heldWeights(solve);
+    const held = listHeldWeights(solve);
     latest = { session: rebalance.session, ...held };
-    const reports = findingsOf(solve, seen.market(document.id)).map((finding) => ({ ...finding, path: PATH }));
+    const reports = listFindings(solve, seen.market(document.id)).map((finding) => ({ ...finding, path: PATH }));
     findings.push(...dateFindings(reports, rebalance.date));
     const { columns, weights } = held;
     const { targets: _targets, basket: _basket, ...timing } = rebalance;

@@ -1,9 +1,9 @@
 import type { Composition } from '../books/compositions.js';
 import { hasAnyBar } from '../books/due-rebalances.js';
-import { askedAt, type IndexRun } from '../books/index-run.js';
+import { findRequestedShares, type IndexRun } from '../books/index-run.js';
 import type { Day } from '../time/days.js';
 import type { RebalanceSpec } from '../schedule/rebalance-spec.js';
-import { rebalanceDates, type RebalanceDate } from '../schedule/schedule.js';
+import { listRebalanceDates, type RebalanceDate } from '../schedule/schedule.js';
 import { findLastAtMost } from '../numbers/search.js';
 
 export interface OwnSpan {
@@ -24,7 +24,7 @@ export function decideOwnRebalances(
   { from, to }: OwnSpan,
 ): Composition[] {
   const { sessions, calendar } = book.sm;
-  const dates = rebalanceDates({
+  const dates = listRebalanceDates({
     rebalance: cadence,
     calendar,
     baseDay: sessions[from]!,
@@ -52,7 +52,7 @@ export function selectLaterRebalances(
   { first, from, to }: LaterSpan,
 ): Composition[] | undefined {
   const { sessions, calendar } = book.sm;
-  const dates = rebalanceDates({
+  const dates = listRebalanceDates({
     rebalance: cadence,
     calendar,
     baseDay: sessions[first]!,
@@ -76,19 +76,19 @@ function onSessions(
     while (position > first && !hasAnyBar(sm, position)) position--;
     bySession.set(position, [...new Set([...(bySession.get(position) ?? []), date, ...also])]);
   }
-  return Array.from(bySession, ([session, days]) => heldComposition(book, days, session)).toSorted(
+  return Array.from(bySession, ([session, days]) => createHeldComposition(book, days, session)).toSorted(
     (a, b) => a.session - b.session,
   );
 }
 
 /** Returns the initial holdings of a strategy: the holdings of its index at that close. */
-export function openingOf({ book }: Pick<IndexRun, 'book'>, from: number): Composition {
-  return heldComposition(book, [book.sm.sessions[from]!], from);
+export function findOpening({ book }: Pick<IndexRun, 'book'>, from: number): Composition {
+  return createHeldComposition(book, [book.sm.sessions[from]!], from);
 }
 
 /** Returns the holdings and pending purchases of a book, as an uncapped composition without its other cash. */
-function heldComposition(book: IndexRun['book'], [date, ...also]: readonly Day[], session: number): Composition {
-  const { columns, weights } = askedAt(book, session);
+function createHeldComposition(book: IndexRun['book'], [date, ...also]: readonly Day[], session: number): Composition {
+  const { columns, weights } = findRequestedShares(book, session);
   return {
     date: date!,
     also,

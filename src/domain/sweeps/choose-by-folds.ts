@@ -1,9 +1,9 @@
-import { periodsPerYear } from '../calendars/periods-per-year.js';
-import { backtestMetrics, type BacktestMetrics } from '../analytics/series.js';
-import { distributionOf, type Distribution } from '../simulation/summarise.js';
+import { estimatePeriodsPerYear } from '../calendars/periods-per-year.js';
+import { computeBacktestMetrics, type BacktestMetrics } from '../analytics/series.js';
+import { createDistribution, type Distribution } from '../simulation/summarise.js';
 import type { SweepFolds } from './fold-terms.js';
-import { preferenceOf } from './rankings.js';
-import { groupsOf, splitsOf, type Split } from './splits.js';
+import { findPreference } from './rankings.js';
+import { listGroups, createSplits, type Split } from './splits.js';
 import { createTrialFigures, type TrialFigures, type Trim } from './trial-figures.js';
 
 export interface FoldsInput {
@@ -132,8 +132,8 @@ function endStudy(
   { figures, days, folds, length, from, left, trials }: Study,
   { rowsOf, tick }: FoldsEnd,
 ): ChoiceByFolds {
-  const periods = periodsPerYear(days);
-  const { splits, paths } = splitsOf(folds);
+  const periods = estimatePeriodsPerYear(days);
+  const { splits, paths } = createSplits(folds);
   const choose = chooserOf(figures, { folds, periods, trials });
   const choices = splits.map((split, i) => {
     tick?.(i / splits.length);
@@ -176,7 +176,7 @@ function chooserOf(
   { folds, periods, trials }: { readonly folds: SweepFolds; readonly periods: number; readonly trials: number },
 ): (split: Split) => FoldChoice {
   const { groups, select_by: metric } = folds;
-  const sign = preferenceOf(metric);
+  const sign = findPreference(metric);
   const [inSample, outOfSample] = [new Float64Array(trials), new Float64Array(trials)];
   return ({ train, test }) => {
     let trial = 0;
@@ -188,8 +188,8 @@ function chooserOf(
     let better = 0;
     for (const value of outOfSample) if (sign * value > sign * outOfSample[trial]!) better++;
     return {
-      train: groupsOf(train, groups),
-      test: groupsOf(test, groups),
+      train: listGroups(train, groups),
+      test: listGroups(test, groups),
       trial,
       inSample: inSample[trial]!,
       outOfSample: outOfSample[trial]!,
@@ -215,10 +215,10 @@ function pathMetricsOf(splitOfGroup: readonly number[], { rowOf, choices, length
     const row = rowOf(choices[split]!.trial);
     for (let t = group * length; t < (group + 1) * length; t++) level.push(level.at(-1)! * (1 + row[t]!));
   });
-  const metrics = backtestMetrics(Float64Array.from(level), null, periods);
+  const metrics = computeBacktestMetrics(Float64Array.from(level), null, periods);
   return Object.fromEntries(PATH_METRICS.map((name) => [name, metrics[name]])) as PathMetrics; // It has every name.
 }
 
 function spread(values: readonly number[]): Distribution {
-  return distributionOf(Float64Array.from(values), PERCENTILES);
+  return createDistribution(Float64Array.from(values), PERCENTILES);
 }

@@ -1,6 +1,6 @@
 import { raiseToPower } from '#kernels/power.js';
 import { computeNormalQuantile } from '#kernels/random/normal-quantile.js';
-import { normalProbability } from '#kernels/weighting/normal-probability.js';
+import { computeNormalProbability } from '#kernels/weighting/normal-probability.js';
 
 /** Statistics of the returns of one variant for the deflated Sharpe ratio. */
 export interface SharpeSample {
@@ -16,7 +16,7 @@ export interface SharpeSample {
 const DEVIATION_MIN = 1e-15;
 
 /** @param returns [T] @cost two passes */
-export function sharpeSample(returns: Float64Array): SharpeSample {
+export function createSharpeSample(returns: Float64Array): SharpeSample {
   const count = returns.length;
   let sum = 0;
   for (const value of returns) sum += value;
@@ -69,11 +69,11 @@ export function computeExpectedMaximumSharpe({
  * @returns null with fewer than two observations, or if the variance of the estimate is not positive.
  * @source Bailey and López de Prado (2014), equation 2.
  */
-export function probabilisticSharpe(
+export function computeProbabilisticSharpe(
   { sharpe, skewness, kurtosis, observations }: SharpeSample,
   threshold: number,
 ): number | null {
   const spread = 1 - skewness * sharpe + ((kurtosis - 1) / 4) * sharpe ** 2;
   if (observations < 2 || !(spread > 0)) return null;
-  return normalProbability(((sharpe - threshold) * Math.sqrt(observations - 1)) / Math.sqrt(spread));
+  return computeNormalProbability(((sharpe - threshold) * Math.sqrt(observations - 1)) / Math.sqrt(spread));
 }

@@ -1,4 +1,4 @@
-import { quantile } from '../numbers/order-statistics.js';
+import { computeQuantile } from '../numbers/order-statistics.js';
 
 /** Quantiles of the levels of variants at each date of a fan. */
 export const FAN_SHARES = [0, 0.25, 0.5, 0.75, 1] as const;
@@ -54,7 +54,7 @@ function quantilesOf(curves: readonly Float64Array[], dates: number): Float64Arr
   const quantiles = FAN_SHARES.map(() => new Float64Array(dates));
   for (let d = 0; d < dates; d++) {
     const sorted = Float64Array.from(curves, (curve) => curve[d]!).sort();
-    FAN_SHARES.forEach((share, k) => (quantiles[k]![d] = quantile(sorted, share)));
+    FAN_SHARES.forEach((share, k) => (quantiles[k]![d] = computeQuantile(sorted, share)));
   }
   return quantiles;
 }

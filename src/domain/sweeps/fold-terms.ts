@@ -40,12 +40,12 @@ const CombinatorialFolds = defineObject(() => ({
         params: { finding: 'OUT_OF_RANGE' },
         message: `${testGroups} of ${groups} groups leave no sample: at most ${groups - 1} can be tested at once`,
       });
-    else if (binomial(groups, testGroups) > LIMITS.MAX_SWEEP_SPLITS)
+    else if (computeBinomial(groups, testGroups) > LIMITS.MAX_SWEEP_SPLITS)
       context.addIssue({
         code: 'custom',
         path: ['test_groups'],
         params: { finding: 'OUT_OF_RANGE' },
-        message: `${testGroups} of ${groups} groups make ${binomial(groups, testGroups)} splits; the maximum is ${LIMITS.MAX_SWEEP_SPLITS}`,
+        message: `${testGroups} of ${groups} groups make ${computeBinomial(groups, testGroups)} splits; the maximum is ${LIMITS.MAX_SWEEP_SPLITS}`,
       });
   })
   .meta({
@@ -90,7 +90,7 @@ export const SweepFolds = z.discriminatedUnion('method', [CombinatorialFolds, Wa
 export type SweepFolds = z.infer<typeof SweepFolds>;
 
 /** Returns the number of ways to choose k of n. */
-export function binomial(n: number, k: number): number {
+export function computeBinomial(n: number, k: number): number {
   let count = 1;
   for (let i = 1; i <= k; i++) count = (count * (n - k + i)) / i;
   return count;

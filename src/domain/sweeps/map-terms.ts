@@ -1,4 +1,4 @@
-import { canonicalJson } from '../json/canonical-json.js';
+import { toCanonicalJson } from '../json/canonical-json.js';
 import type { Variation } from './variants.js';
 import type { RankingName } from './rankings.js';
 
@@ -16,11 +16,11 @@ export interface MapTerms {
   readonly parameters: readonly SweptParameter[];
 }
 
-export function mapTerms(variation: Variation, rankBy: RankingName): MapTerms {
+export function createMapTerms(variation: Variation, rankBy: RankingName): MapTerms {
   const values = new Map<string, Map<string, unknown>>();
   const add = (pointer: string, value: unknown): void => {
     const known = values.get(pointer) ?? new Map<string, unknown>();
-    const text = canonicalJson(value);
+    const text = toCanonicalJson(value);
     known.set(text, known.get(text) ?? value);
     values.set(pointer, known);
   };

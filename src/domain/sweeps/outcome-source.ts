@@ -14,7 +14,7 @@ export interface OutcomeSource {
 }
 
 /** Source of outcomes in memory, by variant. */
-export function outcomesInMemory(outcomes: readonly VariantOutcome[]): OutcomeSource {
+export function createOutcomeSource(outcomes: readonly VariantOutcome[]): OutcomeSource {
   return {
     count: outcomes.length,
     visit: (call, wanted) =>

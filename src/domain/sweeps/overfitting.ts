@@ -2,7 +2,7 @@ import type { Engine } from '#kernels/engines/engine.js';
 import { referenceEngine } from '#kernels/engines/reference.js';
 import { FIGURES_OF_CHOICE, countHalves, type BlockSums } from '#kernels/sums/halving-choices.js';
 import { VARIANCE_MIN } from './stretch.js';
-import { median } from '../numbers/order-statistics.js';
+import { computeMedian } from '../numbers/order-statistics.js';
 
 /** Result of combinatorially symmetric cross-validation of choosing the best of several variants by Sharpe ratio. */
 export interface Overfitting {
@@ -40,7 +40,7 @@ export interface OverfittingInput {
  * @source Bailey, Borwein, López de Prado and Zhu (2016), The probability of backtest overfitting, Journal of
  *   Computational Finance 20(4), section 3.
  */
-export function overfitting({
+export function estimateOverfitting({
   returns,
   variants,
   observations,
@@ -105,7 +105,7 @@ function overfittingOf(
   return {
     probability: low / combinations,
     probabilityOfLoss: losses / combinations,
-    medianLogit: median(logits),
+    medianLogit: computeMedian(logits),
     combinations,
     partitions,
     observations,

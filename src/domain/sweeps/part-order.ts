@@ -1,7 +1,7 @@
 import { divideEvenly } from '../numbers/even-parts.js';
-import { canonicalJson } from '../json/canonical-json.js';
+import { toCanonicalJson } from '../json/canonical-json.js';
 import { compareText } from '../refusals/findings.js';
-import { variantCount, type Variation } from './variants.js';
+import { countVariants, type Variation } from './variants.js';
 
 /** Variants of a sweep in parts, each of which one thread computes. */
 export interface SweepParts {
@@ -13,8 +13,8 @@ export interface SweepParts {
 /**
  * Divides variants into parts. Variants with the same definition are adjacent, so that the definition is decided once.
  */
-export function sweepParts(variation: Variation): SweepParts {
-  const { count, positions } = divideEvenly(variantCount(variation));
+export function orderSweepParts(variation: Variation): SweepParts {
+  const { count, positions } = divideEvenly(countVariants(variation));
   const at = variation.patches === null ? gridOrder(variation.grid ?? {}) : listOrder(variation.patches);
   return { count, variants: (part) => positions(part).map(at) };
 }
@@ -49,7 +49,7 @@ function gridOrder(grid: NonNullable<Variation['grid']>): (position: number) => 
 
 function listOrder(patches: NonNullable<Variation['patches']>): (position: number) => number {
   const definitions = patches.map((patch) =>
-    canonicalJson(Object.fromEntries(Object.entries(patch).filter(([pointer]) => isOfDocument(pointer)))),
+    toCanonicalJson(Object.fromEntries(Object.entries(patch).filter(([pointer]) => isOfDocument(pointer)))),
   );
   const order = [...patches.keys()].toSorted((a, b) => compareText(definitions[a]!, definitions[b]!) || a - b);
   return (position) => order[position]!;

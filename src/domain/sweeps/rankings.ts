@@ -21,6 +21,6 @@ export const FOLD_RANKINGS = [
 export type FoldRanking = (typeof FOLD_RANKINGS)[number];
 
 /** Returns 1 if more of a metric is better, -1 if less is. */
-export function preferenceOf(metric: RankingName): 1 | -1 {
+export function findPreference(metric: RankingName): 1 | -1 {
   return RANKINGS[metric] === 'descending' ? 1 : -1;
 }

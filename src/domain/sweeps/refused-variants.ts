@@ -1,6 +1,6 @@
 import type { Finding } from '../refusals/findings.js';
 import { Refusal, refuseWithFindings } from '../refusals/refusal.js';
-import { patchAt, variantCount, type Patch, type Variation } from './variants.js';
+import { patchAt, countVariants, type Patch, type Variation } from './variants.js';
 
 /** Maximum number of different findings listed; the others are counted. */
 const FINDINGS_MAX = 100;
@@ -43,18 +43,18 @@ export function createRefusedVariants(variation: Variation): RefusedVariants {
     },
     assertNone() {
       if (refusals.size === 0) return;
-      const findings = [...shared.values()].map((one) => asSent(one, member, variation));
+      const findings = [...shared.values()].map((one) => toSent(one, member, variation));
       const all = unlisted === 0 ? findings : [...findings, moreOf(member, unlisted)];
       const { code, message, detail } = refuseWithFindings('sweep', all);
       const variants = [...refusals];
-      const report = `${message.slice(0, -1)}: ${list(variants)} of ${variantCount(variation)} ${variants.length === 1 ? 'is' : 'are'} refused.`;
+      const report = `${message.slice(0, -1)}: ${list(variants)} of ${countVariants(variation)} ${variants.length === 1 ? 'is' : 'are'} refused.`;
       throw new Refusal(code, report, { ...detail, variants });
     },
   };
 }
 
 /** Returns a finding for clients: with the name of its first variant, and the places of all. */
-function asSent({ finding, variants }: Shared, member: string, variation: Variation): Finding {
+function toSent({ finding, variants }: Shared, member: string, variation: Variation): Finding {
   const [first] = variants as [number, ...number[]]; // It occurred at least once.
   const others = variants.length - 1;
   const also = others === 0 ? '' : ` and ${others} more`;
@@ -62,7 +62,7 @@ function asSent({ finding, variants }: Shared, member: string, variation: Variat
   return {
     ...finding,
     path: `${member}[${first}]${finding.path}`,
-    message: `Variant ${first} (${variantName(patchAt(variation, first))})${also}: ${finding.message}`,
+    message: `Variant ${first} (${formatVariantName(patchAt(variation, first))})${also}: ${finding.message}`,
     ...(others === 0 ? {} : { count: variants.length, places }),
   };
 }
@@ -76,7 +76,7 @@ const moreOf = (path: string, count: number): Finding => ({
 });
 
 /** Returns the changes of a variant: `/document/overlay/factor 0`. */
-export function variantName(patch: Patch): string {
+export function formatVariantName(patch: Patch): string {
   const set = Object.entries(patch).map(([pointer, value]) => `${pointer} ${shorten(JSON.stringify(value) ?? '')}`);
   return set.length === 0 ? 'the base' : set.join(', ');
 }

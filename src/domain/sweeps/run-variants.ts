@@ -1,5 +1,5 @@
 import type { BacktestMetrics } from '../analytics/series.js';
-import type { KnownMarkets } from '../books/known-seats.js';
+import type { KnownMarkets } from '../books/decision-seats.js';
 import type { DeciderFactory } from '../books/compositions.js';
 import type { BacktestPlan } from '../documents/backtest-plan.js';
 import { assertReturns } from '../backtest/run-summary.js';
@@ -7,7 +7,7 @@ import { computeRun } from '../backtest/compute-run.js';
 import { createSparseRoom, type SparseRoom } from '../books/sparse-room.js';
 import type { ComputedRun } from '../backtest/run.js';
 import type { Calendars } from '../calendars/calendar.js';
-import { canonicalJson } from '../json/canonical-json.js';
+import { toCanonicalJson } from '../json/canonical-json.js';
 import type { MarketData } from '../market/market-data.js';
 import { Refusal, type ErrorDetail } from '../refusals/refusal.js';
 import type { StoredModels } from '../risk/stored-model.js';
@@ -52,7 +52,7 @@ export function runVariants(input: VariantsInput): VariantOutcome[] {
   const { variants, report, room = createSparseRoom() } = input;
   const outcomes: VariantOutcome[] = [];
   let done = 0;
-  for (const group of byDefinition(variants)) {
+  for (const group of groupByDefinition(variants)) {
     const isSparse = group.every((position) => variants[position]!.strategy === null);
     let first: ComputedRun | undefined;
     let before: ComputedRun | undefined;
@@ -74,10 +74,10 @@ export function runVariants(input: VariantsInput): VariantOutcome[] {
 }
 
 /** Returns positions of variants with one definition and end, in the order of the first of each. */
-function byDefinition(variants: readonly Variant[]): Iterable<readonly number[]> {
+function groupByDefinition(variants: readonly Variant[]): Iterable<readonly number[]> {
   const groups = new Map<string, number[]>();
   variants.forEach(({ document, request }, position) => {
-    const key = canonicalJson([document, request.end, request.as_known ?? null]);
+    const key = toCanonicalJson([document, request.end, request.as_known ?? null]);
     const group = groups.get(key);
     if (group === undefined) groups.set(key, [position]);
     else group.push(position);

@@ -14,7 +14,7 @@ export interface Splits {
 }
 
 /** Returns every split of the groups, and the paths to which their tests join: each group of a path is tested once. */
-export function splitsOf(folds: SweepFolds): Splits {
+export function createSplits(folds: SweepFolds): Splits {
   return folds.method === 'combinatorial' ? combinatorial(folds) : walkForward(folds);
 }
 
@@ -25,7 +25,7 @@ export function splitsOf(folds: SweepFolds): Splits {
  */
 function combinatorial({ groups, test_groups: count }: Extract<SweepFolds, { method: 'combinatorial' }>): Splits {
   const all = (1 << groups) - 1;
-  const splits = choicesOf(groups, count).map((test) => ({ train: all & ~test, test }));
+  const splits = listChoices(groups, count).map((test) => ({ train: all & ~test, test }));
   const tests = groupsBelow(groups).map((group) =>
     splits.flatMap(({ test }, split) => (has(test, group) ? [split] : [])),
   );
@@ -48,7 +48,7 @@ export function has(mask: number, group: number): boolean {
 }
 
 /** Returns the groups of a mask, ascending. */
-export function groupsOf(mask: number, groups: number): number[] {
+export function listGroups(mask: number, groups: number): number[] {
   return groupsBelow(groups).filter((group) => has(mask, group));
 }
 
@@ -57,10 +57,10 @@ function groupsBelow(groups: number): number[] {
 }
 
 /** Returns every choice of some groups as bits, in lexicographic order. */
-export function choicesOf(groups: number, count: number, from = 0): number[] {
+export function listChoices(groups: number, count: number, from = 0): number[] {
   if (count === 0) return [0];
   const choices: number[] = [];
   for (let first = from; first <= groups - count; first++)
-    for (const rest of choicesOf(groups, count - 1, first + 1)) choices.push((1 << first) | rest);
+    for (const rest of listChoices(groups, count - 1, first + 1)) choices.push((1 << first) | rest);
   return choices;
 }

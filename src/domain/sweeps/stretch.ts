@@ -22,7 +22,7 @@ export function createEmptyStretch(): Stretch {
 }
 
 /** Computes figures of returns from one to before another. @param mean subtracted for the sums */
-export function stretchOf(returns: Float64Array, { from, to, mean }: StretchRange): Stretch {
+export function createStretch(returns: Float64Array, { from, to, mean }: StretchRange): Stretch {
   const stretch = createEmptyStretch();
   for (let t = from; t < to; t++) {
     const deviation = returns[t]! - mean;
@@ -61,7 +61,7 @@ export const VARIANCE_MIN = 1e-30;
  * Returns the metric of a stretch, as in a run: ratios and volatility annualised. @param of.mean mean that was
  * subtracted. @param of.periods sessions of a year
  */
-export function metricOf(
+export function computeMetric(
   { count, sum, squares, growth, drawdown }: Stretch,
   { mean, metric, periods }: { readonly mean: number; readonly metric: FoldRanking; readonly periods: number },
 ): number {

@@ -1,12 +1,12 @@
 import type { Engine } from '#kernels/engines/engine.js';
 import type { BacktestMetrics } from '../analytics/series.js';
-import { covariance } from '../analytics/series.js';
+import { computeCovariance } from '../analytics/series.js';
 import { isEqual } from '../numbers/number-types.js';
 import type { ErrorDetail } from '../refusals/refusal.js';
 import {
   computeExpectedMaximumSharpe,
-  probabilisticSharpe,
-  sharpeSample,
+  computeProbabilisticSharpe,
+  createSharpeSample,
   type SharpeSample,
 } from './deflated-sharpe.js';
 import { createOverfitting, type Overfitting } from './overfitting.js';
@@ -15,7 +15,7 @@ import { createFoldStudy, type ChoiceByFolds, type FoldsTooShort } from './choos
 import type { SweepFolds } from './fold-terms.js';
 import type { OutcomeSource } from './outcome-source.js';
 import type { VariantRun } from './run-variants.js';
-import { preferenceOf, type RankingName } from './rankings.js';
+import { findPreference, type RankingName } from './rankings.js';
 
 /** Run of a variant without its levels. */
 export interface RunSummary {
@@ -86,16 +86,16 @@ const WEIGHED = 0.7;
 /**
  * Ranks variants and estimates the value of the choice.
  * @cost two visits of the outcomes, and a third of some with folds; the cost of `overfitting` and `chooseByFolds`;
- *   memory for some hundred bytes per variant, with folds also `trialFigureBytes`
+ *   memory for some hundred bytes per variant, with folds also `computeTrialFigureBytes`
  */
-export function sweepTable({ outcomes, rankBy, partitions, folds, engine, tick }: SweepTableInput): SweepTable {
+export function createSweepTable({ outcomes, rankBy, partitions, folds, engine, tick }: SweepTableInput): SweepTable {
   const { ran, refused, identical, days } = summarise(outcomes, tick);
   const duplicates = new Set(identical.flatMap(([, ...others]) => others));
   const trials = ran.filter(({ variant }) => !duplicates.has(variant));
   const sharpes = Float64Array.from(trials, ({ sample }) => sample.sharpe);
-  const variance = covariance(sharpes, sharpes);
+  const variance = computeCovariance(sharpes, sharpes);
   const threshold = computeExpectedMaximumSharpe({ trials: trials.length, variance });
-  const sign = preferenceOf(rankBy);
+  const sign = findPreference(rankBy);
   const valueOf = ({ metrics }: RunSummary): number => sign * (metrics[rankBy] ?? 0);
   const ranked = ran.toSorted((a, b) => valueOf(b.run) - valueOf(a.run) || a.variant - b.variant);
   const rows: SweepRow[] = ranked.map(({ variant, run, sample }, i) => ({
@@ -103,7 +103,7 @@ export function sweepTable({ outcomes, rankBy, partitions, folds, engine, tick }
     variant,
     run,
     error: null,
-    deflatedSharpe: probabilisticSharpe(sample, threshold),
+    deflatedSharpe: computeProbabilisticSharpe(sample, threshold),
   }));
   for (const { variant, error } of refused) rows.push({ rank: null, variant, run: null, error, deflatedSharpe: null });
   const first = ranked[0];
@@ -119,7 +119,7 @@ export function sweepTable({ outcomes, rankBy, partitions, folds, engine, tick }
             best: first.sample,
             deflatedSharpe: rows[0]!.deflatedSharpe,
           },
-    ...outOfSample(
+    ...computeOutOfSample(
       { outcomes, trials: trials.map(({ variant }) => variant), days, first: first?.variant ?? null },
       { partitions, folds, engine, tick },
     ),
@@ -151,9 +151,9 @@ function summarise(outcomes: OutcomeSource, tick: SweepTableInput['tick']) {
       end: outcome.days.at(-1)!,
       observations: outcome.days.length,
     };
-    ran.push({ variant, run, sample: sharpeSample(returnsOn(outcome, outcome.days)) });
+    ran.push({ variant, run, sample: createSharpeSample(returnsOn(outcome, outcome.days)) });
     keys[variant] = outcomes.keyOf(outcome);
-    days = days === undefined ? outcome.days : sharedDays(days, outcome.days);
+    days = days === undefined ? outcome.days : listSharedDays(days, outcome.days);
   });
   ran.sort((a, b) => a.variant - b.variant);
   refusals.sort((a, b) => a.variant - b.variant);
@@ -182,7 +182,7 @@ interface Trials {
 }
 
 /** Computes overfitting, the choice by folds and the fan of levels, on the common dates of all trials. */
-function outOfSample(
+function computeOutOfSample(
   { outcomes, trials, days, first }: Trials,
   { partitions, folds, engine, tick }: Pick<SweepTableInput, 'partitions' | 'folds' | 'engine' | 'tick'>,
 ): Pick<SweepTable, 'overfitting' | 'folds' | 'fan'> {
@@ -224,7 +224,7 @@ function outOfSample(
 }
 
 /** Returns common days of two runs, ascending. */
-function sharedDays(days: Int32Array, others: Int32Array): Int32Array {
+function listSharedDays(days: Int32Array, others: Int32Array): Int32Array {
   if (isEqual(days, others)) return days;
   const known = new Set(others);
   return days.every((day) => known.has(day)) ? days : days.filter((day) => known.has(day));

@@ -1,6 +1,6 @@
 import type { FoldRanking } from './rankings.js';
 import { has } from './splits.js';
-import { createEmptyStretch, join, metricOf, stretchOf, type Stretch } from './stretch.js';
+import { createEmptyStretch, join, computeMetric, createStretch, type Stretch } from './stretch.js';
 
 /** Number of sessions that a sample excludes next to a test. */
 export interface Trim {
@@ -45,7 +45,7 @@ const FIGURES = ['count', 'sum', 'squares', 'growth', 'high', 'low', 'drawdown']
 const STRIDE = FIGURES.length;
 
 /** Returns the number of bytes of a trial's figures. */
-export const trialFigureBytes = (groups: number): number => 8 * (1 + groups * TRIMS.length * STRIDE);
+export const computeTrialFigureBytes = (groups: number): number => 8 * (1 + groups * TRIMS.length * STRIDE);
 
 export function createTrialFigures(trials: number, { groups, length, left }: FigureTerms): TrialFigures {
   const means = new Float64Array(trials);
@@ -63,7 +63,7 @@ export function createTrialFigures(trials: number, { groups, length, left }: Fig
       means[trial] = mean;
       for (let group = 0; group < groups; group++)
         for (const trims of TRIMS) {
-          const stretch = stretchOf(returns, {
+          const stretch = createStretch(returns, {
             from: group * length + ((trims & TRIMMED_HEAD) === 0 ? 0 : left.after),
             to: (group + 1) * length - ((trims & TRIMMED_TAIL) === 0 ? 0 : left.before),
             mean,
@@ -80,7 +80,7 @@ export function createTrialFigures(trials: number, { groups, length, left }: Fig
         readInto(later, values, placeOf(trial, group, head | tail));
         join(joined, later);
       }
-      return metricOf(joined, { mean: means[trial]!, metric, periods });
+      return computeMetric(joined, { mean: means[trial]!, metric, periods });
     },
   };
 }

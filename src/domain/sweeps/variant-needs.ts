@@ -1,15 +1,15 @@
 import type { Calendars } from '../calendars/calendar.js';
-import { marketFindings } from '../checks/index-on-market.js';
+import { checkOnMarket } from '../checks/index-on-market.js';
 import { findLateRates } from '../checks/late-rates.js';
 import { validateIndex } from '../checks/validate-index.js';
-import { referencesOf } from '../checks/validate-reference.js';
+import { listReferences } from '../checks/validate-reference.js';
 import type { IndexDocument } from '../documents/index-document.js';
 import { listUsedModels } from '../documents/used-models.js';
 import type { MarketData } from '../market/market-data.js';
 import type { Finding } from '../refusals/findings.js';
 import {
   applyPatch,
-  variantCount,
+  countVariants,
   type Patch,
   type PatchedVariant,
   type SweepBase,
@@ -33,7 +33,7 @@ const CHECKED_FIRST_MAX = 2000;
  * when they run.
  */
 export function selectCheckedFirst(variation: Variation): readonly number[] {
-  const count = variantCount(variation);
+  const count = countVariants(variation);
   if (count <= CHECKED_FIRST_MAX) return Array.from({ length: count }, (_, variant) => variant);
   const list = variation.patches === null ? singleChanges(variation.grid ?? {}) : [...variation.patches.keys()];
   const step = Math.ceil(list.length / CHECKED_FIRST_MAX);
@@ -57,13 +57,13 @@ function singleChanges(grid: NonNullable<Variation['grid']>): number[] {
  * Returns errors of a variant that the market causes. @param reached the document and the indices that it refers to, by
  * id
  */
-export function lackedByVariant(
+export function findLackingVariantData(
   document: IndexDocument,
   reached: Readonly<Record<string, IndexDocument>>,
   { market, calendars }: VariantGround,
 ): readonly Finding[] {
   const lacking = (one: IndexDocument): readonly Finding[] => [
-    ...marketFindings(one, market, { severity: 'error', indexOf: (id) => reached[id] }),
+    ...checkOnMarket(one, market, { severity: 'error', indexOf: (id) => reached[id] }),
     ...findLateRates(one.id, { documents: reached, market, calendars }),
   ];
   return Object.values(reached).flatMap((one) =>
@@ -98,13 +98,13 @@ export function checkVariant(base: SweepBase, patch: Patch, ground: CheckGround)
   const own = Object.values(reached);
   const errors = [
     ...own.flatMap((one) =>
-      referencesOf(one)
+      listReferences(one)
         .filter((id) => reached[id] === undefined)
         .map(unreached),
     ),
     ...[...listUsedModels(own).keys()].filter((id) => !models.has(id)).map(unreached),
   ];
-  if (errors.length === 0) errors.push(...lackedByVariant(document, reached, ground));
+  if (errors.length === 0) errors.push(...findLackingVariantData(document, reached, ground));
   return errors.length === 0 ? { variant, findings } : { variant: undefined, findings: errors };
 }
 
@@ -114,7 +114,7 @@ function reachedIn(
 ): Record<string, IndexDocument> {
   const reached = new Map<string, IndexDocument>([[document.id, document]]);
   for (const one of reached.values())
-    for (const id of referencesOf(one)) {
+    for (const id of listReferences(one)) {
       const next = documents[id];
       if (next !== undefined && !reached.has(id)) reached.set(id, next);
     }

@@ -1,5 +1,5 @@
 import type { ResolvedRequest, StrategyTerms } from '../documents/backtest-plan.js';
-import { watchlistsIn, type IndexDocument } from '../documents/index-document.js';
+import { listWatchlists, type IndexDocument } from '../documents/index-document.js';
 import { keepSmallValue, type Finding } from '../refusals/findings.js';
 import { LIMITS } from '../refusals/limits.js';
 import { checkShape } from '../schema/shape.js';
@@ -37,20 +37,20 @@ export function patchAt({ grid, patches }: Variation, variant: number): Patch {
 }
 
 /** Returns the patches of a sweep in order. */
-export function patchesOf(variation: Variation): readonly Patch[] {
-  return variation.patches ?? Array.from({ length: variantCount(variation) }, (_, i) => patchAt(variation, i));
+export function listPatches(variation: Variation): readonly Patch[] {
+  return variation.patches ?? Array.from({ length: countVariants(variation) }, (_, i) => patchAt(variation, i));
 }
 
 /** Returns the number of variants of a sweep, without creating them. */
-export function variantCount({ grid, patches }: Variation): number {
+export function countVariants({ grid, patches }: Variation): number {
   return patches === null
     ? Object.values(grid ?? {}).reduce((count, values) => count * values.length, 1)
     : patches.length;
 }
 
 /** Reports a sweep that is too large. */
-export function sizeFindings(variation: Variation): Finding[] {
-  const count = variantCount(variation);
+export function checkVariantCount(variation: Variation): Finding[] {
+  const count = countVariants(variation);
   const max = LIMITS.MAX_SWEEP_VARIANTS;
   return count <= max ? [] : [tooLarge(variation, `The sweep has ${count} variants; the maximum is ${max}.`)];
 }
@@ -59,8 +59,8 @@ export function sizeFindings(variation: Variation): Finding[] {
  * Reports too many levels, which are stored on disk until the end. @param sessions maximum number of sessions of a
  * variant
  */
-export function levelFindings(variation: Variation, sessions: number): Finding[] {
-  const count = variantCount(variation);
+export function checkLevels(variation: Variation, sessions: number): Finding[] {
+  const count = countVariants(variation);
   const max = LIMITS.MAX_SWEEP_LEVELS;
   if (count * sessions <= max) return [];
   const message = `The sweep has ${count} variants of ${sessions} sessions, ${count * sessions} levels; the maximum is ${max}: set a later request.start.`;
@@ -109,7 +109,7 @@ export function applyPatch(
     strategy: base.strategy ?? {},
   });
   const misplaced = Object.entries(patch).flatMap(([text, value]) => setFindings(parts, { text, value, path }));
-  const document = check(withItsCurrency(parts['document'] as Record<string, unknown>, patch)); // an object: pointers lead into it
+  const document = check(setCurrency(parts['document'] as Record<string, unknown>, patch)); // an object: pointers lead into it
   const request = checkShape(SweepTerms, parts['request']);
   const usesStrategy = base.strategy !== null || Object.keys(patch).some((text) => text.startsWith('/strategy/'));
   const strategy = usesStrategy ? checkShape(SweepStrategy, parts['strategy']) : { value: null, findings: [] };
@@ -151,7 +151,7 @@ export function applyPatch(
 }
 
 /** Returns an overlay with changed terms and unchanged currency in the currency of its terms, like one that is sent. */
-function withItsCurrency(document: Record<string, unknown>, patch: Patch): Record<string, unknown> {
+function setCurrency(document: Record<string, unknown>, patch: Patch): Record<string, unknown> {
   const pointers = Object.keys(patch);
   const isChanged = pointers.some((text) => text.startsWith('/document/overlay'));
   if (!isChanged || pointers.includes('/document/currency')) return document;
@@ -215,7 +215,7 @@ function identityFindings(
   path: string,
 ): Finding[] {
   // The securities of a watchlist are filled in once, in the base.
-  const [own, ofBase] = [watchlistsIn(document?.universe), watchlistsIn(universe)];
+  const [own, ofBase] = [listWatchlists(document?.universe), listWatchlists(universe)];
   const other = own.find((id) => !ofBase.includes(id));
   if (other !== undefined)
     return [

@@ -9,7 +9,7 @@ const CHANCE = 0.5;
  * Describes the figures of a sweep, one sentence each. A statement about skill names its comparison and is omitted if
  * the probability of overfitting exceeds one half.
  */
-export function verdictOf({ selection, overfitting, folds, identical }: SweepTable): string[] {
+export function createVerdict({ selection, overfitting, folds, identical }: SweepTable): string[] {
   if (selection === null) return [];
   const { trials, deflatedSharpe } = selection;
   return [

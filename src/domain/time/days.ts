@@ -7,7 +7,7 @@ const MS_PER_DAY = 86_400_000;
 /** Parses `YYYY-MM-DD`; undefined if the text is not a valid date. */
 export function parseDay(text: string): Day | undefined {
   if (!TEXT.test(text)) return undefined;
-  const day = dayOf({
+  const day = toDay({
     year: Number(text.slice(0, 4)),
     month: Number(text.slice(5, 7)),
     day: Number(text.slice(8, 10)),
@@ -16,14 +16,14 @@ export function parseDay(text: string): Day | undefined {
 }
 
 /** Parses a text that is known to be a date. Another text is a bug of the caller. */
-export function dayFrom(text: string): Day {
+export function parseValidDay(text: string): Day {
   const day = parseDay(text);
   if (day === undefined) throw new Error(`not a date: ${text}`);
   return day;
 }
 
 export function formatDay(day: Day): string {
-  const { year, month, day: dayOfMonth } = civilOf(day);
+  const { year, month, day: dayOfMonth } = toCivilDate(day);
   if (!(year >= 1000 && year <= 9999)) return new Date(day * MS_PER_DAY).toISOString().slice(0, 10);
   return `${year}${MINUS_TWO_DIGITS[month]!}${MINUS_TWO_DIGITS[dayOfMonth]!}`;
 }
@@ -45,7 +45,7 @@ export interface CivilDate {
 }
 
 /** Returns the day of a date. A day after the end of its month is in the next month. */
-export function dayOf({ year, month, day }: CivilDate): Day {
+export function toDay({ year, month, day }: CivilDate): Day {
   const own = month <= 2 ? year - 1 : year;
   const era = Math.floor(own / 400);
   const yearOfEra = own - era * 400;
@@ -65,7 +65,7 @@ export function dayOf({ year, month, day }: CivilDate): Day {
  * @source Hinnant, chrono-compatible low-level date algorithms: years begin in March, so that the leap day is their
  *   last.
  */
-export function civilOf(day: Day): CivilDate {
+export function toCivilDate(day: Day): CivilDate {
   const shifted = Math.floor(day) + DAYS_BEFORE_1970;
   const era = Math.floor(shifted / DAYS_PER_ERA);
   const dayOfEra = shifted - era * DAYS_PER_ERA;
@@ -88,28 +88,28 @@ const DAYS_PER_ERA = 146_097;
 const DAYS_BEFORE_1970 = 719_468;
 
 /** Returns a consecutive month number of a day, for comparisons. */
-export function monthOf(day: Day): number {
-  const { year, month } = civilOf(day);
+export function toMonthNumber(day: Day): number {
+  const { year, month } = toCivilDate(day);
   return 12 * year + month;
 }
 
 /** Returns 0 for Monday to 6 for Sunday. */
-export function weekdayOf(day: Day): number {
+export function toWeekday(day: Day): number {
   return (((day + 3) % 7) + 7) % 7;
 }
 
-export function daysInMonth(year: number, month: number): number {
+export function countDaysInMonth(year: number, month: number): number {
   return (
-    dayOf(month === 12 ? { year: year + 1, month: 1, day: 1 } : { year, month: month + 1, day: 1 }) -
-    dayOf({ year, month, day: 1 })
+    toDay(month === 12 ? { year: year + 1, month: 1, day: 1 } : { year, month: month + 1, day: 1 }) -
+    toDay({ year, month, day: 1 })
   );
 }
 
 /** Returns the day `months` later, clipped to the end of its month. */
 export function addMonths(day: Day, months: number): Day {
-  const { year, month, day: dayOfMonth } = civilOf(day);
+  const { year, month, day: dayOfMonth } = toCivilDate(day);
   const count = year * 12 + (month - 1) + months;
   const toYear = Math.floor(count / 12);
   const toMonth = (count % 12) + 1;
-  return dayOf({ year: toYear, month: toMonth, day: Math.min(dayOfMonth, daysInMonth(toYear, toMonth)) });
+  return toDay({ year: toYear, month: toMonth, day: Math.min(dayOfMonth, countDaysInMonth(toYear, toMonth)) });
 }

@@ -1,4 +1,4 @@
-import { dayOf, type Day } from './days.js';
+import { toDay, type Day } from './days.js';
 
 /** A time of day on the clocks of a place: `HH:MM`. */
 export const LOCAL_TIME_PATTERN = /^([01]\d|2[0-3]):[0-5]\d$/;
@@ -29,7 +29,7 @@ export interface LocalMoment {
  * first. A time that clocks skip is moved later by the length of the gap.
  * @source the rule of RFC 5545, section 3.3.5
  */
-export function instantOf({ day, time, zone }: LocalMoment): number {
+export function toInstant({ day, time, zone }: LocalMoment): number {
   const [hours, minutes] = time.split(':').map(Number) as [number, number]; // LOCAL_TIME_PATTERN
   const local = day * MS_PER_DAY + (hours * 60 + minutes) * MS_PER_MINUTE;
   const before = offsetAt(zone, local - MS_PER_DAY);
@@ -40,7 +40,7 @@ export function instantOf({ day, time, zone }: LocalMoment): number {
 }
 
 /** Returns the day that it is in a time zone. */
-export function localDay(zone: string, instantMs: number): Day {
+export function toLocalDay(zone: string, instantMs: number): Day {
   return Math.floor((instantMs + offsetAt(zone, instantMs)) / MS_PER_DAY);
 }
 
@@ -53,7 +53,7 @@ function offsetAt(zone: string, instantMs: number): number {
       .map(({ type, value }) => [type, Number(value)]),
   );
   const { year, month, day, hour, minute, second } = parts as Record<string, number>;
-  const local = dayOf({ year: year!, month: month!, day: day! }) * MS_PER_DAY;
+  const local = toDay({ year: year!, month: month!, day: day! }) * MS_PER_DAY;
   return local + ((hour! * 60 + minute!) * 60 + second!) * 1000 - instant;
 }
 

@@ -6,17 +6,17 @@ export const MOMENT = /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d{1,6})?)?(Z|[+
 const DATE_LENGTH = 10;
 
 /** Returns a point in time in ms since 1970; for a date, its end. NaN if the time does not exist. */
-export function momentOf(text: string): number {
+export function parseMoment(text: string): number {
   if (text.length === DATE_LENGTH) return Date.parse(`${text}T23:59:59.999Z`);
   return Date.parse(/Z|[+-]\d{2}:\d{2}$/.test(text) ? text : `${text}Z`);
 }
 
 /** Same, but for a date its beginning. */
-export function beginningOf(text: string): number {
-  return text.length === DATE_LENGTH ? Date.parse(text) : momentOf(text);
+export function parseBeginning(text: string): number {
+  return text.length === DATE_LENGTH ? Date.parse(text) : parseMoment(text);
 }
 
 /** Returns true if a text of this form is an existing time, unlike 30 February. */
 export function isMoment(text: string): boolean {
-  return parseDay(text.slice(0, DATE_LENGTH)) !== undefined && Number.isFinite(momentOf(text));
+  return parseDay(text.slice(0, DATE_LENGTH)) !== undefined && Number.isFinite(parseMoment(text));
 }

@@ -4,14 +4,14 @@
  * Allocates shared memory if the page may use it, otherwise ordinary memory, which suffices because no other thread
  * reads it.
  */
-function ownMemory(bytes: number): SharedArrayBuffer {
+function allocateMemory(bytes: number): SharedArrayBuffer {
   const memory = typeof SharedArrayBuffer === 'undefined' ? new ArrayBuffer(bytes) : new SharedArrayBuffer(bytes);
   return memory as SharedArrayBuffer; // Arrays on either are alike.
 }
 
-export const panelMemory = ownMemory;
-export const allocateHandedMemory = ownMemory;
-export const workMemory = ownMemory;
+export const allocatePanels = allocateMemory;
+export const allocateHandedMemory = allocateMemory;
+export const allocateWork = allocateMemory;
 
 export const isPaged = (): boolean => false;
 export const isWorkPaged = isPaged;
@@ -22,4 +22,4 @@ export const openPagedFile = (): undefined => undefined;
 /** Bytes that panels may take: the tab itself ends where its memory does. */
 const PANEL_BYTES_MAX = 2 ** 31;
 
-export const memoryLimit = () => ({ panelBytes: PANEL_BYTES_MAX, folder: null });
+export const findMemoryLimit = () => ({ panelBytes: PANEL_BYTES_MAX, folder: null });

@@ -1,5 +1,5 @@
 import type { batchRoutes } from '#contract/batches.js';
-import { accountTemplate } from '#domain/personal/account-template.js';
+import { createAccountTemplate } from '#domain/personal/account-template.js';
 import { EXPORT_FORMATS } from '#domain/exports/formats.js';
 import type { Batches } from '#services/personal/batches.js';
 import type { BatchResults } from '#services/personal/batch-results.js';
@@ -26,7 +26,7 @@ export function batchHandlers(batches: Batches, results: BatchResults): Handlers
       };
     },
     getBatchTemplate: () => ({
-      text: accountTemplate(),
+      text: createAccountTemplate(),
       type: 'text/csv; charset=utf-8',
       headers: { 'Content-Disposition': 'attachment; filename="accounts.csv"' },
     }),

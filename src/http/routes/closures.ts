@@ -1,5 +1,5 @@
 import type { closureRoutes } from '#contract/closures.js';
-import { fileNameOf } from '#domain/calendars/calendars.js';
+import { createFileName } from '#domain/calendars/calendars.js';
 import type { Closures, StoredClosures } from '#services/governance/closures.js';
 import type { Removals } from '../removals.js';
 import type { Handlers, Reply } from '../handler.js';
@@ -19,7 +19,7 @@ export function closureHandlers(closures: Closures, removals: Removals): Handler
       return { ...closuresReply(stored), json: { ...stored.closures, changes, dry_run: isDry, effect } };
     },
     async deleteClosures(request) {
-      const id = fileNameOf(request.params.calendar_code);
+      const id = createFileName(request.params.calendar_code);
       const removal = await removals.of(request, { kind: 'closures', id });
       if (!('purgedRuns' in removal)) await closures.remove(id, request.precondition(), removal);
       return {};

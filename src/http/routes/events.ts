@@ -1,6 +1,6 @@
 import type { eventRoutes, EventsView } from '#contract/events.js';
 import { JSON_TYPE } from '#contract/media-formats.js';
-import { dayFrom, type Day } from '#domain/time/days.js';
+import { parseValidDay, type Day } from '#domain/time/days.js';
 import type { Events } from '#services/indices/events.js';
 import { icalendar } from '#views/icalendar.js';
 import type { Handlers } from '../handler.js';
@@ -29,7 +29,7 @@ function icalendarOf(view: EventsView, today: Day): string {
     { name: 'Divisor: index events', description, stamp: today },
     events.map(({ date, kind, index_id: indexId, calendar, effective, summary }) => ({
       uid: `${date}-${kind}-${indexId ?? calendar}${kind === 'announcement' ? `-${effective}` : ''}@divisor`,
-      day: dayFrom(date),
+      day: parseValidDay(date),
       summary: summaryOf(summary, indexId),
       category: kind,
     })),

@@ -1,6 +1,6 @@
 import type { exportRoutes } from '#contract/exports.js';
 import { EXPORT_FORMATS } from '#domain/exports/formats.js';
-import type { StaleState } from '#domain/backtest/stale.js';
+import type { StaleState } from '#domain/backtest/stale-reasons.js';
 import type { Exports } from '#services/runs/exports.js';
 import { contentTypeOf, exportFormat } from '../export-format.js';
 import type { Handlers } from '../handler.js';

@@ -1,5 +1,5 @@
-import { dayFrom } from '#domain/time/days.js';
-import { textOn } from '#domain/documents/amended-texts.js';
+import { parseValidDay } from '#domain/time/days.js';
+import { findTextOn } from '#domain/documents/amended-texts.js';
 import type { indexRoutes } from '#contract/indices/routes.js';
 import { EXPORT_FORMATS } from '#domain/exports/formats.js';
 import type { IndexDeletion } from '#contract/indices/definition.js';
@@ -35,11 +35,12 @@ export function indexHandlers(
     validateIndex: async ({ body }) => ({ json: await indices.validate(body()) }),
     evaluateDatapoint: async ({ body, signal }) => ({ json: await datapoints.evaluate(body(), signal) }),
     previewDocument: async ({ body, signal }) => ({ bytes: await questions.previewDocument(body(), signal) }),
+    sketchLevel: async ({ body, signal }) => ({ json: await questions.sketchLevel(body(), signal) }),
     whatIf: async ({ body, signal }) => ({ bytes: await questions.whatIf(body(), signal) }),
     async getIndex({ params, query }) {
       const { document, etag } = await indices.get(params.index_id);
       if (query.on === undefined) return { json: document, etag };
-      return { json: textOn(document, dayFrom(query.on)).document };
+      return { json: findTextOn(document, parseValidDay(query.on)).document };
     },
     async putIndex({ params, body, precondition, authorship }) {
       const { saved, etag } = await indices.replace(params.index_id, body(), precondition(), authorship());

@@ -1,5 +1,5 @@
 import type { scheduleRoutes } from '#contract/schedules.js';
-import { stepKindOf } from '#domain/daily-plans/step-catalogue.js';
+import { findStepKind } from '#domain/daily-plans/step-catalogue.js';
 import type { ScheduleBody } from '#domain/daily-plans/schedule-document.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import type { Days } from '#services/daily-plans/days.js';
@@ -76,7 +76,7 @@ export const scheduleReply = ({ schedule, etag }: StoredSchedule): Reply => ({ j
 export function assertMaySchedule({ scopes }: Pick<Principal, 'scopes'>, { steps }: Pick<ScheduleBody, 'steps'>): void {
   if (scopes.has('admin')) return;
   for (const { type } of steps) {
-    const { scope } = stepKindOf(type);
+    const { scope } = findStepKind(type);
     if (scopes.has(scope)) continue;
     const message = `The key lacks the scope ${scope}, which the step ${type} requires.`;
     throw new Refusal('FORBIDDEN_SCOPE', message, { needed: scope, scopes: [...scopes] });

@@ -6,7 +6,7 @@ import type { StoredInput } from '../kept-parts.js';
 import { isTerminal, type Life } from '../life-cycle.js';
 import type { Ending } from '../queue.js';
 import { inputIn } from '../renewal.js';
-import { deleteResults } from '../stored-results.js';
+import { resultsOf } from '../stored-results.js';
 import type { RememberedJob } from './job-history.js';
 
 export type Effect = Extract<Ending, { type: 'succeed' }>['effect'];
@@ -36,7 +36,7 @@ export async function forgetIn(tx: DocumentTransaction, ended: RememberedJob): P
 /** Deletes the results of the stored job of an id, if there is one. */
 export async function deleteResultsOf(tx: DocumentTransaction, jobId: string): Promise<void> {
   const record = readStored(await tx.get('job', jobId), readJobRecord);
-  if (record !== undefined) await deleteResults(tx, record);
+  if (record !== undefined) for (const { kind, id } of resultsOf(record)) await tx.delete(kind, id);
 }
 
 interface Change {
@@ -67,7 +67,7 @@ export async function submittedIn(store: Pick<DocumentStore, 'get'>, jobId: stri
 }
 
 /** Returns a failed job with its input. @throws Refusal DOCUMENT_UNREADABLE if the input no longer exists */
-export async function failedJob(store: Pick<DocumentStore, 'get'>, jobId: string): Promise<FailedJob | undefined> {
+export async function failJob(store: Pick<DocumentStore, 'get'>, jobId: string): Promise<FailedJob | undefined> {
   const stored = await store.get('job', jobId);
   const record = readStored(stored, readJobRecord);
   if (record?.status !== 'failed') return undefined;

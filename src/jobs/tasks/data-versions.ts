@@ -1,4 +1,5 @@
-import type { MarketHandle, MarketIdentity } from '#domain/market/handle.js';
+import type { MarketHandle } from '#domain/market/handle.js';
+import type { MarketIdentity } from '#domain/market/market-identity.js';
 import type { ChangeCounts } from '#market/versions/change-counts.js';
 import type { HashedBytes, HashedFile } from './files.js';
 

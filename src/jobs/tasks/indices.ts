@@ -11,6 +11,7 @@ import type { RiskValidationRequest } from '#domain/risk/validation/risk-validat
 import type { Finding } from '#domain/refusals/findings.js';
 import type { MarketHandle } from '#domain/market/handle.js';
 import type { ModelDate } from '#domain/risk/imported/model-dates.js';
+import type { MatrixFiles } from '#domain/risk/matrix-files.js';
 import type { MeasuringModel } from '#domain/risk/measuring-model.js';
 import type { ArtifactRef } from '#store/port.js';
 import type { TaskOutputs } from './files.js';
@@ -47,7 +48,7 @@ export interface DatapointQuestion extends Omit<IndexQuestion, 'models'> {
 }
 
 /** Request for the level of a definition that is not stored. */
-export interface LevelSketchQuestion extends Omit<IndexQuestion, 'models'> {
+export interface LevelSketchQuestion extends IndexQuestion {
   /** Maximum number of returned sessions. */
   readonly points: number;
 }
@@ -61,6 +62,8 @@ export interface LevelSketch {
 export interface EvaluatedDatapoint {
   /** Session of the values; null before the first of the store. */
   readonly asOf: string | null;
+  /** Number of securities of the universe on this session. */
+  readonly securities: number;
   readonly values: readonly SecurityValue[];
 }
 
@@ -121,22 +124,33 @@ export interface EstimateRiskModelInput extends RiskModelSource {
   readonly outputs: TaskOutputs<'covariance' | 'factors'>;
 }
 
-/** Rows of the matrix of a model. */
-export interface RiskModelRowsInput extends RiskModelSource {
+/** Parts of a model. */
+export interface RiskModelPartsInput extends RiskModelSource {
   readonly parts: readonly number[];
-  readonly outputs: TaskOutputs<'rows'>;
+  readonly outputs: TaskOutputs<ModelPartFile>;
 }
 
-/** Rows that some parts wrote: entries and sums as float64, part by part. */
-export interface ModelRowsFile {
+/** Figures of all parts of a task, and the rows of one: a file of the matrix. */
+export type ModelPartFile = 'figures' | `rows ${number}`;
+
+export interface RiskModelPartsOutput {
+  readonly figures: ArtifactRef;
+  /** Of each part with rows, in the order of the parts. */
+  readonly rows: readonly ArtifactRef[];
+}
+
+/** Figures that some parts wrote as float64, part by part. */
+export interface ModelFiguresFile {
   readonly path: string;
   readonly sha256: string;
   readonly parts: readonly number[];
 }
 
 export interface SumRiskModelInput extends RiskModelSource {
-  readonly files: readonly ModelRowsFile[];
-  readonly outputs: TaskOutputs<'covariance' | 'factors'>;
+  /** Files that the parts wrote. */
+  readonly covariance: MatrixFiles;
+  readonly files: readonly ModelFiguresFile[];
+  readonly outputs: TaskOutputs<'factors'>;
 }
 
 /** Securities whose returns are estimated, and their sessions. */
@@ -174,7 +188,7 @@ export interface ValidateRiskModelInput {
 
 export interface RiskModelOutput {
   /** Upper triangle, float64 little endian, row by row. */
-  readonly covariance: ArtifactRef;
+  readonly covariance: MatrixFiles;
   /** Factor model as numbers; null for an estimator without factors. */
   readonly factors: ArtifactRef | null;
   readonly assetIds: readonly string[];
@@ -187,12 +201,13 @@ export interface RiskModelOutput {
   readonly precision: 'float64' | 'float32';
 }
 
-/** A stored risk model in a file: its securities in the order of its matrix, and the last day of its returns. */
+/** A stored risk model in files: its securities in the order of its matrix, and the last day of its returns. */
 export interface ModelFile {
-  readonly path: string;
+  /** Files of its numbers, one after the other. */
+  readonly paths: readonly string[];
   readonly names: readonly string[];
   readonly observedEnd: string;
-  /** Dates of an imported model, whose matrices follow each other in the file; absent for an estimated one. */
+  /** Dates of an imported model, whose matrices follow each other; absent for an estimated one. */
   readonly dates?: readonly ModelDate[];
   /** Factor model behind the matrix, for a task that measures by it; absent otherwise. */
   readonly factors?: FactorFile;
@@ -207,9 +222,10 @@ export interface FactorFile {
 /** Stored risk models that documents use, by id; absent if none does. */
 export type ModelFiles = Readonly<Record<string, ModelFile>>;
 
-/** A packed matrix in a file. */
+/** A packed matrix in files. */
 export interface StoredMatrix {
-  readonly path: string;
+  /** Files of the numbers, one after the other. */
+  readonly paths: readonly string[];
   readonly order: number;
   /** Offset of the matrix, in numbers; 0 for the first. */
   readonly at?: number;

@@ -1,4 +1,4 @@
-import type { StaleState } from '#domain/backtest/stale.js';
+import type { StaleState } from '#domain/backtest/stale-reasons.js';
 import type { ExportTableName } from '#domain/exports/catalogue.js';
 import type { ExportFormat, ExportPosition } from '#domain/exports/formats.js';
 import type { MarketHandle } from '#domain/market/handle.js';

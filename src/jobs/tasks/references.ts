@@ -1,5 +1,5 @@
 import type { FullRunReason } from '#domain/documents/full-run-reasons.js';
-import type { MarketIdentity } from '#domain/market/handle.js';
+import type { MarketIdentity } from '#domain/market/market-identity.js';
 import type { FactorFile, ModelFile, RiskUniverse, ValidateRiskModelInput } from './indices.js';
 import type { KnownFiles, OutputNames, TaskOutputs } from './files.js';
 import type { RenderedRun, RenderInput } from './outputs.js';
@@ -45,8 +45,10 @@ export type HashedReference = ArtifactReference & { readonly sha256: string };
 /** Stored risk models by the names of their files. */
 export type ModelReferences = Readonly<Record<string, ModelReference>>;
 
-export type ModelReference = Omit<ModelFile, 'path' | 'factors'> &
-  ArtifactReference & { readonly factors?: Omit<FactorFile, 'path'> & ArtifactReference };
+export type ModelReference = Omit<ModelFile, 'paths' | 'factors'> & {
+  readonly artifacts: readonly string[];
+  readonly factors?: Omit<FactorFile, 'path'> & ArtifactReference;
+};
 
 /** Changes back to earlier contents by the names of their files. */
 export interface KnownReferences extends Omit<KnownFiles, 'earlier'> {

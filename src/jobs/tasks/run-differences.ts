@@ -1,4 +1,4 @@
-import type { LevelsDifference } from '#domain/backtest/compare-levels.js';
+import type { LevelsDifference } from '#domain/backtest/levels-difference.js';
 import type { BacktestPlan } from '#domain/documents/backtest-plan.js';
 import type { MarketHandle } from '#domain/market/handle.js';
 import type { KnownFiles } from './files.js';

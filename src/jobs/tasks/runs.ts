@@ -223,7 +223,7 @@ export interface SimulatePartInput extends SimulationInput {
   readonly outputs: TaskOutputs<'tallies'>;
 }
 
-/** Results of the paths of some parts, in memory as `talliesIn` reads them. */
+/** Results of the paths of some parts, in memory as `createTallies` reads them. */
 export interface TalliesFile extends HashedFile {
   /** Parts in order. */
   readonly parts: readonly number[];

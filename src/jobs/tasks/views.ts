@@ -5,7 +5,7 @@ import type { ConstraintRow } from '#domain/constraints/constraint-row.js';
 import type { Estimator } from '#domain/risk/risk-model-document.js';
 import type { RiskMemory, RiskReference } from '#domain/analytics/rolling-risk.js';
 import type { BacktestPlan } from '#domain/documents/backtest-plan.js';
-import type { RunState } from '#domain/backtest/stale.js';
+import type { RunState } from '#domain/backtest/stale-reasons.js';
 import type { ExportFormat } from '#domain/exports/formats.js';
 import type { Finding } from '#domain/refusals/findings.js';
 import type { MarketHandle } from '#domain/market/handle.js';

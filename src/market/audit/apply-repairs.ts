@@ -1,4 +1,4 @@
-import { dayFrom } from '#domain/time/days.js';
+import { parseValidDay } from '#domain/time/days.js';
 import { allocateKeptFloats } from '#base/memory/kept-memory.js';
 import { ACTION_KINDS, type Adjustment, type CorporateAction } from '#domain/market/market-data.js';
 import { findFirstAtLeast, findLastAtMost } from '#domain/numbers/search.js';
@@ -44,7 +44,7 @@ export function applyRepairs(content: MarketContent, repairs: readonly Repair[])
       case 'replace_action':
         actions = actions.map((action) =>
           isSame(action, repair.action)
-            ? { ...action, value: repair.value, exDay: dayFrom(repair.ex_date ?? repair.action.ex_date) }
+            ? { ...action, value: repair.value, exDay: parseValidDay(repair.ex_date ?? repair.action.ex_date) }
             : action,
         );
         break;
@@ -108,11 +108,11 @@ function overCells(
   fields: ReadonlyMap<string, Float64Array>,
 ): void {
   const position = identifiers.indexOf(identifier);
-  const last = findLastAtMost(dates, dayFrom(to));
+  const last = findLastAtMost(dates, parseValidDay(to));
   for (const name of columns) {
     const panel = fields.get(name);
     if (panel === undefined || position < 0) continue;
-    for (let t = findFirstAtLeast(dates, dayFrom(from)); t <= last; t++) {
+    for (let t = findFirstAtLeast(dates, parseValidDay(from)); t <= last; t++) {
       const cell = t * identifiers.length + position;
       if (!Number.isNaN(panel[cell])) visit(panel, cell);
     }
@@ -123,7 +123,9 @@ function overCells(
 const roundTo = (value: number) => Number(value.toPrecision(12));
 
 function isSame({ identifier, type, value, exDay }: CorporateAction, row: ActionRow): boolean {
-  return identifier === row.identifier && type === row.type && value === row.value && exDay === dayFrom(row.ex_date);
+  return (
+    identifier === row.identifier && type === row.type && value === row.value && exDay === parseValidDay(row.ex_date)
+  );
 }
 
 function actionOf({ identifier, type, value, ex_date }: ActionRow): CorporateAction {
@@ -131,7 +133,7 @@ function actionOf({ identifier, type, value, ex_date }: ActionRow): CorporateAct
     identifier,
     type,
     value,
-    exDay: dayFrom(ex_date),
+    exDay: parseValidDay(ex_date),
     payDay: null,
     status: null,
     announcedDay: null,

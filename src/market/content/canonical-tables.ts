@@ -3,8 +3,8 @@ import type { CorporateAction, Membership, ReferenceTable } from '#domain/market
 import type { MarketContent } from './market-content.js';
 
 /**
- * Returns the tables of a content as canonical JSON, with the bytes of `canonicalJson` for rows as objects by column
- * name. The order of columns therefore does not matter. Not implemented by `canonicalJson` for speed, because every
+ * Returns the tables of a content as canonical JSON, with the bytes of `toCanonicalJson` for rows as objects by column
+ * name. The order of columns therefore does not matter. Not implemented by `toCanonicalJson` for speed, because every
  * load hashes the tables.
  * @cost 0.1 µs a cell
  */

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { setImmediate } from 'node:timers/promises';
-import { canonicalJson } from '#domain/json/canonical-json.js';
+import { toCanonicalJson } from '#domain/json/canonical-json.js';
 import { compareText } from '#domain/refusals/findings.js';
 import type { ContentDigests } from '#domain/market/handle.js';
 import type { MarketData } from '#domain/market/market-data.js';
@@ -61,7 +61,7 @@ export async function digestContent(
   }
   const tables = known.tables ?? tablesDigest(content);
   const hash = createHash('sha256')
-    .update(canonicalJson({ format: FORMAT, days: dates.length, identifiers, fields: names }))
+    .update(toCanonicalJson({ format: FORMAT, days: dates.length, identifiers, fields: names }))
     .update(blocks)
     .update(tables)
     .digest('hex');
@@ -73,7 +73,7 @@ function tablesDigest({ reference, actions, universes, series }: ContentTables):
   const hash = createHash('sha256').update(canonicalTables({ reference, actions, universes }));
   for (const { identifier, currency, name, days, closes } of series?.values() ?? [])
     hash
-      .update(canonicalJson({ currency, identifier, name, values: days.length }))
+      .update(toCanonicalJson({ currency, identifier, name, values: days.length }))
       .update(days)
       .update(closes);
   return hash.digest();

@@ -1,6 +1,6 @@
 import type { Calendars } from '#domain/calendars/calendar.js';
 import { formatDay } from '#domain/time/days.js';
-import { orderFindings, type Finding } from '#domain/refusals/findings.js';
+import { sortFindings, type Finding } from '#domain/refusals/findings.js';
 import type { Adjustment } from '#domain/market/market-data.js';
 import { actionDoubts } from './doubtful-actions.js';
 import type { MarketContent } from './market-content.js';
@@ -38,5 +38,5 @@ export function doubtsOf(content: MarketContent, terms: DoubtTerms, problems: Pr
   for (const { identifier, table, currency, message } of findUnknownCurrencies(content))
     problems.warning({ code: 'UNKNOWN_CURRENCY', path: `${table}[${identifier}].CURRENCY`, message, value: currency });
   warnOfSessions(content, calendars, problems);
-  return orderFindings([...partialDates(content, calendars), ...problems.findings()]);
+  return sortFindings([...partialDates(content, calendars), ...problems.findings()]);
 }

@@ -1,4 +1,4 @@
-import { canonicalJson } from '#domain/json/canonical-json.js';
+import { toCanonicalJson } from '#domain/json/canonical-json.js';
 import { formatDay, type Day } from '#domain/time/days.js';
 import { compareText } from '#domain/refusals/findings.js';
 import type { Adjustment, CorporateAction } from '#domain/market/market-data.js';
@@ -155,7 +155,7 @@ function group(actions: readonly CorporateAction[]): Map<string, CorporateAction
 }
 
 const isSameList = (one: readonly CorporateAction[], other: readonly CorporateAction[]): boolean =>
-  one.length === other.length && one.every((action, i) => canonicalJson(action) === canonicalJson(other[i]));
+  one.length === other.length && one.every((action, i) => toCanonicalJson(action) === toCanonicalJson(other[i]));
 
 /** Returns the stored dividend of a day whose amount differs by at most the rounding error. */
 function twinOf(action: CorporateAction, held: readonly CorporateAction[], error: number): CorporateAction | undefined {

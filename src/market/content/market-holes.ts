@@ -1,4 +1,4 @@
-import { formatDay, weekdayOf, type Day } from '#domain/time/days.js';
+import { formatDay, toWeekday, type Day } from '#domain/time/days.js';
 import type { Problems } from '../tables/problems.js';
 import { GAP_SESSIONS_MAX } from './market-warnings.js';
 
@@ -33,6 +33,6 @@ function weekdaysBetween(from: Day, to: Day): number {
   const days = to - from - 1;
   const weeks = Math.floor(days / WEEK);
   let count = weeks * WEEKDAYS;
-  for (let day = from + 1 + weeks * WEEK; day < to; day++) if (weekdayOf(day) < WEEKDAYS) count += 1;
+  for (let day = from + 1 + weeks * WEEK; day < to; day++) if (toWeekday(day) < WEEKDAYS) count += 1;
   return count;
 }

@@ -1,4 +1,4 @@
-import { canPage, memoryLimit } from '#kernels/memory/paged-memory.js';
+import { canPage, findMemoryLimit } from '#kernels/memory/paged-memory.js';
 import { panelBytes } from '../panels/panels.js';
 import type { Problems } from '../tables/problems.js';
 
@@ -18,7 +18,7 @@ const PAGED_CELLS_MAX = 2 ** 29;
  * Maximum size in bytes of the panels of a store with this number of fields: more than memory where they can be paged.
  */
 export function panelBytesMax(fields: number): number {
-  const { panelBytes: inMemory } = memoryLimit();
+  const { panelBytes: inMemory } = findMemoryLimit();
   return canPage() ? Math.max(inMemory, panelBytes({ dates: 1, identifiers: PAGED_CELLS_MAX, fields })) : inMemory;
 }
 
@@ -41,7 +41,7 @@ export function refuseSize(
     return true;
   }
   const bytes = panelBytes(shape);
-  if (bytes <= memoryLimit().panelBytes) return false;
+  if (bytes <= findMemoryLimit().panelBytes) return false;
   const bytesMax = panelBytesMax(shape.fields);
   if (bytes <= bytesMax) return false;
   problems.error({

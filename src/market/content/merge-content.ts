@@ -1,4 +1,4 @@
-import { canonicalJson } from '#domain/json/canonical-json.js';
+import { toCanonicalJson } from '#domain/json/canonical-json.js';
 import { formatDay } from '#domain/time/days.js';
 import { compareText } from '#domain/refusals/findings.js';
 import type {
@@ -206,7 +206,7 @@ function mergeActions(
   return [...byText.values()].sort(compareActions);
 }
 
-const textOf = (action: CorporateAction): string => canonicalJson(action);
+const textOf = (action: CorporateAction): string => toCanonicalJson(action);
 
 /** Key of an action, independent of its terms. */
 const keyOf = ({ identifier, type, exDay, related }: CorporateAction): string =>

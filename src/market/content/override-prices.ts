@@ -1,6 +1,6 @@
 import type { MarketData } from '#domain/market/market-data.js';
 import { findLastAtMost } from '#domain/numbers/search.js';
-import { dayFrom } from '#domain/time/days.js';
+import { parseValidDay } from '#domain/time/days.js';
 import { growablePanel } from '../panels/panels.js';
 
 /** Place of a close. */
@@ -43,7 +43,7 @@ export function copyCloses<C extends Closes>(content: C, other: Closes, places: 
 
 /** Position of a close in the panels; undefined without the security or the session. */
 export function cellOf({ identifiers, dates }: Closes, { identifier, date }: PricePlace): number | undefined {
-  const day = dayFrom(date);
+  const day = parseValidDay(date);
   const row = findLastAtMost(dates, day);
   const column = identifiers.indexOf(identifier);
   return column < 0 || row < 0 || dates[row] !== day ? undefined : row * identifiers.length + column;

@@ -1,5 +1,5 @@
 import { formatDay } from '#domain/time/days.js';
-import { isCurrency, pairIn } from '#domain/market/exchange-rates.js';
+import { isCurrency, parsePair } from '#domain/market/currency-codes.js';
 import type { SeriesTable } from '#domain/market/series.js';
 
 /** An exchange rate that cannot be one. */
@@ -14,7 +14,7 @@ export interface RateNotAboveZero {
 /** Series that are called as a pair of currencies is and have values of 0 or less. @cost O(values) */
 export function ratesNotAboveZero(series: SeriesTable): RateNotAboveZero[] {
   return [...series.values()].flatMap(({ identifier, days, closes }) => {
-    const isPair = pairIn(identifier)?.every(isCurrency) === true;
+    const isPair = parsePair(identifier)?.every(isCurrency) === true;
     const at = isPair ? closes.findIndex((close) => close <= 0) : -1;
     if (at < 0) return [];
     const first = { date: formatDay(days[at]!), value: closes[at]! };

@@ -1,4 +1,4 @@
-import { isPaged, panelMemory } from '#kernels/memory/paged-memory.js';
+import { isPaged, allocatePanels } from '#kernels/memory/paged-memory.js';
 
 /** Rows that are allocated together, as a power of two. */
 export const BLOCK_BITS = 14;
@@ -16,7 +16,7 @@ export interface RowBlocks {
 /** Blocks of zeros; from the limit of panels on they are paged. */
 export function createRowBlocks(): RowBlocks {
   let held = 0;
-  let slab = panelMemory(0);
+  let slab = allocatePanels(0);
   let used = 0;
 
   /** Reserves space in a slab; undefined while blocks are in memory. */
@@ -24,7 +24,7 @@ export function createRowBlocks(): RowBlocks {
     held += bytes;
     if (!isPaged(held)) return undefined;
     if (used + bytes > slab.byteLength) {
-      slab = panelMemory(SLAB_BYTES, held);
+      slab = allocatePanels(SLAB_BYTES, held);
       used = 0;
     }
     used += bytes;

@@ -1,5 +1,5 @@
 import type { Calendar, Calendars } from '#domain/calendars/calendar.js';
-import { formatDay, weekdayOf, type Day } from '#domain/time/days.js';
+import { formatDay, toWeekday, type Day } from '#domain/time/days.js';
 import type { MarketContent } from './market-content.js';
 import type { Problems } from '../tables/problems.js';
 
@@ -50,7 +50,7 @@ export function warnOfSessions(
   }
   for (const { day, names } of days) {
     const list = names.length > LISTED_MAX ? `${names.slice(0, LISTED_MAX).join(', ')} and more` : names.join(', ');
-    const message = `${names.length} ${names.length === 1 ? 'bar is' : 'bars are'} of ${formatDay(day)}, a ${WEEKDAYS[weekdayOf(day)]}, which is no session of ${inUse}: ${list}. No index on such a calendar sees ${names.length === 1 ? 'it' : 'them'}.`;
+    const message = `${names.length} ${names.length === 1 ? 'bar is' : 'bars are'} of ${formatDay(day)}, a ${WEEKDAYS[toWeekday(day)]}, which is no session of ${inUse}: ${list}. No index on such a calendar sees ${names.length === 1 ? 'it' : 'them'}.`;
     problems.warning({ code: 'NOT_A_SESSION', path: `market[${formatDay(day)}]`, message });
   }
 }

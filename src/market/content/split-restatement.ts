@@ -1,4 +1,4 @@
-import { canonicalJson } from '#domain/json/canonical-json.js';
+import { toCanonicalJson } from '#domain/json/canonical-json.js';
 import type { Day } from '#domain/time/days.js';
 import { ACTION_KINDS, type Adjustment, type CorporateAction } from '#domain/market/market-data.js';
 import { SPLIT_RATIO_MIN, SPLIT_RATIOS } from './split-ratios.js';
@@ -180,4 +180,4 @@ export function areRestated(
 }
 
 /** Returns the terms of an action that a split does not change. */
-const termsOf = (action: CorporateAction): string => canonicalJson({ ...action, value: 0, subscriptionPrice: null });
+const termsOf = (action: CorporateAction): string => toCanonicalJson({ ...action, value: 0, subscriptionPrice: null });

@@ -1,5 +1,5 @@
 import { formatDay } from '#domain/time/days.js';
-import { isCurrency, pairIn } from '#domain/market/exchange-rates.js';
+import { isCurrency, parsePair } from '#domain/market/currency-codes.js';
 import { didYouMean } from '#base/text/nearest-name.js';
 import type { MarketContent } from './market-content.js';
 
@@ -45,7 +45,7 @@ export function findUnknownCurrencies({ identifiers, reference, series }: Market
 
 /** Returns the other currency of a pair of which one is known. */
 function halves(name: string): string[] {
-  const pair = pairIn(name);
+  const pair = parsePair(name);
   if (pair === undefined) return [];
   const [from, to] = pair;
   return isCurrency(from) ? [to] : isCurrency(to) ? [from] : [];

@@ -1,4 +1,4 @@
-import { dayOf, parseDay, type Day } from '#domain/time/days.js';
+import { toDay, parseDay, type Day } from '#domain/time/days.js';
 
 /** Rows above the header of a table, as texts. */
 export type Heading = readonly (readonly string[])[];
@@ -20,8 +20,8 @@ const MISSING = new Set(['', 'nan', 'NaN', 'NAN']);
 const MS_PER_DAY = 86_400_000;
 
 /** Days from 0001-01-01 to 9999-12-31, the range of dates in the API. */
-const DAY_MIN: Day = dayOf({ year: 1, month: 1, day: 1 });
-const DAY_MAX: Day = dayOf({ year: 9999, month: 12, day: 31 });
+const DAY_MIN: Day = toDay({ year: 1, month: 1, day: 1 });
+const DAY_MAX: Day = toDay({ year: 9999, month: 12, day: 31 });
 
 /**
  * Returns the number in a cell, NaN if it is missing, undefined for any other content. Only a decimal point is

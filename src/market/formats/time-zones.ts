@@ -1,4 +1,4 @@
-import { dayOf, type Day } from '#domain/time/days.js';
+import { toDay, type Day } from '#domain/time/days.js';
 import { isTimeZone } from '#domain/time/local-time.js';
 
 const MINUTE_MS = 60_000;
@@ -31,7 +31,7 @@ export function daysIn(zone: string): (ms: number) => Day {
     let day = known.get(ms);
     if (day === undefined) {
       const parts = Object.fromEntries(clock.formatToParts(ms).map(({ type, value }) => [type, Number(value)]));
-      day = dayOf({ year: parts['year']!, month: parts['month']!, day: parts['day']! });
+      day = toDay({ year: parts['year']!, month: parts['month']!, day: parts['day']! });
       if (known.size >= REMEMBERED_MAX) known.clear();
       known.set(ms, day);
     }

@@ -1,6 +1,6 @@
-import { dayOf } from '#domain/time/days.js';
+import { toDay } from '#domain/time/days.js';
 import { formatWrittenCell, type Cell, type Heading } from './cells.js';
-import { unprotectedText } from './formula-text.js';
+import { removeProtection } from './formula-text.js';
 import { attribute, xmlTokens } from './xml-tokens.js';
 import { openZip, type ZipMember } from './zip-reader.js';
 
@@ -27,8 +27,8 @@ const BUILT_IN_DATES: ReadonlySet<number> = new Set([
 ]);
 
 /** Days between the two zeros: 30 December 1899 is 0, because Excel counts a 29 February 1900. */
-const EPOCH_1900 = dayOf({ year: 1899, month: 12, day: 30 });
-const EPOCH_1904 = dayOf({ year: 1904, month: 1, day: 1 });
+const EPOCH_1900 = toDay({ year: 1899, month: 12, day: 30 });
+const EPOCH_1904 = toDay({ year: 1904, month: 1, day: 1 });
 const MS_PER_DAY = 86_400_000;
 
 /** Represents a cell with a formula, which is reported and never computed. */
@@ -57,7 +57,7 @@ export async function readWorkbook(
 ): Promise<readonly string[]> {
   const members = new Map((await openZip(archive)).map((member) => [member.name, member]));
   const { sheets, isFrom1904 } = await readStructure(members);
-  const texts = await sharedTexts(members.get('xl/sharedStrings.xml'));
+  const texts = await listSharedTexts(members.get('xl/sharedStrings.xml'));
   const dateStyles = await readDateStyles(members.get('xl/styles.xml'));
   for (const { name, path } of sheets) {
     const member = members.get(path);
@@ -103,7 +103,7 @@ async function readStructure(members: ReadonlyMap<string, ZipMember>): Promise<{
   return { sheets, isFrom1904 };
 }
 
-async function sharedTexts(member: ZipMember | undefined): Promise<readonly string[]> {
+async function listSharedTexts(member: ZipMember | undefined): Promise<readonly string[]> {
   const texts: string[] = [];
   if (member === undefined) return texts;
   let text = '';
@@ -277,5 +277,5 @@ function valueOf(
 
 /** Removes the apostrophe before a text that would be read as a formula. */
 function unprotected(text: string): Cell {
-  return text === '' ? null : unprotectedText(text);
+  return text === '' ? null : removeProtection(text);
 }

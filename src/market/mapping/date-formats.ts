@@ -1,4 +1,4 @@
-import { dayOf, formatDay, parseDay, type Day } from '#domain/time/days.js';
+import { toDay, formatDay, parseDay, type Day } from '#domain/time/days.js';
 import type { EPOCH_FORMATS } from '#domain/documents/mapping.js';
 import { dayIn, type Cell } from '../formats/cells.js';
 
@@ -128,7 +128,7 @@ function dayOfParts({
   const month = monthOf(months);
   const day = Number(days);
   if (month < 1 || month > 12) return undefined;
-  const result = dayOf({ year, month, day });
+  const result = toDay({ year, month, day });
   return parseDay(formatDay(result)) === result && isOn(result, { year, month, day }) ? result : undefined;
 }
 

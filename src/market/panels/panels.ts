@@ -1,4 +1,4 @@
-import { allocateHandedMemory, openPagedFile, panelMemory, type PagedFile } from '#kernels/memory/paged-memory.js';
+import { allocateHandedMemory, openPagedFile, allocatePanels, type PagedFile } from '#kernels/memory/paged-memory.js';
 
 /** Dense panels over two axes: days ascending by identifiers in code-point order. */
 export interface Panels {
@@ -22,7 +22,7 @@ export function panelBytes(shape: {
 /** Returns a panel of zeros. @param fields panels of its store, which are paged together */
 export function zeroPanel(cells: number, fields = 1): Float64Array<SharedArrayBuffer> {
   const bytes = cells * Float64Array.BYTES_PER_ELEMENT;
-  return new Float64Array(panelMemory(bytes, fields * bytes));
+  return new Float64Array(allocatePanels(bytes, fields * bytes));
 }
 
 /** Allocates like `zeroPanel`, for a panel that is passed to another process. */
@@ -53,7 +53,7 @@ export function openPanel(file: PagedFile, days: number, assets: number): Shared
  */
 export function growablePanel(days: number, assets: number, fields: number): SharedArrayBuffer {
   const shape = { identifiers: assets, fields };
-  return panelMemory(
+  return allocatePanels(
     panelBytes({ ...shape, dates: days + SPARE_DAYS, fields: 1 }),
     panelBytes({ ...shape, dates: days }),
   );

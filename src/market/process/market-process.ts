@@ -11,7 +11,7 @@ import type { MarketHandle } from '#domain/market/handle.js';
 import { Refusal, refuseWithFindings } from '#domain/refusals/refusal.js';
 import type { ParquetLines } from '../formats/parquet-lines.js';
 import { LIMITS } from '#domain/refusals/limits.js';
-import { memoryLimit, type MemoryLimit } from '#kernels/memory/paged-memory.js';
+import { findMemoryLimit, type MemoryLimit } from '#kernels/memory/paged-memory.js';
 import { startMarketProcess } from './process-pool.js';
 import type {
   ContentSummary,
@@ -78,7 +78,7 @@ async function runTask<K extends Exclude<MarketTaskName, 'inspect'>>(
   const folders: string[] = [];
   const incoming = createIncomingMarket();
   try {
-    for (const place of sharedFolders()) {
+    for (const place of listSharedFolders()) {
       const folder = await mkdtemp(join(place, `${FOLDER_PREFIX}${process.pid}-`)).catch((error: unknown) => {
         if (place !== SHARED_MEMORY) throw error; // that place may be closed to this user
       });
@@ -112,7 +112,7 @@ async function runTask<K extends Exclude<MarketTaskName, 'inspect'>>(
  */
 export async function inspectMarket(input: MarketTasks['inspect'], signal: AbortSignal): Promise<Inspection> {
   signal.throwIfAborted();
-  const options = { sharedFiles: null, bodyFile: null, calendars: { codes: [] }, memory: memoryLimit() };
+  const options = { sharedFiles: null, bodyFile: null, calendars: { codes: [] }, memory: findMemoryLimit() };
   const report = await converse(
     { task: 'inspect', input, options },
     { load: null, signal, secondsMax: INSPECTION_SECONDS_MAX },
@@ -144,7 +144,7 @@ export async function answerQuery<T>(
   const folder = await mkdtemp(join(tmpdir(), `${FOLDER_PREFIX}${process.pid}-`));
   try {
     const input = { ...order, resultFile: join(folder, 'result') };
-    const options = { sharedFiles: null, bodyFile: null, calendars: { codes: [] }, memory: memoryLimit() };
+    const options = { sharedFiles: null, bodyFile: null, calendars: { codes: [] }, memory: findMemoryLimit() };
     const report = await converse(
       { task: 'query', input, options },
       { load: null, signal, secondsMax, onNeeds },
@@ -181,7 +181,7 @@ export async function readParquetLines<T>(
       if (!isFull(cause)) throw cause;
       throw new Refusal('STORAGE_FULL', 'The disk has no free space for the body of the request.', null, { cause });
     });
-    const options = { sharedFiles: null, bodyFile: null, calendars: { codes: [] }, memory: memoryLimit() };
+    const options = { sharedFiles: null, bodyFile: null, calendars: { codes: [] }, memory: findMemoryLimit() };
     const request: MarketTaskRequest = { task: 'parquetLines', input: { from, to }, options };
     const report = await converse(request, { load: null }, () => {}).catch((error: unknown) => {
       if (error instanceof Refusal) return { kind: 'failed' as const, message: error.message };
@@ -212,7 +212,7 @@ function sound(report: Ending): Extract<Ending, { kind: 'done' | 'refused' }> {
  * it loads.
  */
 function memoryIn(folders: readonly string[], loads: boolean): MemoryLimit {
-  const limit = memoryLimit();
+  const limit = findMemoryLimit();
   const paging = limit.folder === null ? limit : { ...limit, folder: folders.at(-1)!, keepsNames: true };
   const shared = folders.find((folder) => folder.startsWith(SHARED_MEMORY));
   return loads && shared !== undefined ? { ...paging, sharedFolder: shared } : paging;
@@ -244,7 +244,7 @@ async function writeBody([folder, ...others]: readonly string[], body: Uint8Arra
 
 /** Removes files in shared memory of processes that have ended. Called once at start. */
 export async function sweepSharedFolders(): Promise<void> {
-  for (const place of sharedFolders()) {
+  for (const place of listSharedFolders()) {
     for (const name of await readdir(place).catch(() => [])) {
       const pid = Number(/^divisor-(\d+)-/.exec(name)?.[1]);
       if (pid > 0 && !isAlive(pid)) await rm(join(place, name), { recursive: true, force: true });
@@ -333,8 +333,8 @@ function converse(
  * Returns folders for the transfer: first memory-backed ones if available, because the files are read back and removed
  * at once; then temporary files; last the folder of paged memory, for data that does not fit into memory.
  */
-function sharedFolders(): readonly string[] {
-  const { folder } = memoryLimit();
+function listSharedFolders(): readonly string[] {
+  const { folder } = findMemoryLimit();
   return [...(existsSync(SHARED_MEMORY) ? [SHARED_MEMORY] : []), tmpdir(), ...(folder === null ? [] : [folder])];
 }
 

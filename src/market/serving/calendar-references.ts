@@ -3,7 +3,7 @@ import { basename, extname, join } from 'node:path';
 import {
   Corrections,
   parseSessionReference,
-  referenceFromJson,
+  readSessionReference,
   type SessionReference,
 } from '#domain/calendars/session-reference.js';
 
@@ -18,7 +18,7 @@ export function readReferences(folder: string): SessionReference[] {
     try {
       return extname(name) === '.csv'
         ? parseSessionReference(basename(name, '.csv'), text)
-        : referenceFromJson(JSON.parse(text));
+        : readSessionReference(JSON.parse(text));
     } catch (cause) {
       throw new Error(`${name} is not a reference of sessions: ${(cause as Error).message}`, { cause });
     }

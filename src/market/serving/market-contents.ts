@@ -1,4 +1,4 @@
-import { marketKey, type MarketIdentity } from '#domain/market/handle.js';
+import { createMarketKey, type MarketIdentity } from '#domain/market/market-identity.js';
 import type { ServedMarket } from './markets.js';
 
 /**
@@ -19,13 +19,13 @@ export function createMarketContents(): MarketContents {
   const identities = new Map<string, WeakRef<MarketIdentity>>();
 
   const equalOf = (identity: MarketIdentity): MarketIdentity | undefined =>
-    identities.get(marketKey(identity))?.deref();
+    identities.get(createMarketKey(identity))?.deref();
 
   return {
     add(market) {
       for (const [key, identity] of identities) if (identity.deref() === undefined) identities.delete(key);
       contents.set(market.identity, market);
-      identities.set(marketKey(market.identity), new WeakRef(market.identity));
+      identities.set(createMarketKey(market.identity), new WeakRef(market.identity));
     },
     find(identity) {
       const own = contents.get(identity);

@@ -1,8 +1,9 @@
 import { Buffer } from 'node:buffer';
 import { open, type FileHandle } from 'node:fs/promises';
 import { setImmediate } from 'node:timers/promises';
-import { memoryLimit, panelMemory } from '#kernels/memory/paged-memory.js';
-import { identityOf, type MarketHandle } from '#domain/market/handle.js';
+import { findMemoryLimit, allocatePanels } from '#kernels/memory/paged-memory.js';
+import type { MarketHandle } from '#domain/market/handle.js';
+import { createIdentity } from '#domain/market/market-identity.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import type { KnownFile } from '../sources/known-files.js';
 import type { ServedMarket } from './markets.js';
@@ -54,7 +55,7 @@ export async function encodeSnapshot({ handle, market, loadedAt, files }: Served
   const panel = market.dates.length * market.identifiers.length * Float64Array.BYTES_PER_ELEMENT;
   const head: Head = {
     format: FORMAT,
-    market: identityOf(handle),
+    market: createIdentity(handle),
     loadedAt,
     dates: handle.dates.byteLength,
     tables: handle.tables.byteLength,
@@ -97,7 +98,7 @@ export async function readSnapshot(path: string): Promise<ReadSnapshot> {
   try {
     const { head, end } = await readHead(file);
     const bytes = head.panel * head.fields.length;
-    if (bytes > memoryLimit().panelBytes && bytes > panelBytesMax(head.fields.length))
+    if (bytes > findMemoryLimit().panelBytes && bytes > panelBytesMax(head.fields.length))
       throw new Refusal(
         'OVERLOADED',
         `The panels of the data store ${head.market.datasetId} do not fit into this machine.`,
@@ -105,7 +106,7 @@ export async function readSnapshot(path: string): Promise<ReadSnapshot> {
     const sizes = [head.dates, head.tables, head.actionPlaces];
     const memories = [
       ...sizes.map((bytes) => new SharedArrayBuffer(bytes)),
-      ...head.fields.map(() => panelMemory(head.panel, bytes)),
+      ...head.fields.map(() => allocatePanels(head.panel, bytes)),
     ];
     await readInto(
       file,

@@ -1,4 +1,5 @@
-import type { MarketHandle, MarketIdentity } from '#domain/market/handle.js';
+import type { MarketHandle } from '#domain/market/handle.js';
+import type { MarketIdentity } from '#domain/market/market-identity.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import type { KnownFile } from '../sources/known-files.js';
 

@@ -1,5 +1,5 @@
-import { monthOf, weekdayOf, type Day } from '#domain/time/days.js';
-import { growthStep } from '#domain/index-mathematics/adjusted-close.js';
+import { toMonthNumber, toWeekday, type Day } from '#domain/time/days.js';
+import { computeGrowthStep } from '#domain/index-mathematics/adjusted-close.js';
 import { NO_EFFECT, type SessionEffect } from '#domain/index-mathematics/session-effect.js';
 import { ACTION_KINDS, type Adjustment, type CorporateAction } from '#domain/market/market-data.js';
 import { findFirstAtLeast, findLastAtMost } from '#domain/numbers/search.js';
@@ -150,7 +150,7 @@ export function adjustmentFactors(
     const bar = close[t]!;
     const effect = effects.get(t);
     if (effect !== undefined && !Number.isNaN(carried)) {
-      const after = growthStep(effect, carried, bar);
+      const after = computeGrowthStep(effect, carried, bar);
       steps[t] = after.carried / (after.factor * carried);
       carried = after.carried;
     } else if (!Number.isNaN(bar)) carried = bar;
@@ -197,7 +197,7 @@ function drawnTogether(
   const groups: number[][] = [];
   let last: number | undefined;
   for (const t of rows) {
-    const key = interval === 'weekly' ? weekOf(dates[t]!) : monthOf(dates[t]!);
+    const key = interval === 'weekly' ? weekOf(dates[t]!) : toMonthNumber(dates[t]!);
     if (key === last) groups.at(-1)!.push(t);
     else groups.push([t]);
     last = key;
@@ -235,4 +235,4 @@ function drawOne(name: string, all: readonly number[]): number {
 }
 
 /** Returns the ISO week of a day, as the day of its Monday. */
-const weekOf = (day: Day) => day - weekdayOf(day);
+const weekOf = (day: Day) => day - toWeekday(day);

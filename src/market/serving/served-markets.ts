@@ -1,14 +1,8 @@
 import { setImmediate } from 'node:timers/promises';
 import type { CommitEvent, CommitEvents } from '#domain/documents/commit-events.js';
-import {
-  identityOf,
-  marketKey,
-  openMarketGently,
-  reopenMarket,
-  type MarketHandle,
-  type MarketIdentity,
-} from '#domain/market/handle.js';
-import { datasetLoading } from '#domain/market/dataset-loading.js';
+import { openMarketGently, reopenMarket, type MarketHandle } from '#domain/market/handle.js';
+import { createIdentity, createMarketKey, type MarketIdentity } from '#domain/market/market-identity.js';
+import { refuseWhileLoading } from '#domain/market/dataset-loading.js';
 import { Refusal, type ErrorDetail } from '#domain/refusals/refusal.js';
 import type { KnownFile } from '../sources/known-files.js';
 import { createMarketContents } from './market-contents.js';
@@ -67,9 +61,9 @@ export function createServedMarkets(onServe: () => void = () => {}): ServedMarke
   });
   const awaitValue = (): string | undefined => (current === undefined ? expected : undefined);
 
-  function servedOrNone(): ServedMarket | undefined {
+  function findServedMarket(): ServedMarket | undefined {
     const coming = awaitValue();
-    if (coming !== undefined) throw datasetLoading(coming);
+    if (coming !== undefined) throw refuseWhileLoading(coming);
     return current;
   }
 
@@ -82,9 +76,9 @@ export function createServedMarkets(onServe: () => void = () => {}): ServedMarke
 
   return {
     served: () => current,
-    current: servedOrNone,
+    current: findServedMarket,
     require() {
-      const served = servedOrNone();
+      const served = findServedMarket();
       if (served === undefined) throw noDataSource(failed);
       return served;
     },
@@ -106,12 +100,12 @@ export function createServedMarkets(onServe: () => void = () => {}): ServedMarke
     },
     activate({ market }) {
       const content = contents.find(market);
-      if (content === undefined) throw new Error(`no content of ${marketKey(market)} is in this process`);
+      if (content === undefined) throw new Error(`no content of ${createMarketKey(market)} is in this process`);
       serve(content);
     },
     declare({ datasetId, adjustment, currency = null }) {
       if (current?.identity.datasetId !== datasetId) return;
-      const declared = redeclared(current, { adjustment, currency });
+      const declared = redeclareMarket(current, { adjustment, currency });
       if (declared !== current) serve(declared);
     },
     hold: contents.add,
@@ -125,7 +119,7 @@ export function createServedMarkets(onServe: () => void = () => {}): ServedMarke
 }
 
 /** Returns a market with the present declarations of its store. */
-export function redeclared(
+export function redeclareMarket(
   served: ServedMarket,
   { adjustment, currency = null }: Pick<MarketIdentity, 'adjustment' | 'currency'>,
 ): ServedMarket {
@@ -160,7 +154,7 @@ export async function prepareServedMarket(
   reportPanelMemory(handle.fields.map(({ values }) => values));
   const market = await openMarketGently(handle, setImmediate);
   lookupOf(market);
-  return { handle, identity: identityOf(handle), market, loadedAt, files };
+  return { handle, identity: createIdentity(handle), market, loadedAt, files };
 }
 
 /** Prepares a later version of a market with the same identifiers and tables for serving. */
@@ -173,5 +167,5 @@ export function prepareServedAgain(
   reportPanelMemory(handle.fields.map(({ values }) => values));
   const market = reopenMarket(handle, held);
   lookupOf(market);
-  return { handle: { ...handle, tables }, identity: identityOf(handle), market, loadedAt, files };
+  return { handle: { ...handle, tables }, identity: createIdentity(handle), market, loadedAt, files };
 }

@@ -1,4 +1,4 @@
-import { civilOf, dayOf, type Day } from '#domain/time/days.js';
+import { toCivilDate, toDay, type Day } from '#domain/time/days.js';
 import type { CounterRandom } from '#kernels/random/counter-random.js';
 import type { Sector } from './names.js';
 
@@ -154,15 +154,15 @@ const thousands = (amount: number) => Math.round(amount / 1000) * 1000 + 0;
 
 /** Returns the last day of the month, of the latest year in which that is not after a day. */
 function yearEndBefore(day: Day, month: number): Day {
-  const { year } = civilOf(day);
+  const { year } = toCivilDate(day);
   const end = monthEnd(year, month);
   return end <= day ? end : monthEnd(year - 1, month);
 }
 
 function yearEndAfter(day: Day): Day {
-  const { year, month } = civilOf(day);
+  const { year, month } = toCivilDate(day);
   return monthEnd(year + 1, month);
 }
 
 const monthEnd = (year: number, month: number): Day =>
-  dayOf({ year: month === 12 ? year + 1 : year, month: (month % 12) + 1, day: 1 }) - 1;
+  toDay({ year: month === 12 ? year + 1 : year, month: (month % 12) + 1, day: 1 }) - 1;

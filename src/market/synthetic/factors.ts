@@ -1,6 +1,6 @@
-import { civilOf } from '#domain/time/days.js';
+import { toCivilDate } from '#domain/time/days.js';
 import { createCounterRandom } from '#kernels/random/counter-random.js';
-import { clusteredShocks } from './shocks.js';
+import { drawClusteredShocks } from './shocks.js';
 import { SESSIONS_PER_YEAR, type SyntheticSpec } from './spec.js';
 
 /** Volatility of a sector in addition to the market's, as a fraction of the market's. */
@@ -22,14 +22,14 @@ export interface Factors {
 export function drawFactors({ seed, sessions, sectors, market_return, market_volatility }: SyntheticSpec): Factors {
   const daily = market_volatility / Math.sqrt(SESSIONS_PER_YEAR);
   const path = (stream: number, deviation: number, drift: number) => {
-    const shocks = clusteredShocks(createCounterRandom({ seed, stream }), {
+    const shocks = drawClusteredShocks(createCounterRandom({ seed, stream }), {
       deviation,
       reaction: 0.08,
       persistence: 0.9,
     });
     return Float64Array.from(sessions, () => drift + shocks.next());
   };
-  const month = Uint8Array.from(sessions, (day) => civilOf(day).month);
+  const month = Uint8Array.from(sessions, (day) => toCivilDate(day).month);
   const monthSession = new Uint8Array(sessions.length);
   for (let t = 1; t < sessions.length; t++) monthSession[t] = month[t] === month[t - 1] ? monthSession[t - 1]! + 1 : 0;
   return {

@@ -1,6 +1,6 @@
 import { createRowConflicts, type RowConflict, type ValueConflict } from './row-conflicts.js';
 import {
-  orderFindings,
+  sortFindings,
   keepSmallValue,
   type Finding,
   type FindingCode,
@@ -156,7 +156,7 @@ function listValues(severity: Severity, { alike, met }: Collected): Finding[] {
           },
         ]
       : [];
-  return [...orderFindings(first.map(({ finding }) => finding)), ...rest];
+  return [...sortFindings(first.map(({ finding }) => finding)), ...rest];
 }
 
 /**

@@ -1,4 +1,4 @@
-import { isWritten, memoryLimit, writeInto, writeIntoApart } from '#kernels/memory/paged-memory.js';
+import { isWritten, findMemoryLimit, writeInto, writeIntoApart } from '#kernels/memory/paged-memory.js';
 import { settleAll } from '../panels/settle-all.js';
 
 /** Memory of the cells of panels while they are filled in batches of days. */
@@ -34,7 +34,7 @@ const APART_SHARE = 0.5;
  */
 export function createPanelRoom(panels: readonly Float64Array[], batchCells: number): PanelRoom {
   const batchBytes = batchCells * panels.length * Float64Array.BYTES_PER_ELEMENT;
-  const room = Math.floor((APART_SHARE * memoryLimit().panelBytes) / batchBytes);
+  const room = Math.floor((APART_SHARE * findMemoryLimit().panelBytes) / batchBytes);
   const most = Math.min(APART_MAX, room);
   const writtenMost = Math.min(WRITTEN_MAX, room - most);
   let isApart = most > 0 && panels.length > 0 && panels.every(({ buffer }) => isWritten(buffer));

@@ -1,6 +1,6 @@
 import { availableParallelism } from 'node:os';
 import { Worker } from 'node:worker_threads';
-import { memoryLimit, findWrittenPlace, type WrittenPlace } from '#kernels/memory/paged-memory.js';
+import { findMemoryLimit, findWrittenPlace, type WrittenPlace } from '#kernels/memory/paged-memory.js';
 import { compareText } from '#domain/refusals/findings.js';
 import { BLOCK_DAYS } from '../panels/day-blocks.js';
 import { floorsOf, type DayFollower, type Scattered, type Target } from './scatter-rows.js';
@@ -156,7 +156,8 @@ function orderOf(
   const days = batchDays(shape, BLOCK_DAYS);
   const places = panels.map(({ buffer }) => findWrittenPlace(buffer));
   const isHashed =
-    places.every((place) => place?.isOnDisk) && threads * stagedBytes(shape) <= STAGED_SHARE * memoryLimit().panelBytes;
+    places.every((place) => place?.isOnDisk) &&
+    threads * stageBytes(shape) <= STAGED_SHARE * findMemoryLimit().panelBytes;
   const stripeDays = isHashed ? BLOCK_DAYS : stripeDaysOf(shape);
   const target: StripeTarget = {
     assets,
@@ -166,12 +167,12 @@ function orderOf(
     floors: floorsOf(fields),
     batchDays: days,
     stripeDays,
-    left: sharedIntegers(rowsTogether(rowsOfDay, days)),
-    whole: sharedIntegers(new Int32Array(Math.ceil(dates.length / stripeDays))),
+    left: copyToSharedIntegers(rowsTogether(rowsOfDay, days)),
+    whole: copyToSharedIntegers(new Int32Array(Math.ceil(dates.length / stripeDays))),
     filled: new Uint8Array(new SharedArrayBuffer(dates.length * assets)),
     hashed: isHashed ? fields.toSorted(compareText).map((name) => fields.indexOf(name)) : null,
   };
-  const next = sharedIntegers(new Int32Array(1));
+  const next = copyToSharedIntegers(new Int32Array(1));
   return {
     order: { target, places, positions, parts, next } satisfies ScatterOrder,
     panels: { identifiers, dates, fields: new Map(fields.map((name, f) => [name, panels[f]!])) },
@@ -180,10 +181,10 @@ function orderOf(
 }
 
 /** Memory of a thread that fills whole blocks. */
-const stagedBytes = ({ assets, fields }: { readonly assets: number; readonly fields: number }): number =>
+const stageBytes = ({ assets, fields }: { readonly assets: number; readonly fields: number }): number =>
   STAGED_BLOCKS_MAX * panelBytes({ dates: BLOCK_DAYS, identifiers: assets, fields });
 
-function sharedIntegers(values: Int32Array): Int32Array {
+function copyToSharedIntegers(values: Int32Array): Int32Array {
   const shared = new Int32Array(new SharedArrayBuffer(values.byteLength));
   shared.set(values);
   return shared;

@@ -1,6 +1,6 @@
 import { Buffer } from 'node:buffer';
 import { constants, deflateRawSync, inflateRawSync } from 'node:zlib';
-import { passValues } from '#kernels/memory/paged-memory.js';
+import { copyInParts } from '#kernels/memory/paged-memory.js';
 import type { MarketContent } from '../content/market-content.js';
 import { areIntegers, decodeCells, encodeCells } from './cell-codes.js';
 import { tablesOf, tableTexts, type TableTexts } from './table-texts.js';
@@ -57,7 +57,7 @@ export function encodeContent(content: MarketContent, from: number): CopyPiece {
   for (let taken = 0; next < parts * panels.length && taken < PIECE_BYTES; next++) {
     const first = (next % parts) * days * assets;
     const cells = panels[Math.floor(next / parts)]!.subarray(first, first + days * assets);
-    const encoded = encodeCells(passValues(cells, room), assets);
+    const encoded = encodeCells(copyInParts(cells, room), assets);
     add(encoded, areIntegers(encoded) ? constants.Z_RLE : undefined); // among their bytes there are runs, and little else to find
     taken += cells.byteLength;
   }

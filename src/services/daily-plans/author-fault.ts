@@ -1,5 +1,5 @@
 import type { DayDocument } from '#domain/daily-plans/day-document.js';
-import { stepKindOf } from '#domain/daily-plans/step-catalogue.js';
+import { findStepKind } from '#domain/daily-plans/step-catalogue.js';
 import type { Keys } from '../operations/keys.js';
 
 /** Format of key ids. Other authors are subjects of tokens, whose rights only their provider knows. */
@@ -19,7 +19,7 @@ export function authorFault(
   if (scopes === undefined)
     return `The key ${author} (${id}) that stored the schedule was revoked or has expired. ${again}`;
   if (scopes.has('admin')) return undefined;
-  const lacking = plan.steps.find(({ type }) => !scopes.has(stepKindOf(type).scope));
+  const lacking = plan.steps.find(({ type }) => !scopes.has(findStepKind(type).scope));
   if (lacking === undefined) return undefined;
-  return `The key ${author} (${id}) that stored the schedule lacks the scope ${stepKindOf(lacking.type).scope} of the step ${lacking.type}. ${again}`;
+  return `The key ${author} (${id}) that stored the schedule lacks the scope ${findStepKind(lacking.type).scope} of the step ${lacking.type}. ${again}`;
 }

@@ -6,15 +6,15 @@ import {
 } from '#domain/daily-plans/checks/check-kind.js';
 import { isCashName } from '#domain/exports/index-file-tables.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
-import { textOn } from '#domain/documents/amended-texts.js';
+import { findTextOn } from '#domain/documents/amended-texts.js';
 import { isRuleDocument, type IndexDocument } from '#domain/documents/index-document.js';
 import type { RunDocument } from '#domain/documents/run-document.js';
 import { closeOn } from '#domain/market/series.js';
 import type { DeskState } from '#domain/corporate-actions/action-desk.js';
-import { referenceAt, type CorporateAction, type MarketData } from '#domain/market/market-data.js';
+import { readReference, type CorporateAction, type MarketData } from '#domain/market/market-data.js';
 import { findLastAtMost } from '#domain/numbers/search.js';
 import { Refusal } from '#domain/refusals/refusal.js';
-import { dayFrom, formatDay, type Day } from '#domain/time/days.js';
+import { parseValidDay, formatDay, type Day } from '#domain/time/days.js';
 import { lookupOf } from '#market/serving/market-lookup.js';
 import { runIdOf } from '#store/run-id.js';
 import type { DocumentReader } from '#store/port.js';
@@ -87,7 +87,7 @@ export async function checkInput(
 ): Promise<CheckInput> {
   const { index, run, market, date, reads, restated } = subject;
   const calendar = calendars.get(index.calendar)!; // A stored index has one that is known.
-  const day = dayFrom(date);
+  const day = parseValidDay(date);
   const sessionAt = findLastAtMost(calendar.sessions, day - 1);
   const previous = calendar.sessions[Math.max(sessionAt, 0)]!;
   const from = calendar.sessions[Math.max(sessionAt - COMPARED_SESSIONS, 0)]!;
@@ -98,7 +98,7 @@ export async function checkInput(
       ? Promise.resolve(null)
       : readTable(exports, run, { table: name, end: at, ...(start !== undefined && { start }) }, signal);
 
-  const { rounding } = textOn(index, day).document;
+  const { rounding } = findTextOn(index, day).document;
   const start = run !== undefined && formatDay(from) < run.start ? run.start : formatDay(from);
   const lookup = lookupOf(market);
   const close = market.fields.get('CLOSE')!;
@@ -117,7 +117,7 @@ export async function checkInput(
     closing,
     opening,
     levels: levelsOf((await table('levels', start)) ?? []),
-    published: reads.has('published') ? await publishedLevels(publications, index.id, formatDay(from)) : new Map(),
+    published: reads.has('published') ? await listPublishedLevels(publications, index.id, formatDay(from)) : new Map(),
     decimals: {
       level: rounding?.level ?? null,
       divisor: rounding?.divisor ?? null,
@@ -137,12 +137,12 @@ export async function checkInput(
     actionsOf: (identifier) => lookup.actionsOf(identifier),
     deskStateOf: (action) => states.get(action) ?? 'new',
     isClosed(identifier) {
-      const code = referenceAt(market.reference, identifier, 'EXCHANGE', day);
+      const code = readReference(market.reference, identifier, 'EXCHANGE', day);
       const exchange = typeof code === 'string' ? calendars.get(code) : undefined;
       return exchange !== undefined && !exchange.isSession(day);
     },
     isSession: (on) => calendar.isSession(on),
-    issuerOf: (identifier) => String(referenceAt(market.reference, identifier, 'ISSUER', day) ?? identifier),
+    issuerOf: (identifier) => String(readReference(market.reference, identifier, 'ISSUER', day) ?? identifier),
     seriesOn(identifier, on) {
       const series = market.series?.get(identifier);
       return series === undefined ? Number.NaN : closeOn(series, on);
@@ -174,13 +174,13 @@ function levelsOf(rows: Rows): ReadonlyMap<Day, CheckedLevels> {
   const value = (cell: unknown): number | null => (typeof cell === 'number' ? cell : null);
   return new Map(
     rows.map((row) => [
-      dayFrom(String(row['date'])),
+      parseValidDay(String(row['date'])),
       { price: value(row['price']), total: value(row['total']), net: value(row['net']) },
     ]),
   );
 }
 
-async function publishedLevels(
+async function listPublishedLevels(
   publications: Pick<Publications, 'entries'>,
   indexId: string,
   start: string,
@@ -188,7 +188,7 @@ async function publishedLevels(
   const levels = new Map<Day, CheckedLevels>();
   try {
     for await (const batch of await publications.entries(indexId, { start }))
-      for (const { date, price, total, net } of batch) levels.set(dayFrom(date), { price, total, net });
+      for (const { date, price, total, net } of batch) levels.set(parseValidDay(date), { price, total, net });
   } catch (thrown) {
     if (!(thrown instanceof Refusal) || thrown.code !== 'NOTHING_PUBLISHED') throw thrown;
   }

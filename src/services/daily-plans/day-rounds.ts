@@ -1,6 +1,6 @@
-import { referencesOf } from '#domain/checks/validate-reference.js';
+import { listReferences } from '#domain/checks/validate-reference.js';
 import type { DayDocument, HeldIndex } from '#domain/daily-plans/day-document.js';
-import { familyOrder, type FamilyOrder } from '#domain/daily-plans/family-order.js';
+import { sortFamily, type FamilyOrder } from '#domain/daily-plans/family-order.js';
 import { isUnavailable } from '#domain/refusals/refusal.js';
 import type { Clock } from '#jobs/clock.js';
 import type { JobLog } from '#jobs/queue.js';
@@ -67,7 +67,7 @@ export function createDayRounds({
       }));
       await calendars.follow(); // The notification of a closure that another process recorded may still be pending.
       const closure = closureOn(day);
-      if (closure !== undefined) return await keeper.end((now) => closedDay(now, closure, timestamp()));
+      if (closure !== undefined) return await keeper.end((now) => findClosedDay(now, closure, timestamp()));
       const fault = authorFault(day);
       const terms = { keeper, performers, carried, timestamp, monotonicMs: clock.monotonicMs, signal };
       const end: RoundEnd =
@@ -101,12 +101,12 @@ export function createDayRounds({
       parents.set(id, []);
       const document = await findIndex(documents, id);
       if (document === undefined) return;
-      const references = referencesOf(document);
+      const references = listReferences(document);
       parents.set(id, references);
       for (const parent of references) await visit(parent);
     }
     for (const id of ids) await visit(id);
-    return familyOrder(ids, (id) => parents.get(id) ?? []);
+    return sortFamily(ids, (id) => parents.get(id) ?? []);
   }
 
   return perform;
@@ -116,7 +116,7 @@ const failureText = (thrown: unknown): string =>
   isUnavailable(thrown) ? thrown.message : 'A step failed unexpectedly; the log of the service says why.';
 
 /** Returns a day that ends because its exchange was closed. */
-const closedDay = (day: DayDocument, reason: string, at: string): DayDocument => ({
+const findClosedDay = (day: DayDocument, reason: string, at: string): DayDocument => ({
   ...day,
   state: 'skipped',
   reason,

@@ -1,24 +1,24 @@
-import { counted } from '#domain/catalogue/sentence-numbers.js';
+import { formatCount } from '#domain/catalogue/sentence-numbers.js';
 import { findDueDay, findNextDay } from '#domain/daily-plans/due-days.js';
 import type { DayDocument, Renewal, ScheduleDay, ScheduleDaySummary } from '#domain/daily-plans/day-document.js';
 import { Judgement } from '#domain/daily-plans/judgement-document.js';
 import type { StepType } from '#domain/daily-plans/step-catalogue.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
-import { sessionsBetween } from '#domain/calendars/sessions-between.js';
+import { countSessionsBetween } from '#domain/calendars/sessions-between.js';
 import type { Authorship } from '#domain/documents/version-document.js';
 import { Refusal, refuseWithFindings } from '#domain/refusals/refusal.js';
 import { assertOrder } from '#domain/schema/assert-order.js';
-import { dayFrom, formatDay } from '#domain/time/days.js';
-import { numberedId } from '#store/document-id.js';
+import { parseValidDay, formatDay } from '#domain/time/days.js';
+import { formatNumberedId } from '#store/document-id.js';
 import type { ArtifactStore, DocumentStore, DocumentTransaction } from '#store/port.js';
 import { parseStored } from '#store/read-stored.js';
 import type { Admission, ApprovalGate, Requested } from '../approvals/approvals.js';
 import { formatTimestamp } from '#store/timestamp.js';
 import type { DayChanges } from './day-changes.js';
 import { filesOf } from './files-of.js';
-import { createDay, renewedDay, type AuthoredPlan } from './new-day.js';
+import { createDay, renewDay, type AuthoredPlan } from './new-day.js';
 import { requireSchedule, type ScheduleReader } from './schedules.js';
-import { shownDay, summaryOf } from './shown-day.js';
+import { heldBy, holdsLaterDays, shownDay, summaryOf } from './shown-day.js';
 import { assertFound, createWaiverRequest, type WaiverRequest } from './waivers.js';
 import { hasEnded, readDay, readState, type StoredDays } from './stored-days.js';
 
@@ -112,16 +112,16 @@ export function createDays(dependencies: DaysDependencies): Days {
     const seq = (await tx.lastNumber('judgement', judged.schedule_id)) + 1;
     const { author, keyId = null } = by;
     const judgement: Judgement = { seq, at: formatTimestamp(now()), author, key_id: keyId, ...NO_WAIVER, ...judged };
-    await tx.put('judgement', numberedId(judged.schedule_id, seq), judgement);
+    await tx.put('judgement', formatNumberedId(judged.schedule_id, seq), judgement);
   }
 
   /** @throws Refusal VALIDATION_FAILED for a day in the future or without a session */
   function assertSession({ plan }: AuthoredPlan, date: string): void {
     const calendar = calendars.get(plan.calendar);
-    const isSession = calendar?.isSession(dayFrom(date)) === true;
+    const isSession = calendar?.isSession(parseValidDay(date)) === true;
     const isToCome =
       calendar !== undefined &&
-      findDueDay(dayFrom(date), { ...plan, at: '00:00', day_offset: 0 }, calendar).dueMs > now();
+      findDueDay(parseValidDay(date), { ...plan, at: '00:00', day_offset: 0 }, calendar).dueMs > now();
     if (isSession && !isToCome) return;
     const message = isSession ? `The session ${date} has not begun.` : `${date} is no session of ${plan.calendar}.`;
     throw refuseWithFindings('request', [{ severity: 'error', code: 'BAD_DATE', path: 'date', message, value: date }]);
@@ -165,26 +165,37 @@ export function createDays(dependencies: DaysDependencies): Days {
   ): DayDocument {
     if (stored === undefined) {
       const calendar = calendars.get(schedule.plan.calendar)!; // assertSession
-      return createDay(schedule, findDueDay(dayFrom(date), schedule.plan, calendar), now());
+      return createDay(schedule, findDueDay(parseValidDay(date), schedule.plan, calendar), now());
     }
     const at = formatTimestamp(now());
     const { plan, version, author, keyId } = schedule;
     const isRunning = stored.state === 'running' && stored.lease !== null;
     const earlier = isRunning ? (stored.renewal?.again ?? []) : [];
     const renewal: Renewal = { plan, version, author, key_id: keyId, again: [...new Set([...earlier, ...again])] };
-    return isRunning ? { ...stored, renewal, next_attempt_at: at } : renewedDay(stored, renewal, at);
+    return isRunning ? { ...stored, renewal, next_attempt_at: at } : renewDay(stored, renewal, at);
+  }
+
+  /** Returns the first open day for which later ones wait. */
+  async function holdingDay(scheduleId: string): Promise<string | undefined> {
+    const { open } = await days.state(scheduleId);
+    for (const date of open) {
+      const day = await days.get(scheduleId, date);
+      if (day !== undefined && holdsLaterDays(day)) return date;
+    }
+    return undefined;
   }
 
   return {
     async list(scheduleId, { limit, before }) {
       const schedule = await requireSchedule(schedules, scheduleId);
-      const below = before === undefined ? undefined : dayFrom(before);
+      const below = before === undefined ? undefined : parseValidDay(before);
       const shown = await documents.numbers('schedule-day', scheduleId, { below, limit });
       const found = await Promise.all(shown.map((day) => days.get(scheduleId, formatDay(day))));
+      const holding = await holdingDay(scheduleId);
       const calendar = calendars.get(schedule.plan.calendar);
       const next = schedule.plan.enabled && calendar ? findNextDay(schedule.plan, calendar, now()) : undefined;
       return {
-        days: found.flatMap((day) => (day === undefined ? [] : [summaryOf(day)])),
+        days: found.flatMap((day) => (day === undefined ? [] : [heldBy(summaryOf(day), holding)])),
         next: next === undefined ? null : { date: next.date, due_at: formatTimestamp(next.dueMs) },
       };
     },
@@ -197,7 +208,7 @@ export function createDays(dependencies: DaysDependencies): Days {
         const isOver = day === undefined || isSettled(day, now()) || watch === undefined || signal.aborted;
         await watch?.next(isOver ? 0 : waitMs, signal);
         if (!isOver) continue;
-        if (day !== undefined) return shownDay(day);
+        if (day !== undefined) return heldBy(shownDay(day), await holdingDay(scheduleId));
         await requireSchedule(schedules, scheduleId);
         throw dayNotFound(scheduleId, date);
       }
@@ -266,9 +277,10 @@ export function createDays(dependencies: DaysDependencies): Days {
       const schedule = await requireSchedule(schedules, scheduleId);
       assertOrder({ start, end });
       const calendar = calendars.get(schedule.plan.calendar);
-      const sessions = calendar === undefined ? [] : [...sessionsBetween(calendar.sessions, start, end)].map(formatDay);
+      const sessions =
+        calendar === undefined ? [] : [...countSessionsBetween(calendar.sessions, start, end)].map(formatDay);
       if (sessions.length === 0 || sessions.length > BACKFILL_MAX) {
-        const message = `${schedule.plan.calendar} has ${counted(sessions.length, 'session')} from ${start} to ${end}; 1 to ${BACKFILL_MAX} are performed at once.`;
+        const message = `${schedule.plan.calendar} has ${formatCount(sessions.length, 'session')} from ${start} to ${end}; 1 to ${BACKFILL_MAX} are performed at once.`;
         throw refuseWithFindings('request', [{ severity: 'error', code: 'OUT_OF_RANGE', path: 'start', message }]);
       }
       assertSession(schedule, sessions.at(-1)!);
@@ -300,7 +312,9 @@ export function createDays(dependencies: DaysDependencies): Days {
       await requireSchedule(schedules, scheduleId);
       const last = await documents.lastNumber('judgement', scheduleId);
       const numbers = Array.from({ length: Math.min(limit, last) }, (_, k) => last - k);
-      const found = await Promise.all(numbers.map((seq) => documents.get('judgement', numberedId(scheduleId, seq))));
+      const found = await Promise.all(
+        numbers.map((seq) => documents.get('judgement', formatNumberedId(scheduleId, seq))),
+      );
       return found.flatMap((stored) => {
         const read = parseStored(stored, Judgement);
         return read === undefined ? [] : [read];

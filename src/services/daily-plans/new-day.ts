@@ -1,5 +1,5 @@
 import type { DayDocument, Renewal, StoredStep } from '#domain/daily-plans/day-document.js';
-import { counted } from '#domain/catalogue/sentence-numbers.js';
+import { formatCount } from '#domain/catalogue/sentence-numbers.js';
 import type { DueDay } from '#domain/daily-plans/due-days.js';
 import type { ScheduleDocument } from '#domain/daily-plans/schedule-document.js';
 import type { Step } from '#domain/daily-plans/step-catalogue.js';
@@ -54,8 +54,8 @@ export function createDay(schedule: AuthoredPlan, { date, dueMs, deadlineMs }: D
 }
 
 /** Returns a day that is too old to be caught up. */
-export function missedDay(schedule: AuthoredPlan, due: DueDay, atMs: number): DayDocument {
-  const reason = `It was due more than ${counted(schedule.plan.catch_up, 'session')} before the service could begin it.`;
+export function createMissedDay(schedule: AuthoredPlan, due: DueDay, atMs: number): DayDocument {
+  const reason = `It was due more than ${formatCount(schedule.plan.catch_up, 'session')} before the service could begin it.`;
   return {
     ...createDay(schedule, due, atMs),
     state: 'missed',
@@ -77,7 +77,7 @@ const stepsUnder = (plan: ScheduleDocument, { plan: before, steps }: DayDocument
 const REQUESTED_AGAIN: ReadonlySet<string | null> = new Set(['APPROVAL_REQUIRED', 'APPROVAL_CLOSED']);
 
 /** Returns a day that is performed again from a time: it keeps the results of all steps but those of `again`. */
-export function renewedDay(stored: DayDocument, { again, ...schedule }: Renewal, at: string): DayDocument {
+export function renewDay(stored: DayDocument, { again, ...schedule }: Renewal, at: string): DayDocument {
   const { renewal: _renewal, ...day } = stored;
   const steps = stepsUnder(schedule.plan, day).map((step, k) =>
     again.includes(step.type)

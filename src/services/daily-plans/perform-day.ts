@@ -1,5 +1,5 @@
 import type { DayDocument, HeldIndex, StoredItem, StoredStep } from '#domain/daily-plans/day-document.js';
-import { stepKindOf, type Step } from '#domain/daily-plans/step-catalogue.js';
+import { findStepKind, type Step } from '#domain/daily-plans/step-catalogue.js';
 import type { FamilyOrder } from '#domain/daily-plans/family-order.js';
 import type { Authorship } from '#domain/documents/version-document.js';
 import { isUnavailable, Refusal } from '#domain/refusals/refusal.js';
@@ -36,7 +36,7 @@ export async function performRound(terms: PerformTerms): Promise<RoundEnd> {
   const { plan, date } = keeper.day();
   for (const [position, spec] of plan.steps.entries()) {
     const step = keeper.step(position);
-    if (step.state === 'done' && !stepKindOf(spec.type).repeats) continue;
+    if (step.state === 'done' && !findStepKind(spec.type).repeats) continue;
     const outcome = await performStep(position, spec, terms);
     const held = heldBy(keeper.day().steps.slice(0, position + 1), { carried, order, date });
     if (outcome.state === 'failed') return { state: 'blocked', reason: `${spec.type}: ${outcome.message}`, held };
@@ -59,7 +59,7 @@ async function performStep(position: number, spec: Step, terms: PerformTerms): P
   // The performer belongs to the type of the step. TypeScript does not infer this through the union.
   const perform = performers[spec.type] as Performer<never>;
   const outcome = await perform(contextOf(position, spec, terms) as never).catch((thrown: unknown) =>
-    refusedStep(thrown, terms.signal),
+    createRefusedStep(thrown, terms.signal),
   );
   await keeper.changeStep(position, {
     state: outcome.state,
@@ -76,7 +76,7 @@ async function performStep(position: number, spec: Step, terms: PerformTerms): P
  * Returns the result of a step that is refused as a whole, for example without a served store.
  * @throws every other error
  */
-function refusedStep(thrown: unknown, signal: AbortSignal): StepOutcome {
+function createRefusedStep(thrown: unknown, signal: AbortSignal): StepOutcome {
   const isAway: boolean = isUnavailable(thrown);
   if (isAway || signal.aborted || !(thrown instanceof Refusal)) throw thrown;
   return { state: 'failed', code: thrown.code, message: thrown.message };

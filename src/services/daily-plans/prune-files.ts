@@ -1,5 +1,5 @@
 import type { DayDocument, ScheduleState } from '#domain/daily-plans/day-document.js';
-import { dayFrom, formatDay } from '#domain/time/days.js';
+import { parseValidDay, formatDay } from '#domain/time/days.js';
 import type { DocumentStore } from '#store/port.js';
 import { dayId, readDay, readState } from './stored-days.js';
 
@@ -23,10 +23,10 @@ export async function pruneFiles(documents: DocumentStore, { scheduleId, keepDay
   if (keepDays === null) return;
   const { files_from: from, pruned_on: on } = await readState(documents, scheduleId);
   if (on === today) return;
-  const cutoff = formatDay(dayFrom(today) - keepDays);
+  const cutoff = formatDay(parseValidDay(today) - keepDays);
   /** Oldest session whose files are kept. */
   let oldest = from !== undefined && from > cutoff ? from : cutoff;
-  for (let below = dayFrom(cutoff); ;) {
+  for (let below = parseValidDay(cutoff); ;) {
     const page = await documents.numbers('schedule-day', scheduleId, { below, limit: PRUNED_AT_ONCE });
     const dates = page.map(formatDay).filter((date) => from === undefined || date >= from);
     await documents.transaction(async (tx) => {
@@ -35,7 +35,7 @@ export async function pruneFiles(documents: DocumentStore, { scheduleId, keepDay
         const day = await readDay(tx, scheduleId, date).catch(() => undefined);
         if (day === undefined || !hasFiles(day)) continue;
         const isOld = day.finished_at !== null && day.finished_at.slice(0, DATE_LENGTH) < cutoff;
-        if (isOld) await tx.put('schedule-day', dayId(scheduleId, date), withoutFiles(day));
+        if (isOld) await tx.put('schedule-day', dayId(scheduleId, date), removeFiles(day));
         else oldest = date;
       }
     });
@@ -53,7 +53,7 @@ export async function pruneFiles(documents: DocumentStore, { scheduleId, keepDay
 const hasFiles = ({ steps }: DayDocument): boolean =>
   steps.some(({ items }) => items.some(({ artifact }) => artifact !== null));
 
-const withoutFiles = (day: DayDocument): DayDocument => ({
+const removeFiles = (day: DayDocument): DayDocument => ({
   ...day,
   steps: day.steps.map((step) => ({ ...step, items: step.items.map((item) => ({ ...item, artifact: null })) })),
 });

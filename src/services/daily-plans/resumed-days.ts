@@ -1,6 +1,6 @@
 import type { Calendars } from '#domain/calendars/calendar.js';
 import type { DayDocument } from '#domain/daily-plans/day-document.js';
-import { dayFrom } from '#domain/time/days.js';
+import { parseValidDay } from '#domain/time/days.js';
 import type { DocumentStore } from '#store/port.js';
 import { formatTimestamp } from '#store/timestamp.js';
 import type { ScheduleReader } from './schedules.js';
@@ -46,4 +46,4 @@ export const waitsForApproval =
 export const isWithoutSession =
   (code: string, calendars: Pick<Calendars, 'get'>) =>
   ({ plan, date }: DayDocument): boolean =>
-    plan.calendar === code && calendars.get(code)?.isSession(dayFrom(date)) === false;
+    plan.calendar === code && calendars.get(code)?.isSession(parseValidDay(date)) === false;

@@ -1,4 +1,4 @@
-import { counted } from '#domain/catalogue/sentence-numbers.js';
+import { formatCount } from '#domain/catalogue/sentence-numbers.js';
 import type { DayDocument, ScheduleDay, ScheduleDaySummary, StoredItem } from '#domain/daily-plans/day-document.js';
 
 /** Returns a day as clients see it, with the number of indices that each step holds back. */
@@ -21,7 +21,7 @@ export function shownDay({
         ...step,
         message:
           step.state === 'done' && held > 0
-            ? `${message} ${held} of ${counted(indices, 'index', 'indices')} held back.`
+            ? `${message} ${held} of ${formatCount(indices, 'index', 'indices')} held back.`
             : message,
         held,
         indices,
@@ -35,3 +35,16 @@ export function summaryOf(day: DayDocument): ScheduleDaySummary {
   const { steps, ...rest } = shownDay(day);
   return { ...rest, step: steps.find(({ state }) => state !== 'done')?.type ?? null };
 }
+
+/** Returns true if later days wait until more of a day is done. */
+export const holdsLaterDays = ({ state, held, plan, steps }: DayDocument): boolean =>
+  state === 'running' || steps.some((step) => step.state !== 'done') || (plan.on_failure === 'stop' && held.length > 0);
+
+/** Returns a day with the reason why it waits, if an earlier day holds it: the day has not begun, and has none itself. */
+export const heldBy = <D extends Pick<ScheduleDay, 'state' | 'date' | 'reason'>>(
+  day: D,
+  earlier: string | undefined,
+): D =>
+  day.state === 'waiting' && day.reason === null && earlier !== undefined && earlier < day.date
+    ? { ...day, reason: `Days are performed in order: ${earlier} is open.` }
+    : day;

@@ -3,19 +3,19 @@ import type { DeskAction, DeskDecisionRequest } from '#contract/action-desk.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
 import {
   ActionDecisions,
-  deskState,
-  flagsOf,
-  sourceDifferences,
-  termsOf,
+  findDeskState,
+  listFlags,
+  compareSources,
+  readTerms,
   type ActionDecision,
   type DeskActionEffect,
   type DeskState,
 } from '#domain/corporate-actions/action-desk.js';
-import { referenceAt, type CorporateAction, type MarketData } from '#domain/market/market-data.js';
+import { readReference, type CorporateAction, type MarketData } from '#domain/market/market-data.js';
 import { findLastAtMost } from '#domain/numbers/search.js';
 import type { Authorship } from '#domain/documents/version-document.js';
 import { Refusal } from '#domain/refusals/refusal.js';
-import { dayFrom, formatDay, type Day } from '#domain/time/days.js';
+import { parseValidDay, formatDay, type Day } from '#domain/time/days.js';
 import { lookupOf } from '#market/serving/market-lookup.js';
 import type { Markets, ServedMarket } from '#market/serving/markets.js';
 import type { DocumentReader, DocumentStore } from '#store/port.js';
@@ -61,7 +61,7 @@ export function createActionDesk(dependencies: ActionDeskDependencies): ActionDe
 
   async function describe(action: CorporateAction, served: ServedMarket, id: string): Promise<DeskAction> {
     const { market } = served;
-    const terms = termsOf(action);
+    const terms = readTerms(action);
     const decisions = await decisionsOn(documents, id);
     const last = decisions.at(-1);
     return {
@@ -69,10 +69,10 @@ export function createActionDesk(dependencies: ActionDeskDependencies): ActionDe
       ...terms,
       status: action.status,
       announced: action.announcedDay === null ? null : formatDay(action.announcedDay),
-      state: deskState(terms, last),
+      state: findDeskState(terms, last),
       flags: [
-        ...flagsOf(action, flagTerms(action, market, calendars)),
-        ...sourceDifferences(terms, last?.sources ?? []),
+        ...listFlags(action, flagTerms(action, market, calendars)),
+        ...compareSources(terms, last?.sources ?? []),
       ],
       decisions: [...decisions],
     };
@@ -92,8 +92,8 @@ export function createActionDesk(dependencies: ActionDeskDependencies): ActionDe
       const served = markets.require();
       const { market, identity } = served;
       const last = market.dates.at(-1) ?? 0;
-      const first = from === undefined ? last - PAST_DAYS : dayFrom(from);
-      const end = to === undefined ? last + COMING_DAYS : dayFrom(to);
+      const first = from === undefined ? last - PAST_DAYS : parseValidDay(from);
+      const end = to === undefined ? last + COMING_DAYS : parseValidDay(to);
       const asked = market.actions
         .filter(({ exDay, identifier: of }) => exDay >= first && exDay <= end && (identifier ?? of) === of)
         .toSorted((a, b) => a.exDay - b.exDay || (a.identifier < b.identifier ? -1 : 1));
@@ -114,7 +114,7 @@ export function createActionDesk(dependencies: ActionDeskDependencies): ActionDe
     },
     async decide(actionId, { decision, sources, comment }, by, signal) {
       const { action, served } = find(actionId);
-      const terms = termsOf(action);
+      const terms = readTerms(action);
       const { author, keyId = null } = by;
       const made: ActionDecision = {
         decision,
@@ -139,7 +139,7 @@ export function createActionDesk(dependencies: ActionDeskDependencies): ActionDe
           decision,
           terms,
           sources,
-          differences: sourceDifferences(terms, sources),
+          differences: compareSources(terms, sources),
           // Computed only for persons who decide: each index that holds the security is read.
           effects: needsApproval ? [...(await effectsOf(terms.identifier, terms.ex_date, signal))] : [],
         },
@@ -183,13 +183,13 @@ export async function deskStateOf(
   storeId: string,
   action: CorporateAction,
 ): Promise<DeskState> {
-  return deskState(termsOf(action), (await decisionsOn(reader, actionIdOf(storeId, action))).at(-1));
+  return findDeskState(readTerms(action), (await decisionsOn(reader, actionIdOf(storeId, action))).at(-1));
 }
 
 function flagTerms(action: CorporateAction, market: MarketData, calendars: Calendars) {
   const lookup = lookupOf(market);
   const { identifier, exDay } = action;
-  const code = referenceAt(market.reference, identifier, 'EXCHANGE', exDay);
+  const code = readReference(market.reference, identifier, 'EXCHANGE', exDay);
   const exchange = typeof code === 'string' ? calendars.get(code) : undefined;
   return {
     others: lookup.actionsOf(identifier),

@@ -1,5 +1,5 @@
 import type { ActionsQuery, CorporateActionsResponse } from '#contract/data.js';
-import { type Day, dayFrom, formatDay } from '#domain/time/days.js';
+import { type Day, parseValidDay, formatDay } from '#domain/time/days.js';
 import { LIMITS } from '#domain/refusals/limits.js';
 import { type CorporateAction, type MarketData, ACTION_KINDS } from '#domain/market/market-data.js';
 import { cumulativeRatio, trailingDividend } from '#market/content/dividends.js';
@@ -17,7 +17,7 @@ export function corporateActionsOf(
   const { start, end } = window(query);
   const all = lookupOf(market).actionsOf(identifier);
   const shown = all.filter(({ exDay }) => (start === null || exDay >= start) && (end === null || exDay <= end));
-  const asOf = query.as_of === undefined ? (market.dates.at(-1) ?? LATEST) : dayFrom(query.as_of);
+  const asOf = query.as_of === undefined ? (market.dates.at(-1) ?? LATEST) : parseValidDay(query.as_of);
   const trailing = trailingDividend(all, asOf, market.adjustment);
   const close = closeAt(market, identifier, asOf);
   return {

@@ -1,7 +1,7 @@
 import type { BatchQuery, BatchReferenceResponse, ReferenceResponse } from '#contract/data.js';
-import { type Day, dayFrom, formatDay } from '#domain/time/days.js';
+import { type Day, parseValidDay, formatDay } from '#domain/time/days.js';
 import { LIMITS } from '#domain/refusals/limits.js';
-import { type MarketData, type Membership, type ReferenceValue, referenceAt } from '#domain/market/market-data.js';
+import { type MarketData, type Membership, type ReferenceValue, readReference } from '#domain/market/market-data.js';
 import { trailingDividend } from '#market/content/dividends.js';
 import { lookupOf, valueAt } from '#market/serving/market-lookup.js';
 import type { ServedMarket } from '#market/serving/markets.js';
@@ -18,11 +18,11 @@ export function referenceOf(
 ): ReferenceResponse {
   const lookup = lookupOf(market);
   if (!lookup.holds(identifier)) throw refuseUnknownIdentifier(identifier, handle.datasetId);
-  const day = as_of === undefined ? LATEST : dayFrom(as_of);
+  const day = as_of === undefined ? LATEST : parseValidDay(as_of);
   return {
     identifier,
     fields: Object.fromEntries(
-      market.reference.columns.map((column) => [column, referenceAt(market.reference, identifier, column, day)]),
+      market.reference.columns.map((column) => [column, readReference(market.reference, identifier, column, day)]),
     ),
     universes: lookup
       .membershipsOf(identifier)
@@ -37,7 +37,7 @@ export function referenceBatchOf(
 ): BatchReferenceResponse {
   const names = fields ?? market.reference.columns;
   assertKnown(names, [...market.reference.columns, ...market.fields.keys(), ...DERIVED], 'fields');
-  const day = as_of === undefined ? LATEST : dayFrom(as_of);
+  const day = as_of === undefined ? LATEST : parseValidDay(as_of);
   const entries = identifiers.map((identifier) => {
     const found = lookupOf(market).holds(identifier);
     return {
@@ -51,16 +51,16 @@ export function referenceBatchOf(
 
 /** Value of a panel, a reference column or a derived field on a day; null if there is none. */
 export function fieldAt(market: MarketData, identifier: string, name: string, day: Day): ReferenceValue {
-  if (market.reference.columns.includes(name)) return referenceAt(market.reference, identifier, name, day);
+  if (market.reference.columns.includes(name)) return readReference(market.reference, identifier, name, day);
   const position = lookupOf(market).positionOf(identifier);
   if (position === undefined) return null;
   const value = market.fields.has(name)
     ? valueAt(market, name, position, day, LIMITS.MAX_STALE_SESSIONS)
-    : derivedAt(market, identifier, position, { name: name as Derived, day }); // one of the two, as was asserted
+    : findDerivationDay(market, identifier, position, { name: name as Derived, day }); // one of the two, as was asserted
   return Number.isFinite(value) ? value : null;
 }
 
-function derivedAt(
+function findDerivationDay(
   market: MarketData,
   identifier: string,
   position: number,
@@ -69,7 +69,7 @@ function derivedAt(
   const at = (field: string) =>
     market.fields.has(field)
       ? valueAt(market, field, position, day, LIMITS.MAX_STALE_SESSIONS)
-      : numberOf(referenceAt(market.reference, identifier, field, day));
+      : numberOf(readReference(market.reference, identifier, field, day));
   const hasOwnCap = market.fields.has('MARKET_CAP') || market.reference.columns.includes('MARKET_CAP');
   const cap = () => (hasOwnCap ? at('MARKET_CAP') : at('CLOSE') * at('SHARES_OUTSTANDING'));
   switch (name) {

@@ -1,6 +1,6 @@
 import type { IdentifierSearch, SearchQuery, SeriesCollection } from '#contract/data.js';
 import { formatDay } from '#domain/time/days.js';
-import { type MarketData, referenceAt } from '#domain/market/market-data.js';
+import { type MarketData, readReference } from '#domain/market/market-data.js';
 import type { PriceSeries } from '#domain/market/series.js';
 import { lookupOf } from '#market/serving/market-lookup.js';
 import { fieldAt } from './reference.js';
@@ -24,12 +24,12 @@ export function searchNames(market: MarketData, { q, limit, after }: SearchQuery
   }
   const page = matching.slice(0, limit);
   return {
-    identifiers: page.map((identifier) => listedSecurity(market, identifier)),
+    identifiers: page.map((identifier) => createListedSecurity(market, identifier)),
     next: matching.length > limit ? page.at(-1)! : null,
   };
 }
 
-function listedSecurity(market: MarketData, identifier: string): IdentifierSearch['identifiers'][number] {
+function createListedSecurity(market: MarketData, identifier: string): IdentifierSearch['identifiers'][number] {
   const dates = lookupOf(market).datesOf(identifier);
   const last = (field: string): number | null => {
     const value = dates === null ? null : fieldAt(market, identifier, field, dates.end);
@@ -74,6 +74,6 @@ export function searchSeries(market: MarketData, { q, limit, after }: SearchQuer
 const nameOf = (market: MarketData, identifier: string): string | null => latestText(market, identifier, 'NAME');
 
 function latestText(market: MarketData, identifier: string, column: string): string | null {
-  const value = referenceAt(market.reference, identifier, column, LATEST);
+  const value = readReference(market.reference, identifier, column, LATEST);
   return value === null ? null : String(value);
 }

@@ -1,10 +1,10 @@
 import { assertOrder } from '#domain/schema/assert-order.js';
-import { type Day, dayFrom } from '#domain/time/days.js';
+import { type Day, parseValidDay } from '#domain/time/days.js';
 import { Refusal, refuseWithFindings } from '#domain/refusals/refusal.js';
 import { describeUnknownField } from '#domain/refusals/unknown-field.js';
 
 /** Later than any day that data is of. */
-export const LATEST: Day = dayFrom('9999-12-31');
+export const LATEST: Day = parseValidDay('9999-12-31');
 
 export function refuseUnknownIdentifier(identifier: string, datasetId: string): Refusal {
   return new Refusal('IDENTIFIER_NOT_FOUND', `The data store ${datasetId} does not hold ${identifier}.`);
@@ -16,7 +16,10 @@ export function window({ start, end }: { readonly start?: string | undefined; re
   readonly end: Day | null;
 } {
   assertOrder({ start, end });
-  return { start: start === undefined ? null : dayFrom(start), end: end === undefined ? null : dayFrom(end) };
+  return {
+    start: start === undefined ? null : parseValidDay(start),
+    end: end === undefined ? null : parseValidDay(end),
+  };
 }
 
 /** @throws Refusal VALIDATION_FAILED with one finding per unknown name */

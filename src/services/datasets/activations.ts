@@ -1,7 +1,7 @@
 import type { CommitEvents } from '#domain/documents/commit-events.js';
 import type { DatasetDocument } from '#domain/documents/dataset-document.js';
 import { ActiveMarketDocument } from '#domain/documents/active-market-document.js';
-import { marketKey, type MarketIdentity } from '#domain/market/handle.js';
+import { createMarketKey, type MarketIdentity } from '#domain/market/market-identity.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import { encodeSnapshot, readSnapshot } from '#market/serving/market-snapshot.js';
 import type { ServedMarket } from '#market/serving/markets.js';
@@ -68,7 +68,7 @@ export function createLocalActivations(markets: ServedMarkets, readBy: string): 
 const ACTIVE = 'active';
 
 /** Returns the id of the document that names the shared content of a store. Ids of stores contain no slash. */
-const sharedId = (datasetId: string): string => `store/${datasetId}`;
+const formatSharedId = (datasetId: string): string => `store/${datasetId}`;
 
 /** Markets that become active while one is fetched. */
 const FOLLOWED_MAX = 20;
@@ -108,13 +108,13 @@ export function createSharedActivations(dependencies: SharedActivationsDependenc
     const { datasetId, contentHash, adjustment, currency = null } = served.identity;
     const market = { datasetId, contentHash, adjustment, currency };
     const document: ActiveMarketDocument = { market, loaded_at: served.loadedAt, snapshot };
-    await tx.put('market', sharedId(datasetId), document);
+    await tx.put('market', formatSharedId(datasetId), document);
     return document;
   }
 
   const isServed = ({ market }: ActiveMarketDocument): boolean => {
     const served = markets.served();
-    return served !== undefined && marketKey(served.identity) === marketKey(market);
+    return served !== undefined && createMarketKey(served.identity) === createMarketKey(market);
   };
 
   /** Fetches and serves markets until the served one is the active one. */
@@ -159,12 +159,12 @@ export function createSharedActivations(dependencies: SharedActivationsDependenc
       tx.publish({ type: 'store-content', market: served.identity });
     },
     async shared({ store_id: datasetId, content_hash: contentHash, adjustment, currency }) {
-      const wanted = await named(documents, sharedId(datasetId));
+      const wanted = await named(documents, formatSharedId(datasetId));
       if (wanted === undefined || wanted.market.contentHash !== contentHash) return undefined;
       const { handle, files } = await readSnapshot(await artifacts.file(wanted.snapshot));
       return prepareServedMarket({ ...handle, adjustment, currency }, wanted.loaded_at, files);
     },
-    forget: async (tx, datasetId) => void (await tx.delete('market', sharedId(datasetId))),
+    forget: async (tx, datasetId) => void (await tx.delete('market', formatSharedId(datasetId))),
     async declare(tx, event) {
       const { datasetId, adjustment, currency = null } = event;
       const wanted = await active(tx);

@@ -1,6 +1,6 @@
 import type { DataStore } from '#contract/stores/store.js';
 import type { DatasetDocument } from '#domain/documents/dataset-document.js';
-import { datasetResuming } from '#domain/market/dataset-loading.js';
+import { refuseWhileResuming } from '#domain/market/dataset-loading.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import type { Jobs } from '#jobs/job-kind.js';
 import type { Markets } from '#market/serving/markets.js';
@@ -94,7 +94,7 @@ export function createDatasetActivity({ documents, jobs, markets }: DatasetActiv
 
   const busy = (datasetId: string, how: string): Refusal =>
     datasetId === resumed
-      ? datasetResuming(datasetId)
+      ? refuseWhileResuming(datasetId)
       : new Refusal('STORE_LOADING', `The data store ${datasetId} ${how}.`);
 
   async function assertIdle(datasetId: string): Promise<void> {
@@ -140,7 +140,7 @@ export function createDatasetActivity({ documents, jobs, markets }: DatasetActiv
     );
   }
 
-  async function asReader<T>(datasetId: string, work: () => Promise<T>): Promise<T> {
+  async function toReader<T>(datasetId: string, work: () => Promise<T>): Promise<T> {
     reading.add(datasetId);
     try {
       return await convertFailure('location', work());
@@ -149,7 +149,7 @@ export function createDatasetActivity({ documents, jobs, markets }: DatasetActiv
     }
   }
 
-  async function withFreeId<T>(stem: string, work: (datasetId: string) => Promise<T>): Promise<T> {
+  async function runWithFreeId<T>(stem: string, work: (datasetId: string) => Promise<T>): Promise<T> {
     const taken = new Set([...(await documents.ids('store')), ...reserved]);
     let n = 1;
     while (taken.has(`${stem}-${n}`)) n += 1;
@@ -178,8 +178,8 @@ export function createDatasetActivity({ documents, jobs, markets }: DatasetActiv
     admitLoad,
     beginReading,
     assertFree,
-    withFreeId,
-    asReader,
+    withFreeId: runWithFreeId,
+    asReader: toReader,
   };
 }
 

@@ -1,9 +1,9 @@
 import type { DataVersions as DataVersionList } from '#contract/stores/data-versions.js';
-import { versionNumber, type AsKnownOn } from '#domain/schema/as-known-on.js';
+import { parseVersionNumber, type AsKnownOn } from '#domain/schema/as-known-on.js';
 import type { DataVersionDocument, DataHistoryDocument, DataSource } from '#domain/documents/data-version-document.js';
 import { isManaged, type DatasetDocument } from '#domain/documents/dataset-document.js';
 import type { Day } from '#domain/time/days.js';
-import { momentOf } from '#domain/time/moment.js';
+import { parseMoment } from '#domain/time/moment.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import type { Jobs } from '#jobs/job-kind.js';
 import type { KnownReferences } from '#jobs/tasks/references.js';
@@ -140,7 +140,7 @@ export function createDataVersions(dependencies: DataVersionsDependencies): Data
       knownAt: timestamp(),
       ...none,
     };
-    const before = head === undefined ? undefined : await lastContent(head, market, replaced);
+    const before = head === undefined ? undefined : await findLastContent(head, market, replaced);
     if (head === undefined || before === undefined) return draft;
     const isCopied = head.copy !== null || pending.isPending(head.content_hash);
     const input = { before: before.handle, after: market.handle, isBothWays: !managed && isCopied };
@@ -150,7 +150,7 @@ export function createDataVersions(dependencies: DataVersionsDependencies): Data
   }
 
   /** Returns the latest content of a store: the served one, its copy, or its files; undefined if it is lost. */
-  async function lastContent(
+  async function findLastContent(
     head: DataHistoryDocument,
     after: Pick<ServedMarket, 'identity'>,
     replaced: ContentReader | undefined,
@@ -184,13 +184,13 @@ export function createDataVersions(dependencies: DataVersionsDependencies): Data
 
   /** Returns the newest version that was known at a time. @throws Refusal NO_DATA_KNOWN */
   async function knownAt(datasetId: string, head: DataHistoryDocument, time: string): Promise<DataVersionDocument> {
-    const until = momentOf(time);
+    const until = parseMoment(time);
     let [low, high] = [firstOf(head), head.latest];
     let found: DataVersionDocument | undefined;
     while (low <= high) {
       const middle = Math.ceil((low + high) / 2);
       const version = await requireVersion(datasetId, middle);
-      if (momentOf(version.known_at) <= until) [found, low] = [version, middle + 1];
+      if (parseMoment(version.known_at) <= until) [found, low] = [version, middle + 1];
       else high = middle - 1;
     }
     if (found !== undefined) return found;
@@ -208,7 +208,7 @@ export function createDataVersions(dependencies: DataVersionsDependencies): Data
         store_id: datasetId,
         as_known_on: asKnownOn,
       });
-    const number = versionNumber(asKnownOn);
+    const number = parseVersionNumber(asKnownOn);
     const found =
       number === undefined
         ? await knownAt(datasetId, head, String(asKnownOn))
@@ -269,7 +269,7 @@ export function createDataVersions(dependencies: DataVersionsDependencies): Data
     preserve,
     async last(market) {
       const head = await historyOf(documents, market.identity.datasetId);
-      return head === undefined ? undefined : lastContent(head, market, undefined);
+      return head === undefined ? undefined : findLastContent(head, market, undefined);
     },
     onActivated: pending.onActivated,
     copyUsed(market, kind) {
@@ -327,7 +327,7 @@ export function createDataVersions(dependencies: DataVersionsDependencies): Data
 
 /** Returns the day at whose end, in UTC, a content was known. */
 function dayKnown({ known_at: knownAt }: DataVersionDocument): Day {
-  return Math.floor(momentOf(knownAt) / DAY_MS);
+  return Math.floor(parseMoment(knownAt) / DAY_MS);
 }
 
 const DAY_MS = 86_400_000;

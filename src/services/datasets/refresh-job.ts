@@ -1,5 +1,5 @@
-import { dayFrom, formatDay, type Day } from '#domain/time/days.js';
-import { orderFindings, type Finding } from '#domain/refusals/findings.js';
+import { parseValidDay, formatDay, type Day } from '#domain/time/days.js';
+import { sortFindings, type Finding } from '#domain/refusals/findings.js';
 import { DatasetDocument } from '#domain/documents/dataset-document.js';
 import { findPendingPrices } from '#domain/documents/price-override.js';
 import type { Attempt, Completion } from '#jobs/job-kind.js';
@@ -12,7 +12,7 @@ import type { ServedMarket } from '#market/serving/markets.js';
 import { requireDataset } from '../stored/dataset-documents.js';
 import { type Addition, type Source, createLoadedFields, failRead } from './loading.js';
 import { isHole } from './partial-dates.js';
-import { filesTaken, isNoMarket, refreshedFields } from './refreshed-fields.js';
+import { filesTaken, isNoMarket, createRefreshFields } from './refreshed-fields.js';
 import { assertAccepted, findNewWarnings } from './rejected-refresh.js';
 import { activateIn, replaceIn } from './activate.js';
 import { addTaken } from './served-content.js';
@@ -40,12 +40,12 @@ export function createRefresh(dependencies: DatasetJobsDependencies) {
   ): Promise<Completion> {
     const held = await stores.of(datasetId);
     const fresh = await freshData({ ...document, location: document.source }, held, full, attempt);
-    const lastDay = until === null ? null : dayFrom(until);
+    const lastDay = until === null ? null : parseValidDay(until);
     const { changed_prices: changed = [] } = document;
     const refreshed = await attempt.compute(
       'refresh-market',
       {
-        held: isTrial ? withoutRoom(held.handle) : held.handle,
+        held: isTrial ? removeSpareMemory(held.handle) : held.handle,
         fresh: fresh.handle,
         options: {
           until: lastDay,
@@ -62,7 +62,7 @@ export function createRefresh(dependencies: DatasetJobsDependencies) {
     const { handle, isSameTables, report, warnings } = refreshed;
     const dataWarnings = [...(fresh.summary.readWarnings ?? []), ...warnings];
     assertAccepted([...report.findings, ...findNewWarnings(dataWarnings, document)], failOn);
-    const value = { store_id: datasetId, dry_run: isTrial, ...toldReport(refreshed, document, held) };
+    const value = { store_id: datasetId, dry_run: isTrial, ...createReport(refreshed, document, held) };
     if (isTrial) return { result: { value } };
     const at = timestamp();
     const taken = filesTaken(fresh.files, report);
@@ -71,11 +71,11 @@ export function createRefresh(dependencies: DatasetJobsDependencies) {
       ? prepareServedAgain(handle, held, at, files)
       : await prepareServedMarket(handle, at, files);
     const changes: Partial<DatasetDocument> = {
-      ...createLoadedFields({ ...fresh.summary, warnings: orderFindings([...report.findings, ...dataWarnings]) }, at),
+      ...createLoadedFields({ ...fresh.summary, warnings: sortFindings([...report.findings, ...dataWarnings]) }, at),
       last_refreshed_at: at,
       taken_at_start: null,
       location: document.source,
-      ...refreshedFields(refreshed),
+      ...createRefreshFields(refreshed),
       rows: full && lastDay === null ? { ...fresh.summary.rows } : rowsAfter(document, fresh, report, served),
     };
     const version = await versions.prepare(served, { source: 'refresh', kind: document.kind });
@@ -130,14 +130,14 @@ const RECENT_DATES = 5;
  * Returns the report of a refresh with changes that starts accepted before it, and the partial dates and gaps among the
  * last dates.
  */
-function toldReport(
+function createReport(
   { report, warnings }: RefreshMarketOutput,
   { taken_at_start: taken }: DatasetDocument,
   { market: { dates } }: ServedMarket,
 ): RefreshReport {
   const recent = dates.at(-Math.min(RECENT_DATES + (taken?.dates_added ?? 0), dates.length))!;
   const told = addTaken(report, taken);
-  return { ...told, findings: orderFindings([...told.findings, ...recentPartialDates(warnings, recent)]) };
+  return { ...told, findings: sortFindings([...told.findings, ...recentPartialDates(warnings, recent)]) };
 }
 
 /** Returns warnings about partial dates and gaps that a refresh added, and about the last stored dates. */
@@ -147,7 +147,7 @@ const recentPartialDates = (warnings: readonly Finding[], from: Day): Finding[] 
   );
 
 /** Returns a market without writable memory after its days, so that the next refresh can claim that memory. */
-function withoutRoom(handle: MarketHandle): MarketHandle {
+function removeSpareMemory(handle: MarketHandle): MarketHandle {
   const { taken: _, ...rest } = handle;
   return rest;
 }

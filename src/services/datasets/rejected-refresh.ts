@@ -1,5 +1,5 @@
 import type { DatasetDocument } from '#domain/documents/dataset-document.js';
-import { orderFindings, type Finding } from '#domain/refusals/findings.js';
+import { sortFindings, type Finding } from '#domain/refusals/findings.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 
 /** Maximum number of listed findings of a rejected refresh. */
@@ -25,6 +25,6 @@ export function assertAccepted(findings: readonly Finding[], failOn: readonly st
   throw new Refusal(
     'REFRESH_REJECTED',
     `The refresh was rejected for ${codes} (fail_on); nothing was stored, and the earlier content is still served.`,
-    { findings: orderFindings(failing).slice(0, LISTED_MAX) },
+    { findings: sortFindings(failing).slice(0, LISTED_MAX) },
   );
 }

@@ -1,6 +1,6 @@
 import { formatDay } from '#domain/time/days.js';
 import type { DatasetDocument, TakenAtStart } from '#domain/documents/dataset-document.js';
-import { orderFindings, type Finding, type FindingCode } from '#domain/refusals/findings.js';
+import { sortFindings, type Finding, type FindingCode } from '#domain/refusals/findings.js';
 import { TABLE_KINDS } from '#domain/documents/dataset-document.js';
 import type { ServedMarket } from '#market/serving/markets.js';
 import type { ChangeCounts } from '#market/versions/change-counts.js';
@@ -59,7 +59,7 @@ export async function hasGrown(
 }
 
 /** The document of a store after it was read again; findings report a change of content. */
-export function reloadedFields(
+export function createReloadFields(
   before: DatasetDocument,
   { summary, hasGrown: isGrown, counts }: Reloaded,
   at: string,
@@ -67,7 +67,7 @@ export function reloadedFields(
   const change = changeOf(before, summary, { isGrown, counts });
   return {
     ...createLoadedFields(
-      { ...summary, warnings: orderFindings([...(change === undefined ? [] : [change]), ...summary.warnings]) },
+      { ...summary, warnings: sortFindings([...(change === undefined ? [] : [change]), ...summary.warnings]) },
       at,
     ),
     taken_at_start: null,
@@ -75,12 +75,12 @@ export function reloadedFields(
 }
 
 /**
- * Returns fields like `reloadedFields`, for a start, at which nobody requested changes. Accepted changes are recorded
+ * Returns fields like `createReloadFields`, for a start, at which nobody requested changes. Accepted changes are recorded
  * for the next refresh, and findings of earlier changes remain while nothing else has changed.
  */
 export function createResumedFields(before: DatasetDocument, loaded: Reloaded, at: string): Partial<DatasetDocument> {
-  if (loaded.report != null) return settledFields(before, { ...loaded, report: loaded.report }, at);
-  const fields = reloadedFields(before, loaded, at);
+  if (loaded.report != null) return createSettledFields(before, { ...loaded, report: loaded.report }, at);
+  const fields = createReloadFields(before, loaded, at);
   const { findings = [] } = fields;
   const changes = findings.filter(({ code }) => CHANGE_CODES.has(code));
   if (changes.length > 0)
@@ -93,7 +93,7 @@ export function createResumedFields(before: DatasetDocument, loaded: Reloaded, a
 }
 
 /** Returns fields of a store after a start that accepted the changes that a refresh would accept. */
-function settledFields(
+function createSettledFields(
   before: DatasetDocument,
   { summary, report }: Reloaded & { readonly report: RefreshReport },
   at: string,
@@ -150,7 +150,7 @@ export function addTaken(report: RefreshReport, taken: TakenAtStart | null): Ref
     rows_added: report.rows_added + taken.rows_added,
     identifiers_added: report.identifiers_added + taken.identifiers_added,
     datasets: { ...report.datasets, market: { ...market, added: market.added + taken.rows_added } },
-    findings: orderFindings([
+    findings: sortFindings([
       ...taken.findings.filter((finding) => !isHeldBack(finding) && isNoneOf(report.findings)(finding)),
       ...report.findings,
     ] as Finding[]), // This engine wrote them.

@@ -1,6 +1,6 @@
 import type { UsedCalendars } from '#domain/calendars/used-calendars.js';
 import { isManaged, type DatasetDocument } from '#domain/documents/dataset-document.js';
-import { orderFindings } from '#domain/refusals/findings.js';
+import { sortFindings } from '#domain/refusals/findings.js';
 import type { Jobs } from '#jobs/job-kind.js';
 import { rowsOf } from '#market/content/content.js';
 import type { RefreshReport } from '#market/content/refresh-report.js';
@@ -60,7 +60,7 @@ export async function settleSource(
       start: market.market.dates[0]!,
       end: market.market.dates.at(-1)!,
       rows: rowsOf(market.market),
-      warnings: orderFindings([...report.findings, ...(summary.readWarnings ?? []), ...warnings]),
+      warnings: sortFindings([...report.findings, ...(summary.readWarnings ?? []), ...warnings]),
     },
     served: market,
     report,

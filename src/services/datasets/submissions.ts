@@ -2,8 +2,8 @@ import { assertOrder } from '#domain/schema/assert-order.js';
 import type { GenerateSyntheticRequest } from '#domain/documents/synthetic-request.js';
 import type { RefreshRequest } from '#contract/stores/refresh.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
-import { canonicalJson } from '#domain/json/canonical-json.js';
-import { civilOf, dayFrom, formatDay } from '#domain/time/days.js';
+import { toCanonicalJson } from '#domain/json/canonical-json.js';
+import { toCivilDate, parseValidDay, formatDay } from '#domain/time/days.js';
 import type { DatasetDocument } from '#domain/documents/dataset-document.js';
 import type { Authorship } from '#domain/documents/version-document.js';
 import type { Finding } from '#domain/refusals/findings.js';
@@ -20,7 +20,7 @@ import type { DatasetActivity } from './activity.js';
 import { isRefreshable } from '../stored/dataset-documents.js';
 import type { DatasetJobs } from './jobs.js';
 import type { GeneratePayload, GenerateRequest } from '#domain/jobs/payloads.js';
-import { sessionsBetween } from '#domain/calendars/sessions-between.js';
+import { countSessionsBetween } from '#domain/calendars/sessions-between.js';
 import { writingDataset } from './synthetic-dataset.js';
 
 export interface DatasetSubmissionsDependencies {
@@ -105,7 +105,7 @@ export function createDatasetSubmissions(dependencies: DatasetSubmissionsDepende
     origin: Origin | null,
     by?: Authorship,
   ): Promise<JobStatus> {
-    const key = canonicalJson(request);
+    const key = toCanonicalJson(request);
     const before = coming.get(key);
     if (before !== undefined) return before;
     const submitted = (async () => (await liveGeneration(jobs, key)) ?? submitGeneration(request, origin, by))();
@@ -123,7 +123,7 @@ export function createDatasetSubmissions(dependencies: DatasetSubmissionsDepende
     by: Authorship | undefined,
   ): Promise<JobStatus> {
     const { store_id, name, ...rest } = request;
-    const full: GenerateRequest = { ...rest, end: request.end ?? lastYearEnd(timestamp()) };
+    const full: GenerateRequest = { ...rest, end: request.end ?? formatLastYearEnd(timestamp()) };
     assertGeneratable(full, calendars, 'end');
     const make = (datasetId: string) =>
       generateAs(
@@ -177,7 +177,7 @@ async function liveGeneration(
     if (
       status !== undefined &&
       (status.status === 'pending' || status.status === 'running') &&
-      canonicalJson(status.request) === key
+      toCanonicalJson(status.request) === key
     )
       return status;
   }
@@ -216,8 +216,8 @@ function whyNothing({ kind, synthetic }: DatasetDocument): string {
 }
 
 /** Returns the last day of the last complete calendar year. */
-function lastYearEnd(timestamp: string): string {
-  return `${civilOf(dayFrom(timestamp.slice(0, 10))).year - 1}-12-31`;
+function formatLastYearEnd(timestamp: string): string {
+  return `${toCivilDate(parseValidDay(timestamp.slice(0, 10))).year - 1}-12-31`;
 }
 
 /**
@@ -238,7 +238,7 @@ function assertGeneratable(request: GenerateRequest, calendars: Calendars, field
   }
   assertOrder(request);
   const { from, to } = calendar.coverage;
-  if (dayFrom(request.end) > to) {
+  if (parseValidDay(request.end) > to) {
     throw refuse({
       code: 'OUT_OF_RANGE',
       path: field,
@@ -246,7 +246,7 @@ function assertGeneratable(request: GenerateRequest, calendars: Calendars, field
       value: request.end,
     });
   }
-  if (dayFrom(request.start) < from) {
+  if (parseValidDay(request.start) < from) {
     throw refuse({
       code: 'OUT_OF_RANGE',
       path: 'start',
@@ -254,7 +254,7 @@ function assertGeneratable(request: GenerateRequest, calendars: Calendars, field
       value: request.start,
     });
   }
-  const sessions = sessionsBetween(calendar.sessions, request.start, request.end).length;
+  const sessions = countSessionsBetween(calendar.sessions, request.start, request.end).length;
   if (sessions < 2)
     throw refuse({
       code: 'EMPTY_RANGE',

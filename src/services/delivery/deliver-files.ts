@@ -1,11 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { pathFrom } from '#domain/daily-plans/file-name.js';
+import { createPath } from '#domain/daily-plans/file-name.js';
 import { isEntitled } from '#domain/delivery/client-document.js';
 import type { DeliveredFile } from '#domain/delivery/delivery-record.js';
 import type { Target } from '#domain/delivery/target-catalogue.js';
 import { LIMITS } from '#domain/refusals/limits.js';
 import { Refusal } from '#domain/refusals/refusal.js';
-import { dayFrom } from '#domain/time/days.js';
+import { parseValidDay } from '#domain/time/days.js';
 import type { ArtifactStore } from '#store/port.js';
 import type { ReadClient } from './clients.js';
 import type { DeliveryPlaces } from './delivery-places.js';
@@ -225,7 +225,7 @@ function pathAt(
   { client, schedule, date }: { readonly client: string; readonly schedule: string; readonly date: string },
 ): string {
   if (!('path' in target)) return file;
-  return pathFrom(target.path, { file, client, schedule, index, table, day: dayFrom(date) });
+  return createPath(target.path, { file, client, schedule, index, table, day: parseValidDay(date) });
 }
 
 function countsOf(files: readonly DeliveredFile[]): DeliveryCounts {

@@ -1,5 +1,5 @@
 import type { DividendPointsView } from '#contract/analytics/dividend-points.js';
-import { dayFrom } from '#domain/time/days.js';
+import { parseValidDay } from '#domain/time/days.js';
 import { refuseWithFindings } from '#domain/refusals/refusal.js';
 import type { RunViewTerms } from '#domain/run-views/terms.js';
 import type { RunViews } from '../runs/run-views.js';
@@ -34,9 +34,9 @@ export function listAnnouncedDividends(
         },
       ]);
     return {
-      asOf: dayFrom(as_of),
+      asOf: parseValidDay(as_of),
       dividends: announced.dividends.map(({ ex_date, points, net_points }) => ({
-        exDay: dayFrom(ex_date),
+        exDay: parseValidDay(ex_date),
         points: isNet ? points - net_points : points, // The withheld part.
       })),
     };

@@ -9,20 +9,20 @@ import type {
   TrsPriceResponse,
 } from '#contract/derivatives.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
-import { dayFrom, formatDay, type Day } from '#domain/time/days.js';
+import { parseValidDay, formatDay, type Day } from '#domain/time/days.js';
 import {
-  annualisedRoll,
+  computeAnnualisedRoll,
   solveImpliedDividendYield,
   solveImpliedRate,
   priceForward,
   type Forward,
   type PointDividend,
 } from '#domain/derivatives/forward.js';
-import { assertRates, daysTo, type Rates } from '#domain/derivatives/terms.js';
-import { termStructure } from '#domain/derivatives/term-structure.js';
-import { resetDates, valueSwap } from '#domain/derivatives/total-return-swap.js';
+import { assertRates, countDaysTo, type Rates } from '#domain/derivatives/terms.js';
+import { computeTermStructure } from '#domain/derivatives/term-structure.js';
+import { listResetDates, valueSwap } from '#domain/derivatives/total-return-swap.js';
 import type { Finding } from '#domain/refusals/findings.js';
-import { nonFiniteFindings } from '#domain/schema/finite.js';
+import { checkFinite } from '#domain/schema/finite.js';
 import { Refusal, refuseWithFindings } from '#domain/refusals/refusal.js';
 import { findLastAtMost } from '#domain/numbers/search.js';
 import {
@@ -78,7 +78,7 @@ export function createDerivatives({ levelsOf, announcedDividends, calendars }: D
     const findings = sourceFindings(request);
     if (findings.length > 0) throw refuseWithFindings('request', findings);
     if (request.index_id !== null) return spotOf(request.index_id, request.as_of);
-    return { spot: request.spot!, asOf: dayFrom(request.as_of!), levels: undefined };
+    return { spot: request.spot!, asOf: parseValidDay(request.as_of!), levels: undefined };
   }
 
   /** Discrete dividends up to the last expiry. */
@@ -91,8 +91,8 @@ export function createDerivatives({ levelsOf, announcedDividends, calendars }: D
     async priceFutures(request) {
       const rates = ratesOf(request);
       const { spot, asOf } = await spotOfRequest(request);
-      const expiry = dayFrom(request.expiry);
-      const days = daysTo(expiry, asOf);
+      const expiry = parseValidDay(request.expiry);
+      const days = countDaysTo(expiry, asOf);
       const dividends = await dividendsOf(request, { asOf, days });
       const terms = { spot, days, rates, dividends };
       const forward = priceForward(terms);
@@ -124,17 +124,17 @@ export function createDerivatives({ levelsOf, announcedDividends, calendars }: D
     async roll(indexId, query) {
       const rates = ratesOf(query);
       const { spot, asOf } = await spotOf(indexId, query.as_of);
-      const front = dayFrom(query.front_expiry);
-      const back = dayFrom(query.back_expiry);
+      const front = parseValidDay(query.front_expiry);
+      const back = parseValidDay(query.back_expiry);
       if (back <= front)
         throw new Refusal(
           'EXPIRY_ORDER',
           `back_expiry ${query.back_expiry} is not after front_expiry ${query.front_expiry}.`,
           { front_expiry: query.front_expiry, back_expiry: query.back_expiry },
         );
-      const ends = [daysTo(front, asOf, 'front_expiry'), daysTo(back, asOf, 'back_expiry')];
+      const ends = [countDaysTo(front, asOf, 'front_expiry'), countDaysTo(back, asOf, 'back_expiry')];
       const dividends = await dividendsOf(curveTerms(indexId, query), { asOf, days: ends[1]! });
-      const { points } = termStructure({ spot, days: ends, rates, dividends });
+      const { points } = computeTermStructure({ spot, days: ends, rates, dividends });
       const [near, far] = points.map(({ forward }) => forward) as [Forward, Forward]; // One for each expiry.
       for (const forward of [near, far]) assertPositive(forward, spot);
       return assertFinite({
@@ -148,17 +148,17 @@ export function createDerivatives({ levelsOf, announcedDividends, calendars }: D
         front_dividend_points: near.dividendPoints,
         back_dividend_points: far.dividendPoints,
         roll_cost: far.fairValue - near.fairValue,
-        annualised_roll: annualisedRoll(near, far),
+        annualised_roll: computeAnnualisedRoll(near, far),
       });
     },
 
     async termStructure(indexId, query) {
       const rates = ratesOf(query);
       const { spot, asOf } = await spotOf(indexId, query.as_of);
-      const expiries = query.expiries.map(dayFrom).toSorted((a, b) => a - b);
-      const days = expiries.map((expiry) => daysTo(expiry, asOf, 'expiries'));
+      const expiries = query.expiries.map(parseValidDay).toSorted((a, b) => a - b);
+      const days = expiries.map((expiry) => countDaysTo(expiry, asOf, 'expiries'));
       const dividends = await dividendsOf(curveTerms(indexId, query), { asOf, days: days.at(-1)! });
-      const { points, shape } = termStructure({ spot, days, rates, dividends });
+      const { points, shape } = computeTermStructure({ spot, days, rates, dividends });
       for (const { forward } of points) assertPositive(forward, spot);
       return assertFinite({
         index_id: indexId,
@@ -181,7 +181,7 @@ export function createDerivatives({ levelsOf, announcedDividends, calendars }: D
 
 /** Finds the level on a date, by default the last one. @throws Refusal NO_DATA_AT_DATE */
 function spotIn(levels: IndexLevels, indexId: string, asOf: string | null | undefined): Spot {
-  const position = asOf == null ? levels.days.length - 1 : findLastAtMost(levels.days, dayFrom(asOf));
+  const position = asOf == null ? levels.days.length - 1 : findLastAtMost(levels.days, parseValidDay(asOf));
   const first = levels.days[0];
   if (position < 0 || first === undefined) {
     throw new Refusal(
@@ -199,9 +199,9 @@ interface SwapTerms extends Spot {
 
 /** Values a total return swap on its valuation date. @throws Refusal VALIDATION_FAILED, NO_DATA_AT_DATE */
 function priceSwap(request: TrsPriceRequest, { spot, asOf, levels, rates, calendars }: SwapTerms): TrsPriceResponse {
-  const start = dayFrom(request.start);
-  const maturity = dayFrom(request.maturity);
-  daysTo(maturity, asOf, 'maturity');
+  const start = parseValidDay(request.start);
+  const maturity = parseValidDay(request.maturity);
+  countDaysTo(maturity, asOf, 'maturity');
   if (start > asOf)
     throw refuseWithFindings('request', [
       {
@@ -213,7 +213,7 @@ function priceSwap(request: TrsPriceRequest, { spot, asOf, levels, rates, calend
       },
     ]);
   const calendar = levels && calendars.get(levels.calendar);
-  const resets = resetDates({ start, maturity, frequency: request.reset_frequency, calendar });
+  const resets = listResetDates({ start, maturity, frequency: request.reset_frequency, calendar });
   const past = resets.filter((day) => day <= asOf);
   const periodStart = past.at(-1) ?? start;
   const initialLevel =
@@ -308,7 +308,7 @@ function assertPositive({ fairValue, delta }: Forward, spot: number): void {
 
 /** Returns an answer without numbers that are not finite. @throws Refusal NUMERIC_FAILURE naming the first one */
 function assertFinite<T>(answer: T): T {
-  const [first] = nonFiniteFindings(answer);
+  const [first] = checkFinite(answer);
   if (first === undefined) return answer;
   throw new Refusal(
     'NUMERIC_FAILURE',

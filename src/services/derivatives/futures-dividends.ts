@@ -1,5 +1,5 @@
 import type { FuturesPriceRequest, RollQuery } from '#contract/derivatives.js';
-import { dayFrom, formatDay, type Day } from '#domain/time/days.js';
+import { parseValidDay, formatDay, type Day } from '#domain/time/days.js';
 import type { PointDividend } from '#domain/derivatives/forward.js';
 import type { Finding } from '#domain/refusals/findings.js';
 import { refuseWithFindings } from '#domain/refusals/refusal.js';
@@ -37,7 +37,7 @@ export interface Life {
  * @throws Refusal VALIDATION_FAILED if they contradict each other or are outside the life of the future
  */
 export function dividendsGiven(request: DividendTerms, { asOf, days }: Life): PointDividend[] {
-  const dividends = request.dividends.map(({ ex_date, amount }) => ({ days: dayFrom(ex_date) - asOf, amount }));
+  const dividends = request.dividends.map(({ ex_date, amount }) => ({ days: parseValidDay(ex_date) - asOf, amount }));
   const findings: Finding[] = [];
   if (dividends.length > 0 && request.dividend_yield !== 0) {
     findings.push({

@@ -1,15 +1,15 @@
 import { setImmediate } from 'node:timers/promises';
 import type { ClosureEffect } from '#contract/closures.js';
 import type { ExchangeCalendar } from '#domain/calendars/calendars.js';
-import { sessionsOnlyIn } from '#domain/calendars/correct-calendars.js';
+import { listSessionsOnlyIn } from '#domain/calendars/correct-calendars.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
 import type { RecordedClosures } from '#domain/calendars/closures.js';
 import { findDueDay } from '#domain/daily-plans/due-days.js';
 import { readIndex } from '#domain/checks/validate-index.js';
 import type { IndexDocument } from '#domain/documents/index-document.js';
 import { Refusal } from '#domain/refusals/refusal.js';
-import { indexDates, type IndexSchedule } from '#domain/schedule/index-schedule.js';
-import { dayFrom, formatDay } from '#domain/time/days.js';
+import { listIndexDates, type IndexSchedule } from '#domain/schedule/index-schedule.js';
+import { parseValidDay, formatDay } from '#domain/time/days.js';
 import { ScheduleDocument } from '#domain/daily-plans/schedule-document.js';
 import { hasEnded, readDay } from '../daily-plans/stored-days.js';
 import type { RunStates } from '../runs/run-states.js';
@@ -34,7 +34,7 @@ const INDICES_PER_TURN = 32;
  * Creates a comparison of two states of one calendar. @cost reads every index and the plan of its run, and logs if past sessions change
  */
 export function createClosureEffects({ documents, calendars, schedulesOn, states, now }: ClosureEffectsDependencies) {
-  const withCalendar = (calendar: ExchangeCalendar): Calendars => ({
+  const addCalendar = (calendar: ExchangeCalendar): Calendars => ({
     list: () => calendars.list(),
     get: (code) => (code === calendar.code ? calendar : calendars.get(code)),
   });
@@ -42,7 +42,7 @@ export function createClosureEffects({ documents, calendars, schedulesOn, states
   /** Returns effective dates with their announcements, as text; none if an underlying index was deleted. */
   async function datesOn(scheduleOf: (document: IndexDocument) => Promise<IndexSchedule>, document: IndexDocument) {
     try {
-      const dates = indexDates(await scheduleOf(document));
+      const dates = listIndexDates(await scheduleOf(document));
       return new Set(dates.map(({ date, announcement }) => `${formatDay(date)} ${formatDay(announcement)}`));
     } catch (thrown) {
       if (thrown instanceof Refusal) return new Set<string>();
@@ -50,7 +50,7 @@ export function createClosureEffects({ documents, calendars, schedulesOn, states
     }
   }
 
-  async function publishedOf(indexId: string, wanted: ReadonlySet<string>) {
+  async function readPublished(indexId: string, wanted: ReadonlySet<string>) {
     const head = await logHead(documents, indexId);
     const found = new Set<string>();
     let last = '';
@@ -78,20 +78,20 @@ export function createClosureEffects({ documents, calendars, schedulesOn, states
     { added, removed, recorded }: ChangedSessions & { readonly recorded: RecordedClosures },
   ) {
     const { documents: all } = await documents.list('index', readIndex);
-    const [was, is] = [schedulesOn(withCalendar(before)), schedulesOn(withCalendar(after))];
-    const isPast = [...added, ...removed].some((date) => 86_400_000 * dayFrom(date) <= now());
+    const [was, is] = [schedulesOn(addCalendar(before)), schedulesOn(addCalendar(after))];
+    const isPast = [...added, ...removed].some((date) => 86_400_000 * parseValidDay(date) <= now());
     const indices: ClosureEffect['indices'] = [];
     for (const [at, document] of all.entries()) {
       if (at % INDICES_PER_TURN === INDICES_PER_TURN - 1) await setImmediate();
       const stale = await staleReasons(document.id, recorded);
       if (document.calendar !== before.code && stale.length === 0) continue;
       const [old, fresh] = [await datesOn(was, document), await datesOn(is, document)];
-      const log = isPast ? await publishedOf(document.id, new Set(removed)) : { found: new Set<string>(), last: '' };
+      const log = isPast ? await readPublished(document.id, new Set(removed)) : { found: new Set<string>(), last: '' };
       indices.push({
         index_id: document.id,
         stale,
-        before: movedDates(old, fresh),
-        after: movedDates(fresh, old),
+        before: listMovedDates(old, fresh),
+        after: listMovedDates(fresh, old),
         published: [...log.found].toSorted(),
         unpublished: added.filter((date) => date < log.last),
       });
@@ -113,7 +113,7 @@ export function createClosureEffects({ documents, calendars, schedulesOn, states
         if (day !== undefined && !hasEnded(day)) ended.push(date);
       }
       const missing = added.filter(
-        (date) => date >= plan.starts_on && findDueDay(dayFrom(date), plan, calendar).dueMs <= now(),
+        (date) => date >= plan.starts_on && findDueDay(parseValidDay(date), plan, calendar).dueMs <= now(),
       );
       if (ended.length > 0 || missing.length > 0) schedules.push({ schedule_id: id, ended, missing });
     }
@@ -125,7 +125,7 @@ export function createClosureEffects({ documents, calendars, schedulesOn, states
     after: ExchangeCalendar,
     recorded: RecordedClosures,
   ): Promise<ClosureEffect> => {
-    const changed = { added: sessionsOnlyIn(after, before), removed: sessionsOnlyIn(before, after) };
+    const changed = { added: listSessionsOnlyIn(after, before), removed: listSessionsOnlyIn(before, after) };
     const areSame = changed.added.length === 0 && changed.removed.length === 0;
     return {
       ...changed,
@@ -142,7 +142,7 @@ interface ChangedSessions {
 }
 
 /** Returns dates of one set that the other lacks, as text `DATE ANNOUNCEMENT`. */
-const movedDates = (one: ReadonlySet<string>, other: ReadonlySet<string>) =>
+const listMovedDates = (one: ReadonlySet<string>, other: ReadonlySet<string>) =>
   [...one].flatMap((text) => {
     if (other.has(text)) return [];
     const [date, announcement] = text.split(' ');
@@ -152,7 +152,7 @@ const movedDates = (one: ReadonlySet<string>, other: ReadonlySet<string>) =>
 /** Sessions of both that have other hours. */
 function hoursChanged(before: ExchangeCalendar, after: ExchangeCalendar): string[] {
   const changes = [...(before.recorded?.changes ?? []), ...(after.recorded?.changes ?? [])];
-  const days = [...new Set(changes.map(({ date }) => dayFrom(date)))].toSorted((a, b) => a - b);
+  const days = [...new Set(changes.map(({ date }) => parseValidDay(date)))].toSorted((a, b) => a - b);
   return days
     .filter((day) => before.isSession(day) && after.isSession(day))
     .filter((day) => JSON.stringify(before.hoursOn(day)) !== JSON.stringify(after.hoursOn(day)))

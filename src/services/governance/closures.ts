@@ -6,12 +6,12 @@ import {
   type VersionedClosures,
 } from '#domain/calendars/closures.js';
 import { correctCalendars, findUsualHours } from '#domain/calendars/correct-calendars.js';
-import { fileNameOf, type ExchangeCalendar } from '#domain/calendars/calendars.js';
-import { dayFrom, formatDay } from '#domain/time/days.js';
+import { createFileName, type ExchangeCalendar } from '#domain/calendars/calendars.js';
+import { parseValidDay, formatDay } from '#domain/time/days.js';
 import type { Authorship } from '#domain/documents/version-document.js';
 import { compareText, type Finding } from '#domain/refusals/findings.js';
 import { Refusal, refuseWithFindings } from '#domain/refusals/refusal.js';
-import { lastVersionOf } from '#store/history/history.js';
+import { readLastVersion } from '#store/history/history.js';
 import type { DocumentReader, DocumentStore, DocumentTransaction } from '#store/port.js';
 import { parseStored } from '#store/read-stored.js';
 import { ALL_CLOSURES, readRecordedClosures, type FollowingCalendars } from '../stored/recorded-closures.js';
@@ -63,7 +63,7 @@ const KIND = 'closures';
 export function createClosures({ documents, calendars, compare, endClosedDays }: ClosuresDependencies): Closures {
   /** @throws Refusal CALENDAR_NOT_FOUND */
   function requireCalendar(code: string): ExchangeCalendar {
-    const option = calendars.list().find((one) => fileNameOf(one.code) === fileNameOf(code));
+    const option = calendars.list().find((one) => createFileName(one.code) === createFileName(code));
     const calendar = option && calendars.base.get(option.code);
     if (calendar !== undefined) return calendar;
     throw new Refusal('CALENDAR_NOT_FOUND', `No calendar has the code ${code}; GET /indices/calendars lists them.`);
@@ -71,10 +71,10 @@ export function createClosures({ documents, calendars, compare, endClosedDays }:
 
   async function get(code: string): Promise<StoredClosures> {
     const calendar = requireCalendar(code);
-    const id = fileNameOf(calendar.code);
+    const id = createFileName(calendar.code);
     const [stored, version] = await Promise.all([
       documents.get(KIND, id),
-      lastVersionOf(documents, { kind: KIND, id }),
+      readLastVersion(documents, { kind: KIND, id }),
     ]);
     const named = { calendar: calendar.code, name: calendar.name, version };
     if (stored === undefined) return { closures: { ...named, updated_at: null, changes: [] }, etag: null };
@@ -87,7 +87,7 @@ export function createClosures({ documents, calendars, compare, endClosedDays }:
   async function list(): Promise<CalendarClosures[]> {
     const codes = calendars.list().map(({ code }) => code);
     const ids = new Set(await documents.ids(KIND));
-    const found = codes.filter((code) => ids.has(fileNameOf(code))).toSorted(compareText);
+    const found = codes.filter((code) => ids.has(createFileName(code))).toSorted(compareText);
     return (await Promise.all(found.map(get))).map(({ closures }) => closures);
   }
 
@@ -98,7 +98,7 @@ export function createClosures({ documents, calendars, compare, endClosedDays }:
     { changes: all, version }: VersionedClosures,
   ): Promise<RecordedClosures> {
     const changes = all.flatMap(({ date, session, reason }) =>
-      calendar.isSession(dayFrom(date)) === (session === 'open') ? [] : [{ date, session, reason }],
+      calendar.isSession(parseValidDay(date)) === (session === 'open') ? [] : [{ date, session, reason }],
     );
     const others = (await readRecordedClosures(reader).catch(() => undefined)) ?? {};
     return { ...others, [calendar.code]: { version, changes } };
@@ -109,7 +109,7 @@ export function createClosures({ documents, calendars, compare, endClosedDays }:
     calendar: ExchangeCalendar,
     { changes }: ClosuresDocument,
   ): Promise<void> {
-    const version = await lastVersionOf(tx, { kind: KIND, id: fileNameOf(calendar.code) });
+    const version = await readLastVersion(tx, { kind: KIND, id: createFileName(calendar.code) });
     const next = await sessionsWith(tx, calendar, { changes, version });
     await tx.put('recorded-closures', ALL_CLOSURES, next);
     tx.publish({ type: 'closures-recorded', calendar: calendar.code });
@@ -130,7 +130,7 @@ export function createClosures({ documents, calendars, compare, endClosedDays }:
       const calendar = requireCalendar(code);
       const { changes } = inOrder(document, calendar);
       const { code: name } = calendar;
-      const version = 1 + (await lastVersionOf(documents, { kind: KIND, id: fileNameOf(name) }));
+      const version = 1 + (await readLastVersion(documents, { kind: KIND, id: createFileName(name) }));
       const after = correctCalendars(calendars.base, { [name]: { version, changes } }).get(name)!;
       return compare(calendars.get(name)!, after, await sessionsWith(documents, calendar, { changes, version }));
     },
@@ -139,8 +139,8 @@ export function createClosures({ documents, calendars, compare, endClosedDays }:
       const ordered = inOrder(document, calendar);
       await documents.transaction(
         async (tx) => {
-          await assertPrecondition(tx, KIND, fileNameOf(calendar.code), ifMatch);
-          await tx.put(KIND, fileNameOf(calendar.code), ordered);
+          await assertPrecondition(tx, KIND, createFileName(calendar.code), ifMatch);
+          await tx.put(KIND, createFileName(calendar.code), ordered);
           await writeSessions(tx, calendar, ordered);
         },
         { by },
@@ -150,7 +150,7 @@ export function createClosures({ documents, calendars, compare, endClosedDays }:
     },
     async remove(code, ifMatch, by) {
       const calendar = requireCalendar(code);
-      const id = fileNameOf(calendar.code);
+      const id = createFileName(calendar.code);
       if ((await documents.get(KIND, id)) === undefined)
         throw new Refusal('CALENDAR_NOT_FOUND', `No changes of ${calendar.code} are recorded.`);
       await documents.transaction(
@@ -185,7 +185,7 @@ function changeFindings(
   { calendar, i, changes }: ChangeAt,
 ): Finding[] {
   const { code, coverage } = calendar;
-  const day = dayFrom(date);
+  const day = parseValidDay(date);
   const error = (member: string, message: string): Finding[] => [
     { severity: 'error', code: 'BAD_DATE', path: `changes[${i}].${member}`, message, value: date },
   ];

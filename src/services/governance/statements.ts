@@ -1,5 +1,5 @@
 import type { BenchmarkStatement, MethodologyChange } from '#contract/governance.js';
-import { referencesOf } from '#domain/checks/validate-reference.js';
+import { listReferences } from '#domain/checks/validate-reference.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
 import { Judgement } from '#domain/daily-plans/judgement-document.js';
 import { ScheduleDocument } from '#domain/daily-plans/schedule-document.js';
@@ -11,14 +11,14 @@ import type { Subject } from '#domain/documents/version-document.js';
 import type { RunDocument } from '#domain/documents/run-document.js';
 import { findLastAtMost } from '#domain/numbers/search.js';
 import { Refusal } from '#domain/refusals/refusal.js';
-import { methodologyOf } from '#domain/rules/methodology.js';
-import { scheduleAround } from '#domain/schedule/schedule-view.js';
+import { createMethodology } from '#domain/rules/methodology.js';
+import { selectScheduleAround } from '#domain/schedule/schedule-view.js';
 import type { IndexSchedule } from '#domain/schedule/index-schedule.js';
-import { dayFrom, formatDay } from '#domain/time/days.js';
+import { parseValidDay, formatDay } from '#domain/time/days.js';
 import type { Markets } from '#market/serving/markets.js';
-import { lastVersionOf } from '#store/history/history.js';
+import { readLastVersion } from '#store/history/history.js';
 import { logHead } from '#store/publication/log.js';
-import { numberedId } from '#store/document-id.js';
+import { formatNumberedId } from '#store/document-id.js';
 import type { DocumentStore } from '#store/port.js';
 import { parseStored } from '#store/read-stored.js';
 import type { ApprovalGate } from '../approvals/approvals.js';
@@ -101,10 +101,10 @@ export function createStatements(dependencies: StatementsDependencies): Statemen
   }
 
   /** Returns an index and all indices on which it depends. */
-  async function withAncestors(document: IndexDocument): Promise<ReadonlySet<string>> {
+  async function addAncestors(document: IndexDocument): Promise<ReadonlySet<string>> {
     const found = new Set([document.id]);
     const visit = async (child: IndexDocument): Promise<void> => {
-      for (const id of referencesOf(child)) {
+      for (const id of listReferences(child)) {
         if (found.has(id)) continue;
         found.add(id);
         const parent = await findIndex(documents, id);
@@ -118,7 +118,7 @@ export function createStatements(dependencies: StatementsDependencies): Statemen
   /** Returns decisions about the days of an index. Waivers are those of its findings, and of those of its parents. */
   async function judgementsOf(document: IndexDocument): Promise<readonly Judgement[]> {
     const { id: indexId } = document;
-    const family = await withAncestors(document);
+    const family = await addAncestors(document);
     const found: Judgement[] = [];
     for (const scheduleId of await documents.ids('schedule')) {
       const stored = await documents.get('schedule', scheduleId);
@@ -126,7 +126,7 @@ export function createStatements(dependencies: StatementsDependencies): Statemen
       if (plan === undefined || !plan.indices.includes(indexId)) continue;
       const last = await documents.lastNumber('judgement', scheduleId);
       for (let seq = last; seq > Math.max(0, last - JUDGEMENTS_READ); seq--) {
-        const read = await documents.get('judgement', numberedId(scheduleId, seq));
+        const read = await documents.get('judgement', formatNumberedId(scheduleId, seq));
         const judgement = parseStored(read, Judgement);
         if (judgement === undefined || (judgement.index_id !== null && !family.has(judgement.index_id))) continue;
         if (judgement.action === 'run' && judgement.reason === null) continue;
@@ -161,7 +161,7 @@ export function createStatements(dependencies: StatementsDependencies): Statemen
 
   /** Returns the securities that a run holds at a close, and those that it buys there. */
   async function readHeld(run: RunDocument, { date, sessions, signal }: HeldTerms): Promise<ReadonlySet<string>> {
-    const next = sessions[findLastAtMost(sessions, dayFrom(date)) + 1];
+    const next = sessions[findLastAtMost(sessions, parseValidDay(date)) + 1];
     const files = [
       await readTable(exports, run, { table: 'closing', end: date }, signal),
       next === undefined || formatDay(next) > run.end
@@ -186,7 +186,7 @@ export function createStatements(dependencies: StatementsDependencies): Statemen
 
   async function reviewOf(document: IndexDocument, today: string): Promise<BenchmarkStatement['review']> {
     const schedule = await scheduleOf(document);
-    const { upcoming } = scheduleAround({ schedule, asOf: dayFrom(today), limit: REVIEWS });
+    const { upcoming } = selectScheduleAround({ schedule, asOf: parseValidDay(today), limit: REVIEWS });
     return { frequency: schedule.frequency, upcoming: upcoming.map(({ date }) => formatDay(date)) };
   }
 
@@ -201,12 +201,12 @@ export function createStatements(dependencies: StatementsDependencies): Statemen
         index_id: indexId,
         name: document.name,
         generated_at: at,
-        version: (await lastVersionOf(documents, { kind: 'index', id: indexId })) || null,
+        version: (await readLastVersion(documents, { kind: 'index', id: indexId })) || null,
         purpose: document.description ?? null,
-        methodology: methodologyOf(document, adjustment),
+        methodology: createMethodology(document, adjustment),
         calendar: { code: document.calendar, covered_to: calendar ? formatDay(calendar.coverage.publishedTo) : null },
         inputs: {
-          indices: [...referencesOf(document)],
+          indices: [...listReferences(document)],
           adjustment,
           hierarchy: hierarchyOf(document),
         },

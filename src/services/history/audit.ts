@@ -1,8 +1,8 @@
 import { setImmediate } from 'node:timers/promises';
 import { AuditSeal, type AuditKind, type AuditEntry, type AuditHead } from '#domain/documents/audit-document.js';
 import type { PublicKey } from '#domain/documents/publication-document.js';
-import { beginningOf, momentOf } from '#domain/time/moment.js';
-import { reverse } from '#domain/schema/assert-order.js';
+import { parseBeginning, parseMoment } from '#domain/time/moment.js';
+import { refuseReversedRange } from '#domain/schema/assert-order.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import { mayRead, type Reach } from '#domain/documents/reach.js';
 import { findCurrentReach } from '#store/reach/reach-context.js';
@@ -72,12 +72,13 @@ export function createAudit({ documents, signingKeys, timestamp }: AuditDependen
   return {
     async read(query) {
       const { start, end, kind, id, author, limit, after } = query;
-      if (start !== undefined && end !== undefined && beginningOf(start) > momentOf(end)) throw reverse(start, end);
+      if (start !== undefined && end !== undefined && parseBeginning(start) > parseMoment(end))
+        throw refuseReversedRange(start, end);
       await seal();
       const { seq, hash } = await auditHead(documents);
       const head: AuditHead = { seq, hash };
       const reach = findCurrentReach();
-      const entries = (): AuditBatches => withLimit(auditBatches(documents, { after, head }), query, reach);
+      const entries = (): AuditBatches => addLimit(auditBatches(documents, { after, head }), query, reach);
       for await (const batch of entries()) void batch; // Throws before the first byte is sent.
       const { documents: seals, ...left } = await documents.list(
         'audit-seal',
@@ -101,7 +102,7 @@ export function createAudit({ documents, signingKeys, timestamp }: AuditDependen
 
 const UNWRITABLE: ReadonlySet<string> = new Set(['STORAGE_FULL', 'STORE_UNAVAILABLE', 'DRAINING']);
 
-async function* withLimit(batches: AuditBatches, query: AuditQuery, reach: Reach | undefined): AuditBatches {
+async function* addLimit(batches: AuditBatches, query: AuditQuery, reach: Reach | undefined): AuditBatches {
   let left = query.limit ?? Infinity;
   for await (const batch of batches) {
     const result = batch.filter((entry) => isAsked(entry, query) && isVisible(entry, reach)).slice(0, left);
@@ -126,8 +127,8 @@ function isVisible({ kind, id }: AuditEntry, reach: Reach | undefined): boolean 
 
 function isAsked({ at, kind, id, author }: AuditEntry, query: AuditQuery): boolean {
   const time = Date.parse(at);
-  if (query.start !== undefined && time < beginningOf(query.start)) return false;
-  if (query.end !== undefined && time > momentOf(query.end)) return false;
+  if (query.start !== undefined && time < parseBeginning(query.start)) return false;
+  if (query.end !== undefined && time > parseMoment(query.end)) return false;
   const isOther = (given: string | undefined, value: string): boolean => given !== undefined && given !== value;
   // Also finds entries below a document, such as the closes published for an index.
   const isBelow = query.id !== undefined && id.startsWith(`${query.id}/`);

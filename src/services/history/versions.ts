@@ -1,12 +1,12 @@
 import type { DocumentVersion, VersionDifference, VersionList } from '#contract/versions.js';
 import { removePassword } from '#domain/documents/dataset-document.js';
-import { changesBetween } from '#domain/documents/document-changes.js';
+import { listChanges } from '#domain/documents/document-changes.js';
 import { readConstraintSet } from '#domain/documents/constraint-set.js';
 import { readIndex } from '#domain/checks/validate-index.js';
 import type { Authorship, Subject, VersionedKind } from '#domain/documents/version-document.js';
 import { Refusal, type ErrorCode } from '#domain/refusals/refusal.js';
-import { changedSentences } from '#domain/rules/changed-sentences.js';
-import { methodologyOf } from '#domain/rules/methodology.js';
+import { compareSentences } from '#domain/rules/changed-sentences.js';
+import { createMethodology } from '#domain/rules/methodology.js';
 import type { Markets } from '#market/serving/markets.js';
 import { hasVersions, headOf, versionOf, type HistoryHead, type Version } from '#store/history/history.js';
 import type { DocumentStore, DocumentTransaction, UnreadableCause } from '#store/port.js';
@@ -84,7 +84,7 @@ export function createVersions({ documents, markets }: VersionsDependencies): Ve
 
   async function load(subject: Subject, number: number): Promise<VersionContent> {
     const version = await requireVersion(subject, number);
-    if (version.content === null) throw deletedThen(subject, version);
+    if (version.content === null) throw refuseDeleted(subject, version);
     return { version: number, etag: version.etag, body: JSON.parse(version.content) as VersionContent['body'] };
   }
 
@@ -96,7 +96,9 @@ export function createVersions({ documents, markets }: VersionsDependencies): Ve
   /** Returns the methodology of an index on the served market; none if this engine cannot read it. */
   async function sentencesOf({ kind }: Subject, body: unknown): Promise<readonly string[]> {
     const document = kind === 'index' ? readIndex(body) : undefined;
-    return document === undefined ? [] : methodologyOf(document, await adjustmentOf({ documents, markets }, document));
+    return document === undefined
+      ? []
+      : createMethodology(document, await adjustmentOf({ documents, markets }, document));
   }
 
   return {
@@ -131,8 +133,8 @@ export function createVersions({ documents, markets }: VersionsDependencies): Ve
       return {
         from,
         to,
-        changes: changesBetween(before.body, after.body),
-        sentences: changedSentences(said, saying),
+        changes: listChanges(before.body, after.body),
+        sentences: compareSentences(said, saying),
       };
     },
     purgeDeleted: ({ kind, id }, by) =>
@@ -180,7 +182,7 @@ function versionNotFound(subject: Subject, version: number, { latest, purged }: 
   return new Refusal('VERSION_NOT_FOUND', message, { version, first: purged + 1, last: latest });
 }
 
-function deletedThen(subject: Subject, { version, action, at }: Version): Refusal {
+function refuseDeleted(subject: Subject, { version, action, at }: Version): Refusal {
   const message = `Version ${version} of the ${nameOf(subject)} is its deletion.`;
   return new Refusal('VERSION_NOT_FOUND', message, { version, action, at });
 }

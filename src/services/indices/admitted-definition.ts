@@ -1,11 +1,11 @@
 import { FACTS_LISTED_MAX, type ChangedField, type DefinitionChange } from '#domain/approvals/approval-facts.js';
-import { textsOf } from '#domain/documents/amended-texts.js';
+import { listTexts } from '#domain/documents/amended-texts.js';
 import type { Amendment } from '#domain/documents/amendment.js';
 import type { IndexDocument } from '#domain/documents/index-document.js';
-import { changesBetween } from '#domain/documents/document-changes.js';
-import { canonicalJson } from '#domain/json/canonical-json.js';
-import { changedSentences } from '#domain/rules/changed-sentences.js';
-import { methodologyOf } from '#domain/rules/methodology.js';
+import { listChanges } from '#domain/documents/document-changes.js';
+import { toCanonicalJson } from '#domain/json/canonical-json.js';
+import { compareSentences } from '#domain/rules/changed-sentences.js';
+import { createMethodology } from '#domain/rules/methodology.js';
 import { readIndex } from '#domain/checks/validate-index.js';
 import { logHead } from '#store/publication/log.js';
 import type { DocumentReader } from '#store/port.js';
@@ -25,7 +25,7 @@ export async function createDefinitionRequest(
   if ((await logHead(reader, id)) === undefined) return undefined;
   const stored = await reader.get('index', id);
   const before = readStored(stored, readIndex) ?? null;
-  if (after !== null && before !== null && changesBetween(before, after).length === 0) return undefined;
+  if (after !== null && before !== null && listChanges(before, after).length === 0) return undefined;
   const changes = after === null ? [] : definitionChanges(before, after);
   return {
     action: 'amend',
@@ -45,10 +45,10 @@ function summaryOf(id: string, changes: readonly DefinitionChange[]): string {
 /** Returns the change of the whole history, if there is one, and the amendments that were appended. */
 function definitionChanges(before: IndexDocument | null, after: IndexDocument): DefinitionChange[] {
   const known = amendmentsOf(before);
-  const isAppended = canonicalJson(amendmentsOf(after).slice(0, known.length)) === canonicalJson(known);
-  const [was, is] = isAppended ? [withoutAmendments(before), withoutAmendments(after)] : [before, after];
+  const isAppended = toCanonicalJson(amendmentsOf(after).slice(0, known.length)) === toCanonicalJson(known);
+  const [was, is] = isAppended ? [removeAmendments(before), removeAmendments(after)] : [before, after];
   const direct = changeBetween(was, is as IndexDocument); // Only its amendments, which are optional, may be missing.
-  const texts = textsOf(after);
+  const texts = listTexts(after);
   const amended = (isAppended ? amendmentsOf(after).slice(known.length) : []).map((amendment, k) => {
     const [earlier, later] = [texts[known.length + k]!, texts[known.length + k + 1]!]; // One more than amendments.
     return changeBetween(earlier.document, later.document, amendment);
@@ -62,17 +62,17 @@ function changeBetween(
   amendment: Partial<Amendment> = {},
 ): DefinitionChange {
   const { effective_from: from = null, announced = null, reason = null, rebalance = false } = amendment;
-  const fields = changesBetween(before ?? {}, after)
+  const fields = listChanges(before ?? {}, after)
     .slice(0, FACTS_LISTED_MAX)
     .map(fieldOf);
-  const said = before === null ? [] : methodologyOf(before as IndexDocument); // It was read as one.
+  const said = before === null ? [] : createMethodology(before as IndexDocument); // It was read as one.
   return {
     effective_from: from,
     announced,
     reason,
     rebalance,
     fields,
-    ...changedSentences(said, methodologyOf(after)),
+    ...compareSentences(said, createMethodology(after)),
   };
 }
 
@@ -95,7 +95,7 @@ function inWords(path: string): string {
 
 const amendmentsOf = (document: IndexDocument | null): readonly Amendment[] => document?.amendments ?? [];
 
-function withoutAmendments(document: IndexDocument | null): object | null {
+function removeAmendments(document: IndexDocument | null): object | null {
   if (document === null) return null;
   const { amendments: _, ...rest } = document;
   return rest;

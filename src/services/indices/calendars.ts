@@ -1,9 +1,9 @@
 import type { CalendarList, ScheduleQuery, ScheduleView } from '#contract/calendars.js';
 import type { CalendarOption, Calendars } from '#domain/calendars/calendar.js';
-import { dayFrom, formatDay, type Day } from '#domain/time/days.js';
+import { parseValidDay, formatDay, type Day } from '#domain/time/days.js';
 import { Refusal, refuseWithFindings } from '#domain/refusals/refusal.js';
 import type { RebalanceSpec } from '#domain/schedule/rebalance-spec.js';
-import { scheduleAround, type ScheduleDate } from '#domain/schedule/schedule-view.js';
+import { selectScheduleAround, type ScheduleDate } from '#domain/schedule/schedule-view.js';
 import type { StoredSchedule } from './index-schedules.js';
 
 /** The calendar that forms preselect. */
@@ -31,19 +31,19 @@ export function createCalendarViews({ calendars, scheduleOf, today }: CalendarsD
   const listing: CalendarList = { calendars: calendars.list().map(toOption), default: DEFAULT_CALENDAR };
 
   async function firstAfter(indexId: string, asOf: Day): Promise<string | null> {
-    const schedule = await scheduleOf(indexId).catch(asMissing);
-    const [next] = schedule === null ? [] : scheduleAround({ schedule, asOf, limit: 1 }).upcoming;
+    const schedule = await scheduleOf(indexId).catch(toMissing);
+    const [next] = schedule === null ? [] : selectScheduleAround({ schedule, asOf, limit: 1 }).upcoming;
     return next === undefined ? null : formatDay(next.date);
   }
 
   return {
     list: () => listing,
-    nextRebalance: (indexId, after) => firstAfter(indexId, dayFrom(after)),
-    comingRebalance: (indexId, after) => firstAfter(indexId, Math.max(dayFrom(after), today() - 1)),
+    nextRebalance: (indexId, after) => firstAfter(indexId, parseValidDay(after)),
+    comingRebalance: (indexId, after) => firstAfter(indexId, Math.max(parseValidDay(after), today() - 1)),
     async schedule(indexId, query) {
-      const asOf = asOfDay(query) ?? today();
+      const asOf = toOfDay(query) ?? today();
       const schedule = await scheduleOf(indexId);
-      const { recent, upcoming, lookaheadEnd } = scheduleAround({ schedule, asOf, limit: query.limit });
+      const { recent, upcoming, lookaheadEnd } = selectScheduleAround({ schedule, asOf, limit: query.limit });
       const hasLag = schedule.cadences.some(({ rebalance }) => isNoticed(rebalance));
       return {
         index_id: indexId,
@@ -65,7 +65,7 @@ function isNoticed({ effective_lag: lag, reference, announcement }: RebalanceSpe
 }
 
 /** A deleted or unreadable definition has no schedule. */
-function asMissing(thrown: unknown): null {
+function toMissing(thrown: unknown): null {
   if (thrown instanceof Refusal) return null;
   throw thrown;
 }
@@ -81,13 +81,13 @@ function toOption({ code, name, region, tz, coverage }: CalendarOption): Calenda
   };
 }
 
-function asOfDay({ asof, as_of }: ScheduleQuery): Day | undefined {
+function toOfDay({ asof, as_of }: ScheduleQuery): Day | undefined {
   if (asof !== undefined && as_of !== undefined && asof !== as_of) {
     const message = `asof is ${asof} and as_of is ${as_of}; they are two names of one date.`;
     throw refuseWithFindings('query', [{ severity: 'error', code: 'BAD_DATE', message, path: 'as_of', value: as_of }]);
   }
   const text = asof ?? as_of;
-  return text === undefined ? undefined : dayFrom(text);
+  return text === undefined ? undefined : parseValidDay(text);
 }
 
 /** Announcements by effective date, ascending. */

@@ -1,26 +1,26 @@
 import type { DatapointEvaluation, DatapointRequest } from '#contract/indices/datapoints.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
 import { formatDay } from '#domain/time/days.js';
-import { definitionsOf } from '#domain/documents/definitions.js';
-import { placeInTexts } from '#domain/checks/document-expressions.js';
+import { readDefinitions } from '#domain/documents/definitions.js';
+import { locateInTexts } from '#domain/checks/document-expressions.js';
 import { listCalledIndices } from '#domain/documents/named-indices.js';
 import { validateIndex } from '#domain/checks/validate-index.js';
-import { referenceFindings } from '#domain/checks/validate-reference.js';
-import { hasErrors, orderFindings, type Finding } from '#domain/refusals/findings.js';
+import { checkReference } from '#domain/checks/validate-reference.js';
+import { hasErrors, sortFindings, type Finding } from '#domain/refusals/findings.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { WEIGHTING_CLASSES } from '#domain/rules/catalogue.js';
-import { fieldFindings } from '#domain/rules/field-findings.js';
-import { checkTree, unitsOf } from '#domain/datapoints/expressions/check.js';
+import { checkFields } from '#domain/rules/field-findings.js';
+import { checkTree, createUnitReader } from '#domain/datapoints/expressions/check.js';
 import { Condition, NumberExpression } from '#domain/datapoints/expressions/expression.js';
 import { addText } from '#domain/datapoints/expressions/print.js';
 import { readExpression, type ReadText } from '#domain/datapoints/expressions/read-text.js';
-import { callsIn, type Definitions } from '#domain/datapoints/expressions/reads.js';
+import { listCalls, type Definitions } from '#domain/datapoints/expressions/reads.js';
 import type { ExpressionNode } from '#domain/datapoints/expressions/tree.js';
-import { unitText } from '#domain/datapoints/expressions/units.js';
+import { formatUnit } from '#domain/datapoints/expressions/units.js';
 import { conditional, numeric } from '#domain/datapoints/field-use.js';
 import { checkShape } from '#domain/schema/shape.js';
 import type { Jobs } from '#jobs/job-kind.js';
-import { storeOfDocuments } from '#domain/documents/store-of-documents.js';
+import { findStore } from '#domain/documents/store-of-documents.js';
 import { marketOfCall } from '#market/serving/call-market.js';
 import type { Markets } from '#market/serving/markets.js';
 import type { StoreMarkets } from '../datasets/store-markets.js';
@@ -74,10 +74,10 @@ export function createDatapointQuestions({
       validateIndex(body, { calendars: calendars.list(), calendarOf: calendars.get, indexOf, market }),
     );
     const filled = document === undefined ? undefined : await fillStoredPlugins(documents, document);
-    const read = readAsked(request, filled === undefined ? new Map() : definitionsOf(filled.document), market);
+    const read = readAsked(request, filled === undefined ? new Map() : readDefinitions(filled.document), market);
     const called = listCalledIndices(read.tree, 'expression');
     const references = await createStoredIndices(documents).answer((indexOf) =>
-      called.flatMap(({ id }) => referenceFindings(id, TERMS, 'expression', indexOf)),
+      called.flatMap(({ id }) => checkReference(id, TERMS, 'expression', indexOf)),
     );
     const ofParts = [...findings.filter(isOfRequest), ...(filled?.findings ?? [])];
     return { document, read, findings: [...ofParts, ...read.findings, ...references] };
@@ -88,18 +88,18 @@ export function createDatapointQuestions({
     const { document, read, findings } = await termsOf(request, served?.market);
     const { tree, unit } = read;
     const isValid = !hasErrors(findings);
-    const unknown = document === undefined || tree === undefined ? [] : ofDecisions(tree, definitionsOf(document));
+    const unknown = document === undefined || tree === undefined ? [] : ofDecisions(tree, readDefinitions(document));
     const answer = {
       valid: isValid,
       text: tree?.text ?? null,
       tree: (tree as Record<string, unknown> | undefined) ?? null, // A node is an object.
       unit,
-      findings: orderFindings([...findings, ...unknown]) as DatapointEvaluation['findings'], // Read-only lists here.
+      findings: sortFindings([...findings, ...unknown]) as DatapointEvaluation['findings'], // Read-only lists here.
     };
     if (!isValid || document === undefined || tree === undefined || served === undefined || unknown.length > 0)
       return { ...answer, as_of: null, values: [] };
     const reached = await reachedBy(documents, document);
-    const storeId = storeOfDocuments(reached, marketOfCall()?.identity.datasetId);
+    const storeId = findStore(reached, marketOfCall()?.identity.datasetId);
     if (storeId !== null && storeId !== served.identity.datasetId)
       return stores.within(storeId, () => evaluate(request, signal));
     const question = {
@@ -133,12 +133,12 @@ function readAsked(
   definitions: Definitions,
   market: MarketData | undefined,
 ): Asked {
-  const units = unitsOf(definitions);
+  const units = createUnitReader(definitions);
   if (typeof expression === 'string') {
     const read = readExpression(expression, expects, units);
     const problems = read.problems.map((problem): Finding => ({ severity: 'error', path: 'expression', ...problem }));
     const found = onMarket(read.tree, { expects, definitions, market });
-    const placed = placeInTexts(found, new Map<string, ReadText>([['expression', read]]));
+    const placed = locateInTexts(found, new Map<string, ReadText>([['expression', read]]));
     return { tree: read.tree && addText(read.tree), unit: read.unit, findings: [...problems, ...placed] };
   }
   const schema = expects === 'number' ? NumberExpression : Condition;
@@ -153,7 +153,7 @@ function readAsked(
   }));
   return {
     tree: addText(value),
-    unit: expects === 'number' ? unitText(unit) : null,
+    unit: expects === 'number' ? formatUnit(unit) : null,
     findings: [...clashes, ...onMarket(value, { expects, definitions, market })],
   };
 }
@@ -168,12 +168,12 @@ interface OnMarket {
 function onMarket(tree: ExpressionNode | undefined, { expects, definitions, market }: OnMarket): Finding[] {
   if (tree === undefined || market === undefined) return [];
   const use = expects === 'number' ? { ...numeric(tree), as: 'any' as const } : conditional(tree, '');
-  return fieldFindings([{ use, path: 'expression', rowId: null }], market, 'error', definitions);
+  return checkFields([{ use, path: 'expression', rowId: null }], market, 'error', definitions);
 }
 
 /** Returns functions whose values exist only in the decisions of an index. */
 function ofDecisions(tree: ExpressionNode, definitions: Definitions): Finding[] {
-  const called = callsIn(tree, definitions).filter(({ name }) =>
+  const called = listCalls(tree, definitions).filter(({ name }) =>
     ['is_constituent', 'member_of', 'weight_in'].includes(name),
   );
   if (called.length === 0) return [];

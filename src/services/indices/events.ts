@@ -3,13 +3,19 @@ import type { EventsQuery, EventsView } from '#contract/events.js';
 import { assertOrder } from '#domain/schema/assert-order.js';
 import { changeText } from '#domain/calendars/closures.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
-import { dayFrom, formatDay, type Day } from '#domain/time/days.js';
+import { parseValidDay, formatDay, type Day } from '#domain/time/days.js';
 import type { IndexDocument } from '#domain/documents/index-document.js';
 import { readIndex } from '#domain/checks/validate-index.js';
 import { compareText } from '#domain/refusals/findings.js';
 import { LIMITS } from '#domain/refusals/limits.js';
 import { Refusal, refuseWithFindings } from '#domain/refusals/refusal.js';
-import { EVENT_KINDS, expiries, holidays, rebalanceEvents, type EventWindow } from '#domain/schedule/index-events.js';
+import {
+  EVENT_KINDS,
+  listExpiries,
+  listHolidays,
+  listRebalanceEvents,
+  type EventWindow,
+} from '#domain/schedule/index-events.js';
 import type { IndexSchedule } from '#domain/schedule/index-schedule.js';
 import type { DocumentStore, Listing } from '#store/port.js';
 import { skippedBy, addUnreadable } from '../shared/skipped.js';
@@ -89,8 +95,8 @@ function windowOf(
   { first, last }: { readonly first: string | undefined; readonly last: string | undefined },
   today: Day,
 ): EventWindow {
-  const from = first === undefined ? today : dayFrom(first);
-  const to = last === undefined ? from + LIMITS.SCHEDULE_LOOKAHEAD_DAYS : dayFrom(last);
+  const from = first === undefined ? today : parseValidDay(first);
+  const to = last === undefined ? from + LIMITS.SCHEDULE_LOOKAHEAD_DAYS : parseValidDay(last);
   assertOrder({ start: formatDay(from), end: formatDay(to) }, ['from', 'to']);
   if (to - from > DAYS_MAX)
     throw refuseWithFindings('query', [
@@ -105,7 +111,7 @@ function windowOf(
 }
 
 function eventsOf({ id, name }: IndexDocument, window: EventWindow, schedule: IndexSchedule) {
-  return rebalanceEvents(window, schedule).map(({ day, kind, effective, cause, rule, calendar }): Event => {
+  return listRebalanceEvents(window, schedule).map(({ day, kind, effective, cause, rule, calendar }): Event => {
     const what = kind === 'effective' ? 'rebalance effective' : `composition of ${formatDay(effective)} decided`;
     return {
       date: formatDay(day),
@@ -135,15 +141,15 @@ function exchangeEvents(code: string, window: EventWindow, calendars: Calendars)
   });
   const { from, to } = window;
   const recorded = (calendar.recorded?.changes ?? []).filter(
-    ({ date }) => dayFrom(date) >= from && dayFrom(date) <= to,
+    ({ date }) => parseValidDay(date) >= from && parseValidDay(date) <= to,
   );
-  const known = new Set(recorded.map(({ date }) => dayFrom(date)));
+  const known = new Set(recorded.map(({ date }) => parseValidDay(date)));
   return [
-    ...holidays(window, calendar)
+    ...listHolidays(window, calendar)
       .filter((day) => !known.has(day))
       .map((day) => event('holiday', calendar.closureOn?.(day) ?? 'closed')(day)),
-    ...recorded.map((change) => event('closure', changeText(change))(dayFrom(change.date))),
-    ...expiries(window, calendar).map(event('expiry', 'index futures expire')),
+    ...recorded.map((change) => event('closure', changeText(change))(parseValidDay(change.date))),
+    ...listExpiries(window, calendar).map(event('expiry', 'index futures expire')),
   ];
 }
 

@@ -1,19 +1,20 @@
+import type { LevelSketch } from '#contract/indices/preview.js';
 import type { Methodology } from '#contract/indices/methodology.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
 import type { AsKnownOn } from '#domain/schema/as-known-on.js';
 import type { z } from 'zod';
 import type { IndexDocument } from '#domain/documents/index-document.js';
 import type { RunDocument } from '#domain/documents/run-document.js';
-import { marketFindings } from '#domain/checks/index-on-market.js';
-import { DocumentQuestion, mergePatch, WhatIfQuestion } from '#domain/documents/index-questions.js';
-import { assumptionsOf, validateIndex } from '#domain/checks/validate-index.js';
+import { checkOnMarket } from '#domain/checks/index-on-market.js';
+import { DocumentQuestion, mergePatch, PlainQuestion, WhatIfQuestion } from '#domain/documents/index-questions.js';
+import { listAssumptions, validateIndex } from '#domain/checks/validate-index.js';
 import { assertDecides } from '#domain/checks/validate-overlay.js';
-import { orderFindings, type Finding } from '#domain/refusals/findings.js';
+import { sortFindings, type Finding } from '#domain/refusals/findings.js';
 import type { ExportFormat } from '#domain/exports/formats.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import type { RebalancePackRequest } from '#domain/rebalance-pack/pack-request.js';
 import { assertNoErrors, Refusal, refuseWithFindings } from '#domain/refusals/refusal.js';
-import { methodologySentences } from '#domain/rules/methodology.js';
+import { listMethodologySentences } from '#domain/rules/methodology.js';
 import type { IndexSchedule } from '#domain/schedule/index-schedule.js';
 import { checkShape } from '#domain/schema/shape.js';
 import type { Jobs } from '#jobs/job-kind.js';
@@ -31,6 +32,7 @@ import { requireRun } from '../stored/run-documents.js';
 import { reachDocuments, requireIndex, createStoredIndices } from '../stored/stored-indices.js';
 import { prependHead } from '../stored/stamped-json.js';
 import { addStoredParts } from './stored-parts.js';
+import { lateDocuments, SKETCH_POINTS } from './level-sketch.js';
 import { listNamedIndices } from '#domain/documents/named-indices.js';
 
 /** Definition with every document that it refers to and the stored risk models that they use. */
@@ -55,6 +57,8 @@ export interface IndexQuestions {
   previewStored(indexId: string, request: () => PreviewTerms, signal: AbortSignal): Json;
   /** Returns a PreviewResponse of the document in the body. */
   previewDocument(body: Body, signal: AbortSignal): Json;
+  /** Returns the level of the document in the body over the last three years. @throws those of a preview */
+  sketchLevel(body: Body, signal: AbortSignal): Promise<LevelSketch>;
   /** Returns a WhatIfResponse. @throws Refusal INDEX_NOT_FOUND, and those of a preview */
   whatIf(body: Body, signal: AbortSignal): Json;
   /**
@@ -142,8 +146,8 @@ export function createIndexQuestions({
   /** Reports data of a document that the served market lacks as an error, together with its other findings. */
   async function onMarket(document: IndexDocument, market: MarketData): Promise<readonly Finding[]> {
     const { findings, assumed } = await createStoredIndices(documents).answer((indexOf) => ({
-      findings: marketFindings(document, market, { severity: 'error', indexOf }),
-      assumed: assumptionsOf(document, market, indexOf),
+      findings: checkOnMarket(document, market, { severity: 'error', indexOf }),
+      assumed: listAssumptions(document, market, indexOf),
     }));
     assertNoErrors('index document', findings);
     return [...findings, ...assumed];
@@ -203,6 +207,23 @@ export function createIndexQuestions({
         return preview({ document, version: null, ...(await reached(document)) }, value, signal);
       });
     },
+    async sketchLevel(body, signal) {
+      const { value, findings } = checkShape(PlainQuestion, body);
+      if (value === undefined) throw refuseWithFindings('body', findings);
+      return onStore(value.document as Body, async () => {
+        const { document } = await checked(value.document as Body);
+        const { handle, market } = markets.require();
+        await onMarket(document, market);
+        const { documents: all, ...others } = await reached(document);
+        const question = { market: handle, documents: lateDocuments(all, { subject: document.id, market }), ...others };
+        const { dates, levels } = await jobs.query(
+          'sketch-level',
+          { ...question, indexId: document.id, points: SKETCH_POINTS },
+          signal,
+        );
+        return { level: { index: [...dates], data: [...levels], name: document.id } };
+      });
+    },
     async whatIf(body, signal) {
       const { value, findings } = checkShape(WhatIfQuestion, body);
       if (value === undefined) throw refuseWithFindings('body', findings);
@@ -236,7 +257,10 @@ export function createIndexQuestions({
       return {
         index_id: indexId,
         name: document.name,
-        sentences: methodologySentences(document, adjustment).map((sentence, i) => ({ number: i + 1, ...sentence })),
+        sentences: listMethodologySentences(document, adjustment).map((sentence, i) => ({
+          number: i + 1,
+          ...sentence,
+        })),
       };
     },
   };
@@ -249,7 +273,7 @@ export function createIndexQuestions({
       const { handle, market } = await dataVersions.servedAt(value.as_known_on);
       await onMarket(before, market);
       assertDecides(after.document);
-      const warnings = orderFindings([...after.findings, ...(await onMarket(after.document, market))]);
+      const warnings = sortFindings([...after.findings, ...(await onMarket(after.document, market))]);
       const question = async (document: IndexDocument) => ({ ...(await reached(document)), indexId: document.id });
       const change = {
         market: handle,

@@ -1,9 +1,9 @@
 import type { Calendars } from '#domain/calendars/calendar.js';
-import { breachRuleOf } from '#domain/compliance/breach-watch.js';
-import { dayFrom } from '#domain/time/days.js';
-import { isOverlayDocument, sourcesOf, type IndexDocument } from '#domain/documents/index-document.js';
-import { textsOf } from '#domain/documents/amended-texts.js';
-import { reviewsOf } from '#domain/documents/reviews.js';
+import { findBreachRule } from '#domain/compliance/breach-watch.js';
+import { parseValidDay } from '#domain/time/days.js';
+import { isOverlayDocument, listSources, type IndexDocument } from '#domain/documents/index-document.js';
+import { listTexts } from '#domain/documents/amended-texts.js';
+import { listReviews } from '#domain/documents/reviews.js';
 import { DEFAULT_REVIEW } from '#domain/schedule/review-scopes.js';
 import { RebalanceSpec } from '#domain/schedule/rebalance-spec.js';
 import type { RunDocument } from '#domain/documents/run-document.js';
@@ -36,10 +36,10 @@ export function createIndexSchedules({ calendars, indexOf, runOf }: IndexSchedul
 
   /** Returns the reviews of each text of an index, on the dates on which they follow it. */
   function underTexts(index: IndexDocument): Cadence[] {
-    const texts = textsOf(index);
+    const texts = listTexts(index);
     return texts.flatMap(({ document, from, amendment }, k) => {
       const span = { from, until: texts[k + 1]?.from ?? Infinity };
-      const reviews = reviewsOf(document).map(({ id, document: { rebalance } }) => ({
+      const reviews = listReviews(document).map(({ id, document: { rebalance } }) => ({
         ...cadenceOf(document, rebalance),
         isFurther: id !== DEFAULT_REVIEW,
         ...(texts.length === 1 ? {} : span),
@@ -60,12 +60,12 @@ export function createIndexSchedules({ calendars, indexOf, runOf }: IndexSchedul
    * that was never run, as in the run of the index above.
    */
   async function calledOf(document: IndexDocument, topId: string): Promise<readonly CalledRebalance[]> {
-    const rule = breachRuleOf(document.pipeline?.treatment);
+    const rule = findBreachRule(document.pipeline?.treatment);
     if (rule === null) return [];
     const run = (await runOf(document.id)) ?? (await runOf(topId));
     return (run?.called ?? []).map(({ decision, effective }) => ({
-      decision: dayFrom(decision),
-      effective: dayFrom(effective),
+      decision: parseValidDay(decision),
+      effective: parseValidDay(effective),
       rule,
     }));
   }
@@ -86,10 +86,10 @@ export function createIndexSchedules({ calendars, indexOf, runOf }: IndexSchedul
         return;
       }
       if (index.overlay.type === 'blend') cadences.push(cadenceOf(index, index.overlay.rebalance));
-      for (const id of sourcesOf(index)) await visit(await indexOf(id));
+      for (const id of listSources(index)) await visit(await indexOf(id));
     }
     await visit(document);
     if (cadences.length === 0) cadences.push(cadenceOf(document, document.rebalance));
-    return { baseDay: dayFrom(base), cadences, called, frequency: cadences[0]!.rebalance.frequency };
+    return { baseDay: parseValidDay(base), cadences, called, frequency: cadences[0]!.rebalance.frequency };
   };
 }

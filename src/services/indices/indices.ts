@@ -1,20 +1,20 @@
-import { once } from '#base/once.js';
+import { callOnce } from '#base/once.js';
 import type { IndexCollection, IndexDeletion, OverlayTypes, RuleTypes } from '#contract/indices/definition.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
 import type { IndexDocument } from '#domain/documents/index-document.js';
 import type { Authorship } from '#domain/documents/version-document.js';
 import { createDerivedDocument, readDerivation } from '#domain/checks/derived-document.js';
-import { marketFindings } from '#domain/checks/index-on-market.js';
+import { checkOnMarket } from '#domain/checks/index-on-market.js';
 import { validateIndex, type CheckedIndex } from '#domain/checks/validate-index.js';
-import { hasErrors, orderFindings, type Finding } from '#domain/refusals/findings.js';
+import { hasErrors, sortFindings, type Finding } from '#domain/refusals/findings.js';
 import { Refusal, refuseWithFindings } from '#domain/refusals/refusal.js';
-import { definitionFields } from '#domain/documents/definition-fields.js';
-import { overlaySpecs } from '#domain/overlays/catalogue.js';
-import { ruleTypes } from '#domain/rules/catalogue.js';
+import { createDefinitionFields } from '#domain/documents/definition-fields.js';
+import { listOverlaySpecs } from '#domain/overlays/catalogue.js';
+import { listRuleTypes } from '#domain/rules/catalogue.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import type { Markets } from '#market/serving/markets.js';
 import type { DocumentStore, DocumentTransaction } from '#store/port.js';
-import { assertIdOfPath, takenIdFindings } from '../shared/document-ids.js';
+import { assertIdOfPath, listTakenIdFindings } from '../shared/document-ids.js';
 import type { JobsAbout } from '../shared/jobs-about.js';
 import { assertPrecondition, type Precondition } from '../shared/preconditions.js';
 import { lookAheadOf, findUnknownModels } from '../stored/used-models.js';
@@ -97,7 +97,7 @@ export function createIndices({
     const checked = await checkOn(body, reader, market);
     if (ofStore.length === 0) return checked;
     const document = hasErrors(ofStore) ? undefined : checked.document;
-    return { document, findings: orderFindings([...ofStore, ...checked.findings]) };
+    return { document, findings: sortFindings([...ofStore, ...checked.findings]) };
   }
 
   async function checkOn(
@@ -113,16 +113,16 @@ export function createIndices({
     const parts = document === undefined ? undefined : await checkStoredParts(reader, document);
     const unknown =
       document === undefined ? [] : [...(await findUnknownModels(reader, document)), ...(parts?.findings ?? [])];
-    if (unknown.length > 0) return { document: undefined, findings: orderFindings([...findings, ...unknown]) };
+    if (unknown.length > 0) return { document: undefined, findings: sortFindings([...findings, ...unknown]) };
     const foreseen = document === undefined ? [] : await lookAheadOf(reader, document, { calendars, market });
     const lacking = await lackingInputs(parts?.filled, reader, { findings, market });
-    const told = orderFindings([...findings, ...lacking, ...foreseen]);
+    const told = sortFindings([...findings, ...lacking, ...foreseen]);
     if (typeof id !== 'string' || (await reader.get('strategy', id)) === undefined)
       return { document: document && removeStoredParts(document), findings: told };
     const message = `A strategy is stored under the id ${id}; an index needs a different id.`;
     return {
       document: undefined,
-      findings: orderFindings([...told, { severity: 'error', code: 'DUPLICATE_ID', path: 'id', message, value: id }]),
+      findings: sortFindings([...told, { severity: 'error', code: 'DUPLICATE_ID', path: 'id', message, value: id }]),
     };
   }
 
@@ -136,7 +136,7 @@ export function createIndices({
     const write = async (tx: DocumentTransaction, admit: Admission['admit']) => {
       const own = await allow(tx);
       const { document, findings } = await check(body, tx, market);
-      const all = orderFindings([...own, ...findings]);
+      const all = sortFindings([...own, ...findings]);
       if (document === undefined || hasErrors(all)) throw refuseWithFindings('index document', all);
       await admit(tx, await createDefinitionRequest(tx, document.id, document));
       return { saved: { index: document, findings: all }, etag: await tx.put('index', document.id, document) };
@@ -148,7 +148,7 @@ export function createIndices({
     list: createIndexList(documents),
     get: (indexId) => requireIndex(documents, indexId),
     create(body, by) {
-      return save(body, (tx) => takenIdFindings(tx, { kind: 'index', name: 'An index', id: body['id'] }), by);
+      return save(body, (tx) => listTakenIdFindings(tx, { kind: 'index', name: 'An index', id: body['id'] }), by);
     },
     async derive(parentId, body, by) {
       const { document: source } = await requireIndex(documents, parentId);
@@ -182,8 +182,8 @@ export function createIndices({
         throw refuseWithFindings('index document', findings);
       return { valid: document !== undefined, findings };
     },
-    ruleTypes: once(() => ({ ...ruleTypes(), fields: definitionFields() }) as RuleTypes), // Lists are read-only here, plain there.
-    overlayTypes: once(() => ({ overlays: overlaySpecs() as OverlayTypes['overlays'] })), // As above.
+    ruleTypes: callOnce(() => ({ ...listRuleTypes(), fields: createDefinitionFields() }) as RuleTypes), // Lists are read-only here, plain there.
+    overlayTypes: callOnce(() => ({ overlays: listOverlaySpecs() as OverlayTypes['overlays'] })), // As above.
   };
 }
 
@@ -196,7 +196,7 @@ async function lackingInputs(
   if (filled?.plugins === undefined || market === undefined) return [];
   const known = new Set(findings.map(({ path, message }) => `${path} ${message}`));
   const all = await createStoredIndices(reader).answer((indexOf) =>
-    marketFindings(filled, market, { severity: 'warning', indexOf }),
+    checkOnMarket(filled, market, { severity: 'warning', indexOf }),
   );
   return all.filter(({ path, message }) => !known.has(`${path} ${message}`));
 }

@@ -1,17 +1,18 @@
 import type { TemplateCollection, TemplateDetail, TemplateLevel } from '#contract/indices/templates.js';
-import { once } from '#base/once.js';
+import { callOnce } from '#base/once.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
-import { marketFindings } from '#domain/checks/index-on-market.js';
-import { needsMissing, needsOfDocuments, type DataNeed } from '#domain/checks/template-needs.js';
+import { checkOnMarket } from '#domain/checks/index-on-market.js';
+import { listMissingNeeds, listDataNeeds, type DataNeed } from '#domain/checks/template-needs.js';
 import { validateIndex } from '#domain/checks/validate-index.js';
 import type { IndexDocument } from '#domain/documents/index-document.js';
-import { documentsOfTemplate, type MethodologyTemplate } from '#domain/documents/methodology-template.js';
+import { createTemplateDocuments, type MethodologyTemplate } from '#domain/documents/methodology-template.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import type { Finding } from '#domain/refusals/findings.js';
 import { assertNoErrors, Refusal, type ErrorCode } from '#domain/refusals/refusal.js';
 import { formatDay } from '#domain/time/days.js';
 import type { Jobs } from '#jobs/job-kind.js';
 import type { Markets } from '#market/serving/markets.js';
+import { SKETCH_DAYS, SKETCH_POINTS } from './level-sketch.js';
 
 /** Lists the published methodologies that the service includes, and whether the served store can run them. */
 export interface MethodologyTemplates {
@@ -23,6 +24,8 @@ export interface MethodologyTemplates {
   ): TemplateDetail;
   /** @throws Refusal TEMPLATE_NOT_FOUND, NO_DATA_SOURCE, OVERLOADED and what running its documents refuses */
   level(id: string, signal: AbortSignal): Promise<TemplateLevel>;
+  /** Checks a template at each step; the first request for templates would check all of them at once, for 0.1 to 0.2 s. */
+  prepare(): Iterable<void>;
 }
 
 interface Dependencies {
@@ -66,15 +69,13 @@ const USUAL: Readonly<Record<string, string>> = {
 /** Number of days from the beginning of a store to a base date, so that rules have a year of history. */
 const HISTORY_DAYS = 366;
 
-/** Days and points of the level that a gallery shows: three years, a point for each pixel or two. */
-const LEVEL_DAYS = 3 * 366;
-const LEVEL_POINTS = 80;
-
 /** Refusals of rules that select nothing on a store, or whose constraints it cannot satisfy. */
 const UNSUITABLE: ReadonlySet<ErrorCode> = new Set(['EMPTY_INDEX', 'INFEASIBLE']);
 
 export function createMethodologyTemplates({ read, calendars, markets, jobs }: Dependencies): MethodologyTemplates {
-  const templates = once(() => new Map(read().map((template) => [template.id, knownOf(template, calendars)])));
+  const templates = callOnce(
+    () => new Map(read().map((template) => [template.id, callOnce(() => knownOf(template, calendars))])),
+  );
 
   const answers = new WeakMap<MarketData, Answers>();
   function answersOn(market: MarketData): Answers {
@@ -88,7 +89,7 @@ export function createMethodologyTemplates({ read, calendars, markets, jobs }: D
     if (market === undefined) return undefined;
     const { lacks } = answersOn(market);
     const lack = lacks.get(template.id) ?? {
-      needs: needsMissing(documents, market),
+      needs: listMissingNeeds(documents, market),
       findings: lacking(documents, market),
     };
     lacks.set(template.id, lack);
@@ -97,7 +98,7 @@ export function createMethodologyTemplates({ read, calendars, markets, jobs }: D
 
   function knownAs(id: string): Known {
     const known = templates().get(id);
-    if (known !== undefined) return known;
+    if (known !== undefined) return known();
     throw new Refusal('TEMPLATE_NOT_FOUND', `No published methodology has the id ${id}.`, {
       accepted: [...templates().keys()],
     });
@@ -137,12 +138,15 @@ export function createMethodologyTemplates({ read, calendars, markets, jobs }: D
   }
 
   return {
-    list: () => ({ templates: [...templates().values()].map(summaryOf) }),
+    list: () => ({ templates: [...templates().values()].map((known) => summaryOf(known())) }),
+    *prepare() {
+      for (const known of templates().values()) yield void known();
+    },
     get(id, { index_id: indexId, base_date: asked }) {
       const known = knownAs(id);
       const market = markets.current()?.market;
       const baseDate = asked ?? (market === undefined ? undefined : firstBaseDate(market));
-      const documents = documentsOfTemplate(known.template, { indexId, baseDate });
+      const documents = createTemplateDocuments(known.template, { indexId, baseDate });
       return {
         ...summaryOf(known),
         index_ids: documents.map((document) => String(document['id'])),
@@ -158,14 +162,14 @@ export function createMethodologyTemplates({ read, calendars, markets, jobs }: D
       const entry = levels.get(id);
       if (entry !== undefined) return entry;
       assertNoErrors('template', lacking(known.documents, market));
-      const latest = formatDay((market.dates.at(-1) ?? 0) - LEVEL_DAYS);
+      const latest = formatDay((market.dates.at(-1) ?? 0) - SKETCH_DAYS);
       const earliest = firstBaseDate(market);
       const base = latest > earliest ? latest : earliest;
       const documents = Object.fromEntries(
         parsedDocuments(known.template, calendars, base).map((own) => [own.id, own]),
       );
       const indexId = known.documents.at(-1)!.id; // A template has a document.
-      const question = { market: handle, documents, indexId, points: LEVEL_POINTS };
+      const question = { market: handle, documents, indexId, points: SKETCH_POINTS };
       const answer = { index_id: indexId, ...(await sketch(question, signal)) };
       levels.set(id, answer);
       return answer;
@@ -182,7 +186,7 @@ function firstBaseDate({ dates }: MarketData): string {
 /** @throws Error for a file whose documents are invalid, or that does not state the meaning of a column */
 function knownOf(template: MethodologyTemplate, calendars: Calendars): Known {
   const documents = parsedDocuments(template, calendars);
-  const needs = needsOfDocuments(documents);
+  const needs = listDataNeeds(documents);
   const unexplained = needs.filter(({ name }) => !(name in template.meanings) && !(name in USUAL));
   if (unexplained.length > 0)
     throw new Error(
@@ -194,7 +198,7 @@ function knownOf(template: MethodologyTemplate, calendars: Calendars): Known {
 /** Returns the documents of a template as computed, from its own base date by default. */
 function parsedDocuments(template: MethodologyTemplate, calendars: Calendars, baseDate?: string): IndexDocument[] {
   const byId = new Map<string, IndexDocument>();
-  for (const body of documentsOfTemplate(template, { baseDate })) {
+  for (const body of createTemplateDocuments(template, { baseDate })) {
     const { document, findings } = validateIndex(body, { calendars: calendars.list(), indexOf: (id) => byId.get(id) });
     if (document === undefined)
       throw new Error(`data/methodologies/${template.id}.json: ${String(body['id'])}: ${JSON.stringify(findings)}`);
@@ -207,6 +211,6 @@ function parsedDocuments(template: MethodologyTemplate, calendars: Calendars, ba
 function lacking(documents: readonly IndexDocument[], market: MarketData): Finding[] {
   const byId = new Map(documents.map((document) => [document.id, document]));
   return documents
-    .flatMap((document) => marketFindings(document, market, { severity: 'error', indexOf: (id) => byId.get(id) }))
+    .flatMap((document) => checkOnMarket(document, market, { severity: 'error', indexOf: (id) => byId.get(id) }))
     .filter(({ severity }) => severity === 'error');
 }

@@ -1,7 +1,7 @@
 import { readIndex } from '#domain/checks/validate-index.js';
 import { hasValidTexts } from '#domain/documents/amended-texts.js';
 import type { IndexDocument } from '#domain/documents/index-document.js';
-import { storeFindings, storeOfDocuments } from '#domain/documents/store-of-documents.js';
+import { checkStores, findStore } from '#domain/documents/store-of-documents.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import type { Finding } from '#domain/refusals/findings.js';
 import { Refusal } from '#domain/refusals/refusal.js';
@@ -18,7 +18,7 @@ export interface StoreRooms {
   readonly markets: Pick<Markets, 'current'>;
 }
 
-/** The rooms that lead from a definition to its store. */
+/** Documents and stores, to find the store of a definition. */
 interface StoreToRunOn {
   readonly documents: Pick<DocumentReader, 'get'>;
   readonly stores: Pick<StoreMarkets, 'within'>;
@@ -49,7 +49,7 @@ export async function storeNamed(
   definition: Body | IndexDocument,
   asked?: string,
 ): Promise<string | null> {
-  return storeOfDocuments(await documentsOf(reader, definition as Body), asked);
+  return findStore(await documentsOf(reader, definition as Body), asked);
 }
 
 /** The market on which a definition is checked, with findings about its store. */
@@ -58,9 +58,9 @@ export async function marketToCheckOn(
   definition: Body,
 ): Promise<{ readonly market: MarketData | undefined; readonly findings: readonly Finding[] }> {
   const named = await documentsOf(documents, definition);
-  const findings = storeFindings(named);
+  const findings = checkStores(named);
   if (findings.length > 0) return { market: undefined, findings };
-  const storeId = storeOfDocuments(named, null);
+  const storeId = findStore(named, null);
   if (storeId === null) return { market: markets.current()?.market, findings };
   try {
     return { market: (await stores.of(storeId)).market, findings };

@@ -1,7 +1,7 @@
 import type { Plugin, PluginCollection, PluginUpsert } from '#contract/plugins.js';
-import { pluginFindings, sourceFinding, addPluginDefaults } from '#domain/checks/validate-plugin.js';
-import { pluginCode } from '#domain/documents/plugin-code.js';
-import { PluginDocument, programOf } from '#domain/documents/plugin-document.js';
+import { checkPlugin, createSourceFinding, addPluginDefaults } from '#domain/checks/validate-plugin.js';
+import { resolvePluginCode } from '#domain/documents/plugin-code.js';
+import { PluginDocument, createProgram } from '#domain/documents/plugin-document.js';
 import type { Authorship } from '#domain/documents/version-document.js';
 import { refuseWithFindings } from '#domain/refusals/refusal.js';
 import type { Jobs } from '#jobs/job-kind.js';
@@ -50,10 +50,12 @@ export function createPlugins({ documents, jobs }: PluginsDependencies): Plugins
     },
     async put(id, body, ifMatch, by) {
       const document = addPluginDefaults(body);
-      const findings = pluginFindings(document);
+      const findings = checkPlugin(document);
       if (findings.length > 0) throw refuseWithFindings('plug-in', findings);
-      const { fault } = await jobs.query('check-plugin', { program: programOf(pluginCode(document, {}, '')) });
-      if (fault !== null) throw refuseWithFindings('plug-in', [sourceFinding(fault)]);
+      const { fault } = await jobs.query('check-plugin', {
+        program: createProgram(resolvePluginCode(document, {}, '')),
+      });
+      if (fault !== null) throw refuseWithFindings('plug-in', [createSourceFinding(fault)]);
       await family.put(id, document, ifMatch, by);
       return get(id);
     },

@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto';
 import type { StoredStrategy, StrategyCollection, StrategyDeletion } from '#contract/strategies.js';
-import { canonicalJson } from '#domain/json/canonical-json.js';
+import { toCanonicalJson } from '#domain/json/canonical-json.js';
 import type { IndexDocument } from '#domain/documents/index-document.js';
 import { readStrategy, type StrategyDocument } from '#domain/documents/strategy-document.js';
 import type { Authorship } from '#domain/documents/version-document.js';
 import type { Finding } from '#domain/refusals/findings.js';
 import { Refusal, refuseWithFindings } from '#domain/refusals/refusal.js';
-import { strategyProblems, validateStrategy, type StrategyContext } from '#domain/checks/validate-strategy.js';
+import { checkStrategy, validateStrategy, type StrategyContext } from '#domain/checks/validate-strategy.js';
 import type { Markets } from '#market/serving/markets.js';
 import type { DocumentStore, DocumentTransaction } from '#store/port.js';
 import { forgetRuns } from '../stored/kept-runs.js';
@@ -91,7 +91,7 @@ export function createStrategies({ documents, jobs, markets }: StrategiesDepende
     const run = await documents.get('run', strategy.id);
     return {
       strategy,
-      problems: strategyProblems(strategy, await contextOf(documents, strategy)) as StoredStrategy['problems'], // read-only lists on the one side, plain ones on the other
+      problems: checkStrategy(strategy, await contextOf(documents, strategy)) as StoredStrategy['problems'], // read-only lists on the one side, plain ones on the other
       has_run: run !== undefined,
       run_at: run === undefined || 'unreadable' in run ? null : runAt(run.body),
     };
@@ -170,7 +170,7 @@ const MARK = '.';
  */
 function etagOf(document: string, { problems, has_run, run_at }: StoredStrategy): string {
   if (problems.length === 0 && !has_run) return document;
-  const rest = createHash('sha256').update(canonicalJson({ problems, has_run, run_at })).digest('hex');
+  const rest = createHash('sha256').update(toCanonicalJson({ problems, has_run, run_at })).digest('hex');
   return `${document}${MARK}${rest.slice(0, 16)}`;
 }
 

@@ -1,4 +1,4 @@
-import { watchlistsIn, type IndexDocument, type UniverseSpec } from '#domain/documents/index-document.js';
+import { listWatchlists, type IndexDocument, type UniverseSpec } from '#domain/documents/index-document.js';
 import { WatchlistDocument } from '#domain/documents/watchlist-document.js';
 import type { Finding } from '#domain/refusals/findings.js';
 import { refuseWithFindings } from '#domain/refusals/refusal.js';
@@ -14,8 +14,8 @@ type Reader = Pick<DocumentReader, 'get'>;
  */
 export async function resolveWatchlist(reader: Reader, document: IndexDocument): Promise<IndexDocument> {
   const { universe } = document;
-  if (watchlistsIn(universe).length === 0) return document;
-  const { filled, findings } = await filledIn(reader, universe!, 'universe'); // A universe that names a watchlist.
+  if (listWatchlists(universe).length === 0) return document;
+  const { filled, findings } = await resolveWatchlists(reader, universe!, 'universe'); // A universe that names a watchlist.
   if (findings.length > 0) throw refuseWithFindings('index document', findings);
   return { ...document, universe: filled };
 }
@@ -24,7 +24,7 @@ export async function resolveWatchlist(reader: Reader, document: IndexDocument):
 export function removeWatchlist(document: IndexDocument): IndexDocument {
   const { universe } = document;
   // A universe that names a watchlist.
-  return watchlistsIn(universe).length === 0 ? document : { ...document, universe: empty(universe!) };
+  return listWatchlists(universe).length === 0 ? document : { ...document, universe: empty(universe!) };
 }
 
 function empty(universe: UniverseSpec): UniverseSpec {
@@ -35,7 +35,7 @@ function empty(universe: UniverseSpec): UniverseSpec {
 /** Errors about the watchlists of a definition that is to be stored. */
 export async function findUnknownWatchlists(reader: Reader, { universe }: IndexDocument): Promise<readonly Finding[]> {
   // A universe that names a watchlist.
-  return watchlistsIn(universe).length === 0 ? [] : (await filledIn(reader, universe!, 'universe')).findings;
+  return listWatchlists(universe).length === 0 ? [] : (await resolveWatchlists(reader, universe!, 'universe')).findings;
 }
 
 interface Filled {
@@ -44,7 +44,7 @@ interface Filled {
 }
 
 /** Returns a universe with the securities of its watchlists, and lists those that are not stored. */
-async function filledIn(reader: Reader, universe: UniverseSpec, path: string): Promise<Filled> {
+async function resolveWatchlists(reader: Reader, universe: UniverseSpec, path: string): Promise<Filled> {
   if (universe.kind === 'watchlist') {
     const result = await watchlistOf(reader, universe, path);
     return 'finding' in result
@@ -52,7 +52,7 @@ async function filledIn(reader: Reader, universe: UniverseSpec, path: string): P
       : { filled: { ...universe, identifiers: result.identifiers }, findings: [] };
   }
   if (universe.of === undefined) return { filled: universe, findings: [] };
-  const parts = await Promise.all(universe.of.map((part, i) => filledIn(reader, part, `${path}.of[${i}]`)));
+  const parts = await Promise.all(universe.of.map((part, i) => resolveWatchlists(reader, part, `${path}.of[${i}]`)));
   return {
     filled: { ...universe, of: parts.map(({ filled }) => filled) },
     findings: parts.flatMap(({ findings }) => findings),

@@ -1,13 +1,13 @@
 import type { ConstraintSetCollection } from '#contract/constraint-sets.js';
-import { findUnknownRowNames } from '#domain/checks/names-on-market.js';
+import { findUnknownRowNames } from '#domain/checks/identifiers-on-market.js';
 import { checkConstraintSet, readConstraintSet, type ConstraintSet } from '#domain/documents/constraint-set.js';
 import type { Authorship } from '#domain/documents/version-document.js';
-import { constraintFieldFindings } from '#domain/optimisation/field-uses.js';
-import { compareText, hasErrors, orderFindings, type Finding } from '#domain/refusals/findings.js';
+import { checkConstraintFields } from '#domain/optimisation/field-uses.js';
+import { compareText, hasErrors, sortFindings, type Finding } from '#domain/refusals/findings.js';
 import { refuseWithFindings } from '#domain/refusals/refusal.js';
 import type { Markets } from '#market/serving/markets.js';
 import type { DocumentStore, DocumentTransaction } from '#store/port.js';
-import { assertIdOfPath, takenIdFindings } from '../shared/document-ids.js';
+import { assertIdOfPath, listTakenIdFindings } from '../shared/document-ids.js';
 import { assertPrecondition, type Precondition } from '../shared/preconditions.js';
 import { requireSet, setNotFound } from './optimisation-plans.js';
 
@@ -49,7 +49,7 @@ export function createConstraintSets({ documents, markets }: ConstraintSetsDepen
     const write = async (tx: DocumentTransaction): Promise<SavedSet> => {
       const own = await allow(tx);
       const { set, findings } = checkConstraintSet(body);
-      const all = orderFindings([...own, ...findings, ...marketWarnings(set)]);
+      const all = sortFindings([...own, ...findings, ...marketWarnings(set)]);
       if (set === undefined || hasErrors(all)) throw refuseWithFindings('constraint set', all);
       return { saved: { constraint_set: set, findings: all }, etag: await tx.put('constraint-set', set.id, set) };
     };
@@ -62,7 +62,7 @@ export function createConstraintSets({ documents, markets }: ConstraintSetsDepen
     return set === undefined || market === undefined
       ? []
       : [
-          ...constraintFieldFindings(set.constraints, market, { path: 'constraints', severity: 'warning' }),
+          ...checkConstraintFields(set.constraints, market, { path: 'constraints', severity: 'warning' }),
           ...findUnknownRowNames(set.constraints, market, 'constraints'),
         ];
   }
@@ -81,7 +81,7 @@ export function createConstraintSets({ documents, markets }: ConstraintSetsDepen
     createSet(body, by) {
       return save(
         body,
-        (tx) => takenIdFindings(tx, { kind: 'constraint-set', name: 'A constraint set', id: body['id'] }),
+        (tx) => listTakenIdFindings(tx, { kind: 'constraint-set', name: 'A constraint set', id: body['id'] }),
         by,
       );
     },
@@ -102,7 +102,7 @@ export function createConstraintSets({ documents, markets }: ConstraintSetsDepen
     },
     validateSet(body) {
       const { set, findings } = checkConstraintSet(body);
-      return { valid: set !== undefined, findings: orderFindings([...findings, ...marketWarnings(set)]) };
+      return { valid: set !== undefined, findings: sortFindings([...findings, ...marketWarnings(set)]) };
     },
   };
 }

@@ -2,18 +2,18 @@ import { randomBytes } from 'node:crypto';
 import { countHeldBytes } from '#base/memory/kept-memory.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
 import { assertDecides } from '#domain/checks/validate-overlay.js';
-import { marketFindings } from '#domain/checks/index-on-market.js';
+import { checkOnMarket } from '#domain/checks/index-on-market.js';
 import { checkConstraintSet, readConstraintSet, type ConstraintSet } from '#domain/documents/constraint-set.js';
 import type { IndexDocument } from '#domain/documents/index-document.js';
 import type { OptimisationRequest } from '#domain/documents/optimisation-request.js';
 import type { OptimisationSpec } from '#domain/documents/optimisation-spec.js';
-import { toPlannedModel, storedModelOf, type PlannedModels } from '#domain/documents/used-models.js';
+import { toPlannedModel, readStoredModelId, type PlannedModels } from '#domain/documents/used-models.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { findFirstAtLeast } from '#domain/numbers/search.js';
-import { constraintFieldFindings, specFieldFindings } from '#domain/optimisation/field-uses.js';
+import { checkConstraintFields, checkSpecFields } from '#domain/optimisation/field-uses.js';
 import { assertNoErrors, Refusal } from '#domain/refusals/refusal.js';
 import { assertHeld, assertOrder } from '#domain/schema/assert-order.js';
-import { dayFrom } from '#domain/time/days.js';
+import { parseValidDay } from '#domain/time/days.js';
 import type { Markets, ServedMarket } from '#market/serving/markets.js';
 import type { DocumentReader, StoredDocument } from '#store/port.js';
 import { readStored } from '#store/read-stored.js';
@@ -67,7 +67,7 @@ export function createOptimisationPlans({
     for (const each of Object.values(reached))
       assertNoErrors(
         `index document ${each.id}`,
-        marketFindings(each, market, { severity: 'error', indexOf: (id) => reached[id] }),
+        checkOnMarket(each, market, { severity: 'error', indexOf: (id) => reached[id] }),
       );
     return reached;
   }
@@ -75,16 +75,16 @@ export function createOptimisationPlans({
   function assertRequest(request: ComputedRequest, market: MarketData): void {
     assertOrder(request);
     assertHeld(market, request);
-    assertNoErrors('request', specFieldFindings(request, market, { path: '', severity: 'error' }));
+    assertNoErrors('request', checkSpecFields(request, market, { path: '', severity: 'error' }));
   }
 
   /** @throws Refusal NO_DATA_AT_DATE if no rebalance can be on or before the day */
   function assertReached(document: IndexDocument, asOf: string | null, market: MarketData): void {
     if (asOf === null) return;
     const calendar = calendars.get(document.calendar);
-    const from = Math.max(dayFrom(document.base_date), market.dates[0] ?? 0);
+    const from = Math.max(parseValidDay(document.base_date), market.dates[0] ?? 0);
     const first = calendar?.sessions[findFirstAtLeast(calendar.sessions, from)];
-    if (first !== undefined && first <= dayFrom(asOf)) return;
+    if (first !== undefined && first <= parseValidDay(asOf)) return;
     throw new Refusal('NO_DATA_AT_DATE', `The index ${document.id} has no rebalance on or before ${asOf}.`, {
       as_of: asOf,
     });
@@ -106,12 +106,12 @@ export function createOptimisationPlans({
     assertRows(set, market) {
       assertNoErrors(`constraint set ${set.id}`, [
         ...checkConstraintSet(set).findings,
-        ...constraintFieldFindings(set.constraints, market, { path: 'constraints', severity: 'error' }),
+        ...checkConstraintFields(set.constraints, market, { path: 'constraints', severity: 'error' }),
       ]);
     },
     async modelsOf(requests, reached) {
       const used = await planModels(documents, reached);
-      const named = new Set(requests.flatMap((request) => storedModelOf(request) ?? []));
+      const named = new Set(requests.flatMap((request) => readStoredModelId(request) ?? []));
       if (named.size === 0) return used;
       const own = await Promise.all(
         [...named].map(async (id) => [id, toPlannedModel((await requireModel(documents, id)).document)] as const),

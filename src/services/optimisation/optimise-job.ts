@@ -1,8 +1,8 @@
 import type { OptimisationDocument } from '#domain/documents/optimisation-document.js';
 import type { OptimisationRequest } from '#domain/documents/optimisation-request.js';
-import { storedModelOf } from '#domain/documents/used-models.js';
-import { sourceOfModel } from '#domain/risk/risk-model-document.js';
-import { settingsRead, type MeasuringModel } from '#domain/risk/measuring-model.js';
+import { readStoredModelId } from '#domain/documents/used-models.js';
+import { readModelSource } from '#domain/risk/risk-model-document.js';
+import { listSettingsRead, type MeasuringModel } from '#domain/risk/measuring-model.js';
 import type { OptimisationPayload } from '#domain/jobs/payloads.js';
 import { jobKind, type Attempt, type JobKind } from '#jobs/job-kind.js';
 import type { PortableTaskName } from '#jobs/tasks.js';
@@ -59,10 +59,10 @@ async function measuringModel(
   stored: OptimisationJobDependencies['documents'],
   asked: OptimisationRequest,
 ): Promise<MeasuringModel | null> {
-  const modelId = storedModelOf(asked);
+  const modelId = readStoredModelId(asked);
   if (modelId === undefined) return null;
   const { document } = await requireModel(stored, modelId);
   const { request, diagnostics, observed_start: start, observed_end: end } = document;
-  const settings = request === undefined ? {} : settingsRead(request);
-  return { modelId, estimator: sourceOfModel(document), settings, start, end, sessions: diagnostics.observations };
+  const settings = request === undefined ? {} : listSettingsRead(request);
+  return { modelId, estimator: readModelSource(document), settings, start, end, sessions: diagnostics.observations };
 }

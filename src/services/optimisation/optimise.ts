@@ -1,8 +1,8 @@
-import { once } from '#base/once.js';
+import { callOnce } from '#base/once.js';
 import type { ConstraintTypes, ObjectiveTypes } from '#contract/optimise.js';
-import { returnsSpecs } from '#domain/expected-returns/catalogue.js';
-import { objectiveSpecs } from '#domain/objectives/catalogue.js';
-import { constraintSpecs } from '#domain/constraints/catalogue.js';
+import { listReturnsSpecs } from '#domain/expected-returns/catalogue.js';
+import { listObjectiveSpecs } from '#domain/objectives/catalogue.js';
+import { listConstraintSpecs } from '#domain/constraints/catalogue.js';
 import type { ConstraintSet } from '#domain/documents/constraint-set.js';
 import {
   readOptimisationPreview,
@@ -10,7 +10,7 @@ import {
   type OptimisationRequest,
 } from '#domain/documents/optimisation-request.js';
 import { OptimisationDocument } from '#domain/documents/optimisation-document.js';
-import { constraintFieldFindings } from '#domain/optimisation/field-uses.js';
+import { checkConstraintFields } from '#domain/optimisation/field-uses.js';
 import { assertNoErrors, Refusal } from '#domain/refusals/refusal.js';
 import type { JobKind, Jobs } from '#jobs/job-kind.js';
 import type { Origin } from '#jobs/origin.js';
@@ -21,7 +21,7 @@ import { parseStored } from '#store/read-stored.js';
 import type { StoreMarkets } from '../datasets/store-markets.js';
 import { versioned } from '../indices/index-questions.js';
 import { runOnStoreOf } from '../indices/on-store.js';
-import { storedModelOf } from '#domain/documents/used-models.js';
+import { readStoredModelId } from '#domain/documents/used-models.js';
 import type { OptimisationPayload } from '#domain/jobs/payloads.js';
 import type { StoredIndex } from '../stored/stored-indices.js';
 import { modelFiles, findModelFile } from '../stored/used-models.js';
@@ -66,7 +66,7 @@ export interface OptimiseDependencies extends OptimisationPlansDependencies {
 }
 
 function listConstraintTypes(): ConstraintTypes {
-  const specs = constraintSpecs() as ConstraintTypes['specs']; // Lists are read-only on one side, plain on the other.
+  const specs = listConstraintSpecs() as ConstraintTypes['specs']; // Lists are read-only on one side, plain on the other.
   return {
     types: Object.fromEntries(specs.map(({ type, parameters }) => [type, parameters.map(({ name }) => name)])),
     specs,
@@ -74,8 +74,8 @@ function listConstraintTypes(): ConstraintTypes {
 }
 
 const listObjectiveTypes = (): ObjectiveTypes => ({
-  objectives: objectiveSpecs() as ObjectiveTypes['objectives'],
-  expected_returns: returnsSpecs() as ObjectiveTypes['expected_returns'],
+  objectives: listObjectiveSpecs() as ObjectiveTypes['objectives'],
+  expected_returns: listReturnsSpecs() as ObjectiveTypes['expected_returns'],
 });
 
 export function createOptimise(dependencies: OptimiseDependencies): Optimise {
@@ -84,8 +84,8 @@ export function createOptimise(dependencies: OptimiseDependencies): Optimise {
 
   return {
     ...createConstraintSets({ documents, markets }),
-    types: once(listConstraintTypes),
-    objectiveTypes: once(listObjectiveTypes),
+    types: callOnce(listConstraintTypes),
+    objectiveTypes: callOnce(listObjectiveTypes),
     async start(body, origin) {
       const request = readOptimisationRequest(body);
       const target = await requireTarget(documents, request.index_id);
@@ -125,10 +125,10 @@ export function createOptimise(dependencies: OptimiseDependencies): Optimise {
     signal: AbortSignal,
   ): Promise<Uint8Array<ArrayBuffer>> {
     const { handle, market, reached } = await plans.prepare(target, request);
-    const lacking = constraintFieldFindings(request.constraints, market, { path: 'constraints', severity: 'error' });
+    const lacking = checkConstraintFields(request.constraints, market, { path: 'constraints', severity: 'error' });
     assertNoErrors('request', lacking);
     const used = await modelFiles(documents, artifacts, reached);
-    const own = storedModelOf(request);
+    const own = readStoredModelId(request);
     const named = own === undefined ? {} : await findModelFile(documents, artifacts, own);
     const question = {
       market: handle,

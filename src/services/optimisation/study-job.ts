@@ -1,8 +1,8 @@
-import { referencesOf } from '#domain/checks/validate-reference.js';
+import { listReferences } from '#domain/checks/validate-reference.js';
 import type { IndexDocument } from '#domain/documents/index-document.js';
 import type { OptimisationDocument } from '#domain/documents/optimisation-document.js';
-import { storedModelOf, listUsedModels } from '#domain/documents/used-models.js';
-import { optimisationIdIn } from '#domain/jobs/job-kinds.js';
+import { readStoredModelId, listUsedModels } from '#domain/documents/used-models.js';
+import { createOptimisationId } from '#domain/jobs/job-kinds.js';
 import type { StudyPayload } from '#domain/jobs/payloads.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import { jobKind, type JobKind } from '#jobs/job-kind.js';
@@ -37,12 +37,12 @@ export function createStudyJob(dependencies: StudyJobDependencies): JobKind<Stud
     const request = payload.requests[position]!;
     const { index_id, constraint_set_id } = request;
     const terms = { position, index_id, constraint_set_id };
-    if (markets.require().identity.contentHash !== payload.content_hash) throw changedData(payload.study_id);
+    if (markets.require().identity.contentHash !== payload.content_hash) throw refuseChangedData(payload.study_id);
     try {
       const documents = reachedFrom(payload.documents, index_id);
-      const used = new Set([...listUsedModels(Object.values(documents)).keys(), storedModelOf(request)]);
+      const used = new Set([...listUsedModels(Object.values(documents)).keys(), readStoredModelId(request)]);
       const { document, figures } = await optimiseOnce(dependencies, attempt, {
-        run_id: optimisationIdIn(payload.study_id, position),
+        run_id: createOptimisationId(payload.study_id, position),
         documents,
         models: Object.fromEntries(Object.entries(payload.models).filter(([id]) => used.has(id))),
         constraints: payload.sets[constraint_set_id]!,
@@ -85,7 +85,7 @@ export function createStudyJob(dependencies: StudyJobDependencies): JobKind<Stud
 }
 
 /** All results of a study are of the same data. */
-const changedData = (studyId: string): Refusal =>
+const refuseChangedData = (studyId: string): Refusal =>
   new Refusal('STORE_MISMATCH', `The data has changed since the study ${studyId} was submitted: submit it again.`);
 
 /** Returns an index and every document that it refers to. */
@@ -99,7 +99,7 @@ function reachedFrom(
     const document = documents[id];
     if (document === undefined || reached.has(id)) continue;
     reached.set(id, document);
-    waiting.push(...referencesOf(document));
+    waiting.push(...listReferences(document));
   }
   return Object.fromEntries(reached);
 }

@@ -5,7 +5,7 @@ import { isFull } from '#market/panels/shared-market.js';
 import { PART_ACCOUNTS, type AccountsFile, type AccountsPart } from '#domain/personal/batch-parts.js';
 import { refuseWithFindings, Refusal } from '#domain/refusals/refusal.js';
 import { LIMITS } from '#domain/refusals/limits.js';
-import { accountIdIn, repeatedAccount } from '#domain/personal/account-lines.js';
+import { findAccountId, refuseRepeatedAccount } from '#domain/personal/account-lines.js';
 import type { ArtifactStore } from '#store/port.js';
 
 /** Space that must be free before accounts of unknown length are written. */
@@ -59,9 +59,9 @@ function createCutter(firstLine: number | null) {
 
   /** Returns the line, or for an id that an earlier line has one whose account is refused. */
   function repeats(bytes: Uint8Array): Uint8Array {
-    const id = accountIdIn(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length));
+    const id = findAccountId(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length));
     if (id === undefined) return bytes;
-    if (ids.has(id)) return Buffer.from(repeatedAccount(id));
+    if (ids.has(id)) return Buffer.from(refuseRepeatedAccount(id));
     ids.add(id);
     return bytes;
   }

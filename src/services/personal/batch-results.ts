@@ -1,5 +1,5 @@
-import { BATCH_TABLES, batchTableRows, type BatchTable } from '#domain/exports/batch-tables.js';
-import { BLOCK_ACCOUNTS, PARTS_PER_BLOCK, sizesOf } from '#domain/personal/batch-parts.js';
+import { BATCH_TABLES, createBatchRows, type BatchTable } from '#domain/exports/batch-tables.js';
+import { BLOCK_ACCOUNTS, PARTS_PER_BLOCK, measureAccounts } from '#domain/personal/batch-parts.js';
 import type { AccountOutcome } from '#domain/personal/solve-accounts.js';
 import type { BatchPayload } from '#domain/jobs/payloads.js';
 import type { ExportFormat } from '#domain/exports/formats.js';
@@ -50,7 +50,7 @@ export function createBatchResults({ documents, jobs, artifacts, kind }: BatchRe
     return { status: found?.status.status, volumes: volumesIn(found?.stored ?? null) };
   }
 
-  const withoutResults = (batchId: string, status: string | undefined): Refusal => {
+  const removeResults = (batchId: string, status: string | undefined): Refusal => {
     const why = status === undefined ? 'no batch is stored under the id' : `it is ${status}`;
     return new Refusal('JOB_NOT_FOUND', `The batch ${batchId} has no results: ${why}.`, { job_id: `batch:${batchId}` });
   };
@@ -58,12 +58,12 @@ export function createBatchResults({ documents, jobs, artifacts, kind }: BatchRe
   /** Text of a block, its accounts separated by commas. */
   async function readAccounts({ batchId, block }: WantedBlock) {
     const { status, volumes } = await findBatch(batchId);
-    if (volumes !== undefined) return finishedBlock(volumes.slice(1), block);
-    if (status !== 'pending' && status !== 'running') throw withoutResults(batchId, status);
+    if (volumes !== undefined) return finishBlock(volumes.slice(1), block);
+    if (status !== 'pending' && status !== 'running') throw removeResults(batchId, status);
     return runningBlock(batchId, block);
   }
 
-  async function finishedBlock(volumes: Volumes, block: number) {
+  async function finishBlock(volumes: Volumes, block: number) {
     const blocks = volumes.reduce((sum, volume) => sum + volume.blocks.length, 0);
     const count = volumes.reduce((sum, volume) => sum + volume.count, 0);
     let before = 0;
@@ -78,9 +78,9 @@ export function createBatchResults({ documents, jobs, artifacts, kind }: BatchRe
   /** A block whose parts are all solved, from the outputs that survive a crash. */
   async function runningBlock(batchId: string, block: number) {
     const input = await documents.get('job-input', `batch:${batchId}`);
-    if (input === undefined || 'unreadable' in input) throw withoutResults(batchId, 'ending');
+    if (input === undefined || 'unreadable' in input) throw removeResults(batchId, 'ending');
     const { payload, kept } = input.body as StoredInput; // A submission wrote it and the store checked it.
-    const sizes = sizesOf(kind.decode(payload)?.accounts ?? []);
+    const sizes = measureAccounts(kind.decode(payload)?.accounts ?? []);
     const blocks = Math.ceil(sizes.length / PARTS_PER_BLOCK);
     if (block >= blocks) throw beyond(block, blocks);
     const first = block * PARTS_PER_BLOCK;
@@ -112,7 +112,7 @@ export function createBatchResults({ documents, jobs, artifacts, kind }: BatchRe
     async table({ table, format, ...wanted }) {
       const { text } = await readAccounts(wanted);
       const outcomes = JSON.parse(`[${Buffer.from(text).toString()}]`) as AccountOutcome[]; // as a part wrote them
-      const rows = batchTableRows(table, outcomes, wanted.block * BLOCK_ACCOUNTS);
+      const rows = createBatchRows(table, outcomes, wanted.block * BLOCK_ACCOUNTS);
       const file = await rowTableFile(
         { runId: wanted.batchId, name: table, columns: BATCH_TABLES[table], rows },
         format,
@@ -121,7 +121,7 @@ export function createBatchResults({ documents, jobs, artifacts, kind }: BatchRe
     },
     async common(batchId) {
       const { status, volumes } = await findBatch(batchId);
-      if (volumes === undefined) throw withoutResults(batchId, status);
+      if (volumes === undefined) throw removeResults(batchId, status);
       const volume = volumes[0]!;
       return bytesOf(await readBlock(volume, { kind: 'batch', block: volume.blocks.length - 1 }, artifacts));
     },

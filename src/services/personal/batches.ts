@@ -2,9 +2,9 @@ import { randomBytes } from 'node:crypto';
 import type { BatchPayload } from '#domain/jobs/payloads.js';
 import { BatchTerms, type BatchRequest } from '#domain/personal/account-request.js';
 import { toPlannedModel } from '#domain/documents/used-models.js';
-import { linesOf, parseLine } from '#domain/personal/account-lines.js';
-import { expectation, VOLUME_ACCOUNTS, type AccountsFile } from '#domain/personal/batch-parts.js';
-import { accountsOfTable } from '#domain/personal/account-table.js';
+import { splitLines, parseLine } from '#domain/personal/account-lines.js';
+import { estimateDuration, VOLUME_ACCOUNTS, type AccountsFile } from '#domain/personal/batch-parts.js';
+import { parseAccountTable } from '#domain/personal/account-table.js';
 import { refuseWithFindings } from '#domain/refusals/refusal.js';
 import { checkShape } from '#domain/schema/shape.js';
 import { csvRows } from '#market/formats/csv-rows.js';
@@ -98,7 +98,7 @@ export function createBatches(dependencies: BatchesDependencies): Batches {
           },
           request: { batch_id: batchId, ...terms, accounts: count, accounts_sha256: written.file.sha256 },
           estimatedBytes: workers * THREAD_BYTES + Math.min(count, VOLUME_ACCOUNTS) * ACCOUNT_BYTES,
-          message: expectation(accounts, workers),
+          message: estimateDuration(accounts, workers),
           origin,
         });
       } catch (failure) {
@@ -122,20 +122,20 @@ export function createBatches(dependencies: BatchesDependencies): Batches {
     async startUpload({ media, bytes }, { terms: text, batchId }, origin) {
       const send = (terms: BatchTerms, sent: SentLines) =>
         submit(batchId === undefined ? terms : { ...terms, batch_id: batchId }, sent, origin);
-      const withoutLines = (accounts: AsyncIterable<string>): SentLines => ({ lines: encoded(accounts), line: null });
+      const removeLines = (accounts: AsyncIterable<string>): SentLines => ({ lines: encoded(accounts), line: null });
       if (media === ARROW) {
         const table = await readArrow(bytes);
         const terms = text === undefined ? termsFrom(table.terms ?? '', 'body') : termsFrom(text, 'query');
-        return send(terms, withoutLines(table.accounts));
+        return send(terms, removeLines(table.accounts));
       }
       if (media === PARQUET) {
         const terms = termsFrom(text ?? '', 'query');
-        return readParquet(bytes, (accounts) => send(terms, withoutLines(accounts)));
+        return readParquet(bytes, (accounts) => send(terms, removeLines(accounts)));
       }
-      const lines = linesOf(bytes);
+      const lines = splitLines(bytes);
       if (media === 'text/csv') {
         const terms = termsFrom(text ?? '', 'query');
-        return send(terms, withoutLines(accountsOfTable(await csvRows(lines))));
+        return send(terms, removeLines(parseAccountTable(await csvRows(lines))));
       }
       if (text !== undefined) return send(termsFrom(text, 'query'), { lines, line: 1 });
       const head = await lines.next();

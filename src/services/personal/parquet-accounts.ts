@@ -1,6 +1,6 @@
 import { createReadStream } from 'node:fs';
-import { linesOf } from '#domain/personal/account-lines.js';
-import { accountsOfTable, assertAccountColumns, withNestedFields } from '#domain/personal/account-table.js';
+import { splitLines } from '#domain/personal/account-lines.js';
+import { parseAccountTable, assertAccountColumns, nestFields } from '#domain/personal/account-table.js';
 import { readParquetLines } from '#market/process/market-process.js';
 
 /**
@@ -14,8 +14,8 @@ export function readParquet<T>(
 ): Promise<T> {
   return readParquetLines(bytes, async (file, { header, isNested }) => {
     if (isNested) assertAccountColumns(header);
-    const lines = linesOf(createReadStream(file));
-    return take(isNested ? accountRows(lines) : accountsOfTable({ unit: 'row', header, rows: lotRows(lines) }));
+    const lines = splitLines(createReadStream(file));
+    return take(isNested ? accountRows(lines) : parseAccountTable({ unit: 'row', header, rows: lotRows(lines) }));
   });
 }
 
@@ -30,7 +30,7 @@ async function* accountRows(lines: AsyncIterable<Buffer>): AsyncGenerator<string
       yield text;
       continue;
     }
-    yield JSON.stringify(withNestedFields(account as Readonly<Record<string, unknown>>));
+    yield JSON.stringify(nestFields(account as Readonly<Record<string, unknown>>));
   }
 }
 

@@ -2,7 +2,7 @@ import { setImmediate } from 'node:timers/promises';
 import type { Publication, PublicKeys, PublishRequest } from '#contract/publication.js';
 import { assertOrder } from '#domain/schema/assert-order.js';
 import type { Calendar, Calendars } from '#domain/calendars/calendar.js';
-import { dayFrom } from '#domain/time/days.js';
+import { parseValidDay } from '#domain/time/days.js';
 import {
   NO_HASH,
   type PublicationEntry,
@@ -35,7 +35,7 @@ import {
   listRegisteredErrors,
   registerError,
   treatErrors,
-  treatedRequest,
+  createTreatedRequest,
   type NewError,
 } from './errors.js';
 import { createPublicationRequest } from './requested-closes.js';
@@ -162,7 +162,7 @@ export function createPublications(dependencies: PublicationsDependencies): Publ
         const found = disagreementsOf(closes, standing);
         const treatment =
           asked.error_policy && treatErrors(asked.error_policy, { closes, standing, disagreements: found }, isClosed);
-        const request = treatedRequest(asked, treatment);
+        const request = createTreatedRequest(asked, treatment);
         const disagreements = treatment?.restated ?? found;
         assertAllowed(disagreements, request, { closes, standing });
         const key = await signingKeys.current(by);
@@ -182,7 +182,7 @@ export function createPublications(dependencies: PublicationsDependencies): Publ
             await documents.transaction((tx) => registerError(tx, error), { by: noted });
           return { ...answer, through: findLastDate(log), head: head?.hash ?? NO_HASH };
         }
-        const entries = await withSign(statements, log, key);
+        const entries = await addSign(statements, log, key);
         const requested = createPublicationRequest(statements, approvals, {
           ...terms,
           head,
@@ -240,7 +240,7 @@ async function readLog(documents: DocumentStore, indexId: string): Promise<Log> 
 }
 
 /** Chains and signs new entries, after the last entry. */
-async function withSign(statements: readonly Statement[], { head }: Log, key: SigningKey): Promise<PublicationEntry[]> {
+async function addSign(statements: readonly Statement[], { head }: Log, key: SigningKey): Promise<PublicationEntry[]> {
   const entries: PublicationEntry[] = [];
   const signHash = hashSigner(key);
   let { seq, hash } = head ?? { seq: 0, hash: NO_HASH };
@@ -278,9 +278,9 @@ function assertReached(dates: readonly string[], through: string, calendar: Cale
   if (through < first)
     throw new Refusal('NO_DATA_IN_RANGE', `through ${through} is before the first close of the run, ${first}.`, detail);
   const { sessions } = calendar ?? {};
-  const next = sessions?.[findLastAtMost(sessions, dayFrom(last)) + 1];
+  const next = sessions?.[findLastAtMost(sessions, parseValidDay(last)) + 1];
   // Closed days after the last session have no close that could be missing.
-  if (through <= last || (next !== undefined && next > dayFrom(through))) return;
+  if (through <= last || (next !== undefined && next > parseValidDay(through))) return;
   const message = `through ${through} is after the last close of the run, ${last}: run the index up to it first, or publish through ${last}.`;
   throw new Refusal('NO_DATA_IN_RANGE', message, detail);
 }

@@ -2,10 +2,10 @@ import type { RenderResult } from '#contract/reports.js';
 import { readIndex } from '#domain/checks/validate-index.js';
 import type { RenderDocument } from '#domain/documents/render-document.js';
 import type { RunDocument } from '#domain/documents/run-document.js';
-import type { MarketIdentity } from '#domain/market/handle.js';
+import type { MarketIdentity } from '#domain/market/market-identity.js';
 import { Refusal } from '#domain/refusals/refusal.js';
-import { boundIndices, needsMarket } from '#domain/reports/block-kinds.js';
-import { termsOf } from '#domain/reports/run-terms.js';
+import { listBoundIndices, needsMarket } from '#domain/reports/block-kinds.js';
+import { createTerms } from '#domain/reports/run-terms.js';
 import type { ReportTemplateDocument } from '#domain/reports/template-document.js';
 import type { RenderPayload } from '#domain/jobs/payloads.js';
 import { jobKind, type Attempt, type JobKind } from '#jobs/job-kind.js';
@@ -48,7 +48,7 @@ export function createRenderJob({
     renderedAt: string,
     attempt: Attempt<PortableTaskName>,
   ): Promise<RenderOutput> {
-    if (boundIndices(template).some((indexId) => needsMarket(template, indexId))) await markets.settled(); // A render of the previous process waits until the data is loaded.
+    if (listBoundIndices(template).some((indexId) => needsMarket(template, indexId))) await markets.settled(); // A render of the previous process waits until the data is loaded.
     const outputs = attempt.outputs(['pdf']);
     for (let read = 1; ; read++) {
       const runs = await runsOf(template, ids);
@@ -75,7 +75,7 @@ export function createRenderJob({
   }
 
   function runsOf(template: ReportTemplateDocument, ids: Readonly<Record<string, string>>): Promise<RunDocument[]> {
-    return Promise.all(boundIndices(template).map((subject) => requireRunNow({ subject, id: ids[subject] })));
+    return Promise.all(listBoundIndices(template).map((subject) => requireRunNow({ subject, id: ids[subject] })));
   }
 
   async function toRendered(run: RunDocument, template: ReportTemplateDocument): Promise<RenderedRunOrder> {
@@ -87,7 +87,7 @@ export function createRenderJob({
       overview: overview ? { stored: toHashedReference(overview) } : { plan: toHashedReference(plan!) },
       columns: columnsOf(run),
     };
-    return { indexId: run.run_id, terms: termsOf(run, await definitionOf(run)), ...files, ...state };
+    return { indexId: run.run_id, terms: createTerms(run, await definitionOf(run)), ...files, ...state };
   }
 
   /** Returns the index of a run as it was then; for a strategy's run, as it is now. */

@@ -3,8 +3,8 @@ import type { RenderCollection, RenderRequest } from '#contract/reports.js';
 import type { Authorship } from '#domain/documents/version-document.js';
 import { RenderDocument } from '#domain/documents/render-document.js';
 import { Refusal, refuseWithFindings } from '#domain/refusals/refusal.js';
-import { bindTemplate, takesAsked } from '#domain/reports/bind-template.js';
-import { boundIndices } from '#domain/reports/block-kinds.js';
+import { bindTemplate, requestsIndices } from '#domain/reports/bind-template.js';
+import { listBoundIndices } from '#domain/reports/block-kinds.js';
 import { isBuiltIn } from '#domain/reports/built-in.js';
 import type { ReportTemplateDocument } from '#domain/reports/template-document.js';
 import type { JobKind, Jobs } from '#jobs/job-kind.js';
@@ -91,7 +91,7 @@ export function createReports({ documents, artifacts, jobs, kind, now }: Reports
         `The built-in template ${templateId} is rendered from the run of an index: index_id is required.`,
         null,
       );
-    return { template: bindTemplate(template, request), indexId: takesAsked(template) ? request.index_id : null };
+    return { template: bindTemplate(template, request), indexId: requestsIndices(template) ? request.index_id : null };
   }
 
   async function newRenderId(): Promise<string> {
@@ -106,7 +106,7 @@ export function createReports({ documents, artifacts, jobs, kind, now }: Reports
     async render(request, origin) {
       const { template, indexId } = await boundTemplate(request);
       const { run_ids: ids } = request;
-      const bound = boundIndices(template);
+      const bound = listBoundIndices(template);
       assertShown(bound, ids ?? {});
       const runs = await Promise.all(bound.map((subject) => requireRun(documents, { subject, id: ids?.[subject] })));
       const renderId = await newRenderId();

@@ -1,10 +1,11 @@
 import { createHash } from 'node:crypto';
 import type { RiskModelImportResult } from '#contract/risk-model-imports.js';
-import { canonicalJson } from '#domain/json/canonical-json.js';
+import { toCanonicalJson } from '#domain/json/canonical-json.js';
 import type { Authorship } from '#domain/documents/version-document.js';
-import { hasErrors, orderFindings, type Finding } from '#domain/refusals/findings.js';
+import { hasErrors, sortFindings, type Finding } from '#domain/refusals/findings.js';
 import { refuseWithFindings } from '#domain/refusals/refusal.js';
 import type { ImportTerms, ModelFileFormat } from '#domain/risk/imported/import-terms.js';
+import type { StoredArtifact } from '#domain/risk/matrix-files.js';
 import type { RiskModelDocument } from '#domain/risk/risk-model-document.js';
 import type { Jobs } from '#jobs/job-kind.js';
 import type { ImportedModelOutput, ImportRiskModelInput } from '#jobs/tasks/risk-models.js';
@@ -94,8 +95,8 @@ async function sourceOf(body: ImportedModelBody): Promise<ImportRiskModelInput['
 interface Imported {
   readonly modelId: string;
   readonly model: ImportedModelOutput;
-  readonly covariance: RiskModelDocument['covariance'];
-  readonly factors: RiskModelDocument['covariance'] | null;
+  readonly covariance: StoredArtifact;
+  readonly factors: StoredArtifact | null;
   readonly findings: readonly Finding[];
   readonly storeHash: string;
 }
@@ -103,7 +104,7 @@ interface Imported {
 function toDocument({ modelId, model, covariance, factors, findings, storeHash }: Imported): RiskModelDocument {
   const { assetIds, terms, dates, factorModel, newest } = model;
   const last = dates.at(-1)!; // A model has a date.
-  const content = canonicalJson({
+  const content = toCanonicalJson({
     asset_ids: assetIds,
     dates: dates.map(({ date }) => date),
     covariance: covariance.sha256,
@@ -124,7 +125,7 @@ function toDocument({ modelId, model, covariance, factors, findings, storeHash }
     },
     ...(factorModel === null ? {} : { factor_model: factorModel }),
     imported: { ...terms, dates: [...dates] },
-    findings: [...orderFindings(findings)],
+    findings: [...sortFindings(findings)],
     excluded: {},
     observed_start: dates[0]!.date,
     observed_end: last.date,

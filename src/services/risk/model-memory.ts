@@ -4,13 +4,16 @@ import { findFirstAtLeast, findLastAtMost } from '#domain/numbers/search.js';
 import { isSumOfPanel } from '#domain/risk/estimate-risk-model.js';
 import { MODEL_PARTS, WHOLE_MODEL_MAX } from '#domain/risk/model-parts.js';
 import type { RiskModelRequest } from '#domain/risk/risk-model-document.js';
-import { dayFrom } from '#domain/time/days.js';
+import { parseValidDay } from '#domain/time/days.js';
 
 /** Panels of returns in a thread: as read, in the workspace of the engine, and as kept for the next part. */
 const PANELS_PER_THREAD = 3;
 
-/** Memory to join the parts, most of it four pieces of 16 MiB that an object store receives at once and their copies. */
-const SUM_BYTES = 128 * 2 ** 20;
+/** Memory of a thread whatever the number of securities: code, and buffers of what it sends. */
+const THREAD_BYTES = 48 * 2 ** 20;
+
+/** Vectors of securities in the search for eigenvalues. */
+const EIGENVALUE_STEPS = 1_000;
 
 /** Returns the memory of an estimate; one in parts has its panels in each thread. */
 export function memoryOfEstimate(
@@ -21,7 +24,8 @@ export function memoryOfEstimate(
   const names = identifiers?.length ?? market.identifiers.length;
   if (names <= WHOLE_MODEL_MAX || !isSumOfPanel(request.estimator)) return memoryOfMatrix(market, names);
   const sessions = identifiers === null ? market.dates.length : daysIn(market, request);
-  return SUM_BYTES + 8 * workers * (PANELS_PER_THREAD * sessions * names + (2 * names * names) / MODEL_PARTS);
+  const vectors = names * (PANELS_PER_THREAD * sessions + EIGENVALUE_STEPS);
+  return workers * (THREAD_BYTES + 8 * (vectors + (2 * names * names) / MODEL_PARTS));
 }
 
 /** Panel and its reading, matrix, its packed copy and the workspace of its eigenvalues. */
@@ -31,7 +35,7 @@ export function memoryOfMatrix({ dates }: Pick<MarketData, 'dates'>, names: numb
 
 /** Days of a market in the window of a request. */
 function daysIn({ dates }: Pick<MarketData, 'dates'>, { start, end }: RiskModelRequest): number {
-  const from = start === null ? 0 : findFirstAtLeast(dates, dayFrom(start));
-  const to = end === null ? dates.length - 1 : findLastAtMost(dates, dayFrom(end));
+  const from = start === null ? 0 : findFirstAtLeast(dates, parseValidDay(start));
+  const to = end === null ? dates.length - 1 : findLastAtMost(dates, parseValidDay(end));
   return Math.max(0, to - from + 1);
 }

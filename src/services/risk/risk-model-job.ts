@@ -1,17 +1,21 @@
+import { createHash } from 'node:crypto';
 import { reportUnreadFields } from '#domain/documents/idle-settings.js';
+import { partPlaces } from '#domain/numbers/even-parts.js';
 import { isSumOfPanel } from '#domain/risk/estimate-risk-model.js';
-import { assertFewSecurities, MODEL_PARTS, WHOLE_MODEL_MAX } from '#domain/risk/model-parts.js';
+import type { MatrixFiles } from '#domain/risk/matrix-files.js';
+import { assertFewSecurities, EIGENVALUES_PART, PART_COUNT, WHOLE_MODEL_MAX } from '#domain/risk/model-parts.js';
 import type { RiskModelDocument } from '#domain/risk/risk-model-document.js';
-import { describeLeftOut } from '#domain/risk/left-out.js';
+import { describeLeftOut } from '#domain/risk/excluded-securities.js';
 import type { RiskModelPayload } from '#domain/jobs/payloads.js';
 import { jobKind, type Attempt, type Completion, type JobKind } from '#jobs/job-kind.js';
+import type { PartOutput, WrittenParts } from '#jobs/offered-parts.js';
 import type { PortableTaskName, TaskInput } from '#jobs/tasks.js';
 import type { RiskModelOutput } from '#jobs/tasks/indices.js';
 import type { RiskUniverseOrder } from '#jobs/tasks/references.js';
 import type { Markets } from '#market/serving/markets.js';
-import type { ArtifactStore, DocumentStore } from '#store/port.js';
+import type { ArtifactRef, ArtifactStore, DocumentStore } from '#store/port.js';
 import type { DataVersions } from '../datasets/data-versions.js';
-import { undamagedRun } from '../stored/damaged-runs.js';
+import { requireUndamagedRun } from '../stored/damaged-runs.js';
 import { columnsOf } from '../stored/run-documents.js';
 
 /** An order of the tasks of a model, without the parts of each. */
@@ -30,12 +34,13 @@ export interface RiskModelJobDependencies {
 
 type RiskAttempt = Attempt<PortableTaskName>;
 
-/** Share of the work after the rows of a model in parts. */
-const SUMMING = 0.2;
+/** Share of the work after the parts of a model. */
+const SUMMING = 0.02;
 
 /**
  * Creates the kind of job that estimates risk models: the model is replaced in the transaction that ends the job. The
- * matrix of a large one is computed in parts, also by other nodes, with the bits of one thread.
+ * matrix of a large one is computed in parts, also by other nodes, with the bits of one thread; each part is a file of
+ * it, which no other node reads.
  */
 export function createRiskModelJob({
   documents,
@@ -48,7 +53,7 @@ export function createRiskModelJob({
   async function universeOf({ identifiers, run }: RiskModelPayload): Promise<RiskUniverseOrder> {
     if (identifiers !== null) return { kind: 'names', identifiers };
     const { run_id, ...terms } = run!; // one of the two was given
-    return { kind: 'run', columns: columnsOf(await undamagedRun({ documents, artifacts }, run_id)), ...terms };
+    return { kind: 'run', columns: columnsOf(await requireUndamagedRun({ documents, artifacts }, run_id)), ...terms };
   }
 
   async function orderOf(payload: RiskModelPayload): Promise<RiskModelOrder> {
@@ -69,17 +74,16 @@ export function createRiskModelJob({
 
   async function estimateInParts(order: RiskModelOrder, attempt: RiskAttempt): Promise<RiskModelOutput> {
     const written = await attempt.inParts({
-      count: MODEL_PARTS,
+      count: PART_COUNT,
       atOnce: 2 * workers,
       share: 1 - SUMMING,
-      async here(part, share) {
-        const outputs = attempt.outputs(['rows']);
-        return (await attempt.compute('risk-model-rows', { ...order, parts: [part], outputs }, share)).rows;
-      },
+      here: (part, share) => outputOf(order, [part], { attempt, share }),
     });
+    const { covariance, unused } = joinRows(written);
+    if (unused.length > 0) await attempt.drop(unused.map(({ name }) => name));
     const files = written.map(({ artifact: { name, sha256 }, parts }) => ({ artifact: name, sha256, parts }));
-    const outputs = attempt.outputs(['covariance', 'factors']);
-    return attempt.compute('sum-risk-model', { ...order, files, outputs }, SUMMING);
+    const outputs = attempt.outputs(['factors']);
+    return attempt.compute('sum-risk-model', { ...order, covariance, files, outputs }, SUMMING);
   }
 
   async function estimate(payload: RiskModelPayload, order: RiskModelOrder, attempt: RiskAttempt) {
@@ -114,11 +118,35 @@ export function createRiskModelJob({
     };
   }
 
-  return jobKind('risk', run, async (payload, parts, attempt) => {
-    const outputs = attempt.outputs(['rows']);
-    const { rows } = await attempt.compute('risk-model-rows', { ...(await orderOf(payload)), parts, outputs });
-    return { result: { artifact: rows } };
-  });
+  return jobKind('risk', run, async (payload, parts, attempt) => ({
+    result: await outputOf(await orderOf(payload), parts, { attempt, share: 1 }),
+  }));
+}
+
+/** Computes some parts of a model. @param share part of the job's progress that they fill */
+async function outputOf(
+  order: RiskModelOrder,
+  parts: readonly number[],
+  { attempt, share }: { readonly attempt: RiskAttempt; readonly share: number },
+): Promise<PartOutput> {
+  const outputs = attempt.outputs(['figures', ...parts.filter(hasRows).map((part) => `rows ${part}` as const)]);
+  const { figures, rows } = await attempt.compute('risk-model-parts', { ...order, parts, outputs }, share);
+  return { artifact: figures, files: rows };
+}
+
+const hasRows = (part: number): boolean => part !== EIGENVALUES_PART;
+
+/** Returns the files of the rows in their order, and files of rows that other outputs contain as well. */
+function joinRows(written: readonly WrittenParts[]): {
+  readonly covariance: MatrixFiles;
+  readonly unused: readonly ArtifactRef[];
+} {
+  const rows = written.map(({ parts, files = [] }) => ({ parts: parts.filter(hasRows), files }));
+  const { first, others } = partPlaces(rows);
+  const fileAt = ({ output, at }: (typeof first)[number]): ArtifactRef => rows[output]!.files[at]!;
+  const files = first.map(fileAt);
+  const hash = createHash('sha256').update(files.map(({ sha256 }) => sha256).join(''));
+  return { covariance: { sha256: hash.digest('hex'), files }, unused: others.map(fileAt) };
 }
 
 /** Returns the summary of a finished estimate. */

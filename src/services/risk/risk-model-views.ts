@@ -1,11 +1,11 @@
 import type { RiskModelCollection, RiskModelView } from '#contract/risk-models.js';
 import { reportUnreadFields } from '#domain/documents/idle-settings.js';
-import { canonicalJson } from '#domain/json/canonical-json.js';
-import { orderFindings, type Finding } from '#domain/refusals/findings.js';
+import { toCanonicalJson } from '#domain/json/canonical-json.js';
+import { sortFindings, type Finding } from '#domain/refusals/findings.js';
 import { LIMITS } from '#domain/refusals/limits.js';
 import { Refusal, refuseWithFindings } from '#domain/refusals/refusal.js';
-import { partOn, partsByDate } from '#domain/risk/imported/model-dates.js';
-import { sourceOfModel, type RiskModelDocument } from '#domain/risk/risk-model-document.js';
+import { findPart, groupPartsByDate } from '#domain/risk/imported/model-dates.js';
+import { readModelSource, type RiskModelDocument } from '#domain/risk/risk-model-document.js';
 import type { RiskModelPart } from '#domain/risk/risk-model-part.js';
 
 /** Model of one date as a response. */
@@ -27,7 +27,7 @@ export function listServedModels({
   factor_model: told,
 }: RiskModelDocument): ServedModel[] {
   if (imported === undefined) return [{ date, assetIds, factorsAt: 0 }];
-  return partsByDate(assetIds, imported.dates, told?.factors.length ?? 0).map(({ names, ...part }) => ({
+  return groupPartsByDate(assetIds, imported.dates, told?.factors.length ?? 0).map(({ names, ...part }) => ({
     ...part,
     assetIds: names,
   }));
@@ -45,7 +45,7 @@ export function findServedModel(document: RiskModelDocument, date?: string): Ser
       { severity: 'error', code: 'UNKNOWN_FIELD', path: 'date', message, value: date },
     ]);
   }
-  const result = partOn(models, date);
+  const result = findPart(models, date);
   if (result !== undefined) return result;
   const message = `The risk model ${modelId} begins on ${models[0]!.date}; it has no model of ${date}.`;
   throw new Refusal('NO_DATA_AT_DATE', message, { model_id: modelId, first_date: models[0]!.date });
@@ -75,7 +75,7 @@ const NUMBERS_PER_PART = 100_000;
 
 export function summaryOf(document: RiskModelDocument): RiskModelCollection['risk_models'][number] {
   const { model_id, diagnostics } = document;
-  const estimator = sourceOfModel(document);
+  const estimator = readModelSource(document);
   const { assets, average_correlation, observations, positive_semi_definite } = diagnostics;
   return { model_id, estimator, assets, average_correlation, observations, positive_semi_definite };
 }
@@ -112,7 +112,7 @@ export function selectSmallFields(
     start: request?.start ?? null,
     end: request?.end ?? null,
     excluded,
-    findings: orderFindings([...unread, ...findings]),
+    findings: sortFindings([...unread, ...findings]),
     observed_start,
     observed_end,
     content_hash,
@@ -142,6 +142,6 @@ export async function* piecesOf(
   yield encoder.encode(',"volatilities":');
   yield await write({ part: 'volatilities', assetIds });
   const { model_id: _, ...rest } = selectSmallFields(document, served);
-  yield encoder.encode(`,${canonicalJson(rest).slice(1)}`);
+  yield encoder.encode(`,${toCanonicalJson(rest).slice(1)}`);
   return undefined;
 }

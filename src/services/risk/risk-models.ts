@@ -1,11 +1,11 @@
-import { once } from '#base/once.js';
+import { callOnce } from '#base/once.js';
 import type { RiskModelCollection } from '#contract/risk-models.js';
 import { assertOrder, assertHeld } from '#domain/schema/assert-order.js';
-import { referencesOf } from '#domain/checks/validate-reference.js';
+import { listReferences } from '#domain/checks/validate-reference.js';
 import { assertFewSecurities } from '#domain/risk/model-parts.js';
 import { RiskModelRequest, type RiskModelDocument } from '#domain/risk/risk-model-document.js';
 import type { RiskValidationRequest } from '#domain/risk/validation/risk-validation-request.js';
-import { canonicalJson } from '#domain/json/canonical-json.js';
+import { toCanonicalJson } from '#domain/json/canonical-json.js';
 import { compareText, type Finding } from '#domain/refusals/findings.js';
 import type { IndexDocument, TreatmentSpec } from '#domain/documents/index-document.js';
 import type { MarketData } from '#domain/market/market-data.js';
@@ -38,6 +38,7 @@ import {
   summaryOf,
   type ServedModel,
 } from './risk-model-views.js';
+import { matrixPaths } from '../stored/matrix-paths.js';
 import { assertNumbers, hasNumbers, modelNotFound, readModel, requireModel } from '../stored/used-models.js';
 
 export interface RiskModelsDependencies {
@@ -96,7 +97,7 @@ export interface RiskModels {
 }
 
 /** The request of an absent body. */
-const defaultsText = once(() => canonicalJson(RiskModelRequest.parse({})));
+const defaultsText = callOnce(() => toCanonicalJson(RiskModelRequest.parse({})));
 
 export function createRiskModels({
   documents,
@@ -112,7 +113,7 @@ export function createRiskModels({
   const load = (modelId: string) => requireModel(documents, modelId);
 
   const matrixOf = async ({ covariance }: RiskModelDocument, { assetIds, at }: ServedModel) => ({
-    path: await artifacts.file(covariance),
+    paths: await matrixPaths(artifacts, covariance),
     order: assetIds.length,
     ...(at === undefined ? {} : { at }),
   });
@@ -130,7 +131,7 @@ export function createRiskModels({
   ): AsyncGenerator<Uint8Array, undefined> {
     const { factors, factor_model: told } = document;
     const encoder = new TextEncoder();
-    yield encoder.encode(`${canonicalJson(exportTerms(document)).slice(0, -1)},"models":[`);
+    yield encoder.encode(`${toCanonicalJson(exportTerms(document)).slice(0, -1)},"models":[`);
     for (const [k, served] of listServedModels(document).entries()) {
       const own =
         factors === undefined || told === undefined
@@ -151,7 +152,7 @@ export function createRiskModels({
   /** Returns a new request without securities repeats the stored one, unless it differs otherwise. */
   async function settle(modelId: string, request: RiskModelRequest): Promise<RiskModelRequest> {
     if (request.identifiers.length > 0 || request.index_id !== null) return request;
-    const isAbsent = canonicalJson(request) === defaultsText();
+    const isAbsent = toCanonicalJson(request) === defaultsText();
     if (isAbsent && (await documents.get('risk-model', modelId)) !== undefined) {
       const { request: earlier } = (await load(modelId)).document;
       if (earlier !== undefined) return earlier;
@@ -197,7 +198,7 @@ export function createRiskModels({
   /** A derived index has the treatment of its source. */
   async function treatmentOf(document: IndexDocument): Promise<TreatmentSpec> {
     if (document.pipeline) return document.pipeline.treatment;
-    const [parentId] = referencesOf(document);
+    const [parentId] = listReferences(document);
     const parent = parentId === undefined ? undefined : await findIndex(documents, parentId);
     if (parent === undefined)
       throw new Refusal('INDEX_NOT_FOUND', `The index ${parentId}, from which ${document.id} derives, is not stored.`);

@@ -1,10 +1,10 @@
 import type { BacktestRequest } from '#contract/analytics/request.js';
 import { assertOrder } from '#domain/schema/assert-order.js';
-import { assertForeign, resolvedRequest } from '#domain/backtest/resolved-request.js';
+import { assertForeign, resolveRequest } from '#domain/backtest/resolve-request.js';
 import type { BacktestPlan, StrategyTerms } from '#domain/documents/backtest-plan.js';
-import { benchmarkNamed, type BenchmarkRef } from '#domain/documents/benchmark-ref.js';
+import { parseBenchmark, type BenchmarkRef } from '#domain/documents/benchmark-ref.js';
 import type { IndexDocument } from '#domain/documents/index-document.js';
-import { storeOfDocuments, removeStores } from '#domain/documents/store-of-documents.js';
+import { findStore, removeStores } from '#domain/documents/store-of-documents.js';
 import type { StrategyDocument } from '#domain/documents/strategy-document.js';
 import { countHeldBytes } from '#base/memory/kept-memory.js';
 import type { MarketData } from '#domain/market/market-data.js';
@@ -51,8 +51,8 @@ export function createBacktestPlans(documents: Pick<DocumentStore, 'get'>): Back
         ? undefined
         : (await requireStrategy(documents, runId)).strategy;
     const { document } =
-      strategy === undefined ? await requireIndex(documents, runId) : { document: await followedIndex(strategy) };
-    const request = resolvedRequest({ ...given, benchmark: await benchmarkOf(given.benchmark) }, strategy);
+      strategy === undefined ? await requireIndex(documents, runId) : { document: await findFollowedIndex(strategy) };
+    const request = resolveRequest({ ...given, benchmark: await benchmarkOf(given.benchmark) }, strategy);
     assertOrder(request);
     if (strategy === undefined) assertForeign(document, request);
     const reached = {
@@ -68,7 +68,7 @@ export function createBacktestPlans(documents: Pick<DocumentStore, 'get'>): Back
       request,
       ...(strategy === undefined ? {} : { strategy: await termsOf(strategy) }),
     };
-    return { plan, storeId: storeOfDocuments(reached, request.store_id) };
+    return { plan, storeId: findStore(reached, request.store_id) };
   }
 
   /** @throws Refusal VALIDATION_FAILED if the constraint set was deleted or is unreadable */
@@ -94,7 +94,7 @@ export function createBacktestPlans(documents: Pick<DocumentStore, 'get'>): Back
   }
 
   /** @throws Refusal VALIDATION_FAILED if the index was deleted or is unreadable */
-  async function followedIndex({ index_id: id }: StrategyDocument): Promise<IndexDocument> {
+  async function findFollowedIndex({ index_id: id }: StrategyDocument): Promise<IndexDocument> {
     const document = await indexOf(id);
     if (document !== undefined) return document;
     throw refuseWithFindings('strategy document', [
@@ -117,7 +117,7 @@ export function createBacktestPlans(documents: Pick<DocumentStore, 'get'>): Back
   }
 
   async function comparedWith(name: string, marketOf: () => Promise<MarketData | undefined>): Promise<ComparedWith> {
-    const { kind, id } = benchmarkNamed(name);
+    const { kind, id } = parseBenchmark(name);
     if (kind === 'index' || (kind === null && (await documents.get('index', id)) !== undefined))
       return { indexId: id, documents: await benchmarkDocuments(id) };
     const market = await marketOf();
@@ -130,7 +130,7 @@ export function createBacktestPlans(documents: Pick<DocumentStore, 'get'>): Back
   /** Returns the benchmark that a request names by a text, in its parts. */
   async function benchmarkOf(given: BacktestRequest['benchmark']): Promise<BenchmarkRef | null | undefined> {
     if (typeof given !== 'string') return given;
-    const { kind, id } = benchmarkNamed(given);
+    const { kind, id } = parseBenchmark(given);
     const found = kind ?? ((await documents.get('index', id)) === undefined ? 'identifier' : 'index');
     return { id, kind: found, price_column: 'CLOSE' };
   }

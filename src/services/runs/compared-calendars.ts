@@ -1,11 +1,11 @@
 import type { BacktestPlan } from '#domain/documents/backtest-plan.js';
-import { closuresOf, type RecordedClosures } from '#domain/calendars/closures.js';
+import { listClosures, type RecordedClosures } from '#domain/calendars/closures.js';
 import { correctCalendars } from '#domain/calendars/correct-calendars.js';
 import type { ExchangeCalendars } from '#domain/calendars/calendars.js';
-import { canonicalJson } from '#domain/json/canonical-json.js';
+import { toCanonicalJson } from '#domain/json/canonical-json.js';
 import type { RunDocument } from '#domain/documents/run-document.js';
-import { rebalanceDates } from '#domain/schedule/schedule.js';
-import { dayFrom } from '#domain/time/days.js';
+import { listRebalanceDates } from '#domain/schedule/schedule.js';
+import { parseValidDay } from '#domain/time/days.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import { createIndexSchedules } from '../indices/index-schedules.js';
 
@@ -24,7 +24,7 @@ export function createComparedCalendars(calendars: ExchangeCalendars) {
   const corrected = new Map<string, ExchangeCalendars>();
 
   function calendarsOf(closures: RecordedClosures): ExchangeCalendars {
-    const key = canonicalJson(closures);
+    const key = toCanonicalJson(closures);
     const found = corrected.get(key) ?? correctCalendars(calendars, closures);
     corrected.delete(key);
     corrected.set(key, found);
@@ -35,7 +35,7 @@ export function createComparedCalendars(calendars: ExchangeCalendars) {
   /** Returns the rebalances of all indices of a plan that are decided up to a day, as text. */
   async function decidedBy({ documents }: BacktestPlan, end: number): Promise<string> {
     const scheduleOf = createIndexSchedules({
-      calendars: calendarsOf(closuresOf(documents)),
+      calendars: calendarsOf(listClosures(documents)),
       indexOf: async (id) => documents[id]!, // A plan has every document that it refers to.
       runOf: async () => undefined,
     });
@@ -45,7 +45,7 @@ export function createComparedCalendars(calendars: ExchangeCalendars) {
       const { cadences, baseDay } = await scheduleOf(document);
       for (const { rebalance, calendar, from = -Infinity, until = Infinity } of cadences) {
         const span = { from: end - MOVED_WITHIN_DAYS, to: calendar.coverage.to };
-        for (const due of rebalanceDates({ rebalance, calendar, baseDay, ...span }))
+        for (const due of listRebalanceDates({ rebalance, calendar, baseDay, ...span }))
           if (due.decision <= end && due.date >= from && due.date < until) dates.push(due);
       }
     }
@@ -60,11 +60,11 @@ export function createComparedCalendars(calendars: ExchangeCalendars) {
   ): Promise<readonly [BacktestPlan, BacktestPlan]> {
     // A rebalance that a breach triggered takes effect on a session after the data.
     const last = (run.called ?? []).reduce((day, { effective }) => (effective > day ? effective : day), run.end);
-    const both = [withoutLater(was, last), withoutLater(is, last)] as const;
+    const both = [removeLater(was, last), removeLater(is, last)] as const;
     const isLaterSame = both.every((plan, k) => plan === [was, is][k]);
     if (isLaterSame) return both;
     try {
-      const end = dayFrom(run.end);
+      const end = parseValidDay(run.end);
       return (await decidedBy(was, end)) === (await decidedBy(is, end)) ? both : [was, is];
     } catch (thrown) {
       if (thrown instanceof Refusal) return [was, is];
@@ -74,8 +74,8 @@ export function createComparedCalendars(calendars: ExchangeCalendars) {
 }
 
 /** Returns a plan without changes of sessions after a date; the plan itself if it has none. */
-function withoutLater(plan: BacktestPlan, last: string): BacktestPlan {
-  const isLater = Object.values(closuresOf(plan.documents)).some(({ changes }) =>
+function removeLater(plan: BacktestPlan, last: string): BacktestPlan {
+  const isLater = Object.values(listClosures(plan.documents)).some(({ changes }) =>
     changes.some(({ date }) => date > last),
   );
   if (!isLater) return plan;

@@ -2,15 +2,15 @@ import { createHash, randomUUID } from 'node:crypto';
 import { open, type FileHandle } from 'node:fs/promises';
 import { assertMeets, assertOrder } from '#domain/schema/assert-order.js';
 import type { RunDocument } from '#domain/documents/run-document.js';
-import { nameInHeader } from '#domain/backtest/run-file/prices-apart.js';
+import { nameInHeader } from '#domain/backtest/run-file/separate-prices.js';
 import { exportTable, type ExportTableName } from '#domain/exports/catalogue.js';
 import type { ExportFormat, ExportPosition } from '#domain/exports/formats.js';
 import { LIMITS } from '#domain/refusals/limits.js';
-import { marketKey } from '#domain/market/handle.js';
+import { createMarketKey } from '#domain/market/market-identity.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { OWN_GROUPS } from '#domain/market/market-groups.js';
 import { Refusal, refuseWithFindings } from '#domain/refusals/refusal.js';
-import type { StaleState } from '#domain/backtest/stale.js';
+import type { StaleState } from '#domain/backtest/stale-reasons.js';
 import type { Jobs } from '#jobs/job-kind.js';
 import type { ExportPartInput, OpenRunFiles } from '#jobs/tasks/outputs.js';
 import type { ServedMarket } from '#market/serving/markets.js';
@@ -276,7 +276,7 @@ function etagOf(run: RunDocument, { market, ...asked }: Asked): string {
   const decidedBy = exportTable(asked.table).readsDefinition === true && plan !== undefined ? [plan] : [];
   const files = [columns, ...listEarlierFiles(run), ...decidedBy].map(({ sha256 }) => sha256);
   return createHash('sha256')
-    .update(JSON.stringify([EXPORT_VERSION, files, asked, market && marketKey(market)]))
+    .update(JSON.stringify([EXPORT_VERSION, files, asked, market && createMarketKey(market)]))
     .digest('hex');
 }
 

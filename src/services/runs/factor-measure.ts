@@ -1,4 +1,4 @@
-import { sourceOfModel, type RiskModelDocument } from '#domain/risk/risk-model-document.js';
+import { readModelSource, type RiskModelDocument } from '#domain/risk/risk-model-document.js';
 import type { Finding } from '#domain/refusals/findings.js';
 import { refuseWithFindings } from '#domain/refusals/refusal.js';
 import { FACTOR_ESTIMATORS, isFactorEstimator, type FactorEstimator } from '#domain/risk/factor-model.js';
@@ -33,7 +33,7 @@ export async function factorMeasure(
   assertOne({ risk_model: modelId, risk_estimator: estimator, model });
   if (modelId !== undefined) {
     if (factors !== undefined) throw refuse('UNKNOWN_FIELD', 'factors', 'A stored model has its own factors.');
-    return { stored: await storedFactors(artifacts, (await requireModel(reader, modelId)).document) };
+    return { stored: await readStoredFactors(artifacts, (await requireModel(reader, modelId)).document) };
   }
   const measured = estimator ?? model ?? DEFAULT_MODEL;
   return {
@@ -52,11 +52,11 @@ function assertOne(ways: Readonly<Record<string, string | undefined>>): void {
   throw refuse('UNKNOWN_FIELD', second[0], message);
 }
 
-async function storedFactors(
+async function readStoredFactors(
   artifacts: Pick<ArtifactStore, 'file'>,
   { model_id: modelId, request, imported, factor_model: told, factors: file, ...document }: RiskModelDocument,
 ): Promise<FactorModelFile> {
-  const source = sourceOfModel({ request });
+  const source = readModelSource({ request });
   if ((source !== 'imported' && !isFactorEstimator(source)) || told === undefined)
     throw refuse(
       'NOT_IN_CHOICES',

@@ -6,7 +6,7 @@ import { readRows } from '#domain/documents/constraint-set.js';
 import { stateRowDefaults } from '#domain/documents/row-settings.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { OWN_GROUPS } from '#domain/market/market-groups.js';
-import { constraintFieldFindings } from '#domain/optimisation/field-uses.js';
+import { checkConstraintFields } from '#domain/optimisation/field-uses.js';
 import type { Finding } from '#domain/refusals/findings.js';
 import { assertNoErrors } from '#domain/refusals/refusal.js';
 import type { ScenarioRequest } from '#domain/scenarios/scenario-request.js';
@@ -48,7 +48,7 @@ export async function resolveWatchedRows({ states }: NeedRooms, { run, body }: A
   assertNoErrors('body', [...findings, ...validateConstraints(rows, { path: 'rows', areWatched: true })]);
   const served = rows.some(({ params }) => 'field' in params) ? await states.requireMarket(run) : null;
   if (served !== null)
-    assertNoErrors('body', constraintFieldFindings(rows, served.market, { path: 'rows', severity: 'error' }));
+    assertNoErrors('body', checkConstraintFields(rows, served.market, { path: 'rows', severity: 'error' }));
   return { limits: { rows }, by: OWN_GROUPS, findings: [], market: served && served.handle };
 }
 

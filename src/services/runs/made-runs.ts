@@ -1,23 +1,24 @@
-import { planThrough } from '#domain/backtest/plan-through.js';
+import { limitPlanToDate } from '#domain/backtest/plan-through.js';
 import type { FullRunReason } from '#domain/documents/full-run-reasons.js';
-import { planOnCalendars } from '#domain/backtest/plan-closures.js';
-import { definitionChanges, isSameRequest } from '#domain/backtest/plan-changes.js';
+import { selectPlanClosures } from '#domain/backtest/plan-closures.js';
+import { listDefinitionChanges, isSameRequest } from '#domain/backtest/plan-changes.js';
 import type { BacktestPlan } from '#domain/documents/backtest-plan.js';
 import type { RunDocument } from '#domain/documents/run-document.js';
-import type { MarketIdentity } from '#domain/market/handle.js';
+import type { MarketIdentity } from '#domain/market/market-identity.js';
 import { Refusal } from '#domain/refusals/refusal.js';
+import { filesOf, type MatrixFiles } from '#domain/risk/matrix-files.js';
 import type { BacktestPayload } from '#domain/jobs/payloads.js';
 import type { Attempt } from '#jobs/job-kind.js';
 import type { PortableTaskName } from '#jobs/tasks.js';
 import type { Markets } from '#market/serving/markets.js';
-import type { ArtifactRef, ArtifactStore, DocumentStore } from '#store/port.js';
+import type { ArtifactStore, DocumentStore } from '#store/port.js';
 import { readStored } from '#store/read-stored.js';
 import { columnsOf, listEarlierFiles, toHashedReference, readRun } from '../stored/run-documents.js';
 import { createRunFiles, type Continuable } from './run-files.js';
 import { modelReferences, findPlannedFiles } from '../stored/used-models.js';
 import type { DataVersions } from '../datasets/data-versions.js';
 import type { StoreMarkets } from '../datasets/store-markets.js';
-import { planWithDefaults } from '#domain/checks/plan-defaults.js';
+import { addDefaultsToPlan } from '#domain/checks/plan-defaults.js';
 import { readStoredPlan } from '../stored/stored-plans.js';
 
 export interface RunMakerDependencies {
@@ -34,11 +35,14 @@ export interface RunMakerDependencies {
 async function link(
   attempt: Attempt<PortableTaskName>,
   artifacts: Pick<ArtifactStore, 'newName'>,
-  matrices: Readonly<Record<string, ArtifactRef>>,
-): Promise<Record<string, ArtifactRef>> {
-  const ids = Object.keys(matrices);
-  const files = await attempt.share(ids.map((id) => ({ ref: matrices[id]!, name: artifacts.newName() })));
-  return Object.fromEntries(ids.map((id, i) => [id, files[i]!]));
+  matrices: Readonly<Record<string, MatrixFiles>>,
+): Promise<Record<string, MatrixFiles>> {
+  const linked: Record<string, MatrixFiles> = {};
+  for (const [id, matrix] of Object.entries(matrices)) {
+    const files = await attempt.share(filesOf(matrix).map((ref) => ({ ref, name: artifacts.newName() })));
+    linked[id] = 'files' in matrix ? { ...matrix, files: [...files] } : files[0]!;
+  }
+  return linked;
 }
 
 /** Version of the recorded changes of the calendar of a run. */
@@ -75,7 +79,7 @@ export function createRunMaker({
    * Returns the stored run to extend; the reason if it cannot be extended, determined without reading its files; null
    * if there is none.
    */
-  async function storedRun(
+  async function createStoredRun(
     payload: BacktestPayload,
     market: MarketIdentity,
   ): Promise<Continuable | FullRunReason | null> {
@@ -110,9 +114,10 @@ export function createRunMaker({
     if (run.engine_version !== engineVersion) return 'definition_changed';
     const before = await readPlan(run);
     if (before === undefined) return 'no_checkpoint';
-    const plans = [before, plan].map((one) => planOnCalendars(planThrough(one, run.end), undefined));
+    const plans = [before, plan].map((one) => selectPlanClosures(limitPlanToDate(one, run.end), undefined));
     const [was, is] = [plans[0]!, plans[1]!];
-    if (definitionChanges({ plan: was, asked: run.asked }, { plan: is, asked }).length > 0) return 'definition_changed';
+    if (listDefinitionChanges({ plan: was, asked: run.asked }, { plan: is, asked }).length > 0)
+      return 'definition_changed';
     if (!isSameRequest(before, plan)) return 'request_changed';
     const isSameEnd = before.request.end === plan.request.end;
     return isSameEnd && isOfMarket(run, market) ? 'no_new_session' : null;
@@ -121,7 +126,7 @@ export function createRunMaker({
   /** Returns the plan of a stored run, undefined if it cannot be read. */
   async function readPlan(run: RunDocument): Promise<BacktestPlan | undefined> {
     try {
-      return planWithDefaults(await readStoredPlan(artifacts, run));
+      return addDefaultsToPlan(await readStoredPlan(artifacts, run));
     } catch (refusal) {
       if (refusal instanceof Refusal) return undefined;
       throw refusal;
@@ -145,7 +150,7 @@ export function createRunMaker({
       ...(plan.request.as_known === undefined ? {} : { known: await dataVersions.before(known.version) }),
       engineVersion,
     };
-    const stored = payload.data_version === undefined ? await storedRun(payload, identity) : null;
+    const stored = payload.data_version === undefined ? await createStoredRun(payload, identity) : null;
     const { output, files, newest } = await runs.make(attempt, { plan, task, stored });
     const called = output.called ?? newest?.called ?? [];
     return {

@@ -1,4 +1,4 @@
-import { storeOfDocuments, removeStores } from '#domain/documents/store-of-documents.js';
+import { findStore, removeStores } from '#domain/documents/store-of-documents.js';
 import type { RunDocument } from '#domain/documents/run-document.js';
 import type { Jobs } from '#jobs/job-kind.js';
 import type { ComparedWith } from '#jobs/tasks/views.js';
@@ -53,7 +53,7 @@ export async function comparedOf(
     return (await states.servedMarket(run))?.market;
   });
   // Both are computed on the market of the run.
-  storeOfDocuments(compared.documents, run.store_id);
+  findStore(compared.documents, run.store_id);
   return addModels({ documents, artifacts }, { ...compared, documents: removeStores(compared.documents) });
 }
 

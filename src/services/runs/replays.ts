@@ -11,7 +11,7 @@ import { columnsOf, payloadOf, provenanceOf, requireRun, type AskedRun } from '.
 import type { RunDocument } from '#domain/documents/run-document.js';
 import type { StoreMarkets } from '../datasets/store-markets.js';
 import type { RunStates } from './run-states.js';
-import { planWithDefaults } from '#domain/checks/plan-defaults.js';
+import { addDefaultsToPlan } from '#domain/checks/plan-defaults.js';
 import { readStoredPlan } from '../stored/stored-plans.js';
 
 export interface ReplayJobDependencies {
@@ -42,7 +42,7 @@ export function createReplayJob({
     const { identity } = markets.require();
     await assertNotDeleted(documents, runId, 'replay');
     const run = await requireRun(documents, { subject: runId, id });
-    const plan = planWithDefaults(await readStoredPlan(artifacts, run));
+    const plan = addDefaultsToPlan(await readStoredPlan(artifacts, run));
     const { models = {} } = run.artifacts;
     const isAsKnown = plan.request.as_known !== undefined;
     const known = isAsKnown ? { known: await dataVersions.before((await dataVersions.at(undefined)).version) } : {};

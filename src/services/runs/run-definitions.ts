@@ -1,13 +1,13 @@
 import { createHash } from 'node:crypto';
 import type { BacktestRequest } from '#contract/analytics/request.js';
-import { definitionChanges } from '#domain/backtest/plan-changes.js';
-import { planOnCalendars } from '#domain/backtest/plan-closures.js';
-import { planThrough } from '#domain/backtest/plan-through.js';
+import { listDefinitionChanges } from '#domain/backtest/plan-changes.js';
+import { selectPlanClosures } from '#domain/backtest/plan-closures.js';
+import { limitPlanToDate } from '#domain/backtest/plan-through.js';
 import type { RecordedClosures } from '#domain/calendars/closures.js';
-import { planWithDefaults } from '#domain/checks/plan-defaults.js';
+import { addDefaultsToPlan } from '#domain/checks/plan-defaults.js';
 import type { BacktestPlan } from '#domain/documents/backtest-plan.js';
 import type { RunDocument } from '#domain/documents/run-document.js';
-import { canonicalJson } from '#domain/json/canonical-json.js';
+import { toCanonicalJson } from '#domain/json/canonical-json.js';
 import type { Finding } from '#domain/refusals/findings.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import type { Markets } from '#market/serving/markets.js';
@@ -131,17 +131,17 @@ export function createRunDefinitions({
       return ['The run was stored without its definition: a change of the definition cannot be detected.'];
     let before: BacktestPlan;
     try {
-      before = planWithDefaults(await readStoredPlan(artifacts, run));
+      before = addDefaultsToPlan(await readStoredPlan(artifacts, run));
     } catch (refusal) {
       if (refusal instanceof Refusal) return ['The definition of the run cannot be read and is not compared.'];
       throw refusal;
     }
     const { asked } = run;
     const market = markets.served()?.market;
-    const comparable = (plan: BacktestPlan): BacktestPlan => planOnCalendars(planThrough(plan, run.end), market);
+    const comparable = (plan: BacktestPlan): BacktestPlan => selectPlanClosures(limitPlanToDate(plan, run.end), market);
     const [was, is] = await onUsedSessions(comparable(before), comparable(now), run);
     if (hashOf(was) === hashOf(is)) return [];
-    const changes = definitionChanges({ plan: was, asked }, { plan: is, asked });
+    const changes = listDefinitionChanges({ plan: was, asked }, { plan: is, asked });
     return changes.length > 0 ? changes : ['The definition changed since this run.'];
   }
 
@@ -170,7 +170,7 @@ function foundOf(document: FoundDocument): string {
 }
 
 function hashOf(plan: BacktestPlan): string {
-  return createHash('sha256').update(canonicalJson(plan)).digest('hex');
+  return createHash('sha256').update(toCanonicalJson(plan)).digest('hex');
 }
 
 /** Message of a refusal, with its findings if the message only counts them. */

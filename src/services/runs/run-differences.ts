@@ -1,8 +1,8 @@
 import type { RunsDifference } from '#contract/analytics/run-differences.js';
 import type { DataDifferenceView } from '#contract/stores/data-versions.js';
 import type { BacktestPlan } from '#domain/documents/backtest-plan.js';
-import { canonicalJson } from '#domain/json/canonical-json.js';
-import { changesBetween, type DocumentChange } from '#domain/documents/document-changes.js';
+import { toCanonicalJson } from '#domain/json/canonical-json.js';
+import { listChanges, type DocumentChange } from '#domain/documents/document-changes.js';
 import type { RunDocument } from '#domain/documents/run-document.js';
 import type { RunDifferencePayload } from '#domain/jobs/payloads.js';
 import type { MarketHandle } from '#domain/market/handle.js';
@@ -23,8 +23,9 @@ import { assertUndamaged } from '../stored/damaged-runs.js';
 import { columnsFile, requireRun } from '../stored/run-documents.js';
 import type { StoreMarkets } from '../datasets/store-markets.js';
 import type { RunStates } from './run-states.js';
+import { matrixPaths } from '../stored/matrix-paths.js';
 import { contentOf } from '../stored/used-models.js';
-import { planWithDefaults } from '#domain/checks/plan-defaults.js';
+import { addDefaultsToPlan } from '#domain/checks/plan-defaults.js';
 import { readStoredPlan } from '../stored/stored-plans.js';
 
 export interface RunDifferenceJobDependencies {
@@ -46,7 +47,7 @@ export function createRunDifferenceJob({
 }: RunDifferenceJobDependencies): JobKind<RunDifferencePayload> {
   async function sideOf(subject: string, id: string): Promise<Side> {
     const run = await requireRun(documents, { subject, id });
-    const plan = planWithDefaults(await readStoredPlan(artifacts, run));
+    const plan = addDefaultsToPlan(await readStoredPlan(artifacts, run));
     const version = await dataVersions.versionOf(run.store_id ?? '', run.store_content_hash);
     return { run, plan, version, market: await marketOf(run, version) };
   }
@@ -81,10 +82,10 @@ export function createRunDifferenceJob({
     const files: Record<string, ModelFiles[string]> = {};
     for (const [id, model] of Object.entries(plan.models)) {
       const side = sides.find(
-        (each) => canonicalJson(each.plan.models?.[id] ?? null) === canonicalJson(plan.models![id]),
+        (each) => toCanonicalJson(each.plan.models?.[id] ?? null) === toCanonicalJson(plan.models![id]),
       );
       const file = side?.run.artifacts.models?.[id];
-      if (file !== undefined) files[id] = { path: await artifacts.file(file), ...contentOf(model) };
+      if (file !== undefined) files[id] = { paths: await matrixPaths(artifacts, file), ...contentOf(model) };
     }
     return { models: files };
   }
@@ -161,7 +162,7 @@ const UNKNOWN_DATA = { cells: null, first: [], rows: null, appended: null };
 function causesOf(from: Side, to: Side): Causes {
   return {
     definition: definitionChanges(from.plan, to.plan),
-    request: changesBetween(from.plan.request, to.plan.request),
+    request: listChanges(from.plan.request, to.plan.request),
     isOtherData: !isSameData(from.run, to.run),
   };
 }
@@ -180,16 +181,16 @@ function definitionChanges(from: BacktestPlan, to: BacktestPlan): DocumentChange
   const { [from.indexId]: before, ...reachedBefore } = from.documents;
   const { [to.indexId]: after, ...reachedAfter } = to.documents;
   const others = (plan: BacktestPlan, documents: BacktestPlan['documents']) => ({
-    documents: withoutBenchmark(plan, documents),
+    documents: removeBenchmark(plan, documents),
     models: plan.models ?? {},
     strategy: plan.strategy ?? null,
     index_id: plan.indexId,
   });
-  return [...changesBetween(before, after), ...changesBetween(others(from, reachedBefore), others(to, reachedAfter))];
+  return [...listChanges(before, after), ...listChanges(others(from, reachedBefore), others(to, reachedAfter))];
 }
 
 /** A benchmark is part of the request. */
-function withoutBenchmark(
+function removeBenchmark(
   { request: { benchmark } }: BacktestPlan,
   documents: BacktestPlan['documents'],
 ): BacktestPlan['documents'] {

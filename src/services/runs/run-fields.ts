@@ -1,14 +1,14 @@
-import { placeInTexts } from '#domain/checks/document-expressions.js';
+import { locateInTexts } from '#domain/checks/document-expressions.js';
 import { isName } from '#domain/datapoints/expressions/field-text.js';
 import { printExpression } from '#domain/datapoints/expressions/print.js';
 import { readExpression, type ReadText } from '#domain/datapoints/expressions/read-text.js';
-import { callsIn } from '#domain/datapoints/expressions/reads.js';
+import { listCalls } from '#domain/datapoints/expressions/reads.js';
 import type { ExpressionNode } from '#domain/datapoints/expressions/tree.js';
 import { numeric } from '#domain/datapoints/field-use.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import type { Finding } from '#domain/refusals/findings.js';
 import { assertNoErrors } from '#domain/refusals/refusal.js';
-import { fieldFindings } from '#domain/rules/field-findings.js';
+import { checkFields } from '#domain/rules/field-findings.js';
 
 /**
  * Returns the datapoints requested for a view of a run, expressions as canonical texts.
@@ -31,19 +31,21 @@ interface ReadField {
 function readField(text: string, market: MarketData, path: string): ReadField {
   if (isName(text, market)) {
     const use = numeric(text);
-    return { text, findings: fieldFindings([{ use, path, rowId: null }], market, 'error') };
+    return { text, findings: checkFields([{ use, path, rowId: null }], market, 'error') };
   }
   const read = readExpression(text, 'number');
   const problems = read.problems.map((problem): Finding => ({ severity: 'error', path, ...problem }));
   if (read.tree === undefined) return { text, findings: problems };
-  const result = fieldFindings([{ use: numeric(read.tree), path, rowId: null }], market, 'error');
-  const placed = placeInTexts(result, new Map<string, ReadText>([[path, read]]));
+  const result = checkFields([{ use: numeric(read.tree), path, rowId: null }], market, 'error');
+  const placed = locateInTexts(result, new Map<string, ReadText>([[path, read]]));
   return { text: printExpression(read.tree), findings: [...placed, ...ofDecisions(read.tree, path)] };
 }
 
 /** Returns functions whose values exist only in the decisions of an index. */
 function ofDecisions(tree: ExpressionNode, path: string): Finding[] {
-  const call = callsIn(tree, new Map()).find(({ name }) => ['is_constituent', 'member_of', 'weight_in'].includes(name));
+  const call = listCalls(tree, new Map()).find(({ name }) =>
+    ['is_constituent', 'member_of', 'weight_in'].includes(name),
+  );
   if (call === undefined) return [];
   const message = `${call.name} is available only in the decisions of an index.`;
   return [{ severity: 'error', code: 'NOT_IN_CHOICES', path, message }];

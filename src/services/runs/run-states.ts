@@ -1,6 +1,11 @@
 import type { BacktestRequest } from '#contract/analytics/request.js';
 import type { RecordedClosures } from '#domain/calendars/closures.js';
-import { combineStaleReasons, type RunState, type StaleReasons, type StaleState } from '#domain/backtest/stale.js';
+import {
+  combineStaleReasons,
+  type RunState,
+  type StaleReasons,
+  type StaleState,
+} from '#domain/backtest/stale-reasons.js';
 import type { BacktestPlan } from '#domain/documents/backtest-plan.js';
 import type { RunDocument } from '#domain/documents/run-document.js';
 import { Refusal } from '#domain/refusals/refusal.js';

@@ -3,7 +3,7 @@ import { assertRunnable } from '#domain/backtest/assert-runnable.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
 import type { RunDocument } from '#domain/documents/run-document.js';
 import type { BacktestPayload } from '#domain/jobs/payloads.js';
-import { canonicalJson } from '#domain/json/canonical-json.js';
+import { toCanonicalJson } from '#domain/json/canonical-json.js';
 import type { ArtifactStore, DocumentStore } from '#store/port.js';
 import { versionOf, type DataVersions } from '../datasets/data-versions.js';
 import type { StoreMarkets } from '../datasets/store-markets.js';
@@ -12,7 +12,7 @@ import { assertSubject, findRun } from '../stored/run-documents.js';
 import { createBacktestPlans } from './backtest-plans.js';
 import { assertFirstKnown } from './known-decisions.js';
 import { applyStoredTerms, type RunStates } from './run-states.js';
-import { versionedPlan, type AskedBacktest, type RunnablePlan, type VersionedPlan } from './versioned-plan.js';
+import { readPlanVersion, type AskedBacktest, type RunnablePlan, type VersionedPlan } from './versioned-plan.js';
 
 export interface RunnableRunsDependencies {
   readonly documents: DocumentStore;
@@ -59,7 +59,7 @@ export function createRunnableRuns(dependencies: RunnableRunsDependencies): Runn
 
   async function planOf(runId: string, { request: given, asKnownOn }: AskedBacktest): Promise<RunnablePlan> {
     await assertSubject(documents, runId);
-    const planned = await versionedPlan({ documents, plans, runId, given });
+    const planned = await readPlanVersion({ documents, plans, runId, given });
     return stores.within(planned.storeId, () => runnablePlan(planned, asKnownOn));
   }
 
@@ -90,7 +90,7 @@ export function createRunnableRuns(dependencies: RunnableRunsDependencies): Runn
       if (run?.store_id === undefined || run.as_known_on !== dataVersion.data_version) return undefined;
       if ((await states.staleOf(run, { isOfThen: true })) !== null) return undefined; // The requested version.
       const { result } = run.artifacts;
-      if ((result && !result.inset) || canonicalJson(await states.planNow(run)) !== canonicalJson(plan))
+      if ((result && !result.inset) || toCanonicalJson(await states.planNow(run)) !== toCanonicalJson(plan))
         return undefined;
       return (await isAnyDamaged(artifacts, run)) ? undefined : run; // Made again it is whole.
     },

@@ -1,8 +1,8 @@
-import { formatDay, dayFrom } from '#domain/time/days.js';
+import { formatDay, parseValidDay } from '#domain/time/days.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import { findFirstAtLeast } from '#domain/numbers/search.js';
-import { simulationCuts, type SimulationRequest } from '#domain/simulation/simulation.js';
+import { divideSimulation, type SimulationRequest } from '#domain/simulation/simulation.js';
 import type { SimulationPayload } from '#domain/jobs/payloads.js';
 import { jobKind, type JobKind, type Jobs } from '#jobs/job-kind.js';
 import type { Origin } from '#jobs/origin.js';
@@ -63,7 +63,7 @@ export function createSimulationJob(dependencies: SimulationJobDependencies): Jo
       await assertNotDeleted(documents, runId, 'simulation');
       const order = await orderOf(payload);
       const written = await attempt.inParts({
-        count: simulationCuts(request).length - 1,
+        count: divideSimulation(request).length - 1,
         atOnce: 2 * workers,
         share: 1 - SUMMING,
         async here(part, share) {
@@ -102,7 +102,7 @@ export function createSimulations({ documents, jobs, states, calendars, kind }: 
         `The index ${run.index_id} of the run is not stored; its calendar is needed for the sessions ahead.`,
         { index_id: run.index_id },
       );
-    const from = findFirstAtLeast(calendar.sessions, dayFrom(run.end) + 1);
+    const from = findFirstAtLeast(calendar.sessions, parseValidDay(run.end) + 1);
     const ahead = calendar.sessions.subarray(from, from + horizon);
     if (ahead.length < horizon) {
       throw new Refusal(
@@ -124,7 +124,7 @@ export function createSimulations({ documents, jobs, states, calendars, kind }: 
         kind,
         payload: { ...payloadOf(name), request, ...ahead },
         request,
-        estimatedBytes: estimatedBytes(request),
+        estimatedBytes: estimateBytes(request),
         origin,
       });
     },
@@ -132,6 +132,6 @@ export function createSimulations({ documents, jobs, states, calendars, kind }: 
 }
 
 /** Four numbers a path, twice while they are sorted, and counts. */
-function estimatedBytes({ paths }: SimulationRequest): number {
+function estimateBytes({ paths }: SimulationRequest): number {
   return 128 * 2 ** 20 + 56 * paths;
 }

@@ -1,6 +1,6 @@
 import { hasOtherBits } from '#domain/backtest/engine-bits.js';
 import type { RunDocument } from '#domain/documents/run-document.js';
-import type { MarketIdentity } from '#domain/market/handle.js';
+import type { MarketIdentity } from '#domain/market/market-identity.js';
 
 /** Returns the reasons for which a run is stale by the content of its store. @param isOfThen true for the content at its version */
 export function contentReasons(run: RunDocument, content: MarketIdentity, isOfThen: boolean): string[] {

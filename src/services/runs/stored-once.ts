@@ -1,5 +1,5 @@
 import type { RunDocument } from '#domain/documents/run-document.js';
-import { pricesFileOf } from '#domain/backtest/run-file/prices-apart.js';
+import { findPricesFile } from '#domain/backtest/run-file/separate-prices.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import type { Attempt } from '#jobs/job-kind.js';
 import type { PortableTaskName, TaskOutput } from '#jobs/tasks.js';
@@ -60,7 +60,7 @@ export async function storeOnce<F extends Readonly<Record<string, ArtifactRef> &
   artifacts: Pick<ArtifactStore, 'newName' | 'destination' | 'isIntact'>,
   { own, unwritten, prices, newest, stored }: MadeFiles<F>,
 ): Promise<OnceStored<F> | undefined> {
-  const files = Object.values(newest ? storedFilesOf(newest) : {});
+  const files = Object.values(newest ? createStoredFiles(newest) : {});
   const known = new Map(files.map((ref) => [ref.sha256, ref]));
   const same: { readonly part: string; readonly link: ArtifactLink }[] = [];
   for (const [part, { sha256 }] of Object.entries(own)) {
@@ -74,7 +74,7 @@ export async function storeOnce<F extends Readonly<Record<string, ArtifactRef> &
   const written = prices?.written ?? undefined;
   const source = prices === null ? undefined : (written ?? (await undamaged(artifacts, stored.get(prices.sha256))));
   if (prices !== null && source === undefined) return undefined;
-  const beside = source && { ref: source, name: pricesFileOf(names['columns'] ?? own.columns.name) };
+  const beside = source && { ref: source, name: findPricesFile(names['columns'] ?? own.columns.name) };
   if (same.length === 0 && !beside) return { files: own, prices: null };
   const linked = await ignoreRemoved(attempt.share([...same.map(({ link }) => link), ...(beside ? [beside] : [])]));
   if (linked !== undefined) {
@@ -87,7 +87,7 @@ export async function storeOnce<F extends Readonly<Record<string, ArtifactRef> &
   if (unwritten.length > 0) return undefined;
   if (prices === null) return { files: own, prices: null };
   if (written === undefined) return undefined;
-  const [again] = await attempt.share([{ ref: written, name: pricesFileOf(own.columns.name) }]);
+  const [again] = await attempt.share([{ ref: written, name: findPricesFile(own.columns.name) }]);
   await attempt.drop([written.name]);
   return { files: own, prices: again! }; // As requested: one link per file.
 }
@@ -110,7 +110,7 @@ async function undamaged(
 }
 
 /** Returns the files of a stored run that a repeated run may have too. */
-export function storedFilesOf({
+export function createStoredFiles({
   artifacts: { columns, checkpoint, plan },
 }: RunDocument): Partial<Record<RunFileName, ArtifactRef>> {
   return { columns, ...(checkpoint ? { checkpoint } : {}), ...(plan ? { plan } : {}) };

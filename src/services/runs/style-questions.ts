@@ -1,8 +1,8 @@
-import { dayFrom, formatDay } from '#domain/time/days.js';
+import { parseValidDay, formatDay } from '#domain/time/days.js';
 import type { RunDocument } from '#domain/documents/run-document.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { DEFAULT_WINDOW, requestLatest, type DerivedName } from '#domain/datapoints/field-request.js';
-import { namesOf, referenceKind, resolve } from '#domain/datapoints/resolution.js';
+import { listFieldNames, findReferenceKind, resolve } from '#domain/datapoints/resolution.js';
 import { findFirstAtLeast, findLastAtMost } from '#domain/numbers/search.js';
 
 /** Request for a datapoint of a run over a range of its dates; null for all dates. */
@@ -37,7 +37,10 @@ const COSTLY = new Map<string, number>([
  */
 export function styleQuestions(market: MarketData, run: RunDocument, besides: readonly string[]): StyleQuestion[] {
   const { dates } = market;
-  const span = { from: findFirstAtLeast(dates, dayFrom(run.start)), to: findLastAtMost(dates, dayFrom(run.end)) };
+  const span = {
+    from: findFirstAtLeast(dates, parseValidDay(run.start)),
+    to: findLastAtMost(dates, parseValidDay(run.end)),
+  };
   const count = span.to - span.from + 1;
   if (count <= 0) return [];
   const most = Math.floor(STYLE_BYTES_MAX / (BYTES_A_DATE * count));
@@ -49,11 +52,11 @@ export function styleQuestions(market: MarketData, run: RunDocument, besides: re
 /** Returns the numeric datapoints of a market, derived ones first. */
 function styleFields(market: MarketData): string[] {
   const [derived, stored]: [string[], string[]] = [[], []];
-  for (const name of namesOf(market)) {
+  for (const name of listFieldNames(market)) {
     const result = resolve(market, requestLatest(name));
     if ('missing' in result) continue;
     if (result.dataset === 'derived') derived.push(name);
-    else if (result.dataset === 'market' || referenceKind(market, name) === 'number') stored.push(name);
+    else if (result.dataset === 'market' || findReferenceKind(market, name) === 'number') stored.push(name);
   }
   return [...derived, ...stored];
 }

@@ -1,5 +1,5 @@
 import type { SweepPayload } from '#domain/jobs/payloads.js';
-import { sweepParts, type SweepParts } from '#domain/sweeps/part-order.js';
+import { orderSweepParts, type SweepParts } from '#domain/sweeps/part-order.js';
 import { patchAt, type Patch, type Variation } from '#domain/sweeps/variants.js';
 import { jobKind, type JobKind } from '#jobs/job-kind.js';
 import type { TaskInput } from '#jobs/tasks.js';
@@ -100,7 +100,7 @@ function isAsKnown({ base, grid, patches }: SweepPayload): boolean {
 function createPartsOf(): (payload: SweepPayload) => SweepParts {
   const known = new WeakMap<SweepPayload, SweepParts>();
   return (payload) => {
-    const parts = known.get(payload) ?? sweepParts(variationOf(payload));
+    const parts = known.get(payload) ?? orderSweepParts(variationOf(payload));
     known.set(payload, parts);
     return parts;
   };

@@ -12,17 +12,17 @@ import { assertNoErrors, Refusal, refuseWithFindings } from '#domain/refusals/re
 import { LIMITS } from '#domain/refusals/limits.js';
 import { findFirstAtLeast } from '#domain/numbers/search.js';
 import { createRefusedVariants } from '#domain/sweeps/refused-variants.js';
-import { trialFigureBytes } from '#domain/sweeps/trial-figures.js';
-import { selectCheckedFirst, lackedByVariant } from '#domain/sweeps/variant-needs.js';
-import { storeOfDocuments } from '#domain/documents/store-of-documents.js';
-import { dayFrom } from '#domain/time/days.js';
+import { computeTrialFigureBytes } from '#domain/sweeps/trial-figures.js';
+import { selectCheckedFirst, findLackingVariantData } from '#domain/sweeps/variant-needs.js';
+import { findStore } from '#domain/documents/store-of-documents.js';
+import { parseValidDay } from '#domain/time/days.js';
 import type { SweepRequest } from '#domain/sweeps/sweep-request.js';
 import {
   applyPatch,
-  levelFindings,
+  checkLevels,
   patchAt,
-  sizeFindings,
-  variantCount,
+  checkVariantCount,
+  countVariants,
   type DocumentCheck,
   type SweepBase,
   type Variation,
@@ -147,8 +147,8 @@ export function createSweeps({
     rows: (ident, block) => readRows({ kind: 'sweep', ident, block }, limitJobs(jobs), artifacts),
     async start(request, origin) {
       const base = await baseOf(request);
-      assertNoErrors('sweep', [...sizeFindings(request), ...storePointers(request)]);
-      const named = storeOfDocuments(await reachedBy(documents, base.document), request.request.store_id);
+      assertNoErrors('sweep', [...checkVariantCount(request), ...storePointers(request)]);
+      const named = findStore(await reachedBy(documents, base.document), request.request.store_id);
       return stores.within(named, () => startOn(base, request, origin));
     },
   };
@@ -156,7 +156,7 @@ export function createSweeps({
   async function startOn(base: SweepBase, request: SweepRequest, origin: Origin | null): Promise<JobStatus> {
     const known = await dataVersions.at(request.as_known_on);
     const { market } = known.served;
-    assertNoErrors('sweep', levelFindings(request, sessionsOf(market, base)));
+    assertNoErrors('sweep', checkLevels(request, sessionsOf(market, base)));
     if (request.request.as_known !== undefined)
       assertAnyKnown(await dataVersions.before(known.version), {
         market,
@@ -165,7 +165,7 @@ export function createSweeps({
       });
     const variants = selectCheckedFirst(request);
     const reached = await checkVariants(base, request, { market, variants });
-    const count = variantCount(request);
+    const count = countVariants(request);
     if (request.sweep_id != null) assertOwnName(request.sweep_id);
     const sweepId = request.sweep_id ?? prefixName(newSweepId(now()));
     return jobs.submit({
@@ -206,8 +206,8 @@ async function needsOf(
   market: MarketData,
 ) {
   const reached = await reachedBy(documents, document);
-  storeOfDocuments(reached, market.datasetId);
-  const findings = lackedByVariant(document, reached, { market, calendars });
+  findStore(reached, market.datasetId);
+  const findings = findLackingVariantData(document, reached, { market, calendars });
   return { reached, findings, models: (await planModels(documents, reached)).models ?? {} };
 }
 
@@ -231,16 +231,16 @@ const LEVEL_BYTES = 3 * 8;
 
 /** Memory in which all variants are ranked. */
 function bytesOfSum(request: SweepRequest, { dates }: MarketData): number {
-  const count = variantCount(request);
-  const ofFolds = request.folds === null ? 0 : trialFigureBytes(request.folds.groups);
+  const count = countVariants(request);
+  const ofFolds = request.folds === null ? 0 : computeTrialFigureBytes(request.folds.groups);
   return count * (VARIANT_BYTES + ofFolds) + LEVEL_BYTES * dates.length * Math.min(count, LEVEL_ROWS_MAX);
 }
 
 /** Sessions of the market from the first that the base may have. */
 function sessionsOf({ dates }: MarketData, { document, request }: SweepBase): number {
   const start = request.start !== null && request.start > document.base_date ? request.start : document.base_date;
-  const end = request.end === null ? dates.length : findFirstAtLeast(dates, dayFrom(request.end) + 1);
-  return Math.max(0, end - findFirstAtLeast(dates, dayFrom(start)));
+  const end = request.end === null ? dates.length : findFirstAtLeast(dates, parseValidDay(request.end) + 1);
+  return Math.max(0, end - findFirstAtLeast(dates, parseValidDay(start)));
 }
 
 /** Returns the findings of a refusal about the document of a variant. @throws any other error */

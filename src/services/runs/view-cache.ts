@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { canonicalJson } from '#domain/json/canonical-json.js';
+import { toCanonicalJson } from '#domain/json/canonical-json.js';
 import type { AnswerBytes } from '#jobs/tasks/files.js';
 
 /** Memory for views, several hundred of the usual size. */
@@ -58,4 +58,4 @@ export function createViewCache(limitBytes = CACHE_BYTES_MAX): ViewCache {
   };
 }
 
-const keyOf = (question: unknown): string => createHash('sha256').update(canonicalJson(question)).digest('base64');
+const keyOf = (question: unknown): string => createHash('sha256').update(toCanonicalJson(question)).digest('base64');

@@ -1,5 +1,5 @@
 import type { RunDocument } from '#domain/documents/run-document.js';
-import { marketKey } from '#domain/market/handle.js';
+import { createMarketKey } from '#domain/market/market-identity.js';
 import type { Jobs } from '#jobs/job-kind.js';
 import type { RunViewInput } from '#jobs/tasks/views.js';
 import type { HashedBytes } from '#jobs/tasks/files.js';
@@ -57,5 +57,5 @@ export function createViewMaker({ artifacts, jobs, views, states }: ViewMakerDep
 /** Returns all inputs of a view as a key. */
 function questionOf(input: RunViewInput): unknown {
   if (!('market' in input) || input.market === null) return input;
-  return { ...input, market: marketKey(input.market) };
+  return { ...input, market: createMarketKey(input.market) };
 }

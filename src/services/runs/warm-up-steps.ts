@@ -13,7 +13,7 @@ import type { ServedMarket } from '#market/serving/markets.js';
 import { DEFAULT_COMPONENTS } from './factor-measure.js';
 import { reachedBy } from '../indices/index-questions.js';
 import { practicePlan } from './practice-plan.js';
-import { columnsFile, findRun, isWholeHistory } from '../stored/run-documents.js';
+import { columnsFile, findRun, isWholeHistory, listEarlierFiles } from '../stored/run-documents.js';
 import { universeOfRun } from './run-universe.js';
 import { styleQuestions } from './style-questions.js';
 import { findIndex } from '../stored/stored-indices.js';
@@ -103,8 +103,9 @@ export function createWarmUpSteps({ documents, artifacts, pool, isAlone, answers
     const run = await readLatestRun();
     const stored = (run && (await indexOf(run.index_id))) ?? (await firstIndex());
     const plan = await practicePlan(documents, stored, market);
+    const storedPrices = run ? listEarlierFiles(run) : [];
     for (const key of ['run', ...PRACTICE_TURNS])
-      yield query(key, 'warm-up', () => ({ names: [], market: handle, plan }), 'heavy');
+      yield query(key, 'warm-up', () => ({ names: [], market: handle, plan, storedPrices }), 'heavy');
   }
 
   /** Other datapoints of the run that was requested last, and of the latest run if nobody else prepares it. */

@@ -1,4 +1,4 @@
-import { kindsForgottenWith, type JobSubject } from '#domain/jobs/job-kinds.js';
+import { listKindsForgottenWith, type JobSubject } from '#domain/jobs/job-kinds.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import type { Jobs } from '#jobs/job-kind.js';
 import type { DocumentStore, DocumentTransaction } from '#store/port.js';
@@ -20,8 +20,8 @@ async function jobsAbout(
   jobs: JobsAbout,
   { of, ids }: DeletedSubjects,
 ): Promise<ReadonlyMap<string, readonly string[]>> {
-  const about = new Map(ids.map((id) => [id, kindsForgottenWith(of, 'ident').map((kind) => `${kind}:${id}`)]));
-  const named = await Promise.all(kindsForgottenWith(of, 'request').map((kind) => jobs.ids(kind)));
+  const about = new Map(ids.map((id) => [id, listKindsForgottenWith(of, 'ident').map((kind) => `${kind}:${id}`)]));
+  const named = await Promise.all(listKindsForgottenWith(of, 'request').map((kind) => jobs.ids(kind)));
   for (const jobId of named.flat()) about.get((await subjectIn(jobs, jobId)) ?? '')?.push(jobId);
   return about;
 }

@@ -4,9 +4,9 @@ import { writeFile } from 'node:fs/promises';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { ReadableStream as ByteStream } from 'node:stream/web';
-import { referenceKind } from '#domain/datapoints/resolution.js';
+import { findReferenceKind } from '#domain/datapoints/resolution.js';
 import type { ExportColumn } from '#domain/exports/export-table.js';
-import { marketKey } from '#domain/market/handle.js';
+import { createMarketKey } from '#domain/market/market-identity.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { PRICE_KEYS, REFERENCE_KEYS, SQL_VIEWS, type ListCell, type ListViewName } from '#domain/sql/views.js';
 import type { SqlColumnType, SqlInputs, SqlNeeds, SqlOrder } from '#market/sql/sql-order.js';
@@ -52,7 +52,7 @@ export function createSqlInputs({ documents, exports, jobs, markets, files }: Sq
     const own = Object.keys(columnsOf(market)[view]);
     const wanted = columns === null ? own : own.filter((name) => columns.includes(name));
     const key = createHash('sha256')
-      .update(JSON.stringify([marketKey(handle), view, wanted]))
+      .update(JSON.stringify([createMarketKey(handle), view, wanted]))
       .digest('hex');
     const held = await files.hold(key, async (path) => {
       await jobs.query('market-table', { market: handle, table: view, columns: wanted, path }, signal);
@@ -141,7 +141,7 @@ function columnsOf(market: MarketData | undefined): SqlOrder['columns'] {
     prices: { ...typesOf(PRICE_KEYS), ...named(PRICE_KEYS, [...(market?.fields.keys() ?? [])], () => 'number') },
     reference: {
       ...typesOf(REFERENCE_KEYS),
-      ...named(REFERENCE_KEYS, market?.reference.columns ?? [], (name) => KINDS[referenceKind(market!, name)]),
+      ...named(REFERENCE_KEYS, market?.reference.columns ?? [], (name) => KINDS[findReferenceKind(market!, name)]),
     },
   };
 }

@@ -1,8 +1,8 @@
 import { ClosuresDocument, RecordedClosures } from '#domain/calendars/closures.js';
-import { fileNameOf } from '#domain/calendars/calendars.js';
+import { createFileName } from '#domain/calendars/calendars.js';
 import type { LiveCalendars } from '#domain/calendars/live-calendars.js';
 import { Refusal } from '#domain/refusals/refusal.js';
-import { lastVersionOf } from '#store/history/history.js';
+import { readLastVersion } from '#store/history/history.js';
 import type { DocumentReader, DocumentStore } from '#store/port.js';
 import { parseStored } from '#store/read-stored.js';
 
@@ -66,11 +66,11 @@ async function applyRecorded(documents: DocumentStore, calendars: LiveCalendars)
     const document = ClosuresDocument.safeParse(body).data;
     return document && { id, changes: document.changes };
   });
-  const byId = new Map(calendars.list().map(({ code }) => [fileNameOf(code), code]));
+  const byId = new Map(calendars.list().map(({ code }) => [createFileName(code), code]));
   const recorded: RecordedClosures = {};
   for (const { id, changes } of all) {
     const code = byId.get(id);
-    const version = await lastVersionOf(documents, { kind: 'closures', id });
+    const version = await readLastVersion(documents, { kind: 'closures', id });
     if (code !== undefined) recorded[code] = { version: Math.max(1, version), changes };
   }
   calendars.record(recorded);

@@ -2,7 +2,7 @@ import type { ResolvedRequest } from '#domain/documents/backtest-plan.js';
 import type { RunDocument } from '#domain/documents/run-document.js';
 import type { IndexQuestion } from '#jobs/tasks/indices.js';
 import type { ArtifactStore } from '#store/port.js';
-import { planWithDefaults } from '#domain/checks/plan-defaults.js';
+import { addDefaultsToPlan } from '#domain/checks/plan-defaults.js';
 import { readStoredPlan } from './stored-plans.js';
 import { runModelFiles } from './used-models.js';
 
@@ -17,7 +17,7 @@ export async function runDefinition(
   artifacts: Pick<ArtifactStore, 'read' | 'file'>,
   run: RunDocument,
 ): Promise<RunDefinition> {
-  const { indexId, documents, models, request } = planWithDefaults(await readStoredPlan(artifacts, run));
+  const { indexId, documents, models, request } = addDefaultsToPlan(await readStoredPlan(artifacts, run));
   const files = await runModelFiles(artifacts, models, run.artifacts.models);
   return { definition: { indexId, documents, ...files }, request };
 }

@@ -1,9 +1,10 @@
 import type { ResolvedRequest } from '#domain/documents/backtest-plan.js';
-import { pricesFileOf } from '#domain/backtest/run-file/prices-apart.js';
+import { findPricesFile } from '#domain/backtest/run-file/separate-prices.js';
 import { runIdOf } from '#store/run-id.js';
 import { RunDocument } from '#domain/documents/run-document.js';
 import { RunListDocument } from '#domain/documents/run-list-document.js';
 import { Refusal } from '#domain/refusals/refusal.js';
+import { filesOf, type MatrixFiles } from '#domain/risk/matrix-files.js';
 import type { ArtifactReference, HashedReference } from '#jobs/tasks/references.js';
 import type { RunProvenance } from '#jobs/tasks/runs.js';
 import type { ArtifactRef, ArtifactStore, DocumentStore, DocumentTransaction, FoundDocument } from '#store/port.js';
@@ -133,7 +134,8 @@ export async function columnsFile(artifacts: Pick<ArtifactStore, 'file'>, run: R
 /** Returns the artifacts of a new run. */
 export function artifactsOf({ artifacts }: RunDocument): readonly ArtifactRef[] {
   const { columns, begun = [], checkpoint, plan, models = {} } = artifacts;
-  return [columns, ...begun, ...(checkpoint ? [checkpoint] : []), ...(plan ? [plan] : []), ...Object.values(models)];
+  const own = [columns, ...begun, ...(checkpoint ? [checkpoint] : []), ...(plan ? [plan] : [])];
+  return [...own, ...Object.values(models).flatMap(filesOf)];
 }
 
 /** A file of a run with its role. */
@@ -143,14 +145,17 @@ export interface NamedFile {
   readonly sha256: string;
 }
 
+const listNamedMatrix = (name: string, matrix: MatrixFiles) =>
+  filesOf(matrix).map((ref, i) => ['files' in matrix ? `${name}, file ${i + 1}` : name, ref] as const);
+
 /** Returns all files of a run. */
 export async function listNamedFiles(artifacts: Pick<ArtifactStore, 'file'>, run: RunDocument): Promise<NamedFile[]> {
   const { begun: earlier = [], models = {}, ...others } = run.artifacts;
-  const prices = pricesFileOf(others.columns.name);
+  const prices = findPricesFile(others.columns.name);
   const named = [
     ...Object.entries({ ...others, snapshots: others.result?.inset }),
     ...earlier.map((ref, i) => [ref.name === prices ? 'prices' : `column segments of file ${i + 1}`, ref] as const),
-    ...Object.entries(models).map(([id, ref]) => [`risk model ${id}`, ref] as const),
+    ...Object.entries(models).flatMap(([id, matrix]) => listNamedMatrix(`risk model ${id}`, matrix)),
   ];
   const files: NamedFile[] = [];
   for (const [name, ref] of named)

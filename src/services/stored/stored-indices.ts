@@ -1,5 +1,5 @@
 import { type IndexDocument, isDerivedDocument, isOverlayDocument } from '#domain/documents/index-document.js';
-import { referencesOf } from '#domain/checks/validate-reference.js';
+import { listReferences } from '#domain/checks/validate-reference.js';
 import { readIndex } from '#domain/checks/validate-index.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import type { DocumentStore, DocumentTransaction, StoredDocument } from '#store/port.js';
@@ -49,7 +49,7 @@ export async function reachDocuments(
   const missing: { at: IndexDocument; next: string }[] = [];
   const reach = async (at: IndexDocument): Promise<void> => {
     reached.set(at.id, at);
-    for (const next of referencesOf(at)) {
+    for (const next of listReferences(at)) {
       if (reached.has(next)) continue;
       const found = await findIndex(reader, next);
       if (found === undefined) missing.push({ at, next });
@@ -66,7 +66,7 @@ export async function childrenOf(reader: Reader, indexId: string): Promise<strin
   for (const id of await reader.ids('index')) {
     const document = await findIndex(reader, id);
     if (document === undefined || !(isDerivedDocument(document) || isOverlayDocument(document))) continue;
-    if (referencesOf(document).includes(indexId)) children.push(id);
+    if (listReferences(document).includes(indexId)) children.push(id);
   }
   return children;
 }

@@ -1,7 +1,8 @@
+import { filesOf, type MatrixFiles } from '#domain/risk/matrix-files.js';
 import { RiskModelDocument, type Estimator } from '#domain/risk/risk-model-document.js';
 import type { IndexDocument } from '#domain/documents/index-document.js';
 import {
-  knownFrom,
+  findFirstKnownDay,
   toPlannedModel,
   listUsedModels,
   type UsedBy,
@@ -12,13 +13,14 @@ import type { Calendars } from '#domain/calendars/calendar.js';
 import type { Finding } from '#domain/refusals/findings.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { lookAheadFindings } from '#domain/checks/look-ahead.js';
-import { canonicalJson } from '#domain/json/canonical-json.js';
+import { toCanonicalJson } from '#domain/json/canonical-json.js';
 import { Refusal, refuseWithFindings } from '#domain/refusals/refusal.js';
 import type { ModelFiles } from '#jobs/tasks/indices.js';
 import type { ModelReferences } from '#jobs/tasks/references.js';
 import type { NeededRisk } from '#jobs/tasks/views.js';
-import type { ArtifactRef, ArtifactStore, DocumentReader, StoredDocument } from '#store/port.js';
+import type { ArtifactStore, DocumentReader, StoredDocument } from '#store/port.js';
 import { readStored } from '#store/read-stored.js';
+import { matrixPaths } from './matrix-paths.js';
 
 type Reader = Pick<DocumentReader, 'get'>;
 type ModelArtifacts = Pick<ArtifactStore, 'file' | 'damaged'>;
@@ -43,7 +45,7 @@ export async function hasNumbers(
   artifacts: Pick<ArtifactStore, 'damaged'>,
   { covariance, factors }: RiskModelDocument,
 ): Promise<boolean> {
-  const files = [covariance, ...(factors === undefined ? [] : [factors])];
+  const files = [...filesOf(covariance), ...(factors === undefined ? [] : [factors])];
   return (await artifacts.damaged(files.map((ref) => ({ ref, madeAt: 0 })))).size === 0;
 }
 
@@ -96,11 +98,11 @@ export async function modelFiles(
 export async function runModelFiles(
   artifacts: Pick<ArtifactStore, 'file'>,
   planned: PlannedModels | undefined,
-  kept: Readonly<Record<string, ArtifactRef>> = {},
+  kept: Readonly<Record<string, MatrixFiles>> = {},
 ): Promise<{ readonly models?: ModelFiles }> {
   if (planned === undefined) return {};
   const files = Object.entries(planned).map(
-    async ([id, model]) => [id, { path: await artifacts.file(kept[id]!), ...contentOf(model) }] as const,
+    async ([id, model]) => [id, { paths: await matrixPaths(artifacts, kept[id]!), ...contentOf(model) }] as const,
   );
   return { models: Object.fromEntries(await Promise.all(files)) };
 }
@@ -115,7 +117,7 @@ export async function findModelFile(reader: Reader, artifacts: ModelArtifacts, m
 
 async function modelFile(artifacts: ModelArtifacts, document: RiskModelDocument): Promise<ModelFiles[string]> {
   await assertNumbers(artifacts, document);
-  return { path: await artifacts.file(document.covariance), ...contentOf(toPlannedModel(document)) };
+  return { paths: await matrixPaths(artifacts, document.covariance), ...contentOf(toPlannedModel(document)) };
 }
 
 /** Risk measure requested for a view. */
@@ -153,8 +155,8 @@ export async function findPlannedFiles(
   reader: Reader,
   artifacts: Pick<ArtifactStore, 'damaged'>,
   planned?: PlannedModels,
-): Promise<Readonly<Record<string, ArtifactRef>>> {
-  const documents = await plannedDocuments(reader, planned);
+): Promise<Readonly<Record<string, MatrixFiles>>> {
+  const documents = await listPlannedDocuments(reader, planned);
   for (const document of Object.values(documents)) await assertNumbers(artifacts, document);
   return Object.fromEntries(Object.entries(documents).map(([id, { covariance }]) => [id, covariance]));
 }
@@ -169,12 +171,12 @@ export async function listOptimisedModels(
   planned: PlannedModels | undefined,
 ): Promise<{ readonly models?: ModelReferences }> {
   if (planned === undefined) return {};
-  const documents = await plannedDocuments(reader, planned);
+  const documents = await listPlannedDocuments(reader, planned);
   for (const document of Object.values(documents)) await assertNumbers(artifacts, document);
   const references = Object.entries(documents).map(([id, document]) => [
     id,
     {
-      artifact: document.covariance.name,
+      artifacts: namesOf(document.covariance),
       ...contentOf(toPlannedModel(document)),
       ...factorsOf(document),
     },
@@ -182,12 +184,14 @@ export async function listOptimisedModels(
   return { models: Object.fromEntries(references) as ModelReferences };
 }
 
+const namesOf = (matrix: MatrixFiles): string[] => filesOf(matrix).map(({ name }) => name);
+
 function factorsOf({ factors, factor_model: told }: RiskModelDocument): Pick<ModelReferences[string], 'factors'> {
   if (factors === undefined || told === undefined) return {};
   return { factors: { artifact: factors.name, names: told.factors.map(({ factor }) => factor) } };
 }
 
-async function plannedDocuments(
+async function listPlannedDocuments(
   reader: Reader,
   planned: PlannedModels = {},
 ): Promise<Readonly<Record<string, RiskModelDocument>>> {
@@ -195,7 +199,7 @@ async function plannedDocuments(
   for (const [id, model] of Object.entries(planned)) {
     const stored = await reader.get('risk-model', id);
     const document = readStored(stored, readModel);
-    if (document === undefined || canonicalJson(toPlannedModel(document)) !== canonicalJson(model))
+    if (document === undefined || toCanonicalJson(toPlannedModel(document)) !== toCanonicalJson(model))
       throw new Refusal(
         'RISK_MODEL_CHANGED',
         `The risk model ${id} is not stored any more as it was when the job was accepted; ask again.`,
@@ -209,12 +213,12 @@ async function plannedDocuments(
 /** Returns planned models with references to their files, for the order of a task. */
 export function modelReferences(
   planned: PlannedModels | undefined,
-  files: Readonly<Record<string, Pick<ArtifactRef, 'name'>>>,
+  files: Readonly<Record<string, MatrixFiles>>,
 ): { readonly models?: ModelReferences } {
   if (planned === undefined) return {};
   const references = Object.entries(planned).map(([id, model]) => [
     id,
-    { artifact: files[id]!.name, ...contentOf(model) },
+    { artifacts: namesOf(files[id]!), ...contentOf(model) },
   ]);
   return { models: Object.fromEntries(references) as ModelReferences };
 }
@@ -262,7 +266,7 @@ export async function lookAheadOf(
   return lookAheadFindings(document, {
     calendar,
     firstDay,
-    observedEndOf: () => model && knownFrom(toPlannedModel(model)),
+    observedEndOf: () => model && findFirstKnownDay(toPlannedModel(model)),
   });
 }
 

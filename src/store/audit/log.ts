@@ -1,5 +1,5 @@
 import { hash as hashOnce } from 'node:crypto';
-import { canonicalJson } from '#domain/json/canonical-json.js';
+import { toCanonicalJson } from '#domain/json/canonical-json.js';
 import {
   AuditEntry,
   AUDITED_KINDS,
@@ -84,7 +84,7 @@ async function entryOf(reader: Reader, seq: number): Promise<AuditEntry> {
 
 /** Returns the SHA-256 of the canonical JSON of an entry without its hash. */
 export function auditHash(entry: Partial<AuditEntry>): string {
-  return hashOnce('sha256', canonicalJson(inOrder({ ...entry, hash: undefined })), 'hex');
+  return hashOnce('sha256', toCanonicalJson(inOrder({ ...entry, hash: undefined })), 'hex');
 }
 
 function unreadable(part: string): Refusal {

@@ -1,4 +1,4 @@
-import { canonicalJson } from '#domain/json/canonical-json.js';
+import { toCanonicalJson } from '#domain/json/canonical-json.js';
 import { removePassword } from '#domain/documents/dataset-document.js';
 import { SigningKey } from '#domain/documents/publication-document.js';
 import type { Subject, VersionDocument } from '#domain/documents/version-document.js';
@@ -49,7 +49,7 @@ async function erasePassword(documents: DocumentStore, subject: Subject, number:
   const declared = JSON.parse(version.content) as Readonly<Record<string, unknown>>; // the stored declaration of a store
   const { source } = declared;
   if (typeof source !== 'string' || removePassword(source) === source) return;
-  const content = canonicalJson({ ...declared, source: removePassword(source) });
+  const content = toCanonicalJson({ ...declared, source: removePassword(source) });
   const body: VersionDocument = { ...version, content: await packContent(content), etag: etagOfCanonical(content) };
   await documents.transaction((tx) => tx.put('version', versionId(subject, number), body));
 }

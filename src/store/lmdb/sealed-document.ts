@@ -1,5 +1,5 @@
 import { createHash, hash } from 'node:crypto';
-import { canonicalJson } from '#domain/json/canonical-json.js';
+import { toCanonicalJson } from '#domain/json/canonical-json.js';
 import type { StoredDocument, UnreadableCause } from '../port.js';
 import { formatTimestamp } from '../timestamp.js';
 
@@ -35,7 +35,7 @@ export function sealDocument(
   body: unknown,
   { schema, time }: { schema: number; time: number },
 ): SealedDocument {
-  const text = canonicalJson(body);
+  const text = toCanonicalJson(body);
   const size = Buffer.byteLength(text);
   const value = Buffer.allocUnsafeSlow(BODY_AT + size);
   value[FORMAT_AT] = FORMAT;

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { canonicalJson } from '#domain/json/canonical-json.js';
+import { toCanonicalJson } from '#domain/json/canonical-json.js';
 import type { PublicationEntry } from '#domain/documents/publication-document.js';
 
 /** An entry, a seal or a manifest, with its hash and signature. */
@@ -7,5 +7,5 @@ type Signable = object & Partial<Pick<PublicationEntry, 'hash' | 'signature'>>;
 
 /** Returns the SHA-256 of the canonical JSON of a statement, without its hash and signature. */
 export function hashOf({ hash: _hash, signature: _signature, ...stated }: Signable): string {
-  return createHash('sha256').update(canonicalJson(stated)).digest('hex');
+  return createHash('sha256').update(toCanonicalJson(stated)).digest('hex');
 }

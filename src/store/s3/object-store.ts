@@ -40,7 +40,7 @@ export async function openObjectArtifacts(options: ObjectArtifactsOptions): Prom
   return { ...objectArtifacts(opened, client), forRequests };
 }
 
-/** Number of concurrent removals: a job in parts has thousands. */
+/** Number of concurrent removals: a job in parts has thousands, and so has a study. */
 const REMOVED_AT_ONCE = 64;
 /** Number of concurrent checks of objects. */
 const LOOKS_AT_ONCE = 16;
@@ -144,11 +144,10 @@ function objectArtifacts(
       return name;
     },
     async remove(names) {
-      for (let from = 0; from < names.length; from += REMOVED_AT_ONCE)
-        await Promise.all(names.slice(from, from + REMOVED_AT_ONCE).map(removeOne));
+      await inGroups(names, removeOne);
     },
     async discard(names) {
-      for (const name of names) await discardOne(name);
+      await inGroups(names, discardOne);
     },
     async restore(names) {
       const missing: string[] = [];
@@ -190,6 +189,11 @@ async function sweepObjects(
   }
   await sweepPage();
   return count;
+}
+
+async function inGroups(names: readonly string[], remove: (name: string) => Promise<void>): Promise<void> {
+  for (let from = 0; from < names.length; from += REMOVED_AT_ONCE)
+    await Promise.all(names.slice(from, from + REMOVED_AT_ONCE).map(remove));
 }
 
 /** Returns the name of a discarded object. */

@@ -1,5 +1,5 @@
 import { createWithholding } from '#domain/index-mathematics/withholding.js';
-import { priceSessions } from '#domain/documents/stale-sessions.js';
+import { readPriceSessions } from '#domain/documents/stale-sessions.js';
 import type { ActionsView } from '#contract/analytics/actions.js';
 import {
   toDatedRunTreatment,
@@ -10,14 +10,19 @@ import {
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import {
   offerChoices,
-  offersOf,
-  rightsChoices,
-  scripChoices,
+  listOffers,
+  computeRightsChoices,
+  computeScripChoices,
   type AfterChoice,
   type Offer,
 } from '#domain/corporate-actions/choices.js';
-import { proForma, type BeforeAction, type ProForma, type WorthOf } from '#domain/corporate-actions/pro-forma.js';
-import { sharesToCome } from '#domain/corporate-actions/share-basis.js';
+import {
+  computeProForma,
+  type BeforeAction,
+  type ProForma,
+  type WorthOf,
+} from '#domain/corporate-actions/pro-forma.js';
+import { computePendingShares } from '#domain/corporate-actions/share-basis.js';
 import { formatDay, type Day } from '#domain/time/days.js';
 import { compareText } from '#domain/refusals/findings.js';
 import { ACTION_KINDS, type CorporateAction } from '#domain/market/market-data.js';
@@ -45,7 +50,7 @@ export function actionsView(columns: RunColumns, input: ActionsInput): ActionsVi
       (to === null || exDay <= to) &&
       (exDay <= last || announcedDay === null || announcedDay <= last),
   );
-  const toRow = rowMaker(columns, days, { ...input, offers: offersOf(wanted) });
+  const toRow = rowMaker(columns, days, { ...input, offers: listOffers(wanted) });
   const rows = [
     ...wanted.flatMap((action) => toRow(action) ?? []),
     ...silentExits(columns, days, input),
@@ -68,7 +73,7 @@ function rowMaker(columns: RunColumns, days: Int32Array, { sm, rates, offers, ou
   const { names, has_index_weights: hasOwn, run_id: runId, index_id: indexId, variant } = columns.header;
   const treatment = runTreatment(columns.header.treatment);
   const last = days.at(-1)!;
-  const sharesBy = sharesToCome(sm, sm.sessionAt(last), treatment.splits);
+  const sharesBy = computePendingShares(sm, sm.sessionAt(last), treatment.splits);
   const places = new Map(names.map((name, place) => [name, place]));
   const divisor = hasOwn || runId === indexId ? divisors(columns, days) : null;
   const { weightAt, sharesAt } = readHeldOn(columns, days, { sm, rates });
@@ -90,7 +95,7 @@ function rowMaker(columns: RunColumns, days: Int32Array, { sm, rates, offers, ou
       const valueOf = (name: string, of: number) =>
         (sm.carriedClose(session, of) * (rates.isNative(of) ? 1 : rates.rateAt(session, of))) / sharesBy(name, exDay);
       const other = sm.columnOf(identifier);
-      if (other < 0 || !sm.isPriceable(session, other, priceSessions(treatment))) return null;
+      if (other < 0 || !sm.isPriceable(session, other, readPriceSessions(treatment))) return null;
       const worth = valueOf(identifier, other) / valueOf(own, sm.columnOf(own));
       return Number.isFinite(worth) ? worth : null;
     };
@@ -117,7 +122,7 @@ function rowMaker(columns: RunColumns, days: Int32Array, { sm, rates, offers, ou
     // A security that leaves by a merger has its last price.
     const worth: WorthOf = outside?.isComing(action) === true ? () => null : worthIn(action, before);
     const after = isComing
-      ? pending(proForma(action, held, worth), { shares, split, divisor: divisor?.[before] ?? null, isFixed })
+      ? pending(computeProForma(action, held, worth), { shares, split, divisor: divisor?.[before] ?? null, isFixed })
       : {
           weight: weightAt(at, place!),
           shares: sharesAt(at, column, weightAt(at, place!)),
@@ -125,7 +130,7 @@ function rowMaker(columns: RunColumns, days: Int32Array, { sm, rates, offers, ou
           ...findTakenOutcome(terms, action, { session: sm.sessionAt(days[at]!), column, shares, level: level[at]! }),
         };
     const offer = offers.get(action);
-    const choices = offer === undefined ? ownChoices(action, held) : offerChoices(offer, held, worth);
+    const choices = offer === undefined ? listOwnChoices(action, held) : offerChoices(offer, held, worth);
     const election = offer === undefined ? action : { ...offer.shares, ...offer.cash };
     const isElective = offer !== undefined || action.type === 'RIGHTS_ISSUE' || action.scripRatio !== undefined;
     const awaitsDecision = isElective && (election.electionDay === undefined ? isComing : election.electionDay >= last);
@@ -155,8 +160,8 @@ function rowMaker(columns: RunColumns, days: Int32Array, { sm, rates, offers, ou
   };
 }
 
-function ownChoices(action: CorporateAction, held: BeforeAction): AfterChoice[] {
-  return action.type === 'RIGHTS_ISSUE' ? rightsChoices(action, held) : scripChoices(action, held);
+function listOwnChoices(action: CorporateAction, held: BeforeAction): AfterChoice[] {
+  return action.type === 'RIGHTS_ISSUE' ? computeRightsChoices(action, held) : computeScripChoices(action, held);
 }
 
 /** Writes the figures of all actions as CSV, one row per action. Effects of decisions are omitted. */

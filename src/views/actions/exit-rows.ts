@@ -1,6 +1,6 @@
 import { toDatedRunTreatment, runGrowthTerms } from '#domain/backtest/run-file/settings.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
-import { treatmentOn } from '#domain/documents/treatment.js';
+import { findTreatment } from '#domain/documents/treatment.js';
 import { findFirstAtLeast } from '#domain/numbers/search.js';
 import { formatDay } from '#domain/time/days.js';
 import { divisors, listFreeTrades } from '../exports/tables/events.js';
@@ -69,7 +69,7 @@ export function spinOffExits(columns: RunColumns, days: Int32Array, input: Actio
     const day = days[at]!;
     const column = sm.columnOf(names[name]!);
     if (at === 0 || column < 0 || (from !== null && day < from) || (to !== null && day > to)) return [];
-    if (treatmentOn(treatment, day).spin_offs !== 'drop_after_first_session') return [];
+    if (findTreatment(treatment, day).spin_offs !== 'drop_after_first_session') return [];
     if (weightAt(at - 1, name) !== 0 || weightAt(at, name) !== 0) return [];
     const spun = sm.actions.related.findLast(
       ({ session, action }) =>

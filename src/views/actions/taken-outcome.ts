@@ -1,9 +1,9 @@
-import { priceSessions } from '#domain/documents/stale-sessions.js';
-import { treatmentOn } from '#domain/documents/treatment.js';
-import { eventsOn, type EventTerms, type SessionEvents } from '#domain/books/book-events.js';
+import { readPriceSessions } from '#domain/documents/stale-sessions.js';
+import { findTreatment } from '#domain/documents/treatment.js';
+import { listEvents, type EventTerms, type SessionEvents } from '#domain/books/book-events.js';
 import type { Received } from '#domain/corporate-actions/pro-forma.js';
 import type { CorporateAction } from '#domain/market/market-data.js';
-import { effectOn, effectTable } from '#domain/index-mathematics/session-effects.js';
+import { findEffect, createEffectTable } from '#domain/index-mathematics/session-effects.js';
 
 /** A holding before a session on which something happened to it. */
 export interface HeldBefore {
@@ -31,11 +31,11 @@ const NOTHING: Outcome = { proceeds: null, received: null };
 export function findTakenOutcome(terms: EventTerms, action: CorporateAction, held: HeldBefore): Outcome {
   const { sm, rates } = terms;
   const { session, column, shares, level } = held;
-  const events = eventsOn(terms, session);
+  const events = listEvents(terms, session);
   if (action.type === 'SPIN_OFF') return { proceeds: null, received: childTaken(terms, action, { ...held, events }) };
   const exit = events?.exits.get(column);
   if (exit === undefined || exit.action !== action) return NOTHING;
-  const effect = effectOn(effectTable(sm, terms.growth), session, column);
+  const effect = findEffect(createEffectTable(sm, terms.growth), session, column);
   const split = effect?.ratio ?? 1;
   const each = exit.proceeds ?? sm.carriedClose(session, column);
   const into = events!.conversions.get(column);
@@ -57,11 +57,11 @@ function childTaken(
   const spun = events?.spinOffs.find(({ parent, child }) => parent === column && sm.identifiers[child] === related);
   if (spun === undefined) return null;
   const { child, units } = spun;
-  const ratio = units * (effectOn(effectTable(sm, growth), session, column)?.ratio ?? 1);
-  const isPriced = sm.isPriceable(session, child, priceSessions(treatment));
+  const ratio = units * (findEffect(createEffectTable(sm, growth), session, column)?.ratio ?? 1);
+  const isPriced = sm.isPriceable(session, child, readPriceSessions(treatment));
   const rate = rates.isNative(child) ? 1 : rates.rateAt(session, child);
   // A spun-off security that leaves at its first close is not held after it.
-  const isDropped = treatmentOn(treatment, sm.sessions[session]!).spin_offs === 'drop_after_first_session';
+  const isDropped = findTreatment(treatment, sm.sessions[session]!).spin_offs === 'drop_after_first_session';
   const weight = isPriced && !isDropped ? (shares * ratio * sm.carriedClose(session, child) * rate) / level : 0;
   return { identifier: sm.identifiers[child]!, ratio, weight };
 }

@@ -1,5 +1,5 @@
 import { createHash, type Hash } from 'node:crypto';
-import { canonicalJson } from '#domain/json/canonical-json.js';
+import { toCanonicalJson } from '#domain/json/canonical-json.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { formatDay, type Day } from '#domain/time/days.js';
 
@@ -19,7 +19,7 @@ export function inputDigests(market: MarketData): InputDigests {
   const days = new Map<string, Hash>(Array.from(dates, (day) => [formatDay(day), createHash('sha256')]));
   hashPanels(market, names, days);
   const state = (table: string, identifier: string, day: Day | null, row: object): void => {
-    const statement = `${canonicalJson([table, identifier, row])}\n`;
+    const statement = `${toCanonicalJson([table, identifier, row])}\n`;
     of(names, identifier).update(statement);
     of(days, day === null ? ALWAYS : formatDay(day)).update(statement);
   };

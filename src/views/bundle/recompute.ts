@@ -1,10 +1,10 @@
-import { indexDeciders } from '#domain/backtest/index-decider.js';
+import { createIndexDeciders } from '#domain/backtest/index-decider.js';
 import { openColumns } from '#domain/backtest/run-file/read.js';
 import { runToColumns } from '#domain/backtest/run-file/write.js';
 import { runBacktest } from '#domain/backtest/run-backtest.js';
 import type { Run } from '#domain/backtest/run.js';
 import type { Composer, DeciderFactory } from '#domain/books/compositions.js';
-import type { KnownMarkets } from '#domain/books/known-seats.js';
+import type { KnownMarkets } from '#domain/books/decision-seats.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
 import type { BacktestPlan } from '#domain/documents/backtest-plan.js';
 import type { PublicationEntry } from '#domain/documents/publication-document.js';
@@ -28,12 +28,12 @@ export interface Recomputation {
 }
 
 /** Returns the closes of a plan, and the run that they are of. @throws Refusal as a backtest does */
-export function recomputedCloses({ engine, onComposer, ...input }: Recomputation): {
+export function recomputeCloses({ engine, onComposer, ...input }: Recomputation): {
   readonly closes: ClosesView;
   readonly run: Run;
 } {
   return engine.scope(() => {
-    const deciders = indexDeciders(engine);
+    const deciders = createIndexDeciders(engine);
     const createDecider: DeciderFactory = (document, composer) => {
       onComposer?.(composer);
       return deciders(document, composer);

@@ -1,8 +1,8 @@
 import type { DividendPointsView } from '#contract/analytics/dividend-points.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { VARIANT_BLOCKS } from '#domain/backtest/run-file/schema.js';
-import { addMonths, civilOf, formatDay } from '#domain/time/days.js';
-import { reinvestedOf } from '#domain/corporate-actions/pro-forma.js';
+import { addMonths, toCivilDate, formatDay } from '#domain/time/days.js';
+import { computeReinvestment } from '#domain/corporate-actions/pro-forma.js';
 import type { DividendFraction } from '#domain/dividends/dividend-fractions.js';
 import { TreatmentSpec } from '#domain/documents/index-document.js';
 import { compareText } from '#domain/refusals/findings.js';
@@ -32,12 +32,12 @@ export function dividendPointsView(columns: RunColumns, input: DividendPointsInp
   const { from, to } = datesWithin(days, input.window);
   const level = levelsOf(columns);
   const isStored = columns.has('dividendPoints') && isOfIndex(columns);
-  const points = isStored ? storedPoints(columns) : pointsOn(columns, level, input.paid);
+  const points = isStored ? listStoredPoints(columns) : pointsOn(columns, level, input.paid);
   const shown = [...points.keys()].filter((at) => at >= from && at <= to);
   const pointsAt = (at: number): Points => points.get(at)!;
   const years = new Map<number, Points>();
   for (const at of shown) {
-    const { year } = civilOf(days[at]!);
+    const { year } = toCivilDate(days[at]!);
     years.set(year, sumOf([years.get(year) ?? NONE, pointsAt(at)]));
   }
   const yearBefore = addMonths(days[last]!, -12);
@@ -76,7 +76,7 @@ function sumOf(all: readonly Points[]): Points {
 }
 
 function pointsOf(points: number, of: { readonly weight: number; readonly withheld: number }): Points {
-  return { points, net_points: points * reinvestedOf('net', of) };
+  return { points, net_points: points * computeReinvestment('net', of) };
 }
 
 function taxOf({ header: { treatment } }: RunColumns): TreatmentSpec['withholding_tax'] {
@@ -106,7 +106,7 @@ function ofIndex(columns: RunColumns, block: Parameters<RunColumns['f64']>[0]): 
 }
 
 /** Points as the index reinvested them. */
-function storedPoints(columns: RunColumns): Map<number, Points> {
+function listStoredPoints(columns: RunColumns): Map<number, Points> {
   const points = ofIndex(columns, 'dividendPoints');
   const net = ofIndex(columns, 'netDividendPoints');
   const dated = [...points.keys()].filter((at) => at > 0 && (points[at] !== 0 || net[at] !== 0));

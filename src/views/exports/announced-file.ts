@@ -1,11 +1,11 @@
 import { findAnnouncedIndex, type NotAnnounced } from '#domain/books/announced-composition.js';
 import type { Composer } from '#domain/books/compositions.js';
-import { indexBook } from '#domain/books/index-run.js';
-import { indexSharesIn } from '#domain/books/index-shares.js';
-import { announcementOf } from '#domain/books/next-rebalance.js';
-import { createDatedRounding, roundingOn } from '#domain/documents/dated-rounding.js';
-import { isOverlayDocument, sourcesOf } from '#domain/documents/index-document.js';
-import { exchangeRates } from '#domain/market/exchange-rates.js';
+import { simulateIndexBook } from '#domain/books/index-run.js';
+import { createIndexShares } from '#domain/books/index-shares.js';
+import { findAnnouncement } from '#domain/books/next-rebalance.js';
+import { createDatedRounding, findRounding } from '#domain/documents/dated-rounding.js';
+import { isOverlayDocument, listSources } from '#domain/documents/index-document.js';
+import { createExchangeRates } from '#domain/market/exchange-rates.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import { formatDay, type Day } from '#domain/time/days.js';
 import { addCash, cashBeside, roundToWholeShares, type IndexFile } from './index-file.js';
@@ -23,17 +23,17 @@ export interface AnnouncedFile extends IndexFile {
  */
 export function createAnnouncedFile(composer: Composer, { indexId, day }: IndexOnDay): AnnouncedFile {
   const document = composer.document(indexId);
-  if (isOverlayDocument(document)) throw ofOverlay(indexId, sourcesOf(document));
+  if (isOverlayDocument(document)) throw ofOverlay(indexId, listSources(document));
   const sm = composer.market(indexId);
   const session = sm.sessionAt(day);
   const announced = findAnnouncedIndex(composer, { indexId, session });
   if (announced.effective === null) throw notAnnounced(indexId, day, announced);
   const { effective, compositions } = announced;
   const composition = compositions.list.at(-1)!;
-  const book = indexBook({ compositions, to: session });
-  const { shares } = indexSharesIn(book, document.currency)(composition);
-  const { shares: decimals } = roundingOn(createDatedRounding(document, sm.calendar), day + 1);
-  const rates = exchangeRates(sm, document.currency);
+  const book = simulateIndexBook({ compositions, to: session });
+  const { shares } = createIndexShares(book, document.currency)(composition);
+  const { shares: decimals } = findRounding(createDatedRounding(document, sm.calendar), day + 1);
+  const rates = createExchangeRates(sm, document.currency);
   const { columns } = composition;
   const order = [...columns.keys()].toSorted((a, b) => (nameOf(a) < nameOf(b) ? -1 : 1));
   const of = (value: (position: number) => number): Float64Array => Float64Array.from(order, value);
@@ -65,10 +65,10 @@ function notAnnounced(indexId: string, day: Day, { next }: NotAnnounced): Refusa
   const coming =
     next === undefined
       ? 'its calendar has no later rebalance'
-      : `the next one, effective on ${formatDay(next.date)}, is announced on ${formatDay(announcementOf(next))}`;
+      : `the next one, effective on ${formatDay(next.date)}, is announced on ${formatDay(findAnnouncement(next))}`;
   return new Refusal('NO_DATA_AT_DATE', `No rebalance of ${indexId} is announced on ${formatDay(day)}: ${coming}.`, {
     as_of: formatDay(day),
-    announced: next === undefined ? null : formatDay(announcementOf(next)),
+    announced: next === undefined ? null : formatDay(findAnnouncement(next)),
     effective: next === undefined ? null : formatDay(next.date),
   });
 }

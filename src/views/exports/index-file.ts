@@ -1,14 +1,14 @@
 import { runSettingsOn, runShareTerms } from '#domain/backtest/run-file/settings.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { VARIANT_BLOCKS } from '#domain/backtest/run-file/schema.js';
-import { adjustClose, openingFactor, shareFactor } from '#domain/index-mathematics/adjusted-close.js';
+import { adjustClose, computeOpeningFactor, computeShareFactor } from '#domain/index-mathematics/adjusted-close.js';
 import type { MarketData } from '#domain/market/market-data.js';
-import { cashName } from '#domain/exports/index-file-tables.js';
+import { formatCashName } from '#domain/exports/index-file-tables.js';
 import type { ReturnVariant } from '#domain/market/market-data.js';
 import { findLastAtMost } from '#domain/numbers/search.js';
-import { roundHalfAway } from '#domain/numbers/round-half-away.js';
+import { roundHalfAwayFromZero } from '#domain/numbers/round-half-away.js';
 import { Refusal } from '#domain/refusals/refusal.js';
-import { dayFrom, formatDay, type Day } from '#domain/time/days.js';
+import { parseValidDay, formatDay, type Day } from '#domain/time/days.js';
 import { countChanges, type CountChange } from '../count-changes.js';
 import { runEffects, type RunEffect } from '../run-effects.js';
 
@@ -118,7 +118,7 @@ const onDay = ({ days, columns, variant }: ReadRun, at: number) => ({
 });
 
 function positionOf({ days }: ReadRun, asOf: string | null): number {
-  const at = asOf === null ? days.length - 1 : findLastAtMost(days, dayFrom(asOf));
+  const at = asOf === null ? days.length - 1 : findLastAtMost(days, parseValidDay(asOf));
   if (at >= 0) return at;
   const message = `${asOf} is before the first session of the run, ${formatDay(days[0]!)}.`;
   throw new Refusal('NO_DATA_AT_DATE', message);
@@ -156,7 +156,7 @@ export function addCash<F extends IndexFile>(file: F, cash: number, currency: st
   const { names, shares, price, fx } = file;
   return {
     ...file,
-    names: [...names, cashName(currency)],
+    names: [...names, formatCashName(currency)],
     shares: add(shares, cash),
     price: add(price, 1),
     fx: add(fx, 1),
@@ -183,13 +183,13 @@ const SHARE_NOISE = 1e-9;
 
 /** Returns true if index shares were rounded. Those of a price-weighted index are not. */
 function areWhole(shares: number, decimals: number | undefined): boolean {
-  return decimals !== undefined && shares === roundHalfAway(shares, decimals);
+  return decimals !== undefined && shares === roundHalfAwayFromZero(shares, decimals);
 }
 
 /** Returns index shares without the rounding error of weights, if the index rounds them. */
 export function roundToWholeShares(shares: number, decimals: number | undefined): number {
   if (decimals === undefined || shares === 0) return shares;
-  const whole = roundHalfAway(shares, decimals);
+  const whole = roundHalfAwayFromZero(shares, decimals);
   return Math.abs(whole / shares - 1) < SHARE_NOISE ? whole : shares; // See `areWhole`.
 }
 
@@ -216,8 +216,8 @@ function openedAt(run: ReadRun, at: number, market: MarketData | null): CashFile
   for (const { name, at: t, effect } of run.effects) {
     if (t !== at || shares[name] === 0 || Number.isNaN(price[name]!)) continue;
     const close = price[name]!;
-    after += shares[name]! * close * fx[name]! * (openingFactor(effect, close, terms) - 1);
-    const kept = shares[name]! * shareFactor(effect, close, terms);
+    after += shares[name]! * close * fx[name]! * (computeOpeningFactor(effect, close, terms) - 1);
+    const kept = shares[name]! * computeShareFactor(effect, close, terms);
     shares[name] = areWhole(shares[name]!, rounding.shares) ? roundValue(kept, rounding.shares) : kept;
     after += (shares[name]! - kept) * adjustClose(effect, close) * fx[name]!;
     price[name] = adjustClose(effect, close);
@@ -232,7 +232,7 @@ function openedAt(run: ReadRun, at: number, market: MarketData | null): CashFile
 }
 
 const roundValue = (value: number, decimals: number | undefined): number =>
-  decimals === undefined ? value : roundHalfAway(Number(value.toPrecision(13)), decimals);
+  decimals === undefined ? value : roundHalfAwayFromZero(Number(value.toPrecision(13)), decimals);
 
 function worth(shares: Float64Array, price: Float64Array, fx: Float64Array): number {
   return shares.reduce((sum, held, i) => (held === 0 ? sum : sum + held * price[i]! * fx[i]!), 0);

@@ -1,4 +1,4 @@
-import { dayFrom } from '#domain/time/days.js';
+import { parseValidDay } from '#domain/time/days.js';
 import type { ColumnType, ExportColumn } from '#domain/exports/export-table.js';
 import type { ExportFormat } from '#domain/exports/formats.js';
 import { NONE, textValues, type NamedColumn, type Values } from './batch.js';
@@ -31,7 +31,7 @@ export function rowTableFile(
 type Cells = readonly (string | number | null)[];
 
 const VALUES: Readonly<Record<ColumnType, (cells: Cells) => Values>> = {
-  date: (cells) => Int32Array.from(cells, (cell) => (cell === null ? NONE : dayFrom(String(cell)))),
+  date: (cells) => Int32Array.from(cells, (cell) => (cell === null ? NONE : parseValidDay(String(cell)))),
   count: (cells) => Int32Array.from(cells, (cell) => (cell === null ? NONE : Number(cell))),
   number: (cells) => Float64Array.from(cells, (cell) => (cell === null ? Number.NaN : Number(cell))),
   text: (cells) => textValues(cells.map((cell) => (cell === null ? null : String(cell)))),

@@ -1,10 +1,10 @@
-import { dayFrom } from '#domain/time/days.js';
+import { parseValidDay } from '#domain/time/days.js';
 import { findFirstAtLeast, findLastAtMost } from '#domain/numbers/search.js';
 import type { AskedWindow } from '../run-window.js';
 
 /** Positions of the dates in a window, `to` exclusive; none if it holds none. */
 export function spanOf(days: Int32Array, { start, end }: AskedWindow): { readonly from: number; readonly to: number } {
-  const from = start === null ? 0 : findFirstAtLeast(days, dayFrom(start));
-  const to = end === null ? days.length : findLastAtMost(days, dayFrom(end)) + 1;
+  const from = start === null ? 0 : findFirstAtLeast(days, parseValidDay(start));
+  const to = end === null ? days.length : findLastAtMost(days, parseValidDay(end)) + 1;
   return { from, to: Math.max(from, to) };
 }

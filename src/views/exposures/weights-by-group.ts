@@ -1,5 +1,5 @@
 import type { Day } from '#domain/time/days.js';
-import { groupNumbers, type GroupOfDay } from '#domain/market/groups-by-day.js';
+import { createGroupNumbers, type GroupOfDay } from '#domain/market/groups-by-day.js';
 import { addFigureText, type DatedFigures, type FiguresMaker } from './dated-figures.js';
 import type { SideName } from './field-series.js';
 import type { Side } from './sides.js';
@@ -15,7 +15,7 @@ export interface SideGroups {
 
 /** @param days all days by which groups are numbered, so that the numbers do not depend on the shown dates */
 export function sideGroups(names: readonly string[], days: Iterable<Day>, groupOf: GroupOfDay): SideGroups {
-  const numbers = groupNumbers();
+  const numbers = createGroupNumbers();
   const numbersOn = numbers.byDay(names, groupOf);
   for (const day of days) numbersOn(day);
   return {
@@ -52,7 +52,7 @@ export interface GroupSums {
 }
 
 /** Returns sums that are computed each time. */
-export function summedGroups({ groups, summing }: SideGroups, side: Side, days: ArrayLike<Day>): GroupSums {
+export function sumGroups({ groups, summing }: SideGroups, side: Side, days: ArrayLike<Day>): GroupSums {
   /** @param take gets the sums of a date, valid until the next one */
   const pass = (take: (row: Float64Array, k: number) => void): void => {
     const row = new Float64Array(groups.length);
@@ -100,7 +100,7 @@ export function groupsMaker(figures: DatedFigures, { groups, summing }: SideGrou
   };
 }
 
-/** Returns the sums as `summedGroups` does, from existing figures. @param positions of the dates in those of the run */
+/** Returns the sums as `sumGroups` does, from existing figures. @param positions of the dates in those of the run */
 export function findKeptGroups(groups: readonly string[], figures: DatedFigures, positions: Int32Array): GroupSums {
   const columnOf = (group: number): Float64Array =>
     figures.values.subarray(group * figures.known.length, (group + 1) * figures.known.length);

@@ -5,7 +5,7 @@ import { LIMIT_RULE_NAMES, LIMIT_RULES, type LimitRuleName } from '#domain/compl
 import { formatDay } from '#domain/time/days.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { groupsByDay } from '#domain/market/groups-by-day.js';
-import { issuerSpells } from '#domain/market/market-groups.js';
+import { listIssuerSpells } from '#domain/market/market-groups.js';
 import type { KeepFigures } from '../exposures/dated-figures.js';
 import { measureRules } from './rule-figures.js';
 import { yieldWatchedDates } from './watched-dates.js';
@@ -32,7 +32,7 @@ export function watchBreaches(columns: RunColumns, market: MarketData | null): W
   if (rule === undefined) return null;
   const days = columns.i32('days');
   const dateOf = (at: number) => formatDay(days[at]!);
-  const issuers = market?.reference.columns.includes(ISSUER) === true ? issuerSpells(market, ISSUER) : null;
+  const issuers = market?.reference.columns.includes(ISSUER) === true ? listIssuerSpells(market, ISSUER) : null;
   const issuersOn = issuers && groupsByDay(columns.header.names, issuers);
   const { rows } = LIMIT_RULES[rule];
   const { breaches } = watchLimits(yieldWatchedDates(columns, days.length - 1, { issuersOn, rowsOn: () => rows }), {
@@ -75,7 +75,7 @@ export function watchRules(
   columns: RunColumns,
   { market, by = ISSUER, from, to, withDistances = false, keep }: WatchedSpan,
 ): WatchedRule[] {
-  const issuers = market?.reference.columns.includes(by) === true ? issuerSpells(market, by) : null;
+  const issuers = market?.reference.columns.includes(by) === true ? listIssuerSpells(market, by) : null;
   const issuersOn = issuers && groupsByDay(columns.header.names, issuers);
   const named = issuers === null ? { by: OWN_ISSUERS, keep: keep?.(null) } : { by, keep: keep?.(market) };
   const span = { issuersOn, ...named, from, to, withDistances };

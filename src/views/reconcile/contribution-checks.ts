@@ -1,5 +1,5 @@
-import { contributionLink } from '#domain/analytics/attribution.js';
-import { returnsOf } from '#domain/analytics/series.js';
+import { createContributionLink } from '#domain/analytics/attribution.js';
+import { computeReturns } from '#domain/analytics/series.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { formatDay } from '#domain/time/days.js';
 import { createCounterRandom } from '#kernels/random/counter-random.js';
@@ -21,11 +21,11 @@ export function contributionPass(columns: RunColumns, weights: PanelRows): RowPa
   const days = columns.i32('days');
   const last = level.length - 1;
   if (last < 1) return { see: () => {}, checks: () => [] };
-  const returns = returnsOf(level);
+  const returns = computeReturns(level);
   const names = columns.header.names.length + (columns.header.parts?.length ?? 0);
   const spans = [
     { from: 0, to: last, name: 'contributions' },
-    ...drawnWindows(last).map((span) => ({
+    ...listDrawnWindows(last).map((span) => ({
       ...span,
       name: `contributions ${formatDay(days[span.from]!)} to ${formatDay(days[span.to]!)}`,
     })),
@@ -36,7 +36,7 @@ export function contributionPass(columns: RunColumns, weights: PanelRows): RowPa
     from,
     to,
     name,
-    link: contributionLink({ names, returns: returns.subarray(from, to), days: days.subarray(from + 1, to + 1) }),
+    link: createContributionLink({ names, returns: returns.subarray(from, to), days: days.subarray(from + 1, to + 1) }),
   }));
   const window = readWindow(columns, { from: 0, to: last }, { weights, follow: false });
   const parts = new Float64Array(names);
@@ -59,7 +59,7 @@ export function contributionPass(columns: RunColumns, weights: PanelRows): RowPa
   };
 }
 
-function drawnWindows(last: number): Span[] {
+function listDrawnWindows(last: number): Span[] {
   const random = createCounterRandom({ seed: last, stream: 0 });
   return Array.from({ length: WINDOWS }, () => {
     const from = Math.min(last - 1, Math.floor(random.uniform() * last));

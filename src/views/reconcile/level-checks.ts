@@ -1,9 +1,9 @@
-import { periodsPerYear } from '#domain/calendars/periods-per-year.js';
+import { estimatePeriodsPerYear } from '#domain/calendars/periods-per-year.js';
 import {
   computeAnnualReturns,
-  backtestMetrics,
-  drawdownOf,
-  returnsOf,
+  computeBacktestMetrics,
+  computeDrawdown,
+  computeReturns,
   type BacktestMetrics,
 } from '#domain/analytics/series.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
@@ -16,15 +16,15 @@ export function levelChecks(columns: RunColumns, { metrics }: RunRecord): Check[
   const level = columns.f64('level');
   const value = columns.f64('value');
   const total = level.at(-1)! / level[0]! - 1;
-  const compounded = returnsOf(level).reduce((product, r) => product * (1 + r), 1) - 1;
+  const compounded = computeReturns(level).reduce((product, r) => product * (1 + r), 1) - 1;
   const byYear = computeAnnualReturns(columns.i32('days'), level).reduce((product, [, r]) => product * (1 + r), 1) - 1;
   const gross = columns.f64('gross');
   const costs = columns.f64('costs');
   const netOfCosts =
     value.reduce((product, after, t) => (t === 0 ? 1 : product * gross[t]! * (after / (after + costs[t]!))), 1) - 1;
-  const drawdown = drawdownOf(level);
+  const drawdown = computeDrawdown(level);
   const tracked = indexOn(columns);
-  const measured = backtestMetrics(level, tracked, periodsPerYear(columns.i32('days')));
+  const measured = computeBacktestMetrics(level, tracked, estimatePeriodsPerYear(columns.i32('days')));
   return [
     check({ name: 'returns', meaning: 'Period returns compound to the total return.', left: compounded, right: total }),
     check({

@@ -2,7 +2,7 @@ import { drift } from '#domain/analytics/concentration.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { countChanges } from '../count-changes.js';
 import { runSettingsOn, runShareTerms } from '#domain/backtest/run-file/settings.js';
-import { growthStep, openingFactor } from '#domain/index-mathematics/adjusted-close.js';
+import { computeGrowthStep, computeOpeningFactor } from '#domain/index-mathematics/adjusted-close.js';
 import { panelRows } from '../panel-rows.js';
 import { runEffects, type RunEffect } from '../run-effects.js';
 import { readHeldWeights } from '../weights-view.js';
@@ -133,8 +133,12 @@ function growthRows(
     let opened = 1;
     for (const { name, effect, before } of touched) {
       if (before !== before) continue;
-      const step = growthStep({ ...effect, income: 0 }, before, prices[name]!);
-      const opening = openingFactor(effect, before, runShareTerms(runSettingsOn(columns.header, days[t]!).treatment));
+      const step = computeGrowthStep({ ...effect, income: 0 }, before, prices[name]!);
+      const opening = computeOpeningFactor(
+        effect,
+        before,
+        runShareTerms(runSettingsOn(columns.header, days[t]!).treatment),
+      );
       opened += ((held[name]! * (changes.get(name) ?? 1)) / counted) * (opening - 1);
       factors[name] = opening * step.factor;
       carried[name] = step.carried;

@@ -1,19 +1,19 @@
 import { runTreatment } from '#domain/backtest/run-file/settings.js';
 import type { DividendPointsView } from '#contract/analytics/dividend-points.js';
-import { currencyOfSecurities } from '#domain/backtest/run-file/settings.js';
+import { readSecurityCurrency } from '#domain/backtest/run-file/settings.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { formatDay } from '#domain/time/days.js';
-import { dividendsPaid, dividendsToCome } from '#domain/dividends/dividend-fractions.js';
+import { listPaidDividends, listAnnouncedDividends } from '#domain/dividends/dividend-fractions.js';
 import type { Finding } from '#domain/refusals/findings.js';
-import { exchangeRates } from '#domain/market/exchange-rates.js';
+import { createExchangeRates } from '#domain/market/exchange-rates.js';
 import type { SessionMarket } from '#domain/market/session-market.js';
-import { readKnownName } from '#domain/rebalance-pack/known-name.js';
-import { packOf, type KnownName, type Pack, type PackAccount } from '#domain/rebalance-pack/pack.js';
+import { readKnownName } from '#domain/rebalance-pack/known-security.js';
+import { createPack, type KnownName, type Pack, type PackAccount } from '#domain/rebalance-pack/pack.js';
 import { RebalancePackRequest } from '#domain/rebalance-pack/pack-request.js';
 import { dividendPointsView, type DividendPointsInput } from '../dividends/dividend-points-view.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import type { FoundScenario } from '#domain/scenarios/holdings.js';
-import { scenarioMarket, scenarioOf } from '#domain/scenarios/scenario-market.js';
+import { createScenarioMarket, computeScenario } from '#domain/scenarios/scenario-market.js';
 import type { Scenario } from '#domain/scenarios/scenario-request.js';
 import { readHeldWeights } from '../weights-view.js';
 import type { Missing } from './missing.js';
@@ -31,7 +31,7 @@ export function runFractions(columns: RunColumns, sm: SessionMarket): Pick<Divid
   const { withholding_tax: withholding } = runTreatment(treatment);
   const terms = { currency, splits: treatment.splits, withholding };
   const last = sm.sessionAt(columns.i32('days').at(-1)!);
-  return { paid: dividendsPaid(sm, terms), toCome: dividendsToCome(sm, last, terms) };
+  return { paid: listPaidDividends(sm, terms), toCome: listAnnouncedDividends(sm, last, terms) };
 }
 
 /** Rebalance as the orders of one portfolio. */
@@ -60,7 +60,7 @@ export function rebalanceOrders(columns: RunColumns, sm: SessionMarket, aum: num
   const target = columns.f64('targets', (header.rebalances.length - 1) * H, header.rebalances.length * H);
   const session = sm.sessionAt(columns.i32('days', at, at + 1)[0]!);
   const request = RebalancePackRequest.parse({ aum });
-  const rates = exchangeRates(sm, currencyOfSecurities(header));
+  const rates = createExchangeRates(sm, readSecurityCurrency(header));
   const names = header.names.flatMap((identifier, i): (KnownName & { readonly held: number })[] => {
     const column = sm.columnOf(identifier);
     if (column < 0 || (before[i] === 0 && target[i] === 0)) return [];
@@ -72,7 +72,7 @@ export function rebalanceOrders(columns: RunColumns, sm: SessionMarket, aum: num
     .filter(({ held }) => held !== 0)
     .map(({ identifier, held }) => ({ identifier, shares: held, value: null }));
   const accounts = [{ name: 'Portfolio', cash: Math.max(0, cash), holdings }];
-  const pack = packOf(names, { ...request, aum: null, accounts });
+  const pack = createPack(names, { ...request, aum: null, accounts });
   return {
     date: formatDay(sm.sessions[session]!),
     participation: request.participation,
@@ -95,11 +95,11 @@ const PROXIES = 'SECTOR';
 /** Applies scenarios to the holdings of a run on its last date. */
 export function runScenarios(columns: RunColumns, sm: SessionMarket, asked: readonly Scenario[]): ScenarioFound[] {
   const { header } = columns;
-  const market = scenarioMarket(sm, { header, weights: readHeldWeights(columns, null), by: PROXIES });
+  const market = createScenarioMarket(sm, { header, weights: readHeldWeights(columns, null), by: PROXIES });
   return asked.map((scenario): ScenarioFound => {
     const { name } = scenario;
     try {
-      return { name, found: scenarioOf(market, scenario, { by: PROXIES, path: name }) };
+      return { name, found: computeScenario(market, scenario, { by: PROXIES, path: name }) };
     } catch (failure) {
       if (failure instanceof Refusal) return { name, found: { missing: reasonOf(failure) } };
       throw failure;

@@ -1,4 +1,4 @@
-import { roundHalfAway } from '#domain/numbers/round-half-away.js';
+import { roundHalfAwayFromZero } from '#domain/numbers/round-half-away.js';
 import { raiseToPower } from '#kernels/power.js';
 
 /**
@@ -18,7 +18,7 @@ export function percentText(fraction: number | null): string {
 export function weightText(weight: number, decimals: number | null): string {
   if (decimals === null) return percentText(weight);
   const ofPercent = Math.max(0, decimals - 2);
-  return `${fixed(roundHalfAway(roundHalfAway(weight, decimals) * 100, ofPercent), ofPercent)}%`;
+  return `${fixed(roundHalfAwayFromZero(roundHalfAwayFromZero(weight, decimals) * 100, ofPercent), ofPercent)}%`;
 }
 
 /** Returns a ratio or a level: `1,234.50`. */
@@ -28,7 +28,7 @@ export function ratioText(value: number | null): string {
 
 /** Formats a level, rounding halves away from zero. */
 export function levelText(value: number, decimals: number): string {
-  return fixed(roundHalfAway(value, decimals), decimals);
+  return fixed(roundHalfAwayFromZero(value, decimals), decimals);
 }
 
 /** Basis points: `5.00 bps`. */

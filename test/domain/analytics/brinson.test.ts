@@ -1,6 +1,6 @@
 import { fc } from '../../fast-check.js';
 import { describe, expect, test } from 'vitest';
-import { brinsonFachler, type GroupedPeriod } from '#domain/analytics/brinson.js';
+import { attributeByGroup, type GroupedPeriod } from '#domain/analytics/brinson.js';
 
 const period = (weights: readonly number[], returns: readonly number[]): GroupedPeriod => ({
   weights: Float64Array.from(weights),
@@ -13,7 +13,7 @@ describe('Brinson-Fachler', () => {
     // benchmark returns 6 %.
     const own = period([0.6, 0.4], [0.1, 0.02]);
     const other = period([0.5, 0.5], [0.08, 0.04]);
-    const { allocation, selection, interaction, portfolioReturn, benchmarkReturn, residual } = brinsonFachler({
+    const { allocation, selection, interaction, portfolioReturn, benchmarkReturn, residual } = attributeByGroup({
       groups: 2,
       days: [19_000],
       portfolio: () => own,
@@ -29,7 +29,7 @@ describe('Brinson-Fachler', () => {
   });
 
   test('a group that is on one side only is attributed to allocation or interaction', () => {
-    const { allocation, selection, interaction } = brinsonFachler({
+    const { allocation, selection, interaction } = attributeByGroup({
       groups: 3,
       days: [19_000],
       portfolio: () => period([0.5, 0.5, 0], [0.1, 0.2, 0]),
@@ -56,7 +56,7 @@ describe('Brinson-Fachler', () => {
       });
     fc.assert(
       fc.property(fc.array(fc.tuple(side, side), { minLength: 1, maxLength: 40 }), (periods) => {
-        const effects = brinsonFachler({
+        const effects = attributeByGroup({
           groups: 3,
           days: periods.map((_, p) => 19_000 + p),
           portfolio: (p) => periods[p]![0],

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { concentration } from '#domain/analytics/concentration.js';
+import { measureConcentration } from '#domain/analytics/concentration.js';
 import { concentrationMaker, CONCENTRATION, CONCENTRATION_WIDTH } from '#views/exposures/concentration-series.js';
 import { createFigures } from '#views/exposures/dated-figures.js';
 
@@ -21,7 +21,7 @@ test.each([
 ])(
   'of weights %s the constituents are those above 0 and effective assets 1 over the sum of squares',
   (_, weights, by) => {
-    const shown = concentration(weights);
+    const shown = measureConcentration(weights);
     expect([shown.constituents, shown.gross_constituents]).toEqual([by.constituents, by.positions]);
     expect(shown.effective_assets).toBeCloseTo(by.effective, 12);
     expect(shown.gross_effective_assets).toBeCloseTo(by.gross, 12);

@@ -1,5 +1,9 @@
 import { expect, test } from 'vitest';
-import { benchmarkStatistics, drawdowns, returnStatistics } from '#domain/analytics/return-statistics.js';
+import {
+  computeBenchmarkStatistics,
+  listDrawdowns,
+  computeReturnStatistics,
+} from '#domain/analytics/return-statistics.js';
 
 const levelOf = (returns: readonly number[]): Float64Array => {
   const level = [100];
@@ -9,7 +13,7 @@ const levelOf = (returns: readonly number[]): Float64Array => {
 
 test('statistics of ten returns by hand', () => {
   const returns = [0.02, -0.01, 0.03, -0.04, 0, 0.01, 0.01, -0.02, 0.02, 0.01];
-  const statistics = returnStatistics(levelOf(returns));
+  const statistics = computeReturnStatistics(levelOf(returns));
   // Squares of returns below 0: (0.01^2 + 0.04^2 + 0.02^2) = 0.0021 over ten sessions; the mean is 0.003.
   const downside = Math.sqrt((0.0021 / 10) * 252);
   expect(statistics.downside_volatility).toBeCloseTo(downside, 12);
@@ -28,8 +32,8 @@ test('statistics of ten returns by hand', () => {
 
 test('the worst twentieth of forty sessions is two of them; a level that only rises has no Sortino ratio', () => {
   const returns = Array.from({ length: 40 }, (_, t) => (t === 3 ? -0.05 : t === 20 ? -0.03 : 0.01));
-  expect(returnStatistics(levelOf(returns)).cvar_95).toBeCloseTo(0.04, 12);
-  const rising = returnStatistics(levelOf([0.5, 0.5]));
+  expect(computeReturnStatistics(levelOf(returns)).cvar_95).toBeCloseTo(0.04, 12);
+  const rising = computeReturnStatistics(levelOf([0.5, 0.5]));
   expect(rising).toMatchObject({ sortino_ratio: null, skewness: null, hit_rate: 1, downside_volatility: 0 });
   expect(rising.cvar_95).toBeCloseTo(-0.5, 12);
 });
@@ -37,7 +41,7 @@ test('the worst twentieth of forty sessions is two of them; a level that only ri
 test('captures are ratios of geometric means; twice a benchmark captures its returns twice, nearly', () => {
   const benchmark = [0.1, -0.1, 0.2, -0.05];
   const own = [0.05, -0.2, 0.1, 0.05];
-  const statistics = benchmarkStatistics(levelOf(own), levelOf(benchmark));
+  const statistics = computeBenchmarkStatistics(levelOf(own), levelOf(benchmark));
   expect(statistics.up_capture).toBeCloseTo((Math.sqrt(1.05 * 1.1) - 1) / (Math.sqrt(1.1 * 1.2) - 1), 10);
   expect(statistics.down_capture).toBeCloseTo((Math.sqrt(0.8 * 1.05) - 1) / (Math.sqrt(0.9 * 0.95) - 1), 10);
   const active = own.map((value, t) => value - benchmark[t]!);
@@ -47,17 +51,17 @@ test('captures are ratios of geometric means; twice a benchmark captures its ret
   expect(statistics.tracking_error).toBeCloseTo(spread * Math.sqrt(252), 10);
   expect(statistics.benchmark_return).toBeCloseTo(1.1 * 0.9 * 1.2 * 0.95 - 1, 12);
   expect(statistics.excess_return).toBeCloseTo(1.05 * 0.8 * 1.1 * 1.05 - 1.1 * 0.9 * 1.2 * 0.95, 12);
-  expect(benchmarkStatistics(levelOf(benchmark), levelOf(benchmark))).toMatchObject({ information_ratio: null });
-  expect(benchmarkStatistics(levelOf([0.1, 0.1]), levelOf([0.1, 0.2]))).toMatchObject({ down_capture: null });
+  expect(computeBenchmarkStatistics(levelOf(benchmark), levelOf(benchmark))).toMatchObject({ information_ratio: null });
+  expect(computeBenchmarkStatistics(levelOf([0.1, 0.1]), levelOf([0.1, 0.2]))).toMatchObject({ down_capture: null });
 });
 
 test('drawdowns: from the last date at the high to the lowest level and back, the deepest first', () => {
   const level = Float64Array.from([100, 110, 105, 99, 110, 120, 90, 100, 120, 119]);
-  expect(drawdowns(level, 10)).toEqual([
+  expect(listDrawdowns(level, 10)).toEqual([
     { peak: 5, trough: 6, recovery: 8, depth: expect.closeTo(-0.25, 12) as number },
     { peak: 1, trough: 3, recovery: 4, depth: expect.closeTo(-0.1, 12) as number },
     { peak: 8, trough: 9, recovery: null, depth: expect.closeTo(-1 / 120, 12) as number },
   ]);
-  expect(drawdowns(level, 1)).toHaveLength(1);
-  expect(drawdowns(Float64Array.of(1, 2, 3), 5)).toEqual([]);
+  expect(listDrawdowns(level, 1)).toHaveLength(1);
+  expect(listDrawdowns(Float64Array.of(1, 2, 3), 5)).toEqual([]);
 });

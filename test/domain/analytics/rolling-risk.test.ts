@@ -1,6 +1,6 @@
 import { fc } from '../../fast-check.js';
 import { describe, expect, test } from 'vitest';
-import { rollingRisk, type RiskMemory } from '#domain/analytics/rolling-risk.js';
+import { computeRollingRisk, type RiskMemory } from '#domain/analytics/rolling-risk.js';
 
 const steps = fc.array(
   fc.tuple(fc.double({ min: -0.2, max: 0.2, noNaN: true }), fc.double({ min: -0.2, max: 0.2, noNaN: true })),
@@ -41,7 +41,7 @@ describe('rolling risk', () => {
       fc.assert(
         fc.property(steps, (both) => {
           const [level, index] = [levelOf(both.map(([own]) => own)), levelOf(both.map(([, its]) => its))];
-          const risk = rollingRisk(level, index, memory);
+          const risk = computeRollingRisk(level, index, memory);
           const [own, its] = [returnsOf(level), returnsOf(index)];
           expect(risk.volatility.length).toBe(Math.max(0, level.length - risk.from));
           for (let k = 0; k < risk.volatility.length; k++) {
@@ -63,7 +63,7 @@ describe('rolling risk', () => {
     const index = levelOf(moves);
     // One cost of 10 basis points, on the thirtieth session.
     const level = index.map((value, t) => (t < 30 ? value : value * 0.999));
-    const { from, trackingError, volatility } = rollingRisk(level, index, { window: 20 });
+    const { from, trackingError, volatility } = computeRollingRisk(level, index, { window: 20 });
     for (let k = 0; k < trackingError.length; k++) {
       const last = from + k;
       if (last >= 30 && last < 50) expect(trackingError[k]).toBeGreaterThan(0.003);

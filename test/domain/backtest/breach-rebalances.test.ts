@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest';
-import { checkpointOf } from '#domain/backtest/extend/checkpoint.js';
+import { createCheckpoint } from '#domain/backtest/extend/checkpoint.js';
 import { runToColumns } from '#domain/backtest/run-file/write.js';
 import type { Run } from '#domain/backtest/run.js';
 import type { DeciderFactory } from '#domain/books/compositions.js';
-import { dayFrom, formatDay, weekdayOf } from '#domain/time/days.js';
+import { parseValidDay, formatDay, toWeekday } from '#domain/time/days.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
 import type { MarketData } from '#domain/market/market-data.js';
-import { methodologyOf } from '#domain/rules/methodology.js';
+import { createMethodology } from '#domain/rules/methodology.js';
 import { rebalancesView } from '#views/rebalances-view.js';
 import { indexDecider } from '#domain/backtest/index-decider.js';
 import { fc } from '../../fast-check.js';
@@ -32,8 +32,8 @@ const randomPrices = fc
 
 function marketOf(prices: readonly (readonly number[])[]): MarketData {
   const dates: string[] = [];
-  for (let day = dayFrom(FIRST_DAY); dates.length < prices.length; day++) {
-    if (weekdayOf(day) < 5 && !HOLIDAYS.includes(formatDay(day))) dates.push(formatDay(day));
+  for (let day = parseValidDay(FIRST_DAY); dates.length < prices.length; day++) {
+    if (toWeekday(day) < 5 && !HOLIDAYS.includes(formatDay(day))) dates.push(formatDay(day));
   }
   return buildMarket({
     dates,
@@ -59,7 +59,7 @@ const tilted = (prices: readonly number[]): number[] => {
   return raw.map((value) => value / sum);
 };
 
-const tiltedDecider: DeciderFactory = (document, composer) => ({
+const createTiltedDecider: DeciderFactory = (document, composer) => ({
   decide(session) {
     const sm = composer.market(document.id);
     const columns = composer.universe(document.id, session);
@@ -131,7 +131,8 @@ test('a breach is answered by a rebalance decided on its close, as on holdings c
       (prices, lag, frequency) => {
         const market = marketOf(prices);
         const treatment = { on_breach: 'rebalance', breach_rule: 'UCITS_20_35' };
-        const runOf = (given: object) => run(market, indexOn(lag, frequency, given), { createDecider: tiltedDecider });
+        const runOf = (given: object) =>
+          run(market, indexOn(lag, frequency, given), { createDecider: createTiltedDecider });
         const plain = runOf({});
         const scheduled = new Set(plain.rebalances.map(({ session }) => session - plain.index.book.from));
         const watched = runOf(treatment);
@@ -254,14 +255,14 @@ test('an extended run is the whole run bit for bit, or says that a breach asks f
       const first = tryRun(cut(market, rows), document);
       if (first === undefined) return;
       let bytes = runToColumns(first, { contentHash: 's' });
-      let checkpoint = checkpointOf(first);
+      let checkpoint = createCheckpoint(first);
       for (let to = rows + 1; to <= Math.min(rows + 5, market.dates.length); to++) {
         const whole = tryRun(cut(market, to), document);
         if (whole === undefined) return;
         const before = bytes;
         const extended = extend(whole.plan, cut(market, to), { columns: opened(before), checkpoint });
         bytes = runToColumns(whole, { contentHash: 's' });
-        checkpoint = checkpointOf(whole);
+        checkpoint = createCheckpoint(whole);
         if (typeof extended === 'string') {
           if (extended === 'breach') outcomes.breach++;
           continue;
@@ -278,7 +279,7 @@ test('an extended run is the whole run bit for bit, or says that a breach asks f
 });
 
 test('the methodology says what is watched and when a rebalance takes effect', () => {
-  const report = methodologyOf(indexOn(2, 'monthly', { on_breach: 'rebalance' })).join(' ');
+  const report = createMethodology(indexOn(2, 'monthly', { on_breach: 'rebalance' })).join(' ');
   expect(report).toContain('UCITS 5/10/40 is checked at every close');
-  expect(methodologyOf(indexOn(2, 'monthly', { on_breach: 'none' })).join(' ')).not.toContain('watched');
+  expect(createMethodology(indexOn(2, 'monthly', { on_breach: 'none' })).join(' ')).not.toContain('watched');
 });

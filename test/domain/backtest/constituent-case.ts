@@ -1,7 +1,7 @@
 import { expect } from 'vitest';
 import { createComposer } from '#domain/books/create-composer.js';
 import { indexDecider } from '#domain/backtest/index-decider.js';
-import { dayFrom } from '#domain/time/days.js';
+import { parseValidDay } from '#domain/time/days.js';
 import { type IndexDocument as Definition, IndexDocument } from '#domain/documents/index-document.js';
 import { type Explanation, explainName } from '#domain/rules/explain.js';
 import { CALENDARS, WEEK } from './signed-case.js';
@@ -29,7 +29,7 @@ export function explainCase({ treatment = {}, dates = [], selection = [], univer
     pipeline: { selection, treatment, weighting: { type: 'EqualWeight' } },
   });
   return (name: string, asOf: string): Explanation => {
-    const until = dayFrom(asOf);
+    const until = parseValidDay(asOf);
     const documents = { X: document };
     const composer = createComposer({ market, calendars: CALENDARS, documents, until, createDecider: indexDecider });
     return explainName(composer, 'X', { column: market.identifiers.indexOf(name), asOf: until });
@@ -37,5 +37,5 @@ export function explainCase({ treatment = {}, dates = [], selection = [], univer
 }
 
 export const flat = (price: number) => WEEK.map(() => price);
-export const day = dayFrom;
+export const day = parseValidDay;
 export const close = (value: number) => expect.closeTo(value, 12) as number;

@@ -1,7 +1,7 @@
 import { fc } from '../../fast-check.js';
 import { describe, expect, test } from 'vitest';
 import { createComposer } from '#domain/books/create-composer.js';
-import { compositionOn, holdingOf } from '#domain/rules/explain.js';
+import { findComposition, findHolding } from '#domain/rules/explain.js';
 import { randomMarket } from './random-market.js';
 import { CALENDARS as RANDOM_CALENDARS, randomDecider, randomDocument, tryRun } from './random-run.js';
 import { type Case, explainCase, day } from './constituent-case.js';
@@ -112,7 +112,7 @@ test('the report of a day equals the holdings of a run at its close, whatever ca
           held,
           entered,
           left,
-        } = holdingOf(compositionOn(composer, 'X', until), column, undefined);
+        } = findHolding(findComposition(composer, 'X', until), column, undefined);
         const path = Array.from({ length: at + 1 }, (_, t) => weights[t * columns.length + slot]!);
         const on = sm.sessionAt(resolved) - from;
         expect(held).toBe(path[on] === 0 ? null : path[on]);

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { Run } from '#domain/backtest/run.js';
-import { methodologyOf } from '#domain/rules/methodology.js';
+import { createMethodology } from '#domain/rules/methodology.js';
 import { portfolioTransactionsOf } from './transactions.js';
 import {
   CONSTITUENT,
@@ -136,7 +136,7 @@ describe('a name whose bars stop without an action', () => {
     expect(weightsOf(run, 3)).toEqual({ B: 1 });
     expect(codesOf(run)).toEqual(['SILENT_DELISTING']);
     expect(run.gaps.map(({ session }) => session)).toEqual([2, 3]);
-    const report = methodologyOf(definitionOf(sketch)).join(' ');
+    const report = createMethodology(definitionOf(sketch)).join(' ');
     expect(report).toContain(`without a price on ${run.gaps.length} consecutive sessions of its exchange leaves`);
     expect(report).toContain('are distributed over the others');
   });

@@ -1,4 +1,4 @@
-import { drawdownOf, returnsOf } from '#domain/analytics/series.js';
+import { computeDrawdown, computeReturns } from '#domain/analytics/series.js';
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import type { Run } from '#domain/backtest/run.js';
@@ -81,8 +81,8 @@ describe.each(['price', 'total'] as const)(
     });
 
     test('returns, drawdown and metrics', () => {
-      close(returnsOf(run.level), expected.returns);
-      close(drawdownOf(run.level), expected.drawdown);
+      close(computeReturns(run.level), expected.returns);
+      close(computeDrawdown(run.level), expected.drawdown);
       close(
         Object.keys(expected.metrics).map((name) => run.metrics[name as keyof typeof run.metrics]!),
         Object.values(expected.metrics),

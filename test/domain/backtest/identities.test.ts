@@ -1,4 +1,4 @@
-import { computeAnnualReturns, drawdownOf, returnsOf } from '#domain/analytics/series.js';
+import { computeAnnualReturns, computeDrawdown, computeReturns } from '#domain/analytics/series.js';
 import { fc } from '../../fast-check.js';
 import { describe, expect, test } from 'vitest';
 import { linkContributions } from '#domain/analytics/attribution.js';
@@ -6,10 +6,10 @@ import type { Run } from '#domain/backtest/run.js';
 import { openColumns, type RunColumns } from '#domain/backtest/run-file/read.js';
 import { recordOf } from '#domain/backtest/record/schema.js';
 import { runToColumns } from '#domain/backtest/run-file/write.js';
-import { civilOf, formatDay } from '#domain/time/days.js';
+import { toCivilDate, formatDay } from '#domain/time/days.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
-import { growthOf } from '#domain/index-mathematics/growth.js';
-import { growthTerms } from '#domain/index-mathematics/growth-terms.js';
+import { computeGrowth } from '#domain/index-mathematics/growth.js';
+import { createGrowthTerms } from '#domain/index-mathematics/growth-terms.js';
 import { attributionView } from '#views/attribution-view.js';
 import { reconcileView } from '#views/reconcile/reconcile-view.js';
 import { recordJson } from '#views/record-json.js';
@@ -68,14 +68,16 @@ const sum = (values: Iterable<number>): number => [...values].reduce((total, val
 describe('on random markets with every kind of corporate action', () => {
   test('returns compound to the level, annual returns to the total, and the drawdown recomputes', () => {
     onRuns(({ level, metrics, days }) => {
-      const [returns, drawdown] = [returnsOf(level), drawdownOf(level)];
+      const [returns, drawdown] = [computeReturns(level), computeDrawdown(level)];
       const byYear = computeAnnualReturns(days, level);
       // After a total loss there are no returns.
       returns.forEach((r, t) => expect(Number.isNaN(r)).toBe(level[t] === 0));
       near(returns.reduce((product, r, t) => (level[t] === 0 ? 0 : product * (1 + r)), 1) - 1, metrics.total_return);
       near(level.at(-1)! / 100 - 1, metrics.total_return);
       near(byYear.reduce((product, [, r]) => product * (1 + r), 1) - 1, metrics.total_return, 1, 1e-12);
-      expect(byYear.map(([year]) => year)).toEqual([...new Set([...days].slice(1).map((day) => civilOf(day).year))]);
+      expect(byYear.map(([year]) => year)).toEqual([
+        ...new Set([...days].slice(1).map((day) => toCivilDate(day).year)),
+      ]);
       let peak = 0;
       level.forEach((value, t) => near(value / (peak = Math.max(peak, value)) - 1, drawdown[t]!));
       expect(metrics.max_drawdown).toBe(Math.min(...drawdown));
@@ -105,11 +107,11 @@ describe('on random markets with every kind of corporate action', () => {
     onRuns(({ index: { book, compositions } }) => {
       const { sm, columns, weights, cash, events } = book;
       const { treatment, document } = compositions;
-      const growth = growthOf(sm, growthTerms(treatment, document.currency));
+      const growth = computeGrowth(sm, createGrowthTerms(treatment, document.currency));
       // No tax is withheld from the dividends that a short position pays.
-      const shortGrowth = growthOf(
+      const shortGrowth = computeGrowth(
         sm,
-        growthTerms(treatment, document.currency, treatment.dividends === 'net' ? 'total' : treatment.dividends),
+        createGrowthTerms(treatment, document.currency, treatment.dividends === 'net' ? 'total' : treatment.dividends),
       );
       const busy = new Set(events.map(({ at }) => at));
       const H = columns.length;

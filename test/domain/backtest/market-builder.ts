@@ -1,5 +1,5 @@
 import type { Calendar, Calendars } from '#domain/calendars/calendar.js';
-import { dayFrom, weekdayOf, type Day } from '#domain/time/days.js';
+import { parseValidDay, toWeekday, type Day } from '#domain/time/days.js';
 import { compareText } from '#domain/refusals/findings.js';
 import type {
   ActionType,
@@ -60,7 +60,7 @@ export function buildMarket({
     contentHash: `test-${built++}`,
     adjustment,
     identifiers,
-    dates: Int32Array.from(dates, dayFrom),
+    dates: Int32Array.from(dates, parseValidDay),
     fields: new Map([
       ['CLOSE', panel(close)],
       ...Object.entries(fields).map(([name, values]) => [name, panel(values)] as const),
@@ -87,7 +87,7 @@ function toAction(sketch: ActionSketch): CorporateAction {
     identifier: name,
     type,
     value,
-    exDay: dayFrom(ex),
+    exDay: parseValidDay(ex),
     payDay: null,
     status: cancelled ? 'cancelled' : 'paid',
     announcedDay: null,
@@ -95,7 +95,7 @@ function toAction(sketch: ActionSketch): CorporateAction {
     subscriptionPrice: subscription ?? null,
     ...(cash === undefined ? {} : { cash }),
     ...(scrip === undefined ? {} : { scripRatio: scrip }),
-    ...(election === undefined ? {} : { electionDay: dayFrom(election) }),
+    ...(election === undefined ? {} : { electionDay: parseValidDay(election) }),
     ...(byDefault === undefined ? {} : { electionDefault: byDefault }),
   };
 }
@@ -113,11 +113,12 @@ export function weekdayCalendars(sketches: Readonly<Record<string, CalendarSketc
 }
 
 function weekdayCalendar(code: string, { from, to, holidays = [] }: CalendarSketch): Calendar {
-  const closed = new Set(holidays.map(dayFrom));
+  const closed = new Set(holidays.map(parseValidDay));
   const days: Day[] = [];
-  for (let day = dayFrom(from); day <= dayFrom(to); day++) if (weekdayOf(day) < 5 && !closed.has(day)) days.push(day);
+  for (let day = parseValidDay(from); day <= parseValidDay(to); day++)
+    if (toWeekday(day) < 5 && !closed.has(day)) days.push(day);
   const open = new Set(days);
-  const coverage = { from: dayFrom(from), publishedTo: dayFrom(to), to: dayFrom(to) };
+  const coverage = { from: parseValidDay(from), publishedTo: parseValidDay(to), to: parseValidDay(to) };
   return {
     code,
     name: code,

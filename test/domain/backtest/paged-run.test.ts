@@ -5,7 +5,7 @@ import { runBacktest } from '#domain/backtest/run-backtest.js';
 import { runToFiles } from '#domain/backtest/run-file/write.js';
 import { countHeldBytes } from '#base/memory/kept-memory.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
-import { canPage, limitMemory, memoryLimit } from '#kernels/memory/paged-memory.js';
+import { canPage, limitMemory, findMemoryLimit } from '#kernels/memory/paged-memory.js';
 import { openCalendars } from '#market/serving/calendar-files.js';
 import { zeroPanel } from '#market/panels/panels.js';
 import { joinBytes } from '#base/memory/made-bytes.js';
@@ -47,14 +47,14 @@ function files(): readonly [columns: Uint8Array, prices: Uint8Array] {
 }
 
 test('a run on paged panels has the bits of one in memory', async ({ skip }) => {
-  const usual = memoryLimit();
+  const usual = findMemoryLimit();
   const inMemory = files();
   try {
     limitMemory({ panelBytes: 100_000, folder: await folderFor() });
     if (!canPage()) skip('memory is paged on Linux with the optional package koffi');
     const paged = files();
     expect([countHeldBytes(1000), countHeldBytes(3_200_000)]).toEqual([1000, 100_000]);
-    expect(readFileSync('/proc/self/maps', 'utf8')).toContain(memoryLimit().folder);
+    expect(readFileSync('/proc/self/maps', 'utf8')).toContain(findMemoryLimit().folder);
     expect(paged.map((bytes, i) => Buffer.compare(bytes, inMemory[i]!))).toEqual([0, 0]);
   } finally {
     limitMemory(usual);

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { definitionChanges, isSameRequest } from '#domain/backtest/plan-changes.js';
+import { listDefinitionChanges, isSameRequest } from '#domain/backtest/plan-changes.js';
 import type { BacktestPlan } from '#domain/documents/backtest-plan.js';
 import { BacktestFields } from '#domain/documents/backtest-fields.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
@@ -27,7 +27,7 @@ function plan(indices: readonly IndexDocument[], request: object = {}, rest: Par
   };
 }
 
-const changes = (before: BacktestPlan, now: BacktestPlan) => definitionChanges({ plan: before }, { plan: now });
+const changes = (before: BacktestPlan, now: BacktestPlan) => listDefinitionChanges({ plan: before }, { plan: now });
 
 describe('the definitions of two plans', () => {
   test('are the same whatever is asked of them', () => {
@@ -67,12 +67,12 @@ describe('the definitions of two plans', () => {
     const strategy = { rebalance: null, drift_tolerance: null, exposure: 1 };
     const before = plan([index('A')], { transaction_cost_bps: 5 }, { runId: 'S', strategy });
     const now = plan([index('A')], { transaction_cost_bps: 9 }, { runId: 'S', strategy });
-    expect(definitionChanges({ plan: before, asked: {} }, { plan: now, asked: {} })).toEqual([
+    expect(listDefinitionChanges({ plan: before, asked: {} }, { plan: now, asked: {} })).toEqual([
       'The strategy S changed since this run: transaction_cost_bps.',
     ]);
-    expect(definitionChanges({ plan: before, asked: {} }, { plan: now, asked: { transaction_cost_bps: 9 } })).toEqual(
-      [],
-    );
+    expect(
+      listDefinitionChanges({ plan: before, asked: {} }, { plan: now, asked: { transaction_cost_bps: 9 } }),
+    ).toEqual([]);
     expect(changes(before, { ...before, strategy: { ...strategy, exposure: 0.5 } })).toEqual([
       'The strategy S changed since this run: exposure.',
     ]);

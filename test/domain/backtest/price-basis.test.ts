@@ -1,6 +1,6 @@
-import { summaryOf } from '#domain/backtest/run-summary.js';
+import { summariseRun } from '#domain/backtest/run-summary.js';
 import { describe, expect, test } from 'vitest';
-import { checkpointOf } from '#domain/backtest/extend/checkpoint.js';
+import { createCheckpoint } from '#domain/backtest/extend/checkpoint.js';
 import { runToColumns } from '#domain/backtest/run-file/write.js';
 import type { Run } from '#domain/backtest/run.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
@@ -105,11 +105,11 @@ describe('on prices without dividends', () => {
     const paid = marketOf('none', [{ ...DIVIDEND, ex: '2024-03-07' }]);
     const grown = extend(first.plan, paid, {
       columns: opened(runToColumns(first, { contentHash: 's' })),
-      checkpoint: checkpointOf(first),
+      checkpoint: createCheckpoint(first),
     });
     if (typeof grown === 'string') throw new Error(grown);
     expect(codesOf(first)).toEqual(['NO_DIVIDENDS']);
-    const { findings } = summaryOf(opened(grown.columns, [runToColumns(first, { contentHash: 's' })]), first.plan);
+    const { findings } = summariseRun(opened(grown.columns, [runToColumns(first, { contentHash: 's' })]), first.plan);
     expect(findings).toEqual(run(paid, document).findings);
     expect(codesOf({ findings })).toEqual([]);
   });

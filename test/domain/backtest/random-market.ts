@@ -1,5 +1,5 @@
 import { fc } from '../../fast-check.js';
-import { formatDay, dayFrom, weekdayOf } from '#domain/time/days.js';
+import { formatDay, parseValidDay, toWeekday } from '#domain/time/days.js';
 import type { ActionType, Adjustment, MarketData } from '#domain/market/market-data.js';
 import { buildMarket, type ActionSketch } from './market-builder.js';
 
@@ -75,9 +75,9 @@ export function randomMarketOver(sessions: fc.Arbitrary<number>): fc.Arbitrary<R
 function sketch({ sessions, steps, gaps, actions, listings, endings, adjustment }: Choices): RandomMarket {
   const closed = new Set(HOLIDAYS);
   const dates: string[] = [];
-  for (let day = dayFrom(FIRST_DAY); dates.length < sessions; day++) {
+  for (let day = parseValidDay(FIRST_DAY); dates.length < sessions; day++) {
     const date = formatDay(day);
-    if (weekdayOf(day) < 5 && !closed.has(date)) dates.push(date);
+    if (toWeekday(day) < 5 && !closed.has(date)) dates.push(date);
   }
   const missing = new Set(gaps);
   const close: Record<string, (number | null)[]> = {};
@@ -125,7 +125,7 @@ function sketch({ sessions, steps, gaps, actions, listings, endings, adjustment 
 
 /** A calendar day after a number of days: often a weekend. */
 function dateAt(days: number): string {
-  return formatDay(dayFrom(FIRST_DAY) + days);
+  return formatDay(parseValidDay(FIRST_DAY) + days);
 }
 
 function toAction(

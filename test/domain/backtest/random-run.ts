@@ -1,6 +1,6 @@
-import type { Memory } from '#domain/backtest/run-file/placed.js';
+import type { Memory } from '#domain/backtest/run-file/block-placement.js';
 import { fc } from '../../fast-check.js';
-import type { KnownMarkets } from '#domain/books/known-seats.js';
+import type { KnownMarkets } from '#domain/books/decision-seats.js';
 import type { DeciderFactory } from '#domain/books/compositions.js';
 import type { Run } from '#domain/backtest/run.js';
 import { runBacktest } from '#domain/backtest/run-backtest.js';

@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest';
 import { openColumns } from '#domain/backtest/run-file/read.js';
 import { runToColumns } from '#domain/backtest/run-file/write.js';
-import { dayFrom, formatDay } from '#domain/time/days.js';
+import { parseValidDay, formatDay } from '#domain/time/days.js';
 import { type IndexDocument as Definition, IndexDocument } from '#domain/documents/index-document.js';
 import { attributionView } from '#views/attribution-view.js';
-import { scheduleAround } from '#domain/schedule/schedule-view.js';
+import { selectScheduleAround } from '#domain/schedule/schedule-view.js';
 import { rebalancesView, rebalanceView } from '#views/rebalances-view.js';
 import { summaryView } from '#views/summary-view.js';
 import { readHeldWeights, weightsView } from '#views/weights-view.js';
@@ -89,8 +89,8 @@ describe('the schedule', () => {
     const calendar = cut.index.book.sm.calendar;
     const { rebalance, base_date: base } = definitionOf(sketch);
     const cadence = { rebalance, calendar };
-    const schedule = { baseDay: dayFrom(base), cadences: [cadence], called: [] };
-    const around = (asOf: string) => scheduleAround({ schedule, asOf: dayFrom(asOf), limit: 4 });
+    const schedule = { baseDay: parseValidDay(base), cadences: [cadence], called: [] };
+    const around = (asOf: string) => selectScheduleAround({ schedule, asOf: parseValidDay(asOf), limit: 4 });
     expect(around('2024-03-08').recent.map(({ date }) => formatDay(date))).toEqual(['2024-03-04']);
     expect(around('2024-03-11').recent.map(({ date }) => formatDay(date))).toEqual(['2024-03-09', '2024-03-04']);
   });

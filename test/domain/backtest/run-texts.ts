@@ -1,7 +1,7 @@
 import { openColumns, type RunColumns } from '#domain/backtest/run-file/read.js';
 import { readRebalances, readRecord } from '#domain/backtest/run-file/record.js';
 import { runToColumns } from '#domain/backtest/run-file/write.js';
-import { assertMeasured, summaryOf } from '#domain/backtest/run-summary.js';
+import { assertMeasured, summariseRun } from '#domain/backtest/run-summary.js';
 import type { Run } from '#domain/backtest/run.js';
 import type { BacktestPlan } from '#domain/documents/backtest-plan.js';
 import type { RunStamp } from '#views/provenance-json.js';
@@ -32,10 +32,10 @@ export function runOverviewJson(run: Run): Uint8Array<ArrayBuffer> {
 
 /** The result of stored columns. */
 export function resultOf(columns: RunColumns, plan: BacktestPlan, stamp: RunStamp): Uint8Array<ArrayBuffer> {
-  return resultJson({ run: summaryOf(columns, plan), stamp, rebalances: readRebalances(columns) });
+  return resultJson({ run: summariseRun(columns, plan), stamp, rebalances: readRebalances(columns) });
 }
 
 /** The overview of stored columns. */
 export function overviewOf(columns: RunColumns, plan: BacktestPlan): Uint8Array<ArrayBuffer> {
-  return overviewJson(summaryOf(columns, plan));
+  return overviewJson(summariseRun(columns, plan));
 }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { checkpointOf } from '#domain/backtest/extend/checkpoint.js';
+import { createCheckpoint } from '#domain/backtest/extend/checkpoint.js';
 import { findFirstDifference } from '#domain/backtest/run-file/compare.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { runToColumns } from '#domain/backtest/run-file/write.js';
@@ -91,7 +91,7 @@ describe.each([
       const gone = extend(
         before.plan,
         MARKET,
-        { columns: opened(stored), checkpoint: checkpointOf(before) },
+        { columns: opened(stored), checkpoint: createCheckpoint(before) },
         { createDecider, calendars: CALENDARS },
       );
       if (typeof gone === 'string') throw new Error(gone);

@@ -1,7 +1,7 @@
 import { fc } from '../../fast-check.js';
 import { describe, expect, test } from 'vitest';
-import { tradeBeyond, type BeyondOutcome } from '#domain/books/trade-beyond.js';
-import type { TradeInput } from '#domain/books/trade.js';
+import { tradeUnpriced, type BeyondOutcome } from '#domain/books/trade-unpriced.js';
+import type { TradeInput } from '#domain/books/trade-to-targets.js';
 import { IS_SOAK } from '../../soak.js';
 
 /** Current and target weights of up to six securities that sum to at most 1, some of them not tradable. */
@@ -68,7 +68,7 @@ describe('a trade beyond a tolerance', () => {
   test('holdings, cash and costs add up to the initial amount', () => {
     fc.assert(
       fc.property(randomTrade, (input) => {
-        const outcome = tradeBeyond(input);
+        const outcome = tradeUnpriced(input);
         const after = moneyAfter(input, outcome);
         const cost =
           input.costRate * after.reduce((sum, money, slot) => sum + Math.abs(money - input.before[slot]!), 0);
@@ -83,7 +83,7 @@ describe('a trade beyond a tolerance', () => {
   test('cash is never negative, and purchases shrink only when none is left', () => {
     fc.assert(
       fc.property(randomTrade, (input) => {
-        const { cash, bought, retained } = tradeBeyond(input);
+        const { cash, bought, retained } = tradeUnpriced(input);
         expect(cash).toBeGreaterThanOrEqual(0);
         expect(bought).toBeGreaterThanOrEqual(0);
         expect(bought).toBeLessThanOrEqual(1);
@@ -97,7 +97,7 @@ describe('a trade beyond a tolerance', () => {
   test('with short positions everything there was is held, in cash or paid, and cash is negative only without a long holding to sell', () => {
     fc.assert(
       fc.property(randomShortTrade, ({ unpriced, ...input }) => {
-        const outcome = tradeBeyond(input, unpriced);
+        const outcome = tradeUnpriced(input, unpriced);
         const after = moneyAfter(input, outcome, unpriced);
         const cost =
           input.costRate * after.reduce((sum, money, slot) => sum + Math.abs(money - input.before[slot]!), 0);
@@ -121,7 +121,7 @@ describe('a trade beyond a tolerance', () => {
       frozen: new Set<number>(),
       costRate: 0.1,
     };
-    const { retained, bought, cash } = tradeBeyond(input);
+    const { retained, bought, cash } = tradeUnpriced(input);
     expect(Math.abs(retained - 0.92 / 1.08)).toBeLessThan(1e-15);
     expect([bought, cash]).toEqual([1, 0]);
   });

@@ -1,12 +1,14 @@
 import { describe, expect, test } from 'vitest';
 import { warnOfCutWindow } from '#domain/backtest/cut-window.js';
 import { checkRequestedRange } from '#domain/books/window.js';
-import { dayFrom, formatDay } from '#domain/time/days.js';
+import { parseValidDay, formatDay } from '#domain/time/days.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import { CALENDARS } from '../rules/rule-market.js';
 
 const calendar = CALENDARS.get('TEST')!;
-const dates = calendar.sessions.filter((day) => day >= dayFrom('2020-01-01') && day <= dayFrom('2020-12-31'));
+const dates = calendar.sessions.filter(
+  (day) => day >= parseValidDay('2020-01-01') && day <= parseValidDay('2020-12-31'),
+);
 
 function messageOf(base_date: string, request: { readonly start?: string; readonly end?: string }): string {
   try {
@@ -94,9 +96,9 @@ describe('what a calendar covers of a range', () => {
     expect(coverage('2020-06-01', formatDay(to))).toBeNull();
     expect(coverage('2020-06-01', formatDay(to + 1))).toEqual({
       calendar: 'TEST',
-      requestedStart: dayFrom('2020-06-01'),
+      requestedStart: parseValidDay('2020-06-01'),
       requestedEnd: to + 1,
-      coveredStart: dayFrom('2020-06-01'),
+      coveredStart: parseValidDay('2020-06-01'),
       coveredEnd: to,
       trimmedStart: false,
       trimmedEnd: true,
@@ -110,8 +112,8 @@ describe('what a calendar covers of a range', () => {
 });
 
 describe('a run reports which part of the requested range it omits', () => {
-  const friday = dayFrom('2020-10-30');
-  const first = dayFrom('2020-06-01');
+  const friday = parseValidDay('2020-10-30');
+  const first = parseValidDay('2020-06-01');
   const told = (start: string | null, end: string | null, base_date = '2020-06-01') =>
     warnOfCutWindow({ request: { start, end }, document: { base_date }, calendar, first, last: friday }).map(
       ({ code, message }) => `${code}: ${message}`,

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { createCalendars } from '#domain/calendars/calendars.js';
 import { CalendarIndex, type RuleFile } from '#domain/calendars/rule-file.js';
-import { dayFrom, formatDay } from '#domain/time/days.js';
+import { parseValidDay, formatDay } from '#domain/time/days.js';
 
 const coverage = { from: '2020-01-01', publishedTo: '2021-12-31', to: '2022-12-31' };
 const plain = {
@@ -32,7 +32,8 @@ function open(file: Partial<RuleFile> | Record<string, unknown>, others: Record<
 const closures = (file: Record<string, unknown>, from: string, to: string, others = {}) => {
   const calendar = open(file, others).calendars.get('XAAA')!;
   const days: string[] = [];
-  for (let day = dayFrom(from); day <= dayFrom(to); day++) if (!calendar.isSession(day)) days.push(formatDay(day));
+  for (let day = parseValidDay(from); day <= parseValidDay(to); day++)
+    if (!calendar.isSession(day)) days.push(formatDay(day));
   return days;
 };
 
@@ -43,7 +44,7 @@ describe('the calendars', () => {
     expect(calendars.list()[0]).toMatchObject({
       region: 'Europe',
       tz: 'Europe/London',
-      coverage: { from: dayFrom('2020-01-01') },
+      coverage: { from: parseValidDay('2020-01-01') },
     });
     expect(reads).toEqual([]);
   });
@@ -70,8 +71,8 @@ describe('a calendar', () => {
       '2022-12-30',
       262 + 261 + 260,
     ]);
-    expect(isSession(dayFrom('2019-12-31'))).toBe(false);
-    expect(isSession(dayFrom('2023-01-02'))).toBe(false);
+    expect(isSession(parseValidDay('2019-12-31'))).toBe(false);
+    expect(isSession(parseValidDay('2023-01-02'))).toBe(false);
     expect([...sessions].every(isSession)).toBe(true);
   });
 
@@ -131,7 +132,7 @@ describe('a calendar', () => {
     ];
     const closed = [{ name: 'Christmas Eve', on: '12-24' }];
     const calendar = open({ hours, early, closed }).calendars.get('XAAA')!;
-    const on = (text: string) => calendar.hoursOn(dayFrom(text));
+    const on = (text: string) => calendar.hoursOn(parseValidDay(text));
     expect(on('2020-01-06')).toEqual({ open: '09:00', close: '16:00', breaks: [['12:00', '13:00']], openDay: 0 });
     expect(on('2020-01-10')).toMatchObject({ close: '15:00', breaks: [] });
     expect(on('2021-03-01')).toMatchObject({ open: '08:00' });

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
-import { closuresOf, type SessionChange } from '#domain/calendars/closures.js';
+import { listClosures, type SessionChange } from '#domain/calendars/closures.js';
 import { correctCalendars } from '#domain/calendars/correct-calendars.js';
 import { createLiveCalendars } from '#domain/calendars/live-calendars.js';
-import { dayFrom, formatDay } from '#domain/time/days.js';
+import { parseValidDay, formatDay } from '#domain/time/days.js';
 import { openCalendars } from '#market/serving/calendar-files.js';
 
 const base = openCalendars();
@@ -22,31 +22,31 @@ test('sessions differ from the rules on exactly the recorded days', () => {
   expect([...was].filter((day) => !is.has(day)).map(formatDay)).toEqual(['2024-03-05', '2024-11-29']);
   expect([...is].filter((day) => !was.has(day)).map(formatDay)).toEqual(['2024-03-09']);
   expect([...corrected.sessions]).toEqual([...corrected.sessions].toSorted((a, b) => a - b));
-  for (let day = dayFrom('2024-01-01'); day <= dayFrom('2024-12-31'); day++)
+  for (let day = parseValidDay('2024-01-01'); day <= parseValidDay('2024-12-31'); day++)
     expect(corrected.isSession(day), formatDay(day)).toBe(is.has(day));
 });
 
 test('hours are the recorded ones, and the usual ones on an added session', () => {
-  const hours = (date: string) => corrected.hoursOn(dayFrom(date));
+  const hours = (date: string) => corrected.hoursOn(parseValidDay(date));
   expect(hours('2024-03-05')).toBeUndefined();
   expect(hours('2024-03-09')).toMatchObject({ open: '09:30', close: '16:00' });
   expect(hours('2024-03-12')).toMatchObject({ open: '09:30', close: '13:00' });
   expect(hours('2024-03-13')).toMatchObject({ open: '11:00', close: '16:00' });
-  expect(hours('2024-03-14')).toEqual(rules.hoursOn(dayFrom('2024-03-14')));
-  expect(corrected.earlyCloses.has(dayFrom('2024-11-29'))).toBe(false);
+  expect(hours('2024-03-14')).toEqual(rules.hoursOn(parseValidDay('2024-03-14')));
+  expect(corrected.earlyCloses.has(parseValidDay('2024-11-29'))).toBe(false);
 });
 
 test('other calendars are the same objects, and documents contribute the newest version', () => {
   expect(correctCalendars(base, closures).get('XLON')).toBe(base.get('XLON'));
   const older = { XNYS: { version: 2, changes: [] }, XLON: { version: 1, changes: [] } };
-  const found = closuresOf({ A: { closures: older }, B: { closures }, C: {} });
+  const found = listClosures({ A: { closures: older }, B: { closures }, C: {} });
   expect([found['XNYS']!.version, found['XLON']!.version]).toEqual([3, 1]);
 });
 
 test('live calendars follow what is recorded last', () => {
   const live = createLiveCalendars(base);
   live.record(closures);
-  expect(live.get('XNYS')!.isSession(dayFrom('2024-03-05'))).toBe(false);
+  expect(live.get('XNYS')!.isSession(parseValidDay('2024-03-05'))).toBe(false);
   live.record({});
   expect(live.get('XNYS')).toBe(rules);
 });

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { coveragePayload, requireCoveredRange } from '#domain/calendars/covered-range.js';
-import { dayFrom, formatDay } from '#domain/time/days.js';
+import { createCoveragePayload, requireCoveredRange } from '#domain/calendars/covered-range.js';
+import { parseValidDay, formatDay } from '#domain/time/days.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 
 const calendar = {
@@ -8,17 +8,21 @@ const calendar = {
   name: '',
   region: 'Asia',
   tz: 'Asia/Tel_Aviv',
-  coverage: { from: dayFrom('2019-01-01'), publishedTo: dayFrom('2026-12-31'), to: dayFrom('2026-12-31') },
+  coverage: {
+    from: parseValidDay('2019-01-01'),
+    publishedTo: parseValidDay('2026-12-31'),
+    to: parseValidDay('2026-12-31'),
+  },
 };
-const range = (start: string, end: string) => requireCoveredRange(calendar, dayFrom(start), dayFrom(end));
+const range = (start: string, end: string) => requireCoveredRange(calendar, parseValidDay(start), parseValidDay(end));
 
 describe('a range on a calendar', () => {
   test('is whole inside the coverage and says nothing then', () => {
-    expect(coveragePayload(range('2019-01-01', '2026-12-31'))).toBeNull();
+    expect(createCoveragePayload(range('2019-01-01', '2026-12-31'))).toBeNull();
   });
 
   test('is trimmed at the ends that the calendar cannot speak for', () => {
-    expect(coveragePayload(range('2015-06-01', '2020-12-31'))).toEqual({
+    expect(createCoveragePayload(range('2015-06-01', '2020-12-31'))).toEqual({
       calendar: 'XTAE',
       requested_start: '2015-06-01',
       requested_end: '2020-12-31',
@@ -27,7 +31,7 @@ describe('a range on a calendar', () => {
       trimmed_start: true,
       trimmed_end: false,
     });
-    expect(coveragePayload(range('2020-01-01', '2030-01-01'))).toMatchObject({
+    expect(createCoveragePayload(range('2020-01-01', '2030-01-01'))).toMatchObject({
       covered_end: '2026-12-31',
       trimmed_start: false,
       trimmed_end: true,

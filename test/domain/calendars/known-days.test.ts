@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { dayFrom, formatDay } from '#domain/time/days.js';
+import { parseValidDay, formatDay } from '#domain/time/days.js';
 import { openCalendars } from '#market/serving/calendar-files.js';
 
 const calendars = openCalendars();
@@ -7,9 +7,9 @@ const calendars = openCalendars();
 /** Returns the sessions of an exchange between two days, both included. */
 function sessions(code: string, from: string, to: string): string[] {
   const { sessions } = calendars.get(code)!;
-  return [...sessions].filter((day) => day >= dayFrom(from) && day <= dayFrom(to)).map(formatDay);
+  return [...sessions].filter((day) => day >= parseValidDay(from) && day <= parseValidDay(to)).map(formatDay);
 }
-const isSession = (code: string, text: string) => calendars.get(code)!.isSession(dayFrom(text));
+const isSession = (code: string, text: string) => calendars.get(code)!.isSession(parseValidDay(text));
 
 describe('the shipped calendars know', () => {
   test('that New York was shut after 11 September, in the hurricane and for mourning', () => {

@@ -1,12 +1,16 @@
 import { describe, expect, test } from 'vitest';
 import { listObservedDays, parseObservance } from '#domain/calendars/observance.js';
-import { dayFrom, formatDay, weekdayOf } from '#domain/time/days.js';
+import { parseValidDay, formatDay, toWeekday } from '#domain/time/days.js';
 
-const isWeekday = (day: number) => weekdayOf(day) < 5;
+const isWeekday = (day: number) => toWeekday(day) < 5;
 const observed = (...holidays: [string, string?][]) =>
   [
     ...listObservedDays(
-      holidays.map(([name, observance]) => ({ day: dayFrom(name), name, observance: parseObservance(observance) })),
+      holidays.map(([name, observance]) => ({
+        day: parseValidDay(name),
+        name,
+        observance: parseObservance(observance),
+      })),
       isWeekday,
     ).keys(),
   ]

@@ -3,12 +3,12 @@ import { performanceView } from '#views/performance-view.js';
 import { openColumns } from '#domain/backtest/run-file/read.js';
 import { runToColumns } from '#domain/backtest/run-file/write.js';
 import { indexDecider } from '#domain/backtest/index-decider.js';
-import { periodsPerYear } from '#domain/calendars/periods-per-year.js';
+import { estimatePeriodsPerYear } from '#domain/calendars/periods-per-year.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
-import { growthOf } from '#domain/index-mathematics/growth.js';
-import { securityTerms } from '#domain/index-mathematics/growth-terms.js';
+import { computeGrowth } from '#domain/index-mathematics/growth.js';
+import { createSecurityTerms } from '#domain/index-mathematics/growth-terms.js';
 import { estimateRiskModel } from '#domain/risk/estimate-risk-model.js';
-import { dayFrom, formatDay } from '#domain/time/days.js';
+import { parseValidDay, formatDay } from '#domain/time/days.js';
 import { referenceEngine } from '#kernels/engines/reference.js';
 import { openCalendars } from '#market/serving/calendar-files.js';
 import { buildMarket } from '../backtest/market-builder.js';
@@ -17,9 +17,9 @@ import { runOn } from '../backtest/random-run.js';
 const calendars = openCalendars();
 
 test('of all calendars those that trade every day have 365 sessions a year, the others 252', () => {
-  const daily = calendars.list().filter(({ code }) => periodsPerYear(calendars.get(code)!.sessions) === 365);
+  const daily = calendars.list().filter(({ code }) => estimatePeriodsPerYear(calendars.get(code)!.sessions) === 365);
   expect(daily.map(({ code }) => code)).toEqual(['24/7']);
-  expect(periodsPerYear(calendars.get('XNYS')!.sessions)).toBe(252);
+  expect(estimatePeriodsPerYear(calendars.get('XNYS')!.sessions)).toBe(252);
 });
 
 test.each([
@@ -29,11 +29,11 @@ test.each([
   ['2024-03-08', 3, 365],
   ['2024-03-09', 1, 252],
 ])('%s and the days after it, %i in all, are a series of a year of %i sessions', (first, count, year) => {
-  expect(periodsPerYear(Array.from({ length: count }, (_, t) => dayFrom(first) + t))).toBe(year);
+  expect(estimatePeriodsPerYear(Array.from({ length: count }, (_, t) => parseValidDay(first) + t))).toBe(year);
 });
 
 const SESSIONS = 60;
-const first = dayFrom('2024-03-01');
+const first = parseValidDay('2024-03-01');
 const dates = Array.from({ length: SESSIONS }, (_, t) => formatDay(first + t));
 const close = {
   A: dates.map((_, t) => 100 + 9 * Math.sin(t)),
@@ -46,7 +46,7 @@ const variance = (values: readonly number[]): number =>
 /** A run on a calendar, its market with the dates that the calendar has. */
 function ranOn(code: string) {
   const calendar = calendars.get(code)!;
-  const own = dates.filter((date) => calendar.isSession(dayFrom(date)));
+  const own = dates.filter((date) => calendar.isSession(parseValidDay(date)));
   const kept = Object.fromEntries(
     Object.entries(close).map(([name, row]) => [name, own.map((date) => row[dates.indexOf(date)]!)]),
   );
@@ -85,7 +85,7 @@ test.each([
   ['XNYS', 252],
 ])('on %s the variances of a risk model are those of %i sessions', (code, year) => {
   const { sm } = ranOn(code).index.book;
-  const growth = growthOf(sm, securityTerms('total', 'USD'));
+  const growth = computeGrowth(sm, createSecurityTerms('total', 'USD'));
   const window = { sm, growth, from: 0, to: sm.sessions.length - 1 };
   const settings = { estimator: 'shrinkage', target: 'constant_correlation', intensity: 0 } as const;
   const { covariance } = referenceEngine.scope(() => {

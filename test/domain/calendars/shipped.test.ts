@@ -4,11 +4,11 @@ import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
 import { indexCalendars } from '#domain/calendars/calendar-index.js';
-import { fileNameOf } from '#domain/calendars/calendars.js';
+import { createFileName } from '#domain/calendars/calendars.js';
 import { compareSessions } from '#domain/calendars/compare-sessions.js';
 import { AliasFile, FamilyFile, RuleFile } from '#domain/calendars/rule-file.js';
 import { correct, type Corrections } from '#domain/calendars/session-reference.js';
-import { civilOf, dayFrom, formatDay } from '#domain/time/days.js';
+import { toCivilDate, parseValidDay, formatDay } from '#domain/time/days.js';
 import { CALENDAR_FOLDER, openCalendars, readCalendarFile } from '#market/serving/calendar-files.js';
 import { readCorrections, readReferences } from '#market/serving/calendar-references.js';
 
@@ -40,7 +40,7 @@ describe('the shipped calendars', () => {
   test('are indexed as their files and aliases say, each file under its code', () => {
     const index = indexCalendars(files, AliasFile.parse(readCalendarFile(CALENDAR_FOLDER, 'aliases')));
     expect(readCalendarFile(CALENDAR_FOLDER, 'index')).toEqual(index);
-    expect(names).toEqual(files.map(({ code }) => `${fileNameOf(code)}.json`));
+    expect(names).toEqual(files.map(({ code }) => `${createFileName(code)}.json`));
   });
 
   test('are listed by code in zones that exist, regions being their first segments', () => {
@@ -129,8 +129,8 @@ describe('the shipped calendars', () => {
         for (const [year, expected] of Object.entries(years)) {
           if (
             confirmedYears.has(`${code} ${year}`) ||
-            dayFrom(`${year}-01-01`) < coverage.from ||
-            dayFrom(`${year}-12-31`) > coverage.to
+            parseValidDay(`${year}-01-01`) < coverage.from ||
+            parseValidDay(`${year}-12-31`) > coverage.to
           )
             continue;
           expect(keys.get(Number(year)), `${code} ${year}`).toBe(expected.split(':raw')[0]);
@@ -146,7 +146,7 @@ describe('the shipped calendars', () => {
 function yearKeys(code: string): Map<number, string> {
   const byYear = new Map<number, string[]>();
   for (const day of calendars.get(code)!.sessions) {
-    const { year } = civilOf(day);
+    const { year } = toCivilDate(day);
     const days = byYear.get(year) ?? [];
     days.push(formatDay(day));
     byYear.set(year, days);

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { typeSpec, type CatalogueEntry } from '#domain/catalogue/type-spec.js';
+import { createTypeSpec, type CatalogueEntry } from '#domain/catalogue/type-spec.js';
 import { CONSTRAINT_CLASSES } from '#domain/constraints/catalogue.js';
 import { RETURNS_CLASSES } from '#domain/expected-returns/catalogue.js';
 import { OBJECTIVE_CLASSES } from '#domain/objectives/catalogue.js';
@@ -15,7 +15,7 @@ const ENTRIES: readonly CatalogueEntry[] = [
 ];
 
 const parameters = ENTRIES.flatMap((entry) =>
-  typeSpec(entry).parameters.map((spec) => ({ entry, spec, name: `${entry.type}.${spec.name}` })),
+  createTypeSpec(entry).parameters.map((spec) => ({ entry, spec, name: `${entry.type}.${spec.name}` })),
 );
 const accepts = ({ entry, spec }: (typeof parameters)[number], value: unknown): boolean =>
   (entry.params.shape[spec.name] as { safeParse(given: unknown): { success: boolean } }).safeParse(value).success;
@@ -38,7 +38,7 @@ test('a parameter that is declared as a text takes one, and one that is declared
 });
 
 test('an expression is declared as the type that it is parsed from', () => {
-  const spec = typeSpec(expressionFilter).parameters.find(({ name }) => name === 'expression')!;
+  const spec = createTypeSpec(expressionFilter).parameters.find(({ name }) => name === 'expression')!;
   const takesText = expressionFilter.params.shape.expression.safeParse('CLOSE > 1').success;
   expect(spec).toMatchObject({ type: takesText ? 'string' : 'json', ref: 'ExpressionNode' });
 });

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
-import { parameterSpecs } from '#domain/catalogue/type-spec.js';
+import { createParameterSpecs } from '#domain/catalogue/type-spec.js';
 
 describe('parameterSpecs', () => {
   const params = z.strictObject({
@@ -21,7 +21,7 @@ describe('parameterSpecs', () => {
     weights: z.record(z.string(), z.number()),
     basis: z.union([z.literal(360), z.literal(365)]).default(360),
   });
-  const specs = Object.fromEntries(parameterSpecs(params).map((spec) => [spec.name, spec]));
+  const specs = Object.fromEntries(createParameterSpecs(params).map((spec) => [spec.name, spec]));
 
   test('a required parameter has no default', () => {
     expect(specs.count).toStrictEqual({

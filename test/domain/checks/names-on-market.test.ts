@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
-import { assetsNamed } from '#domain/catalogue/assets-named.js';
+import { listNamedAssets } from '#domain/catalogue/named-assets.js';
 import { CONSTRAINT_CLASSES } from '#domain/constraints/catalogue.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
-import { findUnknownNames, findUnknownRowNames } from '#domain/checks/names-on-market.js';
+import { findUnknownNames, findUnknownRowNames } from '#domain/checks/identifiers-on-market.js';
 import { RETURNS_CLASSES } from '#domain/expected-returns/catalogue.js';
 import { SELECTION_CLASSES, WEIGHTING_CLASSES } from '#domain/rules/catalogue.js';
 import { buildMarket } from '../backtest/market-builder.js';
@@ -21,14 +21,14 @@ test('every class that lists assets says by its schema which parameter does', ()
   const listing = classes.filter(({ params }) => 'identifiers' in params.shape);
   expect(listing.map(({ type }) => type)).toEqual(expect.arrayContaining(['IncludeList', 'PositionBounds', 'Freeze']));
   for (const { type, params } of listing)
-    expect(assetsNamed(params, { identifiers: ['AAPL'] }, 'p'), type).toEqual([
+    expect(listNamedAssets(params, { identifiers: ['AAPL'] }, 'p'), type).toEqual([
       { path: 'p.identifiers[0]', identifier: 'AAPL' },
     ]);
   for (const { type, params, example } of classes) {
     if (!JSON.stringify(example).includes('"AAPL"')) continue;
     const given = 'params' in example ? example['params'] : example;
     expect(
-      assetsNamed(params, given, 'p').map(({ identifier }) => identifier),
+      listNamedAssets(params, given, 'p').map(({ identifier }) => identifier),
       type,
     ).toContain('AAPL');
   }

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { assumptionFindings } from '#domain/checks/assumptions.js';
+import { reportAssumptions } from '#domain/checks/assumptions.js';
 import { IndexDocument, TreatmentSpec } from '#domain/documents/index-document.js';
 import { buildMarket } from '../backtest/market-builder.js';
 
@@ -16,7 +16,7 @@ test('prices of securities without a currency are in that of the index that hold
   );
   const market = buildMarket({ dates: ['2024-01-02'], close: { A: [1] } });
   const told = (id: string) =>
-    assumptionFindings({
+    reportAssumptions({
       document: documents.get(id)!,
       treatment: TreatmentSpec.parse({}),
       market,

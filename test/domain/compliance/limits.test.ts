@@ -1,9 +1,9 @@
 import { fc } from '../../fast-check.js';
 import { expect, test } from 'vitest';
-import { limitRowsOf } from '#domain/compliance/constraint-rows.js';
-import { headroomAt, type LimitRow } from '#domain/compliance/limit-row.js';
+import { createLimitRows } from '#domain/compliance/constraint-rows.js';
+import { computeHeadroom, type LimitRow } from '#domain/compliance/limit-row.js';
 import type { Holdings } from '#domain/compliance/measure.js';
-import { distanceToBreach, watchLimits, type WatchedDate } from '#domain/compliance/monitor.js';
+import { measureDistanceToBreach, watchLimits, type WatchedDate } from '#domain/compliance/monitor.js';
 import { LIMIT_RULE_NAMES, LIMIT_RULES } from '#domain/compliance/rules.js';
 import type { ConstraintRow } from '#domain/constraints/constraint-row.js';
 import { IS_SOAK } from '../../soak.js';
@@ -29,7 +29,7 @@ function moved({ weights, issuerOf }: Holdings, name: number, move: number): Hol
 }
 
 const isBeyond = (rows: readonly LimitRow[], holdings: Holdings, tolerance: number) =>
-  rows.some((row) => headroomAt(row, row.measure.valueOf(holdings)) < -tolerance);
+  rows.some((row) => computeHeadroom(row, row.measure.valueOf(holdings)) < -tolerance);
 
 /** Weights that sum to at most 1, some of them large, with several securities of one issuer. */
 const portfolio = (large: number) =>
@@ -63,7 +63,7 @@ test.each([
   { rule: 'SEC_75_5_10', weights: [0.2, 0.06, ...Array<number>(37).fill(0.02)], headroom: -0.01 },
 ] as const)('$rule by hand: headroom $headroom', ({ rule, weights, headroom }) => {
   const holdings = holdingsOf(weights);
-  const least = Math.min(...LIMIT_RULES[rule].rows.map((row) => headroomAt(row, row.measure.valueOf(holdings))));
+  const least = Math.min(...LIMIT_RULES[rule].rows.map((row) => computeHeadroom(row, row.measure.valueOf(holdings))));
   expect(least).toBeCloseTo(headroom, 12);
 });
 
@@ -89,7 +89,7 @@ test('an inverse index is measured by the magnitudes of its issuers, net by issu
 test('the distance of an inverse index, by hand', () => {
   const rows = LIMIT_RULES.UCITS_5_10_40.rows;
   // 0.025 (1 + x) = 0.1 (1 - 0.025 x); the other weights exceed 5 % from x = 20 on.
-  const nearest = distanceToBreach(rows, holdingsOf(Array<number>(40).fill(-0.025)));
+  const nearest = measureDistanceToBreach(rows, holdingsOf(Array<number>(40).fill(-0.025)));
   expect(nearest!.name).toBe(0);
   expect(nearest!.move).toBeCloseTo(0.075 / 0.0275, 12);
 });
@@ -101,7 +101,7 @@ test.each(LIMIT_RULE_NAMES)(
     let passed = 0;
     fc.assert(
       fc.property(portfolio(rule === 'SEC_75_5_10' ? 1 : 5), (holdings) => {
-        const nearest = distanceToBreach(rows, holdings);
+        const nearest = measureDistanceToBreach(rows, holdings);
         if (isBeyond(rows, holdings, 1e-12)) return void expect(nearest).toBeNull();
         const reach = nearest === null ? 20 : Math.abs(nearest.move);
         for (let name = 0; name < holdings.weights.length; name++)
@@ -140,7 +140,7 @@ test('with short positions too the distance of every rule is the least move by t
   fc.assert(
     fc.property(holdings, fc.constantFrom(...LIMIT_RULE_NAMES), (own, rule) => {
       const { rows } = LIMIT_RULES[rule];
-      const nearest = distanceToBreach(rows, own);
+      const nearest = measureDistanceToBreach(rows, own);
       if (isBeyond(rows, own, 1e-12)) return void expect(nearest).toBeNull();
       const reach = nearest === null ? 5 : Math.abs(nearest.move);
       own.weights.forEach((weight, name) => {
@@ -197,13 +197,13 @@ test.each([
     fc.property(portfolio(5), fc.infiniteStream(fc.double({ min: 0, max: 1, noNaN: true })), (holdings, stream) => {
       const identifiers = Array.from(holdings.weights, (_, i) => `N${i}`);
       const values = identifiers.map((_, i) => (i % 7 === 6 ? NaN : (stream.next().value as number)));
-      const rows = limitRowsOf([row], {
+      const rows = createLimitRows([row], {
         identifiers,
         numbers: () => Float64Array.from(values),
         categories: () => identifiers.map((_, i) => ['A', 'B', null][i % 3]!),
       });
       const own = { ...holdings, issuers: holdings.weights, issuerOf: Int32Array.from(identifiers, (_, i) => i) };
-      const nearest = distanceToBreach(rows, own);
+      const nearest = measureDistanceToBreach(rows, own);
       if (isBeyond(rows, own, 1e-12)) return void expect(nearest).toBeNull();
       const reach = nearest === null ? 20 : Math.abs(nearest.move);
       identifiers.forEach((_, name) => {
@@ -232,7 +232,7 @@ test.each(['ActiveBounds', 'Turnover', 'TrackingError', 'Beta'])('%s is refused:
     Beta: { lower: 0.9 },
   }[type]!;
   const context = { identifiers: ['A'], numbers: () => new Float64Array(1), categories: () => ['X'] };
-  expect(() => limitRowsOf([constraint('LongOnly', {}), constraint(type, params)], context)).toThrow(
+  expect(() => createLimitRows([constraint('LongOnly', {}), constraint(type, params)], context)).toThrow(
     expect.objectContaining({ detail: { findings: [expect.objectContaining({ path: 'rows[1].type' })] } }),
   );
 });

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { rowFindings } from '#domain/compliance/row-findings.js';
-import { dayFrom } from '#domain/time/days.js';
+import { listRowFindings } from '#domain/compliance/row-findings.js';
+import { parseValidDay } from '#domain/time/days.js';
 import type { ConstraintRow } from '#domain/constraints/constraint-row.js';
 import { buildMarket } from '../backtest/market-builder.js';
 
@@ -17,12 +17,14 @@ const market = buildMarket({
 const names = ['A', 'B', 'C'];
 const told = (type: string, params: Record<string, unknown>, id = '') => {
   const row: ConstraintRow = { id, type, params };
-  return rowFindings([row], { names, market, day: dayFrom('2024-01-02') }).map(({ code, path, message, row_id }) => ({
-    code,
-    path,
-    message,
-    row_id,
-  }));
+  return listRowFindings([row], { names, market, day: parseValidDay('2024-01-02') }).map(
+    ({ code, path, message, row_id }) => ({
+      code,
+      path,
+      message,
+      row_id,
+    }),
+  );
 };
 
 test('a group without any security of the run is reported, with the intended one', () => {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { CONSTRAINT_CLASSES, constraintSpecs, findConstraintClass } from '#domain/constraints/catalogue.js';
+import { CONSTRAINT_CLASSES, listConstraintSpecs, findConstraintClass } from '#domain/constraints/catalogue.js';
 import { validateConstraints } from '#domain/constraints/validate.js';
 import { ConstraintRow } from '#domain/constraints/constraint-row.js';
 
@@ -49,7 +49,7 @@ const check = (rows: unknown[]) =>
 describe('the constraint catalogue', () => {
   test.each(LISTED)('%s', (line) => {
     const [type, traits, parameters] = line.split('|').map((part) => part.trim());
-    const spec = constraintSpecs().find((candidate) => candidate.type === type)!;
+    const spec = listConstraintSpecs().find((candidate) => candidate.type === type)!;
     expect(`${spec.kind} ${spec.unit} ${spec.convex ? 'yes' : 'no'}`).toBe(traits);
     const list = [...parameters!.split(' ').filter((text) => text !== ''), 'soft=null', 'priority=1'];
     expect(
@@ -63,12 +63,12 @@ describe('the constraint catalogue', () => {
     expect(CONSTRAINT_CLASSES.map(({ type }) => type)).toEqual(LISTED.map((line) => line.split(' ')[0]));
   });
 
-  test.each(constraintSpecs())('$type: the example is a valid row', ({ example }) => {
+  test.each(listConstraintSpecs())('$type: the example is a valid row', ({ example }) => {
     expect(check([example])).toEqual([]);
   });
 
   test('every choice validates and a required parameter has no default', () => {
-    for (const { type, parameters, example } of constraintSpecs()) {
+    for (const { type, parameters, example } of listConstraintSpecs()) {
       for (const { name, choices, required, default: value } of parameters) {
         if (required) expect(value).toBeUndefined();
         for (const choice of choices ?? []) {
@@ -80,7 +80,7 @@ describe('the constraint catalogue', () => {
   });
 
   test('every class and parameter has a label and help, and every number of weights its unit', () => {
-    for (const { type, label, help, parameters } of constraintSpecs()) {
+    for (const { type, label, help, parameters } of listConstraintSpecs()) {
       expect(label, type).not.toBe('');
       expect(help, type).toMatch(/\.$/);
       for (const parameter of parameters) expect(parameter.help, `${type}.${parameter.name}`).not.toBeNull();

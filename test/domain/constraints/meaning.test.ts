@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { metricMatrix } from '#kernels/optimisation/program/metric.js';
+import { createMetricMatrix } from '#kernels/optimisation/program/metric.js';
 import { CONSTRAINT_CLASSES } from '#domain/constraints/catalogue.js';
 import { ConstraintRow } from '#domain/constraints/constraint-row.js';
 import { createProblem, type Problem } from '#domain/optimisation/problem.js';
@@ -120,7 +120,7 @@ const MEANINGS: [
 ];
 
 function worldOf(problem: Problem, weights: Float64Array): World {
-  const matrix = metricMatrix(problem.metric);
+  const matrix = createMetricMatrix(problem.metric);
   const values = problemValues(problem);
   return {
     w: [...weights],

@@ -1,15 +1,15 @@
 import { expect, test } from 'vitest';
 import {
-  deskState,
-  flagsOf,
-  sourceDifferences,
-  termsOf,
+  findDeskState,
+  listFlags,
+  compareSources,
+  readTerms,
   type ActionDecision,
 } from '#domain/corporate-actions/action-desk.js';
 import type { CorporateAction } from '#domain/market/market-data.js';
-import { dayFrom } from '#domain/time/days.js';
+import { parseValidDay } from '#domain/time/days.js';
 
-const EX_DAY = dayFrom('2026-11-24');
+const EX_DAY = parseValidDay('2026-11-24');
 const action = (change: Partial<CorporateAction> = {}): CorporateAction => ({
   identifier: 'A',
   type: 'DIVIDEND',
@@ -24,7 +24,7 @@ const action = (change: Partial<CorporateAction> = {}): CorporateAction => ({
 });
 const decision = (made: ActionDecision['decision'], of = action()): ActionDecision => ({
   decision: made,
-  terms: termsOf(of),
+  terms: readTerms(of),
   sources: [],
   comment: null,
   author: 'ada',
@@ -33,26 +33,26 @@ const decision = (made: ActionDecision['decision'], of = action()): ActionDecisi
 });
 
 test('an action is new until a decision, and again after it is reopened', () => {
-  const terms = termsOf(action());
-  expect(deskState(terms, undefined)).toBe('new');
-  expect(deskState(terms, decision('confirmed'))).toBe('confirmed');
-  expect(deskState(terms, decision('rejected'))).toBe('rejected');
-  expect(deskState(terms, decision('reopened'))).toBe('new');
+  const terms = readTerms(action());
+  expect(findDeskState(terms, undefined)).toBe('new');
+  expect(findDeskState(terms, decision('confirmed'))).toBe('confirmed');
+  expect(findDeskState(terms, decision('rejected'))).toBe('rejected');
+  expect(findDeskState(terms, decision('reopened'))).toBe('new');
 });
 
 test('an action with other terms than those that were decided on is amended, whichever term changed', () => {
   const changes: Partial<CorporateAction>[] = [{ value: 1.1 }, { payDay: null }, { subscriptionPrice: 3 }, { cash: 2 }];
   for (const change of changes) {
-    expect(deskState(termsOf(action(change)), decision('confirmed'))).toBe('amended');
-    expect(deskState(termsOf(action(change)), decision('rejected'))).toBe('amended');
+    expect(findDeskState(readTerms(action(change)), decision('confirmed'))).toBe('amended');
+    expect(findDeskState(readTerms(action(change)), decision('rejected'))).toBe('amended');
   }
 });
 
 const terms = { others: [], isSession: () => true, closeBefore: 50, isKnown: () => true };
 
 test('an ordinary action has no flags', () => {
-  expect(flagsOf(action(), terms)).toEqual([]);
-  expect(flagsOf(action({ type: 'SPLIT', value: 3 }), terms)).toEqual([]);
+  expect(listFlags(action(), terms)).toEqual([]);
+  expect(listFlags(action({ type: 'SPLIT', value: 3 }), terms)).toEqual([]);
 });
 
 test.each([
@@ -65,14 +65,14 @@ test.each([
   ['a multiplier of a hundred', action({ type: 'SPLIT', value: 100 }), {}, 'implausible'],
   ['an unknown security', action({ type: 'SPIN_OFF', related: 'B' }), { isKnown: () => false }, 'no security B'],
 ])('%s is a flag', (_, flagged, change, words) => {
-  expect(flagsOf(flagged, { ...terms, ...change })).toEqual([expect.stringContaining(words)]);
+  expect(listFlags(flagged, { ...terms, ...change })).toEqual([expect.stringContaining(words)]);
 });
 
 test('a source that agrees, or has no value, is no difference; any other value or ex-date is', () => {
-  const of = termsOf(action());
+  const of = readTerms(action());
   const agrees = { name: 'Issuer', value: 1, ex_date: '2026-11-24' };
-  expect(sourceDifferences(of, [agrees, { name: 'Vendor', value: null, ex_date: null }])).toEqual([]);
-  expect(sourceDifferences(of, [{ name: 'Vendor', value: 1.5, ex_date: '2026-11-25' }])).toEqual([
+  expect(compareSources(of, [agrees, { name: 'Vendor', value: null, ex_date: null }])).toEqual([]);
+  expect(compareSources(of, [{ name: 'Vendor', value: 1.5, ex_date: '2026-11-25' }])).toEqual([
     'Vendor has the value 1.5, the store 1.',
     'Vendor has the ex-date 2026-11-25, the store 2026-11-24.',
   ]);

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
-import { familyOrder } from '#domain/daily-plans/family-order.js';
+import { sortFamily } from '#domain/daily-plans/family-order.js';
 import { fc } from '../../fast-check.js';
 
 const orderOf = (ids: readonly string[], parents: Readonly<Record<string, readonly string[]>>) =>
-  familyOrder(ids, (id) => parents[id] ?? []);
+  sortFamily(ids, (id) => parents[id] ?? []);
 
 test('parents come before what is made from them, also through indices outside the plan', () => {
   const { waves, ancestors } = orderOf(['BLEND', 'HEDGED', 'CORE', 'LOWVOL'], {
@@ -29,7 +29,7 @@ test('every family is ordered: each index once, behind all of its ancestors', ()
       // An index depends on earlier ones only, so there is no circle.
       const above = (id: string) => parents[Number(id)]!.filter((parent) => parent < Number(id)).map(String);
       const ids = parents.map((_, k) => String(k));
-      const { waves } = familyOrder(ids, above);
+      const { waves } = sortFamily(ids, above);
       const waveOf = new Map(waves.flatMap((wave, k) => wave.map((id) => [id, k] as const)));
       expect(waveOf.size).toBe(ids.length);
       for (const id of ids) for (const parent of above(id)) expect(waveOf.get(parent)!).toBeLessThan(waveOf.get(id)!);

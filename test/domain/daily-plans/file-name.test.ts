@@ -1,18 +1,18 @@
 import { expect, test } from 'vitest';
-import { fileNameFrom, patternProblem } from '#domain/daily-plans/file-name.js';
-import { dayFrom } from '#domain/time/days.js';
+import { createFileName, checkPattern } from '#domain/daily-plans/file-name.js';
+import { parseValidDay } from '#domain/time/days.js';
 
-const terms = { schedule: 'close', index: 'CORE', table: 'closing', day: dayFrom('2026-01-05') };
+const terms = { schedule: 'close', index: 'CORE', table: 'closing', day: parseValidDay('2026-01-05') };
 
 test('placeholders are filled in', () => {
-  expect(fileNameFrom('{index}_{date:YYYYMMDD}_{table}.csv', terms)).toBe('CORE_20260105_closing.csv');
-  expect(fileNameFrom('{schedule}-{date}-{date:YY.MM.DD}', terms)).toBe('close-2026-01-05-26.01.05');
-  expect(fileNameFrom('{index}.zip', { ...terms, index: undefined })).toBe('close.zip');
+  expect(createFileName('{index}_{date:YYYYMMDD}_{table}.csv', terms)).toBe('CORE_20260105_closing.csv');
+  expect(createFileName('{schedule}-{date}-{date:YY.MM.DD}', terms)).toBe('close-2026-01-05-26.01.05');
+  expect(createFileName('{index}.zip', { ...terms, index: undefined })).toBe('close.zip');
 });
 
 test('a pattern cannot leave its folder, hide, or have an unknown placeholder', () => {
   const accepted = ['{index}_{date:YYYYMMDD}.csv', 'levels.csv', '{date:DD-MM-YY}'];
   const refusals = ['../{index}', 'a/b', '.{index}', '{indx}', '{date:HH}', '{index:YYYY}', '', 'a b', '{index'];
-  expect(accepted.map(patternProblem)).toEqual(accepted.map(() => undefined));
-  for (const pattern of refusals) expect(patternProblem(pattern), pattern).toEqual(expect.any(String));
+  expect(accepted.map(checkPattern)).toEqual(accepted.map(() => undefined));
+  for (const pattern of refusals) expect(checkPattern(pattern), pattern).toEqual(expect.any(String));
 });

@@ -3,11 +3,11 @@ import { loadPluginSandbox } from '#domain/datapoints/plugin-sandbox.js';
 import { parseExpression } from '#domain/datapoints/expressions/parse.js';
 import { findOverTimeFault } from '#domain/datapoints/expressions/over-time-faults.js';
 import { TreatmentSpec } from '#domain/documents/index-document.js';
-import { definitionsOf } from '#domain/documents/definitions.js';
-import { pluginCode } from '#domain/documents/plugin-code.js';
+import { readDefinitions } from '#domain/documents/definitions.js';
+import { resolvePluginCode } from '#domain/documents/plugin-code.js';
 import type { PluginDocument } from '#domain/documents/plugin-document.js';
 import { Refusal } from '#domain/refusals/refusal.js';
-import { crossSectionsOf } from '#domain/rules/decide.js';
+import { createIndexCrossSections } from '#domain/rules/decide.js';
 import { fc } from '../../fast-check.js';
 import { aligned, marketOf } from '../rules/rule-market.js';
 
@@ -39,11 +39,11 @@ const plugin = (source: string, inputs: PluginDocument['inputs']): PluginDocumen
 });
 
 function sectionOf(rows: Rows, stored: PluginDocument) {
-  const plugins = { OWN: { plugin: 'own', parameters: {}, code: pluginCode(stored, {}, '0'.repeat(64)) } };
+  const plugins = { OWN: { plugin: 'own', parameters: {}, code: resolvePluginCode(stored, {}, '0'.repeat(64)) } };
   const identifiers = Array.from({ length: NAMES }, (_, i) => `N${i}`);
   const market = aligned(marketOf({ identifiers, fields: { CLOSE: rows } }));
-  const datapoints = definitionsOf({ plugins });
-  return crossSectionsOf({ market, treatment: TreatmentSpec.parse({}), currency: 'USD', datapoints }).at(
+  const datapoints = readDefinitions({ plugins });
+  return createIndexCrossSections({ market, treatment: TreatmentSpec.parse({}), currency: 'USD', datapoints }).at(
     DECISION,
     COLUMNS,
   );
@@ -142,7 +142,7 @@ test('a plug-in that fails refuses the decision with its fault and the date', ()
 });
 
 describe('datapoints that are known at decisions only', () => {
-  const definitions = definitionsOf({
+  const definitions = readDefinitions({
     datapoints: {
       RANKED: parseExpression('rank(CLOSE)').tree,
       MEAN: parseExpression('mean(CLOSE, window=5)').tree,

@@ -4,8 +4,8 @@ import { parseExpression } from '#domain/datapoints/expressions/parse.js';
 import { loadPluginSandbox } from '#domain/datapoints/plugin-sandbox.js';
 import { ROW_FUNCTIONS } from '#domain/datapoints/row-functions.js';
 import { TreatmentSpec } from '#domain/documents/index-document.js';
-import { definitionsOf } from '#domain/documents/definitions.js';
-import { crossSectionsOf } from '#domain/rules/decide.js';
+import { readDefinitions } from '#domain/documents/definitions.js';
+import { createIndexCrossSections } from '#domain/rules/decide.js';
 import { fc } from '../../fast-check.js';
 import { aligned, marketOf } from '../rules/rule-market.js';
 
@@ -59,8 +59,13 @@ describe('functions that expressions have, too', () => {
           const identifiers = Array.from(COLUMNS, (k) => `N${k}`);
           const known = rows.map((row) => row.map((value) => (Number.isNaN(value) ? null : value)));
           const market = aligned(marketOf({ identifiers, fields: { CLOSE: known } }));
-          const terms = { market, treatment: TreatmentSpec.parse({}), currency: 'USD', datapoints: definitionsOf({}) };
-          const section = crossSectionsOf(terms).at(DECISION, COLUMNS);
+          const terms = {
+            market,
+            treatment: TreatmentSpec.parse({}),
+            currency: 'USD',
+            datapoints: readDefinitions({}),
+          };
+          const section = createIndexCrossSections(terms).at(DECISION, COLUMNS);
           const expected = section.numbers(parseExpression(`${name}(CLOSE, window=${LENGTH})`).tree, COLUMNS);
           const h = Float64Array.from(
             [...COLUMNS].flatMap((k) => rows.slice(DECISION - LENGTH + 1).map((row) => row[k]!)),

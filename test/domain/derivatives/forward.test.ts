@@ -1,12 +1,12 @@
 import { fc } from '../../fast-check.js';
 import { describe, expect, test } from 'vitest';
 import {
-  annualisedRoll,
+  computeAnnualisedRoll,
   solveImpliedDividendYield,
   solveImpliedRate,
   priceForward,
 } from '#domain/derivatives/forward.js';
-import { termStructure } from '#domain/derivatives/term-structure.js';
+import { computeTermStructure } from '#domain/derivatives/term-structure.js';
 
 const rate = fc.double({ min: -0.2, max: 0.3, noNaN: true });
 const rates = fc.record({ riskFree: rate, dividend: rate, borrow: rate });
@@ -20,7 +20,7 @@ describe('a forward', () => {
     const back = priceForward({ ...terms, days: 164 });
     expect(front.fairValue).toBeCloseTo(4026.487311980664, 9);
     expect(back.fairValue).toBeCloseTo(4059.7514737589586, 9);
-    expect(annualisedRoll(front, back)).toBeCloseTo(-0.033, 13);
+    expect(computeAnnualisedRoll(front, back)).toBeCloseTo(-0.033, 13);
     expect(front.carry.financing).toBeCloseTo(40.20066833667224, 10);
     expect(front.carry.dividend).toBeCloseTo(-11.982017986508097, 10);
     expect(front.carry.borrow).toBeCloseTo(-1.5996800426624003, 10);
@@ -34,7 +34,7 @@ describe('a forward', () => {
         const back = priceForward({ spot: s, rates: r, days: a + gap });
         const expected = r.dividend + r.borrow - r.riskFree;
         const error = 1e-13 / (gap / 365);
-        expect(Math.abs(annualisedRoll(front, back) - expected)).toBeLessThan(1e-11 + error);
+        expect(Math.abs(computeAnnualisedRoll(front, back) - expected)).toBeLessThan(1e-11 + error);
       }),
     );
   });
@@ -108,7 +108,7 @@ describe('a forward', () => {
 
 describe('a term structure', () => {
   const of = (riskFree: number, dividend: number) =>
-    termStructure({ spot: 100, days: [30, 60, 90], rates: { riskFree, dividend, borrow: 0 } });
+    computeTermStructure({ spot: 100, days: [30, 60, 90], rates: { riskFree, dividend, borrow: 0 } });
   test('is named by the order of spot and prices', () => {
     expect(of(0.05, 0.01).shape).toBe('contango');
     expect(of(0.01, 0.05).shape).toBe('backwardation');

@@ -1,11 +1,11 @@
 import { fc } from '../../fast-check.js';
 import { describe, expect, test } from 'vitest';
-import { dayFrom, formatDay } from '#domain/time/days.js';
-import { resetDates, valueSwap, type SwapTerms } from '#domain/derivatives/total-return-swap.js';
+import { parseValidDay, formatDay } from '#domain/time/days.js';
+import { listResetDates, valueSwap, type SwapTerms } from '#domain/derivatives/total-return-swap.js';
 
-const start = dayFrom('2024-01-02');
-const maturity = dayFrom('2026-01-02');
-const ends = resetDates({ start, maturity, frequency: 'quarterly', calendar: undefined });
+const start = parseValidDay('2024-01-02');
+const maturity = parseValidDay('2026-01-02');
+const ends = listResetDates({ start, maturity, frequency: 'quarterly', calendar: undefined });
 const base: SwapTerms = {
   spot: 100,
   initialLevel: 100,
@@ -20,9 +20,9 @@ const base: SwapTerms = {
 
 describe('reset dates', () => {
   test('step by months from the start, roll to the next weekday and end at maturity', () => {
-    const resets = resetDates({
-      start: dayFrom('2024-05-31'),
-      maturity: dayFrom('2025-05-31'),
+    const resets = listResetDates({
+      start: parseValidDay('2024-05-31'),
+      maturity: parseValidDay('2025-05-31'),
       frequency: 'quarterly',
       calendar: undefined,
     });
@@ -30,13 +30,13 @@ describe('reset dates', () => {
   });
   test('are 1,200 at most', () => {
     const monthly = (until: string) =>
-      resetDates({ start, maturity: dayFrom(until), frequency: 'monthly', calendar: undefined });
+      listResetDates({ start, maturity: parseValidDay(until), frequency: 'monthly', calendar: undefined });
     expect(monthly('2124-01-02')).toHaveLength(1200);
     expect(() => monthly('2124-01-04')).toThrow(expect.objectContaining({ code: 'VALIDATION_FAILED' }));
   });
 
   test('are the maturity alone without a frequency', () => {
-    expect(resetDates({ start, maturity, frequency: 'none', calendar: undefined })).toEqual([maturity]);
+    expect(listResetDates({ start, maturity, frequency: 'none', calendar: undefined })).toEqual([maturity]);
   });
 });
 

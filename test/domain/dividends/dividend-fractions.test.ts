@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { dayFrom, formatDay } from '#domain/time/days.js';
-import { dividendsPaid, dividendsToCome } from '#domain/dividends/dividend-fractions.js';
+import { parseValidDay, formatDay } from '#domain/time/days.js';
+import { listPaidDividends, listAnnouncedDividends } from '#domain/dividends/dividend-fractions.js';
 import { alignMarket } from '#domain/market/session-market.js';
 import { buildMarket, weekdayCalendars } from '../backtest/market-builder.js';
 
@@ -24,7 +24,7 @@ const aligned = (of = market) => alignMarket({ market: of, calendar: calendars.g
 const terms = { currency: 'USD', splits: 'apply', withholding: 0 } as const;
 
 test('a dividend is against the price before it, on the shares of its ex-date, in the currency of the index', () => {
-  const rows = dividendsPaid(aligned(), terms);
+  const rows = listPaidDividends(aligned(), terms);
   expect(rows.map(({ identifier, day }) => [identifier, formatDay(day)])).toEqual([
     ['A', '2024-01-04'],
     ['E', '2024-01-05'],
@@ -37,7 +37,7 @@ test('a dividend is against the price before it, on the shares of its ex-date, i
 test('dividends to come are at the last price and rate, on the shares that splits make', () => {
   const sm = aligned();
   const last = sm.sessions.length - 1;
-  const rows = dividendsToCome(sm, last, terms);
+  const rows = listAnnouncedDividends(sm, last, terms);
   expect(rows.map(({ identifier, exDay }) => [identifier, formatDay(exDay)])).toEqual([
     ['A', '2024-02-01'],
     ['E', '2024-02-02'],
@@ -49,10 +49,10 @@ test('dividends to come are at the last price and rate, on the shares that split
 test('a later announcement is unknown, and known a day nearer the ex-date', () => {
   const announced = {
     ...market,
-    actions: market.actions.map((one) => ({ ...one, announcedDay: dayFrom('2024-01-05') })),
+    actions: market.actions.map((one) => ({ ...one, announcedDay: parseValidDay('2024-01-05') })),
   };
   const sm = aligned(announced);
   const last = sm.sessions.length - 1;
-  expect(dividendsToCome(sm, last - 1, terms)).toEqual([]);
-  expect(dividendsToCome(sm, last, terms)).toHaveLength(2);
+  expect(listAnnouncedDividends(sm, last - 1, terms)).toEqual([]);
+  expect(listAnnouncedDividends(sm, last, terms)).toHaveLength(2);
 });

@@ -1,12 +1,12 @@
 import { describe, expect, test } from 'vitest';
 import type { ParameterSpec } from '#domain/catalogue/type-spec.js';
-import { definitionFields } from '#domain/documents/definition-fields.js';
+import { createDefinitionFields } from '#domain/documents/definition-fields.js';
 import { DerivationPayload, IndexDocument } from '#domain/documents/index-document.js';
 import { RebalanceSpec } from '#domain/schedule/rebalance-spec.js';
 import type { Finding } from '#domain/refusals/findings.js';
 import { validateRebalance } from '#domain/schedule/validate-rebalance.js';
 
-const fields = definitionFields();
+const fields = createDefinitionFields();
 
 /** Tests that a field is read together with the values of others. */
 const isRead = ({ when }: ParameterSpec, values: Readonly<Record<string, unknown>>): boolean =>

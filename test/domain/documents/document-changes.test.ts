@@ -1,6 +1,6 @@
 import { fc } from '../../fast-check.js';
 import { expect, test } from 'vitest';
-import { changesBetween, type DocumentChange } from '#domain/documents/document-changes.js';
+import { listChanges, type DocumentChange } from '#domain/documents/document-changes.js';
 
 /** Applies operations as RFC 6902 defines them, and checks the earlier values that they state. */
 function applied(before: unknown, changes: readonly DocumentChange[]): unknown {
@@ -27,7 +27,7 @@ const json = fc
 test('the changes of two documents, applied to the one, give the other', () => {
   fc.assert(
     fc.property(json, json, (before, after) => {
-      expect(applied(before, changesBetween(before, after))).toEqual(after);
+      expect(applied(before, listChanges(before, after))).toEqual(after);
     }),
     { numRuns: 300 },
   );
@@ -37,24 +37,24 @@ test('a list that lost, gained and changed rows gives the other when its changes
   const row = fc.record({ id: fc.constantFrom('a', 'b', 'c', 'd'), cap: fc.constantFrom(0.1, 0.2, null) });
   fc.assert(
     fc.property(fc.array(row, { maxLength: 6 }), fc.array(row, { maxLength: 6 }), (before, after) => {
-      expect(applied({ rows: before }, changesBetween({ rows: before }, { rows: after }))).toEqual({ rows: after });
+      expect(applied({ rows: before }, listChanges({ rows: before }, { rows: after }))).toEqual({ rows: after });
     }),
     { numRuns: 300 },
   );
 });
 
 test('equal documents have no changes, whatever the order of their members', () => {
-  expect(changesBetween({ a: [1, { b: null }], c: '' }, { c: '', a: [1, { b: null }] })).toEqual([]);
+  expect(listChanges({ a: [1, { b: null }], c: '' }, { c: '', a: [1, { b: null }] })).toEqual([]);
 });
 
 test('a name put at the front of a list is one addition', () => {
-  expect(changesBetween({ identifiers: ['B', 'C'] }, { identifiers: ['A', 'B', 'C'] })).toEqual([
+  expect(listChanges({ identifiers: ['B', 'C'] }, { identifiers: ['A', 'B', 'C'] })).toEqual([
     { path: '/identifiers/0', op: 'add', before: null, after: 'A' },
   ]);
 });
 
 test('paths are JSON pointers: a slash in a name is ~1, a tilde ~0', () => {
-  expect(changesBetween({ 'a/b': { '~': 1 } }, { 'a/b': { '~': 2 } })).toEqual([
+  expect(listChanges({ 'a/b': { '~': 1 } }, { 'a/b': { '~': 2 } })).toEqual([
     { path: '/a~1b/~0', op: 'replace', before: 1, after: 2 },
   ]);
 });

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { documentsOfTemplate, MethodologyTemplate } from '#domain/documents/methodology-template.js';
+import { createTemplateDocuments, MethodologyTemplate } from '#domain/documents/methodology-template.js';
 
 const template = {
   id: 'two-parts',
@@ -24,7 +24,7 @@ const template = {
 
 test('another id and another base date change documents and what refers to them, in expressions too, and nothing else', () => {
   const parsed = MethodologyTemplate.parse(template);
-  expect(documentsOfTemplate(parsed, { indexId: 'MINE', baseDate: '2020-02-03' })).toEqual([
+  expect(createTemplateDocuments(parsed, { indexId: 'MINE', baseDate: '2020-02-03' })).toEqual([
     { id: 'MINE-PARENT', name: 'Parent', base_date: '2020-02-03' },
     {
       id: 'MINE',
@@ -36,7 +36,7 @@ test('another id and another base date change documents and what refers to them,
       path: { base: '2020-02-03', from: '2018-01-03' },
     },
   ]);
-  expect(documentsOfTemplate(parsed, {})).toEqual(template.documents);
+  expect(createTemplateDocuments(parsed, {})).toEqual(template.documents);
 });
 
 test('a file whose documents have other ids, or with an unknown member, is no template', () => {

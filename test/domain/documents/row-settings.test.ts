@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { checkConstraintSet, readConstraintSet, type ConstraintSet } from '#domain/documents/constraint-set.js';
-import { constraintSpecs } from '#domain/constraints/catalogue.js';
+import { listConstraintSpecs } from '#domain/constraints/catalogue.js';
 
 const average = { id: 'carbon', type: 'WeightedAverage', params: { field: 'CARBON', upper: 0.5 } };
 const turnover = { id: 'turn', type: 'Turnover', params: { limit: 0.1 } };
@@ -26,7 +26,7 @@ describe('a row that leaves a changed default open', () => {
   });
 
   test('has the default of today in the catalogue', () => {
-    const spec = constraintSpecs().find(({ type }) => type === 'WeightedAverage')!;
+    const spec = listConstraintSpecs().find(({ type }) => type === 'WeightedAverage')!;
     expect(spec.parameters.find(({ name }) => name === 'missing')).toMatchObject({
       default: 'renormalise',
       required: false,

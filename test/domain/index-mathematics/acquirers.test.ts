@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { presenceOf } from '#domain/books/constituent-changes.js';
+import { findPresence } from '#domain/books/constituent-changes.js';
 import { expectNear, runIndexCase, weekdays } from './index-case.js';
 
 const DAYS = weekdays(6);
@@ -38,7 +38,7 @@ describe('a merger into a security outside the universe', () => {
     expectNear(run.index.book.value[2]!, 95 * 1.1);
     expectNear(run.index.book.divisor[1]!, 50 / 95);
     const { sm } = run.index.book;
-    const { left } = presenceOf(run.index.book, run.index.compositions, sm.columnOf('B'));
+    const { left } = findPresence(run.index.book, run.index.compositions, sm.columnOf('B'));
     expect(left).toMatchObject({ event: 'merger', price: 90, related: null });
   });
 

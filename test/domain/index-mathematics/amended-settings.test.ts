@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { indexSharesIn } from '#domain/books/index-shares.js';
+import { createIndexShares } from '#domain/books/index-shares.js';
 import type { Run } from '#domain/backtest/run.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
 import { buildMarket } from '../backtest/market-builder.js';
@@ -123,7 +123,7 @@ test('an amendment of the rounding makes index shares whole from its first revie
   const sketch = { close: { A: steps(7), B: steps(11, { 5: 12 }) }, document: { base_market_value: 1000 } };
   const [plain, run] = [amendedTo({ rounding: {} }, sketch), amendedTo({ rounding: { shares: 0 } }, sketch)];
   const sharesOf = (of: Run, review: number): number[] =>
-    Array.from(indexSharesIn(of.index.book, 'USD')(of.index.compositions.list[review]!).shares!);
+    Array.from(createIndexShares(of.index.book, 'USD')(of.index.compositions.list[review]!).shares!);
   expect(sharesOf(run, 1)).toEqual(sharesOf(plain, 1));
   const whole = sharesOf(plain, 2).map(Math.round);
   sharesOf(run, 2).forEach((held, k) => expectNear(held, whole[k]!));

@@ -3,7 +3,7 @@ import { indexDecider } from '#domain/backtest/index-decider.js';
 import type { Run } from '#domain/backtest/run.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
 import type { MarketData } from '#domain/market/market-data.js';
-import { dayFrom, formatDay } from '#domain/time/days.js';
+import { parseValidDay, formatDay } from '#domain/time/days.js';
 import { buildMarket } from '../backtest/market-builder.js';
 import { runOn, type RunRequest } from '../backtest/random-run.js';
 import { CALENDARS, expectNear, runIndexCase, weekdays } from './index-case.js';
@@ -72,7 +72,7 @@ test('decisions on the data known at the time follow each text of a methodology'
       fields: { SHARES_OUTSTANDING: { A: flat(countOfA), B: flat(300), C: flat(1000) } },
     });
   const [before, since] = [contentWith(100), contentWith(500)];
-  const corrected = dayFrom('2024-03-26');
+  const corrected = parseValidDay('2024-03-26');
   const document = IndexDocument.parse({
     id: 'X',
     name: 'X',

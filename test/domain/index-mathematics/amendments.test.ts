@@ -1,12 +1,12 @@
 import { describe, expect, test } from 'vitest';
-import { definitionChanges } from '#domain/backtest/plan-changes.js';
-import { planThrough } from '#domain/backtest/plan-through.js';
+import { listDefinitionChanges } from '#domain/backtest/plan-changes.js';
+import { limitPlanToDate } from '#domain/backtest/plan-through.js';
 import type { Run } from '#domain/backtest/run.js';
 import { validateIndex } from '#domain/checks/validate-index.js';
-import { textOn } from '#domain/documents/amended-texts.js';
+import { findTextOn } from '#domain/documents/amended-texts.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
-import { methodologyOf } from '#domain/rules/methodology.js';
-import { dayFrom, formatDay } from '#domain/time/days.js';
+import { createMethodology } from '#domain/rules/methodology.js';
+import { parseValidDay, formatDay } from '#domain/time/days.js';
 import { CALENDARS, runIndexCase, weekdays } from './index-case.js';
 
 const DAYS = weekdays(30); // From Monday 4 March 2024.
@@ -102,7 +102,7 @@ test('the text in force on a day has the changes up to it', () => {
     ...body,
     amendments: [amendment('2024-03-20', toCap), amendment('2024-04-02', onlyA)],
   });
-  const on = (date: string) => textOn(document, dayFrom(date)).document;
+  const on = (date: string) => findTextOn(document, parseValidDay(date)).document;
   expect(on('2024-03-19').pipeline!.weighting.type).toBe('EqualWeight');
   expect(on('2024-03-20').pipeline!.weighting.type).toBe('MarketCapWeight');
   expect(on('2024-03-20').universe).toBeUndefined();
@@ -115,7 +115,7 @@ test('the methodology says which text applies when', () => {
     ...body,
     amendments: [amendment('2024-03-20', toCap, { announced: '2024-03-05', reason: 'Client consultation' })],
   });
-  const text = methodologyOf(document).join('\n');
+  const text = createMethodology(document).join('\n');
   expect(text).toContain('From the first review on or after 2024-03-20 the index follows an amended version');
   expect(text).toContain('(announced on 2024-03-05; Client consultation)');
   expect(text).toMatch(/No longer applies: .*equal/i);
@@ -132,7 +132,7 @@ test('a run stays that of its definition while amendments take effect after its 
   });
   const [before, after] = [planOf(), planOf(amendment('2024-03-20', toCap))];
   const changesThrough = (date: string) =>
-    definitionChanges({ plan: planThrough(before, date) }, { plan: planThrough(after, date) });
+    listDefinitionChanges({ plan: limitPlanToDate(before, date) }, { plan: limitPlanToDate(after, date) });
   expect(changesThrough('2024-03-19')).toEqual([]);
   expect(changesThrough('2024-03-20')).toHaveLength(1);
 });

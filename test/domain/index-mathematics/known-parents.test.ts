@@ -3,7 +3,7 @@ import { indexDecider } from '#domain/backtest/index-decider.js';
 import { createComposer } from '#domain/books/create-composer.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
 import { findLastAtMost } from '#domain/numbers/search.js';
-import { dayFrom } from '#domain/time/days.js';
+import { parseValidDay } from '#domain/time/days.js';
 import { buildMarket } from '../backtest/market-builder.js';
 import { CALENDARS, weekdays } from './index-case.js';
 
@@ -50,7 +50,7 @@ function composerOf({ delisted, rebalance, both, selection = [] }: ParentCase) {
     market,
     calendars: CALENDARS,
     documents: { P: parent, C: child },
-    until: dayFrom(DAYS.at(-1)!),
+    until: parseValidDay(DAYS.at(-1)!),
     createDecider: indexDecider,
   });
 }
@@ -59,7 +59,7 @@ function composerOf({ delisted, rebalance, both, selection = [] }: ParentCase) {
 function knownOn(session: number, input: ParentCase) {
   const composer = composerOf(input);
   const sm = composer.market('P');
-  const { columns, weights } = composer.decidedOn('P', findLastAtMost(sm.sessions, dayFrom(DAYS[session]!)))!;
+  const { columns, weights } = composer.decidedOn('P', findLastAtMost(sm.sessions, parseValidDay(DAYS[session]!)))!;
   return Object.fromEntries(Array.from(columns, (column, k) => [sm.identifiers[column], weights[k]]));
 }
 

@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { expect, test } from 'vitest';
 import type { Run } from '#domain/backtest/run.js';
-import { indexSharesIn } from '#domain/books/index-shares.js';
+import { createIndexShares } from '#domain/books/index-shares.js';
 import { fc } from '../../fast-check.js';
 import { expectNear, levelsIn, runIndexCase, weekdays } from './index-case.js';
 
@@ -118,7 +118,7 @@ test.skipIf(python === undefined)('levels, divisor and index shares are those th
     levelsIn(run, 'price').forEach((level, t) => expectNear(level, price[t]!, 1e-11));
     levelsIn(run, 'total').forEach((level, t) => expectNear(level, total[t]!, 1e-11));
     run.index.book.divisor.forEach((value, t) => expectNear(value, divisor[t]!, 1e-11));
-    const sharesOf = indexSharesIn(run.index.book, 'USD');
+    const sharesOf = createIndexShares(run.index.book, 'USD');
     expect(run.index.compositions.list).toHaveLength(Object.keys(shares).length);
     for (const composition of run.index.compositions.list) {
       const expected = shares[String(composition.session - run.index.book.from)]!;

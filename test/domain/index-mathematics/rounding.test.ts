@@ -2,10 +2,10 @@ import { describe, expect, test } from 'vitest';
 import { openColumns } from '#domain/backtest/run-file/read.js';
 import { runToColumns } from '#domain/backtest/run-file/write.js';
 import type { Run } from '#domain/backtest/run.js';
-import { roundingFindings } from '#domain/checks/rounding-findings.js';
+import { checkRounding } from '#domain/checks/rounding-findings.js';
 import { validateIndex } from '#domain/checks/validate-index.js';
-import { indexSharesIn } from '#domain/books/index-shares.js';
-import { roundHalfAway } from '#domain/numbers/round-half-away.js';
+import { createIndexShares } from '#domain/books/index-shares.js';
+import { roundHalfAwayFromZero } from '#domain/numbers/round-half-away.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
 import { indexDecider } from '#domain/backtest/index-decider.js';
 import { closesView } from '#views/closes-view.js';
@@ -28,12 +28,12 @@ test.each([
   [123.4549, 2, 123.45],
   [0.04, 1, 0],
 ])('%d is, to %i decimals, %d', (value, decimals, rounded) => {
-  expect(roundHalfAway(value, decimals)).toBe(rounded);
+  expect(roundHalfAwayFromZero(value, decimals)).toBe(rounded);
 });
 
 const DAYS = weekdays(8);
 const sharesOf = (run: Run, at: number): number[] => [
-  ...indexSharesIn(run.index.book, 'USD')(run.index.compositions.list[at]!).shares!,
+  ...createIndexShares(run.index.book, 'USD')(run.index.compositions.list[at]!).shares!,
 ];
 
 describe('a base market value', () => {
@@ -150,7 +150,7 @@ describe('a rounded divisor', () => {
     const q = 1 / 3;
     expectNear(levelsIn(run, 'price')[2]!, q * (120 + 100 + 95));
     const exact = (120 + 95) / (120 + 100 + 95);
-    expect(run.index.book.divisor[2]).toBe(roundHalfAway(exact, 2));
+    expect(run.index.book.divisor[2]).toBe(roundHalfAwayFromZero(exact, 2));
     expectNear(levelsIn(run, 'price')[3]!, (q * (130 + 99)) / 0.68);
   });
 
@@ -254,7 +254,7 @@ describe('a document', () => {
 
   test('is warned of a rounding that nothing reads', () => {
     const pipeline = { treatment: { reinvestment: 'constituent' } };
-    expect(roundingFindings({ rounding: { divisor: 6 }, pipeline })).toMatchObject([{ code: 'NO_EFFECT' }]);
-    expect(roundingFindings({ rounding: { divisor: 6 }, overlay: {} })).toMatchObject([{ code: 'NO_EFFECT' }]);
+    expect(checkRounding({ rounding: { divisor: 6 }, pipeline })).toMatchObject([{ code: 'NO_EFFECT' }]);
+    expect(checkRounding({ rounding: { divisor: 6 }, overlay: {} })).toMatchObject([{ code: 'NO_EFFECT' }]);
   });
 });

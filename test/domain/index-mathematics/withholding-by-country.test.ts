@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import { marketFindings } from '#domain/checks/index-on-market.js';
+import { checkOnMarket } from '#domain/checks/index-on-market.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
 import { Refusal } from '#domain/refusals/refusal.js';
-import { methodologyOf } from '#domain/rules/methodology.js';
+import { createMethodology } from '#domain/rules/methodology.js';
 import { buildMarket } from '../backtest/market-builder.js';
 import { expectNear, levelsIn, runIndexCase, weekdays } from './index-case.js';
 
@@ -69,7 +69,7 @@ describe('a value without a rate and without a default', () => {
   test('is a finding of the document, of the securities that the universe lists or of all', () => {
     const market = buildMarket({ dates: DAYS, ...sketch });
     const found = (universe: object, tax: object) =>
-      marketFindings(documentOf(universe, tax), market, { severity: 'error', indexOf: () => undefined });
+      checkOnMarket(documentOf(universe, tax), market, { severity: 'error', indexOf: () => undefined });
     const listing = { kind: 'list', identifiers: ['A', 'B'] };
     expect(found(listing, RATES)).toMatchObject([{ code: 'NO_RATE', value: ['FR'] }]);
     expect(found({ kind: 'all' }, RATES)).toMatchObject([{ code: 'NO_RATE', value: ['FR', 'JP'] }]);
@@ -81,7 +81,7 @@ describe('a value without a rate and without a default', () => {
 });
 
 test('the methodology names every rate', () => {
-  const text = methodologyOf(documentOf({ kind: 'all' }, { ...RATES, default: 0.15 })).join(' ');
+  const text = createMethodology(documentOf({ kind: 'all' }, { ...RATES, default: 0.15 })).join(' ');
   expect(text).toMatch(/withholding tax of the COUNTRY of each security: US 30 ?%, GB 0 ?%, others 15 ?%/);
 });
 

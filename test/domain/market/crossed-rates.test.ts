@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { dayFrom } from '#domain/time/days.js';
-import { rateNotAboveZero, rateSeries } from '#domain/market/exchange-rates.js';
+import { parseValidDay } from '#domain/time/days.js';
+import { refuseRateNotAboveZero, readRateSeries } from '#domain/market/exchange-rates.js';
 import { alignMarket } from '#domain/market/session-market.js';
 import { buildMarket, weekdayCalendars } from '../backtest/market-builder.js';
 
@@ -11,7 +11,7 @@ const alignedWith = (close: Readonly<Record<string, readonly (number | null)[]>>
 
 test('a pair that the store lacks is crossed through dollars, each leg carried by itself', () => {
   const sm = alignedWith({ A: [1, 1, 1], EURUSD: [1.1, null, 1.2], GBPUSD: [null, 1.25, 1.5] });
-  const rates = rateSeries(sm, 'EUR', 'GBP')!.slice(sm.sessions.indexOf(sm.market.dates[0]!));
+  const rates = readRateSeries(sm, 'EUR', 'GBP')!.slice(sm.sessions.indexOf(sm.market.dates[0]!));
   expect(rates[0]).toBeNaN();
   expect(rates[1]).toBeCloseTo(1.1 / 1.25, 14);
   expect(rates[2]).toBeCloseTo(1.2 / 1.5, 14);
@@ -19,8 +19,8 @@ test('a pair that the store lacks is crossed through dollars, each leg carried b
 
 test('a pair that the store holds is not crossed, and one that leads nowhere is none', () => {
   const sm = alignedWith({ A: [1, 1, 1], EURUSD: [1, 1, 1], GBPUSD: [2, 2, 2], EURGBP: [0.7, 0.7, 0.7] });
-  expect(rateSeries(sm, 'EUR', 'GBP')!.at(-1)).toBe(0.7);
-  expect(rateSeries(sm, 'EUR', 'SEK')).toBeUndefined();
+  expect(readRateSeries(sm, 'EUR', 'GBP')!.at(-1)).toBe(0.7);
+  expect(readRateSeries(sm, 'EUR', 'SEK')).toBeUndefined();
 });
 
 test.each([0, -1])('a rate of %d is none, and its refusal names series, day and value, direct or crossed', (value) => {
@@ -31,7 +31,7 @@ test.each([0, -1])('a rate of %d is none, and its refusal names series, day and 
         identifier,
         name: null,
         currency: null,
-        days: Int32Array.from(dates, dayFrom),
+        days: Int32Array.from(dates, parseValidDay),
         closes: Float64Array.from(closes),
       },
     ] as const;
@@ -46,9 +46,9 @@ test.each([0, -1])('a rate of %d is none, and its refusal names series, day and 
     ['USD', 'EUR'],
     ['EUR', 'GBP'],
   ] as const) {
-    expect([...rateSeries(sm, from, to)!].slice(first).map((rate) => rate > 0)).toEqual([true, false, true]);
-    expect(rateNotAboveZero(sm, { from, to, session: first })).toBeUndefined();
-    expect(rateNotAboveZero(sm, { from, to, session: first + 1 })).toMatchObject({
+    expect([...readRateSeries(sm, from, to)!].slice(first).map((rate) => rate > 0)).toEqual([true, false, true]);
+    expect(refuseRateNotAboveZero(sm, { from, to, session: first })).toBeUndefined();
+    expect(refuseRateNotAboveZero(sm, { from, to, session: first + 1 })).toMatchObject({
       code: 'NUMERIC_FAILURE',
       message: `The exchange rate EURUSD is ${value} on 2024-01-03; a rate must be greater than 0.`,
     });

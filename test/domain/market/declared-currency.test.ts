@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import type { Run } from '#domain/backtest/run.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
 import type { MarketData, ReferenceValue } from '#domain/market/market-data.js';
-import { findMissingRates, namesWithoutCurrency } from '#domain/checks/rates-needed.js';
+import { findMissingRates, listSecuritiesWithoutCurrency } from '#domain/checks/required-rates.js';
 import { digestContent } from '#market/content/content.js';
 import { prefixDiffers, prefixOf } from '#market/content/prefix.js';
 import { buildMarket } from '../backtest/market-builder.js';
@@ -109,7 +109,7 @@ describe('the currency that a store declares', () => {
         ),
         ({ market }, document, blank) => {
           const place = market.reference.columns.indexOf('CURRENCY');
-          const withCurrency = (value: string | null): MarketData => ({
+          const addCurrency = (value: string | null): MarketData => ({
             ...market,
             reference: {
               ...market.reference,
@@ -121,8 +121,8 @@ describe('the currency that a store declares', () => {
               ),
             },
           });
-          const named = tryRun(withCurrency('EUR'), document);
-          const declared = tryRun({ ...withCurrency(null), currency: 'EUR' }, document);
+          const named = tryRun(addCurrency('EUR'), document);
+          const declared = tryRun({ ...addCurrency(null), currency: 'EUR' }, document);
           expect(declared?.level).toEqual(named?.level);
           expect(declared?.portfolio.weights).toEqual(named?.portfolio.weights);
           expect(declared?.findings).toEqual(named?.findings);
@@ -166,9 +166,9 @@ describe('without a declared currency', () => {
   });
 
   test('a rate between currencies in use needs none', () => {
-    expect(namesWithoutCurrency(marketOf(null, { A: { CURRENCY: 'USD' }, B: { CURRENCY: 'EUR' } }), indexOf())).toEqual(
-      [],
-    );
+    expect(
+      listSecuritiesWithoutCurrency(marketOf(null, { A: { CURRENCY: 'USD' }, B: { CURRENCY: 'EUR' } }), indexOf()),
+    ).toEqual([]);
   });
 
   test('a name counts while its currency begins after its first bar, and not when it begins with it', () => {
@@ -180,7 +180,7 @@ describe('without a declared currency', () => {
         rows: new Map([...market.reference.rows, ['A', [{ validFrom, values: ['USD'] }]]]),
       },
     });
-    expect(namesWithoutCurrency(from(market.dates[0]!), indexOf())).toEqual([]);
-    expect(namesWithoutCurrency(from(market.dates[0]! + 1), indexOf())).toEqual(['A']);
+    expect(listSecuritiesWithoutCurrency(from(market.dates[0]!), indexOf())).toEqual([]);
+    expect(listSecuritiesWithoutCurrency(from(market.dates[0]! + 1), indexOf())).toEqual(['A']);
   });
 });

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { daysCalendar } from '#domain/calendars/days-calendar.js';
+import { createDaysCalendar } from '#domain/calendars/days-calendar.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { narrowMarket } from '#domain/market/narrow-market.js';
 
@@ -63,7 +63,7 @@ test('cuts the window, also where it begins and ends between days', () => {
 });
 
 test('days make a separate calendar', () => {
-  const calendar = daysCalendar(Int32Array.of(10, 12));
+  const calendar = createDaysCalendar(Int32Array.of(10, 12));
   expect([10, 11, 12].map((day) => calendar.isSession(day))).toEqual([true, false, true]);
   expect(calendar.coverage).toEqual({ from: 10, publishedTo: 12, to: 12 });
 });

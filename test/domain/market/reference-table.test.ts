@@ -2,8 +2,8 @@ import { fc } from '../../fast-check.js';
 import { expect, test } from 'vitest';
 import { IndexDocument } from '#domain/documents/index-document.js';
 import type { MarketData, ReferenceRow } from '#domain/market/market-data.js';
-import { findMissingRates } from '#domain/checks/rates-needed.js';
-import { referenceSpells, spellAt } from '#domain/market/reference-spells.js';
+import { findMissingRates } from '#domain/checks/required-rates.js';
+import { createReferenceSpells, findSpell } from '#domain/market/reference-spells.js';
 
 function marketOf(
   identifiers: readonly string[],
@@ -39,9 +39,9 @@ test('columns with more spells than are cached return the same whenever they are
     ['DOWN', -7],
     ['DOWN', -7],
   ] as const) {
-    const spells = referenceSpells(market, column)[0]!;
+    const spells = createReferenceSpells(market, column)[0]!;
     expect(spells).toHaveLength(column === 'STEADY' ? 1 : days);
-    expect(spellAt(spells, 7)).toBe(expected);
+    expect(findSpell(spells, 7)).toBe(expected);
   }
 });
 

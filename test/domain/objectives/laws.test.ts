@@ -1,13 +1,13 @@
 import { describe, expect, test } from 'vitest';
 import {
-  metricDiagonal,
-  metricMatrix,
+  computeMetricDiagonal,
+  createMetricMatrix,
   computeMetricSquare,
   createDenseMetric,
 } from '#kernels/optimisation/program/metric.js';
 import { findObjectiveClass } from '#domain/objectives/catalogue.js';
-import { frontierOf } from '#domain/optimisation/frontier.js';
-import { metricProduct } from '#domain/optimisation/metric-product.js';
+import { computeFrontier } from '#domain/optimisation/frontier/frontier.js';
+import { applyMetric } from '#domain/optimisation/apply-metric.js';
 import { createProblem, type Problem } from '#domain/optimisation/problem.js';
 import { solveConvex } from '#domain/optimisation/solve-convex.js';
 import { smallProblem, solvers, type SmallMarket } from '../optimisation/small-problems.js';
@@ -29,7 +29,7 @@ const sumOf = (values: Float64Array) => values.reduce((total, value) => total + 
 
 /** Shares of the variance by name. */
 function sharesOf({ metric }: Problem, weights: Float64Array): Float64Array {
-  const product = metricProduct(metric, weights);
+  const product = applyMetric(metric, weights);
   const variance = dot(weights, product);
   return weights.map((weight, i) => (weight * product[i]!) / variance);
 }
@@ -54,7 +54,7 @@ describe('the largest Sharpe ratio', () => {
   const sharpe = excess / Math.sqrt(variance);
 
   test('is that of the tangent of the frontier, and no point of the frontier has more', () => {
-    const { points, tangency } = frontierOf({ solver: solvers.solver, problem, means, riskFreeRate: 0.01 })!;
+    const { points, tangency } = computeFrontier({ solver: solvers.solver, problem, means, riskFreeRate: 0.01 })!;
     expect(Math.abs(tangency!.sharpe / sharpe - 1)).toBeLessThan(1e-9);
     expect(tangency!.sharpe).toBeLessThanOrEqual(sharpe * (1 + 1e-13));
     for (const { expected_return, volatility } of points)
@@ -169,7 +169,7 @@ describe('risk parity', () => {
 describe('the largest diversification', () => {
   test('is the largest decorrelation divided by volatilities and rescaled', () => {
     const problem = market({ type: 'max_diversification' });
-    const volatilities = metricDiagonal(problem.metric).map(Math.sqrt);
+    const volatilities = computeMetricDiagonal(problem.metric).map(Math.sqrt);
     const decorrelated = solved(market({ type: 'max_decorrelation' })).weights.map(
       (weight, i) => weight / volatilities[i]!,
     );
@@ -189,7 +189,7 @@ describe('the largest diversification', () => {
       const scaled = createProblem({
         ...problem,
         metric: createDenseMetric(
-          metricMatrix(problem.metric).map((value) => 7 * value),
+          createMetricMatrix(problem.metric).map((value) => 7 * value),
           NAMES,
         ),
         objective: { entry: findObjectiveClass(type)!, params: problem.objective.params },

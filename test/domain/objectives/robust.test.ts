@@ -1,10 +1,15 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
-import { createFactorMetric, metricDiagonal, metricMatrix, type Metric } from '#kernels/optimisation/program/metric.js';
+import {
+  createFactorMetric,
+  computeMetricDiagonal,
+  createMetricMatrix,
+  type Metric,
+} from '#kernels/optimisation/program/metric.js';
 import { checkKkt } from '#kernels/optimisation/program/kkt.js';
 import type { Robustness } from '#domain/objectives/robustness.js';
 import { computeWorstVariance } from '#domain/objectives/robustness.js';
-import { goalValue } from '#domain/optimisation/goals/goal-value.js';
+import { computeGoalValue } from '#domain/optimisation/goals/goal-value.js';
 import type { Problem } from '#domain/optimisation/problem.js';
 import { solveConvex } from '#domain/optimisation/solve-convex.js';
 import { IS_SOAK } from '../../soak.js';
@@ -22,7 +27,7 @@ function robustnessOf(metric: Metric, { returns, covariance }: Sets): Robustness
   const spread = covariance?.radius ?? 0;
   if (returns === undefined) return { returns: null, spread };
   const { set, radius } = returns;
-  const variances = metricDiagonal(metric);
+  const variances = computeMetricDiagonal(metric);
   if (set === 'box')
     return { returns: { form: 'box', widths: variances.map((value) => radius * Math.sqrt(value)) }, spread };
   const shape = set === 'diagonal' ? createFactorMetric(new Float64Array(0), variances) : metric;
@@ -124,7 +129,9 @@ describe('a larger set', () => {
         answers.forEach(({ problem, solution }, at) => {
           if (at > 0) expect(solution.objective).toBeGreaterThanOrEqual(answers[at - 1]!.solution.objective - 1e-12);
           for (const other of answers)
-            expect(goalValue(problem, other.solution.weights)).toBeGreaterThanOrEqual(solution.objective - 1e-10);
+            expect(computeGoalValue(problem, other.solution.weights)).toBeGreaterThanOrEqual(
+              solution.objective - 1e-10,
+            );
         });
       }
     }
@@ -143,8 +150,8 @@ test('an ellipsoid with the shape of the covariance leaves the portfolio of the 
 test('the worst variance is that of a covariance of the set, and no other of it has more', () => {
   const { metric } = market({ type: 'min_variance' });
   const random = seeded(11);
-  const matrix = metricMatrix(metric);
-  const volatility = metricDiagonal(metric).map(Math.sqrt);
+  const matrix = createMetricMatrix(metric);
+  const volatility = computeMetricDiagonal(metric).map(Math.sqrt);
   const spread = 0.3;
   const varianceAt = (weights: Float64Array, errorOf: (i: number, j: number) => number) => {
     let total = 0;

@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest';
-import { metricMatrix } from '#kernels/optimisation/program/metric.js';
+import { createMetricMatrix } from '#kernels/optimisation/program/metric.js';
 import { CONSTRAINT_CLASSES } from '#domain/constraints/catalogue.js';
 import { OBJECTIVE_CLASSES } from '#domain/objectives/catalogue.js';
-import { goalValue } from '#domain/optimisation/goals/goal-value.js';
-import { rowSides } from '#domain/optimisation/report.js';
-import { restrictionOf } from '#domain/optimisation/restriction.js';
+import { computeGoalValue } from '#domain/optimisation/goals/goal-value.js';
+import { listRowSides } from '#domain/optimisation/report.js';
+import { createRestriction } from '#domain/optimisation/restriction.js';
 import { solveProblem } from '#domain/optimisation/search.js';
 import { solveConvex } from '#domain/optimisation/solve-convex.js';
 import { IS_SOAK } from '../../soak.js';
@@ -99,21 +99,23 @@ describe(`a convex row holds with ${MET}, at an optimum that nothing feasible is
     });
     for (const { problem, solution } of answers) {
       const { type: objective } = problem.objective.entry;
-      const { violation } = certify(withFiniteBounds(solution.assembled.program), solution.answer.point);
+      const { violation } = certify(addFiniteBounds(solution.assembled.program), solution.answer.point);
       expect(violation, objective).toBeLessThan(2e-9);
-      const least = goalValue(problem, solution.weights);
+      const least = computeGoalValue(problem, solution.weights);
       // The optima of the other objectives are feasible, and so are all points between them.
       for (const other of answers) {
         for (const share of [0.01, 1]) {
           const mixed = solution.weights.map((weight, i) => weight + share * (other.solution.weights[i]! - weight));
-          expect(goalValue(problem, mixed), objective).toBeGreaterThanOrEqual(least - 1e-10 * (1 + Math.abs(least)));
+          expect(computeGoalValue(problem, mixed), objective).toBeGreaterThanOrEqual(
+            least - 1e-10 * (1 + Math.abs(least)),
+          );
         }
       }
     }
   });
 });
 
-function withFiniteBounds<P extends { lower: Float64Array; upper: Float64Array }>(program: P): P {
+function addFiniteBounds<P extends { lower: Float64Array; upper: Float64Array }>(program: P): P {
   const finite = (values: Float64Array) => values.map((value) => Math.min(Math.max(value, -10), 10));
   return { ...program, lower: finite(program.lower), upper: finite(program.upper) };
 }
@@ -148,7 +150,7 @@ describe('a shadow price is the change of the objective, in its own terms', () =
         const problem = problemOf(objective, [{ type, params }], costs && costsOf(objective, type, costs));
         const solution = solveConvex(solvers.solver, problem)!;
         const side = parameter === 'minimum' ? 'lower' : 'upper';
-        const own = rowSides(problem, solution).filter(
+        const own = listRowSides(problem, solution).filter(
           ({ placed, side: at }) => placed.origin.index === 0 && at === side,
         );
         const price = own.reduce((sum, { shadowPrice }) => sum + shadowPrice, 0);
@@ -174,13 +176,13 @@ describe('a choice of names', () => {
   const small = (objective: { type: string }, maximum: number) =>
     smallProblem({ names: SMALL, seed: 3, rows: [{ type: 'Cardinality', params: { maximum } }], objective });
 
-  function byEnumeration(problem: ReturnType<typeof small>, size: number): number {
+  function computeByEnumeration(problem: ReturnType<typeof small>, size: number): number {
     let best = Infinity;
     for (let set = 0; set < 1 << SMALL; set++) {
       const held = Uint8Array.from({ length: SMALL }, (_, i) => (set >> i) & 1);
       if (held.reduce((sum, value) => sum + value, 0) !== size) continue;
       const choice = { held, short: new Uint8Array(SMALL), large: [], isFinal: false };
-      const options = { restriction: restrictionOf([], choice), effort: 'quick' } as const;
+      const options = { restriction: createRestriction([], choice), effort: 'quick' } as const;
       best = Math.min(best, solveConvex(solvers.solver, problem, options)?.value ?? Infinity);
     }
     return best;
@@ -194,7 +196,7 @@ describe('a choice of names', () => {
     const outcome = solveProblem(solvers, problem);
     if (outcome.kind !== 'solved') throw new Error(outcome.kind);
     expect(outcome.solution.isHeuristic).toBe(false);
-    expect(Math.abs(outcome.solution.value / byEnumeration(problem, 3) - 1)).toBeLessThan(1e-9);
+    expect(Math.abs(outcome.solution.value / computeByEnumeration(problem, 3) - 1)).toBeLessThan(1e-9);
   });
 
   test('has no answer where every name has a budget of risk', () => {
@@ -223,12 +225,12 @@ describe('a choice of names', () => {
 test('correlations with loadings are those of the matrix', () => {
   const problem = problemOf({ type: 'max_decorrelation' }, []);
   const { weights } = solveConvex(solvers.solver, problem)!;
-  const matrix = metricMatrix(problem.metric);
+  const matrix = createMetricMatrix(problem.metric);
   let total = 0;
   for (let i = 0; i < NAMES; i++)
     for (let j = 0; j < NAMES; j++)
       total +=
         (weights[i]! * weights[j]! * matrix[i * NAMES + j]!) /
         Math.sqrt(matrix[i * NAMES + i]! * matrix[j * NAMES + j]!);
-  expect(goalValue(problem, weights)).toBeCloseTo(total, 14);
+  expect(computeGoalValue(problem, weights)).toBeCloseTo(total, 14);
 });

@@ -3,19 +3,19 @@ import { describe, expect, test } from 'vitest';
 import { checkKkt, isOptimal } from '#kernels/optimisation/program/kkt.js';
 import {
   computeOutcomes,
-  tailAverage,
-  tailGoal,
-  tailSize,
-  tailSlopes,
+  computeTailAverage,
+  createTailGoal,
+  countTailScenarios,
+  computeTailSlopes,
   type TailGoal,
 } from '#domain/objectives/tail.js';
 import { assembleProgram } from '#domain/optimisation/assemble.js';
-import { frontierOf } from '#domain/optimisation/frontier.js';
-import { goalValue } from '#domain/optimisation/goals/goal-value.js';
+import { computeFrontier } from '#domain/optimisation/frontier/frontier.js';
+import { computeGoalValue } from '#domain/optimisation/goals/goal-value.js';
 import { solveTail } from '#domain/optimisation/goals/solve-tail.js';
-import { explainInfeasibility } from '#domain/optimisation/infeasibility.js';
+import { explainInfeasibility } from '#domain/optimisation/relaxation/infeasibility.js';
 import type { Problem } from '#domain/optimisation/problem.js';
-import { rowSides } from '#domain/optimisation/report.js';
+import { listRowSides } from '#domain/optimisation/report.js';
 import { solveProblem } from '#domain/optimisation/search.js';
 import { solveConvex } from '#domain/optimisation/solve-convex.js';
 import { seeded } from '../../seeded.js';
@@ -40,7 +40,7 @@ type Kind = keyof typeof MEASURES;
 /** Returns the average that a row limits, for some weights. */
 function averageOf(problem: Problem, kind: Kind, weights: Float64Array): number {
   const goal = problem.tails.goal(MEASURES[kind], 0.9, { sessions: null, drawn: null });
-  return tailAverage(computeOutcomes(goal, weights), tailSize(goal));
+  return computeTailAverage(computeOutcomes(goal, weights), countTailScenarios(goal));
 }
 
 const solved = (problem: Problem) => {
@@ -63,7 +63,7 @@ describe('limits on the average of the worst scenarios have the optima of the co
       weights.forEach((weight, i) => expect(Math.abs(solution.weights[i]! - weight)).toBeLessThan(5e-6));
       const { primal, stationarity, multipliers } = checkKkt(solution.assembled.program, solution.answer.point);
       expect(Math.max(primal, stationarity, multipliers)).toBeLessThan(1e-8);
-      const [side] = rowSides(problem, solution).filter(({ placed }) => placed.row.form === 'tail');
+      const [side] = listRowSides(problem, solution).filter(({ placed }) => placed.row.form === 'tail');
       expect(side).toMatchObject({ isBinding: true, side: 'upper' });
     },
   );
@@ -92,12 +92,13 @@ test.each(['CVaR', 'CDaR'] as const)('the slopes of a tail are nowhere above it,
   const random = seeded(2);
   const returns = Float64Array.from({ length: 40 * NAMES }, () => random() - 0.48);
   for (const confidence of [0.5, 0.93, 0.999]) {
-    const goal = tailGoal(MEASURES[kind], confidence, returns, NAMES);
-    const average = (weights: Float64Array) => tailAverage(computeOutcomes(goal, weights), tailSize(goal));
+    const goal = createTailGoal(MEASURES[kind], confidence, returns, NAMES);
+    const average = (weights: Float64Array) =>
+      computeTailAverage(computeOutcomes(goal, weights), countTailScenarios(goal));
     const draw = () => Float64Array.from({ length: NAMES }, () => random() - 0.3);
     for (let trial = 0; trial < 20; trial++) {
       const at = draw();
-      const slopes = tailSlopes(goal, at);
+      const slopes = computeTailSlopes(goal, at);
       const along = (weights: Float64Array) => weights.reduce((sum, weight, i) => sum + weight * slopes[i]!, 0);
       expect(along(at)).toBeCloseTo(average(at), 12);
       const other = draw();
@@ -127,7 +128,7 @@ test.each(['min_cvar', 'min_cdar'])('no weights better the bound of %s', (type) 
     const raw = Float64Array.from({ length: NAMES }, () => random() ** 4);
     const total = raw.reduce((sum, value) => sum + value, 0);
     expect(
-      goalValue(
+      computeGoalValue(
         problem,
         raw.map((value) => value / total),
       ),
@@ -198,10 +199,10 @@ describe.each(['CVaR', 'CDaR'] as const)('a limit on %s', (kind) => {
   test('that is soft is kept at a high price, given up at a low one, and costs what it saves between', () => {
     const limit = limitAt(kind, 0.3);
     const hard = solved(market(kind, limit));
-    const [side] = rowSides(market(kind, limit), hard).filter(({ placed }) => placed.row.form === 'tail');
+    const [side] = listRowSides(market(kind, limit), hard).filter(({ placed }) => placed.row.form === 'tail');
     const problem = market(kind, limit);
     const price = Math.abs(
-      rowSides(problem, solved(problem)).find(({ placed }) => placed.row.form === 'tail')!.shadowPrice,
+      listRowSides(problem, solved(problem)).find(({ placed }) => placed.row.form === 'tail')!.shadowPrice,
     );
     expect(side!.slack).toBeLessThan(1e-9);
     expect(solved(market(kind, limit, { soft: 1.01 * price })).objective).toBeCloseTo(hard.objective, 10);
@@ -229,7 +230,13 @@ describe.each(['CVaR', 'CDaR'] as const)('a limit on %s', (kind) => {
     const limit = limitAt(kind, 0.3);
     const problem = market(kind, limit);
     const of = (each: Problem) =>
-      frontierOf({ solver: solvers.solver, problem: each, means: each.expectedReturns!, riskFreeRate: 0, points: 7 })!;
+      computeFrontier({
+        solver: solvers.solver,
+        problem: each,
+        means: each.expectedReturns!,
+        riskFreeRate: 0,
+        points: 7,
+      })!;
     const { points, tangency } = of(problem);
     for (const { weights } of [...points, tangency!])
       expect(averageOf(problem, kind, weights)).toBeLessThan(limit + 1e-8);

@@ -1,12 +1,12 @@
 import { describe, expect, test } from 'vitest';
 import { referenceEngine } from '#kernels/engines/reference.js';
 import { createComposer } from '#domain/books/create-composer.js';
-import { indexDeciders } from '#domain/backtest/index-decider.js';
+import { createIndexDeciders } from '#domain/backtest/index-decider.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
 import { explainWeight, isDerivedExplanation, type NameSolve } from '#domain/optimisation/explain.js';
-import { CALENDARS, documentOf, generatedMarket } from '../rules/rule-market.js';
+import { CALENDARS, documentOf, createGeneratedMarket } from '../rules/rule-market.js';
 
-const market = generatedMarket({ names: 30, sessions: 320, seed: 4 });
+const market = createGeneratedMarket({ names: 30, sessions: 320, seed: 4 });
 const parent = documentOf(
   {
     selection: [{ id: 'size', type: 'TopN', params: { field: 'MARKET_CAP', count: 20 } }],
@@ -49,7 +49,7 @@ function explained(constraints: readonly Row[], rest: { readonly lag?: number } 
     calendars: CALENDARS,
     documents: { PARENT: source, CHILD: child },
     until: asOf,
-    createDecider: indexDeciders(referenceEngine),
+    createDecider: createIndexDeciders(referenceEngine),
   });
   const { list, sm } = composer.compositions('CHILD');
   const composition = list.at(-1)!;

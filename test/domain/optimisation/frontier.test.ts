@@ -4,7 +4,7 @@ import { checkKkt, isOptimal } from '#kernels/optimisation/program/kkt.js';
 import { computeMetricSquare } from '#kernels/optimisation/program/metric.js';
 import type { Program } from '#kernels/optimisation/program/program.js';
 import { createSolver, type Solver } from '#kernels/optimisation/solve-program.js';
-import { frontierOf } from '#domain/optimisation/frontier.js';
+import { computeFrontier } from '#domain/optimisation/frontier/frontier.js';
 import { seeded } from '../../seeded.js';
 import { smallProblem } from './small-problems.js';
 
@@ -66,7 +66,7 @@ test.each(Object.entries(PAIRS))('under %s every point is what a solve by itself
   const random = seeded(31);
   const means = Float64Array.from(problem.index, () => 0.1 * (random() - 0.3));
   const { solver, asked, routes } = watched(createSolver(plainAlgebra));
-  const { points, tangency } = frontierOf({ solver, problem, means, riskFreeRate: 0 })!;
+  const { points, tangency } = computeFrontier({ solver, problem, means, riskFreeRate: 0 })!;
   expect(points).toHaveLength(21);
   points.forEach((point, k) => {
     expect(point.expected_return).toBeCloseTo(

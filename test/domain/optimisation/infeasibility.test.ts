@@ -2,11 +2,11 @@ import { describe, expect, test } from 'vitest';
 import {
   explainChoice,
   explainInfeasibility,
-  infeasibilitySentence,
+  describeInfeasibility,
   type Infeasibility,
-} from '#domain/optimisation/infeasibility.js';
-import { findConflict, proofOf } from '#domain/optimisation/proof.js';
-import { movableIn } from '#domain/optimisation/movables.js';
+} from '#domain/optimisation/relaxation/infeasibility.js';
+import { findConflict, proveInfeasibility } from '#domain/optimisation/proof.js';
+import { listMovableParameters } from '#domain/optimisation/relaxation/movable-parameters.js';
 import { solveProblem } from '#domain/optimisation/search.js';
 import { seeded } from '../../seeded.js';
 import { smallProblem, solvers } from './small-problems.js';
@@ -52,7 +52,7 @@ describe('explainInfeasibility', () => {
         },
       ],
     });
-    expect(infeasibilitySentence(problem, detail)).toBe(
+    expect(describeInfeasibility(problem, detail)).toBe(
       'Row pos and the full-investment budget are jointly infeasible. pos requires upper 5 %; the lowest that the other rows allow is 6.667 %.',
     );
   });
@@ -124,7 +124,7 @@ describe('explainInfeasibility', () => {
   test('a group without a candidate is reported, and that parity allows no choice of securities', () => {
     const groups = { field: 'SECTOR', groups: ['Technology'], lower: 0.1 };
     const problem = smallProblem({ names: 12, seed: 3, rows: [{ id: 'tech', type: 'GroupBounds', params: groups }] });
-    expect(infeasibilitySentence(problem, explainInfeasibility(solvers, problem)!)).toBe(
+    expect(describeInfeasibility(problem, explainInfeasibility(solvers, problem)!)).toBe(
       'Row tech is infeasible on its own. tech requires lower 10 %; the highest that the other rows allow is 0 %. No candidate has the SECTOR Technology.',
     );
     const parity = smallProblem({
@@ -134,7 +134,7 @@ describe('explainInfeasibility', () => {
       rows: [{ id: 'card', type: 'Cardinality', params: { maximum: 6 } }],
     });
     const detail = explainChoice(solvers, parity, false);
-    expect(infeasibilitySentence(parity, detail)).toContain('Risk parity holds every security with a risk budget');
+    expect(describeInfeasibility(parity, detail)).toContain('Risk parity holds every security with a risk budget');
     const names = parity.identifiers.length;
     expect(detail).toMatchObject({ proven: true, relaxations: [{ id: 'card', from: 6, to: names }] });
     expect(detail.relaxations[0]).not.toHaveProperty('bound'); // The least, proven.
@@ -158,7 +158,7 @@ describe('explainInfeasibility', () => {
     );
     expect(least.kind === 'solved' && Math.sqrt(least.solution.objective)).toBeCloseTo(to, 8);
     const most = 1 / problem.index.reduce((sum, weight) => sum + weight * weight, 0);
-    expect(infeasibilitySentence(problem, detail)).toContain(
+    expect(describeInfeasibility(problem, detail)).toContain(
       `te requires 1 %; the lowest that the other rows allow is ${Number((100 * to).toPrecision(4))} %.`,
     );
     expect(most).toBeLessThan(10); // The index itself has too few.
@@ -221,12 +221,14 @@ describe('explainInfeasibility', () => {
       if (detail!.all_rows_relaxation === undefined) {
         // The relaxable rows alone are no solution: after relaxing all of them as far as their classes allow, the
         // others still conflict.
-        const changes = movableIn(problem, problem.origins).map(({ origin, parameter, from, direction, room }) => ({
-          origin,
-          parameter,
-          to: from + direction * room,
-        }));
-        expect(proofOf(solvers.solver, problem, { changes }), `trial ${trial}`).not.toBeNull();
+        const changes = listMovableParameters(problem, problem.origins).map(
+          ({ origin, parameter, from, direction, room }) => ({
+            origin,
+            parameter,
+            to: from + direction * room,
+          }),
+        );
+        expect(proveInfeasibility(solvers.solver, problem, { changes }), `trial ${trial}`).not.toBeNull();
       } else {
         joint++;
         const cheapest = detail!.relaxations[0];

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { plainAlgebra } from '#kernels/optimisation/factors/algebra.js';
-import { choiceBound, createMoveCosts, type Moves } from '#domain/optimisation/move-costs.js';
-import { restrictionOf } from '#domain/optimisation/restriction.js';
+import { computeChoiceBound, createMoveCosts, type Moves } from '#domain/optimisation/move-costs.js';
+import { createRestriction } from '#domain/optimisation/restriction.js';
 import { solveConvex } from '#domain/optimisation/solve-convex.js';
 import { seeded } from '../../seeded.js';
 import { smallProblem, solvers } from './small-problems.js';
@@ -22,7 +22,7 @@ describe('createMoveCosts', () => {
       for (let i = 0; i < 12; i++) {
         const decided = (least: number, most: number) => {
           const restriction = {
-            ...restrictionOf([], {
+            ...createRestriction([], {
               held: new Uint8Array(12).fill(1),
               short: new Uint8Array(12),
               large: [],
@@ -70,7 +70,7 @@ describe('choiceBound', () => {
         }
         return least;
       };
-      const { least, ifHeld, ifDropped } = choiceBound(
+      const { least, ifHeld, ifDropped } = computeChoiceBound(
         moves,
         Int32Array.from({ length: count }, (_, i) => i),
         minimum,

@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import { plainAlgebra } from '#kernels/optimisation/factors/algebra.js';
 import { createNeighbourBound } from '#domain/optimisation/neighbour-bound.js';
-import { nonConvexRows } from '#domain/optimisation/problem.js';
-import { positionsOf, restrictionOf, type Choice } from '#domain/optimisation/restriction.js';
-import { solveConvex, wholeProgram } from '#domain/optimisation/solve-convex.js';
+import { listNonConvexRows } from '#domain/optimisation/problem.js';
+import { listPositions, createRestriction, type Choice } from '#domain/optimisation/restriction.js';
+import { solveConvex, createFullProgram } from '#domain/optimisation/solve-convex.js';
 import { seeded } from '../../seeded.js';
 import { smallProblem, solvers } from './small-problems.js';
 
@@ -41,8 +41,8 @@ describe('the largest possible gain of a neighbouring choice of securities', () 
 /** Returns the bounds of neighbours of a random choice, with their changes. */
 function waysFrom(seed: number, others: readonly object[]) {
   const problem = smallProblem({ names: NAMES, seed, rows: [...CHOSEN, ...others], hasPrevious: true });
-  const rows = nonConvexRows(problem).map(({ row }) => row);
-  const base = wholeProgram(problem, {});
+  const rows = listNonConvexRows(problem).map(({ row }) => row);
+  const base = createFullProgram(problem, {});
   const random = seeded(100 + seed);
   const short = new Uint8Array(NAMES);
   const first: Choice = {
@@ -52,7 +52,7 @@ function waysFrom(seed: number, others: readonly object[]) {
     isFinal: true,
   };
   const solve = (choice: Choice) =>
-    solveConvex(solvers.solver, problem, { base, restriction: restrictionOf(rows, choice) });
+    solveConvex(solvers.solver, problem, { base, restriction: createRestriction(rows, choice) });
   const solution = solve(first);
   if (solution === undefined) return { before: 0, ways: [] };
   const choices = Array.from({ length: 30 }, (): Choice => {
@@ -66,12 +66,12 @@ function waysFrom(seed: number, others: readonly object[]) {
     problem,
     base: base.program,
     solution,
-    restriction: restrictionOf(rows, first),
-    names: positionsOf(new Uint8Array(NAMES).fill(1)),
+    restriction: createRestriction(rows, first),
+    names: listPositions(new Uint8Array(NAMES).fill(1)),
   })!;
   const ways = choices.flatMap((choice) => {
     const change = solve(choice);
-    const least = bound(restrictionOf(rows, choice));
+    const least = bound(createRestriction(rows, choice));
     return change === undefined ? [] : [{ least, change: change.value - solution.value }];
   });
   return { before: Math.abs(solution.value), ways };

@@ -1,8 +1,12 @@
 import { describe, expect, test } from 'vitest';
-import { frontierFindings, keptChoice, objectiveFrontier } from '#domain/optimisation/objective-frontier.js';
-import { nonConvexRows, type Problem } from '#domain/optimisation/problem.js';
-import { holds } from '#domain/optimisation/restriction.js';
-import { rowSides } from '#domain/optimisation/report.js';
+import {
+  listFrontierFindings,
+  fixChoice,
+  computeObjectiveFrontier,
+} from '#domain/optimisation/frontier/objective-frontier.js';
+import { listNonConvexRows, type Problem } from '#domain/optimisation/problem.js';
+import { satisfiesRow } from '#domain/optimisation/restriction.js';
+import { listRowSides } from '#domain/optimisation/report.js';
 import { solveProblem, type Solution } from '#domain/optimisation/search.js';
 import { IS_SOAK } from '../../soak.js';
 import { smallProblem, solvers } from './small-problems.js';
@@ -35,8 +39,8 @@ describe.each(Object.entries(ROWS))('the frontier of an objective within %s', (_
   test.each(OBJECTIVES)('%s begins with its optimum, rises and is convex, and keeps every row', (type) => {
     const { problem, solution } = solved(type, rows);
     const means = problem.expectedReturns!;
-    const input = { solver: solvers.solver, problem, means, restriction: keptChoice(problem, solution.weights) };
-    const points = objectiveFrontier(input)!;
+    const input = { solver: solvers.solver, problem, means, restriction: fixChoice(problem, solution.weights) };
+    const points = computeObjectiveFrontier(input)!;
     expect(points).toHaveLength(21);
     const least = type === 'min_tracking_error' ? Math.sqrt(solution.objective) : solution.objective;
     expect(points[0]!.risk).toBeCloseTo(least, 9);
@@ -47,16 +51,16 @@ describe.each(Object.entries(ROWS))('the frontier of an objective within %s', (_
     const [first, last] = [points[0]!.expected_return, points[20]!.expected_return];
     points.forEach(({ weights, expected_return: value }, k) => {
       expect(value).toBeCloseTo(first + ((last - first) * k) / 20, 9);
-      for (const { label, value: measured, limit, side } of rowSides(problem, { ...solution, weights }))
+      for (const { label, value: measured, limit, side } of listRowSides(problem, { ...solution, weights }))
         expect([label, side === 'lower' ? measured >= limit - 1e-8 : measured <= limit + 1e-8]).toEqual([label, true]);
-      for (const { row } of nonConvexRows(problem)) expect(holds(row, weights)).toBe(true);
+      for (const { row } of listNonConvexRows(problem)) expect(satisfiesRow(row, weights)).toBe(true);
     });
   });
 });
 
 test('a frontier reports what it does not cover', () => {
   const told = (type: string, rows: readonly object[], there = { hasFrontier: true, hasOwn: true }) =>
-    frontierFindings({ problem: smallProblem({ names: 6, seed: 1, rows, objective: { type } }), ...there });
+    listFrontierFindings({ problem: smallProblem({ names: 6, seed: 1, rows, objective: { type } }), ...there });
   const few = [{ type: 'Cardinality', params: { maximum: 3 } }];
   expect(told('min_variance', [])).toEqual([]);
   expect(told('min_cvar', [])).toEqual([]);

@@ -4,7 +4,11 @@ import { plainAlgebra } from '#kernels/optimisation/factors/algebra.js';
 import { createDenseMetric } from '#kernels/optimisation/program/metric.js';
 import { CONSTRAINT_CLASSES } from '#domain/constraints/catalogue.js';
 import { ConstraintRow } from '#domain/constraints/constraint-row.js';
-import { explainChoice, explainInfeasibility, type Infeasibility } from '#domain/optimisation/infeasibility.js';
+import {
+  explainChoice,
+  explainInfeasibility,
+  type Infeasibility,
+} from '#domain/optimisation/relaxation/infeasibility.js';
 import { createProblem } from '#domain/optimisation/problem.js';
 import { solveProblem } from '#domain/optimisation/search.js';
 import { seeded } from '../../seeded.js';
@@ -46,7 +50,7 @@ interface Trial {
 const problemOf = (rows: readonly Row[], trial: Trial) => smallProblem({ ...trial, rows, hasPrevious: true });
 const isFeasible = (rows: readonly Row[], trial: Trial) =>
   solveProblem(solvers, problemOf(rows, trial), { wanted: 'any' }).kind === 'solved';
-const withParameter = (rows: readonly Row[], index: number | null, parameter: string, to: number): Row[] =>
+const addParameter = (rows: readonly Row[], index: number | null, parameter: string, to: number): Row[] =>
   rows.map((each, i) => (i === index ? { ...each, params: { ...each.params, [parameter]: to } } : each));
 
 function explained(rows: readonly Row[], trial: Trial): Infeasibility | undefined {
@@ -77,7 +81,7 @@ describe('relaxations of every class', () => {
     ).toEqual(Object.fromEntries(Object.entries(expected).map(([type, names]) => [type, names.toSorted()])));
   });
 
-  // Both concentration rules use the same search; that of RICs is relaxed in `give-way.test.ts`, and here in the soak.
+  // Both concentration rules use the same search; that of RICs is relaxed in `relax-by-priority.test.ts`, and here in the soak.
   const tried = Object.entries(INFEASIBLE_CASES).filter(([type]) => IS_SOAK || type !== 'ConcentrationRIC');
   const all = tried.flatMap(([type, parameters]) =>
     Object.entries(parameters).flatMap(([parameter, cases]) => cases.map((each, i) => ({ type, parameter, each, i }))),
@@ -103,7 +107,7 @@ describe('relaxations of every class', () => {
         ).toEqual(expect.arrayContaining(parameter.split(' ').map((name) => `0 ${name}`)));
         for (const { index, parameter: moved, from, to } of detail!.relaxations) {
           expect(
-            isFeasible(withParameter(rows, index, moved, to), market),
+            isFeasible(addParameter(rows, index, moved, to), market),
             `${place}: ${moved} of ${index} to ${to}`,
           ).toBe(true);
           const isWhole =
@@ -113,7 +117,7 @@ describe('relaxations of every class', () => {
             type !== 'EffectiveNumber';
           const less = isWhole ? to - Math.sign(to - from) : from + 0.99 * (to - from);
           expect(
-            isFeasible(withParameter(rows, index, moved, less), market),
+            isFeasible(addParameter(rows, index, moved, less), market),
             `${place}: ${moved} of ${index} only to ${less}, not ${to}`,
           ).toBe(false);
         }

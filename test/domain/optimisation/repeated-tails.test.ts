@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { ConstraintRow } from '#domain/constraints/constraint-row.js';
-import { objectiveOf } from '#domain/documents/optimisation-spec.js';
+import { readObjective } from '#domain/documents/optimisation-spec.js';
 import { createProblem } from '#domain/optimisation/problem.js';
 import { solveConvex } from '#domain/optimisation/solve-convex.js';
 import { createDenseMetric } from '#kernels/optimisation/program/metric.js';
@@ -29,7 +29,7 @@ test.each([1, 2, 4])(
     const returns = drawReturns(seed);
     const problemOf = (type: string, rows: readonly object[]) =>
       createProblem({
-        objective: objectiveOf(type === 'min_cvar' ? { type, confidence: 0.95 } : { type }),
+        objective: readObjective(type === 'min_cvar' ? { type, confidence: 0.95 } : { type }),
         expectedReturns: Float64Array.from({ length: NAMES }, (_, i) => {
           let sum = 0;
           for (let t = 0; t < SCENARIOS; t++) sum += returns[t * NAMES + i]!;

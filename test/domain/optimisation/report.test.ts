@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { assembleProgram } from '#domain/optimisation/assemble.js';
 import { findConflict } from '#domain/optimisation/proof.js';
-import { rowSides } from '#domain/optimisation/report.js';
+import { listRowSides } from '#domain/optimisation/report.js';
 import { solveConvex } from '#domain/optimisation/solve-convex.js';
 import { smallProblem, solvers } from './small-problems.js';
 
@@ -9,7 +9,7 @@ const sidesOf = (rows: object[], options: { names?: number; seed?: number; hasPr
   const problem = smallProblem({ names: 20, seed: 4, ...options, rows });
   const solution = solveConvex(solvers.solver, problem);
   if (solution === undefined) throw new Error('no answer');
-  return { problem, solution, sides: rowSides(problem, solution) };
+  return { problem, solution, sides: listRowSides(problem, solution) };
 };
 
 describe('shadow prices', () => {
@@ -67,7 +67,7 @@ describe('a tracking error of nothing', () => {
       const problem = problemWith(0);
       const solution = solveConvex(solvers.solver, problem)!;
       solution.weights.forEach((weight, i) => expect(Math.abs(weight - problem.index[i]!)).toBeLessThan(1e-8));
-      const [own] = rowSides(problem, solution).filter(({ placed }) => placed.origin.index === 0);
+      const [own] = listRowSides(problem, solution).filter(({ placed }) => placed.origin.index === 0);
       expect(own).toMatchObject({ limit: 0, slack: 0, isBinding: true });
       const step = 1e-5;
       const loosened = solveConvex(solvers.solver, problemWith(step))!;

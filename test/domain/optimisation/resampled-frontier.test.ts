@@ -1,12 +1,12 @@
 import { describe, expect, test } from 'vitest';
 import { gemm } from '#kernels/algebra/gemm.js';
 import { plainAlgebra } from '#kernels/optimisation/factors/algebra.js';
-import { createDenseMetric, createFactorMetric, metricMatrix } from '#kernels/optimisation/program/metric.js';
+import { createDenseMetric, createFactorMetric, createMetricMatrix } from '#kernels/optimisation/program/metric.js';
 import { createCounterRandom } from '#kernels/random/counter-random.js';
 import { assembleProgram } from '#domain/optimisation/assemble.js';
-import { frontierOf } from '#domain/optimisation/frontier.js';
-import { resampledFrontier, type Resampling } from '#domain/optimisation/resampled-frontier.js';
-import { rowSides } from '#domain/optimisation/report.js';
+import { computeFrontier } from '#domain/optimisation/frontier/frontier.js';
+import { computeResampledFrontier, type Resampling } from '#domain/optimisation/frontier/resampled-frontier.js';
+import { listRowSides } from '#domain/optimisation/report.js';
 import { solveConvex } from '#domain/optimisation/solve-convex.js';
 import { createReturnDraws } from '#domain/simulation/draw-returns.js';
 import { smallProblem, solvers } from './small-problems.js';
@@ -21,7 +21,7 @@ const problem = smallProblem({ names: NAMES, seed: 9, rows: ROWS, objective: { t
 const means = problem.expectedReturns!;
 const algebra = { ...plainAlgebra, gemm };
 const resampled = (resampling: Partial<Resampling>) =>
-  resampledFrontier({
+  computeResampledFrontier({
     solver: solvers.solver,
     algebra,
     problem,
@@ -97,10 +97,10 @@ describe('a resampled frontier', () => {
   });
 
   test('satisfies every convex row and is below the frontier of the estimates', () => {
-    const frontier = frontierOf({ solver: solvers.solver, problem, means, riskFreeRate: 0 })!;
+    const frontier = computeFrontier({ solver: solvers.solver, problem, means, riskFreeRate: 0 })!;
     const solution = solveConvex(solvers.solver, problem)!;
     for (const { weights, expected_return: earned, volatility } of resampled({}).points) {
-      for (const { side, value, limit } of rowSides(problem, { ...solution, weights })) {
+      for (const { side, value, limit } of listRowSides(problem, { ...solution, weights })) {
         if (side !== 'lower') expect(value).toBeLessThan(limit + 1e-8);
         if (side !== 'upper') expect(value).toBeGreaterThan(limit - 1e-8);
       }
@@ -136,7 +136,7 @@ describe('drawn returns', () => {
     const mean = Float64Array.from({ length: n }, (__, i) => 0.001 * i);
     const draws = createReturnDraws(algebra, { metric, means: mean, periods: 252 });
     const panel = draws.draw(createCounterRandom({ seed: 1, stream: 0 }), rows, degrees);
-    const wanted = metricMatrix(metric);
+    const wanted = createMetricMatrix(metric);
     let fourth = 0;
     for (let i = 0; i < n; i++) {
       for (let j = 0; j < n; j++) {

@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest';
 import { indexDecider } from '#domain/backtest/index-decider.js';
 import { validateIndex } from '#domain/checks/validate-index.js';
-import { valueOnPath } from '#domain/constraints/bound-path.js';
+import { computeValueOnPath } from '#domain/constraints/bound-path.js';
 import { validateConstraints } from '#domain/constraints/validate.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
-import { methodologyOf } from '#domain/rules/methodology.js';
-import { dayFrom } from '#domain/time/days.js';
+import { createMethodology } from '#domain/rules/methodology.js';
+import { parseValidDay } from '#domain/time/days.js';
 import { buildMarket } from '../backtest/market-builder.js';
 import { runOn } from '../backtest/random-run.js';
 import { CALENDARS, WEEK } from '../backtest/signed-case.js';
@@ -14,7 +14,7 @@ const dates = ['2024-03-01', ...WEEK];
 const common = { calendar: 'MAIN', rebalance: { frequency: 'weekly' }, base_date: dates[0] };
 const parent = IndexDocument.parse({ ...common, id: 'P', name: 'P', pipeline: { weighting: { type: 'EqualWeight' } } });
 
-function derivedBody(constraints: readonly object[], more: object = {}) {
+function createDerivedBody(constraints: readonly object[], more: object = {}) {
   const derivation = { source_index_id: 'P', objective: 'min_tracking_error', constraints, ...more };
   return { ...common, id: 'D', name: 'D', derivation };
 }
@@ -22,13 +22,13 @@ function derivedBody(constraints: readonly object[], more: object = {}) {
 const context = { calendars: CALENDARS.list(), indexOf: (id: string) => (id === 'P' ? parent : undefined) };
 
 function accepted(constraints: readonly object[], more: object = {}): IndexDocument {
-  const { document, findings } = validateIndex(derivedBody(constraints, more), context);
+  const { document, findings } = validateIndex(createDerivedBody(constraints, more), context);
   if (document === undefined) throw new Error(JSON.stringify(findings));
   return document;
 }
 
 const errorsOf = (constraints: readonly object[], more: object = {}) =>
-  validateIndex(derivedBody(constraints, more), context)
+  validateIndex(createDerivedBody(constraints, more), context)
     .findings.filter(({ severity }) => severity === 'error')
     .map(({ code, path }) => `${code} ${path}`);
 
@@ -115,7 +115,7 @@ describe('rows that are relaxed step by step', () => {
     expect(errorsOf([concentration], { relax: [{ row: 'ucits', steps: [0.2, { single: 0.12 }] }] })).toEqual([
       'WRONG_TYPE derivation.relax[0].steps[0]',
     ]);
-    expect(methodologyOf(accepted([turn], { relax: [{ row: 'turn', steps: [0.15, 0.2] }] })).join(' ')).toContain(
+    expect(createMethodology(accepted([turn], { relax: [{ row: 'turn', steps: [0.15, 0.2] }] })).join(' ')).toContain(
       'rows are relaxed step by step until they are feasible: turn to 0.15, then 0.2.',
     );
   });
@@ -130,18 +130,18 @@ describe('rows that are relaxed step by step', () => {
 });
 
 describe('a bound along a path', () => {
-  const terms = { day: dayFrom('2024-12-31'), baseDay: dayFrom('2020-12-31'), valueAt: () => 200 };
+  const terms = { day: parseValidDay('2024-12-31'), baseDay: parseValidDay('2020-12-31'), valueAt: () => 200 };
 
   test('by hand: half of 200, less 7 % a year over 1461 days of 365.25 is 100 times 0.93^4', () => {
     const path = { base: '2020-12-31', times: 0.5, yearly: -0.07 };
-    expect(valueOnPath(path, terms)).toBeCloseTo(100 * 0.93 ** 4, 10);
-    expect(valueOnPath({ base: 80, times: 1, yearly: -0.07 }, terms)).toBeCloseTo(80 * 0.93 ** 4, 10);
-    expect(valueOnPath({ base: 80, times: 1, yearly: -0.07, from: '2023-12-31' }, terms)).toBeCloseTo(
+    expect(computeValueOnPath(path, terms)).toBeCloseTo(100 * 0.93 ** 4, 10);
+    expect(computeValueOnPath({ base: 80, times: 1, yearly: -0.07 }, terms)).toBeCloseTo(80 * 0.93 ** 4, 10);
+    expect(computeValueOnPath({ base: 80, times: 1, yearly: -0.07, from: '2023-12-31' }, terms)).toBeCloseTo(
       80 * 0.93 ** (366 / 365.25),
       10,
     );
     // Up to the base day the bound is the bound at the base.
-    expect(valueOnPath({ ...path, base: '2025-06-30' }, terms)).toBe(100);
+    expect(computeValueOnPath({ ...path, base: '2025-06-30' }, terms)).toBe(100);
   });
 
   test('holds at every review, measured from the parent at its review on or before the base date', () => {
@@ -158,7 +158,7 @@ describe('a bound along a path', () => {
     expect(list.length).toBeGreaterThan(1);
     for (const { decision, columns, weights } of list) {
       const day = sm.sessions[decision]!;
-      const years = Math.max(0, day - dayFrom(dates[2]!)) / 365.25;
+      const years = Math.max(0, day - parseValidDay(dates[2]!)) / 365.25;
       const average = Array.from(columns).reduce(
         (sum, column, i) => sum + weights[i]! * Object.values(close)[column]![decision]!,
         0,
@@ -168,7 +168,7 @@ describe('a bound along a path', () => {
       expect(whole).toBeGreaterThan(bound);
       expect(average).toBeCloseTo(bound, 7);
     }
-    expect(methodologyOf(accepted([row])).join(' ')).toContain(
+    expect(createMethodology(accepted([row])).join(' ')).toContain(
       `upper 0.9 times that of the source index at its latest review on or before ${dates[2]}, changed by -90% per year`,
     );
   });

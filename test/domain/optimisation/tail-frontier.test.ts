@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import { plainAlgebra } from '#kernels/optimisation/factors/algebra.js';
 import { createSolver } from '#kernels/optimisation/solve-program.js';
-import { frontierOf } from '#domain/optimisation/frontier.js';
+import { computeFrontier } from '#domain/optimisation/frontier/frontier.js';
 import { solveProblem } from '#domain/optimisation/search.js';
-import { computeOutcomes, tailAverage, tailSize } from '#domain/objectives/tail.js';
+import { computeOutcomes, computeTailAverage, countTailScenarios } from '#domain/objectives/tail.js';
 import { smallProblem, solvers } from './small-problems.js';
 
 const LIMIT = 0.03;
@@ -19,13 +19,18 @@ function weightsFor(objective: { readonly type: string } & Readonly<Record<strin
 describe('the frontier within a limit on the worst losses', () => {
   const problem = smallProblem({ names: 40, seed: 5, rows: [ROW] });
   const means = problem.expectedReturns!;
-  const { points, tangency } = frontierOf({ solver: createSolver(plainAlgebra), problem, means, riskFreeRate: 0 })!;
+  const { points, tangency } = computeFrontier({
+    solver: createSolver(plainAlgebra),
+    problem,
+    means,
+    riskFreeRate: 0,
+  })!;
   const [end] = points.slice(-1) as [(typeof points)[number]];
   const returnOf = (weights: Float64Array) => weights.reduce((sum, weight, i) => sum + weight * means[i]!, 0);
   const lossOf = (weights: Float64Array) => {
     const { row } = problem.rows.find((placed) => placed.row.form === 'tail')!;
     if (row.form !== 'tail') throw new Error(row.form);
-    return tailAverage(computeOutcomes(row.goal, weights), tailSize(row.goal));
+    return computeTailAverage(computeOutcomes(row.goal, weights), countTailScenarios(row.goal));
   };
 
   test('keeps it at each point, and ends at it', () => {

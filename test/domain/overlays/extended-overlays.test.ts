@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { checkpointOf } from '#domain/backtest/extend/checkpoint.js';
+import { createCheckpoint } from '#domain/backtest/extend/checkpoint.js';
 import { runToColumns } from '#domain/backtest/run-file/write.js';
 import { findFirstDifference } from '#domain/backtest/run-file/compare.js';
 import type { Run } from '#domain/backtest/run.js';
@@ -12,7 +12,7 @@ import { fc } from '../../fast-check.js';
 import { contentOf, cut, expectSameReads, extend, filesAfter, opened, STAMP } from '../backtest/extend/extended.js';
 import { randomMarket } from '../backtest/random-market.js';
 import { randomDocument, run } from '../backtest/random-run.js';
-import { BENEATH, EVERY_OVERLAY, ON_OVERLAYS, overlayOn, withRates } from './overlay-case.js';
+import { BENEATH, EVERY_OVERLAY, ON_OVERLAYS, overlayOn, addRates } from './overlay-case.js';
 import { overviewOf, resultOf, runOverviewJson, runResultJson } from '../backtest/run-texts.js';
 
 const RUNS = Number(process.env['PROPERTY_RUNS'] ?? 2);
@@ -45,7 +45,7 @@ function extendedAs(rows: number, runOn: (rows: number) => { readonly market: Ma
   const first = tried(runOn(rows).run);
   if (first === undefined) return outcomes;
   let files: Uint8Array[] = [runToColumns(first, { contentHash: 's' })];
-  let stored = { columns: opened(files[0]!), checkpoint: checkpointOf(first) };
+  let stored = { columns: opened(files[0]!), checkpoint: createCheckpoint(first) };
   for (const step of [1, 4]) {
     const { market, run: again } = runOn(rows + step);
     const whole = tried(again);
@@ -66,7 +66,7 @@ function extendedAs(rows: number, runOn: (rows: number) => { readonly market: Ma
     expect(Buffer.from(overviewOf(columns, whole.plan)).toString()).toBe(
       Buffer.from(runOverviewJson(whole)).toString(),
     );
-    expect(extended.checkpoint).toEqual(checkpointOf(whole));
+    expect(extended.checkpoint).toEqual(createCheckpoint(whole));
     stored = { columns, checkpoint: extended.checkpoint };
   }
   return outcomes;
@@ -86,7 +86,7 @@ function outcomesOf(keyed: Iterable<readonly [key: string, outcomes: readonly st
 const onMarkets = (work: (market: MarketData, source: IndexDocument, rows: number) => void): void =>
   fc.assert(
     fc.property(randomMarket, randomDocument, fc.integer({ min: 13, max: 21 }), ({ market }, source, rows) =>
-      work(withRates(market), source, rows),
+      work(addRates(market), source, rows),
     ),
     { numRuns: RUNS },
   );

@@ -1,21 +1,21 @@
 import { expect, test } from 'vitest';
-import { dayFrom } from '#domain/time/days.js';
+import { parseValidDay } from '#domain/time/days.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
 import { buildMarket } from '../backtest/market-builder.js';
 import { run } from '../backtest/random-run.js';
-import { overlayOn, withRates } from './overlay-case.js';
+import { overlayOn, addRates } from './overlay-case.js';
 
 const dates = Array.from({ length: 60 }, (_, k) => new Date(Date.UTC(2023, 11, 27 + k)))
   .filter((date) => date.getUTCDay() % 6 !== 0)
   .map((date) => date.toISOString().slice(0, 10))
   .filter((date) => !['2024-01-15', '2024-02-05', '2024-02-06'].includes(date));
-const days = dates.map(dayFrom);
+const days = dates.map(parseValidDay);
 const wave = (from: number, size: number, speed: number) => dates.map((_, t) => from + size * Math.sin(speed * t));
 const price = { A: wave(50, 3, 0.3), B: wave(20, 2, 0.7), C: wave(300, 25, 0.2), D: wave(8, 1, 0.5) };
 /** Dollars for a pound and a euro. */
 const spot = { GBP: wave(1.25, 0.08, 0.25), EUR: wave(1.1, 0.06, 0.4) };
 const currency = { A: 'USD', B: 'EUR', C: 'GBX', D: 'GBP' };
-const market = withRates(
+const market = addRates(
   buildMarket({
     dates,
     close: { ...price, EURUSD: spot.EUR },
@@ -44,12 +44,12 @@ const levelsOf = (overlay: object, rest: object = {}) =>
     documents: { X: beneath },
   }).index.book.value;
 
-/** Returns the last known rate of a session in percent a year, as in `withRates`. */
+/** Returns the last known rate of a session in percent a year, as in `addRates`. */
 const rateAt = (series: string, t: number): number => {
   const { days: known, closes } = market.series!.get(series)!;
   return closes[known.findLastIndex((day) => day <= days[t]!)]! / 100;
 };
-const ends = ['2023-12-29', '2024-01-31', '2024-02-29'].map(dayFrom);
+const ends = ['2023-12-29', '2024-01-31', '2024-02-29'].map(parseValidDay);
 
 /** Returns an account in dollars: a quarter of each security is bought and held; forwards are a separate account. */
 function accountOf(adjust: 'monthly' | 'daily', ratios: Readonly<Record<'EUR' | 'GBP', number>>): number[] {

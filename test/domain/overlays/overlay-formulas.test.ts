@@ -1,14 +1,14 @@
 import { beforeAll, expect, test } from 'vitest';
-import { dayFrom, formatDay } from '#domain/time/days.js';
+import { parseValidDay, formatDay } from '#domain/time/days.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
 import type { CorporateAction, MarketData } from '#domain/market/market-data.js';
 import { carryCloses } from '#domain/market/series.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import { checkShape } from '#domain/schema/shape.js';
-import { methodologyOf } from '#domain/rules/methodology.js';
+import { createMethodology } from '#domain/rules/methodology.js';
 import { buildMarket } from '../backtest/market-builder.js';
 import { run } from '../backtest/random-run.js';
-import { EVERY_OVERLAY, overlayOn, withRates } from './overlay-case.js';
+import { EVERY_OVERLAY, overlayOn, addRates } from './overlay-case.js';
 
 const source = IndexDocument.parse({
   id: 'X',
@@ -24,7 +24,7 @@ const source = IndexDocument.parse({
 function weekdays(from: string, count: number): string[] {
   const closed = ['2024-01-15', '2024-02-05', '2024-02-06'];
   const dates: string[] = [];
-  for (let day = dayFrom(from); dates.length < count; day++) {
+  for (let day = parseValidDay(from); dates.length < count; day++) {
     const date = formatDay(day);
     if (![6, 0].includes(new Date(`${date}T00:00Z`).getUTCDay()) && !closed.includes(date)) dates.push(date);
   }
@@ -36,7 +36,7 @@ let market: MarketData;
 let levels: Float64Array;
 let days: number[];
 beforeAll(() => {
-  market = withRates(
+  market = addRates(
     buildMarket({
       dates,
       close: {
@@ -46,7 +46,7 @@ beforeAll(() => {
     }),
   );
   levels = run(market, source).index.book.value;
-  days = dates.map(dayFrom);
+  days = dates.map(parseValidDay);
 });
 
 const levelOf = (overlay: Readonly<Record<string, unknown>>, rest = {}): Float64Array =>
@@ -157,7 +157,7 @@ test('risk control annualises by the sessions of a year that the overlay names',
 test('a hedged index is that of the published formula, month by month', () => {
   const [domestic, foreign] = [rateOf('DOMESTIC'), rateOf('FOREIGN')];
   const spot = carryCloses(market.series!.get('GBPUSD')!, Int32Array.from(days)).map((rate) => 1 / rate);
-  const ends = ['2023-12-29', '2024-01-31', '2024-02-29', '2024-03-29'].map(dayFrom);
+  const ends = ['2023-12-29', '2024-01-31', '2024-02-29', '2024-03-29'].map(parseValidDay);
   const forward = (t: number, tenor: number): number =>
     (spot[t]! * (1 + (domestic[t]! * tenor) / 360)) / (1 + (foreign[t]! * tenor) / 360);
   let m = 0;
@@ -184,7 +184,7 @@ test.each([
   { end: 105, unhedged: 95_238.1 },
 ])('a published example: 100,000 dollars hedged at 100 yen are that at $end yen, too', ({ end, unhedged }) => {
   const month = dates.slice(dates.indexOf('2023-12-29'), dates.indexOf('2024-01-31') + 1);
-  const days = Int32Array.from(month, dayFrom);
+  const days = Int32Array.from(month, parseValidDay);
   const still = buildMarket({ dates: month, close: { A: month.map(() => 50), B: month.map(() => 20) } });
   const closes = Float64Array.from(month, (_, t) => 1 / (100 + ((end - 100) * t) / (month.length - 1)));
   const series = (identifier: string, values: Float64Array) =>
@@ -209,7 +209,7 @@ test('a blend holds units of its parts from one of its rebalances to the next', 
     { index_id: 'Y', weight: 0.4 },
   ];
   const blend = overlayOn({ type: 'blend', parts, rebalance: { frequency: 'monthly' } });
-  const ends = ['2023-12-29', '2024-01-31', '2024-02-29', '2024-03-29'].map(dayFrom);
+  const ends = ['2023-12-29', '2024-01-31', '2024-02-29', '2024-03-29'].map(parseValidDay);
   let m = 0;
   const expected = [100];
   for (let t = 1; t < days.length; t++) {
@@ -300,7 +300,7 @@ test('an overlay begins on its own base date with its own base value, knowing th
 
 test('every overlay says what it does, with every number of its definition', () => {
   for (const [overlay, rest] of EVERY_OVERLAY) {
-    const text = methodologyOf(overlayOn(overlay, rest)).join(' ');
+    const text = createMethodology(overlayOn(overlay, rest)).join(' ');
     const numbers = Object.values(overlay).filter((value) => typeof value === 'number');
     for (const value of numbers) {
       const size = Math.abs(value) === 1 ? Math.abs(value) : value;

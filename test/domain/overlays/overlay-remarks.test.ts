@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { dayFrom } from '#domain/time/days.js';
+import { parseValidDay } from '#domain/time/days.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
-import { marketFindings } from '#domain/checks/index-on-market.js';
+import { checkOnMarket } from '#domain/checks/index-on-market.js';
 import { findLateRates } from '#domain/checks/late-rates.js';
 import { validateIndex } from '#domain/checks/validate-index.js';
 import type { MarketData } from '#domain/market/market-data.js';
@@ -10,12 +10,12 @@ import { riskControl } from '#domain/overlays/types/risk-control.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import { buildMarket } from '../backtest/market-builder.js';
 import { CALENDARS, run } from '../backtest/random-run.js';
-import { overlayOn, withRates } from './overlay-case.js';
+import { overlayOn, addRates } from './overlay-case.js';
 
 const dates = ['2023-12-27', '2023-12-28', '2023-12-29', '2024-01-02', '2024-01-03', '2024-01-04', '2024-01-08'];
 const close = { A: [10, 11, 12, 11, 13, 12, 14], B: [20, 19, 21, 22, 20, 23, 21] };
 const reference = { A: { CURRENCY: 'USD' }, B: { CURRENCY: 'EUR' } };
-const priced = withRates(buildMarket({ dates, close, reference }));
+const priced = addRates(buildMarket({ dates, close, reference }));
 const euros = { ...priced.series!.get('GBPUSD')!, identifier: 'EURUSD' };
 const market: MarketData = { ...priced, series: new Map([...priced.series!, ['EURUSD', euros]]) };
 const indexOn = (id: string, rest: object = {}): IndexDocument =>
@@ -263,7 +263,7 @@ describe('a rate that begins too late', () => {
     const overlay = { type: 'excess_return', cash: 'DOMESTIC' };
     const O = overlayOn(overlay);
     expect(findLateRates('O', { documents: { ...listing, O }, market: on, calendars: CALENDARS })).toEqual([]);
-    expect(run(on, O, { documents: listing }).days[0]).toBe(dayFrom(dates[4]!));
+    expect(run(on, O, { documents: listing }).days[0]).toBe(parseValidDay(dates[4]!));
   });
 });
 
@@ -315,7 +315,7 @@ test('a rate declared in the other currency is reported at its field, and refuse
   const both = [differs('rates.domestic'), differs('rates.foreign')];
   const document = IndexDocument.parse({ ...overlayOn(hedge, inPounds), ...inPounds });
   const refused = (on: MarketData) =>
-    marketFindings(document, on, { severity: 'error', indexOf: (id) => documents[id] }).map(({ path }) => path);
+    checkOnMarket(document, on, { severity: 'error', indexOf: (id) => documents[id] }).map(({ path }) => path);
   // The index beneath is in dollars, the overlay in pounds.
   expect(told(hedge, inPounds, saying('USD', 'GBP'))).toEqual(both);
   expect(refused(saying('USD', 'GBP'))).toEqual(['overlay.rates.domestic', 'overlay.rates.foreign']);

@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest';
-import { dayFrom, formatDay } from '#domain/time/days.js';
+import { parseValidDay, formatDay } from '#domain/time/days.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
 import { attributionView } from '#views/attribution-view.js';
 import { buildMarket } from '../backtest/market-builder.js';
 import { run } from '../backtest/random-run.js';
-import { columnsOf, overlayOn, withRates } from './overlay-case.js';
+import { columnsOf, overlayOn, addRates } from './overlay-case.js';
 
 /** Days on which at least one of two exchanges is open: MAIN is closed on 15 January, OTHER on the 22nd and 23rd. */
 const dates = ['10', '11', '12', '15', '16', '17', '18', '19', '22', '23', '24', '25'].map((day) => `2024-01-${day}`);
@@ -14,7 +14,7 @@ const prices = {
   A: [100, 103, 101, null, 107, 104, 109, 111, 105, 113, 118, 116],
   B: [50, 49, 52, null, 51, 54, 53, 50, 55, 57, 52, 56],
 };
-const market = withRates(buildMarket({ dates, close: prices }));
+const market = addRates(buildMarket({ dates, close: prices }));
 const beneath = IndexDocument.parse({
   id: 'X',
   name: 'X',
@@ -46,7 +46,7 @@ test('on sessions that only it has, an overlay has the last known underlying lev
   const { book, days: sessions } = run(market, document, { documents }).index;
   expect(Array.from(sessions, formatDay)).toEqual(days('OTHER'));
   const { days: known, closes } = market.series!.get('GBPUSD')!;
-  const dollars = (date: string): number => closes[known.findLastIndex((day) => day <= dayFrom(date))]!;
+  const dollars = (date: string): number => closes[known.findLastIndex((day) => day <= parseValidDay(date))]!;
   days('OTHER').forEach((date, t) => {
     const expected = (levelOn(date) * dollars(dates[0]!)) / dollars(date);
     expect(book.value[t]! / expected).toBeCloseTo(1, 12);

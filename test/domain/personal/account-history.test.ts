@@ -3,7 +3,7 @@ import { createHistory, type BookedTrade } from '#domain/personal/account-histor
 import { Account } from '#domain/personal/account-request.js';
 import { actOnRecent } from '#domain/personal/lot-actions.js';
 import type { CorporateAction } from '#domain/market/market-data.js';
-import { dayFrom } from '#domain/time/days.js';
+import { parseValidDay } from '#domain/time/days.js';
 
 const account = Account.parse({
   account_id: 'A',
@@ -14,7 +14,8 @@ const account = Account.parse({
     { identifier: 'X', shares: 10, cost: 90, acquired: '2021-06-01' },
   ],
 });
-const open = () => createHistory(account, { start: dayFrom('2021-06-15'), dividendRate: 0.15, dayOf: dayFrom });
+const open = () =>
+  createHistory(account, { start: parseValidDay('2021-06-15'), dividendRate: 0.15, dayOf: parseValidDay });
 const sale = (lot: number, shares: number, loss = 0): BookedTrade => ({
   identifier: 'X',
   side: 'sell',
@@ -27,7 +28,7 @@ const sale = (lot: number, shares: number, loss = 0): BookedTrade => ({
 describe('the history of an account', () => {
   test('first in, first out: 10 long-term at 50 and 5 short-term at 120', () => {
     const history = open();
-    history.trade(dayFrom('2021-06-15'), [sale(0, 10), sale(1, 5)], 0.001);
+    history.trade(parseValidDay('2021-06-15'), [sale(0, 10), sale(1, 5)], 0.001);
     expect(history.cash).toBeCloseTo(1000 + 1500 - 1.5, 9);
     // Long-term gains of 500 and short-term losses of 100: net 400 at 20 %.
     expect(history.accrued()).toBeCloseTo(80, 9);
@@ -39,40 +40,44 @@ describe('the history of an account', () => {
 
   test('highest cost first: 10 short-term at 120 and 5 short-term at 90, whose loss is carried forward', () => {
     const history = open();
-    history.trade(dayFrom('2021-06-15'), [sale(1, 10), sale(2, 5)], 0);
+    history.trade(parseValidDay('2021-06-15'), [sale(1, 10), sale(2, 5)], 0);
     expect(history.accrued()).toBe(0);
-    history.payTaxes(dayFrom('2022-01-03'));
+    history.payTaxes(parseValidDay('2022-01-03'));
     expect(history.years).toEqual([{ year: 2021, short_gain: -150, long_gain: 0, dividends: 0, carried: 0, tax: 0 }]);
-    expect(history.accountOn(account, dayFrom('2022-01-03')).tax.carry_forward).toBe(150);
-    history.trade(dayFrom('2022-01-03'), [sale(0, 10)], 0);
+    expect(history.accountOn(account, parseValidDay('2022-01-03')).tax.carry_forward).toBe(150);
+    history.trade(parseValidDay('2022-01-03'), [sale(0, 10)], 0);
     expect(history.accrued()).toBeCloseTo(0.2 * (500 - 150), 9);
   });
 
   test('with separate netting long-term gains use up no short-term losses carried forward', () => {
     const separate = Account.parse({ ...account, tax: { netting: 'separate' } });
-    const history = createHistory(separate, { start: dayFrom('2021-06-15'), dividendRate: 0, dayOf: dayFrom });
-    history.trade(dayFrom('2021-06-15'), [sale(0, 10), sale(1, 5)], 0); // 500 long-term, a short-term loss of 100
+    const history = createHistory(separate, {
+      start: parseValidDay('2021-06-15'),
+      dividendRate: 0,
+      dayOf: parseValidDay,
+    });
+    history.trade(parseValidDay('2021-06-15'), [sale(0, 10), sale(1, 5)], 0); // 500 long-term, a short-term loss of 100
     expect(history.accrued()).toBeCloseTo(0.2 * 500, 9);
-    history.payTaxes(dayFrom('2022-01-03'));
-    expect(history.accountOn(separate, dayFrom('2022-01-03')).tax.carry_forward).toBe(100);
+    history.payTaxes(parseValidDay('2022-01-03'));
+    expect(history.accountOn(separate, parseValidDay('2022-01-03')).tax.carry_forward).toBe(100);
   });
 
   test('a net loss is carried forward with its term: a long-term one offsets long-term gains first', () => {
     const history = open();
-    history.trade(dayFrom('2022-04-01'), [sale(1, 10)], 0); // a long-term loss of 200
-    history.payTaxes(dayFrom('2023-01-03'));
-    const { carry_forward, realised } = history.accountOn(account, dayFrom('2023-01-03')).tax;
+    history.trade(parseValidDay('2022-04-01'), [sale(1, 10)], 0); // a long-term loss of 200
+    history.payTaxes(parseValidDay('2023-01-03'));
+    const { carry_forward, realised } = history.accountOn(account, parseValidDay('2023-01-03')).tax;
     expect([carry_forward, realised]).toEqual([0, { short: 0, long: -200 }]);
-    history.trade(dayFrom('2023-01-03'), [sale(0, 10)], 0); // 500 long-term
+    history.trade(parseValidDay('2023-01-03'), [sale(0, 10)], 0); // 500 long-term
     expect(history.accrued()).toBeCloseTo(0.2 * (500 - 200), 9);
   });
 
   test('a split in the window changes the shares that replace those sold at a loss', () => {
     const history = open();
-    history.trade(dayFrom('2021-06-15'), [{ identifier: 'X', side: 'buy', shares: 4, price: 100 }], 0);
+    history.trade(parseValidDay('2021-06-15'), [{ identifier: 'X', side: 'buy', shares: 4, price: 100 }], 0);
     const split = { identifier: 'X', type: 'SPLIT', value: 2, related: null } as never as CorporateAction; // only what is read
     history.actOnTrades((recent) => actOnRecent(recent, split, 'none'));
-    const { recent } = history.accountOn(account, dayFrom('2021-06-20'));
+    const { recent } = history.accountOn(account, parseValidDay('2021-06-20'));
     expect(recent).toEqual([{ identifier: 'X', date: '2021-06-15', shares: 8, price: 50 }]);
     const merger = { ...split, type: 'MERGER', value: 0.5, related: 'Y' } as never as CorporateAction;
     expect(actOnRecent(recent, merger, 'none')).toEqual([
@@ -83,9 +88,9 @@ describe('the history of an account', () => {
 
   test('a specific lot: 10 at 90, held since June', () => {
     const history = open();
-    history.trade(dayFrom('2021-12-01'), [sale(2, 10)], 0);
+    history.trade(parseValidDay('2021-12-01'), [sale(2, 10)], 0);
     expect(history.accrued()).toBeCloseTo(0.37 * 100, 9);
-    history.trade(dayFrom('2021-12-01'), [sale(1, 10)], 0);
+    history.trade(parseValidDay('2021-12-01'), [sale(1, 10)], 0);
     expect(history.accrued()).toBe(0);
   });
 
@@ -93,30 +98,30 @@ describe('the history of an account', () => {
     const history = open();
     // 5 of the shares that cost 120 are sold at 100: the loss of 100 is attributed to 5 of the 10 bought 14 days
     // before.
-    history.trade(dayFrom('2021-06-15'), [sale(1, 5, 100)], 0);
+    history.trade(parseValidDay('2021-06-15'), [sale(1, 5, 100)], 0);
     expect(history.accrued()).toBe(0);
-    const held = dayFrom('2021-06-15') - dayFrom('2021-03-01');
+    const held = parseValidDay('2021-06-15') - parseValidDay('2021-03-01');
     expect(history.lots).toEqual([
       expect.objectContaining({ shares: 10, cost: 50 }),
       expect.objectContaining({ shares: 5, cost: 120 }),
-      { identifier: 'X', shares: 5, cost: 110, acquired: dayFrom('2021-06-01') - held },
-      { identifier: 'X', shares: 5, cost: 90, acquired: dayFrom('2021-06-01') },
+      { identifier: 'X', shares: 5, cost: 110, acquired: parseValidDay('2021-06-01') - held },
+      { identifier: 'X', shares: 5, cost: 90, acquired: parseValidDay('2021-06-01') },
     ]);
   });
 
   test('dividends are taxed with the year and paid in the next', () => {
     const history = open();
-    history.act(dayFrom('2021-09-01'), 'X', { lots: history.lots, cash: 0, dividends: 200, gains: [] });
+    history.act(parseValidDay('2021-09-01'), 'X', { lots: history.lots, cash: 0, dividends: 200, gains: [] });
     expect(history.accrued()).toBeCloseTo(30, 12);
-    history.payTaxes(dayFrom('2022-01-03'));
+    history.payTaxes(parseValidDay('2022-01-03'));
     expect(history.cash).toBeCloseTo(1000 + 200 - 30, 12);
     expect(history.accrued()).toBe(0);
   });
 
   test('a dividend on the first session of a year belongs to that year', () => {
     const history = open();
-    history.act(dayFrom('2022-01-03'), 'X', { lots: history.lots, cash: 0, dividends: 200, gains: [] });
-    history.payTaxes(dayFrom('2022-01-03'));
+    history.act(parseValidDay('2022-01-03'), 'X', { lots: history.lots, cash: 0, dividends: 200, gains: [] });
+    history.payTaxes(parseValidDay('2022-01-03'));
     expect(history.years.map(({ year, dividends }) => [year, dividends])).toEqual([[2021, 0]]);
     expect(history.accrued()).toBeCloseTo(30, 12);
   });
@@ -124,10 +129,10 @@ describe('the history of an account', () => {
   test('shares bought before the window replace none that are sold', () => {
     const history = open();
     const buy = (shares: number): BookedTrade => ({ identifier: 'X', side: 'buy', shares, price: 100 });
-    history.trade(dayFrom('2021-07-01'), [buy(4)], 0);
-    history.trade(dayFrom('2021-09-01'), [buy(4)], 0);
-    history.trade(dayFrom('2021-09-15'), [sale(1, 4, 80)], 0);
-    const bought = history.accountOn(account, dayFrom('2021-09-20')).recent.filter(({ shares }) => shares > 0);
+    history.trade(parseValidDay('2021-07-01'), [buy(4)], 0);
+    history.trade(parseValidDay('2021-09-01'), [buy(4)], 0);
+    history.trade(parseValidDay('2021-09-15'), [sale(1, 4, 80)], 0);
+    const bought = history.accountOn(account, parseValidDay('2021-09-20')).recent.filter(({ shares }) => shares > 0);
     expect(bought).toEqual([]); // Shares bought in September have replaced the four that were sold.
   });
 });

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { accountIdIn } from '#domain/personal/account-lines.js';
+import { findAccountId } from '#domain/personal/account-lines.js';
 
 test('the id of a line of JSON is that of its parsed account, wherever and however it is written', () => {
   const lines = [
@@ -12,7 +12,7 @@ test('the id of a line of JSON is that of its parsed account, wherever and howev
     '{"cash":1}',
     'text',
   ];
-  expect(lines.map((line) => accountIdIn(Buffer.from(line)))).toEqual([
+  expect(lines.map((line) => findAccountId(Buffer.from(line)))).toEqual([
     'A1',
     'A2',
     'A3',

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { accountColumns } from '#domain/personal/account-columns.js';
 import { Account } from '#domain/personal/account-request.js';
-import { accountsOfTable } from '#domain/personal/account-table.js';
-import { accountTemplate, EXAMPLE_ACCOUNTS, tableOfAccounts } from '#domain/personal/account-template.js';
+import { parseAccountTable } from '#domain/personal/account-table.js';
+import { createAccountTemplate, EXAMPLE_ACCOUNTS, createAccountTable } from '#domain/personal/account-template.js';
 import { readAccount } from '#domain/personal/read-account.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import { csvRows } from '#market/formats/csv-rows.js';
@@ -16,7 +16,7 @@ async function* linesOf(text: string): AsyncGenerator<Buffer> {
 
 async function accountsIn(text: string): Promise<unknown[]> {
   const accounts: unknown[] = [];
-  for await (const account of accountsOfTable(await csvRows(linesOf(text)))) accounts.push(JSON.parse(account));
+  for await (const account of parseAccountTable(await csvRows(linesOf(text)))) accounts.push(JSON.parse(account));
   return accounts;
 }
 
@@ -48,13 +48,13 @@ describe('a table of accounts', () => {
   });
 
   test('returns the accounts that its writer wrote, and the template states every column', async () => {
-    const read = await accountsIn(accountTemplate());
+    const read = await accountsIn(createAccountTemplate());
     const sent = read.map((account) => {
       const { source: _, ...own } = account as { source: unknown };
       return Account.parse(own);
     });
     expect(sent).toEqual(EXAMPLE_ACCOUNTS.map((account) => Account.parse(account)));
-    const rows = tableOfAccounts(EXAMPLE_ACCOUNTS);
+    const rows = createAccountTable(EXAMPLE_ACCOUNTS);
     accountColumns().forEach(({ name }, at) =>
       expect([name, rows.some((row) => row[at] !== '')]).toEqual([name, true]),
     );

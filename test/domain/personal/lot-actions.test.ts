@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import type { CorporateAction } from '#domain/market/market-data.js';
 import { actOnLots, type HeldLot } from '#domain/personal/lot-actions.js';
-import { dayFrom } from '#domain/time/days.js';
+import { parseValidDay } from '#domain/time/days.js';
 
-const ACQUIRED = dayFrom('2010-05-03');
+const ACQUIRED = parseValidDay('2010-05-03');
 const lot = (identifier: string, shares: number, cost: number): HeldLot => ({
   identifier,
   shares,
@@ -18,7 +18,7 @@ const action = (
   identifier,
   type,
   value: 0,
-  exDay: dayFrom('2013-01-02'),
+  exDay: parseValidDay('2013-01-02'),
   payDay: null,
   status: null,
   announcedDay: null,

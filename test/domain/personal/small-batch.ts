@@ -2,7 +2,7 @@ import { BatchTerms } from '#domain/personal/account-request.js';
 import type { AccountResult } from '#domain/personal/account-result.js';
 import type { BatchCommon } from '#domain/personal/batch-common.js';
 import { solveOutcome } from '#domain/personal/solve-accounts.js';
-import { dayFrom } from '#domain/time/days.js';
+import { parseValidDay } from '#domain/time/days.js';
 
 /** Day of the trades in the tests. */
 export const AS_OF = '2024-06-28';
@@ -16,7 +16,7 @@ export function smallBatch(weights: readonly number[], terms: object = {}): Batc
   const { batch_id: _, ...own } = BatchTerms.parse({ parent: 'P', risk_model: 'M', ...terms });
   return {
     terms: { ...own, objective: { ...own.objective, cost_bps: 0 } },
-    asOf: dayFrom(AS_OF),
+    asOf: parseValidDay(AS_OF),
     identifiers: NAMES,
     prices: new Float64Array(NAMES.length).fill(100),
     weights: Float64Array.from(weights),

@@ -1,15 +1,15 @@
 import { describe, expect, test } from 'vitest';
-import { securityLots } from '#domain/personal/account-lots.js';
+import { listSecurityLots } from '#domain/personal/account-lots.js';
 import { Account } from '#domain/personal/account-request.js';
-import { isLongTerm, washStates } from '#domain/personal/wash-sales.js';
-import { dayFrom } from '#domain/time/days.js';
+import { isLongTerm, findWashStates } from '#domain/personal/wash-sales.js';
+import { parseValidDay } from '#domain/time/days.js';
 import { AS_OF, lotOf, sharesOf, smallBatch, solved } from './small-batch.js';
 
-const asOf = dayFrom(AS_OF);
+const asOf = parseValidDay(AS_OF);
 const accountOf = (more: object): Account => Account.parse({ account_id: 'X', ...more });
 const bought = (date: string, shares = 10, identifier = 'A') => ({ identifier, date, shares, price: 100 });
 const sold = (date: string, more: object = {}) => ({ identifier: 'A', date, shares: -5, price: 90, ...more });
-const stateOf = (more: object, identifier = 'A') => washStates(accountOf(more), asOf).get(identifier);
+const stateOf = (more: object, identifier = 'A') => findWashStates(accountOf(more), asOf).get(identifier);
 
 describe('the state of a security under the wash sale rule', () => {
   test.each([
@@ -40,7 +40,7 @@ describe('the state of a security under the wash sale rule', () => {
     ['before the window', sold('2024-05-28', { cost: 95 }), undefined],
     ['at a gain', sold('2024-06-18', { cost: 80 }), undefined],
   ])('forbids purchases for 30 days after a sale %s', (_, trade, until) => {
-    expect(stateOf({ recent: [trade] })?.noPurchaseUntil).toBe(until && dayFrom(until));
+    expect(stateOf({ recent: [trade] })?.noPurchaseUntil).toBe(until && parseValidDay(until));
   });
 
   test('is shared by substitutes, not by others', () => {
@@ -49,9 +49,9 @@ describe('the state of a security under the wash sale rule', () => {
       ['B', 'C'],
     ];
     const recent = [bought('2024-06-18'), sold('2024-06-19')];
-    const states = washStates(accountOf({ recent, substitutes }), asOf);
+    const states = findWashStates(accountOf({ recent, substitutes }), asOf);
     expect([...states.keys()].toSorted()).toEqual(['A', 'B']);
-    expect(states.get('B')).toEqual({ replaced: 10, noPurchaseUntil: dayFrom('2024-07-19') });
+    expect(states.get('B')).toEqual({ replaced: 10, noPurchaseUntil: parseValidDay('2024-07-19') });
   });
 });
 
@@ -64,7 +64,7 @@ describe('the lots of a security with a recent purchase', () => {
     { identifier: 'A', shares: 10, cost: 85, acquired: '2024-02-01' },
   ];
   const ask = (tax: object, isExcluded = false) =>
-    securityLots(accountOf({ lots, tax }), [0, 1, 2], { price: 80, asOf, wash, isExcluded });
+    listSecurityLots(accountOf({ lots, tax }), [0, 1, 2], { price: 80, asOf, wash, isExcluded });
 
   test('lose the deduction of as many shares, in the order of purchase', () => {
     expect(ask({ lot_method: 'specific' })).toEqual({

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
-import { exchangeRates } from '#domain/market/exchange-rates.js';
+import { createExchangeRates } from '#domain/market/exchange-rates.js';
 import { alignMarket } from '#domain/market/session-market.js';
 import { placeHoldings } from '#domain/rebalance-pack/holdings.js';
-import { readKnownName } from '#domain/rebalance-pack/known-name.js';
+import { readKnownName } from '#domain/rebalance-pack/known-security.js';
 import { RebalancePackRequest } from '#domain/rebalance-pack/pack-request.js';
 import { buildMarket, weekdayCalendars } from '../backtest/market-builder.js';
 
@@ -25,7 +25,9 @@ test('the mean volume is in shares of the day: volumes before a split count as m
   const calendars = weekdayCalendars({ MAIN: { from: dates[0]!, to: '2024-01-31' } });
   const sm = alignMarket({ market, calendar: calendars.get('MAIN')!, calendars });
   const advOn = (session: number, sessions: number) =>
-    [0, 1].map((column) => readKnownName({ sm, rates: exchangeRates(sm, 'USD'), session, sessions }, column, 0.5).adv);
+    [0, 1].map(
+      (column) => readKnownName({ sm, rates: createExchangeRates(sm, 'USD'), session, sessions }, column, 0.5).adv,
+    );
   expect(advOn(1, 4)).toEqual([1150, 600]);
   expect(advOn(2, 2)).toEqual([(2 * 1300 + 2000) / 2, (70 + 60) / 2]);
   const [a, b] = advOn(3, 4);

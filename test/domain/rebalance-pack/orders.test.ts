@@ -1,7 +1,7 @@
 import { fc } from '../../fast-check.js';
 import { expect, test } from 'vitest';
 import type { PackName } from '#domain/rebalance-pack/order.js';
-import { ordersOf, roundHalfEven } from '#domain/rebalance-pack/orders.js';
+import { createOrders, roundHalfEven } from '#domain/rebalance-pack/orders.js';
 
 test.each([
   [0.5, 0],
@@ -31,7 +31,7 @@ function costByHand({ price, adv, spreadBps, impactBps }: PackName, traded: numb
  * Applies the rule of the guide lot by lot.
  * @returns target shares, filled shares, and the cash left after one more lot
  */
-function filledByHand(names: readonly PackName[], held: Float64Array, cash: number) {
+function createFilledByHand(names: readonly PackName[], held: Float64Array, cash: number) {
   const value = names.reduce((sum, { price }, i) => sum + held[i]! * price, cash);
   const net = netByHand(names, held, value);
   const first = names.map(({ weight, price, lot }) => roundHalfEven((weight * net) / (price * lot)) * lot);
@@ -105,10 +105,10 @@ test('purchases are lowered and given back as one lot after the other would be; 
         }));
         const held = Float64Array.from(rows, ({ held: shares }) => shares);
         fc.pre(cash + rows.reduce((sum, { price, held: shares }) => sum + shares * price, 0) > 0);
-        const { orders, cash: left, isShort } = ordersOf(names, held, cash);
+        const { orders, cash: left, isShort } = createOrders(names, held, cash);
         const after = [...held];
         for (const order of orders) after[names.indexOf(order.name)] = order.after;
-        const byLots = filledByHand(names, held, cash);
+        const byLots = createFilledByHand(names, held, cash);
         expect(after).toEqual(byLots.after);
         if (isShort) return;
         expect(left).toBeGreaterThanOrEqual(0);
@@ -129,7 +129,7 @@ test('lots that were given up for a more expensive one are bought again, by hand
     { identifier: 'B', weight: 0.5, price: 300, lot: 1, ...free },
     { identifier: 'C', weight: 0.25, price: 6, lot: 1, ...free },
   ];
-  const { orders, cash } = ordersOf(names, new Float64Array(3), 1000);
+  const { orders, cash } = createOrders(names, new Float64Array(3), 1000);
   // Targets are 36 (252), 2 (600) and 42 (252), 104 too much. One lot of C (1 of 42), of A (1 of 36) and of B is given
   // up: 209 are left. B lacks 200 and costs 300; A lacks 5 and C 4, and both are bought again for 13.
   expect(orders.map(({ name: { identifier }, after }) => [identifier, after])).toEqual([
@@ -157,7 +157,7 @@ test('millions of lots are given back by a count of steps that grows with the na
   const names = [counted(H, 10), counted(D, 40), ...small.map((name, i) => counted(name, 5 + (i % 7)))];
   const held = new Float64Array(1000);
   held[0] = 2e9;
-  const { orders, cash } = ordersOf(names, held, -2e9);
+  const { orders, cash } = createOrders(names, held, -2e9);
   expect(orders.some(({ name: { identifier }, givenUp }) => identifier === 'D' && givenUp > 0)).toBe(true);
   expect(cash).toBeLessThan(5);
   expect(reads).toBeLessThan(1000 * 2000);

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
-import { packOf, type KnownName } from '#domain/rebalance-pack/pack.js';
+import { createPack, type KnownName } from '#domain/rebalance-pack/pack.js';
 import { RebalancePackRequest } from '#domain/rebalance-pack/pack-request.js';
-import { readKnownBefore, readKnownName } from '#domain/rebalance-pack/known-name.js';
+import { readKnownBefore, readKnownName } from '#domain/rebalance-pack/known-security.js';
 import { reconcile } from '#domain/rebalance-pack/reconciliation.js';
-import { exchangeRates } from '#domain/market/exchange-rates.js';
+import { createExchangeRates } from '#domain/market/exchange-rates.js';
 import { alignMarket } from '#domain/market/session-market.js';
 import { buildMarket, weekdayCalendars } from '../backtest/market-builder.js';
 
@@ -18,7 +18,7 @@ const refusedAt = (path: string) =>
 const request = (body: object) => RebalancePackRequest.parse(body);
 
 const byHand = () =>
-  packOf(
+  createPack(
     [name('A', 0.5, 10), name('B', 0.5, 20, 400), name('C', 0, 5)],
     request({
       accounts: [
@@ -39,7 +39,7 @@ const byHand = () =>
 
 test('names that are members of every object are bought like any other', () => {
   const names = ['__proto__', 'constructor', 'toString', 'N4'].map((identifier) => name(identifier, 0.25, 10));
-  const [account] = packOf(
+  const [account] = createPack(
     names,
     request({ aum: 4000, lot_sizes: { N4: 3 }, cost: { spread_bps: 0, impact_bps: 0 } }),
   ).accounts;
@@ -104,7 +104,7 @@ test('days, liquidation and capacity of that pack, by hand', () => {
 });
 
 test('AUM is an account of cash; a security without volume has no days and no impact, and is reported', () => {
-  const pack = packOf(
+  const pack = createPack(
     [name('A', 0.4, 10, null), name('B', 0.6, 10)],
     request({ aum: 10_000, cost: { spread_bps: 0, impact_bps: 10 } }),
   );
@@ -117,7 +117,7 @@ test('AUM is an account of cash; a security without volume has no days and no im
 
 test('without costs the weights reached differ from those wanted by half a lot at most, and by what cash did not buy', () => {
   const names = Array.from({ length: 50 }, (_, i) => name(`N${i}`, (i + 1) / 1275, 10 + i));
-  const { accounts } = packOf(names, request({ aum: 1e9, cost: { spread_bps: 0, impact_bps: 0 } }));
+  const { accounts } = createPack(names, request({ aum: 1e9, cost: { spread_bps: 0, impact_bps: 0 } }));
   for (const { weight_after, weight_target, price } of accounts[0]!.trades)
     expect(Math.abs(weight_after - weight_target)).toBeLessThanOrEqual((2 * price) / 1e9);
 });
@@ -126,7 +126,10 @@ test('with costs each purchase is within a lot of the weight wanted, of what is 
   const names = Array.from({ length: 50 }, (_, i) => name(`N${i}`, (i + 1) / 1275, 10 + i, 5000 + 100 * i));
   for (const aum of [1e6, 1e9, 1e12]) {
     const lot_sizes = { N0: 1, N7: 100, N49: 50 };
-    const { accounts, findings } = packOf(names, request({ aum, lot_sizes, cost: { spread_bps: 8, impact_bps: 1 } }));
+    const { accounts, findings } = createPack(
+      names,
+      request({ aum, lot_sizes, cost: { spread_bps: 8, impact_bps: 1 } }),
+    );
     const [account] = accounts;
     const net = aum - account!.cost;
     expect(account!.cash_after).toBeGreaterThanOrEqual(0);
@@ -141,7 +144,7 @@ test('with costs each purchase is within a lot of the weight wanted, of what is 
 test('an account that is worth nothing and two accounts of one name are refused', () => {
   const names = [name('A', 1, 10)];
   const short = { name: 'F', cash: 50, holdings: [{ identifier: 'A', shares: -5 }] };
-  expect(() => packOf(names, request({ accounts: [short] }))).toThrow(refusedAt('accounts[0]'));
+  expect(() => createPack(names, request({ accounts: [short] }))).toThrow(refusedAt('accounts[0]'));
   expect(() => request({ accounts: [short, short] })).toThrow('the name of accounts[0]');
   expect(() => request({ aum: 1, accounts: [{ name: 'AUM', cash: 1 }] })).toThrow(
     'the name of the account that aum adds',
@@ -151,14 +154,14 @@ test('an account that is worth nothing and two accounts of one name are refused'
 test('holdings by value are as many shares as their value buys; both or neither are refused', () => {
   const names = [name('A', 0.5, 10), name('B', 0.5, 20)];
   const account = (holdings: object[]) => request({ accounts: [{ name: 'F', cash: 100, holdings }] });
-  const byShares = packOf(
+  const byShares = createPack(
     names,
     account([
       { identifier: 'A', shares: 40 },
       { identifier: 'B', shares: -2.5 },
     ]),
   );
-  const byValue = packOf(
+  const byValue = createPack(
     names,
     account([
       { identifier: 'A', value: 400 },
@@ -190,7 +193,7 @@ test('on the effective day the orders of the announcement are shown next to thos
   });
   const calendars = weekdayCalendars({ MAIN: { from: dates[0]!, to: '2024-01-31' } });
   const sm = alignMarket({ market, calendar: calendars.get('MAIN')!, calendars });
-  const known = { sm, rates: exchangeRates(sm, 'USD'), sessions: 1 };
+  const known = { sm, rates: createExchangeRates(sm, 'USD'), sessions: 1 };
   const now = [0, 1].map((column) => readKnownName({ ...known, session: 2 }, column, 0.5));
   const then = now.map((one) => readKnownBefore({ ...known, session: 0 }, one, 2));
   expect(then.map(({ price, adv }) => [price, adv])).toEqual([
@@ -202,8 +205,8 @@ test('on the effective day the orders of the announcement are shown next to thos
     cost: { spread_bps: 0, impact_bps: 0 },
   });
   const accounts = reconcile(
-    { names: then, accounts: packOf(then, body).accounts },
-    { names: now, accounts: packOf(now, body).accounts },
+    { names: then, accounts: createPack(then, body).accounts },
+    { names: now, accounts: createPack(now, body).accounts },
   );
   // At the announcement 2,000: 50 of A at 20, and the 100 of B that it holds. Now 1,800: 36 of A at 25, and 900 / 8 =
   // 112.5, rounded to 112, of B.

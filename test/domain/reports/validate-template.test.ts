@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import {
   BLOCK_KINDS,
-  boundIndices,
+  listBoundIndices,
   needsMarket,
   needsRisk,
   runUseOf,
@@ -142,13 +142,13 @@ describe('built-in templates', () => {
     expect(validateTemplate(document)).toEqual({ document, findings: [] });
     expect(readTemplate(JSON.parse(JSON.stringify(document)))).toEqual(document);
     expect(document.blocks.every(({ index_id }) => index_id === null)).toBe(true);
-    expect(boundIndices(document)).toEqual([]);
+    expect(listBoundIndices(document)).toEqual([]);
   });
 
   test.each(BUILT_IN_IDS)('%s binds every block that shows a run', (id) => {
     const document = createBuiltInTemplate(id, 'CORE');
     expect(document.blocks.filter((block) => runUseOf(block) === 'always' && block.index_id !== 'CORE')).toEqual([]);
-    expect(boundIndices(document)).toEqual(['CORE']);
+    expect(listBoundIndices(document)).toEqual(['CORE']);
     expect(document.page.size).toBe(id.endsWith('LETTER') ? 'LETTER' : 'A4');
   });
 });
@@ -165,7 +165,7 @@ test('the runs of a report are those of the blocks that show one, each once', ()
       { kind: 'header' },
     ]),
   );
-  expect(boundIndices({ blocks })).toEqual(['B', 'E']);
+  expect(listBoundIndices({ blocks })).toEqual(['B', 'E']);
   expect([needsRisk({ blocks }, 'B'), needsRisk({ blocks }, 'E')]).toEqual([true, false]);
   expect([needsMarket({ blocks }, 'B'), needsMarket({ blocks }, 'E')]).toEqual([true, false]);
 });

@@ -1,6 +1,6 @@
 import { fc } from '../../fast-check.js';
 import { expect, test } from 'vitest';
-import { barHistory } from '#domain/risk/bar-history.js';
+import { createBarHistory } from '#domain/risk/bar-history.js';
 import { windowOf } from './window.js';
 import { IS_SOAK } from '../../soak.js';
 
@@ -28,7 +28,7 @@ test('the summary of a window equals counting its sessions one by one', () => {
         const hasReturn = (s: number, i: number): boolean => hasBar(s, i) && hasBar(s - 1, i) && cells[s]![i] === 'bar';
         const window = Array.from({ length: to - from + 1 }, (_, k) => from + k);
         const after = window.slice(1);
-        const history = barHistory(sm, growth);
+        const history = createBarHistory(sm, growth);
         for (let i = 0; i < NAMES; i++) {
           expect(history.bars(i, from, to)).toBe(window.filter((s) => hasBar(s, i)).length);
           expect(history.returns(i, from, to)).toBe(after.filter((s) => hasReturn(s, i)).length);
@@ -44,5 +44,5 @@ test('the summary of a window equals counting its sessions one by one', () => {
 
 test('a history is made once for a panel', () => {
   const { sm, growth } = windowOf({ returns: [[0], [0.1]] });
-  expect(barHistory(sm, growth)).toBe(barHistory(sm, growth));
+  expect(createBarHistory(sm, growth)).toBe(createBarHistory(sm, growth));
 });

@@ -1,17 +1,17 @@
 import { describe, expect, test } from 'vitest';
-import { daysCalendar } from '#domain/calendars/days-calendar.js';
-import { growthOf } from '#domain/index-mathematics/growth.js';
-import { securityTerms, type GrowthTerms } from '#domain/index-mathematics/growth-terms.js';
+import { createDaysCalendar } from '#domain/calendars/days-calendar.js';
+import { computeGrowth } from '#domain/index-mathematics/growth.js';
+import { createSecurityTerms, type GrowthTerms } from '#domain/index-mathematics/growth-terms.js';
 import type { ActionType, CorporateAction, MarketData } from '#domain/market/market-data.js';
 import { narrowMarket } from '#domain/market/narrow-market.js';
 import { alignMarket } from '#domain/market/session-market.js';
-import { dailyReturns, type DailyNames } from '#domain/risk/daily-returns.js';
-import { returnsOf, type ReturnSource } from '#domain/risk/return-panel.js';
+import { computeDailyReturns, type DailySecurities } from '#domain/risk/daily-returns.js';
+import { createReturnSource, type ReturnSource } from '#domain/risk/return-panel.js';
 import { createCounterRandom } from '#kernels/random/counter-random.js';
 import { fc } from '../../fast-check.js';
 import { IS_SOAK } from '../../soak.js';
 
-const TERMS = securityTerms('total', '');
+const TERMS = createSecurityTerms('total', '');
 const DAYS = 130;
 const NAMES = 5;
 const FIRST_DAY = 15_000;
@@ -57,12 +57,12 @@ function randomMarket(seed: number, gaps: number): MarketData {
 }
 
 /** These returns by the market of the securities, aligned and grown. */
-function aligned(market: MarketData, { columns, from, to }: DailyNames, terms: GrowthTerms): ReturnSource {
+function aligned(market: MarketData, { columns, from, to }: DailySecurities, terms: GrowthTerms): ReturnSource {
   const ascending = Int32Array.from(columns).toSorted();
   const narrow = narrowMarket(market, { columns: ascending, from, to });
-  const sm = alignMarket({ market: narrow, calendar: daysCalendar(narrow.dates), calendars });
+  const sm = alignMarket({ market: narrow, calendar: createDaysCalendar(narrow.dates), calendars });
   const request = Array.from(columns, (column) => sm.columnOf(market.identifiers[column]!));
-  return returnsOf({ sm, growth: growthOf(sm, terms), from: 0, to: sm.sessions.length - 1 }, request);
+  return createReturnSource({ sm, growth: computeGrowth(sm, terms), from: 0, to: sm.sessions.length - 1 }, request);
 }
 
 function told({ sm, coverage, read }: ReturnSource): unknown {
@@ -100,8 +100,8 @@ describe('daily returns', () => {
           const window = isCut ? { from: FIRST_DAY + 9, to: FIRST_DAY + 2 * DAYS - 20 } : { from: null, to: null };
           const own = { ...TERMS, ...terms };
           const names = { columns, ...window };
-          if (isAskedBefore) dailyReturns(market, { columns: [4, 2, 3, 1, 0], from: null, to: null }, TERMS);
-          expect(told(dailyReturns(market, names, own))).toEqual(told(aligned(market, names, own)));
+          if (isAskedBefore) computeDailyReturns(market, { columns: [4, 2, 3, 1, 0], from: null, to: null }, TERMS);
+          expect(told(computeDailyReturns(market, names, own))).toEqual(told(aligned(market, names, own)));
         },
       ),
       { numRuns: IS_SOAK ? 1000 : 100 },
@@ -113,7 +113,7 @@ describe('daily returns', () => {
     close.fill(50, 40 * NAMES);
     const on = FIRST_DAY + 2 * 40;
     const market = marketOf(close, [action('N0', 'DIVIDEND', on, 1), action('N0', 'SPLIT', on, 2)]);
-    const { coverage, read } = dailyReturns(market, { columns: [0, 1], from: null, to: null }, TERMS);
+    const { coverage, read } = computeDailyReturns(market, { columns: [0, 1], from: null, to: null }, TERMS);
     const returns = new Float64Array(79 * 2);
     read(returns, { selectColumns: select });
     const at = 2 * coverage.sessions.indexOf(40);

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { factorRiskOf } from '#domain/risk/factor-risk.js';
+import { computeFactorRisk } from '#domain/risk/factor-risk.js';
 import { referenceEngine } from '#kernels/engines/reference.js';
 import { openWasmEngine } from '#kernels/engines/wasm.js';
 import { covarianceByDefinition, randomReturns, windowOf } from './window.js';
@@ -21,7 +21,7 @@ const returns = randomReturns(90, 5);
 const sum = (values: Iterable<number>) => [...values].reduce((a, b) => a + b, 0);
 
 describe('market and sector factors', () => {
-  const risk = factorRiskOf(referenceEngine, windowOf({ returns, sectors }), {
+  const risk = computeFactorRisk(referenceEngine, windowOf({ returns, sectors }), {
     weights,
     benchmark,
     model: 'market_sector',
@@ -63,7 +63,7 @@ describe('market and sector factors', () => {
   });
 
   test('put securities without a sector in a separate one', () => {
-    const { factors } = factorRiskOf(referenceEngine, windowOf({ returns, sectors: ['Energy'] }), {
+    const { factors } = computeFactorRisk(referenceEngine, windowOf({ returns, sectors: ['Energy'] }), {
       weights,
       benchmark,
       model: 'market_sector',
@@ -76,7 +76,7 @@ describe('market and sector factors', () => {
 test('a name without a history is left out and said to be', () => {
   const short = returns.map((row, s) => row.map((value, i) => (i === 3 && s < 60 ? null : value)));
   for (const model of ['market_sector', 'statistical'] as const) {
-    const risk = factorRiskOf(openWasmEngine(), windowOf({ returns: short, sectors }), {
+    const risk = computeFactorRisk(openWasmEngine(), windowOf({ returns: short, sectors }), {
       weights,
       benchmark,
       model,
@@ -89,7 +89,7 @@ test('a name without a history is left out and said to be', () => {
 
 describe('statistical factors', () => {
   const risk = (factors: number, from = returns, engine = openWasmEngine()) =>
-    factorRiskOf(engine, windowOf({ returns: from }), { weights, benchmark, model: 'statistical', factors });
+    computeFactorRisk(engine, windowOf({ returns: from }), { weights, benchmark, model: 'statistical', factors });
 
   test('explain everything when there are as many as names', () => {
     const s = covarianceByDefinition(returns);
@@ -102,7 +102,7 @@ describe('statistical factors', () => {
 
   test('leave each name its own variance: with active weight in one name the total is its variance', () => {
     const s = covarianceByDefinition(returns);
-    const one = factorRiskOf(referenceEngine, windowOf({ returns }), {
+    const one = computeFactorRisk(referenceEngine, windowOf({ returns }), {
       weights: new Map([[0, 1]]),
       benchmark: new Map([[1, 1e-300]]),
       model: 'statistical',
@@ -120,17 +120,17 @@ describe('statistical factors', () => {
     const s = covarianceByDefinition(wide);
     const a = Array.from({ length: 30 }, (_, i) => (i % 2 === 0 ? 1 / 15 : 0) - 1 / 30);
     const exact = sum(a.map((ai, i) => ai * sum(a.map((aj, j) => aj * s[i]![j]!))));
-    const split = factorRiskOf(referenceEngine, windowOf({ returns: wide }), request);
+    const split = computeFactorRisk(referenceEngine, windowOf({ returns: wide }), request);
     expect(split.factorVariance).toBeLessThanOrEqual(exact * (1 + 1e-12));
     expect(split.factorVariance).toBeGreaterThan(0.9 * exact);
-    const fast = factorRiskOf(openWasmEngine(), windowOf({ returns: wide }), request);
+    const fast = computeFactorRisk(openWasmEngine(), windowOf({ returns: wide }), request);
     expect(fast.factorVariance).toBeCloseTo(split.factorVariance, 12);
     expect(fast.specificVariance).toBeCloseTo(split.specificVariance, 12);
   });
 
   test('say nothing is at risk when nothing is active', () => {
     const same = new Map([[0, 1]]);
-    const none = factorRiskOf(referenceEngine, windowOf({ returns }), {
+    const none = computeFactorRisk(referenceEngine, windowOf({ returns }), {
       weights: same,
       benchmark: same,
       model: 'statistical',
@@ -163,8 +163,8 @@ test.each(['market_sector', 'statistical'] as const)(
       [weights, 2],
     ] as const) {
       const request = { weights: held, benchmark, model, factors };
-      expect(factorRiskOf(referenceEngine, window, request)).toEqual(
-        factorRiskOf(referenceEngine, windowOf({ returns, sectors }), request),
+      expect(computeFactorRisk(referenceEngine, window, request)).toEqual(
+        computeFactorRisk(referenceEngine, windowOf({ returns, sectors }), request),
       );
     }
     // A different security and a different last session each give another model.
@@ -177,15 +177,15 @@ test.each(['market_sector', 'statistical'] as const)(
       model,
       factors: 2,
     };
-    expect(factorRiskOf(referenceEngine, window, fewer)).toEqual(
-      factorRiskOf(referenceEngine, windowOf({ returns, sectors }), fewer),
+    expect(computeFactorRisk(referenceEngine, window, fewer)).toEqual(
+      computeFactorRisk(referenceEngine, windowOf({ returns, sectors }), fewer),
     );
     const shorter = { weights, benchmark, model, factors: 2 };
-    expect(factorRiskOf(referenceEngine, { ...window, to: window.to - 7 }, shorter)).toEqual(
-      factorRiskOf(referenceEngine, { ...windowOf({ returns, sectors }), to: window.to - 7 }, shorter),
+    expect(computeFactorRisk(referenceEngine, { ...window, to: window.to - 7 }, shorter)).toEqual(
+      computeFactorRisk(referenceEngine, { ...windowOf({ returns, sectors }), to: window.to - 7 }, shorter),
     );
-    expect(factorRiskOf(referenceEngine, { ...window, to: window.to - 7 }, shorter)).not.toEqual(
-      factorRiskOf(referenceEngine, window, shorter),
+    expect(computeFactorRisk(referenceEngine, { ...window, to: window.to - 7 }, shorter)).not.toEqual(
+      computeFactorRisk(referenceEngine, window, shorter),
     );
   },
 );

@@ -1,21 +1,19 @@
 import { expect, test } from 'vitest';
-import { triangleEntries } from '#kernels/moments/panel-covariance.js';
-import { MODEL_PARTS, modelCuts, partLength } from '#domain/risk/model-parts.js';
+import { countTriangleEntries } from '#kernels/moments/panel-covariance.js';
+import { fileBytesOf, MODEL_PARTS, divideModel } from '#domain/risk/model-parts.js';
 
 test.each([1, 5, 64, 200, 6_000])('the parts of a model of %i securities contain every row once', (assets) => {
-  const cuts = modelCuts(assets);
+  const cuts = divideModel(assets);
   expect(cuts).toHaveLength(MODEL_PARTS + 1);
   expect([cuts[0], cuts.at(-1)]).toEqual([0, assets]);
   expect([...cuts]).toEqual([...cuts].toSorted((a, b) => a - b));
-  const lengths = Array.from({ length: MODEL_PARTS }, (_, part) => partLength(assets, cuts, part));
-  const total = lengths.reduce((sum, length) => sum + length, 0);
-  expect(total).toBe(triangleEntries(assets, 0, assets) + assets + MODEL_PARTS);
+  const files = fileBytesOf(assets);
+  expect(files).toHaveLength(MODEL_PARTS);
+  expect(files.reduce((sum, bytes) => sum + bytes, 0)).toBe(8 * countTriangleEntries(assets, 0, assets));
 });
 
 test('the parts of a large model have about the same number of entries', () => {
   const assets = 12_000;
-  const cuts = modelCuts(assets);
-  const share = triangleEntries(assets, 0, assets) / MODEL_PARTS;
-  for (let part = 0; part < MODEL_PARTS; part++)
-    expect(Math.abs(partLength(assets, cuts, part) - share)).toBeLessThan(2 * assets);
+  const share = countTriangleEntries(assets, 0, assets) / MODEL_PARTS;
+  for (const bytes of fileBytesOf(assets)) expect(Math.abs(bytes / 8 - share)).toBeLessThan(2 * assets);
 });

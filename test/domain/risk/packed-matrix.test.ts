@@ -1,6 +1,12 @@
 import { fc } from '../../fast-check.js';
 import { describe, expect, test } from 'vitest';
-import { correlationRow, openPackedMatrix, packUpper, unpackRow, volatilitiesOf } from '#domain/risk/packed-matrix.js';
+import {
+  computeCorrelationRow,
+  openPackedMatrix,
+  packUpper,
+  unpackRow,
+  computeVolatilities,
+} from '#domain/risk/packed-matrix.js';
 import { positiveDefinite } from '../../kernels/arbitraries.js';
 
 describe('a packed matrix', () => {
@@ -14,7 +20,7 @@ describe('a packed matrix', () => {
           unpackRow(packed, i, row);
           expect([...row]).toEqual([...a.subarray(i * order, (i + 1) * order)]);
         }
-        expect([...volatilitiesOf(packed)]).toEqual(
+        expect([...computeVolatilities(packed)]).toEqual(
           Array.from({ length: order }, (_, i) => Math.sqrt(a[i * (order + 1)]!)),
         );
       }),
@@ -25,10 +31,10 @@ describe('a packed matrix', () => {
     fc.assert(
       fc.property(positiveDefinite, ({ order, a }) => {
         const packed = openPackedMatrix(packUpper(a, order), order);
-        const volatilities = volatilitiesOf(packed);
+        const volatilities = computeVolatilities(packed);
         const rows = Array.from({ length: order }, (_, i) => {
           const row = new Float64Array(order);
-          correlationRow(packed, volatilities, i, row);
+          computeCorrelationRow(packed, volatilities, i, row);
           return row;
         });
         rows.forEach((row, i) =>
@@ -45,14 +51,14 @@ describe('a packed matrix', () => {
   test.each([1, -1])('brings a correlation that rounding takes beyond %d back to it', (sign) => {
     const packed = openPackedMatrix(Float64Array.of(4, sign * 6 * (1 + Number.EPSILON), 9), 2);
     const row = new Float64Array(2);
-    correlationRow(packed, volatilitiesOf(packed), 0, row);
+    computeCorrelationRow(packed, computeVolatilities(packed), 0, row);
     expect([...row]).toEqual([1, sign]);
   });
 
   test('correlates a name without variance with nothing but itself', () => {
     const packed = openPackedMatrix(Float64Array.of(4, 0, 0), 2);
     const row = new Float64Array(2);
-    correlationRow(packed, volatilitiesOf(packed), 1, row);
+    computeCorrelationRow(packed, computeVolatilities(packed), 1, row);
     expect([...row]).toEqual([0, 1]);
   });
 

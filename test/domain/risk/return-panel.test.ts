@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import { assertEstimable, coverageOf, readReturns } from '#domain/risk/return-panel.js';
+import { assertEstimable, findCoverage, readReturns } from '#domain/risk/return-panel.js';
 import { randomReturns, windowOf } from './window.js';
 
-const withHoles = (
+const addHoles = (
   sessions: number,
   names: number,
   holes: readonly (readonly [session: number, name: number])[],
@@ -15,14 +15,14 @@ const withHoles = (
 describe('coverage', () => {
   test('gives n sessions n - 1 returns', () => {
     const window = windowOf({ returns: randomReturns(41, 3) });
-    const coverage = coverageOf(window, [0, 1, 2]);
+    const coverage = findCoverage(window, [0, 1, 2]);
     expect(coverage.sessions).toHaveLength(40);
     expect(coverage.sessions[0]).toBe(1);
     expect(coverage.excluded.size).toBe(0);
   });
 
   test('a gap of one session loses two returns of everybody', () => {
-    const coverage = coverageOf(windowOf({ returns: withHoles(41, 3, [[10, 1]]) }), [0, 1, 2]);
+    const coverage = findCoverage(windowOf({ returns: addHoles(41, 3, [[10, 1]]) }), [0, 1, 2]);
     expect([...coverage.columns]).toEqual([0, 1, 2]);
     expect(coverage.sessions).toHaveLength(38);
     expect([...coverage.sessions]).not.toContain(10);
@@ -31,16 +31,16 @@ describe('coverage', () => {
 
   test('a late listing is left out before rows are dropped for its sake', () => {
     const late = Array.from({ length: 30 }, (_, s) => [s, 2] as const);
-    const coverage = coverageOf(windowOf({ returns: withHoles(60, 3, late) }), [0, 1, 2]);
+    const coverage = findCoverage(windowOf({ returns: addHoles(60, 3, late) }), [0, 1, 2]);
     expect([...coverage.columns]).toEqual([0, 1]);
     expect(coverage.sessions).toHaveLength(59);
     expect(coverage.excluded.get(2)).toBe('prices on 30 of 60 sessions; at least 48 are required');
   });
 
   test('a name needs 20 returns even when it has most of a short window', () => {
-    const coverage = coverageOf(
+    const coverage = findCoverage(
       windowOf({
-        returns: withHoles(23, 2, [
+        returns: addHoles(23, 2, [
           [21, 1],
           [22, 1],
         ]),
@@ -49,9 +49,9 @@ describe('coverage', () => {
     );
     expect([...coverage.columns]).toEqual([0, 1]);
     expect(
-      coverageOf(
+      findCoverage(
         windowOf({
-          returns: withHoles(22, 2, [
+          returns: addHoles(22, 2, [
             [20, 1],
             [21, 1],
           ]),
@@ -63,19 +63,19 @@ describe('coverage', () => {
 
   test('80 % of the sessions are enough, one fewer is not', () => {
     const last = (missing: number) =>
-      withHoles(
+      addHoles(
         100,
         2,
         Array.from({ length: missing }, (_, k) => [99 - k, 1] as const),
       );
-    expect(coverageOf(windowOf({ returns: last(20) }), [0, 1]).excluded.size).toBe(0);
-    expect(coverageOf(windowOf({ returns: last(21) }), [0, 1]).excluded.get(1)).toContain('prices on 79 of 100');
+    expect(findCoverage(windowOf({ returns: last(20) }), [0, 1]).excluded.size).toBe(0);
+    expect(findCoverage(windowOf({ returns: last(21) }), [0, 1]).excluded.get(1)).toContain('prices on 79 of 100');
   });
 
   test('a security without any price is reported', () => {
-    const coverage = coverageOf(
+    const coverage = findCoverage(
       windowOf({
-        returns: withHoles(
+        returns: addHoles(
           30,
           2,
           Array.from({ length: 30 }, (_, s) => [s, 0] as const),
@@ -89,7 +89,7 @@ describe('coverage', () => {
   test('reads the returns of what is covered, in the order asked for', () => {
     const returns = randomReturns(30, 3);
     const window = windowOf({ returns });
-    const coverage = coverageOf(window, [2, 0]);
+    const coverage = findCoverage(window, [2, 0]);
     const out = new Float64Array(29 * 2);
     readReturns(window, coverage, out);
     expect(out[2 * 7]).toBeCloseTo(returns[8]![2]!, 15);
@@ -98,15 +98,15 @@ describe('coverage', () => {
 
   test('19 complete observations are refused with both numbers, 20 are not', () => {
     const enough = windowOf({ returns: randomReturns(21, 2) });
-    expect(() => assertEstimable(enough, coverageOf(enough, [0, 1]))).not.toThrow();
+    expect(() => assertEstimable(enough, findCoverage(enough, [0, 1]))).not.toThrow();
     // Each security has 21 returns, but their gaps do not coincide.
     const apart = windowOf({
-      returns: withHoles(24, 2, [
+      returns: addHoles(24, 2, [
         [5, 0],
         [15, 1],
       ]),
     });
-    expect(() => assertEstimable(apart, coverageOf(apart, [0, 1]))).toThrow(
+    expect(() => assertEstimable(apart, findCoverage(apart, [0, 1]))).toThrow(
       /2 of 2 securities are covered, with 19 complete observations; at least 1 security and 20 observations are required\.$/,
     );
   });
@@ -117,7 +117,7 @@ describe('coverage', () => {
     const reported = names
       .slice(0, 5)
       .map((column) => `${short.sm.identifiers[column]} (9 returns in the window; at least 20 are required)`);
-    expect(() => assertEstimable(short, coverageOf(short, names))).toThrow(
+    expect(() => assertEstimable(short, findCoverage(short, names))).toThrow(
       expect.objectContaining({
         code: 'RISK_INSUFFICIENT_DATA',
         message: `0 of 7 securities are covered, with 0 complete observations; at least 1 security and 20 observations are required. Excluded: ${reported.join(', ')}, 2 more.`,

@@ -1,6 +1,6 @@
 import { fc } from '../../fast-check.js';
 import { describe, expect, test } from 'vitest';
-import { riskOf, risksOf } from '#domain/risk/risk-contributions.js';
+import { computeRisk, computeRisks } from '#domain/risk/risk-contributions.js';
 import { referenceEngine } from '#kernels/engines/reference.js';
 import { openWasmEngine } from '#kernels/engines/wasm.js';
 import { covarianceByDefinition, randomReturns, windowOf } from './window.js';
@@ -37,7 +37,7 @@ describe('risk contributions', () => {
           const w = raw.map((value) => value / total);
           const sigma = shrunkByDefinition(returns);
           const variance = sum(w.map((wi, i) => wi * sum(w.map((wj, j) => wj * sigma[i]![j]!))));
-          const risk = riskOf(referenceEngine, windowOf({ returns }), new Map(w.entries()));
+          const risk = computeRisk(referenceEngine, windowOf({ returns }), new Map(w.entries()));
           expect(risk.volatility).toBeCloseTo(Math.sqrt(variance), 12);
           expect(Math.abs(sum(risk.contributions.values()) - risk.volatility)).toBeLessThanOrEqual(1e-12);
           w.forEach((wi, i) =>
@@ -57,15 +57,15 @@ describe('risk contributions', () => {
   test('do not depend on the order in which weights come', () => {
     const window = windowOf({ returns: randomReturns(60, 5) });
     const entries = [0.1, 0.3, 0.2, 0.25, 0.15].map((weight, i) => [i, weight] as const);
-    const forward = riskOf(openWasmEngine(), window, new Map(entries));
-    const backward = riskOf(openWasmEngine(), window, new Map(entries.toReversed()));
+    const forward = computeRisk(openWasmEngine(), window, new Map(entries));
+    const backward = computeRisk(openWasmEngine(), window, new Map(entries.toReversed()));
     expect([...backward.contributions]).toEqual([...forward.contributions]);
   });
 
   test('keep real weights when a name has no estimate', () => {
     const returns: (number | null)[][] = randomReturns(60, 3);
     for (const row of returns.slice(0, 40)) row[1] = null;
-    const risk = riskOf(
+    const risk = computeRisk(
       referenceEngine,
       windowOf({ returns }),
       new Map([
@@ -80,7 +80,7 @@ describe('risk contributions', () => {
   });
 
   test('are 0 for names that never move', () => {
-    const risk = riskOf(
+    const risk = computeRisk(
       referenceEngine,
       windowOf({ returns: Array.from({ length: 30 }, () => [0, 0]) }),
       new Map([
@@ -95,7 +95,7 @@ describe('risk contributions', () => {
   test('of active positions span the union and sum to the tracking error', () => {
     const returns = randomReturns(80, 4);
     const window = windowOf({ returns });
-    const { active: risk } = risksOf(
+    const { active: risk } = computeRisks(
       referenceEngine,
       window,
       new Map([
@@ -124,7 +124,7 @@ describe('risk contributions', () => {
       [0, 0.5],
       [1, 0.5],
     ]);
-    const { active: risk } = risksOf(referenceEngine, windowOf({ returns: randomReturns(40, 2) }), same, same);
+    const { active: risk } = computeRisks(referenceEngine, windowOf({ returns: randomReturns(40, 2) }), same, same);
     expect(risk.volatility).toBe(0);
     expect(risk.coveredWeight).toBe(1);
   });
@@ -135,7 +135,7 @@ describe('risk contributions', () => {
       [0, 0.6],
       [1, 0.4],
     ]);
-    const alone = riskOf(openWasmEngine(), window, weights);
+    const alone = computeRisk(openWasmEngine(), window, weights);
     for (const benchmark of [
       new Map([[1, 1]]),
       new Map([
@@ -143,7 +143,7 @@ describe('risk contributions', () => {
         [3, 0.5],
       ]),
     ])
-      expect(risksOf(openWasmEngine(), window, weights, benchmark).risk).toEqual(alone);
+      expect(computeRisks(openWasmEngine(), window, weights, benchmark).risk).toEqual(alone);
   });
 
   test('of cash alone are nothing, and against a benchmark all of its risk', () => {
@@ -152,19 +152,19 @@ describe('risk contributions', () => {
       [0, 0.5],
       [2, 0.5],
     ]);
-    expect(riskOf(openWasmEngine(), window, new Map())).toEqual({
+    expect(computeRisk(openWasmEngine(), window, new Map())).toEqual({
       volatility: 0,
       coveredWeight: 0,
       contributions: new Map(),
       uncovered: [],
     });
-    const { risk, active } = risksOf(openWasmEngine(), window, new Map(), benchmark);
+    const { risk, active } = computeRisks(openWasmEngine(), window, new Map(), benchmark);
     expect([risk.volatility, active.coveredWeight]).toEqual([0, 1]);
-    expect(active.volatility).toBe(riskOf(openWasmEngine(), window, benchmark).volatility);
+    expect(active.volatility).toBe(computeRisk(openWasmEngine(), window, benchmark).volatility);
   });
 
   test('are refused when too little is known', () => {
-    expect(() => riskOf(referenceEngine, windowOf({ returns: randomReturns(15, 2) }), new Map([[0, 1]]))).toThrow(
+    expect(() => computeRisk(referenceEngine, windowOf({ returns: randomReturns(15, 2) }), new Map([[0, 1]]))).toThrow(
       expect.objectContaining({ code: 'RISK_INSUFFICIENT_DATA' }),
     );
   });
@@ -188,12 +188,14 @@ test('risk of other weights of the same names is that of a panel that was never 
     [3, 0.5],
   ]);
   for (const weights of [some, others, wider, some]) {
-    expect(riskOf(referenceEngine, window, weights)).toEqual(riskOf(referenceEngine, windowOf({ returns }), weights));
-    expect(risksOf(referenceEngine, window, weights, wider)).toEqual(
-      risksOf(referenceEngine, windowOf({ returns }), weights, wider),
+    expect(computeRisk(referenceEngine, window, weights)).toEqual(
+      computeRisk(referenceEngine, windowOf({ returns }), weights),
+    );
+    expect(computeRisks(referenceEngine, window, weights, wider)).toEqual(
+      computeRisks(referenceEngine, windowOf({ returns }), weights, wider),
     );
   }
-  expect(riskOf(referenceEngine, { ...window, to: window.to - 5 }, some)).toEqual(
-    riskOf(referenceEngine, { ...windowOf({ returns }), to: window.to - 5 }, some),
+  expect(computeRisk(referenceEngine, { ...window, to: window.to - 5 }, some)).toEqual(
+    computeRisk(referenceEngine, { ...windowOf({ returns }), to: window.to - 5 }, some),
   );
 });

@@ -1,8 +1,16 @@
 import { describe, expect, test } from 'vitest';
 import { indexDecider } from '#domain/backtest/index-decider.js';
 import { createComposer } from '#domain/books/create-composer.js';
-import { methodologyOf } from '#domain/rules/methodology.js';
-import { aligned, CALENDARS, documentOf, generatedMarket, marketOf, selectedBy, deciderOf } from './rule-market.js';
+import { createMethodology } from '#domain/rules/methodology.js';
+import {
+  aligned,
+  CALENDARS,
+  documentOf,
+  createGeneratedMarket,
+  marketOf,
+  selectedBy,
+  deciderOf,
+} from './rule-market.js';
 
 /** Ten securities of equal size in two sectors; J has the best score and A the worst. */
 const NAMES = ['A', 'B', 'C', 'D', 'E', 'F', 'G', 'H', 'I', 'J'];
@@ -83,14 +91,14 @@ describe('a fallback', () => {
 
   test('is in the methodology and reads what its parameters read', () => {
     const document = documentOf(rule([{ when_fewer_than: 3, params: { field: 'SIZE', minimum: 8 } }]));
-    expect(methodologyOf(document).join(' ')).toContain(
+    expect(createMethodology(document).join(' ')).toContain(
       'If fewer than 3 remain, instead: Keep securities with a SIZE at least 8',
     );
   });
 });
 
 describe('sets of universes', () => {
-  const market = generatedMarket({ names: 30, sessions: 120, seed: 4 });
+  const market = createGeneratedMarket({ names: 30, sessions: 120, seed: 4 });
   const named = (id: string, rest: Record<string, unknown>) =>
     documentOf(
       {
@@ -145,7 +153,7 @@ describe('sets of universes', () => {
     const document = named('SET', {
       universe: { kind: 'difference', of: [{ kind: 'all' }, { kind: 'index', id: 'LARGE' }] },
     });
-    expect(methodologyOf(document).join(' ')).toContain(
+    expect(createMethodology(document).join(' ')).toContain(
       'The universe is the securities in (every security with a price on the decision date) and in none of (the constituents of the index LARGE as last decided).',
     );
   });

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { betas, createMarketReturns, equalWeightedReturns } from '#domain/datapoints/beta.js';
-import type { WindowReader } from '#domain/datapoints/laid-out.js';
+import { computeBetas, createMarketReturns, computeEqualWeightedReturns } from '#domain/datapoints/beta.js';
+import type { WindowReader } from '#domain/datapoints/window-layout.js';
 import { createCounterRandom } from '#kernels/random/counter-random.js';
 
 const NAMES = 11;
@@ -24,7 +24,11 @@ const all = Int32Array.from({ length: NAMES }, (_, column) => column);
 const some = Int32Array.of(0, 2, 3, 7, 10);
 
 /** Covariance with the mean of the universe divided by its variance, over the sessions that both have. */
-function byDefinition(column: number, universe: Int32Array, { from, end }: { from: number; end: number }): number {
+function computeByDefinition(
+  column: number,
+  universe: Int32Array,
+  { from, end }: { from: number; end: number },
+): number {
   const pairs: [number, number][] = [];
   for (let session = from; session <= end; session++) {
     const held = [...universe].map((name) => cells[name * SESSIONS + session]!).filter((value) => !Number.isNaN(value));
@@ -39,9 +43,9 @@ function byDefinition(column: number, universe: Int32Array, { from, end }: { fro
 
 test('the slope of each name is its covariance with the market over the variance of the market', () => {
   const window = { returns, from: 10, end: 10 + LENGTH - 1 };
-  const market = equalWeightedReturns(window, some);
-  const slopes = betas(window, { market, length: LENGTH, columns: all });
-  for (const column of all) expect(slopes[column]).toBeCloseTo(byDefinition(column, some, window), 12);
+  const market = computeEqualWeightedReturns(window, some);
+  const slopes = computeBetas(window, { market, length: LENGTH, columns: all });
+  for (const column of all) expect(slopes[column]).toBeCloseTo(computeByDefinition(column, some, window), 12);
 });
 
 test('the market of a universe has the same bits, whichever windows and universes were asked for before', () => {
@@ -50,14 +54,14 @@ test('the market of a universe has the same bits, whichever windows and universe
   ends.forEach((end, k) => {
     const universe = k % 4 === 3 ? some : Int32Array.from(all);
     const window = { returns, from: Math.max(0, end - LENGTH + 1), end };
-    expect(kept(window, universe)).toEqual(equalWeightedReturns(window, universe));
+    expect(kept(window, universe)).toEqual(computeEqualWeightedReturns(window, universe));
   });
 });
 
 test('four names side by side have the bits of one alone', () => {
   const window = { returns, from: 20, end: 20 + LENGTH - 1 };
-  const market = equalWeightedReturns(window, all);
-  const slopes = betas(window, { market, length: LENGTH, columns: all });
+  const market = computeEqualWeightedReturns(window, all);
+  const slopes = computeBetas(window, { market, length: LENGTH, columns: all });
   for (const column of all)
-    expect(betas(window, { market, length: LENGTH, columns: Int32Array.of(column) })[0]).toBe(slopes[column]);
+    expect(computeBetas(window, { market, length: LENGTH, columns: Int32Array.of(column) })[0]).toBe(slopes[column]);
 });

@@ -1,15 +1,15 @@
 import { describe, expect, test } from 'vitest';
 import { checkParams } from '#domain/catalogue/check-params.js';
 import {
-  ruleTypes,
+  listRuleTypes,
   SELECTION_CLASSES,
-  selectionClassOf,
+  findSelectionClass,
   WEIGHTING_CLASSES,
-  weightingClassOf,
+  findWeightingClass,
 } from '#domain/rules/catalogue.js';
 
 const classes = [...SELECTION_CLASSES, ...WEIGHTING_CLASSES];
-const specs = [...ruleTypes().selection, ...ruleTypes().weighting];
+const specs = [...listRuleTypes().selection, ...listRuleTypes().weighting];
 
 /** Names, defaults and choices as the contract lists them; `!` marks a required parameter. */
 const CONTRACT: Readonly<Record<string, string>> = {
@@ -57,8 +57,8 @@ const CONTRACT: Readonly<Record<string, string>> = {
 describe('the catalogue', () => {
   test('it holds the classes of the contract in their order', () => {
     expect(classes.map(({ type }) => type)).toEqual(Object.keys(CONTRACT));
-    expect(ruleTypes().selection).toHaveLength(SELECTION_CLASSES.length);
-    expect(ruleTypes().weighting).toHaveLength(WEIGHTING_CLASSES.length);
+    expect(listRuleTypes().selection).toHaveLength(SELECTION_CLASSES.length);
+    expect(listRuleTypes().weighting).toHaveLength(WEIGHTING_CLASSES.length);
   });
 
   test.each(specs.map((spec) => [spec.type, spec] as const))(
@@ -79,10 +79,10 @@ describe('the catalogue', () => {
   });
 
   test('a class is found by its type, and only by it', () => {
-    expect(selectionClassOf('TopN')?.type).toBe('TopN');
-    expect(weightingClassOf('EqualWeight')?.type).toBe('EqualWeight');
-    expect(selectionClassOf('topn')).toBeUndefined();
-    expect(weightingClassOf('TopN')).toBeUndefined();
+    expect(findSelectionClass('TopN')?.type).toBe('TopN');
+    expect(findWeightingClass('EqualWeight')?.type).toBe('EqualWeight');
+    expect(findSelectionClass('topn')).toBeUndefined();
+    expect(findWeightingClass('TopN')).toBeUndefined();
   });
 });
 

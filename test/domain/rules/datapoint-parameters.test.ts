@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest';
 import { IndexDocument } from '#domain/documents/index-document.js';
 import { validateIndex } from '#domain/checks/validate-index.js';
-import { methodologyOf } from '#domain/rules/methodology.js';
+import { createMethodology } from '#domain/rules/methodology.js';
 import { rankWeight } from '#domain/rules/weighting/rank-weight.js';
 import { topN } from '#domain/rules/selection/top-n.js';
-import { typeSpec } from '#domain/catalogue/type-spec.js';
-import { aligned, CALENDARS, generatedMarket, selectedBy, weightsBy } from './rule-market.js';
+import { createTypeSpec } from '#domain/catalogue/type-spec.js';
+import { aligned, CALENDARS, createGeneratedMarket, selectedBy, weightsBy } from './rule-market.js';
 
 const WINDOW = { name: 'MOMENTUM', window: 126, lag: 21 };
 const body = (params: object, weighting: object = { type: 'EqualWeight' }) => ({
@@ -20,7 +20,7 @@ const check = (params: object) =>
   validateIndex(body(params), { calendars: CALENDARS.list(), indexOf: () => undefined });
 
 test('a ranking by a datapoint with its window is that of the expression which reads it so', () => {
-  const sm = aligned(generatedMarket({ names: 60, sessions: 280, seed: 3 }));
+  const sm = aligned(createGeneratedMarket({ names: 60, sessions: 280, seed: 3 }));
   const best = selectedBy(sm, { type: 'TopN', params: { field: WINDOW, count: 15 } });
   const weights = weightsBy(sm, { type: 'RankWeight', params: { field: WINDOW } }) as Record<string, number>;
   const byWeight = Object.entries(weights).toSorted(([a, x], [b, y]) => y - x || (a < b ? -1 : 1));
@@ -42,7 +42,7 @@ test('a ranking by a datapoint with its window is that of the expression which r
 });
 
 test('the methodology says window and lag, also where a name alone stands for a year', () => {
-  const sentences = (params: object) => methodologyOf(IndexDocument.parse(body(params))).join(' ');
+  const sentences = (params: object) => createMethodology(IndexDocument.parse(body(params))).join(' ');
   expect(sentences({ field: WINDOW })).toContain('largest MOMENTUM over 126 sessions, 21 sessions back');
   expect(sentences({ field: 'MOMENTUM' })).toContain('largest MOMENTUM over 252 sessions');
   expect(sentences({ field: 'CLOSE' })).toContain('largest CLOSE;');
@@ -64,5 +64,5 @@ test.each([
 
 test('forms offer a text, and say where the object is described', () => {
   for (const entry of [topN, rankWeight])
-    expect(typeSpec(entry).parameters[0]).toMatchObject({ name: 'field', type: 'string', ref: 'Datapoint' });
+    expect(createTypeSpec(entry).parameters[0]).toMatchObject({ name: 'field', type: 'string', ref: 'Datapoint' });
 });

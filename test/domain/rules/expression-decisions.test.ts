@@ -7,8 +7,8 @@ import type { CorporateAction, MarketData } from '#domain/market/market-data.js'
 import { createDecider } from '#domain/rules/decide.js';
 import { lookBackOf } from '#domain/rules/look-back.js';
 import { previewRules } from '#domain/rules/preview.js';
-import { dayFrom } from '#domain/time/days.js';
-import { aligned, CALENDARS, generatedMarket, marketOf, priceable, WEEKDAYS } from './rule-market.js';
+import { parseValidDay } from '#domain/time/days.js';
+import { aligned, CALENDARS, createGeneratedMarket, marketOf, priceable, WEEKDAYS } from './rule-market.js';
 
 const known = new Map<string, IndexDocument>();
 
@@ -31,7 +31,7 @@ function stored(id: string, body: Record<string, unknown>): RuleDocument {
   return document as RuleDocument;
 }
 
-const market = generatedMarket({ names: 40, sessions: 320, seed: 21 });
+const market = createGeneratedMarket({ names: 40, sessions: 320, seed: 21 });
 const sm = aligned(market);
 const LAST = sm.sessions.length - 1;
 
@@ -110,7 +110,7 @@ describe('an expression where a field is accepted', () => {
 });
 
 describe('years of growth', () => {
-  const day = (date: string) => dayFrom(date);
+  const day = (date: string) => parseValidDay(date);
   const pay = (identifier: string, year: number, value: number): Partial<CorporateAction> => ({
     identifier,
     type: 'DIVIDEND',
@@ -239,5 +239,5 @@ test('an expression looks back as far as the datapoints in it', () => {
   expect(session('zscore(MOMENTUM(window=200, lag=10)) - zscore(AGE)')).toEqual(
     session({ name: 'MOMENTUM', window: 200, lag: 10 }),
   );
-  expect(session('years_of_growth(DIVIDEND)').paidAfter).toBeLessThan(dayFrom('1930-01-01'));
+  expect(session('years_of_growth(DIVIDEND)').paidAfter).toBeLessThan(parseValidDay('1930-01-01'));
 });

@@ -2,12 +2,12 @@ import { fc } from '../../fast-check.js';
 import { describe, expect, test } from 'vitest';
 import { formatDay } from '#domain/time/days.js';
 import { TreatmentSpec } from '#domain/documents/index-document.js';
-import { growthOf } from '#domain/index-mathematics/growth.js';
-import { growthTerms } from '#domain/index-mathematics/growth-terms.js';
+import { computeGrowth } from '#domain/index-mathematics/growth.js';
+import { createGrowthTerms } from '#domain/index-mathematics/growth-terms.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { alignMarket, markWindow, type SessionMarket } from '#domain/market/session-market.js';
-import { barHistory } from '#domain/risk/bar-history.js';
-import { crossSectionsOf } from '#domain/rules/decide.js';
+import { createBarHistory } from '#domain/risk/bar-history.js';
+import { createIndexCrossSections } from '#domain/rules/decide.js';
 import { AGGREGATES, requestLatest, type FieldRequest } from '#domain/datapoints/field-request.js';
 import { aligned, CALENDARS, marketOf, WEEKDAYS } from './rule-market.js';
 import { deviation, mean, median, slowMarket, type SlowMarket } from './slow-market.js';
@@ -123,8 +123,8 @@ function byDefinition(slow: SlowMarket, field: FieldRequest, session: number, na
   return pairs.reduce((sum, pair) => sum + (pair.own - own) * (pair.all - all), 0) / moved;
 }
 
-const sectionsOf = (sm: SessionMarket) => crossSectionsOf({ market: sm, treatment, currency: 'USD' });
-const totalGrowth = (sm: SessionMarket) => growthOf(sm, growthTerms(treatment, 'USD', 'total'));
+const sectionsOf = (sm: SessionMarket) => createIndexCrossSections({ market: sm, treatment, currency: 'USD' });
+const totalGrowth = (sm: SessionMarket) => computeGrowth(sm, createGrowthTerms(treatment, 'USD', 'total'));
 
 /** Returns the market as known at the close of a session. */
 function upTo(market: MarketData, session: number): MarketData {
@@ -163,7 +163,7 @@ describe('windows over names with missing bars', () => {
       fc.property(markets, questions, (market, asked) => {
         const slow = slowMarket(market);
         const sm = aligned(market);
-        const history = barHistory(sm, totalGrowth(sm));
+        const history = createBarHistory(sm, totalGrowth(sm));
         for (const { session, window, lag, columns } of asked) {
           for (const part of FIELDS) {
             const cross = sectionsOf(sm).at(session, ALL);

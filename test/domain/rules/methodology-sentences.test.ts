@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { checkIdleEvents } from '#domain/checks/events-findings.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
-import { METHODOLOGY_SECTIONS, methodologyOf, methodologySentences } from '#domain/rules/methodology.js';
+import { METHODOLOGY_SECTIONS, createMethodology, listMethodologySentences } from '#domain/rules/methodology.js';
 
 const documentOf = (members: object): IndexDocument =>
   IndexDocument.parse({
@@ -12,7 +12,7 @@ const documentOf = (members: object): IndexDocument =>
     pipeline: { weighting: { type: 'EqualWeight' } },
     ...members,
   });
-const sentencesOf = (members: object): readonly string[] => methodologyOf(documentOf(members));
+const sentencesOf = (members: object): readonly string[] => createMethodology(documentOf(members));
 
 test('decimals and the first market value are sentences of the methodology', () => {
   const plain = sentencesOf({});
@@ -32,7 +32,7 @@ test('decimals and the first market value are sentences of the methodology', () 
 
 test('sentences are in the order of the sections, each in the section of its subject', () => {
   const document = documentOf({ rounding: { level: 2 } });
-  const sentences = methodologySentences(document);
+  const sentences = listMethodologySentences(document);
   const places = sentences.map(({ section }) => METHODOLOGY_SECTIONS.indexOf(section));
   expect(places).toEqual(places.toSorted((a, b) => a - b));
   const sectionOf = (phrase: string) => sentences.find(({ text }) => text.includes(phrase))?.section;

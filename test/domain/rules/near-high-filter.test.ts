@@ -1,18 +1,18 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { checkParams } from '#domain/catalogue/check-params.js';
-import { typeSpec } from '#domain/catalogue/type-spec.js';
+import { createTypeSpec } from '#domain/catalogue/type-spec.js';
 import { TreatmentSpec } from '#domain/documents/index-document.js';
 import { SELECTION_CLASSES, WEIGHTING_CLASSES } from '#domain/rules/catalogue.js';
-import { crossSectionsOf } from '#domain/rules/decide.js';
+import { createIndexCrossSections } from '#domain/rules/decide.js';
 import { nearHighFilter } from './near-high-filter.js';
-import { aligned, generatedMarket } from './rule-market.js';
+import { aligned, createGeneratedMarket } from './rule-market.js';
 import { slowMarket } from './slow-market.js';
 
 /** The worked example of the guide, checked against the laws of all classes. */
 
 test('is served as its object says, and finds what is wrong with its parameters', () => {
-  expect(typeSpec(nearHighFilter)).toMatchObject({
+  expect(createTypeSpec(nearHighFilter)).toMatchObject({
     type: 'NearHighFilter',
     category: 'selection',
     parameters: [
@@ -30,12 +30,15 @@ test('is served as its object says, and finds what is wrong with its parameters'
 });
 
 test('keeps the securities of its definition, and gives the reasons', () => {
-  const market = generatedMarket({ names: 60, sessions: 300, seed: 6 });
+  const market = createGeneratedMarket({ names: 60, sessions: 300, seed: 6 });
   const sm = aligned(market);
   const slow = slowMarket(market);
   const universe = sm.identifiers.flatMap((name, column) => (slow.isPriceable(name, 280) ? [column] : []));
   const columns = Int32Array.from(universe);
-  const cross = crossSectionsOf({ market: sm, treatment: TreatmentSpec.parse({}), currency: 'USD' }).at(280, columns);
+  const cross = createIndexCrossSections({ market: sm, treatment: TreatmentSpec.parse({}), currency: 'USD' }).at(
+    280,
+    columns,
+  );
   const rule = nearHighFilter.bind({ minimum: 0.9, window: 60 });
   const { kept, because } = rule.select({ cross, columns, identifiers: sm.identifiers, incumbents: null });
   const shares = universe.map((column) => {

@@ -2,10 +2,10 @@ import { z } from 'zod';
 import { requestLatest } from '#domain/datapoints/field-request.js';
 import { numeric } from '#domain/datapoints/field-use.js';
 import * as parameters from '#domain/rules/parameters.js';
-import { selectionClass } from '#domain/rules/selection-class.js';
-import { keepWithin, describeMissingPolicy, valuesOf } from '#domain/rules/verdicts.js';
+import { defineSelectionClass } from '#domain/rules/selection-class.js';
+import { keepWithin, describeMissingPolicy, readValues } from '#domain/rules/verdicts.js';
 
-export const nearHighFilter = selectionClass({
+export const nearHighFilter = defineSelectionClass({
   type: 'NearHighFilter',
   label: 'Near its high',
   help: 'Keeps securities whose close is near the highest of the trailing sessions.',
@@ -27,8 +27,8 @@ export const nearHighFilter = selectionClass({
       remembers: false,
       sentence: `Keep securities whose close is at least ${minimum} of the highest over ${window} sessions; ${describeMissingPolicy(missing)}.`,
       select(scope) {
-        const high = valuesOf(scope, highest);
-        const values = valuesOf(scope, close).map((price, i) => price / high[i]!);
+        const high = readValues(scope, highest);
+        const values = readValues(scope, close).map((price, i) => price / high[i]!);
         return keepWithin(scope, {
           values,
           what: 'close over the highest',

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { restoreDecided } from '#domain/books/compositions.js';
 import { createComposer } from '#domain/books/create-composer.js';
 import { indexDecider } from '#domain/backtest/index-decider.js';
-import { dayFrom } from '#domain/time/days.js';
+import { parseValidDay } from '#domain/time/days.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { explainName } from '#domain/rules/explain.js';
@@ -12,7 +12,7 @@ import {
   CALENDARS,
   deciderOf,
   documentOf,
-  generatedMarket,
+  createGeneratedMarket,
   selectedBy,
   marketOf,
   weightsBy,
@@ -45,7 +45,7 @@ const waiting: typeof buffered = {
 };
 
 describe('a preview of a decision date is the decision of the run', () => {
-  const market = generatedMarket({ names: 60, sessions: 320, seed: 9 });
+  const market = createGeneratedMarket({ names: 60, sessions: 320, seed: 9 });
   const last = market.dates.at(-1)!;
 
   test.each([
@@ -97,7 +97,7 @@ describe('a preview of a decision date is the decision of the run', () => {
     for (const composition of list) {
       const { decision, session } = composition;
       const { columns, weights } = restoreDecided(composition);
-      if (decision !== session && decision < sm.sessionAt(dayFrom(document.base_date))) continue;
+      if (decision !== session && decision < sm.sessionAt(parseValidDay(document.base_date))) continue;
       const day = sm.sessions[decision]!;
       const { resolved } = previewRules(composerOn(market, documents, day), document.id, day);
       if (resolved?.decision.kind !== 'decided') throw new Error('nothing was decided');

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
-import { dayFrom, formatDay } from '#domain/time/days.js';
+import { parseValidDay, formatDay } from '#domain/time/days.js';
 import { TreatmentSpec } from '#domain/documents/index-document.js';
 import { alignMarket, type SessionMarket } from '#domain/market/session-market.js';
 import { requestLatest } from '#domain/datapoints/field-request.js';
-import { crossSectionsOf } from '#domain/rules/decide.js';
+import { createIndexCrossSections } from '#domain/rules/decide.js';
 import { generateMarket } from '#market/synthetic/generate-market.js';
 import { aligned, CALENDARS, marketOf, WEEKDAYS } from './rule-market.js';
 
@@ -58,7 +58,7 @@ interface Asked {
 
 function valuesOn(sessions: readonly number[], { market = sm, followed }: Asked): number[][][] {
   const terms = { market, treatment: TreatmentSpec.parse({}), currency: 'USD' };
-  const sections = crossSectionsOf(followed === null ? terms : { ...terms, followed });
+  const sections = createIndexCrossSections(followed === null ? terms : { ...terms, followed });
   return sessions.map((session) => {
     const section = sections.at(session, universeOn(session));
     return FIELDS.map((field) => [...section.numbers(field, heldOn(session))]);
@@ -109,7 +109,7 @@ test('the bits of a security do not depend on the others that are followed; secu
 test('latest values read session by session are those of each session by itself, and of sessions out of order', () => {
   const market = randomMarket(12, 0.05, 700);
   const terms = { market, treatment: TreatmentSpec.parse({}), currency: 'USD' };
-  const sections = crossSectionsOf(terms);
+  const sections = createIndexCrossSections(terms);
   expect(sections.latest('BETA')).toBeNull();
   for (const field of ['CLOSE', 'MARKET_CAP', 'FREE_FLOAT_MARKET_CAP', 'DIVIDEND_YIELD', 'RETURN', 'SALES']) {
     const read = sections.latest(field)!;
@@ -118,26 +118,30 @@ test('latest values read session by session are those of each session by itself,
       const columns = heldOn(session);
       const out = new Float64Array(columns.length);
       read(session, columns, out);
-      expect([...out]).toEqual([...crossSectionsOf(terms).at(session, columns).numbers(requestLatest(field), columns)]);
+      expect([...out]).toEqual([
+        ...createIndexCrossSections(terms).at(session, columns).numbers(requestLatest(field), columns),
+      ]);
     }
   }
 });
 
 test('a dividend of 29 February counts until 28 February of the next year, at the shares of each day', () => {
-  const closes = WEEKDAYS.sessions.filter((day) => day >= dayFrom('2016-01-04') && day <= dayFrom('2017-03-31'));
+  const closes = WEEKDAYS.sessions.filter(
+    (day) => day >= parseValidDay('2016-01-04') && day <= parseValidDay('2017-03-31'),
+  );
   const market = aligned(
     marketOf({
       identifiers: ['A'],
       start: '2016-01-04',
       fields: { CLOSE: Array.from(closes, () => [100]) },
       actions: [
-        { identifier: 'A', type: 'DIVIDEND', exDay: dayFrom('2016-02-29'), value: 3 },
-        { identifier: 'A', type: 'DIVIDEND', exDay: dayFrom('2016-09-01'), value: 1 },
-        { identifier: 'A', type: 'SPLIT', exDay: dayFrom('2016-12-01'), value: 2 },
+        { identifier: 'A', type: 'DIVIDEND', exDay: parseValidDay('2016-02-29'), value: 3 },
+        { identifier: 'A', type: 'DIVIDEND', exDay: parseValidDay('2016-09-01'), value: 1 },
+        { identifier: 'A', type: 'SPLIT', exDay: parseValidDay('2016-12-01'), value: 2 },
       ],
     }),
   );
-  const read = crossSectionsOf({ market, treatment: TreatmentSpec.parse({}), currency: 'USD' }).latest(
+  const read = createIndexCrossSections({ market, treatment: TreatmentSpec.parse({}), currency: 'USD' }).latest(
     'DIVIDEND_YIELD',
   )!;
   const column = Int32Array.of(0);

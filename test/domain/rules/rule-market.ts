@@ -1,5 +1,5 @@
 import type { Calendar, Calendars } from '#domain/calendars/calendar.js';
-import { dayFrom, weekdayOf } from '#domain/time/days.js';
+import { parseValidDay, toWeekday } from '#domain/time/days.js';
 import { IndexDocument, type RuleDocument } from '#domain/documents/index-document.js';
 import type {
   CorporateAction,
@@ -8,7 +8,7 @@ import type {
   ReferenceRow,
   ReferenceValue,
 } from '#domain/market/market-data.js';
-import { exchangeRates } from '#domain/market/exchange-rates.js';
+import { createExchangeRates } from '#domain/market/exchange-rates.js';
 import { alignMarket, type SessionMarket } from '#domain/market/session-market.js';
 import { createDecider, type RuleDecider } from '#domain/rules/decide.js';
 
@@ -17,9 +17,9 @@ export const WEEKDAYS: Calendar = weekdayCalendar();
 export const CALENDARS: Calendars = { list: () => [WEEKDAYS], get: (code) => (code === 'TEST' ? WEEKDAYS : undefined) };
 
 function weekdayCalendar(): Calendar {
-  const from = dayFrom('2015-01-01');
-  const to = dayFrom('2024-12-31');
-  const days = Array.from({ length: to - from + 1 }, (_, i) => from + i).filter((day) => weekdayOf(day) < 5);
+  const from = parseValidDay('2015-01-01');
+  const to = parseValidDay('2024-12-31');
+  const days = Array.from({ length: to - from + 1 }, (_, i) => from + i).filter((day) => toWeekday(day) < 5);
   const set = new Set(days);
   return {
     code: 'TEST',
@@ -55,7 +55,7 @@ export function marketOf({
   start = '2020-01-01',
 }: TableMarket): MarketData {
   const rows = Object.values(fields)[0]!.length;
-  const first = WEEKDAYS.sessions.findIndex((day) => day >= dayFrom(start));
+  const first = WEEKDAYS.sessions.findIndex((day) => day >= parseValidDay(start));
   const columns = Object.keys(reference);
   const referenceRows = identifiers.flatMap((identifier, i): [string, ReferenceRow[]][] => {
     const values = columns.map((column) => reference[column]![i] ?? null);
@@ -104,13 +104,13 @@ export function documentOf(pipeline: unknown, rest: Record<string, unknown> = {}
 
 /** Returns the securities of a market that have a price on a session, without exchange rates. */
 export function priceable(sm: SessionMarket, session: number): Int32Array {
-  const { pairColumns } = exchangeRates(sm, 'USD');
+  const { pairColumns } = createExchangeRates(sm, 'USD');
   const columns = Array.from({ length: sm.names }, (_, column) => column);
   return Int32Array.from(columns.filter((column) => sm.isPriceable(session, column, 5) && !pairColumns.has(column)));
 }
 
 /** Another index with any id: every third security, weighted equally. */
-function everyThird({ names }: SessionMarket): { readonly columns: number[]; readonly weights: number[] } {
+function selectEveryThird({ names }: SessionMarket): { readonly columns: number[]; readonly weights: number[] } {
   const columns = Array.from({ length: Math.ceil(names / 3) }, (_, i) => 3 * i);
   return { columns, weights: columns.map(() => 1 / columns.length) };
 }
@@ -120,7 +120,7 @@ export function deciderOf(sm: SessionMarket, pipeline: unknown, rest: Record<str
     document: documentOf(pipeline, rest),
     market: sm,
     universe: (session) => priceable(sm, session),
-    indexWeights: () => everyThird(sm),
+    indexWeights: () => selectEveryThird(sm),
   });
 }
 
@@ -173,7 +173,7 @@ export interface GeneratedOptions {
  * Returns a market with all difficulties for selection: late listings, early ends, missing bars, fields with ties and
  * missing values, missing groups, splits, and ordinary, special and cancelled dividends.
  */
-export function generatedMarket({ names, sessions, seed }: GeneratedOptions): MarketData {
+export function createGeneratedMarket({ names, sessions, seed }: GeneratedOptions): MarketData {
   const random = generator(seed);
   const normal = () => Math.sqrt(-2 * Math.log(1 - random())) * Math.cos(2 * Math.PI * random());
   const pick = <T>(items: readonly T[]): T => items[Math.floor(random() * items.length)]!;
@@ -181,7 +181,7 @@ export function generatedMarket({ names, sessions, seed }: GeneratedOptions): Ma
   const table = (): (number | null)[][] =>
     Array.from({ length: sessions }, () => Array.from({ length: names }, () => null));
   const fields = { CLOSE: table(), VOLUME: table(), SHARES_OUTSTANDING: table(), FREE_FLOAT: table(), SCORE: table() };
-  const first = WEEKDAYS.sessions.findIndex((day) => day >= dayFrom('2020-01-01'));
+  const first = WEEKDAYS.sessions.findIndex((day) => day >= parseValidDay('2020-01-01'));
   const actions: Partial<CorporateAction>[] = [];
   identifiers.forEach((identifier, i) => {
     const lists = random() < 0.3 ? Math.floor(random() * sessions * 0.8) : 0;

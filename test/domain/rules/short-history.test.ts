@@ -3,7 +3,7 @@ import { createComposer } from '#domain/books/create-composer.js';
 import { indexDecider } from '#domain/backtest/index-decider.js';
 import { formatDay } from '#domain/time/days.js';
 import { requestLatest } from '#domain/datapoints/field-request.js';
-import { crossSectionsOf } from '#domain/rules/decide.js';
+import { createIndexCrossSections } from '#domain/rules/decide.js';
 import { explainName } from '#domain/rules/explain.js';
 import { aligned, CALENDARS, documentOf, marketOf } from './rule-market.js';
 
@@ -69,7 +69,7 @@ describe('a history that is too short for a datapoint', () => {
     ['CLOSE', { lag: 30 }],
   ] as const)('ends for %s %o on the reported session, and not before', (name, request) => {
     const { pipeline, currency } = documentOf(RANKED);
-    const sections = crossSectionsOf({ market: aligned(market), treatment: pipeline.treatment, currency });
+    const sections = createIndexCrossSections({ market: aligned(market), treatment: pipeline.treatment, currency });
     const [field, columns] = [requestLatest(name, request), Int32Array.of(0, 1, 2)];
     const report = sections.at(0, columns).read(field, 0).knownFrom;
     const at = market.dates.findIndex((day) => formatDay(day) === report);

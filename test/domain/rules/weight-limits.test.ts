@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { validateIndex } from '#domain/checks/validate-index.js';
-import { methodologyOf } from '#domain/rules/methodology.js';
+import { createMethodology } from '#domain/rules/methodology.js';
 import { applyLadder } from '#domain/rules/ladder-caps.js';
 import { fc } from '../../fast-check.js';
 import { aligned, CALENDARS, deciderOf, documentOf, generator, marketOf } from './rule-market.js';
@@ -301,7 +301,7 @@ test('limits that contradict each other or do nothing are found in the document'
 test('the methodology says every limit', () => {
   const text = (limits: object) => {
     const { document } = stored({ type: 'EqualWeight', ...limits });
-    return methodologyOf(document!).join(' ');
+    return createMethodology(document!).join(' ');
   };
   expect(text({ cap: 'min(0.09, 3 * SHARE)' })).toContain('No weight is above min(0.09, 3 * SHARE)');
   expect(text({ cap: 0.09, cap_by: 'ISSUER' })).toContain('No group of ISSUER has a total weight above 9%');

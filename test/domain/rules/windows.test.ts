@@ -1,7 +1,13 @@
 import { fc } from '../../fast-check.js';
 import { describe, expect, test } from 'vitest';
-import { deviation, medianOf, product, STATISTICS, type Statistic } from '#domain/datapoints/aggregates.js';
-import { glanceAt } from '#domain/datapoints/glance.js';
+import {
+  computeDeviation,
+  computeMedian,
+  computeProduct,
+  STATISTICS,
+  type Statistic,
+} from '#domain/datapoints/aggregates.js';
+import { sampleSeries } from '#domain/datapoints/sample-series.js';
 import type { Series } from '#domain/datapoints/series.js';
 import { createTally } from '#domain/datapoints/tally.js';
 import { createTrail } from '#domain/datapoints/trail.js';
@@ -22,8 +28,8 @@ const DEFINITIONS: Readonly<
   max: { fast: STATISTICS.max, slow: (values) => Math.max(...values) },
   median: { fast: STATISTICS.median, slow: middle },
   std: { fast: STATISTICS.std, slow: spread },
-  deviation: { fast: deviation, slow: spread },
-  product: { fast: product, slow: (values) => values.reduce((result, value) => result * value, 1) },
+  deviation: { fast: computeDeviation, slow: spread },
+  product: { fast: computeProduct, slow: (values) => values.reduce((result, value) => result * value, 1) },
 };
 
 function total(values: readonly number[]): number {
@@ -119,7 +125,7 @@ describe('a statistic over trailing sessions', () => {
             for (const { end, length, observationsMin, columns } of asked) {
               const at = [{ end, length, observationsMin }, Int32Array.from(columns)] as const;
               const result = computeOverWindow(trail, fast, ...at);
-              expect(computeOverWindow(glanceAt(series, cellsMax), fast, ...at)).toEqual(result);
+              expect(computeOverWindow(sampleSeries(series, cellsMax), fast, ...at)).toEqual(result);
               columns.forEach((column, k) => {
                 const values = valuesIn(cells, { column, end, length, absent });
                 const expected = values.length < Math.max(1, observationsMin) ? NaN : slow(values);
@@ -139,7 +145,12 @@ describe('a statistic over trailing sessions', () => {
       fc.property(panels, questions, (cells, asked) => {
         const series = seriesOf(cells, { inPanel: true, absent: -1 });
         const trail = createTrail(series, NAMES);
-        const others = [createTrail(series, NAMES, 1), glanceAt(series), glanceAt(series, 100), glanceAt(series, 1)];
+        const others = [
+          createTrail(series, NAMES, 1),
+          sampleSeries(series),
+          sampleSeries(series, 100),
+          sampleSeries(series, 1),
+        ];
         for (const { end, length, observationsMin, columns } of asked) {
           const at = [{ end, length, observationsMin }, Int32Array.from(columns)] as const;
           for (const { fast } of Object.values(DEFINITIONS)) {
@@ -195,7 +206,7 @@ describe('the median', () => {
   test('is the middle of the sorted values', () => {
     fc.assert(
       fc.property(fc.array(value, { minLength: 1, maxLength: 400 }), (values) => {
-        const result = medianOf(Float64Array.from(values), values.length);
+        const result = computeMedian(Float64Array.from(values), values.length);
         const expected = middle(values);
         expect(result === expected || (Math.abs(expected) === Infinity && result === expected)).toBe(true);
       }),
@@ -205,8 +216,8 @@ describe('the median', () => {
 
   test('accepts infinite values', () => {
     const values = [...Array.from({ length: 30 }, () => Infinity), ...Array.from({ length: 31 }, (_, i) => i)];
-    expect(medianOf(Float64Array.from(values), 61)).toBe(30);
-    expect(medianOf(Float64Array.from([Infinity, ...values]), 62)).toBe(Infinity);
+    expect(computeMedian(Float64Array.from(values), 61)).toBe(30);
+    expect(computeMedian(Float64Array.from([Infinity, ...values]), 62)).toBe(Infinity);
   });
 });
 

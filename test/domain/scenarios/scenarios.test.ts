@@ -1,16 +1,16 @@
 import { fc } from '../../fast-check.js';
 import { expect, test } from 'vitest';
 import { formatDay } from '#domain/time/days.js';
-import { growthOf } from '#domain/index-mathematics/growth.js';
-import { securityTerms } from '#domain/index-mathematics/growth-terms.js';
-import { marketOn } from '#domain/books/market-on.js';
+import { computeGrowth } from '#domain/index-mathematics/growth.js';
+import { createSecurityTerms } from '#domain/index-mathematics/growth-terms.js';
+import { openMarketOn } from '#domain/books/open-market-on.js';
 import { checkShape } from '#domain/schema/shape.js';
 import type { ScenarioMarket } from '#domain/scenarios/holdings.js';
 import { regress } from '#domain/scenarios/regression.js';
-import { scenarioOf } from '#domain/scenarios/scenario-market.js';
+import { computeScenario } from '#domain/scenarios/scenario-market.js';
 import { ScenarioRequest } from '#domain/scenarios/scenario-request.js';
-import { shockScenario } from '#domain/scenarios/shock-scenario.js';
-import { windowScenario } from '#domain/scenarios/window-scenario.js';
+import { computeShockScenario } from '#domain/scenarios/shock-scenario.js';
+import { computeWindowScenario } from '#domain/scenarios/window-scenario.js';
 import { buildMarket } from '../backtest/market-builder.js';
 import { CALENDARS, WEEKDAYS } from '../rules/rule-market.js';
 import { seeded } from '../../seeded.js';
@@ -18,7 +18,7 @@ import { seeded } from '../../seeded.js';
 const SESSIONS = 80;
 const FIRST = WEEKDAYS.sessions.findIndex((day) => formatDay(day) === '2020-01-01');
 const DATES = Array.from({ length: SESSIONS }, (_, s) => formatDay(WEEKDAYS.sessions[FIRST + s]!));
-const TERMS = securityTerms('total', 'USD');
+const TERMS = createSecurityTerms('total', 'USD');
 
 interface Sketch {
   readonly close: Readonly<Record<string, readonly (number | null)[]>>;
@@ -44,10 +44,10 @@ function marketOf({ close, weights, sectors, dividends = [], series = {} }: Sket
       ]),
     ),
   };
-  const sm = marketOn({ market, calendars: CALENDARS, code: WEEKDAYS.code });
+  const sm = openMarketOn({ market, calendars: CALENDARS, code: WEEKDAYS.code });
   return {
     sm,
-    growth: growthOf(sm, TERMS),
+    growth: computeGrowth(sm, TERMS),
     session: sm.sessionAt(days.at(-1)!),
     held: Object.entries(weights).map(([identifier, weight]) => ({
       identifier,
@@ -81,7 +81,10 @@ test('a window by hand: bought at the close before it, dividends in, a name with
     dividends: [{ name: 'B', ex: DATES[10]!, value: 5 }],
   });
   const terms = { name: 'w', path: 'scenarios[2]' };
-  const { result, findings } = windowScenario(market, { ...terms, window: { start: DATES[10]!, end: DATES[11]! } });
+  const { result, findings } = computeWindowScenario(market, {
+    ...terms,
+    window: { start: DATES[10]!, end: DATES[11]! },
+  });
   expect(findings).toEqual([]);
   // A: 1.1 * 0.8 = 0.88. B falls by 5 and pays 5. NEW like PEER. ODD like A, B and PEER. GONE like A and B.
   const all = (0.88 + 1 + 0.7) / 3 - 1;
@@ -115,7 +118,7 @@ test('a window by hand: bought at the close before it, dividends in, a name with
 test('a window outside the store has no return, and the range of the store is reported; so is an end beyond it', () => {
   const market = marketOf({ close: { A: steps(100, { 79: 0.1 }) }, weights: { A: 1 }, sectors: { A: 'X' } });
   const of = (window: { start: string; end: string }) =>
-    scenarioOf(market, { name: 'w', window }, { by: 'SECTOR', path: 'scenarios[2]' });
+    computeScenario(market, { name: 'w', window }, { by: 'SECTOR', path: 'scenarios[2]' });
   for (const window of [
     { start: '2019-01-01', end: DATES[3]! },
     { start: '2031-01-01', end: '2031-02-01' },
@@ -210,7 +213,7 @@ test('shocks: names and groups as they are, the rest by its response to a series
     series: { WORLD: path(1) },
   });
   const terms = { name: 's', regression_sessions: 60, path: 'scenarios[0]', by: 'SECTOR' };
-  const result = shockScenario(market, { ...terms, shocks: { WORLD: -0.1, C: 0.07, 'SECTOR:Z': -0.5 } });
+  const result = computeShockScenario(market, { ...terms, shocks: { WORLD: -0.1, C: 0.07, 'SECTOR:Z': -0.5 } });
   const returns = Object.fromEntries(result.by_name.map(({ identifier, return: value }) => [identifier, value]));
   const near = (value: number): unknown => expect.closeTo(value, 10);
   expect(returns).toEqual({
@@ -223,13 +226,14 @@ test('shocks: names and groups as they are, the rest by its response to a series
   expect(result.proxied).toEqual([{ identifier: 'YOUNG', proxy: 'X' }]);
   expect(result.return).toBeCloseTo(0.25 * -0.2 + 0.2 * 0.07 - 0.05 + 0.2 * -0.1, 10);
   expect(result).toMatchObject({ observations: 60, r_squared: near(1) });
-  const only = shockScenario(market, { ...terms, shocks: { A: -0.2 } });
+  const only = computeShockScenario(market, { ...terms, shocks: { A: -0.2 } });
   expect(only.return).toBeCloseTo(-0.05, 14);
   expect(only.r_squared).toBeNull();
   // E is in the store and not held: it is a factor as well.
   expect(
-    shockScenario(market, { ...terms, shocks: { E: -0.1 } }).by_name.find(({ identifier }) => identifier === 'A')!
-      .return,
+    computeShockScenario(market, { ...terms, shocks: { E: -0.1 } }).by_name.find(
+      ({ identifier }) => identifier === 'A',
+    )!.return,
   ).toBeCloseTo(-0.15, 10);
 });
 
@@ -250,7 +254,7 @@ test('the standard error of the return is that of the responding part as one res
     series: { WORLD: moves.map((move) => (world *= 1 + move)) },
   });
   const terms = { name: 's', regression_sessions: 60, path: 'scenarios[0]', by: 'SECTOR' };
-  const result = shockScenario(market, { ...terms, shocks: { WORLD: -0.1, STRUCK: 0.3 } });
+  const result = computeShockScenario(market, { ...terms, shocks: { WORLD: -0.1, STRUCK: 0.3 } });
   // YOUNG responds like the mean of A and B; the response of STRUCK is given.
   const counted = { A: 0.4, B: 0.3, C: 0.1 };
   const last = (prices: readonly number[]) => prices.map((price, s) => price / prices[s - 1]! - 1).slice(-60);
@@ -277,7 +281,7 @@ test('a shock of nothing known, and factors that move together, are refused by t
   const terms = { name: 's', regression_sessions: 60, path: 'scenarios[3]', by: 'SECTOR' };
   const refusal = (shocks: Record<string, number>) => {
     try {
-      return shockScenario(market, { ...terms, shocks });
+      return computeShockScenario(market, { ...terms, shocks });
     } catch (thrown) {
       return thrown;
     }
@@ -333,7 +337,7 @@ test('sessions of a regression that no shock needs are reported', () => {
   });
   const place = { by: 'SECTOR', path: 'scenarios[0]' };
   const findingsOf = (shocks: Record<string, number>, regression_sessions: number) =>
-    scenarioOf(market, { name: 's', shocks, regression_sessions }, place).findings;
+    computeScenario(market, { name: 's', shocks, regression_sessions }, place).findings;
   expect(findingsOf({ A: 0.1, 'SECTOR:X': 0.2 }, 60)).toMatchObject([
     { severity: 'warning', code: 'NO_EFFECT', path: 'scenarios[0].regression_sessions', value: 60 },
   ]);

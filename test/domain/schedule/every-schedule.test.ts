@@ -3,9 +3,9 @@ import { describe, expect, test } from 'vitest';
 import type { Calendar } from '#domain/calendars/calendar.js';
 import { correctCalendars } from '#domain/calendars/correct-calendars.js';
 import { openCalendars } from '#market/serving/calendar-files.js';
-import { type Day, civilOf, dayFrom, daysInMonth, formatDay, weekdayOf } from '#domain/time/days.js';
+import { type Day, toCivilDate, parseValidDay, countDaysInMonth, formatDay, toWeekday } from '#domain/time/days.js';
 import { RebalanceSpec } from '#domain/schedule/rebalance-spec.js';
-import { rebalanceDates } from '#domain/schedule/schedule.js';
+import { listRebalanceDates } from '#domain/schedule/schedule.js';
 import { calendarOf } from './schedule-case.js';
 import { IS_SOAK } from '../../soak.js';
 
@@ -19,17 +19,17 @@ const specs = fc
     day: fc.integer({ min: 1, max: 31 }),
     roll: fc.constantFrom('following', 'preceding', 'unadjusted'),
     effective_lag: fc.integer({ min: 0, max: 20 }),
-    dates: fc.array(fc.integer({ min: dayFrom('2010-01-01'), max: dayFrom('2025-12-31') }).map(formatDay), {
+    dates: fc.array(fc.integer({ min: parseValidDay('2010-01-01'), max: parseValidDay('2025-12-31') }).map(formatDay), {
       maxLength: 20,
     }),
   })
   .map((spec) => RebalanceSpec.parse(spec));
 const codes = fc.constantFrom('XNYS', 'XLON', 'XTKS', 'XSHG', 'ASEX', 'XTAE');
-const baseDays = fc.integer({ min: dayFrom('2005-01-01'), max: dayFrom('2025-06-30') });
+const baseDays = fc.integer({ min: parseValidDay('2005-01-01'), max: parseValidDay('2025-06-30') });
 const cases = fc.record({ rebalance: specs, code: codes, baseDay: baseDays });
 const whole = ({ rebalance, code, baseDay }: { rebalance: RebalanceSpec; code: string; baseDay: Day }) => {
   const calendar = calendarOf(code);
-  return { calendar, found: rebalanceDates({ rebalance, calendar, baseDay, from: -1e6, to: 1e6 }) };
+  return { calendar, found: listRebalanceDates({ rebalance, calendar, baseDay, from: -1e6, to: 1e6 }) };
 };
 
 describe('every schedule', () => {
@@ -82,7 +82,7 @@ describe('every schedule', () => {
         const recorded = { [given.code]: { version: 1, changes } };
         const after = correctCalendars(openCalendars(), recorded).get(given.code)!;
         const { baseDay } = given;
-        const moved = rebalanceDates({ rebalance, calendar: after, baseDay, from: -1e6, to: 1e6 });
+        const moved = listRebalanceDates({ rebalance, calendar: after, baseDay, from: -1e6, to: 1e6 });
         const expected = sessions.map((session) => (session === closed ? next : session));
         expect(moved.slice(1).map(({ session }) => session)).toEqual([...new Set(expected)]);
       }),
@@ -94,7 +94,7 @@ describe('every schedule', () => {
     fc.assert(
       fc.property(cases, baseDays, fc.integer({ min: 0, max: 3000 }), (given, from, length) => {
         const { calendar, found } = whole(given);
-        const part = rebalanceDates({
+        const part = listRebalanceDates({
           rebalance: given.rebalance,
           calendar,
           baseDay: given.baseDay,
@@ -135,11 +135,11 @@ function walkMonths(spec: RebalanceSpec, calendar: Calendar, base: Day): Day[] {
   const result = [base];
   let effective = base;
   const { to } = calendar.coverage;
-  const { year, month } = civilOf(base);
+  const { year, month } = toCivilDate(base);
   for (let count = year * 12 + month - 1; ; count++) {
     const at = { year: Math.floor(count / 12), month: (count % 12) + 1 };
-    const days = Array.from({ length: daysInMonth(at.year, at.month) }, (_, i) =>
-      dayFrom(`${at.year}-${String(at.month).padStart(2, '0')}-${String(i + 1).padStart(2, '0')}`),
+    const days = Array.from({ length: countDaysInMonth(at.year, at.month) }, (_, i) =>
+      parseValidDay(`${at.year}-${String(at.month).padStart(2, '0')}-${String(i + 1).padStart(2, '0')}`),
     );
     if (days.at(-1)! > to) return result;
     if (!(spec.months ?? DEFAULT_MONTHS[spec.frequency]!).includes(at.month)) continue;
@@ -155,7 +155,7 @@ function walkMonths(spec: RebalanceSpec, calendar: Calendar, base: Day): Day[] {
 }
 
 function anchorIn(spec: RebalanceSpec, days: readonly Day[], { isSession }: Calendar): Day | undefined {
-  const on = (weekday: number) => days.filter((day) => weekdayOf(day) === weekday);
+  const on = (weekday: number) => days.filter((day) => toWeekday(day) === weekday);
   switch (spec.anchor) {
     case 'first_session':
       return days.find(isSession);

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { dayFrom, formatDay } from '#domain/time/days.js';
-import { indexDates } from '#domain/schedule/index-schedule.js';
-import { dateOrderFindings, phaseFindings } from '#domain/schedule/date-order.js';
+import { parseValidDay, formatDay } from '#domain/time/days.js';
+import { listIndexDates } from '#domain/schedule/index-schedule.js';
+import { checkDateOrder, checkPhase } from '#domain/schedule/date-order.js';
 import { RebalanceSpec } from '#domain/schedule/rebalance-spec.js';
 import { validateRebalance } from '#domain/schedule/validate-rebalance.js';
 import { calendarOf, schedule, type Spec } from './schedule-case.js';
@@ -17,7 +17,7 @@ const rowsOf = (spec: Spec, from: string, to: string, code = 'XNYS') =>
 const cadence = (spec: Spec, base = '2024-01-02', code = 'XNYS') => ({
   rebalance: RebalanceSpec.parse(spec),
   calendar: calendarOf(code),
-  baseDay: dayFrom(base),
+  baseDay: parseValidDay(base),
   path: 'rebalance',
 });
 
@@ -48,7 +48,7 @@ describe('dates of a review on the sessions of New York', () => {
       '2024-09-20 2024-09-04 2024-09-06 2024-09-13',
       '2024-12-20 2024-12-04 2024-12-06 2024-12-13',
     ]);
-    const [finding] = dateOrderFindings(cadence(spec));
+    const [finding] = checkDateOrder(cadence(spec));
     expect(finding).toMatchObject({
       severity: 'error',
       code: 'INVALID_RANGE',
@@ -103,7 +103,7 @@ describe('dates of a review on the sessions of New York', () => {
     };
     const [base] = schedule(spec, '2024-01-02', '2024-12-31');
     expect(formatDay(base!.decision)).toBe('2024-01-02');
-    expect(dateOrderFindings(cadence(spec))).toEqual([]);
+    expect(checkDateOrder(cadence(spec))).toEqual([]);
   });
 });
 
@@ -128,7 +128,7 @@ describe('an order of dates that cannot be kept is an error that names the first
       'gives 2024-03-07 for the rebalance effective on 2024-03-15, which is before the reference date 2024-03-08',
     ],
   ])('%s', (_, spec, path, message) => {
-    const findings = dateOrderFindings(cadence(spec));
+    const findings = checkDateOrder(cadence(spec));
     expect(findings).toHaveLength(1);
     expect(findings[0]).toMatchObject({ severity: 'error', code: 'INVALID_RANGE', path });
     expect(findings[0]!.message).toContain(message);
@@ -157,12 +157,12 @@ describe('an order of dates that cannot be kept is an error that names the first
   });
 
   test('a phase that the next rebalance cuts off', () => {
-    const [finding] = phaseFindings(cadence({ frequency: 'weekly', weekday: 0, phase: { sessions: 6 } }));
+    const [finding] = checkPhase(cadence({ frequency: 'weekly', weekday: 0, phase: { sessions: 6 } }));
     expect(finding).toMatchObject({ severity: 'error', code: 'INVALID_RANGE', path: 'rebalance.phase' });
     expect(finding!.message).toContain(
       'the rebalance of 2024-01-08 over 6 closes, up to 2024-01-16, but the next one takes effect on 2024-01-16',
     );
-    expect(phaseFindings(cadence({ frequency: 'monthly', phase: { sessions: 10 } }))).toEqual([]);
+    expect(checkPhase(cadence({ frequency: 'monthly', phase: { sessions: 10 } }))).toEqual([]);
   });
 });
 
@@ -178,7 +178,7 @@ test('a schedule shows every close of a phase, and announces the rebalance once'
     },
     '2025-01-02',
   );
-  const dates = indexDates({ baseDay, cadences: [{ rebalance, calendar }], called: [] }).slice(1);
+  const dates = listIndexDates({ baseDay, cadences: [{ rebalance, calendar }], called: [] }).slice(1);
   expect(
     dates.map(({ date, announcement, isAnnounced }) => [formatDay(date), formatDay(announcement), isAnnounced]),
   ).toEqual([

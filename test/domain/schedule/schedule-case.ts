@@ -1,7 +1,7 @@
 import type { Calendar } from '#domain/calendars/calendar.js';
-import { dayFrom, formatDay } from '#domain/time/days.js';
+import { parseValidDay, formatDay } from '#domain/time/days.js';
 import { RebalanceSpec } from '#domain/schedule/rebalance-spec.js';
-import { type RebalanceDate, rebalanceDates } from '#domain/schedule/schedule.js';
+import { type RebalanceDate, listRebalanceDates } from '#domain/schedule/schedule.js';
 import { openCalendars } from '#market/serving/calendar-files.js';
 
 const calendars = openCalendars();
@@ -14,12 +14,12 @@ export const schedule = (
   to: string,
   { code = 'XNYS', base = from } = {},
 ): readonly RebalanceDate[] =>
-  rebalanceDates({
+  listRebalanceDates({
     rebalance: RebalanceSpec.parse(spec),
     calendar: calendarOf(code),
-    baseDay: dayFrom(base),
-    from: dayFrom(from),
-    to: dayFrom(to),
+    baseDay: parseValidDay(base),
+    from: parseValidDay(from),
+    to: parseValidDay(to),
   });
 /** Dates after the base rebalance. */
 export const dates = (...args: Parameters<typeof schedule>) =>

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { dayFrom, formatDay } from '#domain/time/days.js';
+import { parseValidDay, formatDay } from '#domain/time/days.js';
 import { type Spec, schedule, dates } from './schedule-case.js';
 
 describe('a schedule', () => {
@@ -154,9 +154,9 @@ describe('a schedule', () => {
       '2024-12-31',
     );
     expect(result[1]).toEqual({
-      date: dayFrom('2024-03-31'),
-      session: dayFrom('2024-03-28'),
-      decision: dayFrom('2024-03-28'),
+      date: parseValidDay('2024-03-31'),
+      session: parseValidDay('2024-03-28'),
+      decision: parseValidDay('2024-03-28'),
     });
   });
 
@@ -164,7 +164,7 @@ describe('a schedule', () => {
     // Tokyo is closed from 27 April to 6 May 2019: two Mondays have the prices of Friday, 26 April.
     const mondays: Spec = { frequency: 'weekly', weekday: 0, roll: 'unadjusted' };
     const result = schedule(mondays, '2019-04-17', '2019-05-20', { code: 'XTKS' });
-    const friday = dayFrom('2019-04-26');
+    const friday = parseValidDay('2019-04-26');
     expect(result.map(({ date }) => formatDay(date))).toEqual([
       '2019-04-17',
       '2019-04-22',
@@ -173,10 +173,10 @@ describe('a schedule', () => {
       '2019-05-20',
     ]);
     expect(result[2]).toEqual({
-      date: dayFrom('2019-04-29'),
+      date: parseValidDay('2019-04-29'),
       session: friday,
       decision: friday,
-      also: [dayFrom('2019-05-06')],
+      also: [parseValidDay('2019-05-06')],
     });
   });
 
@@ -197,9 +197,9 @@ describe('a schedule', () => {
   test('decides on the effective date where the calendar does not reach back', () => {
     const [base] = schedule({ frequency: 'none', effective_lag: 3 }, '2019-01-01', '2019-12-31', { code: 'XTAE' });
     expect(base).toEqual({
-      date: dayFrom('2019-01-01'),
-      session: dayFrom('2019-01-01'),
-      decision: dayFrom('2019-01-01'),
+      date: parseValidDay('2019-01-01'),
+      session: parseValidDay('2019-01-01'),
+      decision: parseValidDay('2019-01-01'),
     });
   });
 

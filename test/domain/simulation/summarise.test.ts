@@ -1,15 +1,15 @@
 import { describe, expect, test } from 'vitest';
 import {
-  growthOfLevel,
-  momentsOf,
+  computeLevelGrowth,
+  computeMoments,
   planSimulation,
-  simulationCuts,
+  divideSimulation,
   SimulationRequest,
-  talliesIn,
-  tallyBytes,
+  createTallies,
+  computeTallyBytes,
   type SimulationPlan,
 } from '#domain/simulation/simulation.js';
-import { distributionOf, summariseSimulation } from '#domain/simulation/summarise.js';
+import { createDistribution, summariseSimulation } from '#domain/simulation/summarise.js';
 import { openWasmEngine } from '#kernels/engines/wasm.js';
 
 const growth = Float64Array.from({ length: 60 }, (_, t) => 1 + 0.01 * Math.sin(7 * t + 1));
@@ -18,42 +18,42 @@ const request = (changes: Partial<SimulationRequest> = {}) =>
 
 function drawn(plan: SimulationPlan) {
   const { paths, horizon, model, seed, bins } = plan;
-  const tallies = talliesIn(new ArrayBuffer(tallyBytes(paths, horizon)), 0, paths, horizon);
+  const tallies = createTallies(new ArrayBuffer(computeTallyBytes(paths, horizon)), 0, paths, horizon);
   openWasmEngine().simulatePaths({ model, horizon, seed, first: 0, bins }, tallies);
   return tallies;
 }
 
 describe('the parts of a simulation', () => {
   test('follow from the request: a small one is a single part, a large one has equal parts', () => {
-    expect(simulationCuts({ paths: 10_000, horizon: 252 })).toEqual([0, 10_000]);
-    const cuts = simulationCuts({ paths: 10_000_000, horizon: 252 });
+    expect(divideSimulation({ paths: 10_000, horizon: 252 })).toEqual([0, 10_000]);
+    const cuts = divideSimulation({ paths: 10_000_000, horizon: 252 });
     const sizes = new Set(cuts.slice(1).map((end, part) => end - cuts[part]!));
     expect([cuts.length - 1, cuts[0], cuts.at(-1)]).toEqual([126, 0, 10_000_000]);
     expect(Math.max(...sizes) - Math.min(...sizes)).toBeLessThanOrEqual(1);
   });
 
   test('keep the results of ten million paths of ten years within 900 MB', () => {
-    const cuts = simulationCuts({ paths: 10_000_000, horizon: 2520 });
-    const bytes = cuts.slice(1).map((end, part) => tallyBytes(end - cuts[part]!, 2520));
+    const cuts = divideSimulation({ paths: 10_000_000, horizon: 2520 });
+    const bytes = cuts.slice(1).map((end, part) => computeTallyBytes(end - cuts[part]!, 2520));
     expect(bytes.reduce((sum, part) => sum + part, 0)).toBeLessThan(900e6);
   });
 });
 
 describe('a plan', () => {
   test('needs twenty returns, and a block no longer than them', () => {
-    expect(() => momentsOf(growth.subarray(0, 19))).toThrow(/19 returns; at least 20 are required/);
+    expect(() => computeMoments(growth.subarray(0, 19))).toThrow(/19 returns; at least 20 are required/);
     expect(() =>
-      planSimulation(request({ block: 61 }), { kind: 'block_bootstrap', growth, block: 61 }, momentsOf(growth)),
+      planSimulation(request({ block: 61 }), { kind: 'block_bootstrap', growth, block: 61 }, computeMoments(growth)),
     ).toThrow(expect.objectContaining({ code: 'RISK_INSUFFICIENT_DATA' }));
   });
 
   test('reads growth off levels', () => {
-    expect([...growthOfLevel(Float64Array.of(100, 110, 99))]).toEqual([1.1, 0.9]);
+    expect([...computeLevelGrowth(Float64Array.of(100, 110, 99))]).toEqual([1.1, 0.9]);
   });
 });
 
 describe('a summary', () => {
-  const plan = planSimulation(request(), { kind: 'block_bootstrap', growth, block: 5 }, momentsOf(growth));
+  const plan = planSimulation(request(), { kind: 'block_bootstrap', growth, block: 5 }, computeMoments(growth));
   const tallies = drawn(plan);
   const summary = summariseSimulation(request(), plan, tallies);
 
@@ -81,14 +81,14 @@ describe('a summary', () => {
   });
 
   test('of known values is that of the textbook', () => {
-    expect(distributionOf(Float64Array.of(4, 1, 3, 2), [0.25, 0.5])).toEqual({
+    expect(createDistribution(Float64Array.of(4, 1, 3, 2), [0.25, 0.5])).toEqual({
       mean: 2.5,
       deviation: Math.sqrt(5 / 3),
       minimum: 1,
       maximum: 4,
       percentiles: { 0.25: 1.75, 0.5: 2.5 },
     });
-    expect(distributionOf(Float64Array.of(7), [0.5])).toEqual({
+    expect(createDistribution(Float64Array.of(7), [0.5])).toEqual({
       mean: 7,
       deviation: 0,
       minimum: 7,

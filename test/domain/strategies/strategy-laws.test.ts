@@ -1,6 +1,6 @@
 import { fc } from '../../fast-check.js';
 import { describe, expect, test } from 'vitest';
-import { computeAnnualReturns, drawdownOf, returnsOf } from '#domain/analytics/series.js';
+import { computeAnnualReturns, computeDrawdown, computeReturns } from '#domain/analytics/series.js';
 import type { StrategyTerms } from '#domain/documents/backtest-plan.js';
 import type { Run } from '#domain/backtest/run.js';
 import { openColumns } from '#domain/backtest/run-file/read.js';
@@ -52,7 +52,7 @@ const sum = (values: Iterable<number>): number => [...values].reduce((total, val
 describe('a strategy on random markets', () => {
   test('returns compound to the level and annual returns to the total', () => {
     onStrategies(({ level, days, metrics }) => {
-      near([...returnsOf(level)].reduce((product, r) => product * (1 + r), 1) - 1, metrics.total_return);
+      near([...computeReturns(level)].reduce((product, r) => product * (1 + r), 1) - 1, metrics.total_return);
       near(level.at(-1)! / 100 - 1, metrics.total_return);
       near(
         computeAnnualReturns(days, level).reduce((product, [, r]) => product * (1 + r), 1) - 1,
@@ -60,7 +60,7 @@ describe('a strategy on random markets', () => {
         1,
         1e-12,
       );
-      expect(metrics.max_drawdown).toBe(Math.min(...drawdownOf(level)));
+      expect(metrics.max_drawdown).toBe(Math.min(...computeDrawdown(level)));
     });
   });
 

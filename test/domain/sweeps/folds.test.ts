@@ -2,9 +2,9 @@ import { readFileSync } from 'node:fs';
 import { fc } from '../../fast-check.js';
 import { describe, expect, test } from 'vitest';
 import { chooseByFolds, type ChoiceByFolds } from '#domain/sweeps/choose-by-folds.js';
-import { binomial, SweepFolds } from '#domain/sweeps/fold-terms.js';
-import { splitsOf } from '#domain/sweeps/splits.js';
-import { createEmptyStretch, join, metricOf, stretchOf } from '#domain/sweeps/stretch.js';
+import { computeBinomial, SweepFolds } from '#domain/sweeps/fold-terms.js';
+import { createSplits } from '#domain/sweeps/splits.js';
+import { createEmptyStretch, join, computeMetric, createStretch } from '#domain/sweeps/stretch.js';
 
 interface Golden {
   readonly returns: number[][];
@@ -62,11 +62,11 @@ describe('a choice by folds', () => {
   test('of one trial is that trial: every path has its metrics', () => {
     const own = RETURNS.subarray(0, 130);
     const result = chosen({ method: 'combinatorial', groups: 5 }, own, 1);
-    const whole = stretchOf(own, { from: 0, to: 130, mean: 0 });
+    const whole = createStretch(own, { from: 0, to: 130, mean: 0 });
     for (const path of result.paths) {
       near(path.total_return, whole.growth - 1);
       near(path.max_drawdown, whole.drawdown);
-      near(path.sharpe_ratio, metricOf(whole, { mean: 0, metric: 'sharpe_ratio', periods: 252 }));
+      near(path.sharpe_ratio, computeMetric(whole, { mean: 0, metric: 'sharpe_ratio', periods: 252 }));
     }
     expect(new Set(result.choices.map(({ rank }) => rank))).toEqual(new Set([1]));
   });
@@ -104,8 +104,8 @@ describe('a choice by folds', () => {
 test('the paths of all choices test each group once, and every split as often as it has test groups', () => {
   for (let groups = 2; groups <= 8; groups++)
     for (let count = 1; count < groups; count++) {
-      const { splits, paths } = splitsOf(SweepFolds.parse({ method: 'combinatorial', groups, test_groups: count }));
-      expect(splits).toHaveLength(binomial(groups, count));
+      const { splits, paths } = createSplits(SweepFolds.parse({ method: 'combinatorial', groups, test_groups: count }));
+      expect(splits).toHaveLength(computeBinomial(groups, count));
       expect(paths).toHaveLength((count * splits.length) / groups);
       const used = new Map<number, number>();
       for (const path of paths)
@@ -126,9 +126,9 @@ test('figures of stretches join to those of the whole', () => {
         const returns = Float64Array.from(values);
         const at = Math.min(cut, returns.length);
         const joined = createEmptyStretch();
-        join(joined, stretchOf(returns, { from: 0, to: at, mean: 0.01 }));
-        join(joined, stretchOf(returns, { from: at, to: returns.length, mean: 0.01 }));
-        const whole = stretchOf(returns, { from: 0, to: returns.length, mean: 0.01 });
+        join(joined, createStretch(returns, { from: 0, to: at, mean: 0.01 }));
+        join(joined, createStretch(returns, { from: at, to: returns.length, mean: 0.01 }));
+        const whole = createStretch(returns, { from: 0, to: returns.length, mean: 0.01 });
         for (const [name, value] of Object.entries(whole)) near(joined[name as keyof typeof joined], value);
       },
     ),

@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest';
-import { mapTerms } from '#domain/sweeps/map-terms.js';
+import { createMapTerms } from '#domain/sweeps/map-terms.js';
 
 test('a sweep describes a cell over fewer parameters, and the values that can be fixed', () => {
   const patches = [0.05, 0.1].flatMap((cap) =>
     ['monthly', 'quarterly'].map((frequency) => ({ '/cap': cap, '/f': frequency })),
   );
-  expect(mapTerms({ grid: null, patches }, 'sharpe_ratio')).toEqual({
+  expect(createMapTerms({ grid: null, patches }, 'sharpe_ratio')).toEqual({
     aggregation: 'first_by_rank',
     sentence:
       'If a map omits parameters, a cell shows the variant that ranks first by sharpe ratio over their values; fix them to show one slice.',

@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest';
-import { sweepParts } from '#domain/sweeps/part-order.js';
-import { patchAt, patchesOf, type Variation } from '#domain/sweeps/variants.js';
+import { orderSweepParts } from '#domain/sweeps/part-order.js';
+import { patchAt, listPatches, type Variation } from '#domain/sweeps/variants.js';
 import { selectCheckedFirst } from '#domain/sweeps/variant-needs.js';
 
 const range = (count: number): number[] => Array.from({ length: count }, (_, i) => i);
 const GRID = { '/request/a': [0, 1, 2], '/document/b': ['x', 'y'], '/request/c': range(5), '/document/d': range(4) };
 const allIn = (variation: Variation): number[] => {
-  const parts = sweepParts(variation);
+  const parts = orderSweepParts(variation);
   return range(parts.count).flatMap((part) => parts.variants(part));
 };
 
@@ -19,7 +19,7 @@ test('a variant of a grid is a combination, the last pointer varying fastest', (
       ),
     ),
   );
-  expect(patchesOf(variation)).toEqual(expected);
+  expect(listPatches(variation)).toEqual(expected);
 });
 
 test('each variant is in one part, those of one definition next to each other', () => {
@@ -32,12 +32,12 @@ test('each variant is in one part, those of one definition next to each other', 
   });
   const changes = definitions.filter((definition, i) => definition !== definitions[i - 1]).length;
   expect(changes).toBe(2 * 4);
-  const listed = { grid: null, patches: patchesOf(variation) };
+  const listed = { grid: null, patches: listPatches(variation) };
   expect(allIn(listed).toSorted((a, b) => a - b)).toEqual(range(120));
 });
 
 test('the largest sweep has 5,000 parts', () => {
-  const parts = sweepParts({ grid: { '/request/a': range(1000), '/document/b': range(100) }, patches: null });
+  const parts = orderSweepParts({ grid: { '/request/a': range(1000), '/document/b': range(100) }, patches: null });
   expect([parts.count, parts.variants(0).length, parts.variants(4999).length]).toEqual([5000, 20, 20]);
 });
 

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import type { Finding } from '#domain/refusals/findings.js';
 import { Refusal } from '#domain/refusals/refusal.js';
-import { createRefusedVariants, variantName } from '#domain/sweeps/refused-variants.js';
+import { createRefusedVariants, formatVariantName } from '#domain/sweeps/refused-variants.js';
 
 const finding = (path: string, message: string): Finding => ({
   severity: 'error',
@@ -63,7 +63,7 @@ test('a refusal by one value alone has no places, and long values are cut in the
   expect(detail?.['findings']).toEqual([
     { ...finding('patches[0]/request.start', 'Variant 0 (the base): The start is after the end.') },
   ]);
-  expect(variantName(patches[1]!)).toHaveLength('/document/name '.length + 60);
+  expect(formatVariantName(patches[1]!)).toHaveLength('/document/name '.length + 60);
 });
 
 test('of thousands of refused variants all numbers are reported, and different findings up to a hundred', () => {

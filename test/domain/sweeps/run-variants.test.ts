@@ -5,14 +5,14 @@ import { computeRun } from '#domain/backtest/compute-run.js';
 import type { StrategyTerms } from '#domain/documents/backtest-plan.js';
 import type { ComputedRun, ComputeInput } from '#domain/backtest/run.js';
 import type { DeciderFactory } from '#domain/books/compositions.js';
-import { indexDecider, indexDeciders } from '#domain/backtest/index-decider.js';
+import { indexDecider, createIndexDeciders } from '#domain/backtest/index-decider.js';
 import { createSparseRoom } from '#domain/books/sparse-room.js';
 import { assertReturns } from '#domain/backtest/run-summary.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
 import { createSharedDecisions } from '#domain/rules/shared-decisions.js';
 import { runVariants, type VariantOutcome } from '#domain/sweeps/run-variants.js';
-import { outcomesInMemory } from '#domain/sweeps/outcome-source.js';
-import { sweepTable } from '#domain/sweeps/sweep-table.js';
+import { createOutcomeSource } from '#domain/sweeps/outcome-source.js';
+import { createSweepTable } from '#domain/sweeps/sweep-table.js';
 import type { Variant } from '#domain/sweeps/variants.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import type { MarketData } from '#domain/market/market-data.js';
@@ -126,7 +126,7 @@ test('definitions that share the data of a session equal those with separate rea
       const outcomes = (createDecider: DeciderFactory) =>
         runVariants({ market, calendars: CALENDARS, variants, documents: {}, createDecider, report: () => {} });
       const sharing = createSharedDecisions(namesMax);
-      const shared = indexDeciders(referenceEngine, sharing);
+      const shared = createIndexDeciders(referenceEngine, sharing);
       const own = outcomes(indexDecider);
       expect(outcomes(shared)).toEqual(own);
       sharing.makeRoom();
@@ -175,7 +175,7 @@ test('the table is ranked, refused variants come last, and ties keep their order
   const refusal: VariantOutcome = { kind: 'refused', error: { code: 'EMPTY_INDEX', message: '', detail: null } };
   const outcomes = [level(100, 101, 102), refusal, level(100, 99, 104), level(100, 99, 102)];
   const ranks = (rankBy: 'sharpe_ratio' | 'tracking_error') =>
-    sweepTable({ outcomes: outcomesInMemory(outcomes), rankBy, partitions: 2, folds: null }).rows.map(
+    createSweepTable({ outcomes: createOutcomeSource(outcomes), rankBy, partitions: 2, folds: null }).rows.map(
       ({ rank, variant }) => [rank, variant],
     );
   expect(ranks('sharpe_ratio')).toEqual([
@@ -190,8 +190,8 @@ test('the table is ranked, refused variants come last, and ties keep their order
     [3, 0],
     [null, 1],
   ]);
-  const { selection, overfitting } = sweepTable({
-    outcomes: outcomesInMemory([refusal]),
+  const { selection, overfitting } = createSweepTable({
+    outcomes: createOutcomeSource([refusal]),
     rankBy: 'sharpe_ratio',
     partitions: 2,
     folds: null,

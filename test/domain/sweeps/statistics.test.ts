@@ -1,8 +1,12 @@
 import { readFileSync } from 'node:fs';
 import { fc } from '../../fast-check.js';
 import { describe, expect, test } from 'vitest';
-import { computeExpectedMaximumSharpe, probabilisticSharpe, sharpeSample } from '#domain/sweeps/deflated-sharpe.js';
-import { overfitting } from '#domain/sweeps/overfitting.js';
+import {
+  computeExpectedMaximumSharpe,
+  computeProbabilisticSharpe,
+  createSharpeSample,
+} from '#domain/sweeps/deflated-sharpe.js';
+import { estimateOverfitting } from '#domain/sweeps/overfitting.js';
 
 const golden = JSON.parse(readFileSync('test/golden/overfitting/cscv.json', 'utf8')) as {
   returns: number[][];
@@ -33,23 +37,23 @@ describe('the deflated Sharpe ratio', () => {
   test('is 0.9004 in the worked example with 100 trials, whose threshold is 0.1132', () => {
     const threshold = computeExpectedMaximumSharpe({ trials: 100, variance });
     near(threshold, 0.1132, 5e-5);
-    near(probabilisticSharpe(paper, threshold)!, 0.9004, 5e-5);
+    near(computeProbabilisticSharpe(paper, threshold)!, 0.9004, 5e-5);
   });
 
   test('is 0.9505 there with 46 trials', () => {
-    near(probabilisticSharpe(paper, computeExpectedMaximumSharpe({ trials: 46, variance }))!, 0.9505, 5e-5);
+    near(computeProbabilisticSharpe(paper, computeExpectedMaximumSharpe({ trials: 46, variance }))!, 0.9505, 5e-5);
   });
 
   test('falls as trials are added', () => {
     const values = [1, 2, 10, 100, 1000].map((trials) =>
-      probabilisticSharpe(paper, computeExpectedMaximumSharpe({ trials, variance }))!,
+      computeProbabilisticSharpe(paper, computeExpectedMaximumSharpe({ trials, variance }))!,
     );
     expect(values).toEqual(values.toSorted((a, b) => b - a));
   });
 
   test('moments are those of the definition', () => {
     golden.moments.forEach(({ sharpe, skewness, kurtosis }, n) => {
-      const sample = sharpeSample(Float64Array.from(golden.returns, (row) => row[n]!));
+      const sample = createSharpeSample(Float64Array.from(golden.returns, (row) => row[n]!));
       near(sample.sharpe, sharpe);
       near(sample.skewness, skewness);
       near(sample.kurtosis, kurtosis);
@@ -57,8 +61,8 @@ describe('the deflated Sharpe ratio', () => {
   });
 
   test('without deviation nothing is known', () => {
-    expect(sharpeSample(new Float64Array(10))).toEqual({ sharpe: 0, skewness: 0, kurtosis: 3, observations: 10 });
-    expect(probabilisticSharpe({ sharpe: 1, skewness: 0, kurtosis: 3, observations: 1 }, 0)).toBeNull();
+    expect(createSharpeSample(new Float64Array(10))).toEqual({ sharpe: 0, skewness: 0, kurtosis: 3, observations: 10 });
+    expect(computeProbabilisticSharpe({ sharpe: 1, skewness: 0, kurtosis: 3, observations: 1 }, 0)).toBeNull();
   });
 });
 
@@ -67,7 +71,7 @@ describe('the probability of backtest overfitting', () => {
   const shape = { returns, variants: golden.returns[0]!.length, observations: golden.returns.length };
 
   test.each(golden.cscv)('is that of an independent calculation with $partitions blocks', (expected) => {
-    const result = overfitting({ ...shape, partitions: expected.partitions })!;
+    const result = estimateOverfitting({ ...shape, partitions: expected.partitions })!;
     expect([result.combinations, result.observations, result.partitions]).toEqual([
       expected.combinations,
       expected.observations,
@@ -82,9 +86,9 @@ describe('the probability of backtest overfitting', () => {
     const rows = Array.from({ length: 16 }, (_, t) =>
       [0.001, 0.01, -0.01].map((mean) => mean + (t % 2 === 0 ? 0.0005 : -0.0005)),
     );
-    expect(overfitting({ returns: byVariant(rows), variants: 3, observations: 16, partitions: 4 })!.probability).toBe(
-      0,
-    );
+    expect(
+      estimateOverfitting({ returns: byVariant(rows), variants: 3, observations: 16, partitions: 4 })!.probability,
+    ).toBe(0);
   });
 
   test('is 1 if the best in one half is the worst in the other', () => {
@@ -92,20 +96,20 @@ describe('the probability of backtest overfitting', () => {
     const rows = Array.from({ length: 8 }, (_, t) =>
       [t < 4 ? 0.01 : -0.01, t < 4 ? -0.01 : 0.01, 0].map((mean) => mean + noise(t)),
     );
-    const result = overfitting({ returns: byVariant(rows), variants: 3, observations: 8, partitions: 2 })!;
+    const result = estimateOverfitting({ returns: byVariant(rows), variants: 3, observations: 8, partitions: 2 })!;
     expect([result.probability, result.probabilityOfLoss]).toEqual([1, 1]);
   });
 
   test('needs two variants and two returns a block', () => {
-    expect(overfitting({ ...shape, variants: 1, partitions: 4 })).toBeUndefined();
-    expect(overfitting({ ...shape, observations: 7, partitions: 4 })).toBeUndefined();
+    expect(estimateOverfitting({ ...shape, variants: 1, partitions: 4 })).toBeUndefined();
+    expect(estimateOverfitting({ ...shape, observations: 7, partitions: 4 })).toBeUndefined();
   });
 
   test('does not depend on the unit of the returns', () => {
     fc.assert(
       fc.property(fc.constantFrom(0.25, 4, 1024), fc.constantFrom(2, 4, 8), (unit, partitions) => {
-        const plain = overfitting({ ...shape, partitions })!;
-        const scaled = overfitting({ ...shape, returns: returns.map((value) => unit * value), partitions })!;
+        const plain = estimateOverfitting({ ...shape, partitions })!;
+        const scaled = estimateOverfitting({ ...shape, returns: returns.map((value) => unit * value), partitions })!;
         expect(scaled).toEqual(plain);
       }),
     );

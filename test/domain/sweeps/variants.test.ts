@@ -5,9 +5,9 @@ import { parsePointer, setAt } from '#domain/sweeps/json-pointer.js';
 import { SweepRequest } from '#domain/sweeps/sweep-request.js';
 import {
   applyPatch,
-  patchesOf,
-  sizeFindings,
-  variantCount,
+  listPatches,
+  checkVariantCount,
+  countVariants,
   type DocumentCheck,
   type Patch,
 } from '#domain/sweeps/variants.js';
@@ -72,7 +72,7 @@ describe('variants', () => {
 
   test('a grid is every combination, its last pointer varying fastest', () => {
     const grid = { '/request/transaction_cost_bps': [0, 5], '/document/base_value': [100, 1000, 10] };
-    expect(patchesOf({ grid, patches: null }).map((patch) => Object.values(patch))).toEqual([
+    expect(listPatches({ grid, patches: null }).map((patch) => Object.values(patch))).toEqual([
       [0, 100],
       [0, 1000],
       [0, 10],
@@ -80,13 +80,13 @@ describe('variants', () => {
       [5, 1000],
       [5, 10],
     ]);
-    expect(variantCount({ grid, patches: null })).toBe(6);
+    expect(countVariants({ grid, patches: null })).toBe(6);
   });
 
   test('a grid too large is refused without being made', () => {
     const values = Array.from({ length: 2000 }, (_, i) => i);
     const grid = Object.fromEntries(['/a', '/b', '/c', '/d'].map((pointer) => [pointer, values]));
-    expect(sizeFindings({ grid, patches: null })).toMatchObject([
+    expect(checkVariantCount({ grid, patches: null })).toMatchObject([
       { code: 'OUT_OF_RANGE', path: 'grid', message: 'The sweep has 16000000000000 variants; the maximum is 100000.' },
     ]);
   });
@@ -204,8 +204,8 @@ test('an overlay has the currency that its changed terms lead into, unless that 
     overlay: { type: 'currency', to: 'EUR' },
   });
   const overlays = { ...base, document: overlay };
-  const asSent: DocumentCheck = (body) => validateIndex(body, { calendars: CALENDARS.list(), indexOf: () => document });
-  const currencyOf = (patch: Patch) => applyPatch(overlays, patch, { path: '', check: asSent });
+  const toSent: DocumentCheck = (body) => validateIndex(body, { calendars: CALENDARS.list(), indexOf: () => document });
+  const currencyOf = (patch: Patch) => applyPatch(overlays, patch, { path: '', check: toSent });
   const into = (to: string) => currencyOf({ '/document/overlay/to': to });
   for (const to of ['GBP', 'EUR', 'JPY'])
     expect(into(to)).toMatchObject({ findings: [], variant: { document: { currency: to, overlay: { to } } } });

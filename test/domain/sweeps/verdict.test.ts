@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest';
-import { sharpeSample } from '#domain/sweeps/deflated-sharpe.js';
+import { createSharpeSample } from '#domain/sweeps/deflated-sharpe.js';
 import type { VariantOutcome } from '#domain/sweeps/run-variants.js';
-import { outcomesInMemory } from '#domain/sweeps/outcome-source.js';
-import { sweepTable, type SweepTable } from '#domain/sweeps/sweep-table.js';
+import { createOutcomeSource } from '#domain/sweeps/outcome-source.js';
+import { createSweepTable, type SweepTable } from '#domain/sweeps/sweep-table.js';
 import { SweepFolds } from '#domain/sweeps/fold-terms.js';
-import { verdictOf } from '#domain/sweeps/verdict.js';
+import { createVerdict } from '#domain/sweeps/verdict.js';
 import { seeded } from '../../seeded.js';
 
 /** Returns a run over 81 sessions with random returns around a mean. */
@@ -12,7 +12,7 @@ function runOf(seed: number, mean: number): VariantOutcome {
   const random = seeded(seed);
   const level = [100];
   for (let t = 0; t < 80; t++) level.push(level.at(-1)! * (1 + mean + 0.01 * (random() - 0.5)));
-  const { sharpe } = sharpeSample(Float64Array.from(level.slice(1), (value, t) => value / level[t]! - 1));
+  const { sharpe } = createSharpeSample(Float64Array.from(level.slice(1), (value, t) => value / level[t]! - 1));
   const metrics = {
     annualised_return: 0,
     max_drawdown: 0,
@@ -33,7 +33,7 @@ function runOf(seed: number, mean: number): VariantOutcome {
 
 const RUNS = [runOf(1, 0.001), runOf(2, 0.0005), runOf(3, -0.0005)];
 const table = (outcomes: readonly VariantOutcome[]): SweepTable =>
-  sweepTable({ outcomes: outcomesInMemory(outcomes), rankBy: 'sharpe_ratio', partitions: 4, folds: null });
+  createSweepTable({ outcomes: createOutcomeSource(outcomes), rankBy: 'sharpe_ratio', partitions: 4, folds: null });
 
 /** Returns equal levels of another definition. */
 const again = (outcome: VariantOutcome): VariantOutcome => structuredClone(outcome);
@@ -67,7 +67,9 @@ describe('variants of equal levels', () => {
       [1, 4],
     ]);
     expect(twice.rows.map(({ rank }) => rank)).toEqual([1, 2, 3, 4, 5, 6]);
-    expect(verdictOf(twice)[0]).toBe('Variants with identical levels count as one trial each: 0, 2 and 5; 1 and 4.');
+    expect(createVerdict(twice)[0]).toBe(
+      'Variants with identical levels count as one trial each: 0, 2 and 5; 1 and 4.',
+    );
     expect(once.identical).toEqual([]);
   });
 
@@ -78,7 +80,7 @@ describe('variants of equal levels', () => {
       overfitting: null,
       identical: [[0, 1]],
     });
-    expect(verdictOf(single).at(-1)).toMatch(
+    expect(createVerdict(single).at(-1)).toMatch(
       /^The Sharpe ratio of the first variant exceeds that of one trial without skill with a probability of \d+\.\d % \(deflated Sharpe ratio\)\.$/,
     );
   });
@@ -101,7 +103,7 @@ describe('what is said of skill', () => {
     observations: 100,
   });
   const said = (rest: Partial<SweepTable>) =>
-    verdictOf({ rows: [], selection, overfitting: null, folds: null, identical: [], fan: null, ...rest });
+    createVerdict({ rows: [], selection, overfitting: null, folds: null, identical: [], fan: null, ...rest });
   const TESTED =
     'The Sharpe ratio of the first variant exceeds that of the best of 12 trials without skill with a probability of 89.3 % (deflated Sharpe ratio)';
 
@@ -127,9 +129,9 @@ describe('what is said of skill', () => {
 
 describe('what is said of a choice by folds', () => {
   const said = (terms: unknown): string =>
-    verdictOf(
-      sweepTable({
-        outcomes: outcomesInMemory(RUNS),
+    createVerdict(
+      createSweepTable({
+        outcomes: createOutcomeSource(RUNS),
         rankBy: 'sharpe_ratio',
         partitions: 4,
         folds: SweepFolds.parse(terms),

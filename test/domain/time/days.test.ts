@@ -1,6 +1,6 @@
 import { fc } from '../../fast-check.js';
 import { expect, test } from 'vitest';
-import { addMonths, civilOf, dayOf, daysInMonth, formatDay, parseDay } from '#domain/time/days.js';
+import { addMonths, toCivilDate, toDay, countDaysInMonth, formatDay, parseDay } from '#domain/time/days.js';
 
 /** Dates as JavaScript computes them. */
 const isoText = (day: number): string => new Date(day * 86_400_000).toISOString().slice(0, 10);
@@ -13,8 +13,8 @@ test('dates are those of the calendar of the language, from the year 1 to 9999',
     fc.property(anyDay, (day) => {
       const date = new Date(day * 86_400_000);
       const civil = { year: date.getUTCFullYear(), month: date.getUTCMonth() + 1, day: date.getUTCDate() };
-      expect(civilOf(day)).toEqual(civil);
-      expect(dayOf(civil)).toBe(day);
+      expect(toCivilDate(day)).toEqual(civil);
+      expect(toDay(civil)).toBe(day);
       expect(formatDay(day)).toBe(isoText(day));
       expect(parseDay(formatDay(day))).toBe(day);
     }),
@@ -40,7 +40,7 @@ test('the ends of years, months and leap days are distinguished', () => {
   }
   for (const text of ['1900-02-29', '2023-02-29', '2024-13-01', '2024-00-10', '2024-04-31', '2024-01-00', '2024-1-01'])
     expect(parseDay(text)).toBeUndefined();
-  expect(dayOf({ year: 2024, month: 2, day: 30 })).toBe(parseDay('2024-03-01'));
+  expect(toDay({ year: 2024, month: 2, day: 30 })).toBe(parseDay('2024-03-01'));
 });
 
 test('a month later ends with its month', () => {
@@ -48,9 +48,12 @@ test('a month later ends with its month', () => {
   expect(later('2024-01-31', 1)).toBe('2024-02-29');
   expect(later('2024-02-29', -12)).toBe('2023-02-28');
   expect(later('2023-11-30', 15)).toBe('2025-02-28');
-  expect([daysInMonth(2024, 2), daysInMonth(2100, 2), daysInMonth(2000, 2), daysInMonth(2024, 12)]).toEqual([
-    29, 28, 29, 31,
-  ]);
+  expect([
+    countDaysInMonth(2024, 2),
+    countDaysInMonth(2100, 2),
+    countDaysInMonth(2000, 2),
+    countDaysInMonth(2024, 12),
+  ]).toEqual([29, 28, 29, 31]);
 });
 
 test('an invalid day has no text', () => {

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
-import { instantOf, isTimeZone, localDay } from '#domain/time/local-time.js';
-import { dayFrom, formatDay } from '#domain/time/days.js';
+import { toInstant, isTimeZone, toLocalDay } from '#domain/time/local-time.js';
+import { parseValidDay, formatDay } from '#domain/time/days.js';
 
 const at = (date: string, time: string, zone: string) =>
-  new Date(instantOf({ day: dayFrom(date), time, zone })).toISOString();
+  new Date(toInstant({ day: parseValidDay(date), time, zone })).toISOString();
 
 test('a local time keeps its hour while the offset of its zone changes', () => {
   expect(at('2026-03-06', '18:30', 'America/New_York')).toBe('2026-03-06T23:30:00.000Z');
@@ -24,9 +24,9 @@ test('a time that clocks skip comes later by the gap, and one that occurs twice 
 
 test('the day of an instant is that of the clocks there', () => {
   const instant = Date.parse('2026-01-01T04:59:59Z');
-  expect(formatDay(localDay('America/New_York', instant))).toBe('2025-12-31');
-  expect(formatDay(localDay('America/New_York', instant + 1000))).toBe('2026-01-01');
-  expect(formatDay(localDay('Asia/Tokyo', Date.parse('2025-12-31T15:00:00Z')))).toBe('2026-01-01');
+  expect(formatDay(toLocalDay('America/New_York', instant))).toBe('2025-12-31');
+  expect(formatDay(toLocalDay('America/New_York', instant + 1000))).toBe('2026-01-01');
+  expect(formatDay(toLocalDay('Asia/Tokyo', Date.parse('2025-12-31T15:00:00Z')))).toBe('2026-01-01');
 });
 
 test('zones are those of the database', () => {

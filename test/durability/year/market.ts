@@ -1,9 +1,9 @@
-import { dayFrom, formatDay } from '#domain/time/days.js';
+import { parseValidDay, formatDay } from '#domain/time/days.js';
 import { openCalendars } from '#market/serving/calendar-files.js';
 import { IS_SOAK } from '../../soak.js';
 import { seeded } from '../../seeded.js';
 
-export const SESSION_COUNT = Number(process.env['SOAK_SESSIONS'] ?? (IS_SOAK ? 252 : 13));
+export const SESSION_COUNT = Number(process.env['SOAK_SESSIONS'] ?? (IS_SOAK ? 252 : 11));
 const RULES = IS_SOAK ? 40 : 2;
 const OVERLAYS = IS_SOAK ? 10 : 1;
 export const SEED = Number(process.env['SOAK_SEED'] ?? 20_261_125);
@@ -20,9 +20,9 @@ const WEEKS: Readonly<Record<number, Fault>> = {
   2: 'wrong',
   3: 'repeated',
   4: 'kill',
-  8: 'target',
-  9: 'closed',
-  11: 'kill',
+  7: 'target',
+  8: 'closed',
+  9: 'kill',
 };
 const KINDS: readonly Fault[] = ['late', 'wrong', 'repeated', 'closed', 'target', 'kill'];
 /** Kinds that have not occurred in the current cycle of faults. */
@@ -38,7 +38,7 @@ export function faultOf(k: number): Fault | undefined {
 
 /** Sessions with the end of a month among them. */
 export const SESSIONS = [...openCalendars().get('XNYS')!.sessions]
-  .filter((day) => day >= dayFrom('2023-06-14'))
+  .filter((day) => day >= parseValidDay('2023-06-14'))
   .slice(0, HISTORY + SESSION_COUNT)
   .map(formatDay);
 
@@ -78,7 +78,7 @@ export function levelsOf(id: string, dates: readonly string[]): ReadonlyMap<stri
     const prices = pricesOn(date);
     const relatives = prices.map((price, i) => price / since.prices[i]!);
     const level = (since.level * relatives.reduce((sum, each) => sum + each, 0)) / relatives.length;
-    const years = parent === undefined ? 0 : (dayFrom(date) - dayFrom(dates[0]!)) / 365;
+    const years = parent === undefined ? 0 : (parseValidDay(date) - parseValidDay(dates[0]!)) / 365;
     levels.set(date, level * (1 - DECREMENT_PERCENT / 100) ** years);
     if (isDue) since = { prices, level };
     isDue = false;

@@ -2,7 +2,7 @@ import { pino } from 'pino';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { ErrorEnvelope } from '#contract/common.js';
 import { CalendarList, calendarRoutes, ScheduleView } from '#contract/calendars.js';
-import { dayFrom } from '#domain/time/days.js';
+import { parseValidDay } from '#domain/time/days.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import { createApp, type App } from '#http/app.js';
@@ -47,7 +47,7 @@ beforeAll(() => {
   const views = createCalendarViews({
     calendars,
     scheduleOf: async (id) => scheduleOf(await indexOf(id)),
-    today: () => dayFrom('2026-11-20'),
+    today: () => parseValidDay('2026-11-20'),
   });
   const authenticate = () => ({ keyId: null, name: null, scopes: new Set(['read'] as const) });
   app = createApp({

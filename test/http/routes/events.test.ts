@@ -1,9 +1,9 @@
 import { pino } from 'pino';
 import { expect, test } from 'vitest';
 import { eventRoutes, EventsView } from '#contract/events.js';
-import { dayFrom, formatDay } from '#domain/time/days.js';
+import { parseValidDay, formatDay } from '#domain/time/days.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
-import { scheduleAround } from '#domain/schedule/schedule-view.js';
+import { selectScheduleAround } from '#domain/schedule/schedule-view.js';
 import { createApp } from '#http/app.js';
 import { eventHandlers } from '#http/routes/events.js';
 import { openCalendars } from '#market/serving/calendar-files.js';
@@ -53,7 +53,7 @@ const stored: Pick<DocumentStore, 'get' | 'list'> = {
     return Promise.resolve(body && { id, body: { ...body }, etag: id, updatedAt: '' });
   },
 };
-const today = () => dayFrom('2026-11-20');
+const today = () => parseValidDay('2026-11-20');
 const indexOf = async (id: string) => documents.find((document) => document.id === id)!;
 const scheduleOf = createIndexSchedules({ calendars, indexOf, runOf: () => Promise.resolve(undefined) });
 const app = createApp({
@@ -112,8 +112,8 @@ test('effective dates are those of the schedule of each index, the exchanges eac
   const result = await events('');
   for (const { id, rebalance, calendar: code, base_date: base } of documents.filter(({ id }) => id !== 'BLEND')) {
     const calendar = calendars.get(code)!;
-    const schedule = { baseDay: dayFrom(base), cadences: [{ rebalance, calendar }], called: [] };
-    const { upcoming } = scheduleAround({ schedule, asOf: today() - 1, limit: 400 });
+    const schedule = { baseDay: parseValidDay(base), cadences: [{ rebalance, calendar }], called: [] };
+    const { upcoming } = selectScheduleAround({ schedule, asOf: today() - 1, limit: 400 });
     const shown = result.filter((event) => event.index_id === id && event.kind === 'effective');
     const dates = upcoming.map(({ date }) => formatDay(date)).filter((date) => date <= '2027-11-21');
     expect(shown.map(({ date }) => date)).toEqual(dates);

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { dualBound } from '#kernels/lots/dual-bound.js';
+import { computeDualBound } from '#kernels/lots/dual-bound.js';
 import { solveRelaxation } from '#kernels/lots/interior-point.js';
 import { solveByPrices } from '#kernels/lots/price-newton.js';
-import { relaxedRows, type Relaxation } from '#kernels/lots/relaxation.js';
+import { listRelaxedRows, type Relaxation } from '#kernels/lots/relaxation.js';
 import { EITHER, relaxTrades } from '#kernels/lots/relaxed-trades.js';
 import { randomAccount } from './random-account.js';
 
@@ -12,7 +12,7 @@ function formOf(seed: number, trackingLimit = Infinity): Relaxation {
   const program = { ...random, lotShort: random.lotShort.map(Math.abs), lotLong: random.lotLong.map(Math.abs) };
   const side = program.sides[1]!;
   const trades = relaxTrades(program, { short: 0.37, long: 0.37 }, new Int8Array(program.n).fill(EITHER));
-  return { program, side: { ...side, longSign: 0 }, trades, rows: relaxedRows(program, { ...side, longSign: 0 }) };
+  return { program, side: { ...side, longSign: 0 }, trades, rows: listRelaxedRows(program, { ...side, longSign: 0 }) };
 }
 
 const objectiveOf = ({ program, trades, side }: Relaxation, traded: Float64Array, weights: Float64Array): number => {
@@ -40,7 +40,7 @@ describe('solveByPrices', () => {
     const objective = objectiveOf(form, own.traded, own.weights);
     expect(objective).toBeCloseTo(objectiveOf(form, other.traded, other.weights), 10);
     // The order of lots makes a sale more expensive than the hull of its cost.
-    expect(dualBound(form.program, form.side, own.multipliers).bound).toBeGreaterThan(objective - 1e-10);
+    expect(computeDualBound(form.program, form.side, own.multipliers).bound).toBeGreaterThan(objective - 1e-10);
   });
 
   it('starts near a solution with fewer steps', () => {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { EITHER, relaxTrades, saleOrder } from '#kernels/lots/relaxed-trades.js';
+import { EITHER, relaxTrades, sortSales } from '#kernels/lots/relaxed-trades.js';
 import { randomAccount } from './random-account.js';
 
 const base = randomAccount({ seed: 1, n: 1, k: 1, lotsOf: 1 });
@@ -14,9 +14,9 @@ const program = {
 const ordered = { ...program, isOrdered: Uint8Array.of(1) };
 
 test('lots are sold from the lowest tax to the highest, equal ones in their order', () => {
-  expect([...saleOrder(program, 0, { short: 0.4, long: 0.2 })]).toEqual([1, 2, 3, 0]);
-  expect([...saleOrder(program, 0, { short: 0.1, long: 0.3 })]).toEqual([2, 0, 1, 3]);
-  expect([...saleOrder(ordered, 0, { short: 0.1, long: 0.3 })]).toEqual([0, 1, 2, 3]);
+  expect([...sortSales(program, 0, { short: 0.4, long: 0.2 })]).toEqual([1, 2, 3, 0]);
+  expect([...sortSales(program, 0, { short: 0.1, long: 0.3 })]).toEqual([2, 0, 1, 3]);
+  expect([...sortSales(ordered, 0, { short: 0.1, long: 0.3 })]).toEqual([0, 1, 2, 3]);
 });
 
 test('lots in an order are traded together where the next one is cheaper', () => {

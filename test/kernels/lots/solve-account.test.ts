@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { dualBound } from '#kernels/lots/dual-bound.js';
+import { computeDualBound } from '#kernels/lots/dual-bound.js';
 import { solveAccount } from '#kernels/lots/solve-account.js';
 import { IS_SOAK } from '../../soak.js';
 import { bruteForce, usTax } from './brute-force.js';
 import { randomAccount, type RandomTerms } from './random-account.js';
-import { taxAt, type AccountProgram } from '#kernels/lots/account-program.js';
+import { computeTax, type AccountProgram } from '#kernels/lots/account-program.js';
 
 /** Accounts whose enumeration takes seconds. */
 const LARGE = [3, 4, 6, 28, 30];
@@ -73,7 +73,7 @@ describe('solveAccount', () => {
     expect(figures.objective - bound).toBeLessThan(1e-10);
     expect(figures.objective - bound).toBeGreaterThan(-1e-10);
     for (const { side, multipliers, bound: own } of certificates)
-      expect(dualBound(program, program.sides[side]!, multipliers).bound).toBe(own);
+      expect(computeDualBound(program, program.sides[side]!, multipliers).bound).toBe(own);
   });
 
   it.each([1, 2, 3, 4])('takes one round on one side where only rounding is left (%i)', (seed) => {
@@ -84,7 +84,7 @@ describe('solveAccount', () => {
     expect(steps).toBeLessThan(45); // Two rounds take 50 to 60 steps.
     expect(certificates).toHaveLength(2);
     for (const { side, multipliers, bound: own } of certificates)
-      expect(dualBound(program, program.sides[side]!, multipliers).bound).toBe(own);
+      expect(computeDualBound(program, program.sides[side]!, multipliers).bound).toBe(own);
   });
 
   it.each([1, 2, 3])('decides the lots at the margin where gains come before losses (%i)', (seed) => {
@@ -94,7 +94,7 @@ describe('solveAccount', () => {
     expect(figures.objective - bound).toBeLessThan(1.5e-5); // 5e-5 to 2e-4 by the hulls of the cost.
     expect(steps).toBeLessThan(120);
     for (const { side, multipliers, bound: own } of certificates)
-      expect(dualBound(program, program.sides[side]!, multipliers).bound).toBe(own);
+      expect(computeDualBound(program, program.sides[side]!, multipliers).bound).toBe(own);
   });
 
   it('keeps a tracking error limit, at a price', () => {
@@ -146,6 +146,6 @@ describe('taxAt', () => {
     [-0.01, -0.02],
   ])('nets short-term gains %f and long-term gains %f as the law does', (short, long) => {
     const { sides } = randomAccount({ seed: 1, n: 2, k: 1, lotsOf: 1 });
-    expect(taxAt(sides, short, long)).toBeCloseTo(usTax(short, long), 15);
+    expect(computeTax(sides, short, long)).toBeCloseTo(usTax(short, long), 15);
   });
 });

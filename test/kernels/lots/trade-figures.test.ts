@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { AccountProgram } from '#kernels/lots/account-program.js';
 import { HARD_PENALTY } from '#kernels/lots/interior-point.js';
-import { figuresOf, meritOf, tradesFrom } from '#kernels/lots/trade-figures.js';
+import { computeFigures, computeMerit, createTrades } from '#kernels/lots/trade-figures.js';
 import { usSides } from './random-account.js';
 
 const row = { short: 0, long: 0, cost: 0 };
@@ -40,7 +40,7 @@ const ACCOUNT: AccountProgram = {
 const TRADES = { bought: Float64Array.of(0, 0.2), sold: Float64Array.of(0.1, 0.1, 0, 0) };
 
 describe('the figures of trades', () => {
-  const figures = figuresOf(ACCOUNT, TRADES);
+  const figures = computeFigures(ACCOUNT, TRADES);
 
   it('follow from their definition', () => {
     expect(Array.from(figures.weights)).toEqual([expect.closeTo(0.5, 15), expect.closeTo(0.4, 15)]);
@@ -54,20 +54,20 @@ describe('the figures of trades', () => {
   it('name the largest violation of what is hard', () => {
     expect(Array.from(figures.violations)).toEqual([expect.closeTo(0.05, 15), expect.closeTo(0.1, 15)]);
     expect(figures.worst).toBeCloseTo(0.05, 15); // Cash; the upper bound of 0.05 as well, and the variance of 0.0006.
-    expect(meritOf(figures)).toBeCloseTo(figures.objective + HARD_PENALTY * 0.05 + 1, 12);
+    expect(computeMerit(figures)).toBeCloseTo(figures.objective + HARD_PENALTY * 0.05 + 1, 12);
   });
 });
 
 describe('the trades of net amounts', () => {
   it('sell the lots that are cheapest at prices of gains', () => {
-    const { bought, sold } = tradesFrom(ACCOUNT, Float64Array.of(-0.25, 0.1), { short: 0.37, long: 0.2 });
+    const { bought, sold } = createTrades(ACCOUNT, Float64Array.of(-0.25, 0.1), { short: 0.37, long: 0.2 });
     expect(Array.from(bought)).toEqual([0, 0.1]);
     expect(Array.from(sold)).toEqual([0.1, 0.1, expect.closeTo(0.05, 15), 0]);
   });
 
   it('sell the lots of an ordered security in their order', () => {
     const ordered = { ...ACCOUNT, isOrdered: Uint8Array.of(1, 0) };
-    const { sold } = tradesFrom(ordered, Float64Array.of(-0.05, 0), { short: 0.37, long: 0.2 });
+    const { sold } = createTrades(ordered, Float64Array.of(-0.05, 0), { short: 0.37, long: 0.2 });
     expect(Array.from(sold)).toEqual([0.05, 0, 0, 0]);
   });
 });

@@ -11,18 +11,18 @@ import {
   isPaged,
   isWritten,
   limitMemory,
-  memoryLimit,
+  findMemoryLimit,
   openPagedFile,
   findPagedFile,
-  panelMemory,
-  passValues,
-  workMemory,
+  allocatePanels,
+  copyInParts,
+  allocateWork,
   writeInto,
 } from '#kernels/memory/paged-memory.js';
 import { temporaryFolders } from '../../store/temporary-folder.js';
 
 const folderFor = temporaryFolders();
-const usual = memoryLimit();
+const usual = findMemoryLimit();
 const MIB = 2 ** 20;
 let folder = '';
 
@@ -33,7 +33,7 @@ beforeEach(async () => {
 afterEach(() => void limitMemory(usual));
 
 /** Bytes of the memory of this process in files of the folder. */
-function mappedBytes(): number {
+function computeMappedBytes(): number {
   const lines = readFileSync('/proc/self/maps', 'utf8').split('\n');
   const ranges = lines.filter((line) => line.includes(folder)).map((line) => line.split(' ', 1)[0]!.split('-'));
   return ranges.reduce((sum, [from, to]) => sum + Number(`0x${to!}`) - Number(`0x${from!}`), 0);
@@ -45,9 +45,9 @@ const unlessPaged = (skip: (reason: string) => never): void => {
 
 test('memory beyond the limit is in unnamed files, and threads share it', async ({ skip }) => {
   unlessPaged(skip);
-  const panel = new Float64Array(panelMemory(2 * MIB));
+  const panel = new Float64Array(allocatePanels(2 * MIB));
   expect(panel.every((value) => value === 0)).toBe(true);
-  expect(mappedBytes()).toBeGreaterThanOrEqual(2 * MIB - 2 * 65_536);
+  expect(computeMappedBytes()).toBeGreaterThanOrEqual(2 * MIB - 2 * 65_536);
   expect(readdirSync(folder)).toEqual([]);
   panel.forEach((_, i) => (panel[i] = i + 0.5));
   const worker = new Worker(
@@ -67,7 +67,7 @@ test('memory beyond the limit is in unnamed files, and threads share it', async 
 test('large memory that is emptied holds zeros, small and paged memory is left as it is', ({ skip }) => {
   unlessPaged(skip);
   const large = new SharedArrayBuffer(ALONE_BYTES + 5);
-  const [small, paged] = [new SharedArrayBuffer(MIB), panelMemory(ALONE_BYTES)];
+  const [small, paged] = [new SharedArrayBuffer(MIB), allocatePanels(ALONE_BYTES)];
   for (const memory of [large, small, paged]) new Uint8Array(memory).fill(255);
   expect([large, small, paged].map(clearMemory)).toEqual([true, false, false]);
   expect(Buffer.compare(new Uint8Array(large), Buffer.alloc(large.byteLength))).toBe(0);
@@ -96,13 +96,13 @@ test('a panel for another process is a file in memory where there is a folder fo
 test('panels are paged by the size of their store, arrays made from them from a sixteenth of it on', ({ skip }) => {
   unlessPaged(skip);
   expect([isPaged(MIB), isPaged(MIB + 1)]).toEqual([false, true]);
-  panelMemory(MIB / 4, MIB);
-  workMemory(MIB / 16);
-  expect(mappedBytes()).toBe(0);
-  const panel = panelMemory(MIB / 4, 2 * MIB);
-  const panels = mappedBytes();
-  const array = workMemory(MIB / 4);
-  expect([panels > 0, mappedBytes() > panels, panel.byteLength, array.byteLength]).toEqual([
+  allocatePanels(MIB / 4, MIB);
+  allocateWork(MIB / 16);
+  expect(computeMappedBytes()).toBe(0);
+  const panel = allocatePanels(MIB / 4, 2 * MIB);
+  const panels = computeMappedBytes();
+  const array = allocateWork(MIB / 4);
+  expect([panels > 0, computeMappedBytes() > panels, panel.byteLength, array.byteLength]).toEqual([
     true,
     true,
     MIB / 4,
@@ -113,12 +113,12 @@ test('panels are paged by the size of their store, arrays made from them from a 
 test('a file that keeps its name is memory of another process, too, with room for more', ({ skip }) => {
   unlessPaged(skip);
   limitMemory({ panelBytes: MIB, folder, keepsNames: true });
-  const result = panelMemory(ALONE_BYTES);
+  const result = allocatePanels(ALONE_BYTES);
   const file = findPagedFile(result)!;
   expect(openPagedFile({ ...file, before: file.before + 8 }, ALONE_BYTES + MIB)).toBeUndefined();
   expect(readdirSync(folder)).toHaveLength(1);
   const opened = openPagedFile(file, ALONE_BYTES + MIB)!;
-  expect([opened.byteLength, readdirSync(folder), findPagedFile(panelMemory(8))]).toEqual([
+  expect([opened.byteLength, readdirSync(folder), findPagedFile(allocatePanels(8))]).toEqual([
     ALONE_BYTES + MIB,
     [],
     undefined,
@@ -158,7 +158,7 @@ test('bytes that are written into memory are there, at its edges, across them an
 }) => {
   unlessPaged(skip);
   limitMemory({ panelBytes: MIB, folder, keepsNames: true });
-  const paged = panelMemory(ALONE_BYTES);
+  const paged = allocatePanels(ALONE_BYTES);
   const plain = new SharedArrayBuffer(ALONE_BYTES);
   const { before, bytes } = findPagedFile(paged)!;
   expect([isWritten(paged), isWritten(plain)]).toEqual([true, false]);
@@ -181,11 +181,11 @@ test('bytes that are written into memory are there, at its edges, across them an
 
 test('without a folder nothing is paged, whatever its size', () => {
   limitMemory({ panelBytes: 1, folder: null });
-  expect([isPaged(MIB), panelMemory(MIB).byteLength, mappedBytes()]).toEqual([false, MIB, 0]);
+  expect([isPaged(MIB), allocatePanels(MIB).byteLength, computeMappedBytes()]).toEqual([false, MIB, 0]);
 });
 
 /** Returns the bytes of the folder's files that count as memory of this process. */
-function touchedBytes(): number {
+function computeTouchedBytes(): number {
   const parts = readFileSync('/proc/self/smaps', 'utf8').split(/^(?=[0-9a-f]+-)/mu);
   const sizes = parts.filter((part) => part.includes(folder)).map((part) => Number(/^Rss: +(\d+)/mu.exec(part)![1]));
   return 1024 * sizes.reduce((sum, kilobytes) => sum + kilobytes, 0);
@@ -194,26 +194,26 @@ function touchedBytes(): number {
 test('values of a file that are read in passing count as memory of nobody', ({ skip }) => {
   unlessPaged(skip);
   limitMemory({ panelBytes: MIB, folder, keepsNames: true });
-  const result = panelMemory(ALONE_BYTES);
+  const result = allocatePanels(ALONE_BYTES);
   const bytes = new Float64Array(ALONE_BYTES / 8).map((_, i) => i + 0.5);
   writeInto(result, 0, new Uint8Array(bytes.buffer));
-  const before = touchedBytes();
+  const before = computeTouchedBytes();
   const room = new Float64Array(8192);
   const values = new Float64Array(result);
   for (const from of [0, 1, 4095, 1_000_003, values.length - room.length]) {
-    const copy = passValues(values.subarray(from, from + room.length), room);
+    const copy = copyInParts(values.subarray(from, from + room.length), room);
     expect(copy.buffer).toBe(room.buffer);
     expect(copy).toEqual(bytes.subarray(from, from + room.length));
   }
-  expect(touchedBytes()).toBe(before);
-  expect(passValues(values.subarray(7, 9), room)).toEqual(Float64Array.of(7.5, 8.5));
+  expect(computeTouchedBytes()).toBe(before);
+  expect(copyInParts(values.subarray(7, 9), room)).toEqual(Float64Array.of(7.5, 8.5));
 });
 
 test('values that are in no file are read where they are', () => {
   const room = new Float64Array(1000);
   for (const memory of [new SharedArrayBuffer(8000), new SharedArrayBuffer(ALONE_BYTES)]) {
     const values = new Float64Array(memory, 0, 1000);
-    expect(passValues(values, room)).toBe(values);
+    expect(copyInParts(values, room)).toBe(values);
   }
-  expect(passValues(new Float64Array(0), room)).toHaveLength(0);
+  expect(copyInParts(new Float64Array(0), room)).toHaveLength(0);
 });

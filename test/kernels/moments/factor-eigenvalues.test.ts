@@ -3,7 +3,7 @@ import { KernelFault } from '#kernels/assert.js';
 import { referenceEngine } from '#kernels/engines/reference.js';
 import { openWasmEngine } from '#kernels/engines/wasm.js';
 import { boundFactorEigenvalues } from '#kernels/moments/factor-eigenvalues.js';
-import { createFactorMetric, metricMatrix } from '#kernels/optimisation/program/metric.js';
+import { createFactorMetric, createMetricMatrix } from '#kernels/optimisation/program/metric.js';
 import { seeded } from '../../seeded.js';
 
 describe('the ends of the eigenvalues of loadings and specific variances', () => {
@@ -22,7 +22,7 @@ describe('the ends of the eigenvalues of loadings and specific variances', () =>
       new Float64Array(n).fill(0.02),
       Float64Array.from({ length: n }, (_, i) => (i % 3 === 0 ? 0 : 0.05)),
     ]) {
-      referenceEngine.symmetricEigenvalues(metricMatrix(createFactorMetric(loadings, specific)), n, values);
+      referenceEngine.symmetricEigenvalues(createMetricMatrix(createFactorMetric(loadings, specific)), n, values);
       for (const engine of [referenceEngine, openWasmEngine()]) {
         const { smallest, largest } = boundFactorEigenvalues(engine, loadings, specific);
         expect(Math.abs(largest / values[n - 1]! - 1)).toBeLessThan(1e-12);

@@ -2,7 +2,7 @@ import { fc } from '../../fast-check.js';
 import { describe, expect, test } from 'vitest';
 import { KernelFault } from '#kernels/assert.js';
 import { computeLedoitWolfIntensity, measureTargetDistances } from '#kernels/moments/ledoit-wolf.js';
-import { sampleCovariance } from '#kernels/moments/sample-covariance.js';
+import { computeSampleCovariance } from '#kernels/moments/sample-covariance.js';
 import { averageCorrelation, createShrinkageTarget, type ShrinkageTarget } from '#kernels/moments/shrinkage-target.js';
 import { matrices } from '../arbitraries.js';
 import { golden } from '../golden.js';
@@ -12,7 +12,7 @@ function intensityOf(returns: Float64Array, assets: number, kind: ShrinkageTarge
   const observations = returns.length / assets;
   const covariance = new Float64Array(assets * assets);
   const panel = returns.slice();
-  sampleCovariance(panel, assets, covariance);
+  computeSampleCovariance(panel, assets, covariance);
   const rescale = (observations - 1) / (observations - ddof);
   for (let k = 0; k < covariance.length; k++) covariance[k]! *= rescale;
   for (let k = 0; k < panel.length; k++) panel[k]! *= Math.sqrt(rescale);
@@ -70,7 +70,7 @@ function intensityByDefinition(
 /** Panels in which all securities move, but differently. */
 const panels = matrices({ rowsMin: 3, rowsMax: 25, columnsMin: 3, columnsMax: 5 }).filter(({ rows, columns, data }) => {
   const covariance = new Float64Array(columns * columns);
-  sampleCovariance(data.slice(), columns, covariance);
+  computeSampleCovariance(data.slice(), columns, covariance);
   const variances = Array.from({ length: columns }, (_, i) => covariance[i * columns + i]!);
   return (
     rows >= 3 &&

@@ -11,7 +11,7 @@ import {
   multiplyLowRank,
   type Shrinkage,
 } from '#kernels/moments/low-rank-covariance.js';
-import { sampleCovariance } from '#kernels/moments/sample-covariance.js';
+import { computeSampleCovariance } from '#kernels/moments/sample-covariance.js';
 import { averageCorrelation, shrink, createShrinkageTarget } from '#kernels/moments/shrinkage-target.js';
 import { matrices } from '../arbitraries.js';
 import { expectClose, expectCovariance } from '../closeness.js';
@@ -21,7 +21,7 @@ import { randomPanel } from '../engines/random-matrices.js';
 function estimateByMatrices(returns: Float64Array, assets: number, shrinkage: Shrinkage) {
   const panel = returns.slice();
   const covariance = new Float64Array(assets * assets);
-  const demeaned = sampleCovariance(
+  const demeaned = computeSampleCovariance(
     panel,
     assets,
     covariance,
@@ -172,7 +172,7 @@ describe('estimateLowRankCovariance', () => {
   test('intensity 0 is the sample covariance and 1 the target, to the last bits', () => {
     const returns = randomPanel(30, 6, 15);
     const sample = new Float64Array(36);
-    sampleCovariance(returns.slice(), 6, sample);
+    computeSampleCovariance(returns.slice(), 6, sample);
     const at = (intensity: number) => {
       const out = new Float64Array(36);
       expandCovariance(

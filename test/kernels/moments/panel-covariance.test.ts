@@ -10,11 +10,11 @@ import {
 } from '#kernels/moments/low-rank-covariance.js';
 import {
   averageOfCorrelationSums,
-  deviationsOf,
+  computeDeviations,
   fillCorrelationSums,
   fillCovarianceRows,
-  panelCovarianceOf,
-  triangleEntries,
+  createPanelCovariance,
+  countTriangleEntries,
 } from '#kernels/moments/panel-covariance.js';
 import { findPanelEigenvalues } from '#kernels/moments/panel-eigenvalues.js';
 import { averageCorrelation } from '#kernels/moments/shrinkage-target.js';
@@ -33,7 +33,7 @@ function estimate(rows: number, assets: number, shrinkage: Shrinkage): LowRankCo
 
 /** Rows [from, to) of a matrix, from its diagonal on. */
 function rowsOfMatrix(matrix: Float64Array, assets: number, from: number, to: number): Float64Array {
-  const rows = new Float64Array(triangleEntries(assets, from, to));
+  const rows = new Float64Array(countTriangleEntries(assets, from, to));
   for (let i = from, at = 0; i < to; at += assets - i, i++)
     rows.set(matrix.subarray(i * (assets + 1), (i + 1) * assets), at);
   return rows;
@@ -45,8 +45,8 @@ describe('rows of a covariance by parts', () => {
     const whole = estimate(rows, assets, shrinkage);
     const matrix = new Float64Array(assets * assets);
     expandCovariance(openWasmEngine(), whole, matrix);
-    const covariance = panelCovarianceOf(whole);
-    const deviations = deviationsOf(covariance, whole.variances);
+    const covariance = createPanelCovariance(whole);
+    const deviations = computeDeviations(covariance, whole.variances);
     expect(deviations).toEqual(Float64Array.from({ length: assets }, (_, i) => Math.sqrt(matrix[i * (assets + 1)]!)));
     const sums = new Float64Array(assets);
     const engine = openWasmEngine();
@@ -57,7 +57,7 @@ describe('rows of a covariance by parts', () => {
       [6, 480],
       [480, 1_030],
     ] as const) {
-      const out = new Float64Array(triangleEntries(assets, from, to)).fill(Number.NaN);
+      const out = new Float64Array(countTriangleEntries(assets, from, to)).fill(Number.NaN);
       fillCovarianceRows(engine, covariance, from, to, out);
       expect(Buffer.from(out.buffer).equals(Buffer.from(rowsOfMatrix(matrix, assets, from, to).buffer))).toBe(true);
       fillCorrelationSums(out, from, deviations, sums.subarray(from, to));
@@ -66,7 +66,7 @@ describe('rows of a covariance by parts', () => {
   });
 
   test('are refused outside of the matrix, and in an array of another length', () => {
-    const covariance = panelCovarianceOf(estimate(5, 4, SETTINGS[0]!));
+    const covariance = createPanelCovariance(estimate(5, 4, SETTINGS[0]!));
     expect(() => fillCovarianceRows(referenceEngine, covariance, 0, 5, new Float64Array(10))).toThrow(KernelFault);
     expect(() => fillCovarianceRows(referenceEngine, covariance, 0, 2, new Float64Array(8))).toThrow(KernelFault);
   });
@@ -86,7 +86,7 @@ describe('findPanelEigenvalues', () => {
       const matrix = new Float64Array(assets * assets);
       expandCovariance(engine, whole, matrix);
       const exact = engine.eigenvalueRange(matrix, assets)!;
-      const found = findPanelEigenvalues(engine, panelCovarianceOf(whole));
+      const found = findPanelEigenvalues(engine, createPanelCovariance(whole));
       expect(Math.abs(found.smallest - exact.smallest)).toBeLessThan(1e-12 * exact.largest);
       expect(Math.abs(found.largest - exact.largest)).toBeLessThan(1e-12 * exact.largest);
     }

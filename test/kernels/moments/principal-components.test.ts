@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { KernelFault } from '#kernels/assert.js';
 import { referenceEngine as plain } from '#kernels/engines/reference.js';
 import { openWasmEngine } from '#kernels/engines/wasm.js';
-import { principalComponents } from '#kernels/moments/principal-components.js';
+import { computePrincipalComponents } from '#kernels/moments/principal-components.js';
 import { expectClose } from '../closeness.js';
 import { randomPanel } from '../engines/random-matrices.js';
 
@@ -16,7 +16,7 @@ describe('principalComponents', () => {
     const products = new Float64Array(columns * columns);
     plain.symmetricRankK(panel, columns, products);
     for (const engine of [plain, openWasmEngine()]) {
-      const { values, vectors } = principalComponents(engine, panel, columns, 4);
+      const { values, vectors } = computePrincipalComponents(engine, panel, columns, 4);
       for (let k = 0; k < 4; k++) {
         const v = vectors.subarray(k * columns, (k + 1) * columns);
         const stretched = new Float64Array(columns);
@@ -39,14 +39,14 @@ describe('principalComponents', () => {
     const panel = new Float64Array(rows * columns);
     panel[0] = 1;
     panel[columns + 1] = 1e-3;
-    const { values, vectors } = principalComponents(plain, panel, columns, 2);
+    const { values, vectors } = computePrincipalComponents(plain, panel, columns, 2);
     expect([values[0], values[1]]).toEqual([expect.closeTo(1, 15), expect.closeTo(1e-6, 18)]);
     expect(vectors[columns + 1]).toBeCloseTo(1, 12);
   });
 
   test('end where the panel has no more', () => {
     const panel = Float64Array.of(1, 2, 3, 2, 4, 6); // Rank 1, |row|^2 = 14 and 56.
-    const { values, vectors } = principalComponents(plain, panel, 3, 3);
+    const { values, vectors } = computePrincipalComponents(plain, panel, 3, 3);
     expect(values[0]).toBeCloseTo(70, 12);
     expect([...values.subarray(1)]).toEqual([0, 0]);
     expect([...vectors.subarray(3)]).toEqual([0, 0, 0, 0, 0, 0]);
@@ -58,6 +58,6 @@ describe('principalComponents', () => {
   });
 
   test('refuse more components than columns', () => {
-    expect(() => principalComponents(plain, new Float64Array(6), 3, 4)).toThrow(KernelFault);
+    expect(() => computePrincipalComponents(plain, new Float64Array(6), 3, 4)).toThrow(KernelFault);
   });
 });

@@ -6,7 +6,7 @@ import { openWasmEngine } from '#kernels/engines/wasm.js';
 import { demean } from '#kernels/moments/demean.js';
 import { fillHalfLifeWeights } from '#kernels/moments/half-life-weights.js';
 import { visitExponentialCovariances, visitRollingCovariances } from '#kernels/moments/running-covariance.js';
-import { sampleCovariance } from '#kernels/moments/sample-covariance.js';
+import { computeSampleCovariance } from '#kernels/moments/sample-covariance.js';
 import { matrices } from '../arbitraries.js';
 import { expectClose, expectCovariance } from '../closeness.js';
 import { randomPanel } from '../engines/random-matrices.js';
@@ -15,7 +15,7 @@ function momentsOf(rows: Float64Array, columns: number, weights?: Float64Array) 
   const means = new Float64Array(columns);
   demean(rows.slice(), columns, weights, means);
   const covariance = new Float64Array(columns * columns);
-  sampleCovariance(rows.slice(), columns, covariance, weights === undefined ? {} : { weights });
+  computeSampleCovariance(rows.slice(), columns, covariance, weights === undefined ? {} : { weights });
   return { means, covariance };
 }
 

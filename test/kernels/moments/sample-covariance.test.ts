@@ -2,7 +2,7 @@ import { fc } from '../../fast-check.js';
 import { describe, expect, test } from 'vitest';
 import { KernelFault } from '#kernels/assert.js';
 import { fillHalfLifeWeights } from '#kernels/moments/half-life-weights.js';
-import { sampleCovariance } from '#kernels/moments/sample-covariance.js';
+import { computeSampleCovariance } from '#kernels/moments/sample-covariance.js';
 import { matrices } from '../arbitraries.js';
 import { expectCovariance } from '../closeness.js';
 import { golden } from '../golden.js';
@@ -22,7 +22,7 @@ export interface CovarianceCase {
 describe('sampleCovariance', () => {
   test.each(golden<CovarianceCase[]>('covariance'))('agrees with numpy: $name', ({ returns, assets, covariance }) => {
     const out = new Float64Array(assets * assets);
-    sampleCovariance(Float64Array.from(returns), assets, out);
+    computeSampleCovariance(Float64Array.from(returns), assets, out);
     expectCovariance(out, covariance, assets, 1e-12);
   });
 
@@ -30,7 +30,7 @@ describe('sampleCovariance', () => {
     const weights = new Float64Array(example.observations);
     fillHalfLifeWeights(example.half_life, weights);
     const out = new Float64Array(example.assets ** 2);
-    sampleCovariance(Float64Array.from(example.returns), example.assets, out, { weights });
+    computeSampleCovariance(Float64Array.from(example.returns), example.assets, out, { weights });
     expectCovariance(out, example.weighted_covariance, example.assets, 1e-12);
   });
 
@@ -68,6 +68,6 @@ describe('sampleCovariance', () => {
 
 function covarianceOf(data: Float64Array, assets: number): Float64Array {
   const out = new Float64Array(assets * assets);
-  sampleCovariance(data.slice(), assets, out);
+  computeSampleCovariance(data.slice(), assets, out);
   return out;
 }

@@ -1,5 +1,5 @@
 import type { Certificate } from '#kernels/optimisation/program/certificate.js';
-import { metricMatrix, type Metric } from '#kernels/optimisation/program/metric.js';
+import { createMetricMatrix, type Metric } from '#kernels/optimisation/program/metric.js';
 import type { Kink, Norm, Point, Program } from '#kernels/optimisation/program/program.js';
 
 /** Certificate of a point, computed from the numbers of the programme and the point only. */
@@ -19,7 +19,7 @@ export interface Certified {
 export function certify(program: Program, point: Point): Certified {
   const { n, curvature, ridge, centre, linear, lower, upper, rows, kinks, norms } = program;
   const { x } = point;
-  const matrix = program.metric === null ? new Float64Array(n * n) : metricMatrix(program.metric);
+  const matrix = program.metric === null ? new Float64Array(n * n) : createMetricMatrix(program.metric);
   const times = (v: Float64Array) => product(matrix, v);
   const away = (from: Float64Array) => x.map((value, i) => value - from[i]!);
   const dot = (a: ArrayLike<number>, b: Float64Array) => b.reduce((sum, value, i) => sum + a[i]! * value, 0);
@@ -120,7 +120,7 @@ export function farkasMargin(
 function normGradient({ metric }: Program, norm: Norm, from: Float64Array): Float64Array {
   if (norm.metric === 'identity') return from;
   const own: Metric = norm.metric === 'metric' ? metric! : norm.metric;
-  return product(metricMatrix(own), from);
+  return product(createMetricMatrix(own), from);
 }
 
 function product(matrix: Float64Array, v: Float64Array): Float64Array {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createColdState, newIterate } from '#kernels/optimisation/active-set/active-state.js';
+import { createColdState, createIterate } from '#kernels/optimisation/active-set/active-state.js';
 import { plainAlgebra } from '#kernels/optimisation/factors/algebra.js';
 import { createCurvature } from '#kernels/optimisation/factors/curvature.js';
 import { foldRows } from '#kernels/optimisation/interior-point/folded-rows.js';
@@ -40,7 +40,7 @@ test('rows of one side that outnumber the names are eliminated, and leave the op
     const rowScale = new Float64Array(1 + PLANES).fill(1);
     const free = Int32Array.from({ length: NAMES }, (_, i) => i);
     expect(foldRows(program, free, { rowScale, withHard: true })?.others).toEqual(Int32Array.of(0));
-    const iterate = newIterate(program);
+    const iterate = createIterate(program);
     const { status } = runInteriorPoint(program, createCurvature(plainAlgebra), createColdState(program), iterate);
     expect(status, `seed ${seed}`).toBe('optimal');
     const { point, state } = solved(program);

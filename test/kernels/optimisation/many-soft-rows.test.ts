@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { isFolded } from '#kernels/optimisation/interior-point/folded-rows.js';
-import { createDenseMetric, createFactorMetric, metricMatrix } from '#kernels/optimisation/program/metric.js';
+import { createDenseMetric, createFactorMetric, createMetricMatrix } from '#kernels/optimisation/program/metric.js';
 import type { Program } from '#kernels/optimisation/program/program.js';
 import { seeded } from '../../seeded.js';
 import { base, baseAmongRows, expectCertified, largestDifference, solved } from './solved.js';
@@ -59,7 +59,7 @@ describe('soft rows by the dozen, eliminated into the curvature', () => {
     const variances = Float64Array.from({ length: NAMES }, (_, i) => 0.03 + 0.001 * i);
     const loadings = new Float64Array(NAMES).fill(0.1);
     const factors = createFactorMetric(loadings, variances);
-    const whole = createDenseMetric(metricMatrix(factors), NAMES);
+    const whole = createDenseMetric(createMetricMatrix(factors), NAMES);
     const answers = [factors, whole].map((metric) => solved({ ...program, metric }).point.x);
     expect(largestDifference(answers[0]!, answers[1]!)).toBeLessThan(1e-10);
   });

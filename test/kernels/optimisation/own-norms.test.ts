@@ -4,15 +4,15 @@ import { findLeastViolation } from '#kernels/optimisation/feasibility.js';
 import {
   createDenseMetric,
   createFactorMetric,
-  metricDiagonal,
-  metricMatrix,
+  computeMetricDiagonal,
+  createMetricMatrix,
   addDiagonal,
-  sumOfMetrics,
+  addMetrics,
   type Metric,
 } from '#kernels/optimisation/program/metric.js';
 import { computeNormLength } from '#kernels/optimisation/program/norms.js';
 import type { Program } from '#kernels/optimisation/program/program.js';
-import { priceScale, withPrice } from '#kernels/optimisation/solve-norms.js';
+import { computePriceScale, addPrice } from '#kernels/optimisation/solve-norms.js';
 import { createSolver } from '#kernels/optimisation/solve-program.js';
 import { seeded } from '../../seeded.js';
 import { certify, farkasMargin } from './duality-gap.js';
@@ -23,8 +23,8 @@ const solver = createSolver(plainAlgebra);
 /** Returns the programme with the correlations of its metric in the objective and the metric itself in its norms. */
 function onCorrelations(program: Program): Program {
   const { metric, n } = program;
-  const matrix = metricMatrix(metric!);
-  const deviations = metricDiagonal(metric!).map(Math.sqrt);
+  const matrix = createMetricMatrix(metric!);
+  const deviations = computeMetricDiagonal(metric!).map(Math.sqrt);
   return {
     ...program,
     metric: createDenseMetric(
@@ -43,7 +43,7 @@ describe('a norm with a separate metric', () => {
       if (!program.norms.some(({ metric }) => metric === 'metric')) continue;
       const norms = program.norms.map((norm) =>
         norm.metric === 'metric'
-          ? { ...norm, metric: createDenseMetric(metricMatrix(program.metric!).slice(), program.n) }
+          ? { ...norm, metric: createDenseMetric(createMetricMatrix(program.metric!).slice(), program.n) }
           : norm,
       );
       const [shared, own] = [solver.solve(program), solver.solve({ ...program, norms })];
@@ -101,9 +101,9 @@ test('a norm in the objective at its own multiplier has the optimum of the norm'
     const { status, point } = solver.solve(program);
     if (status !== 'solved') continue;
     compared++;
-    const priced = solver.solve(withPrice(program, 0, point.normMultipliers[0]!));
+    const priced = solver.solve(addPrice(program, 0, point.normMultipliers[0]!));
     priced.point.x.forEach((value, i) => expect(Math.abs(value - point.x[i]!), `seed ${seed}`).toBeLessThan(1e-6));
-    expect(priceScale(program, norm)).toBeGreaterThan(0);
+    expect(computePriceScale(program, norm)).toBeGreaterThan(0);
   }
   expect(compared).toBeGreaterThan(1);
 });
@@ -116,7 +116,7 @@ describe('a sum of metrics', () => {
   const factors = createFactorMetric(loadings, numbers(n));
   const shared = createFactorMetric(loadings, numbers(n));
   const other = createFactorMetric(numbers(n * 3), numbers(n));
-  const dense = createDenseMetric(metricMatrix(other), n);
+  const dense = createDenseMetric(createMetricMatrix(other), n);
 
   test.each<[string, Metric, Metric]>([
     ['loadings', factors, other],
@@ -124,13 +124,13 @@ describe('a sum of metrics', () => {
     ['loadings and a matrix', factors, dense],
     ['matrices', dense, dense],
   ])('of %s is the sum of their matrices', (_, a, b) => {
-    const sum = metricMatrix(
-      sumOfMetrics([
+    const sum = createMetricMatrix(
+      addMetrics([
         { metric: a, weight: 2 },
         { metric: b, weight: 0.5 },
       ]),
     );
-    const [x, y] = [metricMatrix(a), metricMatrix(b)];
+    const [x, y] = [createMetricMatrix(a), createMetricMatrix(b)];
     sum.forEach((value, e) => expect(Math.abs(value - 2 * x[e]! - 0.5 * y[e]!)).toBeLessThan(1e-14));
   });
 
@@ -139,8 +139,8 @@ describe('a sum of metrics', () => {
     ['a matrix', dense],
   ])('and of a diagonal, for %s', (_, metric) => {
     const added = numbers(n);
-    const before = metricMatrix(metric).slice();
-    metricMatrix(addDiagonal(metric, added)).forEach((value, e) =>
+    const before = createMetricMatrix(metric).slice();
+    createMetricMatrix(addDiagonal(metric, added)).forEach((value, e) =>
       expect(Math.abs(value - before[e]! - (e % (n + 1) === 0 ? added[e / (n + 1)]! : 0))).toBeLessThan(1e-14),
     );
   });

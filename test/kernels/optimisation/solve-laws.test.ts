@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { KernelFault } from '#kernels/assert.js';
 import { createColdState } from '#kernels/optimisation/active-set/active-state.js';
-import { createDenseMetric, createFactorMetric, metricMatrix } from '#kernels/optimisation/program/metric.js';
+import { createDenseMetric, createFactorMetric, createMetricMatrix } from '#kernels/optimisation/program/metric.js';
 import { type Kink, type Program, sumKinks } from '#kernels/optimisation/program/program.js';
 import { seeded } from '../../seeded.js';
 import { randomProgram } from './random-programs.js';
@@ -14,7 +14,7 @@ describe('laws', () => {
       const order = Array.from({ length: n }, (_, i) => (i * 7 + 3) % n);
       if (new Set(order).size < n) continue;
       const pick = (values: Float64Array) => Float64Array.from(order, (i) => values[i]!);
-      const matrix = metricMatrix(program.metric);
+      const matrix = createMetricMatrix(program.metric);
       const permuted: Program = {
         ...program,
         metric: createDenseMetric(
@@ -48,7 +48,7 @@ describe('laws', () => {
         ...program,
         ridge: program.ridge * 1e4,
         metric: createDenseMetric(
-          metricMatrix(program.metric).map((value) => value * 1e4),
+          createMetricMatrix(program.metric).map((value) => value * 1e4),
           program.n,
         ),
       };
@@ -93,7 +93,7 @@ describe('laws', () => {
   test('splitting a name in two keeps the sum of its halves', () => {
     for (const program of regular.filter(({ kinks }) => kinks.length === 0)) {
       const { n, rows } = program;
-      const matrix = metricMatrix(program.metric);
+      const matrix = createMetricMatrix(program.metric);
       const from = (i: number) => Math.min(i, n - 1);
       const widened = (values: Float64Array, half: number) =>
         Float64Array.from({ length: n + 1 }, (_, i) => (i >= n - 1 ? values[n - 1]! * half : values[i]!));
@@ -155,7 +155,7 @@ describe('laws', () => {
       Float64Array.from({ length: n }, () => 0.01 + 0.05 * random()),
     );
     const program = { ...randomProgram(3, { namesMax: 2 }), ...base(n, random), metric };
-    const whole = { ...program, metric: createDenseMetric(metricMatrix(metric), n) };
+    const whole = { ...program, metric: createDenseMetric(createMetricMatrix(metric), n) };
     expect(largestDifference(solved(program).point.x, solved(whole).point.x)).toBeLessThan(1e-12);
   });
 

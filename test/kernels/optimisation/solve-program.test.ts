@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { findLeastViolation } from '#kernels/optimisation/feasibility.js';
 import { checkKkt, isOptimal } from '#kernels/optimisation/program/kkt.js';
-import { createDenseMetric, metricMatrix, computeMetricSquare } from '#kernels/optimisation/program/metric.js';
+import { createDenseMetric, createMetricMatrix, computeMetricSquare } from '#kernels/optimisation/program/metric.js';
 import type { Program } from '#kernels/optimisation/program/program.js';
 import { seeded } from '../../seeded.js';
 import { IS_SOAK } from '../../soak.js';
@@ -38,7 +38,7 @@ describe('the reference cases', () => {
  */
 function byEnumeration(program: Program): { x: Float64Array; objective: number } | undefined {
   const { n, rows, lower, upper } = program;
-  const matrix = metricMatrix(program.metric!);
+  const matrix = createMetricMatrix(program.metric!);
   let best: { x: Float64Array; objective: number } | undefined;
   // 0 is inactive, 1 at the lower and 2 at the upper bound, for securities and then for rows, where such a bound
   // exists.
@@ -150,7 +150,9 @@ describe('small programmes', () => {
         rest.rows.coefficients.subarray(r * n, r * n + n).join(),
       );
       if (n !== 10 || rows.length > 2 || new Set(rows).size < rows.length) continue;
-      const matrix = metricMatrix(rest.metric!).map((value, e) => (Math.floor(e / n) === e % n ? value + 0.01 : value));
+      const matrix = createMetricMatrix(rest.metric!).map((value, e) =>
+        Math.floor(e / n) === e % n ? value + 0.01 : value,
+      );
       const program = {
         ...rest,
         n,
@@ -206,7 +208,7 @@ describe('random programmes', () => {
     for (let seed = 1; seed <= REPEATED; seed++) {
       const program = randomProgram(seed, { withNorms: false });
       const { n } = program;
-      const matrix = metricMatrix(program.metric!).map((value, e) =>
+      const matrix = createMetricMatrix(program.metric!).map((value, e) =>
         Math.floor(e / n) !== e % n && (e % n) % 3 !== 0
           ? 0
           : Math.floor(e / n) % 3 !== 0 && Math.floor(e / n) !== e % n

@@ -1,6 +1,6 @@
 import { expect } from 'vitest';
 import { plainAlgebra } from '#kernels/optimisation/factors/algebra.js';
-import { createDenseMetric, metricMatrix } from '#kernels/optimisation/program/metric.js';
+import { createDenseMetric, createMetricMatrix } from '#kernels/optimisation/program/metric.js';
 import type { Point, Program } from '#kernels/optimisation/program/program.js';
 import { createSolver } from '#kernels/optimisation/solve-program.js';
 import { certify } from './duality-gap.js';
@@ -22,7 +22,7 @@ export function expectCertified(program: Program, point: Point, label: string): 
   const { gap, violation } = certify(program, point);
   expect(violation, label).toBeLessThan(2e-9);
   expect(gap, label).toBeLessThan(
-    1e-8 * metricMatrix(program.metric!).reduce((most, value) => Math.max(most, value), 0),
+    1e-8 * createMetricMatrix(program.metric!).reduce((most, value) => Math.max(most, value), 0),
   );
 }
 
@@ -36,7 +36,7 @@ const samples = Array.from({ length: 120 }, (_, k) => randomProgram(k + 1, { wit
 
 /** Variants of the samples whose covariance makes the solution unique. */
 export const regular = samples.map((program) => {
-  const matrix = metricMatrix(program.metric!).slice();
+  const matrix = createMetricMatrix(program.metric!).slice();
   for (let i = 0; i < program.n; i++) matrix[i * program.n + i]! += 0.01;
   return { ...program, metric: createDenseMetric(matrix, program.n) };
 });

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import {
   solveHierarchicalRiskParity,
-  leafOrder,
+  orderLeaves,
   LINKAGES,
   linkClusters,
   TREE_DISTANCES,
@@ -94,7 +94,7 @@ describe('hierarchical risk parity', () => {
       [2, 3],
       [4, 5],
     ]);
-    expect([...leafOrder(merges, 4)]).toEqual([0, 1, 2, 3]);
+    expect([...orderLeaves(merges, 4)]).toEqual([0, 1, 2, 3]);
     const single = linkClusters(
       Float64Array.from({ length: 16 }, (_, cell) => side(cell >> 2, cell & 3)),
       4,

@@ -4,11 +4,11 @@ import { plainAlgebra } from '#kernels/optimisation/factors/algebra.js';
 import {
   createDenseMetric,
   createFactorMetric,
-  metricMatrix,
+  createMetricMatrix,
   multiplyMetric,
   type Metric,
 } from '#kernels/optimisation/program/metric.js';
-import { equalRiskWeights } from '#kernels/weighting/equal-risk.js';
+import { solveEqualRiskWeights } from '#kernels/weighting/equal-risk.js';
 import { solveRiskBudgetWeights } from '#kernels/weighting/risk-budgets.js';
 import { seeded } from '../../seeded.js';
 
@@ -46,7 +46,7 @@ describe('contributions to the variance are the budgets', () => {
     const total = raw.reduce((sum, value) => sum + value, 0);
     const budgets = raw.map((value) => value / total);
     const factors = randomFactors(n + k, n, k);
-    for (const metric of [factors, createDenseMetric(metricMatrix(factors), n)]) {
+    for (const metric of [factors, createDenseMetric(createMetricMatrix(factors), n)]) {
       const weights = weightsOf(metric, budgets);
       expect(weights.reduce((sum, weight) => sum + weight, 0)).toBeCloseTo(1, 13);
       sharesOf(metric, weights).forEach((share, i) => expect(Math.abs(share / budgets[i]! - 1)).toBeLessThan(1e-10));
@@ -79,9 +79,9 @@ test('without correlations weights go with the roots of budget over variance', (
 
 test('equal budgets are equal risk', () => {
   const n = 25;
-  const metric = createDenseMetric(metricMatrix(randomFactors(8, n, 5)), n);
+  const metric = createDenseMetric(createMetricMatrix(randomFactors(8, n, 5)), n);
   const equal = new Float64Array(n);
-  equalRiskWeights(metricMatrix(metric), equal);
+  solveEqualRiskWeights(createMetricMatrix(metric), equal);
   weightsOf(metric, new Float64Array(n).fill(1 / n)).forEach((weight, i) => expect(weight).toBeCloseTo(equal[i]!, 11));
 });
 

@@ -1,8 +1,8 @@
 import { fc } from '../../fast-check.js';
 import { describe, expect, test } from 'vitest';
-import { equalRiskWeights } from '#kernels/weighting/equal-risk.js';
+import { solveEqualRiskWeights } from '#kernels/weighting/equal-risk.js';
 import { solveMinimumVarianceWeights } from '#kernels/weighting/minimum-variance.js';
-import { normalProbability } from '#kernels/weighting/normal-probability.js';
+import { computeNormalProbability } from '#kernels/weighting/normal-probability.js';
 import { IS_SOAK } from '../../soak.js';
 
 /** A covariance of `n` names from `rows` random returns around a common factor: positive definite when rows > n. */
@@ -44,7 +44,7 @@ describe('equal risk weights', () => {
     for (const correlation of [-0.9, 0, 0.5]) {
       const covariance = Float64Array.of(0.04, correlation * 0.2 * 0.1, correlation * 0.2 * 0.1, 0.01);
       const w = new Float64Array(2);
-      equalRiskWeights(covariance, w);
+      solveEqualRiskWeights(covariance, w);
       expect(w[0]).toBeCloseTo(1 / 3, 10);
       expect(w[1]).toBeCloseTo(2 / 3, 10);
     }
@@ -55,7 +55,7 @@ describe('equal risk weights', () => {
       fc.property(fc.integer({ min: 1, max: 40 }), fc.integer({ min: 0, max: 1e6 }), (n, seed) => {
         const covariance = randomCovariance(n, 3 * n + 5, seed);
         const w = new Float64Array(n);
-        expect(equalRiskWeights(covariance, w).status).toBe('solved');
+        expect(solveEqualRiskWeights(covariance, w).status).toBe('solved');
         const marginal = times(covariance, w);
         const contributions = Array.from(w, (weight, i) => weight * marginal[i]!);
         const mean = sumOf(contributions) / n;
@@ -69,7 +69,7 @@ describe('equal risk weights', () => {
   test('they agree with a fixed-point iteration from the definition', () => {
     const covariance = randomCovariance(6, 60, 7);
     const w = new Float64Array(6);
-    equalRiskWeights(covariance, w);
+    solveEqualRiskWeights(covariance, w);
     let slow = Array.from({ length: 6 }, () => 1 / 6);
     for (let k = 0; k < 4000; k++) {
       const inverse = times(covariance, slow).map((marginal, i) => Math.sqrt(slow[i]! / marginal));
@@ -79,7 +79,9 @@ describe('equal risk weights', () => {
   });
 
   test('a name without variance is a defect of the caller', () => {
-    expect(() => equalRiskWeights(Float64Array.of(0, 0, 0, 1), new Float64Array(2))).toThrow(/variance 0 of name 0/);
+    expect(() => solveEqualRiskWeights(Float64Array.of(0, 0, 0, 1), new Float64Array(2))).toThrow(
+      /variance 0 of name 0/,
+    );
   });
 });
 
@@ -133,7 +135,7 @@ describe('minimum variance weights', () => {
     const covariance = randomCovariance(n, 40, 3);
     const w = new Float64Array(n);
     solveMinimumVarianceWeights(covariance, 0.3, w);
-    const slow = projectedGradient(covariance, n, 0.3);
+    const slow = listProjectedGradient(covariance, n, 0.3);
     slow.forEach((weight, i) => expect(w[i]).toBeCloseTo(weight, 8));
   });
 
@@ -152,7 +154,7 @@ describe('minimum variance weights', () => {
 });
 
 /** Slow reference: gradient steps projected on the capped simplex by bisection. */
-function projectedGradient(covariance: Float64Array, n: number, upper: number): number[] {
+function listProjectedGradient(covariance: Float64Array, n: number, upper: number): number[] {
   let w = Array.from({ length: n }, () => 1 / n);
   const step = 1 / (n * Math.max(...Array.from({ length: n }, (_, i) => covariance[i * n + i]!)));
   for (let k = 0; k < 60_000; k++) {
@@ -178,9 +180,9 @@ describe('the normal probability', () => {
       let total = z;
       for (let k = 1; k < 120; k++) total += term *= (z * z) / (2 * k + 1);
       const series = 0.5 + (total * Math.exp((-z * z) / 2)) / Math.sqrt(2 * Math.PI);
-      expect(normalProbability(z)).toBeCloseTo(series, 14);
+      expect(computeNormalProbability(z)).toBeCloseTo(series, 14);
     }
-    expect(normalProbability(-8) / 6.220960574271785e-16).toBeCloseTo(1, 6);
-    expect(normalProbability(1.959963984540054)).toBeCloseTo(0.975, 14);
+    expect(computeNormalProbability(-8) / 6.220960574271785e-16).toBeCloseTo(1, 6);
+    expect(computeNormalProbability(1.959963984540054)).toBeCloseTo(0.975, 14);
   });
 });

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { inflateRawSync } from 'node:zlib';
-import { dayFrom, type Day } from '#domain/time/days.js';
+import { parseValidDay, type Day } from '#domain/time/days.js';
 import type { Adjustment } from '#domain/market/market-data.js';
 import type { MarketContent } from '#market/content/market-content.js';
 import { allocateEmptyPanel } from '#market/panels/panels.js';
@@ -57,7 +57,7 @@ function wide(name: string, adjustment: Adjustment, closes: string, volumes?: st
   const { names, rows } = wideTable(closes, COUNTED_NAMES_MAX);
   const bars: Bar[] = [];
   for (const [date, cells] of rows) {
-    const day = dayFrom(date);
+    const day = parseValidDay(date);
     names.forEach((identifier, i) => {
       const close = valueOf(cells[i]);
       if (close > 0) bars.push({ identifier, day, close, volume: volumeOf(date, identifier) });
@@ -115,7 +115,7 @@ function leanBars(name: string): Bar[] {
       const [stamp = '', , , , close, volume] = line.split(',');
       return {
         identifier: name,
-        day: dayFrom(`${stamp.slice(0, 4)}-${stamp.slice(4, 6)}-${stamp.slice(6, 8)}`),
+        day: parseValidDay(`${stamp.slice(0, 4)}-${stamp.slice(4, 6)}-${stamp.slice(6, 8)}`),
         close: Number(close) / 1e4,
         volume: Number(volume),
       };
@@ -132,7 +132,7 @@ function vendorBars(file: string): Bar[] {
     const cells = line.split(',');
     return {
       identifier: file.replace('-1d', ''),
-      day: dayFrom(cells[0]!.slice(0, 10)),
+      day: parseValidDay(cells[0]!.slice(0, 10)),
       close: valueOf(cells[close]),
       volume: valueOf(cells[volume]),
     };
@@ -148,7 +148,7 @@ function weeklyBars(file: string): Bar[] {
     .trim()
     .split(/\s+/)
     .map(Number);
-  const first = dayFrom('1992-03-06');
+  const first = parseValidDay('1992-03-06');
   const perName = prices.length / (names! + 1);
   if (perName !== weeks! + 1)
     throw new Error(`${file}: ${prices.length} prices of ${names! + 1} series and ${weeks} weeks`);

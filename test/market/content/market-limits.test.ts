@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { memoryLimit } from '#kernels/memory/paged-memory.js';
+import { findMemoryLimit } from '#kernels/memory/paged-memory.js';
 import { refuseSize } from '#market/content/market-limits.js';
 import { createProblems } from '#market/tables/problems.js';
 
@@ -12,7 +12,7 @@ test.each([
   [
     'more bytes than are held',
     { dates: 10_000_000, identifiers: 1000, fields: 1 },
-    `10000000 dates of 1000 identifiers and 1 columns need 80000000000 bytes; at most ${Math.floor(memoryLimit().panelBytes)} are held.`,
+    `10000000 dates of 1000 identifiers and 1 columns need 80000000000 bytes; at most ${Math.floor(findMemoryLimit().panelBytes)} are held.`,
   ],
 ])('a market of %s is refused with both numbers', (_what, shape, message) => {
   const problems = createProblems();

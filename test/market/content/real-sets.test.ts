@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { readFileSync } from 'node:fs';
 import { inflateRawSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
-import { dayFrom } from '#domain/time/days.js';
+import { parseValidDay } from '#domain/time/days.js';
 import { contentHash } from '#market/content/content.js';
 import { warnOfMarket } from '#market/content/market-warnings.js';
 import { createProblems } from '#market/tables/problems.js';
@@ -212,7 +212,9 @@ describe.skipIf(!hasRealSets)('real prices', () => {
  * ticker and not in its file.
  */
 function sinceLastHole<T extends { readonly date: string }>(bars: readonly T[]): readonly T[] {
-  const hole = bars.findLastIndex(({ date }, t) => t > 0 && dayFrom(date) - dayFrom(bars[t - 1]!.date) > 31);
+  const hole = bars.findLastIndex(
+    ({ date }, t) => t > 0 && parseValidDay(date) - parseValidDay(bars[t - 1]!.date) > 31,
+  );
   return bars.slice(Math.max(hole, 0));
 }
 

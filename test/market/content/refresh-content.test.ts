@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { dayFrom } from '#domain/time/days.js';
+import { parseValidDay } from '#domain/time/days.js';
 import { contentHash } from '#market/content/content.js';
 import { refreshContent } from '#market/content/refresh-content.js';
 import { temporaryFolders } from '../../store/temporary-folder.js';
@@ -51,7 +51,7 @@ describe('a refresh that adds', () => {
 
   test('stops at the day asked for', async () => {
     const { report } = refreshContent(await content(...HELD), await content(...HELD, ...NEXT), {
-      until: dayFrom('2024-01-04'),
+      until: parseValidDay('2024-01-04'),
       full: false,
       isWhole: true,
       adjustment: 'splits',
@@ -148,7 +148,7 @@ test('a full refresh up to a day takes the bars of the source up to it, and leav
   const held = await content(...HELD);
   const fresh = await content('A,2024-01-02,10.5,1', 'B,2024-01-02,20,2', 'A,2024-01-03,99,3', ...NEXT);
   const { content: after, report } = refreshContent(held, fresh, {
-    until: dayFrom('2024-01-02'),
+    until: parseValidDay('2024-01-02'),
     full: true,
     isWhole: true,
     adjustment: 'splits',

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
-import { canonicalJson } from '#domain/json/canonical-json.js';
-import { dayFrom } from '#domain/time/days.js';
+import { toCanonicalJson } from '#domain/json/canonical-json.js';
+import { parseValidDay } from '#domain/time/days.js';
 import { openMarket, shareMarket } from '#domain/market/handle.js';
 import { carryCloses, closeOn } from '#domain/market/series.js';
 import { canonicalTables } from '#market/content/canonical-tables.js';
@@ -31,7 +31,7 @@ const content = async (series = SERIES) =>
   contentOf(await folderWith({ 'market.csv': MARKET, ...(series === '' ? {} : { 'series.csv': series }) }));
 const reported = async (series: string) =>
   places((await readFolder(await folderWith({ 'market.csv': MARKET, 'series.csv': series }))).findings);
-const day = dayFrom;
+const day = parseValidDay;
 
 describe('series of a folder', () => {
   test('are read by identifier and day, with what is said of each on any row', async () => {
@@ -122,7 +122,7 @@ describe('the content hash', () => {
     const block = createHash('sha256').update(dates).update(fields.get('CLOSE')!).digest();
     const digest = createHash('sha256').update(canonicalTables(tables)).digest();
     const expected = createHash('sha256')
-      .update(canonicalJson({ format: 2, days: dates.length, identifiers, fields: ['CLOSE'] }))
+      .update(toCanonicalJson({ format: 2, days: dates.length, identifiers, fields: ['CLOSE'] }))
       .update(block)
       .update(digest)
       .digest('hex');

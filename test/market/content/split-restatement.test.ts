@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { dayFrom } from '#domain/time/days.js';
+import { parseValidDay } from '#domain/time/days.js';
 import { contentHash } from '#market/content/content.js';
 import { refreshContent } from '#market/content/refresh-content.js';
 import { seeded } from '../../seeded.js';
@@ -96,7 +96,7 @@ describe('a history divided by the ratio of a split', () => {
     const fresh = await content({ A: restated });
     const { content: after, report } = refreshContent(await content({ A: asTraded }), fresh, {
       ...OPTIONS,
-      until: dayFrom('2020-08-25'),
+      until: parseValidDay('2020-08-25'),
     });
     expect(await contentHash(after)).toBe(await contentHash(await content({ A: restated.slice(0, -1) })));
     expect(report).toMatchObject({ dates_added: 0, split_restatements: [{ ratio: 4 }] });

@@ -1,16 +1,16 @@
 import { expect, test } from 'vitest';
-import { dayFrom } from '#domain/time/days.js';
+import { parseValidDay } from '#domain/time/days.js';
 import type { CorporateAction, Membership, ReferenceTable } from '#domain/market/market-data.js';
 import { compareTables } from '#market/content/table-changes.js';
 
-const HELD = { identifiers: ['A', 'B'], lastDay: dayFrom('2024-01-31') };
+const HELD = { identifiers: ['A', 'B'], lastDay: parseValidDay('2024-01-31') };
 const NONE = { added: 0, changed: 0, removed: 0 };
 
 const dividend = (identifier: string, exDate: string, value: number): CorporateAction => ({
   identifier,
   type: 'DIVIDEND',
   value,
-  exDay: dayFrom(exDate),
+  exDay: parseValidDay(exDate),
   payDay: null,
   status: null,
   announcedDay: null,
@@ -20,8 +20,8 @@ const dividend = (identifier: string, exDate: string, value: number): CorporateA
 const member = (identifier: string, start: string | null, end: string | null): Membership => ({
   universe: 'U',
   identifier,
-  start: start === null ? null : dayFrom(start),
-  end: end === null ? null : dayFrom(end),
+  start: start === null ? null : parseValidDay(start),
+  end: end === null ? null : parseValidDay(end),
 });
 const table = (
   columns: readonly string[],
@@ -31,7 +31,7 @@ const table = (
   rows: new Map(
     rows.map(([identifier, from, values]) => [
       identifier,
-      [{ validFrom: from === null ? null : dayFrom(from), values }],
+      [{ validFrom: from === null ? null : parseValidDay(from), values }],
     ]),
   ),
 });
@@ -142,7 +142,7 @@ test('equal tables have no changes', () => {
 test('an election that is changed is one changed term', () => {
   const scrip = { ...dividend('A', '2024-01-10', 1), scripRatio: 0.02 };
   const before = { ...EMPTY, actions: [scrip] };
-  const after = { ...EMPTY, actions: [{ ...scrip, electionDay: dayFrom('2024-01-25') }] };
+  const after = { ...EMPTY, actions: [{ ...scrip, electionDay: parseValidDay('2024-01-25') }] };
   const { corporate_actions: changes } = compareTables(before, after, HELD);
   expect(changes.restatements).toEqual([
     {

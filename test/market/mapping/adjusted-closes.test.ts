@@ -2,7 +2,7 @@ import { copyFile, mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { dayFrom, formatDay } from '#domain/time/days.js';
+import { parseValidDay, formatDay } from '#domain/time/days.js';
 import { Mapping } from '#domain/documents/mapping.js';
 import { createProblems } from '#market/tables/problems.js';
 import { readImport } from '#market/import/read-import.js';
@@ -45,7 +45,7 @@ async function derivedFrom(
  * Computes adjusted closes as vendors do: a dividend multiplies the prices before its ex-date by 1 - dividend /
  * previous close, a split divides them.
  */
-function adjustedGrowth(
+function computeAdjustedGrowth(
   closes: readonly number[],
   days: readonly string[],
   actions: readonly { type: string; value: number; date: string }[],
@@ -90,14 +90,14 @@ describe('a dividend', () => {
     const rows = [before * 1.01, before, close, close * 1.02].map((price, t) => {
       const written = Math.fround(price);
       const adjusted = Math.fround(written * factor * (t < 2 ? 1 - dividend / Math.fround(before) : 1));
-      return [formatDay(dayFrom('2024-01-02') + t), written, adjusted] as const;
+      return [formatDay(parseValidDay('2024-01-02') + t), written, adjusted] as const;
     });
     expect((await derivedFrom(rows)).actions).toEqual([{ type: 'DIVIDEND', value: dividend, date: '2024-01-04' }]);
   });
 
   test('is none where adjusted closes differ by less than a millionth, as those do that a vendor rounds again', async () => {
     const rows = [90, 90, 90, 90.00005, 90.00005, 90.00005].map(
-      (adjusted, t) => [formatDay(dayFrom('2024-01-02') + t), 100, adjusted] as const,
+      (adjusted, t) => [formatDay(parseValidDay('2024-01-02') + t), 100, adjusted] as const,
     );
     expect((await derivedFrom(rows)).actions).toEqual([]);
   });
@@ -105,7 +105,7 @@ describe('a dividend', () => {
   test('is not rounding of the vendor: one multiple rounded to two decimals implies none', async () => {
     const rows = Array.from({ length: 60 }, (_, t) => {
       const close = 50 + ((t * 37) % 23) / 10;
-      return [formatDay(dayFrom('2024-01-02') + t), close, (close * 0.8931).toFixed(2)] as const;
+      return [formatDay(parseValidDay('2024-01-02') + t), close, (close * 0.8931).toFixed(2)] as const;
     });
     expect((await derivedFrom(rows)).actions).toEqual([]);
   });
@@ -182,7 +182,7 @@ describe.each([2, 4, 6])('adjusted closes written with %d decimals', (decimals) 
     const splitAt = 100 + Math.floor(chance() * 300);
     const before = splitAt - Math.floor(chance() * 4);
     const start = [30, 90, 250][k % 3]! * (decimals === 2 ? 20 : 1);
-    const days = Array.from({ length: 500 }, (_, t) => formatDay(dayFrom('2020-01-01') + t));
+    const days = Array.from({ length: 500 }, (_, t) => formatDay(parseValidDay('2020-01-01') + t));
     const closes = [start];
     const planted: { type: string; value: number; date: string }[] = [];
     for (let t = 1; t < days.length; t++) {
@@ -192,7 +192,7 @@ describe.each([2, 4, 6])('adjusted closes written with %d decimals', (decimals) 
       if (value > 0) planted.push({ type: 'DIVIDEND', value, date: days[t]! });
       if (t === splitAt) planted.push({ type: 'SPLIT', value: ratio, date: days[t]! });
     }
-    return { ratio, days, closes, planted, total: adjustedGrowth(closes, days, planted) };
+    return { ratio, days, closes, planted, total: computeAdjustedGrowth(closes, days, planted) };
   }
 
   test('imply each split as traded, and no dividend for it', async () => {
@@ -210,7 +210,7 @@ describe.each([2, 4, 6])('adjusted closes written with %d decimals', (decimals) 
       // Both ends of a growth are rounded: half a unit each.
       const unit = 10 ** -decimals;
       const first = Number(written[0]);
-      adjustedGrowth(closes, days, actions).forEach((level, t) => {
+      computeAdjustedGrowth(closes, days, actions).forEach((level, t) => {
         const rounding = unit / 2 / first + unit / 2 / Number(written[t]);
         expect(Math.abs((level * first) / Number(written[t]) - 1)).toBeLessThan(Math.max(1e-6, 1.01 * rounding));
       });
@@ -232,13 +232,13 @@ test('a dividend of more than half the price is flagged', async () => {
 });
 
 test('adjusted closes of ten years, rounded to six decimals, imply each split and each dividend to the cent', async () => {
-  const days = Array.from({ length: 2500 }, (_, t) => formatDay(dayFrom('2014-01-01') + t));
+  const days = Array.from({ length: 2500 }, (_, t) => formatDay(parseValidDay('2014-01-01') + t));
   const closes = days.map((_, t) => Number((40 + 10 * Math.sin(t / 50) + ((t * 7919) % 101) / 100).toFixed(2)));
   const planted = days.flatMap((date, t) => [
     ...(t % 63 === 40 ? [{ type: 'DIVIDEND', value: 0.25 + (t % 5) / 100, date }] : []),
     ...(t === 900 ? [{ type: 'SPLIT', value: 3, date }] : []),
   ]);
-  const total = adjustedGrowth(closes, days, planted);
+  const total = computeAdjustedGrowth(closes, days, planted);
   const last = total.at(-1)!;
   const adjusted = total.map((level) => ((level / last) * closes.at(-1)!).toFixed(6));
   const { actions, places: found } = await derivedFrom(
@@ -279,7 +279,7 @@ describe.skipIf(!hasRealSets)('real adjusted closes', () => {
       const column = new Map(rows.map((row) => [row[0]!.slice(0, 10), of(row, 'Dividends')]));
       for (const { date, value } of actions)
         if (!isHalved(name, date)) expect(Math.abs(value / column.get(date)! - 1), date).toBeLessThan(1e-3);
-      const levels = adjustedGrowth(
+      const levels = computeAdjustedGrowth(
         priced.map((row) => of(row, 'Close')),
         priced.map((row) => row[0]!.slice(0, 10)),
         actions,

@@ -3,7 +3,7 @@ import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } f
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { canPage, limitMemory, memoryLimit } from '#kernels/memory/paged-memory.js';
+import { canPage, limitMemory, findMemoryLimit } from '#kernels/memory/paged-memory.js';
 import { folderFiles } from '#market/sources/folder.js';
 import { createIncomingMarket } from '#market/process/incoming-market.js';
 import { createLocations } from '#market/sources/locations.js';
@@ -90,7 +90,7 @@ test('Parquet files are read again and again, and changes of one of them are not
 });
 
 test('a store larger than its memory is paged in both processes, with the same values', async ({ skip }) => {
-  const usual = memoryLimit();
+  const usual = findMemoryLimit();
   const folder = await folderFor();
   const sessions = Int32Array.from({ length: 500 }, (_, t) => 15_000 + t);
   const generate = async () => {
@@ -116,7 +116,7 @@ test('a store larger than its memory is paged in both processes, with the same v
 });
 
 test('rows of a text file beyond the memory are paged, with the same content', async ({ skip }) => {
-  const usual = memoryLimit();
+  const usual = findMemoryLimit();
   const folder = await folderFor();
   const days = Array.from({ length: 400 }, (_, t) => new Date(1.7e12 - 86_400_000 * t).toISOString().slice(0, 10));
   const rows = days.flatMap((day, t) => Array.from({ length: 50 }, (_, n) => `N${n},${day},${1 + ((t * 7 + n) % 97)}`));

@@ -1,10 +1,10 @@
 import { fc } from '../../fast-check.js';
 import { describe, expect, test } from 'vitest';
 import type { Calendar, Calendars } from '#domain/calendars/calendar.js';
-import { dayFrom } from '#domain/time/days.js';
+import { parseValidDay } from '#domain/time/days.js';
 import { TreatmentSpec } from '#domain/documents/index-document.js';
-import { growthOf } from '#domain/index-mathematics/growth.js';
-import { growthTerms } from '#domain/index-mathematics/growth-terms.js';
+import { computeGrowth } from '#domain/index-mathematics/growth.js';
+import { createGrowthTerms } from '#domain/index-mathematics/growth-terms.js';
 import { ACTION_KINDS, type Adjustment, type CorporateAction, type MarketData } from '#domain/market/market-data.js';
 import { alignMarket } from '#domain/market/session-market.js';
 import { compareActions } from '#market/content/action-rows.js';
@@ -15,7 +15,7 @@ import { generateMarket } from '#market/synthetic/generate-market.js';
 
 const XNYS = openCalendars().get('XNYS')!;
 /** Terms of a holding that reinvests its payments in itself, which is the definition of an adjusted close. */
-const TERMS = growthTerms(
+const TERMS = createGrowthTerms(
   TreatmentSpec.parse({ reinvestment: 'constituent', special_dividends: 'constituent', rights: 'constituent' }),
   'USD',
   'total',
@@ -38,7 +38,7 @@ function disagreement(
       ? market.actions
       : market.actions.filter(({ type }) => ACTION_KINDS[type] !== 'cash' && type !== 'RIGHTS_ISSUE');
   const sm = alignMarket({ market: { ...market, actions }, calendar, calendars });
-  const growth = growthOf(sm, TERMS);
+  const growth = computeGrowth(sm, TERMS);
   let worst = 0;
   let steps = 0;
   market.identifiers.forEach((identifier, position) => {
@@ -115,7 +115,7 @@ describe('adjusted closes grow as a holding does, to 1e-12 from bar to bar and f
   );
 
   test('whatever happens on whatever day, with and without bars', () => {
-    const from = dayFrom('2024-01-01');
+    const from = parseValidDay('2024-01-01');
     const days = Int32Array.from({ length: 14 }, (_, t) => from + t);
     const held = new Set(days);
     const calendar: Calendar = {

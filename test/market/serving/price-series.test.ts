@@ -1,6 +1,6 @@
 import { fc } from '../../fast-check.js';
 import { describe, expect, test } from 'vitest';
-import { dayFrom, formatDay } from '#domain/time/days.js';
+import { parseValidDay, formatDay } from '#domain/time/days.js';
 import type { CorporateAction } from '#domain/market/market-data.js';
 import { adjustmentFactors, priceSeries, type NameBars } from '#market/serving/price-series.js';
 
@@ -13,7 +13,7 @@ const action = (
   identifier: 'A',
   type,
   value,
-  exDay: dayFrom(exDate),
+  exDay: parseValidDay(exDate),
   payDay: null,
   status: 'paid',
   announcedDay: null,
@@ -30,7 +30,7 @@ function barsOf(
 ): NameBars {
   const names = [...new Set(rows.flatMap(([, row]) => Object.keys(row)))];
   return {
-    dates: Int32Array.from(rows, ([day]) => dayFrom(day)),
+    dates: Int32Array.from(rows, ([day]) => parseValidDay(day)),
     fields: names.map((name) => ({ name, values: Float64Array.from(rows, ([, row]) => row[name] ?? Number.NaN) })),
     names: 1,
     position: 0,
@@ -83,8 +83,8 @@ describe('prices of one name', () => {
 
   test('a window cuts before weeks are drawn together', () => {
     const { days, columns } = priceSeries(twoWeeks, {
-      start: dayFrom('2024-01-05'),
-      end: dayFrom('2024-01-31'),
+      start: parseValidDay('2024-01-05'),
+      end: parseValidDay('2024-01-31'),
       interval: 'weekly',
       columns: ['OPEN'],
       adjust: 'none',

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { civilOf, dayFrom, formatDay } from '#domain/time/days.js';
+import { toCivilDate, parseValidDay, formatDay } from '#domain/time/days.js';
 import { ACTION_KINDS, type ReferenceValue } from '#domain/market/market-data.js';
 import { alignMarket } from '#domain/market/session-market.js';
 import { findFirstAtLeast, findLastAtMost } from '#domain/numbers/search.js';
@@ -12,8 +12,8 @@ import { deciderOf } from '../../domain/rules/rule-market.js';
 const calendars = openCalendars();
 const calendar = calendars.get('XNYS')!;
 const SESSIONS = calendar.sessions.slice(
-  findFirstAtLeast(calendar.sessions, dayFrom('2008-01-01')),
-  findLastAtMost(calendar.sessions, dayFrom('2017-12-31')) + 1,
+  findFirstAtLeast(calendar.sessions, parseValidDay('2008-01-01')),
+  findLastAtMost(calendar.sessions, parseValidDay('2017-12-31')) + 1,
 );
 
 const SPEC: SyntheticSpec = {
@@ -65,8 +65,8 @@ function accountsOf({ reference }: MarketContent): Map<string, Account[]> {
         .map(({ validFrom, values }) => ({
           identifier,
           validFrom: validFrom!,
-          periodEnd: dayFrom(String(at(values, 'FISCAL_PERIOD_END'))),
-          published: dayFrom(String(at(values, 'PUBLISHED'))),
+          periodEnd: parseValidDay(String(at(values, 'FISCAL_PERIOD_END'))),
+          published: parseValidDay(String(at(values, 'PUBLISHED'))),
           sales: Number(at(values, 'SALES')),
           earnings: Number(at(values, 'EARNINGS')),
           dividends: Number(at(values, 'DIVIDENDS')),
@@ -97,14 +97,14 @@ describe('the accounts of a synthetic market', () => {
       expect(lag).toBeGreaterThanOrEqual(40);
       // A prospectus may describe a year that ended fourteen months before; the next report follows it.
       if (published > listedOf.get(identifier)! + 100) expect(lag).toBeLessThanOrEqual(93);
-      expect(civilOf(periodEnd + 1).day).toBe(1);
+      expect(toCivilDate(periodEnd + 1).day).toBe(1);
     }
   });
 
   test('come one fiscal year after the other, with nothing known of any before the first', () => {
     for (const [identifier, reports] of accounts) {
       reports.slice(1).forEach((report, i) => {
-        const [was, is] = [civilOf(reports[i]!.periodEnd + 1), civilOf(report.periodEnd + 1)];
+        const [was, is] = [toCivilDate(reports[i]!.periodEnd + 1), toCivilDate(report.periodEnd + 1)];
         expect([is.year, is.month], identifier).toEqual([was.year + 1, was.month]);
         expect(report.published).toBeGreaterThan(reports[i]!.published);
       });
@@ -246,7 +246,7 @@ describe('the accounts of a synthetic market', () => {
     const alive = (session: number) =>
       Int32Array.from(sm.identifiers.keys()).filter((column) => sm.isPriceable(session, column, 5));
     // The season in which most reports are published, session by session.
-    const from = sm.sessionAt(dayFrom('2013-02-01'));
+    const from = sm.sessionAt(parseValidDay('2013-02-01'));
     let changes = 0;
     let previous = '';
     for (let session = from; session < from + 70; session++) {

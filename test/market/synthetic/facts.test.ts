@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { dayFrom } from '#domain/time/days.js';
+import { parseValidDay } from '#domain/time/days.js';
 import { findFirstAtLeast, findLastAtMost } from '#domain/numbers/search.js';
 import { symmetricEigenvalues } from '#kernels/algebra/symmetric-eigen.js';
 import { openCalendars } from '#market/serving/calendar-files.js';
@@ -14,8 +14,8 @@ import type { SyntheticSpec } from '#market/synthetic/spec.js';
  */
 const { sessions: all } = openCalendars().get('XNYS')!;
 const SESSIONS = all.slice(
-  findFirstAtLeast(all, dayFrom('2005-01-01')),
-  findLastAtMost(all, dayFrom('2014-12-31')) + 1,
+  findFirstAtLeast(all, parseValidDay('2005-01-01')),
+  findLastAtMost(all, parseValidDay('2014-12-31')) + 1,
 );
 const T = SESSIONS.length - 1;
 const SPEC: SyntheticSpec = {

@@ -9,12 +9,12 @@ import { generateMarket } from '#market/synthetic/generate-market.js';
 import { ticker, TICKERS_MAX } from '#market/synthetic/names.js';
 import type { SyntheticSpec } from '#market/synthetic/spec.js';
 import { findLastAtMost, findFirstAtLeast } from '#domain/numbers/search.js';
-import { dayFrom } from '#domain/time/days.js';
+import { parseValidDay } from '#domain/time/days.js';
 
 const { sessions: all } = openCalendars().get('XNYS')!;
 const SESSIONS = all.slice(
-  findFirstAtLeast(all, dayFrom('2005-01-01')),
-  findLastAtMost(all, dayFrom('2014-12-31')) + 1,
+  findFirstAtLeast(all, parseValidDay('2005-01-01')),
+  findLastAtMost(all, parseValidDay('2014-12-31')) + 1,
 );
 
 const SPEC: SyntheticSpec = {

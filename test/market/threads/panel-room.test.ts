@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { canPage, limitMemory, memoryLimit, panelMemory } from '#kernels/memory/paged-memory.js';
+import { canPage, limitMemory, findMemoryLimit, allocatePanels } from '#kernels/memory/paged-memory.js';
 import { createPanelRoom, type PanelRoom } from '#market/threads/panel-room.js';
 import { temporaryFolders } from '../../store/temporary-folder.js';
 
@@ -21,12 +21,12 @@ const ORDERS = [
 ] as const;
 
 test('values written batch by batch are in the panels, in any order', async ({ skip }) => {
-  const usual = memoryLimit();
+  const usual = findMemoryLimit();
   try {
     // Half of it has room for three batches.
     limitMemory({ panelBytes: 60 * 2 ** 20, folder: await folderFor(), keepsNames: true });
     if (!canPage()) skip('memory is paged on Linux with the optional package koffi');
-    const panels = [0, 1].map(() => new Float64Array(panelMemory(BATCHES * CELLS * 8, 2 ** 30)));
+    const panels = [0, 1].map(() => new Float64Array(allocatePanels(BATCHES * CELLS * 8, 2 ** 30)));
     for (const [o, [title, order]] of ORDERS.entries()) {
       const valueOf = (batch: number, field: number): number => 1 + batch + 100 * field + 1000 * o;
       const room = createPanelRoom(panels, CELLS);

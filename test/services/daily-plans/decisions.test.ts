@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { fileNameOf } from '#domain/calendars/calendars.js';
+import { createFileName } from '#domain/calendars/calendars.js';
 import { resumeDays, waitsForApproval } from '#services/daily-plans/resumed-days.js';
 import { readDay } from '#services/daily-plans/stored-days.js';
 import { formatTimestamp } from '#store/timestamp.js';
@@ -124,7 +124,7 @@ test('a closure that another process recorded ends the day before its notificati
   await world.put();
   minutes(1);
   const changes = [{ date: MONDAY, session: 'closed', reason: 'Storm' }];
-  await world.documents.transaction(async (tx) => void (await tx.put('closures', fileNameOf('XNYS'), { changes })));
+  await world.documents.transaction(async (tx) => void (await tx.put('closures', createFileName('XNYS'), { changes })));
   await world.runner().tick();
   expect(world.done).toEqual([]);
   expect(await world.day(MONDAY)).toMatchObject({

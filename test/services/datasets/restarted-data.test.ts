@@ -4,7 +4,7 @@ import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } fro
 import { pino } from 'pino';
 import type { Health } from '#contract/health.js';
 import { routes } from '#contract/route.js';
-import { datasetResuming } from '#domain/market/dataset-loading.js';
+import { refuseWhileResuming } from '#domain/market/dataset-loading.js';
 import type { ErrorDetail } from '#domain/refusals/refusal.js';
 import { createApp } from '#http/app.js';
 import { createServedMarkets } from '#market/serving/served-markets.js';
@@ -157,7 +157,7 @@ test('a request waits two seconds for data that is being read, and is then asked
       handlers: {
         ask: () => ({ json: markets.require().loadedAt }),
         change: () => {
-          throw datasetResuming('slow');
+          throw refuseWhileResuming('slow');
         },
       },
       authenticate: () => ({ keyId: null, name: null, scopes: new Set() }),

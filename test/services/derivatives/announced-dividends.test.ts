@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest';
 import { FuturesPriceRequest, RollQuery, TermStructureQuery } from '#contract/derivatives.js';
-import { dayFrom } from '#domain/time/days.js';
+import { parseValidDay } from '#domain/time/days.js';
 import { listAnnouncedDividends } from '#services/derivatives/announced-dividends.js';
 import { createDerivatives } from '#services/derivatives/derivatives.js';
 
-const asOf = dayFrom('2024-12-31');
+const asOf = parseValidDay('2024-12-31');
 const derivatives = createDerivatives({
   levelsOf: () => Promise.resolve({ calendar: 'XNYS', days: [asOf - 1, asOf], levels: [990, 1000] }),
   announcedDividends: () =>
@@ -95,7 +95,7 @@ test('an index that reinvests its dividends loses none of them, one that does so
   });
   await expect(listAnnouncedDividends(view('total'), TERMS)('X')).rejects.toMatchObject({ code: 'VALIDATION_FAILED' });
   await expect(listAnnouncedDividends(view('net'), TERMS)('X')).rejects.toMatchObject({ code: 'VALIDATION_FAILED' });
-  const lost = (points: number) => ({ asOf, dividends: [{ exDay: dayFrom('2025-01-15'), points }] });
+  const lost = (points: number) => ({ asOf, dividends: [{ exDay: parseValidDay('2025-01-15'), points }] });
   expect(await listAnnouncedDividends(view('price', 0.25), TERMS)('X')).toEqual(lost(2));
   expect(await listAnnouncedDividends(view('net', 0.25), TERMS)('X')).toEqual(lost(0.5));
 });

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Publication } from '#contract/publication.js';
 import type { PublicationEntry } from '#domain/documents/publication-document.js';
-import { dayFrom, formatDay } from '#domain/time/days.js';
+import { parseValidDay, formatDay } from '#domain/time/days.js';
 import { openCalendars } from '#market/serving/calendar-files.js';
 import { runService, type RunningService } from '../running-service.js';
 
@@ -59,7 +59,7 @@ beforeAll(async () => {
   folder = join(service.root, 'prices');
   mkdirSync(folder);
   sessions = [...openCalendars().get('XNYS')!.sessions]
-    .filter((day) => day >= dayFrom('2023-01-03'))
+    .filter((day) => day >= parseValidDay('2023-01-03'))
     .slice(0, 40)
     .map(formatDay);
   writeBars(20);

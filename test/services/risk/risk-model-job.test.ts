@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import type { RiskModelPayload } from '#domain/jobs/payloads.js';
-import { MODEL_PARTS } from '#domain/risk/model-parts.js';
+import { createHash } from 'node:crypto';
+import { EIGENVALUES_PART, MODEL_PARTS, PART_COUNT } from '#domain/risk/model-parts.js';
 import { RiskModelRequest } from '#domain/risk/risk-model-document.js';
 import type { Attempt } from '#jobs/job-kind.js';
 import type { Parts } from '#jobs/parts.js';
@@ -9,8 +10,22 @@ import { createRiskModelJob } from '#services/risk/risk-model-job.js';
 const WHOLE_MAX = 3;
 const refTo = (name: string) => ({ name, bytes: 8, sha256: name });
 
+function partsOutput(outputs: Readonly<Record<string, string>>) {
+  const rows = Object.values(outputs).filter((name) => name !== 'figures');
+  return { figures: refTo(`figures of ${rows.join()}`), rows: rows.map(refTo) };
+}
+
+/** Outputs of parts that another node computed. */
+type Elsewhere = readonly { artifact: object; files: readonly object[]; parts: readonly number[] }[];
+
 /** Runs a job whose tasks are recorded. @param covered number of securities that can be estimated */
-async function ran(identifiers: readonly string[], settings: object, covered = identifiers.length) {
+async function ran(
+  identifiers: readonly string[],
+  settings: object,
+  covered = identifiers.length,
+  elsewhere: Elsewhere = [],
+) {
+  const dropped: string[] = [];
   const served = { market: { identifiers }, identity: { contentHash: 'content' } };
   const kind = createRiskModelJob({
     documents: {} as never,
@@ -25,11 +40,16 @@ async function ran(identifiers: readonly string[], settings: object, covered = i
     compute: async (task: string, input: Readonly<Record<string, unknown>>) => {
       tasks.push({ task, input });
       if (task === 'risk-model-size') return { securities: covered };
-      if (task === 'risk-model-rows') return { rows: refTo(`rows ${String(input['parts'])}`) };
-      return { assetIds: identifiers, diagnostics: {}, factorModel: null, factors: null, excluded: {} };
+      if (task === 'risk-model-parts') return partsOutput(input['outputs'] as Readonly<Record<string, string>>);
+      const { covariance } = input;
+      return { assetIds: identifiers, diagnostics: {}, factorModel: null, factors: null, excluded: {}, covariance };
     },
-    inParts: async ({ count, here }: Parts) =>
-      Promise.all(Array.from({ length: count }, async (_, part) => ({ artifact: await here(part, 0), parts: [part] }))),
+    inParts: async ({ count, here }: Parts) => {
+      const parts = Array.from({ length: count }, (_, part) => part);
+      const own = await Promise.all(parts.map(async (part) => ({ ...(await here(part, 0)), parts: [part] })));
+      return [...elsewhere, ...own.toReversed()];
+    },
+    drop: async (names: readonly string[]) => void dropped.push(...names),
     outputs: (files: readonly string[]) => Object.fromEntries(files.map((file) => [file, file])),
   } as unknown as Attempt;
   const payload: RiskModelPayload = {
@@ -38,8 +58,8 @@ async function ran(identifiers: readonly string[], settings: object, covered = i
     identifiers,
     run: null,
   };
-  await kind.run(payload, attempt);
-  return { kind, payload, attempt, tasks, names: [...new Set(tasks.map(({ task }) => task))] };
+  const { result } = await kind.run(payload, attempt);
+  return { kind, payload, attempt, tasks, dropped, result, names: [...new Set(tasks.map(({ task }) => task))] };
 }
 
 const LARGE = ['A', 'B', 'C', 'D'];
@@ -47,13 +67,27 @@ const LARGE = ['A', 'B', 'C', 'D'];
 test('a model of more securities than one thread estimates is computed in parts', async () => {
   for (const estimator of ['shrinkage', 'statistical', 'industries', 'styles']) {
     const { tasks, names } = await ran(LARGE, { estimator });
-    expect(names).toEqual(['risk-model-size', 'risk-model-rows', 'sum-risk-model']);
-    const files = Array.from({ length: MODEL_PARTS }, (_, part) => {
-      const name = `rows ${part}`;
-      return { artifact: name, sha256: name, parts: [part] };
-    });
-    expect(tasks.at(-1)!.input['files']).toEqual(files);
+    expect(names).toEqual(['risk-model-size', 'risk-model-parts', 'sum-risk-model']);
+    const parts = (tasks.at(-1)!.input['files'] as readonly { parts: readonly number[] }[]).flatMap(
+      (file) => file.parts,
+    );
+    expect(parts.toSorted((a, b) => a - b)).toEqual(Array.from({ length: PART_COUNT }, (_, part) => part));
   }
+});
+
+test('the matrix is the files of its parts in their order, each once, whoever wrote them', async () => {
+  const theirs = {
+    artifact: refTo('theirs'),
+    files: [refTo('their 1'), refTo('their 2')],
+    parts: [1, 2, EIGENVALUES_PART],
+  };
+  const { result, dropped } = await ran(LARGE, {}, LARGE.length, [theirs]);
+  const names = Array.from({ length: MODEL_PARTS }, (_, part) =>
+    [1, 2].includes(part) ? `their ${part}` : `rows ${part}`,
+  );
+  const sha256 = createHash('sha256').update(names.join('')).digest('hex');
+  expect(result).toMatchObject({ value: { covariance: { sha256, files: names.map(refTo) } } });
+  expect(dropped.toSorted()).toEqual(['rows 1', 'rows 2']);
 });
 
 test('smaller models, and those of the other estimators, are computed whole', async () => {
@@ -67,6 +101,6 @@ test('a model of too many securities is refused, and other nodes compute some pa
   await expect(ran(LARGE, {}, 20_001)).rejects.toMatchObject({ code: 'VALIDATION_FAILED' });
   const { kind, payload, attempt, tasks } = await ran(LARGE, {});
   const { result } = await kind.runParts!(payload, [3, 5], attempt);
-  expect(result).toEqual({ artifact: refTo('rows 3,5') });
+  expect(result).toEqual({ artifact: refTo('figures of rows 3,rows 5'), files: [refTo('rows 3'), refTo('rows 5')] });
   expect(tasks.at(-1)!.input).toMatchObject({ parts: [3, 5], universe: { kind: 'names', identifiers: LARGE } });
 });

@@ -12,7 +12,7 @@ import {
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { pricesFileOf } from '#domain/backtest/run-file/prices-apart.js';
+import { findPricesFile } from '#domain/backtest/run-file/separate-prices.js';
 import { REMEMBERED_BYTES_MIN } from '#workers/run-files/checked-files.js';
 import { runService, type RunningService } from '../running-service.js';
 
@@ -38,8 +38,8 @@ async function wholeRun(id: string): Promise<{ readonly columns: string; readonl
   const before = new Set(await readdir(folder()));
   expect(await finished(`/analytics/${id}/backtest`, {})).toMatchObject({ extended_from: null });
   const results = (await readdir(folder())).filter((name) => !before.has(name));
-  const columns = results.find((name) => results.includes(pricesFileOf(name)))!;
-  return { columns: pathOf(columns), prices: pathOf(pricesFileOf(columns)) };
+  const columns = results.find((name) => results.includes(findPricesFile(name)))!;
+  return { columns: pathOf(columns), prices: pathOf(findPricesFile(columns)) };
 }
 
 /** Adds a day to the store. */
@@ -101,7 +101,7 @@ test.runIf(process.platform === 'linux')(
       expect(read).toBeLessThan(statSync(columns).size);
     }
     const { columns, prices } = await wholeRun('FIRST');
-    await service.restart(undefined, 'handed on');
+    await service.restart();
     await service.resumed();
     await grow();
     const { from, read } = await extended('FIRST');

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { dayFrom } from '#domain/time/days.js';
+import { parseValidDay } from '#domain/time/days.js';
 import { readIndex } from '#domain/checks/validate-index.js';
 import { openCalendars } from '#market/serving/calendar-files.js';
 import { assertFirstKnown } from '#services/runs/known-decisions.js';
@@ -14,14 +14,14 @@ const CLOSES: Readonly<Record<string, readonly number[]>> = {
 
 function market(identifiers: readonly string[]) {
   const closes = DATES.flatMap((_, t) => identifiers.map((name) => CLOSES[name]![t]!));
-  const spell = { universe: 'LATE', identifier: 'OLD', start: dayFrom('2024-01-04'), end: null };
+  const spell = { universe: 'LATE', identifier: 'OLD', start: parseValidDay('2024-01-04'), end: null };
   return {
     datasetId: 'm',
     adjustment: 'none' as const,
     currency: null,
     contentHash: '',
     identifiers,
-    dates: Int32Array.from(DATES, dayFrom),
+    dates: Int32Array.from(DATES, parseValidDay),
     fields: new Map([['CLOSE', Float64Array.from(closes)]]),
     reference: { columns: [], rows: new Map() },
     actions: [],
@@ -46,7 +46,10 @@ function refused(names: readonly string[], universe: unknown, base?: string): un
   const span = { market: market(names), end: null, documents: { I: document }, calendars: openCalendars() };
   try {
     assertFirstKnown(
-      { knownOn: dayFrom('2024-01-08'), earlier: [{ artifact: 'a', sha256: '', knownOn: dayFrom(DATES[2]!) }] },
+      {
+        knownOn: parseValidDay('2024-01-08'),
+        earlier: [{ artifact: 'a', sha256: '', knownOn: parseValidDay(DATES[2]!) }],
+      },
       span,
     );
     return null;

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { RunsDifference } from '#contract/analytics/run-differences.js';
 import type { StoredRuns } from '#contract/analytics/runs.js';
-import { levelsDifference } from '#domain/backtest/compare-levels.js';
+import { findLevelsDifference } from '#domain/backtest/levels-difference.js';
 import { roundToCommonGrid } from '#domain/backtest/common-grid.js';
 import { seeded } from '../../seeded.js';
 import { runService, type RunningService } from '../running-service.js';
@@ -209,8 +209,8 @@ test('levels differ from the first date that only one run has', () => {
     level: Float64Array.from(level),
   });
   const whole = levels([0, 1, 2], [100, 101, 102]);
-  expect(levelsDifference(whole, whole)).toEqual({ firstDifference: null, largest: null });
-  expect(levelsDifference(whole, levels([0, 2], [100, 104]))).toEqual({
+  expect(findLevelsDifference(whole, whole)).toEqual({ firstDifference: null, largest: null });
+  expect(findLevelsDifference(whole, levels([0, 2], [100, 104]))).toEqual({
     firstDifference: '1970-01-02',
     largest: { date: '1970-01-03', from: 102, to: 104 },
   });

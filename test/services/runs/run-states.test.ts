@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
-import { canonicalJson } from '#domain/json/canonical-json.js';
+import { toCanonicalJson } from '#domain/json/canonical-json.js';
 import type { RunDocument } from '#domain/documents/run-document.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import { openCalendars } from '#market/serving/calendar-files.js';
@@ -101,14 +101,14 @@ function world({
     async get(kind: DocumentKind, id: string) {
       reads++;
       const body = bodies.get(`${kind} ${id}`);
-      return body && { id, body, etag: canonicalJson(body), updatedAt: '' };
+      return body && { id, body, etag: toCanonicalJson(body), updatedAt: '' };
     },
     revision: async () => revision,
     list: async (kind: DocumentKind, read: (body: unknown, id: string) => unknown) => ({
       documents: [...bodies].flatMap(([key, body]) => (key.startsWith(`${kind} `) ? (read(body, '') ?? []) : [])),
     }),
   } as unknown as DocumentStore;
-  const text = canonicalJson(plan ?? {});
+  const text = toCanonicalJson(plan ?? {});
   const ref = (name: string): ArtifactRef => ({
     name,
     bytes: text.length,

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { readdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { APART_BYTES_MIN, pricesFileOf } from '#domain/backtest/run-file/prices-apart.js';
+import { APART_BYTES_MIN, findPricesFile } from '#domain/backtest/run-file/separate-prices.js';
 import { runService, type RunningService } from '../running-service.js';
 
 /** A sequence of runs on one market, whose prices have separate files; each test depends on the previous one. */
@@ -28,7 +28,7 @@ const folder = (): string => join(service.root, 'home', 'artifacts');
 async function priceFiles() {
   const names = await readdir(folder());
   const isColumns = (name: string): boolean => readFileSync(join(folder(), name), 'latin1').startsWith('DVSRUN');
-  const prices = names.filter((name) => names.includes(pricesFileOf(name)) && !isColumns(name));
+  const prices = names.filter((name) => names.includes(findPricesFile(name)) && !isColumns(name));
   return filesOf(prices);
 }
 
@@ -61,7 +61,7 @@ const SAME = { result: { equal: true, inputs_equal: true } };
 
 beforeAll(async () => {
   service = await runService(['--runs-kept', '2']);
-  await ran('/data/synthetic', { store_id: 'm', seed: 5, assets: 180, start: '2019-01-02', end: '2022-12-30' });
+  await ran('/data/synthetic', { store_id: 'm', seed: 5, assets: 140, start: '2019-01-02', end: '2022-12-30' });
   await service.ask('PUT', '/indices/FIRST', index('FIRST', { type: 'EqualWeight' }));
   await service.ask('PUT', '/indices/SECOND', index('SECOND', { type: 'MarketCapWeight' }));
   await ran('/analytics/FIRST/backtest', {});
@@ -84,7 +84,7 @@ test('the prices of a run are one file, which runs of other weights and costs sh
 test('a run keeps its prices when the one goes that wrote them', async () => {
   const before = await views('SECOND');
   expect((await service.ask('DELETE', '/indices/FIRST')).status).toBe(200);
-  await service.restart(undefined, 'handed on'); // Unreferenced files are removed at a start.
+  await service.restart(); // Unreferenced files are removed at a start.
   await service.resumed();
   expect(await priceFiles()).toHaveLength(1);
   expect(await views('SECOND')).toEqual(before);

@@ -6,13 +6,13 @@ import type { SimulationView } from '#contract/simulations.js';
 import type { JobStatus } from '#jobs/status.js';
 import { createCounterRandom } from '#kernels/random/counter-random.js';
 import {
-  growthOfLevel,
-  momentsOf,
+  computeLevelGrowth,
+  computeMoments,
   planSimulation,
-  simulationCuts,
+  divideSimulation,
   SimulationRequest,
-  talliesIn,
-  tallyBytes,
+  createTallies,
+  computeTallyBytes,
 } from '#domain/simulation/simulation.js';
 import { summariseSimulation, type Distribution } from '#domain/simulation/summarise.js';
 import { openWasmEngine } from '#kernels/engines/wasm.js';
@@ -204,16 +204,16 @@ describe('a simulation', () => {
 
   test('in parts has the numbers of all paths drawn at once', async () => {
     const asked = SimulationRequest.parse({ horizon: 40, paths: 1_100_000, seed: 3 });
-    expect(simulationCuts(asked)).toHaveLength(4);
+    expect(divideSimulation(asked)).toHaveLength(4);
     const view = await simulated(asked);
     const { body } = await service.ask<{ levels: { data: number[] } }>('GET', '/analytics/TRIO/levels');
-    const growth = growthOfLevel(Float64Array.from(body.levels.data));
+    const growth = computeLevelGrowth(Float64Array.from(body.levels.data));
     const { model, horizon, seed, bins, paths, ...plan } = planSimulation(
       asked,
       { kind: 'block_bootstrap', growth, block: asked.block },
-      momentsOf(growth),
+      computeMoments(growth),
     );
-    const tallies = talliesIn(new ArrayBuffer(tallyBytes(paths, horizon)), 0, paths, horizon);
+    const tallies = createTallies(new ArrayBuffer(computeTallyBytes(paths, horizon)), 0, paths, horizon);
     openWasmEngine().simulatePaths({ model, horizon, seed, first: 0, bins }, tallies);
     const summary = summariseSimulation(asked, { model, horizon, seed, bins, paths, ...plan }, tallies);
     // Levels in index points: their growth differs in the last bit.

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { dayFrom } from '#domain/time/days.js';
+import { parseValidDay } from '#domain/time/days.js';
 import { RunDocument } from '#domain/documents/run-document.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import type { TaskInput } from '#jobs/tasks.js';
@@ -20,7 +20,7 @@ test('the other datapoints follow for the latest run of a service by itself, the
   const stored: Record<string, object> = { 'index CAP': index('CAP') };
   for (const k of [1, 2])
     stored[`run CAP${k}`] = { ...run(`CAP${k}`, { store_id: 'store', run_at: `202${k}-01-01` }), index_id: 'CAP' };
-  const market = marketOf('a', { dates: 300, firstDay: dayFrom('2010-01-01') });
+  const market = marketOf('a', { dates: 300, firstDay: parseValidDay('2010-01-01') });
   const several = warmUp({ stored, isAlone: false });
   several.serve(market);
   await several.tick();
@@ -59,7 +59,7 @@ test('the other datapoints follow for the latest run of a service by itself, the
 
 test('ranges of dates hold each date of a run once, begin at blocks of windows, and are of few datapoints where they are long', () => {
   const market = (names: number, dates: number, columns: number): MarketData => ({
-    ...marketOf('a', { dates, firstDay: dayFrom('2009-07-01') }).market,
+    ...marketOf('a', { dates, firstDay: parseValidDay('2009-07-01') }).market,
     identifiers: Array.from({ length: names }, (_, i) => `N${i}`),
     fields: new Map(Array.from({ length: columns }, (_, k) => [`COLUMN${k}`, new Float64Array(0)])),
   });
@@ -71,7 +71,7 @@ test('ranges of dates hold each date of a run once, begin at blocks of windows, 
     return byField;
   };
   const data = market(500, 2600, 3);
-  const positions = (text: string | null) => data.dates.indexOf(dayFrom(text!));
+  const positions = (text: string | null) => data.dates.indexOf(parseValidDay(text!));
   const request = of(data);
   expect([...request.keys()]).toEqual([
     'DIVIDEND_YIELD',

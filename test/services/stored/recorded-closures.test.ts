@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { createLiveCalendars } from '#domain/calendars/live-calendars.js';
-import { dayFrom } from '#domain/time/days.js';
+import { parseValidDay } from '#domain/time/days.js';
 import { openCalendars } from '#market/serving/calendar-files.js';
 import { followClosures } from '#services/stored/recorded-closures.js';
 import type { DocumentStore } from '#store/port.js';
@@ -32,7 +32,7 @@ test('of two changes that are read at once the newer one is applied, however lon
   endFirst();
   await second;
   expect(heard).toEqual(['XNYS']);
-  const isSession = (date: string) => calendars.get('XNYS')!.isSession(dayFrom(date));
+  const isSession = (date: string) => calendars.get('XNYS')!.isSession(parseValidDay(date));
   expect([isSession('2024-03-05'), isSession('2024-03-06')]).toEqual([true, false]);
   stop();
   announce({ calendar: 'XNYS' });

@@ -1,10 +1,10 @@
 import { createHistoryCheck } from '#store/history/check-history.js';
 import { createHash } from 'node:crypto';
 import { expect, test } from 'vitest';
-import { canonicalJson } from '#domain/json/canonical-json.js';
+import { toCanonicalJson } from '#domain/json/canonical-json.js';
 import { VERSIONED_KINDS, type Authorship, type Subject } from '#domain/documents/version-document.js';
 import { auditHead } from '#store/audit/log.js';
-import { firstAuthorOf, headOf, versionOf, type Version } from '#store/history/history.js';
+import { findFirstAuthor, headOf, versionOf, type Version } from '#store/history/history.js';
 import { adoptDocuments, createVersionedStore } from '#store/history/versioned-store.js';
 import { numberOf, ownerOf } from '#store/document-id.js';
 import { openDocumentStore } from '#store/lmdb/document-store.js';
@@ -57,7 +57,7 @@ async function answeredNow(store: DocumentStore, { kind, id }: Subject): Promise
 /** Returns the declared fields of a store: every field that the tests write. */
 function stateOf(kind: Subject['kind'], text: string | null): string | null {
   if (text === null) return null;
-  return kind === 'store' ? declaredIn(text) : canonicalJson(JSON.parse(text));
+  return kind === 'store' ? declaredIn(text) : toCanonicalJson(JSON.parse(text));
 }
 
 const subjectsOf = (count: number): Subject[] =>
@@ -132,7 +132,7 @@ function mapStore(): DocumentStore {
   const tx: DocumentTransaction = {
     ...reads,
     async put(kind, id, body) {
-      const text = canonicalJson(body);
+      const text = toCanonicalJson(body);
       texts.set(`${kind} ${id}`, text);
       if (kind === 'version') numbers.set(`${kind} ${ownerOf(id)}`, numberOf(id));
       return createHash('sha256').update(text).digest('hex');
@@ -157,7 +157,7 @@ function mapStore(): DocumentStore {
 /** Returns the non-null members of a store's version that the tests do not write. */
 function declaredIn(content: string): string {
   const { store_id, name, source } = JSON.parse(content) as Readonly<Record<string, unknown>>;
-  return canonicalJson({ store_id, name, source });
+  return toCanonicalJson({ store_id, name, source });
 }
 
 test('a document of before there were versions becomes version 1 when the store is opened', async () => {
@@ -260,7 +260,7 @@ test('a version of a long definition takes less room than the definition', async
   const body = { id: 'EQ', name: 'Large hundred', pipeline: { selection: Array.from({ length: 40 }, () => rule) } };
   await store.transaction((tx) => tx.put('index', 'EQ', body));
   const stored = await store.get('version', 'index/EQ/0000000001');
-  expect(JSON.stringify(stored).length).toBeLessThan(canonicalJson(body).length);
+  expect(JSON.stringify(stored).length).toBeLessThan(toCanonicalJson(body).length);
   await store.close();
 });
 
@@ -290,13 +290,13 @@ test('as many versions stay as are kept, their numbers and the first author too,
     undefined,
     { version: 6 },
   ]);
-  expect(await firstAuthorOf(store, INDEX)).toEqual({ author: 'owner', key_id: 'owner' });
+  expect(await findFirstAuthor(store, INDEX)).toEqual({ author: 'owner', key_id: 'owner' });
   const check = createHistoryCheck();
   for (const kind of ['history', 'version', 'index', 'audit'] as const)
     await store.list(kind, (body, id) => expect(check.look({ kind, id, body })).toBeUndefined());
   expect(check.gaps()).toEqual([]);
   await store.transaction((tx) => tx.delete('index', 'EQ'), { by: by({ purges: true }) });
   await put(store, 8, 'carl');
-  expect(await firstAuthorOf(store, INDEX)).toEqual({ author: 'carl', key_id: 'carl' });
+  expect(await findFirstAuthor(store, INDEX)).toEqual({ author: 'carl', key_id: 'carl' });
   await engine.close();
 });

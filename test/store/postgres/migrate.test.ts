@@ -6,11 +6,11 @@ import { assertGranted, assertMigrated, migrate } from '#store/postgres/migrate.
 import { DOCUMENT_KINDS } from '#store/document-kinds.js';
 import { PROTOCOL, stepsOf } from '#store/postgres/schema.js';
 import { makeLeastRole } from '../../postgresql/least-role.js';
-import { hasPostgresql, openTestSchema, sharedPostgresql } from '../../postgresql/shared-postgresql.js';
+import { hasPostgresql, openTestSchema, openSharedPostgresql } from '../../postgresql/shared-postgresql.js';
 
 describe.skipIf(!hasPostgresql)('the schema', () => {
   test('is made once, however many make it at once, and made again changes nothing', async () => {
-    const url = await sharedPostgresql();
+    const url = await openSharedPostgresql();
     const clients = await Promise.all(
       Array.from({ length: 3 }, async () => {
         const client = new Client(url);
@@ -40,7 +40,7 @@ describe.skipIf(!hasPostgresql)('the schema', () => {
   });
 
   test('of earlier programs is upgraded while they run: each reads what the others write, only under its own key', async () => {
-    const url = await sharedPostgresql();
+    const url = await openSharedPostgresql();
     const schema = 'upgraded';
     const client = new Client(url);
     await client.connect();
@@ -84,6 +84,22 @@ describe.skipIf(!hasPostgresql)('the schema', () => {
     await database.close();
     await client.query(`DROP SCHEMA ${schema} CASCADE`);
     await client.end();
+  });
+
+  test('finds the name of an artifact by a few pages of its index, however many were added since the last vacuum', async () => {
+    const world = await openTestSchema();
+    await world.query(
+      `INSERT INTO $schema.documents (kind, id, version, schema, etag, updated_at, body, artifacts)
+        SELECT 'run', i, 1, 1, '', now(), '{}', ARRAY[md5(i::text) || '.art'] FROM generate_series(1, 5000) AS i`,
+    );
+    const [row] = await world.query(
+      `EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON)
+        SELECT FROM $schema.documents WHERE artifacts @> ARRAY[md5('1') || '.art'] AND artifacts <> '{}'`,
+    );
+    const [{ Plan: plan }] = row!['QUERY PLAN'] as [{ Plan: Readonly<Record<string, number>> }];
+    expect(plan['Actual Rows']).toBe(1);
+    expect(plan['Shared Hit Blocks']! + plan['Shared Read Blocks']!).toBeLessThan(10); // dozens if they are pending
+    await world.drop();
   });
 
   test('serves a role that owns nothing and may only read and write its tables', async () => {

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import { runToColumns } from '#domain/backtest/run-file/write.js';
-import { marketOn } from '#domain/books/market-on.js';
+import { openMarketOn } from '#domain/books/open-market-on.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
-import { exchangeRates } from '#domain/market/exchange-rates.js';
+import { createExchangeRates } from '#domain/market/exchange-rates.js';
 import { actionsView } from '#views/actions/actions-view.js';
 import { readHeldAtEnd } from '#views/actions/held-on.js';
 import { indexLevels } from '#views/levels-view.js';
@@ -42,8 +42,8 @@ function shownUntil(
   const market = buildMarket({ dates, close, actions });
   const document = documentOf(DATES[0]!, treatment);
   const columns = opened(runToColumns(runOn(calendars, market, document), { contentHash: 's' }));
-  const sm = marketOn({ market, calendars, code: 'MAIN' });
-  const { actions: shown } = actionsView(columns, { sm, rates: exchangeRates(sm, 'USD'), from: null, to: null });
+  const sm = openMarketOn({ market, calendars, code: 'MAIN' });
+  const { actions: shown } = actionsView(columns, { sm, rates: createExchangeRates(sm, 'USD'), from: null, to: null });
   expect(shown).toHaveLength(1);
   return shown[0]!;
 }
@@ -81,8 +81,8 @@ function wholeIndexUntil(
   const until = Object.fromEntries(Object.entries(close).map(([name, prices]) => [name, prices.slice(0, rows)]));
   const market = buildMarket({ dates, close: until, actions: actions! });
   const columns = opened(runToColumns(runOn(calendars, market, documentOf(DATES[0]!)), { contentHash: 's' }));
-  const sm = marketOn({ market, calendars, code: 'MAIN' });
-  const terms = { sm, rates: exchangeRates(sm, 'USD') };
+  const sm = openMarketOn({ market, calendars, code: 'MAIN' });
+  const terms = { sm, rates: createExchangeRates(sm, 'USD') };
   const { actions: shown } = actionsView(columns, { ...terms, from: null, to: null });
   const index = readHeldAtEnd(columns, terms);
   return { shown, index, held: index.held };
@@ -229,8 +229,8 @@ test('the whole index behind an offer of cash or shares, by what is elected: by 
   ];
   const market = buildMarket({ dates, close, actions });
   const columns = opened(runToColumns(runOn(calendars, market, documentOf(DATES[0]!)), { contentHash: 's' }));
-  const sm = marketOn({ market, calendars, code: 'MAIN' });
-  const terms = { sm, rates: exchangeRates(sm, 'USD') };
+  const sm = openMarketOn({ market, calendars, code: 'MAIN' });
+  const terms = { sm, rates: createExchangeRates(sm, 'USD') };
   const view = actionsView(columns, { ...terms, from: null, to: null });
   expect(view.actions.map(({ awaits_decision, choices }) => [awaits_decision, choices.length])).toEqual([
     [true, 2],
@@ -262,8 +262,8 @@ test('a security that leaves without an action is reported with its last price w
   const treatment = { ...document.pipeline!.treatment, max_stale_sessions: 3 };
   const stale = { ...document, pipeline: { ...document.pipeline!, treatment } };
   const columns = opened(runToColumns(runOn(calendars, market, stale), { contentHash: 's' }));
-  const sm = marketOn({ market, calendars, code: 'MAIN' });
-  const { actions } = actionsView(columns, { sm, rates: exchangeRates(sm, 'USD'), from: null, to: null });
+  const sm = openMarketOn({ market, calendars, code: 'MAIN' });
+  const { actions } = actionsView(columns, { sm, rates: createExchangeRates(sm, 'USD'), from: null, to: null });
   expect(actions).toHaveLength(1);
   // The third session without a price is the 8th.
   expect(actions[0]).toMatchObject({ ex_date: '2024-01-08', identifier: 'A', type: 'SILENT_DELISTING', value: 52 });
@@ -286,8 +286,8 @@ test('the divisor of an overlay is 1 before and behind every action, past and co
   const columns = opened(
     runToColumns(runOn(calendars, market, document, { documents: { X: documentOf(DATES[0]!) } }), { contentHash: 's' }),
   );
-  const sm = marketOn({ market, calendars, code: 'MAIN' });
-  const { actions: shown } = actionsView(columns, { sm, rates: exchangeRates(sm, 'USD'), from: null, to: null });
+  const sm = openMarketOn({ market, calendars, code: 'MAIN' });
+  const { actions: shown } = actionsView(columns, { sm, rates: createExchangeRates(sm, 'USD'), from: null, to: null });
   expect(shown.map(({ state }) => state)).toEqual(['effective', 'effective', 'coming', 'coming']);
   const { divisor } = indexLevels(columns, { variant: 'price', start: null, end: null });
   expect([...divisor]).toEqual([1, 1, 1]);

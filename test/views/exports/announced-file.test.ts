@@ -4,7 +4,7 @@ import { openColumns } from '#domain/backtest/run-file/read.js';
 import { runToColumns } from '#domain/backtest/run-file/write.js';
 import type { Run } from '#domain/backtest/run.js';
 import { createComposer } from '#domain/books/create-composer.js';
-import { dayFrom, formatDay } from '#domain/time/days.js';
+import { parseValidDay, formatDay } from '#domain/time/days.js';
 import { createAnnouncedFile, type AnnouncedFile } from '#views/exports/announced-file.js';
 import { openingFile, type IndexFile } from '#views/exports/index-file.js';
 import { proforma } from '#views/exports/tables/index-files.js';
@@ -17,7 +17,7 @@ const DAYS = weekdays(16);
 /** Returns the pro forma file of a run on a date; the composer knows nothing after it. */
 function announcedOn(run: Run, date: string): AnnouncedFile {
   const { document, sm } = run.index.compositions;
-  const day = dayFrom(date);
+  const day = parseValidDay(date);
   const composer = createComposer({
     market: sm.market,
     calendars: CALENDARS,

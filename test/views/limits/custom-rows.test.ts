@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { runToColumns } from '#domain/backtest/run-file/write.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
-import { limitRowsOf } from '#domain/compliance/constraint-rows.js';
+import { createLimitRows } from '#domain/compliance/constraint-rows.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
 import type { ConstraintRow } from '#domain/constraints/constraint-row.js';
 import { formatDay } from '#domain/time/days.js';
@@ -25,7 +25,7 @@ function watched(columns: RunColumns, rows: readonly ConstraintRow[], end: strin
     window: { start: null, end },
     limits: {
       rowsOn: (_day, held) =>
-        limitRowsOf(rows, {
+        createLimitRows(rows, {
           identifiers: names,
           numbers: none,
           categories: () => groups,
@@ -71,7 +71,7 @@ test('later holdings do not change custom rows of earlier closes', () => {
 test('a count may have only a minimum, and an effective number has the requested bound', () => {
   const context = { identifiers: ['A', 'B'], numbers: () => new Float64Array(2), categories: () => [null, null] };
   const bounds = (type: string, params: Record<string, unknown>) =>
-    limitRowsOf([row(type, params)], context).map(({ side, limit }) => [side, limit]);
+    createLimitRows([row(type, params)], context).map(({ side, limit }) => [side, limit]);
   expect(bounds('Cardinality', { minimum: 2 })).toEqual([['lower', 2]]);
   expect(bounds('Cardinality', { maximum: 2 })).toEqual([
     ['lower', 1],

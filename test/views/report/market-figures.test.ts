@@ -2,12 +2,12 @@ import { beforeAll, expect, test } from 'vitest';
 import { openColumns, type RunColumns } from '#domain/backtest/run-file/read.js';
 import { runToColumns } from '#domain/backtest/run-file/write.js';
 import { runBacktest } from '#domain/backtest/run-backtest.js';
-import { marketOn } from '#domain/books/market-on.js';
-import { formatDay, dayFrom } from '#domain/time/days.js';
+import { openMarketOn } from '#domain/books/open-market-on.js';
+import { formatDay, parseValidDay } from '#domain/time/days.js';
 import { createBuiltInTemplate } from '#domain/reports/built-in.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
-import { termsOf } from '#domain/reports/run-terms.js';
-import { methodologyOf } from '#domain/rules/methodology.js';
+import { createTerms } from '#domain/reports/run-terms.js';
+import { createMethodology } from '#domain/rules/methodology.js';
 import type { SessionMarket } from '#domain/market/session-market.js';
 import { createRunFigures, type RunFigures } from '#views/report/figures.js';
 import { rebalanceOrders, runDividends } from '#views/report/market-figures.js';
@@ -22,7 +22,7 @@ const CALENDARS = weekdayCalendars({ XTST: { from: '2023-01-01', to: '2024-12-31
 /**
  * Tuesday 2024-01-02 to Friday 2024-01-12; A doubles on the 5th and gains a fifth on the 10th, the others are constant.
  */
-const DATES = Array.from({ length: 9 }, (_, t) => formatDay(dayFrom('2024-01-02') + t + (t > 3 ? 2 : 0)));
+const DATES = Array.from({ length: 9 }, (_, t) => formatDay(parseValidDay('2024-01-02') + t + (t > 3 ? 2 : 0)));
 const A = [10, 10, 10, 20, 20, 20, 24, 24, 24];
 
 let columns: RunColumns;
@@ -62,7 +62,7 @@ beforeAll(() => {
   });
   const bytes = runToColumns(run, { contentHash: 'hash' });
   columns = openColumns((from, to) => bytes.subarray(from, to));
-  sm = marketOn({ market, calendars: CALENDARS, code: 'XTST' });
+  sm = openMarketOn({ market, calendars: CALENDARS, code: 'XTST' });
   figures = createRunFigures({
     columns,
     overview: runOverviewJson(run),
@@ -185,7 +185,7 @@ test('a report of an overlay states its kind, its underlying index, and every te
     source_index_id: 'SAMPLE',
     overlay: { type: 'leverage', factor: 2, financing: 'SOFR', spread_bps: 50, cost_bps: 20 },
   });
-  const terms = termsOf({ request: {} }, index);
+  const terms = createTerms({ request: {} }, index);
   const attribution = { ...figures.attribution(), overlay_parts: [] };
   const overlaid = { ...figures, terms, attribution: () => attribution };
   const blocks = [
@@ -202,7 +202,7 @@ test('a report of an overlay states its kind, its underlying index, and every te
   expect(text).not.toMatch(/Tracking (error|difference) to index/);
   // In the header and among the figures.
   expect(text.match(/20\.00 bps/g)).toHaveLength(2);
-  expect(methodologyOf(index)).toEqual(expect.arrayContaining([...terms.overlay!.sentences]));
+  expect(createMethodology(index)).toEqual(expect.arrayContaining([...terms.overlay!.sentences]));
 });
 
 test('the headroom drawn is that of the rule named, else of the index, else of the fallback', () => {

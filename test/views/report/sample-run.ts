@@ -2,7 +2,7 @@ import type { Run } from '#domain/backtest/run.js';
 import { runBacktest } from '#domain/backtest/run-backtest.js';
 import { openColumns } from '#domain/backtest/run-file/read.js';
 import { runToColumns } from '#domain/backtest/run-file/write.js';
-import { formatDay, dayFrom } from '#domain/time/days.js';
+import { formatDay, parseValidDay } from '#domain/time/days.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
 import { createCounterRandom } from '#kernels/random/counter-random.js';
 import { createRunFigures, type RunFigures } from '#views/report/figures.js';
@@ -43,7 +43,7 @@ export function sampleRun(options: SampleOptions): SampleRun {
   const { start = '2021-01-01', cap = null, costs = 0, name = 'Sample index' } = options;
   const calendars = weekdayCalendars({ XTST: { from: '1999-01-01', to: '2031-12-31' } });
   const dates: string[] = [];
-  for (let day = dayFrom(start); day <= dayFrom(options.end); day++)
+  for (let day = parseValidDay(start); day <= parseValidDay(options.end); day++)
     if (calendars.get('XTST')!.isSession(day)) dates.push(formatDay(day));
   const document = sampleIndex({ start, cap, name });
   const run = runBacktest({

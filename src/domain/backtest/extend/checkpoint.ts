@@ -1,9 +1,9 @@
 import type { Day } from '../../time/days.js';
 import type { IndexDocument } from '../../documents/index-document.js';
 import type { Calendars } from '../../calendars/calendar.js';
-import { noticeOf } from '../../documents/reviews.js';
-import { treatmentOf as documentTreatment, type DatedTreatment } from '../../documents/treatment.js';
-import { defaultStaleSessions } from '../../documents/stale-sessions.js';
+import { readNotice } from '../../documents/reviews.js';
+import { resolveTreatment as documentTreatment, type DatedTreatment } from '../../documents/treatment.js';
+import { readDefaultStaleSessions } from '../../documents/stale-sessions.js';
 import { markMarket } from '../../index-mathematics/growth.js';
 import type { MarketMark } from '../../market/session-market.js';
 import { findLastAtMost } from '../../numbers/search.js';
@@ -11,7 +11,7 @@ import type { SeriesEnd } from '../../books/benchmark.js';
 import type { StoredFollow } from '../../books/book.js';
 import { findInForce, type Composition, type Compositions } from '../../books/compositions.js';
 import type { DecisionMemory } from '../../books/decider.js';
-import { indexTerms } from '../../books/index-run.js';
+import { createIndexTerms } from '../../books/index-run.js';
 import { toStoredIndex, toStoredPortfolio, type StoredOverlay } from './overlay-state.js';
 import { toStoredBook, type StoredBook } from '../../books/resumed-book.js';
 import type { Run, RunRemains } from '../run.js';
@@ -23,7 +23,7 @@ export interface RunCheckpoint {
   readonly day: Day;
   /** Earliest of the last sessions of its indices: the run has used market data up to this day. */
   readonly since: Day;
-  /** Longest gap allowed, derived from the store: see `defaultStaleSessions`. */
+  /** Longest gap allowed, derived from the store: see `readDefaultStaleSessions`. */
   readonly staleSessions: number | null;
   /** First session of the portfolio. */
   readonly from: number;
@@ -60,7 +60,7 @@ export interface RecentIndex {
 }
 
 /** Returns the checkpoint of a run. @cost a row of each derived panel of the market */
-export function checkpointOf(run: Run): RunCheckpoint {
+export function createCheckpoint(run: Run): RunCheckpoint {
   const { index, parent, benchmark, portfolio, rebalances, reached } = run;
   const benchmarkIndex = benchmark?.index ?? null;
   const indices = [index, parent, benchmarkIndex].filter((shown) => shown !== null);
@@ -73,10 +73,10 @@ export function checkpointOf(run: Run): RunCheckpoint {
   return {
     format: CHECKPOINT_FORMAT,
     day,
-    since: sinceOf(known),
-    staleSessions: defaultStaleSessions(index.compositions.sm.market),
+    since: findEarliestSession(known),
+    staleSessions: readDefaultStaleSessions(index.compositions.sm.market),
     from: portfolio.from,
-    marks: marksOf(
+    marks: listMarks(
       ended,
       indices.flatMap(({ compositions }) => simulatedOf(compositions)),
     ),
@@ -87,7 +87,7 @@ export function checkpointOf(run: Run): RunCheckpoint {
     series: benchmark?.end ?? null,
     remains: run.remains,
     latest: rebalances.at(-1)!.weights,
-    recent: recentOf(known),
+    recent: listRecentIndices(known),
   };
 }
 
@@ -102,7 +102,7 @@ export interface KnownIndex extends Pick<Compositions, 'document' | 'sm' | 'firs
 }
 
 /** Returns the earliest of the last sessions of some indices, as a day. */
-export function sinceOf(indices: readonly KnownIndex[]): Day {
+export function findEarliestSession(indices: readonly KnownIndex[]): Day {
   return Math.min(...indices.map(({ sm, to }) => sm.sessions[to]!));
 }
 
@@ -110,7 +110,7 @@ export function sinceOf(indices: readonly KnownIndex[]): Day {
  * Returns marks of the markets of some indices, with the terms of the simulated ones. Indices of one calendar end on
  * one session.
  */
-export function marksOf(
+export function listMarks(
   indices: readonly Pick<KnownIndex, 'document' | 'sm' | 'to'>[],
   simulated: readonly Pick<Compositions, 'document' | 'treatment'>[],
 ): ReadonlyMap<string, MarketMark> {
@@ -118,7 +118,7 @@ export function marksOf(
     indices.map(({ document: { calendar }, sm, to }) => {
       const terms = simulated
         .filter(({ document }) => document.calendar === calendar)
-        .map((index) => indexTerms(index));
+        .map((index) => createIndexTerms(index));
       return [calendar, markMarket(sm, to, terms)];
     }),
   );
@@ -128,8 +128,10 @@ export function marksOf(
  * Returns the compositions that a decision after the last session can use; definitions state how long before its
  * rebalance a decision can be.
  */
-export function recentOf(indices: readonly KnownIndex[]): ReadonlyMap<string, RecentIndex> {
-  const oldest = Math.min(...indices.map(({ document, sm, to }) => sm.sessions[Math.max(0, to - noticeOf(document))]!));
+export function listRecentIndices(indices: readonly KnownIndex[]): ReadonlyMap<string, RecentIndex> {
+  const oldest = Math.min(
+    ...indices.map(({ document, sm, to }) => sm.sessions[Math.max(0, to - readNotice(document))]!),
+  );
   return new Map(
     indices.map(({ document, sm, first, list, memory, called, to }) => {
       const session = findLastAtMost(sm.sessions, oldest);
@@ -147,7 +149,7 @@ export function recentOf(indices: readonly KnownIndex[]): ReadonlyMap<string, Re
  * Returns the treatment of prices and actions: a derived index has that of its source, an overlay that of its
  * underlying indices.
  */
-export function treatmentOf(
+export function readTreatment(
   documents: Readonly<Record<string, IndexDocument>>,
   indexId: string,
   calendars?: Calendars,

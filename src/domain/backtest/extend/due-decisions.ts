@@ -1,5 +1,5 @@
-import { textsOf } from '../../documents/amended-texts.js';
-import { priceSessions } from '../../documents/stale-sessions.js';
+import { listTexts } from '../../documents/amended-texts.js';
+import { readPriceSessions } from '../../documents/stale-sessions.js';
 import type { Day } from '../../time/days.js';
 import {
   isDerivedDocument,
@@ -8,14 +8,14 @@ import {
   type IndexDocument,
   type RuleDocument,
 } from '../../documents/index-document.js';
-import { reviewOf } from '../../documents/reviews.js';
+import { findReview } from '../../documents/reviews.js';
 import type { DueRebalance } from '../../books/due-rebalances.js';
 import type { MarketData } from '../../market/market-data.js';
 import { alignMarkedMarket } from '../../market/marked-market.js';
 import { BeforeMarket, markWindow, type SessionMarket } from '../../market/session-market.js';
-import { derivedLookBack } from '../../optimisation/derived-look-back.js';
+import { computeDerivedLookBack } from '../../optimisation/derived/derived-look-back.js';
 import { lookBackOf, type LookBack } from '../../rules/look-back.js';
-import { treatmentOf } from './checkpoint.js';
+import { readTreatment } from './checkpoint.js';
 import type { DecisionMemory } from '../../books/decider.js';
 import type { ResumedIndex, Composer, Composition, Compositions } from '../../books/compositions.js';
 import { createComposer } from '../../books/create-composer.js';
@@ -33,7 +33,7 @@ export interface DueInput {
 export function decideDue(input: ResumeRunInput, due: DueInput): ReadonlyMap<string, Compositions> {
   const ids = [...due.resumed.keys()];
   if ([...due.resumed.values()].every((index) => index.due.length === 0)) return new Map();
-  return composingOn(input, due, {
+  return composeWithinLookBack(input, due, {
     looks: looksOf(input, due),
     work: (composer) => new Map(ids.map((id) => [id, composer.compositions(id)])),
   });
@@ -50,11 +50,11 @@ function looksOf({ plan: { documents } }: ResumeRunInput, { marked, resumed }: D
   return [...resumed].flatMap(([id, { due, memory, before }]) =>
     due.flatMap((rebalance): Look[] => {
       const { decision } = rebalance;
-      const { document } = textsOf(documents[id]!)[rebalance.amendment ?? 0]!;
+      const { document } = listTexts(documents[id]!)[rebalance.amendment ?? 0]!;
       const { sessions } = marked.get(document.calendar)!;
-      const holds = heldLook(document, rebalance, { sessions, before });
+      const holds = listHeldLook(document, rebalance, { sessions, before });
       if (isRuleDocument(document)) {
-        const reviewed = reviewOf(document, rebalance.review).document as RuleDocument; // Only some reviews have rules.
+        const reviewed = findReview(document, rebalance.review).document as RuleDocument; // Only some reviews have rules.
         const own = { code: document.calendar, lookBack: lookBackOf({ document: reviewed, sessions, decision }) };
         return [own, ...holds];
       }
@@ -71,9 +71,9 @@ interface HeldBefore extends Pick<ResumedIndex, 'before'> {
 }
 
 /** Returns the look-back of a rebalance that reads the holdings of its index. It begins at the composition in force. */
-function heldLook(document: IndexDocument, rebalance: DueRebalance, { sessions, before }: HeldBefore): Look[] {
+function listHeldLook(document: IndexDocument, rebalance: DueRebalance, { sessions, before }: HeldBefore): Look[] {
   const current = before.at(-1);
-  const isPlain = rebalance.phase === undefined && reviewOf(document, rebalance.review).scope === 'membership';
+  const isPlain = rebalance.phase === undefined && findReview(document, rebalance.review).scope === 'membership';
   if (isPlain || current === undefined) return [];
   const { session } = current;
   return [{ code: document.calendar, lookBack: { session, paidAfter: sessions[session]! - 1 } }];
@@ -90,10 +90,10 @@ interface SolveLookInput extends Pick<DueInput, 'marked'>, Pick<BacktestPlan, 'd
 export function solveLook({ documents, marked, document, ...solve }: SolveLookInput): Look {
   const { source_index_id: parentId } = document.derivation;
   const { calendar: code } = documents[parentId]!;
-  const maxStaleSessions = priceSessions(treatmentOf(documents, parentId));
+  const maxStaleSessions = readPriceSessions(readTreatment(documents, parentId));
   return {
     code,
-    lookBack: derivedLookBack({ ...solve, document, maxStaleSessions, sessions: marked.get(code)!.sessions }),
+    lookBack: computeDerivedLookBack({ ...solve, document, maxStaleSessions, sessions: marked.get(code)!.sessions }),
   };
 }
 
@@ -105,7 +105,7 @@ interface ComposingWork<T> {
 /**
  * Runs `work` on the part of the market within its look-back, or on the whole market if it reads more than it declares.
  */
-export function composingOn<T>(
+export function composeWithinLookBack<T>(
   input: ResumeRunInput,
   { marked, resumed, day }: DueInput,
   { looks, work }: ComposingWork<T>,

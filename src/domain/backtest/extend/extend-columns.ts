@@ -1,9 +1,9 @@
 import type { Numbers, NumberType } from '../../numbers/number-types.js';
 import type { AddedSessions, Addition } from '../run-file/block.js';
 import { createColumns, type ColumnsWriter } from '../run-file/create.js';
-import { extendedHeader, type JoinedName, type PlacedBlock } from '../run-file/header.js';
+import { extendHeader, type JoinedSecurity, type PlacedBlock } from '../run-file/header.js';
 import type { RunColumns } from '../run-file/read.js';
-import { BLOCK_NAMES, blockOf, isPanel, type BlockName } from '../run-file/schema.js';
+import { BLOCK_NAMES, findBlock, isPanel, type BlockName } from '../run-file/schema.js';
 import { CannotResume } from '../../documents/full-run-reasons.js';
 
 export interface ExtendColumnsInput {
@@ -32,7 +32,7 @@ const DATES_MAX = 32;
 /** Returns true if a file of columns stays unchanged when dates are added. @param dates number of dates in this file */
 export const isFull = (dates: number, datesMax = DATES_MAX): boolean => dates >= datesMax;
 /** Returns the number of dates in the newest file of the columns of a run. */
-export const ownDates = (stored: RunColumns): number => stored.header.dates - stored.inEarlierFiles('level');
+export const countOwnDates = (stored: RunColumns): number => stored.header.dates - stored.inEarlierFiles('level');
 /** Maximum number of files for the columns of a run: reading a whole block opens all of them. */
 const FILES_MAX = 128;
 
@@ -44,7 +44,7 @@ const FILES_MAX = 128;
 export function extendColumns({ stored, fileNames, datesMax, added }: ExtendColumnsInput): WrittenColumns {
   const { header } = stored;
   const { begun: earlierNames = [], joined: known = [] } = header;
-  const stays = added.joined.length > 0 || isFull(ownDates(stored), datesMax);
+  const stays = added.joined.length > 0 || isFull(countOwnDates(stored), datesMax);
   const files = fileNames.slice(0, earlierNames.length + (stays ? 1 : 0));
   if (files.length > FILES_MAX) throw new CannotResume('file_rewritten');
   const extended: ExtendedFile = { stored, stays, earlier: files.length, width: added.names.length };
@@ -52,14 +52,14 @@ export function extendColumns({ stored, fileNames, datesMax, added }: ExtendColu
   const { identifiers } = added.continuation.index.sm;
   const joined = [
     ...known,
-    ...Array.from(added.joined, (column): JoinedName => ({
+    ...Array.from(added.joined, (column): JoinedSecurity => ({
       name: identifiers[column]!,
       file: files.length,
       dates: added.before,
     })),
   ];
   const columns = createColumns(
-    { ...extendedHeader(header, added), ...(joined.length > 0 ? { joined } : {}) },
+    { ...extendHeader(header, added), ...(joined.length > 0 ? { joined } : {}) },
     new Map(blocks.map(({ name, type, parts }) => [name, { type, length: lengthOf(parts) }])),
     { earlier: { files, blocks: new Map(blocks.flatMap(({ name, earlier }) => (earlier ? [[name, earlier]] : []))) } },
   );
@@ -89,11 +89,11 @@ interface ExtendedBlock {
 
 /** Returns null if the run has no such block. */
 function extendBlock(name: BlockName, added: AddedSessions, file: ExtendedFile): ExtendedBlock | null {
-  const { type, canBeAddedLater = false } = blockOf(name);
+  const { type, canBeAddedLater = false } = findBlock(name);
   const { stored } = file;
   const isStored = stored.has(name);
   if (!isStored && !canBeAddedLater) return null;
-  const addition: Addition<Numbers> | null = blockOf(name).added(added);
+  const addition: Addition<Numbers> | null = findBlock(name).added(added);
   if (addition === null) return null;
   if ('replaced' in addition) return { name, type, parts: [addition.replaced] };
   if (isStored) return afterStored({ name, type, parts: addition.appended }, file);

@@ -1,7 +1,7 @@
 import type { DatedSeries } from '../../analytics/relative.js';
 import type { Numbers } from '../../numbers/number-types.js';
-import { memberOf, type Extending } from '../record/field.js';
-import { isPlace, lengthOf, poolsBehind, type AddedNumbers, type StoredNumbers } from '../record/places.js';
+import { readMember, type Extending } from '../record/field.js';
+import { isPlace, countNumbers, listPools, type AddedNumbers, type StoredNumbers } from '../record/number-places.js';
 import { assertFinite } from '../record/pack.js';
 import { readDescription, type Description } from '../record/read.js';
 import { BOOK, PLAIN, REBALANCES, REST } from '../record/schema.js';
@@ -37,8 +37,8 @@ export function extendRecord({ stored, description, rebalances, market, added }:
   const into = extending(stored, before, market);
   const { pools, identifiers } = into;
   const datesOf = (member: 'target' | 'optimised' | 'benchmark'): number => {
-    const days = memberOf(memberOf(before.rest, member), 'days');
-    return isPlace(days) ? lengthOf(days) : 0;
+    const days = readMember(readMember(before.rest, member), 'days');
+    return isPlace(days) ? countNumbers(days) : 0;
   };
   const source = {
     ...added,
@@ -49,7 +49,7 @@ export function extendRecord({ stored, description, rebalances, market, added }:
   const rest = REST.extend(before.rest, source, into);
   const shown = REBALANCES.extend(JSON.parse(new TextDecoder().decode(rebalances)), source, into);
   for (const array of pools.added.f64) assertFinite(array);
-  const benchmark = memberOf(rest, 'benchmark');
+  const benchmark = readMember(rest, 'benchmark');
   const encoder = new TextEncoder();
   return {
     description: encoder.encode(JSON.stringify({ identifiers, plain, rest } satisfies Description)),
@@ -68,8 +68,8 @@ function levelsIn(book: unknown, { pools }: Extending): DatedSeries {
     },
   };
   return {
-    days: BOOK.fields.days.read(memberOf(book, 'days'), reading),
-    values: BOOK.fields.levels.read(memberOf(book, 'levels'), reading),
+    days: BOOK.fields.days.read(readMember(book, 'days'), reading),
+    values: BOOK.fields.levels.read(readMember(book, 'levels'), reading),
   };
 }
 
@@ -82,7 +82,7 @@ function extending(stored: StoredNumbers, { identifiers: known }: Description, m
     if (place === undefined) placeOf.set(identifier, (place = identifiers.push(identifier) - 1));
     return place;
   };
-  const pools = poolsBehind(stored);
+  const pools = listPools(stored);
   const placed = new Map<Numbers, ReturnType<typeof pools.add>>();
   const positions = (columns: ArrayLike<number>): Int32Array => Int32Array.from(columns, placeOfColumn);
   return {

@@ -1,34 +1,40 @@
-import { periodsPerYear } from '../../calendars/periods-per-year.js';
-import { backtestMetrics, rebase } from '../../analytics/series.js';
-import { relativeMetrics } from '../../analytics/relative.js';
+import { estimatePeriodsPerYear } from '../../calendars/periods-per-year.js';
+import { computeBacktestMetrics, rebase } from '../../analytics/series.js';
+import { computeRelativeMetrics } from '../../analytics/relative.js';
 import type { Day } from '../../time/days.js';
 import type { CorporateAction } from '../../market/market-data.js';
-import { securitiesIn, type Book, type Gap } from '../../books/book.js';
+import { readSecurityCurrency, type Book, type Gap } from '../../books/book.js';
 import { extendStoredBook, type StoredBook } from '../../books/resumed-book.js';
-import { staleFillsOf, reportStaleFills } from '../../books/stale-fills.js';
-import { CHECKPOINT_FORMAT, marksOf, recentOf, sinceOf, type RunCheckpoint } from './checkpoint.js';
+import { listStaleFills, reportStaleFills } from '../../books/stale-fills.js';
+import {
+  CHECKPOINT_FORMAT,
+  listMarks,
+  listRecentIndices,
+  findEarliestSession,
+  type RunCheckpoint,
+} from './checkpoint.js';
 import type { AddedRecord } from '../record/sources.js';
-import { exchangeRates } from '../../market/exchange-rates.js';
+import { createExchangeRates } from '../../market/exchange-rates.js';
 import { isEqual } from '../../numbers/number-types.js';
-import { unfilledOf } from '../record/rows.js';
+import { listUnfilledOrders } from '../record/rows.js';
 import type { AddedSessions } from '../run-file/block.js';
-import { foreignRates } from '../run-file/foreign-rates.js';
+import { createForeignRates } from '../run-file/foreign-rates.js';
 import type { RunColumns } from '../run-file/read.js';
 import { openStoredNumbers } from '../run-file/record.js';
 import type { BlockName } from '../run-file/schema.js';
 import { extendColumns } from './extend-columns.js';
 import { extendRecord, type ExtendedRecord } from './extend-record.js';
 import { CannotResume } from '../../documents/full-run-reasons.js';
-import { remainsOf } from './remains.js';
+import { createRemains } from './remains.js';
 import { resumeRun } from './resume.js';
 import type { Continuation, IndexContinuation, ResumeRunInput } from './continuation.js';
 import { extendStoredIndex, toStoredPortfolio } from './overlay-state.js';
 import { assertMeasured } from '../run-summary.js';
 import type { RunRemains } from '../run.js';
-import { gapsWithin } from '../../books/gaps.js';
+import { listGaps } from '../../books/gaps.js';
 import { runAssumptions } from '../run-assumptions.js';
-import { selectReportedFindings, partialLastSession } from '../run-findings.js';
-import { tradesOf, type Trades } from '../../books/trades.js';
+import { selectReportedFindings, reportPartialLastSession } from '../run-findings.js';
+import { listTrades, type Trades } from '../../books/trades.js';
 
 export interface ExtendInput extends Omit<ResumeRunInput, 'levelAtStart'> {
   readonly stored: RunColumns;
@@ -74,21 +80,22 @@ export function extendRun(input: ExtendInput): ExtendedRun {
   if (plan.strategy === undefined) assertSameWeights(stored, continuation); // Views of a strategy show its own holdings.
   report(0.5, 'measuring');
   const series = seriesOf(input, continuation);
-  const staleFills = staleFillsOf(portfolio);
-  const remains = remainsOf(input.checkpoint, continuation, staleFills);
+  const staleFills = listStaleFills(portfolio);
+  const remains = createRemains(input.checkpoint, continuation, staleFills);
   const next = checkpointAfter(input, continuation, remains);
-  const trades = tradesOf(portfolio);
-  const metrics = backtestMetrics(series.level, series.relativeIndex, periodsPerYear(series.days));
+  const trades = listTrades(portfolio);
+  const metrics = computeBacktestMetrics(series.level, series.relativeIndex, estimatePeriodsPerYear(series.days));
   const findings = selectReportedFindings(remains.findings, {
     assumptions: [
       ...runAssumptions(input, continuation.index, series.days),
       ...reportStaleFills(remains.stale),
-      ...partialLastSession(portfolio),
+      ...reportPartialLastSession(portfolio),
     ],
     since: stored.header.rebalances[0]!.date, // In force at the start of the run.
   });
   const record = recordAfter(input, continuation, { trades, metrics, findings, staleFills, portfolio: next.portfolio });
-  const relative = record.benchmark && relativeMetrics({ days: series.days, values: series.level }, record.benchmark);
+  const relative =
+    record.benchmark && computeRelativeMetrics({ days: series.days, values: series.level }, record.benchmark);
   assertMeasured({ ...series, indexLevel: series.relativeIndex, metrics, relative });
   report(0.7, 'writing the result');
   const { bytes: columns, earlierFiles } = extendColumns({
@@ -106,7 +113,10 @@ export function extendRun(input: ExtendInput): ExtendedRun {
       contentHash: input.contentHash,
       before: stored.header.dates,
       hasIndexWeights: stored.header.has_index_weights,
-      rates: foreignRates(exchangeRates(index.sm, securitiesIn(continuation.portfolio, index.document)), held.names),
+      rates: createForeignRates(
+        createExchangeRates(index.sm, readSecurityCurrency(continuation.portfolio, index.document)),
+        held.names,
+      ),
       actionsOf: input.actionsOf,
     },
   });
@@ -141,7 +151,9 @@ function recordAfter(
       plan,
       continuation,
       gaps: newGaps(continuation),
-      unfilled: unfilledOf('end' in portfolio ? ordersOf(portfolio, continuation.portfolio) : continuation.portfolio),
+      unfilled: listUnfilledOrders(
+        'end' in portfolio ? ordersOf(portfolio, continuation.portfolio) : continuation.portfolio,
+      ),
     },
   });
 }
@@ -165,10 +177,7 @@ function seriesOf({ stored, checkpoint }: ExtendInput, { index, portfolio }: Con
   return {
     value,
     indexLevel,
-    days: joinedDays(
-      stored.i32('days'),
-      index.sm.sessions.slice(portfolio.from + 1, portfolio.from + portfolio.length),
-    ),
+    days: joinDays(stored.i32('days'), index.sm.sessions.slice(portfolio.from + 1, portfolio.from + portfolio.length)),
     costs: whole('costs', portfolio.costs.subarray(1)),
     level: rebase(value, 100),
     relativeIndex: rebase(indexLevel.subarray(checkpoint.from - checkpoint.index.first), 100),
@@ -182,7 +191,7 @@ function joinParts(before: Float64Array, added: Float64Array): Float64Array {
   return whole;
 }
 
-function joinedDays(before: Int32Array, added: Int32Array): Int32Array {
+function joinDays(before: Int32Array, added: Int32Array): Int32Array {
   return Int32Array.from([...before, ...added]);
 }
 
@@ -213,7 +222,7 @@ function assertSameWeights({ header }: RunColumns, { index: { book }, portfolio 
 }
 
 function newGaps({ index: { book }, portfolio }: Continuation): Gap[] {
-  return gapsWithin([book, portfolio], portfolio.from + 1);
+  return listGaps([book, portfolio], portfolio.from + 1);
 }
 
 function checkpointAfter(
@@ -225,10 +234,10 @@ function checkpointAfter(
   return {
     format: CHECKPOINT_FORMAT,
     day: index.sm.sessions[index.to]!,
-    since: sinceOf(reached),
+    since: findEarliestSession(reached),
     staleSessions: checkpoint.staleSessions,
     from: checkpoint.from,
-    marks: marksOf([...reached, ...shown.flatMap(overlaysOf)], shown.flatMap(simulatedOf)),
+    marks: listMarks([...reached, ...shown.flatMap(overlaysOf)], shown.flatMap(simulatedOf)),
     index: extendStoredIndex(checkpoint.index, index.book),
     portfolio:
       'end' in checkpoint.portfolio
@@ -239,7 +248,7 @@ function checkpointAfter(
     series: series?.end ?? null,
     remains,
     latest: rebalances.at(-1)?.weights ?? checkpoint.latest,
-    recent: recentOf(reached),
+    recent: listRecentIndices(reached),
   };
 }
 

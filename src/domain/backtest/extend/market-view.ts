@@ -3,8 +3,8 @@ import { isInAnyText } from '../../documents/amended-texts.js';
 import { alignMarkedMarket } from '../../market/marked-market.js';
 import type { SessionMarket } from '../../market/session-market.js';
 import { findLastAtMost } from '../../numbers/search.js';
-import { defaultStaleSessions, applyStoreDefaults } from '../../documents/stale-sessions.js';
-import { treatmentOf, type IndexContext, type KnownIndex } from './checkpoint.js';
+import { readDefaultStaleSessions, applyStoreDefaults } from '../../documents/stale-sessions.js';
+import { readTreatment, type IndexContext, type KnownIndex } from './checkpoint.js';
 import type { Composer } from '../../books/compositions.js';
 import type { DueRebalance } from '../../books/due-rebalances.js';
 import { listDueAfterUnderTexts } from '../../books/due-under-texts.js';
@@ -12,7 +12,7 @@ import { CannotResume } from '../../documents/full-run-reasons.js';
 import { findLastPriced } from '../compute-run.js';
 import { checkRequestedRange, type RequestedRange } from '../../books/window.js';
 import type { ResumeRunInput, IndexContinuation } from './continuation.js';
-import { type DueInput, decideDue, type Look, composingOn } from './due-decisions.js';
+import { type DueInput, decideDue, type Look, composeWithinLookBack } from './due-decisions.js';
 
 /** Market from the last sessions of the indices of a run, and the decisions made on it. */
 export interface MarketView {
@@ -35,7 +35,7 @@ interface Span {
   readonly to: number;
 }
 
-export function viewOf(input: ResumeRunInput): MarketView {
+export function createMarketView(input: ResumeRunInput): MarketView {
   const {
     plan: { documents, indexId, request },
     checkpoint,
@@ -45,8 +45,9 @@ export function viewOf(input: ResumeRunInput): MarketView {
   const isByStore = ids.some((id) =>
     isInAnyText(documents[id]!, ({ pipeline }) => pipeline?.treatment.max_stale_sessions === undefined),
   );
-  if (isByStore && defaultStaleSessions(market) !== checkpoint.staleSessions) throw new CannotResume('default_changed');
-  const marked = markedMarkets(input);
+  if (isByStore && readDefaultStaleSessions(market) !== checkpoint.staleSessions)
+    throw new CannotResume('default_changed');
+  const marked = listMarkedMarkets(input);
   const smOf = (id: string) => marked.get(documents[id]!.calendar)!;
   const main = smOf(indexId);
   const range = checkRequestedRange({
@@ -72,15 +73,15 @@ export function viewOf(input: ResumeRunInput): MarketView {
   return {
     range,
     spanOf,
-    composing: (looks, work) => composingOn(input, due, { looks, work }),
+    composing: (looks, work) => composeWithinLookBack(input, due, { looks, work }),
     contextOf(id) {
       const document = documents[id]!;
       const outside = isInAnyText(document, ({ events }) => events?.acquirer === 'remove')
-        ? composingOn(input, due, { looks: [], work: (composer) => composer.outsideMergers(id) })
+        ? composeWithinLookBack(input, due, { looks: [], work: (composer) => composer.outsideMergers(id) })
         : undefined;
       return {
         document,
-        treatment: applyStoreDefaults(treatmentOf(documents, id, input.calendars), market),
+        treatment: applyStoreDefaults(readTreatment(documents, id, input.calendars), market),
         sm: smOf(id),
         outside,
       };
@@ -105,7 +106,7 @@ export function viewOf(input: ResumeRunInput): MarketView {
 }
 
 /** Returns the market by calendar, from the mark of the checkpoint on. */
-function markedMarkets({ checkpoint, calendars, market }: ResumeRunInput): ReadonlyMap<string, SessionMarket> {
+function listMarkedMarkets({ checkpoint, calendars, market }: ResumeRunInput): ReadonlyMap<string, SessionMarket> {
   return new Map(
     Array.from(checkpoint.marks, ([code, mark]) => {
       // Plans with an unknown calendar are not queued.

@@ -1,6 +1,6 @@
-import { breachRuleOf, createBreachWatch } from '../../compliance/breach-watch.js';
+import { findBreachRule, createBreachWatch } from '../../compliance/breach-watch.js';
 import type { LimitRuleName } from '../../compliance/rules.js';
-import { textsOf } from '../../documents/amended-texts.js';
+import { listTexts } from '../../documents/amended-texts.js';
 import type { ResumeRunInput, IndexContinuation } from './continuation.js';
 import { CannotResume } from '../../documents/full-run-reasons.js';
 
@@ -15,8 +15,8 @@ export function assertNoBreach(
 ): void {
   for (const [id, { isCalled }] of recent) {
     const index = simulated.find((one) => one.document.id === id);
-    for (const { document } of textsOf(documents[id]!)) {
-      const rule = breachRuleOf(document.pipeline?.treatment);
+    for (const { document } of listTexts(documents[id]!)) {
+      const rule = findBreachRule(document.pipeline?.treatment);
       if (rule === null) continue;
       if (isCalled || index === undefined || isBreached(index, rule)) throw new CannotResume('breach');
     }

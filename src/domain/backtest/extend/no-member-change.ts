@@ -1,7 +1,7 @@
 import { changesMembers, type EventsSpec } from '../../documents/events-spec.js';
-import { textsOf } from '../../documents/amended-texts.js';
+import { listTexts } from '../../documents/amended-texts.js';
 import { listDueAfter } from '../../books/due-rebalances.js';
-import { panelRow } from '../../market/session-market.js';
+import { readPanelRow } from '../../market/session-market.js';
 import type { ResumeRunInput, IndexContinuation } from './continuation.js';
 import { CannotResume } from '../../documents/full-run-reasons.js';
 
@@ -15,7 +15,7 @@ export function assertNoMemberChange(
   simulated: readonly IndexContinuation[],
 ): void {
   for (const id of recent.keys()) {
-    const ofTexts = textsOf(documents[id]!).map(({ document }) => document.events);
+    const ofTexts = listTexts(documents[id]!).map(({ document }) => document.events);
     const changing = ofTexts.filter(changesMembers);
     if (changing.length === 0) continue;
     const index = simulated.find((one) => one.document.id === id);
@@ -40,7 +40,7 @@ function mayChange(index: IndexContinuation, events: EventsSpec): boolean {
 
 /** Returns true if a security has had its first price after a session. */
 function hasNewSecurity({ sm, to }: IndexContinuation, session: number): boolean {
-  const bars = panelRow(sm, to);
+  const bars = readPanelRow(sm, to);
   const isOld = (column: number): boolean => {
     for (let s = session; s >= 0; s--) if (!Number.isNaN(sm.closeAt(s, column))) return true;
     return false;

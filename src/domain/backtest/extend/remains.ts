@@ -1,6 +1,6 @@
 import type { Finding } from '../../refusals/findings.js';
 import type { ReturnVariant } from '../../market/market-data.js';
-import { findingGroups, sortByRebalance } from '../run-findings.js';
+import { groupFindings, sortByRebalance } from '../run-findings.js';
 import type { FindingGroups, RunRemains } from '../run.js';
 import type { Book, BriefEnd } from '../../books/book.js';
 import { extendStoredBook, type StoredBook } from '../../books/resumed-book.js';
@@ -10,7 +10,7 @@ import type { Continuation, IndexContinuation } from './continuation.js';
 import { isStoredOverlay, extendStoredIndex } from './overlay-state.js';
 
 /** Returns the end state of a stored run and the sessions after it. */
-export function remainsOf(
+export function createRemains(
   checkpoint: RunCheckpoint,
   continuation: Continuation,
   staleFills: ReadonlyMap<number, StaleFills>,
@@ -18,13 +18,13 @@ export function remainsOf(
   const { index, portfolio, variants, uncapped, solves } = continuation;
   const { findings, stale, decisionsBeneath } = checkpoint.remains;
   const beneath = decisionsBeneath && decisionsAfter(decisionsBeneath, index);
-  const added = findingGroups({ decisions: index.findings, solves: solves.findings, index: index.book, portfolio });
+  const added = groupFindings({ decisions: index.findings, solves: solves.findings, index: index.book, portfolio });
   const groups = Object.fromEntries(
     Object.entries(findings).map(([group, known]) => [group, [...known, ...added[group as keyof FindingGroups]]]),
   );
   return {
     ...variantsAfter(checkpoint, variants),
-    uncapped: uncapped && briefAfter(ownBook(checkpoint), uncapped),
+    uncapped: uncapped && briefAfter(createOwnBook(checkpoint), uncapped),
     stale: countStale(staleFills, stale),
     solves: solves.memory,
     // Object.fromEntries loses the type: every group is among the entries.
@@ -59,11 +59,11 @@ function variantsAfter(checkpoint: RunCheckpoint, variants: Continuation['varian
     const after = books.map(([variant, book]) => [variant, extendStoredIndex(overlays[variant]!, book)] as const);
     return { variants: {}, overlays: Object.fromEntries(after) };
   }
-  const ends = books.map(([variant, book]) => [variant, briefAfter(ownBook(checkpoint), book)] as const);
+  const ends = books.map(([variant, book]) => [variant, briefAfter(createOwnBook(checkpoint), book)] as const);
   return { variants: Object.fromEntries(ends) };
 }
 
-function ownBook({ index }: RunCheckpoint): StoredBook {
+function createOwnBook({ index }: RunCheckpoint): StoredBook {
   if (isStoredOverlay(index)) throw new Error('an overlay has no separate book');
   return index;
 }

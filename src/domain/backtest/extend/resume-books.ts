@@ -1,18 +1,22 @@
-import { bookRounding } from '../../books/book-rounding.js';
+import { createBookRounding } from '../../books/book-rounding.js';
 import { referenceEngine } from '#kernels/engines/reference.js';
 import type { ReturnVariant } from '../../market/market-data.js';
-import { constrainedDocument, constrainRebalances, type Constrained } from '../../strategies/constrained-rebalances.js';
+import {
+  createConstrainedDocument,
+  constrainRebalances,
+  type Constrained,
+} from '../../strategies/constrained-rebalances.js';
 import { selectLaterRebalances } from '../../strategies/own-rebalances.js';
 import type { Book, BookInput, Targets } from '../../books/book.js';
 import type { DecisionMemory } from '../../books/decider.js';
 import type { Composition } from '../../books/compositions.js';
 import { followBook } from '../../books/follow-book.js';
 import { CannotResume } from '../../documents/full-run-reasons.js';
-import { indexTargets, indexTerms } from '../../books/index-run.js';
+import { createIndexTargets, createIndexTerms } from '../../books/index-run.js';
 import { resumeOf, type StoredBook } from '../../books/resumed-book.js';
 import { hasOwnRebalances } from '../strategy-targets.js';
 import { resumeOverlayPortfolio } from '../../books/overlay-portfolio.js';
-import { shareChangeTerms } from '../../books/share-changes.js';
+import { createShareChangeTerms } from '../../books/share-changes.js';
 import { simulateBook } from '../../books/simulate-book.js';
 import type { ResumeRunInput, IndexContinuation } from './continuation.js';
 import { solveLook } from './due-decisions.js';
@@ -28,7 +32,7 @@ interface ResumeBook {
   readonly isUncapped?: boolean;
 }
 
-/** Resumes the book of an index on the terms on which `indexBook` started it. */
+/** Resumes the book of an index on the terms on which `simulateIndexBook` started it. */
 export function resumeBook(
   index: Omit<IndexContinuation, 'book'>,
   { stored, variant, isBrief, isUncapped = false }: ResumeBook,
@@ -40,16 +44,16 @@ export function resumeBook(
     treatment,
     from,
     to,
-    growth: indexTerms(index, variant),
-    ...(variant ? { indexTerms: indexTerms(index) } : {}),
+    growth: createIndexTerms(index, variant),
+    ...(variant ? { indexTerms: createIndexTerms(index) } : {}),
     isBrief,
     targets: composed
       .filter(({ session }) => session <= to)
-      .map((composition) => indexTargets(composition, isUncapped)),
+      .map((composition) => createIndexTargets(composition, isUncapped)),
     outside: index.outside,
-    shareChanges: shareChangeTerms(index),
+    shareChanges: createShareChangeTerms(index),
     initialValue: document.base_value,
-    ...bookRounding(document, sm),
+    ...createBookRounding(document, sm),
     costRate: 0,
     fills: 'all',
     resume: resumeOf(stored, from),
@@ -61,7 +65,7 @@ export function resumeBook(
  * or solves their weights.
  * @throws CannotResume if one is priced from a session that has been simulated
  */
-export function rebalancesAfter(
+export function findRebalancesAfter(
   { plan: { strategy, documents }, checkpoint, engine = referenceEngine, report }: ResumeRunInput,
   seen: MarketView,
   index: IndexContinuation,
@@ -79,7 +83,7 @@ export function rebalancesAfter(
     solveLook({
       documents,
       marked,
-      document: constrainedDocument(document, rows),
+      document: createConstrainedDocument(document, rows),
       decision: rebalance.decision,
       parents: [rebalance],
       memory,
@@ -128,9 +132,9 @@ export function resumePortfolio(
     from,
     to,
     targets,
-    growth: indexTerms(index),
+    growth: createIndexTerms(index),
     outside: index.outside,
-    shareChanges: hasOwnRebalances(strategy) ? undefined : shareChangeTerms(index),
+    shareChanges: hasOwnRebalances(strategy) ? undefined : createShareChangeTerms(index),
     initialValue: request.initial_capital,
     costRate: request.transaction_cost_bps / 10_000,
     fills: 'priceable',

@@ -1,14 +1,14 @@
-import { isOverlayDocument, sourcesOf } from '../../documents/index-document.js';
+import { isOverlayDocument, listSources } from '../../documents/index-document.js';
 import type { ReturnVariant } from '../../market/market-data.js';
-import { overlayTypeOf } from '../../overlays/catalogue.js';
+import { findOverlayType } from '../../overlays/catalogue.js';
 import type { OverlayPath } from '../../overlays/overlay-type.js';
 import { findLastAtMost } from '../../numbers/search.js';
 import type { Book, BookOverlay } from '../../books/book.js';
-import { bookOnSessions, compositionOnSessions } from '../../books/book-on-sessions.js';
+import { alignBook, alignComposition } from '../../books/book-on-sessions.js';
 import type { Composition } from '../../books/compositions.js';
-import { sharesIn } from '../../books/overlay-context.js';
-import { overlayPath } from '../../books/overlay-path.js';
-import { pathBook, valuedIn } from '../../books/overlay-book.js';
+import { readShares } from '../../books/overlay-context.js';
+import { computeOverlayPath } from '../../books/overlay-path.js';
+import { createPathBook, findValuationCurrency } from '../../books/overlay-book.js';
 import { findHeldVariant } from '../../books/index-run.js';
 import { listHeldCompositions } from '../../books/overlay-compositions.js';
 import type { StoredBook } from '../../books/resumed-book.js';
@@ -17,8 +17,8 @@ import type { MarketView } from './market-view.js';
 import {
   joinGross,
   isStoredOverlay,
-  ordersBefore,
-  sharesAfter,
+  selectOrdersBefore,
+  appendShares,
   type StoredLayer,
   type StoredOverlay,
 } from './overlay-state.js';
@@ -51,7 +51,7 @@ export function resumeIndexOrOverlay(
   }
   const { document } = context;
   if (!isOverlayDocument(document)) throw new Error(`${indexId} is not an overlay but was stored as one`);
-  const beneath = sourcesOf(document).map((id, k) =>
+  const beneath = listSources(document).map((id, k) =>
     resumeIndexOrOverlay(seen, {
       indexId: id,
       stored: stored.beneath[k]!.of,
@@ -101,30 +101,30 @@ function overlayAfter(stored: StoredOverlay, span: OverlaySpan): Book {
   const { document, sm, from, to, beneath, isBrief } = span;
   if (!isOverlayDocument(document)) throw new Error(`${document.id} is not an overlay`);
   const { first, level, hasCurrencyPart } = stored;
-  const books = beneath.map(({ book, sm: of }) => (of === sm ? book : bookOnSessions(book, sm, { from, to })));
+  const books = beneath.map(({ book, sm: of }) => (of === sm ? book : alignBook(book, sm, { from, to })));
   const grown = stored.beneath.map((layer: StoredLayer, k) => ({
     from: layer.first,
     gross: joinGross(layer, books[k]!),
   }));
   const { currency } = beneath[0]!.document;
-  const type = overlayTypeOf(document.overlay);
+  const type = findOverlayType(document.overlay);
   const weighed = { book: books[0]!, currency, codes: type.weighed(document.overlay), first: from, to };
   // Every return variant is hedged by the weights of the index's own variant, which are unknown here.
   if (span.isOther && span.ownShares === undefined && weighed.codes.length > 0) throw new CannotResume('overlay');
-  const shares = span.ownShares ?? sharesAfter(stored, sharesIn(weighed));
-  const whole = overlayPath({ sm, first, document, currency }, { beneath: grown, shares, to });
+  const shares = span.ownShares ?? appendShares(stored, readShares(weighed));
+  const whole = computeOverlayPath({ sm, first, document, currency }, { beneath: grown, shares, to });
   const path = pathFrom(whole, from - first);
-  const book = pathBook({
+  const book = createPathBook({
     path,
     beneath: books,
     shares,
-    valued: valuedIn(document.overlay, books[0]!, currency),
+    valued: findValuationCurrency(document.overlay, books[0]!, currency),
     sm,
     from,
     level,
     isBrief,
     indexId: document.id,
-    resumed: { hasCurrencyPart, ...ordersBefore(stored, from) },
+    resumed: { hasCurrencyPart, ...selectOrdersBefore(stored, from) },
   });
   if (book.overlay!.hasCurrencyPart !== hasCurrencyPart) throw new CannotResume('overlay');
   return book;
@@ -144,7 +144,7 @@ function pathFrom({ growth, exposures, exchange, parts, resets }: OverlayPath, a
 /** Returns its holdings on each composition of an underlying index on the new sessions. */
 function compositionsAfter(book: Book, beneath: readonly IndexContinuation[]): Composition[] {
   const lists = beneath.map(({ composed, sm }) =>
-    sm === book.sm ? composed : composed.map(compositionOnSessions(sm, book.sm)),
+    sm === book.sm ? composed : composed.map(alignComposition(sm, book.sm)),
   );
   return listHeldCompositions(book, lists, null);
 }

@@ -1,13 +1,13 @@
 import { RETURN_VARIANTS, type ReturnVariant } from '../../market/market-data.js';
-import { bareSeries } from '../../books/benchmark.js';
+import { createSeriesBenchmark } from '../../books/benchmark.js';
 import type { Book, BriefEnd } from '../../books/book.js';
 import type { ResumeRunInput, Continuation, IndexContinuation } from './continuation.js';
-import { viewOf } from './market-view.js';
+import { createMarketView } from './market-view.js';
 import { assertNoMemberChange } from './no-member-change.js';
 import { assertNoBreach } from './no-breach.js';
 import { isStoredOverlay } from './overlay-state.js';
 import { resumeIndexOrOverlay } from './resume-overlay.js';
-import { resumeBook, rebalancesAfter, resumePortfolio } from './resume-books.js';
+import { resumeBook, findRebalancesAfter, resumePortfolio } from './resume-books.js';
 import type { StoredBook } from '../../books/resumed-book.js';
 
 /**
@@ -23,24 +23,28 @@ export function resumeRun(input: ResumeRunInput): Continuation {
   const document = documents[indexId]!;
   const parentId = document.derivation?.source_index_id ?? null;
   const benchmarkId = request.benchmark?.kind === 'index' ? request.benchmark.id : null;
-  const seen = viewOf(input);
+  const seen = createMarketView(input);
   report(0.3, 'resuming the stored run');
-  const ownBook = (brief: BriefEnd): StoredBook => {
+  const createOwnBook = (brief: BriefEnd): StoredBook => {
     if (isStoredOverlay(checkpoint.index)) throw new Error('an overlay has no separate book');
     return { ...checkpoint.index, ...brief };
   };
   const index = resumeIndexOrOverlay(seen, { stored: checkpoint.index, indexId });
-  const { rebalances, ...solves } = rebalancesAfter(input, seen, index);
+  const { rebalances, ...solves } = findRebalancesAfter(input, seen, index);
   const portfolio = resumePortfolio(input, index, { rebalances, levelAtStart: input.levelAtStart });
   const series =
     request.benchmark?.kind === 'identifier'
-      ? bareSeries(index, request.benchmark, { from: index.from + 1, to: index.to, begin: checkpoint.series! })
+      ? createSeriesBenchmark(index, request.benchmark, {
+          from: index.from + 1,
+          to: index.to,
+          begin: checkpoint.series!,
+        })
       : null;
   const variants: Partial<Record<ReturnVariant, Book>> = {};
   for (const variant of RETURN_VARIANTS) {
     const brief = checkpoint.remains.variants[variant];
     const overlay = checkpoint.remains.overlays?.[variant];
-    if (brief) variants[variant] = resumeBook(index, { stored: ownBook(brief), variant, isBrief: true });
+    if (brief) variants[variant] = resumeBook(index, { stored: createOwnBook(brief), variant, isBrief: true });
     else if (overlay)
       variants[variant] = resumeIndexOrOverlay(seen, {
         indexId,
@@ -55,7 +59,7 @@ export function resumeRun(input: ResumeRunInput): Continuation {
     parentId === null ? null : resumeIndexOrOverlay(seen, { stored: checkpoint.parent!, indexId: parentId });
   const benchmark =
     benchmarkId === null ? null : resumeIndexOrOverlay(seen, { stored: checkpoint.benchmark!, indexId: benchmarkId });
-  const simulated = [index, parent, benchmark].flatMap(withBeneath);
+  const simulated = [index, parent, benchmark].flatMap(addBeneath);
   assertNoBreach(input, simulated);
   assertNoMemberChange(input, simulated);
   return {
@@ -69,11 +73,11 @@ export function resumeRun(input: ResumeRunInput): Continuation {
     parent,
     benchmark,
     series: series && { added: series.series, end: series.end, variant: series.variant },
-    uncapped: uncapped && resumeBook(index, { stored: ownBook(uncapped), isUncapped: true, isBrief: true }),
+    uncapped: uncapped && resumeBook(index, { stored: createOwnBook(uncapped), isUncapped: true, isBrief: true }),
   };
 }
 
 /** Returns an index with all its underlying indices. */
-function withBeneath(index: IndexContinuation | null): IndexContinuation[] {
-  return index === null ? [] : [index, ...(index.beneath ?? []).flatMap(withBeneath)];
+function addBeneath(index: IndexContinuation | null): IndexContinuation[] {
+  return index === null ? [] : [index, ...(index.beneath ?? []).flatMap(addBeneath)];
 }

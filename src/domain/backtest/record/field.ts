@@ -1,8 +1,8 @@
-import { canonicalJson } from '../../json/canonical-json.js';
+import { toCanonicalJson } from '../../json/canonical-json.js';
 import { Refusal } from '../../refusals/refusal.js';
 import { CannotResume } from '../../documents/full-run-reasons.js';
 import type { Numbers } from '../../numbers/number-types.js';
-import { isPlace, type Place, type Pools, type Reference, type StoredNumbers } from './places.js';
+import { isPlace, type Place, type Pools, type Reference, type StoredNumbers } from './number-places.js';
 
 /** Target for the arrays of a record. */
 export interface Packing {
@@ -73,7 +73,7 @@ interface ArrayField<N extends Numbers, W, A> {
 }
 
 /** Fields of one record. `W` and `A` have the meaning that they have in `Field`. */
-export function fieldsOf<W, A>() {
+export function createFields<W, A>() {
   const array =
     <N extends Numbers>(isType: (numbers: Numbers) => numbers is N, isPositions = false) =>
     ({ whole, added, stay }: ArrayField<N, W, A>): Field<N, W, A> => ({
@@ -198,8 +198,8 @@ export function group<T extends object, W, A>(fields: Fields<T, W, A>): Group<T,
     shape: `{${members.map((member) => `${member}:${fields[member].shape}`).join()}}`,
     whole: (run) => each((member) => fields[member].whole(run)) as T,
     pack: (value, into) => each((member) => fields[member].pack(value[member], into)),
-    read: (packed, from) => each((member) => fields[member].read(memberOf(packed, member), from)) as T,
-    extend: (packed, added, into) => each((member) => fields[member].extend(memberOf(packed, member), added, into)),
+    read: (packed, from) => each((member) => fields[member].read(readMember(packed, member), from)) as T,
+    extend: (packed, added, into) => each((member) => fields[member].extend(readMember(packed, member), added, into)),
     differs(stored, replayed, names) {
       for (const member of members) {
         const path = fields[member].differs(stored[member], replayed[member], names);
@@ -211,7 +211,7 @@ export function group<T extends object, W, A>(fields: Fields<T, W, A>): Group<T,
 }
 
 /** Returns a packed member of a group; undefined if absent. */
-export function memberOf(packed: unknown, member: string): unknown {
+export function readMember(packed: unknown, member: string): unknown {
   return typeof packed === 'object' && packed !== null ? Reflect.get(packed, member) : undefined;
 }
 
@@ -224,7 +224,7 @@ function plain<T>(): Pick<Field<T, unknown, unknown>, 'shape' | 'pack' | 'read' 
       if (packed === undefined) throw missing();
       return packed as T; // Written by `pack` or `extend` of the same field.
     },
-    differs: (a, b) => (canonicalJson(a) === canonicalJson(b) ? null : ''),
+    differs: (a, b) => (toCanonicalJson(a) === toCanonicalJson(b) ? null : ''),
   };
 }
 

@@ -2,8 +2,8 @@ import { LIMITS } from '../../refusals/limits.js';
 import { CannotResume } from '../../documents/full-run-reasons.js';
 import { isEqual } from '../../numbers/number-types.js';
 import type { Book } from '../../books/book.js';
-import { fieldsOf, group, memberOf, type Extending, type Field, type WeightsFrame } from './field.js';
-import { isPlace, type Place } from './places.js';
+import { createFields, group, readMember, type Extending, type Field, type WeightsFrame } from './field.js';
+import { isPlace, type Place } from './number-places.js';
 
 /** Frame of the portfolio: the last rows of its weights, which are a block of the run file. */
 interface PortfolioRows {
@@ -15,7 +15,7 @@ function isPortfolioRows(packed: unknown): packed is PortfolioRows {
 }
 
 /** Returns the most recent dates of a book, with every security in its universe. */
-export function frameOf({ sm, columns, weights, from, length }: Book): WeightsFrame {
+export function createFrame({ sm, columns, weights, from, length }: Book): WeightsFrame {
   const first = Math.max(0, length - LIMITS.MAX_WEIGHT_DATES);
   return {
     columns,
@@ -42,7 +42,7 @@ export interface AddedFrame {
   readonly before: number;
 }
 
-const { f64, i32, positions } = fieldsOf<WeightsFrame, never>();
+const { f64, i32, positions } = createFields<WeightsFrame, never>();
 const arrays = group<WeightsFrame, WeightsFrame, never>({
   days: i32({ whole: ({ days }) => days }),
   columns: positions({ whole: ({ columns }) => columns }),
@@ -91,7 +91,7 @@ type Places = { readonly [M in keyof WeightsFrame]: Place };
 
 function placesOf(packed: unknown): Places {
   const at = (member: keyof WeightsFrame): Place => {
-    const place = memberOf(packed, member);
+    const place = readMember(packed, member);
     if (!isPlace(place)) throw new CannotResume('no_checkpoint');
     return place;
   };
@@ -112,7 +112,7 @@ function extendArrays(frame: Places, { added, isSame }: ExtendArrays, into: Exte
   const { pools, stored, identifiers } = into;
   const max = LIMITS.MAX_WEIGHT_DATES;
   const columns = into.positions(book.columns);
-  const shown = withNames(frame, columns, into);
+  const shown = addNames(frame, columns, into);
   const sessions = book.length - 1;
   const stay = Math.max(0, max - sessions);
   const last = Math.min(sessions, max);
@@ -131,7 +131,7 @@ function extendArrays(frame: Places, { added, isSame }: ExtendArrays, into: Exte
 }
 
 /** Returns stored weights of a book in the order of its current securities; securities that joined have weight 0. */
-function withNames(
+function addNames(
   { columns: known, weights }: Places,
   columns: Int32Array,
   { pools }: Extending,

@@ -1,7 +1,7 @@
 import { Refusal } from '../../refusals/refusal.js';
-import { typeOf, type Numbers, type NumberType } from '../../numbers/number-types.js';
+import { findNumberType, type Numbers, type NumberType } from '../../numbers/number-types.js';
 import type { Packing } from './field.js';
-import { POOLS, type Reference } from './places.js';
+import { POOLS, type Reference } from './number-places.js';
 import { PLAIN, REBALANCES, REST, type RunRecord, type Snapshot } from './schema.js';
 
 /**
@@ -74,12 +74,12 @@ function createPools({ portfolio }: RunRecord, blocks: ReadonlyMap<Numbers, stri
   const lengths = { f64: 0, i32: 0, u8: 0 };
   const positions = new Set<Numbers>();
   const known = new Map<Numbers, Reference>(
-    Array.from(blocks, ([array, block]) => [array, { block, kind: typeOf(array), from: 0, to: array.length }]),
+    Array.from(blocks, ([array, block]) => [array, { block, kind: findNumberType(array), from: 0, to: array.length }]),
   );
   const place = (array: Numbers, isPositions: boolean): Reference => {
     let reference = known.get(array);
     if (!reference) {
-      const kind = typeOf(array);
+      const kind = findNumberType(array);
       reference = { block: POOLS[kind], kind, from: lengths[kind], to: (lengths[kind] += array.length) };
       known.set(array, reference);
       arrays[kind].push(array);

@@ -1,5 +1,5 @@
 import type { Compared, Reading, WeightsFrame } from './field.js';
-import { numbersAt, type StoredNumbers } from './places.js';
+import { readNumbersAt, type StoredNumbers } from './number-places.js';
 import { PLAIN, REST, type RunRecord } from './schema.js';
 
 /** JSON of a stored record: see `record/README.md`. */
@@ -17,15 +17,15 @@ export function readDescription(bytes: Uint8Array): Description {
 export function readPacked(description: Uint8Array, stored: StoredNumbers): RunRecord {
   const { identifiers, plain, rest } = readDescription(description);
   const named = [...identifiers];
-  const reading = readingOf(stored, named);
+  const reading = readRecord(stored, named);
   return { identifiers: named, ...PLAIN.read(plain, reading), ...REST.read(rest, reading) };
 }
 
 /** @param identifiers receives the securities that occur only in the frame of the portfolio */
-export function readingOf(stored: StoredNumbers, identifiers: string[]): Reading {
+export function readRecord(stored: StoredNumbers, identifiers: string[]): Reading {
   let frame: WeightsFrame | undefined;
   return {
-    numbers: (place) => numbersAt(stored, place),
+    numbers: (place) => readNumbersAt(stored, place),
     portfolioFrame: (rows) => (frame ??= portfolioFrame(stored, rows, identifiers)),
   };
 }
@@ -34,7 +34,7 @@ export function readingOf(stored: StoredNumbers, identifiers: string[]): Reading
  * Returns the path of the first field in which two records differ; null if they are equal in any order of their
  * identifiers.
  */
-export function recordsDiffer(stored: RunRecord, replayed: RunRecord): string | null {
+export function findRecordDifference(stored: RunRecord, replayed: RunRecord): string | null {
   const names: Compared = { stored: stored.identifiers, replayed: replayed.identifiers };
   return PLAIN.differs(stored, replayed, names) ?? REST.differs(stored, replayed, names);
 }

@@ -1,9 +1,9 @@
 import { allocateKeptIntegers } from '#base/memory/kept-memory.js';
 import { LIMITS } from '../../refusals/limits.js';
-import { panelRow } from '../../market/session-market.js';
+import { readPanelRow } from '../../market/session-market.js';
 import type { Run } from '../run.js';
 import type { Book } from '../../books/book.js';
-import { selectLatestPositions, tradePrices, type TradedRun } from '../portfolio.js';
+import { selectLatestPositions, listTradePrices, type TradedRun } from '../portfolio.js';
 
 /** Order that could not be filled on its session. */
 export interface RecordedOrder {
@@ -17,7 +17,7 @@ export interface RecordedOrder {
   readonly filledDay: number | null;
 }
 
-export function unfilledOf({
+export function listUnfilledOrders({
   sm,
   columns,
   from,
@@ -49,13 +49,13 @@ interface GappedRun {
 }
 
 /** Returns the gaps of a run by day, then security. */
-export function gapsOf({ gaps, portfolio: { sm } }: GappedRun): RecordedGaps {
+export function listGaps({ gaps, portfolio: { sm } }: GappedRun): RecordedGaps {
   return {
     columns: Int32Array.from(gaps, ({ column }) => column),
     days: Int32Array.from(gaps, ({ session }) => sm.sessions[session]!),
     pricedFrom: Int32Array.from(
       gaps,
-      ({ session, column }) => sm.sessions[sm.lastBar[panelRow(sm, session) + column]!]!,
+      ({ session, column }) => sm.sessions[sm.lastBar[readPanelRow(sm, session) + column]!]!,
     ),
   };
 }
@@ -71,7 +71,7 @@ interface PricedRun {
   readonly portfolio: Pick<Book, 'sm'>;
 }
 
-export function pricingOf({ rebalances, portfolio: { sm } }: PricedRun): RecordedPricing {
+export function listPricing({ rebalances, portfolio: { sm } }: PricedRun): RecordedPricing {
   const dated = rebalances.flatMap(({ date, also, session }) => [date, ...also].map((day) => ({ day, session })));
   return {
     dates: Int32Array.from(dated, ({ day }) => day),
@@ -92,7 +92,7 @@ export interface PositionRows {
 }
 
 /** @param first position of the first session of the portfolio in the days of the whole one */
-export function positionRows(run: Pick<Run, 'portfolio' | 'document'>, first = 0): PositionRows {
+export function createPositionRows(run: Pick<Run, 'portfolio' | 'document'>, first = 0): PositionRows {
   const { portfolio } = run;
   const { total, session, slot, units, price, value, weight } = selectLatestPositions(run, LIMITS.MAX_POSITION_ROWS);
   const at = session.map((position) => position - portfolio.from + first);
@@ -120,8 +120,8 @@ export interface TransactionRows {
  */
 export const TRANSACTION_ROWS_MAX = 1_000_000;
 
-/** @param first as in `positionRows` */
-export function transactionRows(run: TradedRun, first = 0): TransactionRows {
+/** @param first as in `createPositionRows` */
+export function createTransactionRows(run: TradedRun, first = 0): TransactionRows {
   const { trades, portfolio } = run;
   const { count } = trades;
   const begin = Math.max(0, count - TRANSACTION_ROWS_MAX);
@@ -131,7 +131,7 @@ export function transactionRows(run: TradedRun, first = 0): TransactionRows {
     at: first === 0 ? at : at.map((position) => position + first),
     columns: columnsAt(portfolio, trades.slot.subarray(begin, count)),
     notional: trades.notional.subarray(begin, count),
-    price: tradePrices(run, begin),
+    price: listTradePrices(run, begin),
     reason: trades.reason.subarray(begin, count),
     isFree: trades.isFree.subarray(begin, count),
   };

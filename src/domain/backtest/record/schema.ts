@@ -6,17 +6,17 @@ import type { Composition, Compositions } from '../../books/compositions.js';
 import type { RebalanceCause } from '../../schedule/rebalance-causes.js';
 import { DEFAULT_REVIEW } from '../../schedule/review-scopes.js';
 import type { StaleFills } from '../../books/stale-fills.js';
-import { fieldsOf, group, memberOf, type Field } from './field.js';
-import { indexSharesIn, withoutShares, type SharesOf } from '../../books/index-shares.js';
-import { FRAME, frameOf } from './frame.js';
-import { isPlace, lengthOf } from './places.js';
+import { createFields, group, readMember, type Field } from './field.js';
+import { createIndexShares, refuseMissingShares, type SharesOf } from '../../books/index-shares.js';
+import { FRAME, createFrame } from './frame.js';
+import { isPlace, countNumbers } from './number-places.js';
 import {
-  gapsOf,
-  positionRows,
-  pricingOf,
+  listGaps,
+  createPositionRows,
+  listPricing,
   TRANSACTION_ROWS_MAX,
-  transactionRows,
-  unfilledOf,
+  createTransactionRows,
+  listUnfilledOrders,
   type PositionRows,
   type RecordedGaps,
   type RecordedOrder,
@@ -29,7 +29,7 @@ import {
   never,
   type WholeBook,
   type AddedBook,
-  shownOf,
+  showComposition,
   serve,
   both,
   type WholeRecord,
@@ -38,9 +38,9 @@ import {
   toWholeBenchmark,
   toAddedIndex,
   toAddedBenchmark,
-  daysAfter,
+  listDaysAfter,
   dropFirstSession,
-  dayBefore,
+  findDayBefore,
 } from './sources.js';
 
 /*
@@ -48,7 +48,7 @@ import {
  * reading, extending and comparing derive from it.
  */
 
-const fill = fieldsOf<StaleFills, never>();
+const fill = createFields<StaleFills, never>();
 const STALE_FILLS = group({
   columns: fill.positions({ whole: ({ columns }) => columns }),
   /** Days. */
@@ -56,10 +56,10 @@ const STALE_FILLS = group({
   ages: fill.i32({ whole: ({ ages }) => ages }),
 });
 
-const NUMBERS = fieldsOf<Float64Array, never>().f64({ whole: (values) => values });
+const NUMBERS = createFields<Float64Array, never>().f64({ whole: (values) => values });
 
 /** Recorded composition: weights that no cap changed are stored once. */
-const composition = fieldsOf<ShownComposition, never>();
+const composition = createFields<ShownComposition, never>();
 export const SNAPSHOT = group({
   date: composition.fixed(({ date }) => date),
   announced: composition.fixed(({ announced }) => announced),
@@ -100,8 +100,8 @@ export type Snapshot = Recorded<typeof SNAPSHOT>;
 
 type Recorded<F> = F extends Field<infer T, never, never> ? T : never;
 
-const book = fieldsOf<WholeBook, AddedBook>();
-const numbers = fieldsOf<Float64Array, Float64Array>();
+const book = createFields<WholeBook, AddedBook>();
+const numbers = createFields<Float64Array, Float64Array>();
 const itself = <T>(value: T): T => value;
 
 /** Levels of an index or a plain series, and the compositions of an index. */
@@ -127,8 +127,8 @@ export const BOOK = group({
   ),
   snapshots: book.latest({
     item: SNAPSHOT,
-    whole: (shown) => shownOf(pricedIndex(shown.index?.book, shown.index?.compositions), serve(shown)),
-    added: ({ index }) => shownOf(pricedIndex(index?.book, index), index?.composed ?? []),
+    whole: (shown) => showComposition(findPricedIndex(shown.index?.book, shown.index?.compositions), serve(shown)),
+    added: ({ index }) => showComposition(findPricedIndex(index?.book, index), index?.composed ?? []),
     max: LIMITS.MAX_REBALANCES,
   }),
   rebalancesTotal: book.count({
@@ -139,11 +139,11 @@ export const BOOK = group({
 export type RecordedBook = Recorded<typeof BOOK>;
 
 /** Returns an index with the currency of its level; null for a plain series. */
-function pricedIndex(book: Book | undefined, of: Pick<Compositions, 'document'> | null | undefined) {
+function findPricedIndex(book: Book | undefined, of: Pick<Compositions, 'document'> | null | undefined) {
   return book === undefined || !of ? null : { book, currency: of.document.currency };
 }
 
-const position = fieldsOf<PositionRows, PositionRows>();
+const position = createFields<PositionRows, PositionRows>();
 const stayingPositions = ({ at }: PositionRows): number => LIMITS.MAX_POSITION_ROWS - at.length;
 const POSITIONS = group({
   total: position.count(both(({ total }) => total)),
@@ -155,7 +155,7 @@ const POSITIONS = group({
   columns: position.positions({ ...both(({ columns }) => columns), stay: stayingPositions }),
 });
 
-const transaction = fieldsOf<TransactionRows, TransactionRows>();
+const transaction = createFields<TransactionRows, TransactionRows>();
 const stayingTransactions = ({ at }: TransactionRows): number => TRANSACTION_ROWS_MAX - at.length;
 export const TRANSACTIONS = group({
   total: transaction.count(both(({ total }) => total)),
@@ -169,13 +169,16 @@ export const TRANSACTIONS = group({
 
 export type RecordedTransactions = Recorded<typeof TRANSACTIONS>;
 
-const record = fieldsOf<WholeRecord, AddedRecord>();
+const record = createFields<WholeRecord, AddedRecord>();
 
 /** Holdings and trades of the portfolio. */
 const PORTFOLIO = group({
-  days: record.i32({ whole: ({ run }) => run.days, added: ({ continuation: { portfolio } }) => daysAfter(portfolio) }),
+  days: record.i32({
+    whole: ({ run }) => run.days,
+    added: ({ continuation: { portfolio } }) => listDaysAfter(portfolio),
+  }),
   /** Session before the first. */
-  dayBefore: record.fixed(({ run }) => dayBefore(run.portfolio)),
+  dayBefore: record.fixed(({ run }) => findDayBefore(run.portfolio)),
   initialCapital: record.fixed(({ run }) => run.plan.request.initial_capital),
   /** Cost per unit of traded notional. */
   costRate: record.fixed(({ run }) => run.plan.request.transaction_cost_bps / 10_000),
@@ -195,21 +198,21 @@ const PORTFOLIO = group({
     field: FRAME,
   }),
   positions: record.of({
-    whole: ({ run }) => positionRows(run),
+    whole: ({ run }) => createPositionRows(run),
     added: ({ continuation: { portfolio, index }, dates }) =>
-      positionRows({ portfolio: dropFirstSession(portfolio), document: index.document }, dates),
+      createPositionRows({ portfolio: dropFirstSession(portfolio), document: index.document }, dates),
     field: POSITIONS,
   }),
   transactions: record.of({
-    whole: ({ run }) => transactionRows(run),
+    whole: ({ run }) => createTransactionRows(run),
     added: ({ continuation: { portfolio, index }, trades, dates }) =>
-      transactionRows({ portfolio, document: index.document, trades, index: { compositions: index } }, dates - 1),
+      createTransactionRows({ portfolio, document: index.document, trades, index: { compositions: index } }, dates - 1),
     field: TRANSACTIONS,
   }),
 });
 export type RecordedPortfolio = Recorded<typeof PORTFOLIO>;
 
-const gap = fieldsOf<RecordedGaps, RecordedGaps>();
+const gap = createFields<RecordedGaps, RecordedGaps>();
 /** Securities without a price bar on a day, and the day of the price used. */
 export const GAPS = group({
   columns: gap.positions(both(({ columns }) => columns)),
@@ -217,7 +220,7 @@ export const GAPS = group({
   pricedFrom: gap.i32(both(({ pricedFrom }) => pricedFrom)),
 });
 
-const priced = fieldsOf<RecordedPricing, RecordedPricing>();
+const priced = createFields<RecordedPricing, RecordedPricing>();
 /** Effective date of each rebalance, and the session that priced it. */
 export const PRICING = group({
   dates: priced.i32(both(({ dates }) => dates)),
@@ -230,7 +233,7 @@ export const PLAIN = group({
   metrics: record.anew({ whole: ({ run }) => run.metrics, after: ({ metrics }) => metrics }),
   findings: record.anew({ whole: ({ run }) => run.findings, after: ({ findings }) => findings }),
   unfilled: record.anew<readonly RecordedOrder[]>({
-    whole: ({ run }) => unfilledOf(run.portfolio),
+    whole: ({ run }) => listUnfilledOrders(run.portfolio),
     after: ({ unfilled }) => unfilled,
   }),
 });
@@ -262,13 +265,13 @@ export const REST = group({
   }),
   portfolio: PORTFOLIO,
   gaps: record.of({
-    whole: ({ run }) => gapsOf(run),
-    added: ({ gaps, continuation }) => gapsOf({ gaps, portfolio: continuation.portfolio }),
+    whole: ({ run }) => listGaps(run),
+    added: ({ gaps, continuation }) => listGaps({ gaps, portfolio: continuation.portfolio }),
     field: GAPS,
   }),
   pricing: record.of({
-    whole: ({ run }) => pricingOf(run),
-    added: ({ continuation }) => pricingOf(continuation),
+    whole: ({ run }) => listPricing(run),
+    added: ({ continuation }) => listPricing(continuation),
     field: PRICING,
   }),
 });
@@ -284,21 +287,23 @@ export interface RunRecord extends Recorded<typeof PLAIN>, Recorded<typeof REST>
 /** Maximum number of weights in the rebalances of one result, the most recent ones: some 60 MB of text. */
 const REBALANCE_CELLS_MAX = 2_000_000;
 
-const rebalances = fieldsOf<Pick<WholeRecord, 'run'>, AddedRecord>().latest({
+const rebalances = createFields<Pick<WholeRecord, 'run'>, AddedRecord>().latest({
   item: SNAPSHOT,
   whole: ({ run: { rebalances: list, staleFills, portfolio, plan, index, document } }) => {
-    const sharesOf = plan.strategy ? withoutShares(portfolio.sm) : indexSharesIn(index.book, document.currency);
-    return shownAll(list, { fills: staleFills, sharesOf });
+    const sharesOf = plan.strategy
+      ? refuseMissingShares(portfolio.sm)
+      : createIndexShares(index.book, document.currency);
+    return listShownAll(list, { fills: staleFills, sharesOf });
   },
   added: ({ plan, staleFills, continuation: { rebalances: list, index } }) => {
     const { sm, book, document } = index;
-    const sharesOf = plan.strategy ? withoutShares(sm) : indexSharesIn(book, document.currency);
-    return shownAll(list, { fills: staleFills, sharesOf });
+    const sharesOf = plan.strategy ? refuseMissingShares(sm) : createIndexShares(book, document.currency);
+    return listShownAll(list, { fills: staleFills, sharesOf });
   },
   max: Infinity,
 });
 
-function shownAll(
+function listShownAll(
   compositions: readonly Composition[],
   terms: { readonly fills: ReadonlyMap<number, StaleFills>; readonly sharesOf: SharesOf },
 ): ShownComposition[] {
@@ -312,8 +317,8 @@ export const REBALANCES: Field<readonly Snapshot[], Pick<WholeRecord, 'run'>, Ad
   extend(packed, added, into) {
     const all = rebalances.extend(packed, added, into) as readonly unknown[]; // The packed form is a list of items.
     return latestThatFit(all, (one) => {
-      const columns = memberOf(one, 'columns');
-      return isPlace(columns) ? lengthOf(columns) : 0;
+      const columns = readMember(one, 'columns');
+      return isPlace(columns) ? countNumbers(columns) : 0;
     });
   },
 };
@@ -329,6 +334,6 @@ export const RECORD_SHAPE = PLAIN.shape + REST.shape;
 
 /** Returns the record of a whole run. @cost one pass over trades and served rows */
 export function recordOf(run: Run): RunRecord {
-  const source = { run, frame: frameOf(run.portfolio) };
+  const source = { run, frame: createFrame(run.portfolio) };
   return { identifiers: run.portfolio.sm.identifiers, ...PLAIN.whole(source), ...REST.whole(source) };
 }

@@ -5,12 +5,12 @@ import type { BacktestPlan } from '../../documents/backtest-plan.js';
 import type { Run } from '../run.js';
 import type { Book } from '../../books/book.js';
 import type { Composition, Compositions } from '../../books/compositions.js';
-import { indexSharesIn, type IndexShares, type SharesOf } from '../../books/index-shares.js';
-import { coverageOf, type CalendarCoverage } from '../../books/window.js';
-import { staleFillsOf, type StaleFills } from '../../books/stale-fills.js';
+import { createIndexShares, type IndexShares, type SharesOf } from '../../books/index-shares.js';
+import { limitToCoverage, type CalendarCoverage } from '../../books/window.js';
+import { listStaleFills, type StaleFills } from '../../books/stale-fills.js';
 import type { Trades } from '../../books/trades.js';
 import type { WeightsFrame } from './field.js';
-import { frameOf, haveSameFrame, type AddedFrame } from './frame.js';
+import { createFrame, haveSameFrame, type AddedFrame } from './frame.js';
 import type { RecordedOrder } from './rows.js';
 
 /** Composition in shares, with its trades that were priced from an earlier session. */
@@ -57,13 +57,13 @@ export interface AddedBook {
 }
 
 /** Returns compositions with the trades of an index at carried prices. */
-export function shownOf(
+export function showComposition(
   index: { readonly book: Book; readonly currency: string } | null,
   compositions: readonly Composition[],
 ): ShownComposition[] {
   if (index === null || compositions.length === 0) return [];
   const { book, currency } = index;
-  const terms = { fills: staleFillsOf(book), sharesOf: indexSharesIn(book, currency) };
+  const terms = { fills: listStaleFills(book), sharesOf: createIndexShares(book, currency) };
   return compositions.map((one) => toShownComposition(one, terms));
 }
 
@@ -108,7 +108,7 @@ export function toWholeIndex({ run: { portfolio }, frame }: WholeRecord, index: 
     coverage,
     index,
     levels: index.book.value,
-    frame: haveSameFrame(index.book, portfolio) ? frame : frameOf(index.book),
+    frame: haveSameFrame(index.book, portfolio) ? frame : createFrame(index.book),
   };
 }
 
@@ -139,7 +139,7 @@ export function toAddedIndex(
   return {
     index,
     coverage,
-    days: daysAfter(added),
+    days: listDaysAfter(added),
     levels: added.value.subarray(1),
     divisor: added.divisor.subarray(1),
     frame: { book: added, portfolio, before },
@@ -153,7 +153,7 @@ export function toAddedBenchmark(added: AddedRecord): AddedBook | null {
     return toAddedIndex(added, {
       index: benchmark,
       before: added.before.benchmark,
-      coverage: coverageOf(sm.calendar, range),
+      coverage: limitToCoverage(sm.calendar, range),
     });
   }
   return (
@@ -169,7 +169,7 @@ export function toAddedBenchmark(added: AddedRecord): AddedBook | null {
 }
 
 /** Returns the days of a book without its first session, which was known before. */
-export function daysAfter({ sm, from, length }: Book): Int32Array {
+export function listDaysAfter({ sm, from, length }: Book): Int32Array {
   return sm.sessions.slice(from + 1, from + length);
 }
 
@@ -190,7 +190,7 @@ export function dropFirstSession(whole: Book): Book {
  * Returns the calendar's session before the first session of the run; the previous calendar day if the calendar begins
  * there.
  */
-export function dayBefore({ sm, from }: Book): number {
+export function findDayBefore({ sm, from }: Book): number {
   const { sessions } = sm.calendar;
   const first = sm.sessions[from]!;
   return sessions[sessions.indexOf(first) - 1] ?? first - 1;

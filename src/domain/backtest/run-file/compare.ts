@@ -1,12 +1,12 @@
 import { formatDay } from '../../time/days.js';
-import { recordsDiffer } from '../record/read.js';
+import { findRecordDifference } from '../record/read.js';
 import { REBALANCES } from '../record/schema.js';
 import type { AnyBlock, Axis, Comparison } from './block.js';
 import { HEADER, HEADER_MEMBERS, formatMember, type RunHeader } from './header.js';
 import type { Numbers } from '../../numbers/number-types.js';
 import type { RunColumns } from './read.js';
 import { readRebalances, readRecord } from './record.js';
-import { BLOCK_NAMES, blockOf, type BlockName } from './schema.js';
+import { BLOCK_NAMES, findBlock, type BlockName } from './schema.js';
 
 /** First difference between two runs. */
 export interface RunDifference {
@@ -57,8 +57,8 @@ function namesDiffer({ names }: RunHeader, { names: others }: RunHeader): RunDif
 
 /** Returns the blocks that are compared in one way, causes first. */
 function comparedBy(by: Comparison['by']): BlockName[] {
-  return BLOCK_NAMES.filter((name) => blockOf(name).compare.by === by).toSorted(
-    (a, b) => rankOf(blockOf(a)) - rankOf(blockOf(b)),
+  return BLOCK_NAMES.filter((name) => findBlock(name).compare.by === by).toSorted(
+    (a, b) => rankOf(findBlock(a)) - rankOf(findBlock(b)),
   );
 }
 
@@ -84,7 +84,7 @@ function earliest(pair: Pair): RunDifference | null {
   let first: Dated | null = null;
   for (const name of comparedBy('date')) {
     if (!pair.stored.has(name) || !pair.replayed.has(name)) continue;
-    const result = datedDiffers(name, pair);
+    const result = findDatedDiffers(name, pair);
     if (result && (first === null || result.day < first.day)) first = result;
   }
   return first?.difference ?? null;
@@ -96,9 +96,9 @@ interface Dated {
 }
 
 /** Finds the first difference in a block that is compared by date. */
-function datedDiffers(name: BlockName, { stored, replayed }: Pair): Dated | null {
-  const { axes } = blockOf(name);
-  const days = sharedDays(axes[0]!, { stored, replayed });
+function findDatedDiffers(name: BlockName, { stored, replayed }: Pair): Dated | null {
+  const { axes } = findBlock(name);
+  const days = listSharedDays(axes[0]!, { stored, replayed });
   const columns = axes[1] === 'names' ? stored.header.names : [null];
   const a = valuesOf(stored, name);
   const b = valuesOf(replayed, name);
@@ -123,7 +123,7 @@ function datedDiffers(name: BlockName, { stored, replayed }: Pair): Dated | null
 }
 
 /** Returns the days of an axis that both runs have. */
-function sharedDays(axis: Axis, { stored, replayed }: Pair): Int32Array {
+function listSharedDays(axis: Axis, { stored, replayed }: Pair): Int32Array {
   const { header } = stored;
   const other = replayed.header;
   switch (axis) {
@@ -141,7 +141,7 @@ function sharedDays(axis: Axis, { stored, replayed }: Pair): Int32Array {
 }
 
 function valuesOf(columns: RunColumns, name: BlockName): Numbers {
-  return columns[blockOf(name).type](name);
+  return columns[findBlock(name).type](name);
 }
 
 function daysDiffer(name: BlockName, { stored, replayed }: Pair): RunDifference | null {
@@ -180,7 +180,7 @@ const TEXT_MAX = 200;
 /** Finds the first block that only one of the runs has, ignoring blocks that earlier versions did not write. */
 function blocksMissing({ stored, replayed }: Pair): RunDifference | null {
   const name = BLOCK_NAMES.find((block) => {
-    const { compare, upgrade } = blockOf(block);
+    const { compare, upgrade } = findBlock(block);
     const isOlder = upgrade === 'absent' && !(stored.has(block) && replayed.has(block));
     return compare.by !== 'layout' && !isOlder && stored.has(block) !== replayed.has(block);
   });
@@ -188,8 +188,8 @@ function blocksMissing({ stored, replayed }: Pair): RunDifference | null {
 }
 
 function elementsDiffer(name: BlockName, { stored, replayed }: Pair): RunDifference | null {
-  const a = upgradedValues(stored, name);
-  const b = upgradedValues(replayed, name);
+  const a = upgradeValues(stored, name);
+  const b = upgradeValues(replayed, name);
   const longer = Math.max(a.length, b.length);
   for (let i = 0; i < longer; i++) {
     if (!Object.is(a[i], b[i]))
@@ -199,8 +199,8 @@ function elementsDiffer(name: BlockName, { stored, replayed }: Pair): RunDiffere
 }
 
 /** Returns the values of a block as a full run of this version would write them. */
-function upgradedValues(columns: RunColumns, name: BlockName): Numbers {
-  const { upgrade } = blockOf(name);
+function upgradeValues(columns: RunColumns, name: BlockName): Numbers {
+  const { upgrade } = findBlock(name);
   return typeof upgrade === 'function' ? upgrade(columns) : valuesOf(columns, name);
 }
 
@@ -212,7 +212,7 @@ function contentDiffers(name: BlockName, { stored, replayed }: Pair): RunDiffere
 
 function recordDiffers({ stored, replayed }: Pair): RunDifference | null {
   if (!stored.has('record') || !replayed.has('record')) return null;
-  const path = recordsDiffer(readRecord(stored), readRecord(replayed));
+  const path = findRecordDifference(readRecord(stored), readRecord(replayed));
   return path === null ? null : { part: `record${path}`, date: null, name: null, stored: null, replayed: null };
 }
 

@@ -1,6 +1,6 @@
 import { NUMBER_TYPES, type NumberType } from '../../numbers/number-types.js';
 import { SEGMENTS_VERSION, WHOLE_VERSION, type PlacedBlock, type RunFacts, type RunHeader } from './header.js';
-import { MAGIC, pad, PREAMBLE_BYTES } from './placed.js';
+import { MAGIC, roundUpToBlock, PREAMBLE_BYTES } from './block-placement.js';
 import type { BlockName } from './schema.js';
 
 /** File that is filled in place: it is one buffer from the start. */
@@ -55,7 +55,7 @@ export function createColumns(
   { placed, earlier }: CreateOptions = {},
 ): ColumnsWriter {
   const headerText = headerWriter(header, earlier);
-  const least = pad(headerText(layoutOf(sizes, WIDEST_OFFSET, placed)).length);
+  const least = roundUpToBlock(headerText(layoutOf(sizes, WIDEST_OFFSET, placed)).length);
   const start = placed?.values.byteOffset ?? PREAMBLE_BYTES + least;
   const headerBytes = start - PREAMBLE_BYTES;
   const layout = layoutOf(sizes, start, placed);
@@ -82,7 +82,7 @@ function layoutOf(sizes: Sizes, start: number, placed: BlockInPlace | undefined)
   for (const [name, { type, length }] of sizes) {
     if (name === placed?.name) continue;
     blocks.set(name, { type, offset, length });
-    offset += pad(length * NUMBER_TYPES[type].BYTES_PER_ELEMENT);
+    offset += roundUpToBlock(length * NUMBER_TYPES[type].BYTES_PER_ELEMENT);
   }
   return { blocks, end: offset };
 }

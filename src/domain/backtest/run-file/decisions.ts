@@ -1,6 +1,6 @@
 import type { Day } from '../../time/days.js';
-import { memberOf } from '../record/field.js';
-import { readDescription, readingOf } from '../record/read.js';
+import { readMember } from '../record/field.js';
+import { readDescription, readRecord } from '../record/read.js';
 import { SNAPSHOT, TRANSACTIONS, type Snapshot } from '../record/schema.js';
 import type { RecordedOrder, TransactionRows } from '../record/rows.js';
 import type { RunColumns } from './read.js';
@@ -25,23 +25,23 @@ export interface RecordedDecisions {
 export function readDecisions(columns: RunColumns): RecordedDecisions | undefined {
   if (!columns.has('record')) return undefined;
   const { identifiers, plain, rest } = readDescription(columns.u8('record'));
-  const reading = readingOf(openStoredNumbers(columns), [...identifiers]);
-  const book = memberOf(rest, 'optimised') ?? memberOf(rest, 'target');
-  const packed = (memberOf(book, 'snapshots') ?? []) as readonly unknown[]; // Written by packRecord or extendRecord.
-  const byDay = new Map(packed.map((one) => [memberOf(one, 'date') as Day, one]));
+  const reading = readRecord(openStoredNumbers(columns), [...identifiers]);
+  const book = readMember(rest, 'optimised') ?? readMember(rest, 'target');
+  const packed = (readMember(book, 'snapshots') ?? []) as readonly unknown[]; // Written by packRecord or extendRecord.
+  const byDay = new Map(packed.map((one) => [readMember(one, 'date') as Day, one]));
   return {
     identifiers,
     decidedOn(effective) {
       const one = byDay.get(effective);
       if (one === undefined) return undefined;
-      const announced = memberOf(one, 'announced') as Day | null;
-      return announced === null ? effective : ((memberOf(one, 'reference') as Day | null | undefined) ?? announced);
+      const announced = readMember(one, 'announced') as Day | null;
+      return announced === null ? effective : ((readMember(one, 'reference') as Day | null | undefined) ?? announced);
     },
     snapshot(effective) {
       const one = byDay.get(effective);
       return one === undefined ? undefined : SNAPSHOT.read(one, reading);
     },
-    trades: () => TRANSACTIONS.read(memberOf(memberOf(rest, 'portfolio'), 'transactions'), reading),
-    unfilled: memberOf(plain, 'unfilled') as readonly RecordedOrder[],
+    trades: () => TRANSACTIONS.read(readMember(readMember(rest, 'portfolio'), 'transactions'), reading),
+    unfilled: readMember(plain, 'unfilled') as readonly RecordedOrder[],
   };
 }

@@ -1,7 +1,7 @@
-import { effectTable } from '../../index-mathematics/session-effects.js';
-import { indexTerms } from '../../books/index-run.js';
+import { createEffectTable } from '../../index-mathematics/session-effects.js';
+import { createIndexTerms } from '../../books/index-run.js';
 import type { Block } from './block.js';
-import { listAddedEffects, effectsOf, rowsByName, type RowLayout } from './effects.js';
+import { listAddedEffects, createEffectRows, groupRowsBySecurity, type RowLayout } from './effects.js';
 import { byElement } from './parts.js';
 
 /** Numbers in a row: security, date, special dividend, ordinary dividend of a long and of a short position. */
@@ -23,14 +23,14 @@ export const distributions: Block<'f64'> = {
   axes: ['effects', 'numbers'],
   positionsEvery: DISTRIBUTION_WIDTH,
   compare: byElement(9),
-  upgrade: (columns) => rowsByName(columns.f64('distributions'), DISTRIBUTION_WIDTH),
+  upgrade: (columns) => groupRowsBySecurity(columns.f64('distributions'), DISTRIBUTION_WIDTH),
   canBeAddedLater: true,
   meaning:
     'rows of security, date, special dividend by which the previous close is reduced, ordinary dividend that a long and a short position reinvest in the whole index; by security then date, those of an extension follow; absent if there are none, and up to 0.2.0',
   whole({ run: { portfolio, index }, names }) {
     const { sm, from, length } = portfolio;
-    const table = effectTable(sm, indexTerms(index.compositions));
-    const rows = effectsOf(table, LAYOUT, { names, of: sm.names, from, to: from + length });
+    const table = createEffectTable(sm, createIndexTerms(index.compositions));
+    const rows = createEffectRows(table, LAYOUT, { names, of: sm.names, from, to: from + length });
     return rows.length === 0 ? null : rows;
   },
   added: (source) => ({ appended: listAddedEffects(source, LAYOUT).filter(({ length }) => length > 0) }),

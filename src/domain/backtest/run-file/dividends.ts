@@ -1,6 +1,6 @@
 import type { Book } from '../../books/book.js';
 import type { Block } from './block.js';
-import { placeIn } from './names.js';
+import { findPosition } from './security-slots.js';
 import { append, byDate, byElement, toFillingOrNull, series } from './parts.js';
 
 /** Numbers in a row: security, date, dividends, moved weight. */
@@ -33,7 +33,7 @@ interface Placed {
 function transferRows({ transfers, columns }: Book, { names, before }: Placed): Float64Array | null {
   if (transfers === undefined) return null;
   const { at, slot, dividends, moved } = transfers;
-  const places = columns.map((column) => placeIn(names, column));
+  const places = columns.map((column) => findPosition(names, column));
   const rows = new Float64Array(TRANSFER_WIDTH * at.length);
   for (let i = 0; i < at.length; i++) {
     rows[TRANSFER_WIDTH * i] = places[slot[i]!]!;

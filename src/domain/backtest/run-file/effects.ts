@@ -1,12 +1,12 @@
-import { effectTable, type EffectTable } from '../../index-mathematics/session-effects.js';
+import { createEffectTable, type EffectTable } from '../../index-mathematics/session-effects.js';
 import type { CorporateAction } from '../../market/market-data.js';
 import { placeActions } from '../../market/session-actions.js';
 import { allocateKeptFloats } from '#base/memory/kept-memory.js';
 import { isEqual } from '../../numbers/number-types.js';
 import type { Run } from '../run.js';
-import { indexTerms } from '../../books/index-run.js';
+import { createIndexTerms } from '../../books/index-run.js';
 import type { AddedSessions, BlockReader, Filling } from './block.js';
-import { placeIn } from './names.js';
+import { findPosition } from './security-slots.js';
 import type { Sessions } from './panels.js';
 
 /** Numbers in a row: security, date, ratio, cash, rights, subscription price. */
@@ -50,11 +50,11 @@ export function listWholeEffects(
   names: Int32Array,
 ): Filling<Float64Array> {
   const { sm, from, length } = portfolio;
-  const table = effectTable(sm, indexTerms(index.compositions));
+  const table = createEffectTable(sm, createIndexTerms(index.compositions));
   const kept = keptRows.get(table);
   if (kept !== undefined && kept.from === from && kept.to === from + length && isEqual(kept.names, names))
     return { length: kept.rows.length, writeTo: (into) => into.set(kept.rows) };
-  const result = effectsOf(table, EFFECTS, { names, of: sm.names, from, to: from + length });
+  const result = createEffectRows(table, EFFECTS, { names, of: sm.names, from, to: from + length });
   return {
     length: result.length,
     writeTo(into) {
@@ -67,17 +67,17 @@ export function listWholeEffects(
   };
 }
 
-export interface RowsMade extends Sessions {
+export interface WrittenRows extends Sessions {
   readonly names: Int32Array;
   /** Number of securities of the market. */
   readonly of: number;
 }
 
 /** Returns effects by security, then date. */
-export function effectsOf(
+export function createEffectRows(
   table: EffectTable,
   { width, has, write }: RowLayout,
-  { names, of, from, to }: RowsMade,
+  { names, of, from, to }: WrittenRows,
 ): Filling<Float64Array> {
   const { columns, starts } = table;
   const places = new Int32Array(of).fill(-1);
@@ -108,7 +108,7 @@ export function effectsOf(
 }
 
 /** Returns the sessions of the stored run. */
-export function sessionsBefore({
+export function countSessionsBefore({
   before,
   continuation: { portfolio },
 }: Pick<AddedSessions, 'before' | 'continuation'>): Sessions {
@@ -129,11 +129,15 @@ export function listAddedEffects(source: AddedSessions, layout: RowLayout = EFFE
     joined,
   } = source;
   const onAdded = { from: from + 1, to: from + length };
-  const after = effectRows(source, layout, { table: effectTable(index.sm, indexTerms(index)), of: names, ...onAdded });
+  const after = effectRows(source, layout, {
+    table: createEffectTable(index.sm, createIndexTerms(index)),
+    of: names,
+    ...onAdded,
+  });
   if (joined.length === 0) return [Float64Array.from(after)];
   const table = tableOf(source, source.actionsOf(joined));
   const before = Array.from(joined, (column) =>
-    effectRows(source, layout, { table, of: Int32Array.of(column), ...sessionsBefore(source) }),
+    effectRows(source, layout, { table, of: Int32Array.of(column), ...countSessionsBefore(source) }),
   );
   return [Float64Array.from(before.flat()), Float64Array.from(after)];
 }
@@ -143,7 +147,7 @@ function tableOf({ continuation: { index } }: AddedSessions, actions: readonly C
   const { sm } = index;
   const market = { ...sm.market, actions };
   const placed = placeActions({ market, sessions: sm.sessions, calendar: sm.calendar, columnOf: sm.columnOf });
-  return effectTable({ ...sm, market, actions: placed }, indexTerms(index));
+  return createEffectTable({ ...sm, market, actions: placed }, createIndexTerms(index));
 }
 
 interface EffectRows extends Sessions {
@@ -154,14 +158,14 @@ interface EffectRows extends Sessions {
 
 function effectRows(source: AddedSessions, layout: RowLayout, { table, of, from, to }: EffectRows): number[] {
   const { starts, columns } = table;
-  const first = sessionsBefore(source).from;
+  const first = countSessionsBefore(source).from;
   const rows: number[] = [];
   const row = new Float64Array(layout.width);
   for (let session = from; session < to; session++) {
     for (let e = starts[session]!; e < starts[session + 1]!; e++) {
       const column = columns[e]!;
-      if (placeIn(of, column) < 0 || !layout.has(table, e)) continue;
-      row[0] = placeIn(source.names, column);
+      if (findPosition(of, column) < 0 || !layout.has(table, e)) continue;
+      row[0] = findPosition(source.names, column);
       row[1] = session - first;
       layout.write(row, 0, table, e);
       rows.push(...row);
@@ -171,11 +175,11 @@ function effectRows(source: AddedSessions, layout: RowLayout, { table, of, from,
 }
 
 /** Returns rows of a stored run by security then date, regardless of extensions. */
-export function effectsByName(columns: BlockReader): Float64Array {
-  return rowsByName(columns.f64('effects'), EFFECT_WIDTH);
+export function groupEffectsBySecurity(columns: BlockReader): Float64Array {
+  return groupRowsBySecurity(columns.f64('effects'), EFFECT_WIDTH);
 }
 
-export function rowsByName(values: Float64Array, width: number): Float64Array {
+export function groupRowsBySecurity(values: Float64Array, width: number): Float64Array {
   const rows = Array.from({ length: values.length / width }, (_, row) =>
     values.subarray(row * width, (row + 1) * width),
   );

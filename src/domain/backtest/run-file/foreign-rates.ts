@@ -9,7 +9,7 @@ export interface ForeignRates {
 }
 
 /** @param names columns of the market */
-export function foreignRates(rates: ExchangeRates, names: Int32Array): ForeignRates {
+export function createForeignRates(rates: ExchangeRates, names: Int32Array): ForeignRates {
   const rowOf = new Map<Float64Array, number>();
   const foreign: Record<string, number> = {};
   for (let place = 0; place < names.length; place++) {

@@ -1,15 +1,15 @@
-import { closuresOf, type RecordedClosures } from '../../calendars/closures.js';
+import { listClosures, type RecordedClosures } from '../../calendars/closures.js';
 import type { RoundingSpec } from '../../documents/rounding.js';
 import type { EventCause } from '../../schedule/rebalance-causes.js';
-import { breachRuleOf } from '../../compliance/breach-watch.js';
+import { findBreachRule } from '../../compliance/breach-watch.js';
 import { formatDay } from '../../time/days.js';
 import type { MeasuredVariant, ReturnVariant } from '../../market/market-data.js';
-import { variantOn } from '../../market/price-basis.js';
+import { resolveVariant } from '../../market/price-basis.js';
 import type { SessionMarket } from '../../market/session-market.js';
 import type { NumberType } from '../../numbers/number-types.js';
 import type { BookPart } from '../../books/book.js';
 import type { Composition } from '../../books/compositions.js';
-import { indexTerms } from '../../books/index-run.js';
+import { createIndexTerms } from '../../books/index-run.js';
 import type { AddedSessions, WholeRun } from './block.js';
 import type { BlockName } from './schema.js';
 import { type StoredTreatment, type StoredAmendment, toStoredTreatment, toStoredAmendments } from './settings.js';
@@ -69,13 +69,13 @@ export interface RunHeader {
   /** Names of the files in the same folder that contain the first segments of its blocks, earliest first. */
   readonly begun?: readonly string[];
   /** Securities that joined the run when it was extended, in order. */
-  readonly joined?: readonly JoinedName[];
+  readonly joined?: readonly JoinedSecurity[];
 }
 
 /** Part of an overlay or of an underlying overlay. */
 export type StoredPart = Pick<BookPart, 'part'> & { readonly index_id: string };
 
-export interface JoinedName {
+export interface JoinedSecurity {
   readonly name: string;
   /**
    * Position of the first file whose panels have a column for the security. This file is numbered after the earlier
@@ -140,7 +140,7 @@ export const HEADER: { readonly [M in keyof RunFacts]: Member<RunFacts[M]> } = {
   // Other changes of calendars prevent an extension. Their effects are compared, not they.
   closures: {
     whole({ run }) {
-      const closures = closuresOf(run.plan.documents);
+      const closures = listClosures(run.plan.documents);
       return Object.keys(closures).length === 0 ? undefined : closures;
     },
     extended: same,
@@ -149,8 +149,8 @@ export const HEADER: { readonly [M in keyof RunFacts]: Member<RunFacts[M]> } = {
   treatment: {
     whole({ run }) {
       const { compositions } = run.index;
-      const rule = breachRuleOf(compositions.document.pipeline?.treatment);
-      return toStoredTreatment(compositions.treatment, { rule, ...indexTerms(compositions) });
+      const rule = findBreachRule(compositions.document.pipeline?.treatment);
+      return toStoredTreatment(compositions.treatment, { rule, ...createIndexTerms(compositions) });
     },
     extended: same,
     compared: 3,
@@ -173,7 +173,8 @@ export const HEADER: { readonly [M in keyof RunFacts]: Member<RunFacts[M]> } = {
     shown: (amended) => amended ?? [],
   },
   variant: {
-    whole: ({ run: { portfolio, index } }) => variantOn(portfolio.sm.market, index.compositions.treatment.dividends),
+    whole: ({ run: { portfolio, index } }) =>
+      resolveVariant(portfolio.sm.market, index.compositions.treatment.dividends),
     extended: same,
     compared: 2,
   },
@@ -276,7 +277,7 @@ export function createWholeHeader(source: WholeRun): RunFacts {
   ) as unknown as RunFacts; // Every member is in the catalogue.
 }
 
-export function extendedHeader(stored: RunFacts, source: AddedSessions): RunFacts {
+export function extendHeader(stored: RunFacts, source: AddedSessions): RunFacts {
   const extend = <M extends keyof RunFacts>(member: M): RunFacts[M] => HEADER[member].extended(stored[member], source);
   return Object.fromEntries(HEADER_MEMBERS.map((member) => [member, extend(member)])) as unknown as RunFacts; // As above.
 }

@@ -1,5 +1,5 @@
 import type { Day } from '../../time/days.js';
-import { referenceAt } from '../../market/market-data.js';
+import { readReference } from '../../market/market-data.js';
 import type { SessionMarket } from '../../market/session-market.js';
 
 /** Labels of the securities of a run in the market on its last date; null if there is none, [H] each. */
@@ -9,14 +9,14 @@ export interface RunLabels {
 }
 
 /** Returns labels of columns of the market on a day, as JSON. */
-export function labelsOf(
+export function readLabels(
   { identifiers, market: { reference } }: SessionMarket,
   columns: Int32Array,
   day: Day,
 ): Uint8Array {
   const textsOf = (field: string): (string | null)[] =>
     Array.from(columns, (column) => {
-      const value = referenceAt(reference, identifiers[column]!, field, day);
+      const value = readReference(reference, identifiers[column]!, field, day);
       return value === null ? null : String(value);
     });
   return new TextEncoder().encode(

@@ -5,7 +5,7 @@ import type { Book, BookEvent } from '../../books/book.js';
 import type { Composition } from '../../books/compositions.js';
 import type { Trades } from '../../books/trades.js';
 import type { Filling } from './block.js';
-import { scatter, slotsOf } from './names.js';
+import { scatter, assignSlots } from './security-slots.js';
 
 /** Sessions `from` to `to` (exclusive). */
 export interface Sessions {
@@ -14,7 +14,7 @@ export interface Sessions {
 }
 
 /** Returns rows of the weights of a book by the securities of the run, [rows x H]. @param from first row of the book */
-export function weightRows(
+export function createWeightRows(
   book: Book,
   names: Int32Array,
   { from, count }: { readonly from: number; readonly count: number },
@@ -27,7 +27,7 @@ export function weightRows(
         into.set(book.weights.subarray(from * width, (from + count) * width));
         return;
       }
-      const slots = slotsOf(book.columns, names);
+      const slots = assignSlots(book.columns, names);
       for (let t = 0; t < count; t++)
         scatter(
           book.weights.subarray((from + t) * width, (from + t + 1) * width),
@@ -40,7 +40,7 @@ export function weightRows(
 
 /** Returns the weights of the sessions after the stored ones. */
 export function listAddedWeights(book: Book, names: Int32Array): Float64Array {
-  return fillWith(weightRows(book, names, { from: 1, count: book.length - 1 }));
+  return fillWith(createWeightRows(book, names, { from: 1, count: book.length - 1 }));
 }
 
 export function fillWith({ length, writeTo }: Filling<Float64Array>): Float64Array {
@@ -56,14 +56,14 @@ export function fillMarks({ length, writeTo }: Filling<Uint8Array>): Uint8Array 
 }
 
 /** Returns weights before trades, for each session with events, [E x H]. */
-export function eventRows(
+export function createEventRows(
   { events, columns }: { readonly events: readonly BookEvent[]; readonly columns: Int32Array },
   names: Int32Array,
 ): Filling<Float64Array> {
   return {
     length: events.length * names.length,
     writeTo(into) {
-      const slots = slotsOf(columns, names);
+      const slots = assignSlots(columns, names);
       events.forEach((event, e) => scatter(event.before, slots, into.subarray(e * names.length)));
     },
   };
@@ -79,7 +79,10 @@ interface TradedRun {
  * Returns costs of each security on sessions with events as a fraction of the value at the previous close, [E x H];
  * null without costs. The first session has none.
  */
-export function eventCosts({ portfolio, trades, plan }: TradedRun, names: Int32Array): Filling<Float64Array> | null {
+export function computeEventCosts(
+  { portfolio, trades, plan }: TradedRun,
+  names: Int32Array,
+): Filling<Float64Array> | null {
   const { request } = plan;
   if (request.transaction_cost_bps === 0) return null;
   const rate = request.transaction_cost_bps / 10_000;
@@ -87,7 +90,7 @@ export function eventCosts({ portfolio, trades, plan }: TradedRun, names: Int32A
   return {
     length: events.length * names.length,
     writeTo(into) {
-      const placeOf = slotsOf(names, portfolio.columns);
+      const placeOf = assignSlots(names, portfolio.columns);
       const { at, slot, notional, isFree } = trades;
       // Trades and events are both sorted by date.
       for (let i = 0, e = 0; i < trades.count; i++) {
@@ -127,7 +130,7 @@ const CELLS = {
 } as const;
 
 /** Returns a row for each rebalance by the securities of the run, zero without a value, [R x H]. */
-export function rebalanceRows(
+export function createRebalanceRows(
   { plan, rebalances, names }: RebalanceRows,
   kind: keyof typeof CELLS,
 ): Filling<Float64Array | Uint8Array> {
@@ -147,7 +150,7 @@ export function rebalanceRows(
 }
 
 /** Returns CLOSE on sessions by security, NaN without a price bar, [sessions x H]. */
-export function priceRows(sm: SessionMarket, names: Int32Array, { from, to }: Sessions): Filling<Float64Array> {
+export function createPriceRows(sm: SessionMarket, names: Int32Array, { from, to }: Sessions): Filling<Float64Array> {
   const close = sm.market.fields.get('CLOSE')!; // Every market has this field.
   // Securities that are adjacent in the store are copied together.
   const first = names[0] ?? 0;

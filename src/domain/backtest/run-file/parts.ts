@@ -1,5 +1,5 @@
 import type { ReturnVariant } from '../../market/market-data.js';
-import { UNTAXED_TWINS, variantOn, variantsOn } from '../../market/price-basis.js';
+import { UNTAXED_TWINS, resolveVariant, listVariants } from '../../market/price-basis.js';
 import type { Continuation } from '../extend/continuation.js';
 import type { Numbers, NumberType } from '../../numbers/number-types.js';
 import type { Book } from '../../books/book.js';
@@ -55,9 +55,9 @@ export function variant(of: ReturnVariant, member: 'level' | 'divisor', rank: nu
       return shown && shown[member];
     },
     added({ continuation }) {
-      if (!variantsOn(continuation.index.sm.market).includes(of)) return null;
+      if (!listVariants(continuation.index.sm.market).includes(of)) return null;
       const { levels } = continuation.index.book.reinvested ?? {};
-      const isOwn = of === variantOn(continuation.index.sm.market, continuation.index.treatment.dividends);
+      const isOwn = of === resolveVariant(continuation.index.sm.market, continuation.index.treatment.dividends);
       if (levels && !isOwn) return member === 'level' ? levels[of] : continuation.index.book.divisor;
       return variantAfter(continuation, of)[member === 'level' ? 'value' : 'divisor'];
     },
@@ -73,7 +73,7 @@ function variantAfter({ index, variants }: Continuation, of: ReturnVariant): Boo
     treatment,
     sm: { market },
   } = index;
-  const own = variantOn(market, treatment.dividends);
+  const own = resolveVariant(market, treatment.dividends);
   const bookOf = (shown: ReturnVariant): Book =>
     shown === own ? index.book : (variants[shown] ?? bookOf(UNTAXED_TWINS[shown]));
   return bookOf(of);

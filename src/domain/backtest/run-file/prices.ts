@@ -1,7 +1,7 @@
 import type { Book } from '../../books/book.js';
 import type { Block } from './block.js';
-import { sessionsBefore } from './effects.js';
-import { fillWith, priceRows } from './panels.js';
+import { countSessionsBefore } from './effects.js';
+import { fillWith, createPriceRows } from './panels.js';
 import { append, byDate } from './parts.js';
 
 export const price: Block<'f64'> = {
@@ -13,11 +13,11 @@ export const price: Block<'f64'> = {
   joined: 'joinedPrice',
   whole({ run: { portfolio }, names }) {
     const { sm, from, length } = portfolio;
-    return priceRows(sm, names, { from, to: from + length });
+    return createPriceRows(sm, names, { from, to: from + length });
   },
   added({ continuation: { portfolio }, names }) {
     const { sm, from, length } = portfolio;
-    return append(fillWith(priceRows(sm, names, { from: from + 1, to: from + length })));
+    return append(fillWith(createPriceRows(sm, names, { from: from + 1, to: from + length })));
   },
 };
 
@@ -31,8 +31,10 @@ export const joinedPrice: Block<'f64'> = {
   whole: () => null,
   added(source) {
     const { sm } = source.continuation.portfolio;
-    const sessions = sessionsBefore(source);
-    return append(...Array.from(source.joined, (column) => fillWith(priceRows(sm, Int32Array.of(column), sessions))));
+    const sessions = countSessionsBefore(source);
+    return append(
+      ...Array.from(source.joined, (column) => fillWith(createPriceRows(sm, Int32Array.of(column), sessions))),
+    );
   },
 };
 
@@ -40,14 +42,14 @@ export const joinedPrice: Block<'f64'> = {
 const PART_BYTES_MIN = 2 ** 20;
 
 /** Returns prices of a book as bytes, some sessions at a time; each part reuses the memory of the previous one. */
-export function* pricesInParts(
+export function* createPriceParts(
   { sm, from, length }: Pick<Book, 'sm' | 'from' | 'length'>,
   names: Int32Array,
 ): Generator<Uint8Array<ArrayBuffer>> {
   const count = Math.ceil(PART_BYTES_MIN / Math.max(1, Float64Array.BYTES_PER_ELEMENT * names.length));
   const room = new Float64Array(Math.min(count, length) * names.length);
   for (let t = 0; t < length; t += count) {
-    const rows = priceRows(sm, names, { from: from + t, to: from + Math.min(t + count, length) });
+    const rows = createPriceRows(sm, names, { from: from + t, to: from + Math.min(t + count, length) });
     rows.writeTo(room);
     yield new Uint8Array(room.buffer, 0, Float64Array.BYTES_PER_ELEMENT * rows.length);
   }

@@ -1,6 +1,6 @@
 import type { Book } from '../../books/book.js';
 import type { AddedSessions, BlockReader, Filling } from './block.js';
-import { sessionsBefore } from './effects.js';
+import { countSessionsBefore } from './effects.js';
 import type { ForeignRates } from './foreign-rates.js';
 
 /** Returns exchange rates of a whole run, [F x T]; null without foreign securities. */
@@ -19,7 +19,7 @@ export function listWholeRates(
 
 /** Returns exchange rates of an extended run, stored and added sessions, [F x T]; null without foreign securities. */
 export function listAddedRates(source: AddedSessions): Float64Array | null {
-  const { from } = sessionsBefore(source);
+  const { from } = countSessionsBefore(source);
   const filling = listWholeRates(source.rates, { from, length: source.days.length });
   if (filling === null) return null;
   const rates = new Float64Array(filling.length);
@@ -31,7 +31,7 @@ export function listAddedRates(source: AddedSessions): Float64Array | null {
  * Returns rates by foreign security, concatenated [securities x T]: version 0.1.0 had a row for each security instead
  * of each currency.
  */
-export function ratesByName(columns: BlockReader): Float64Array {
+export function groupRatesByCurrency(columns: BlockReader): Float64Array {
   const { foreign, dates } = columns.header;
   const values = columns.f64('rates');
   const rows = Object.values(foreign);

@@ -1,6 +1,6 @@
 import { Refusal } from '../../refusals/refusal.js';
 import { ONE_BASE_VERSION, SEGMENTS_VERSION, WHOLE_VERSION, type PlacedBlock, type RunHeader } from './header.js';
-import { MAGIC, PREAMBLE_BYTES } from './placed.js';
+import { MAGIC, PREAMBLE_BYTES } from './block-placement.js';
 import type { BlockName } from './schema.js';
 import type { ReadRange } from './segments.js';
 
@@ -9,7 +9,7 @@ export function readHeader(read: ReadRange): RunHeader {
   const preamble = read(0, PREAMBLE_BYTES);
   const isRun =
     preamble.length === PREAMBLE_BYTES && new TextDecoder().decode(preamble.subarray(0, MAGIC.length)) === MAGIC;
-  if (!isRun) throw unreadable('it does not begin like a run file');
+  if (!isRun) throw createUnreadableError('it does not begin like a run file');
   const length = new DataView(preamble.buffer, preamble.byteOffset).getUint32(8, true);
   try {
     // `createColumns` of this or an earlier version wrote the header.
@@ -18,9 +18,11 @@ export function readHeader(read: ReadRange): RunHeader {
       | OneBaseHeader;
     if (isOneBase(header)) return upgrade(header);
     if (header.version === SEGMENTS_VERSION || header.version === WHOLE_VERSION) return header;
-    throw unreadable(`its version is ${String(header.version)}; the highest supported version is ${SEGMENTS_VERSION}`);
+    throw createUnreadableError(
+      `its version is ${String(header.version)}; the highest supported version is ${SEGMENTS_VERSION}`,
+    );
   } catch (cause) {
-    throw cause instanceof Refusal ? cause : unreadable('its header is damaged', cause);
+    throw cause instanceof Refusal ? cause : createUnreadableError('its header is damaged', cause);
   }
 }
 
@@ -47,7 +49,7 @@ function upgrade({ base, blocks, ...header }: OneBaseHeader): RunHeader {
   return { ...header, begun: [base], blocks: Object.fromEntries(list) as RunHeader['blocks'] }; // The blocks are the same.
 }
 
-export function unreadable(why: string, cause?: unknown): Refusal {
+export function createUnreadableError(why: string, cause?: unknown): Refusal {
   return new Refusal(
     'DOCUMENT_UNREADABLE',
     `The stored run cannot be read: ${why}.`,

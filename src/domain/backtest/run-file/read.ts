@@ -1,8 +1,17 @@
 import { NUMBER_TYPES, type Numbers, type NumberType } from '../../numbers/number-types.js';
 import type { PlacedBlock, RunHeader } from './header.js';
-import { readHeader, unreadable } from './read-header.js';
-import { blockOf, isPanel, type BlockName } from './schema.js';
-import { filesOf, laterThan, rename, segmentsOf, widen, type Later, type ReadRange, type Segment } from './segments.js';
+import { readHeader, createUnreadableError } from './read-header.js';
+import { findBlock, isPanel, type BlockName } from './schema.js';
+import {
+  listFiles,
+  findLaterSecurities,
+  rename,
+  listSegments,
+  widenRows,
+  type Later,
+  type ReadRange,
+  type Segment,
+} from './segments.js';
 
 /** Columns of a stored run. Every view reads only the ranges that it needs; nothing is simulated again. */
 export interface RunColumns {
@@ -26,7 +35,7 @@ export interface RunColumns {
  */
 export function openColumns(read: ReadRange, openEarlier: (name: string) => ReadRange = notThere): RunColumns {
   const header = readHeader(read);
-  const reader = createReader(header, filesOf(header, read, openEarlier));
+  const reader = createReader(header, listFiles(header, read, openEarlier));
   const { elements } = reader;
   // A block is read by its type only: see `placedOf`.
   return {
@@ -37,12 +46,12 @@ export function openColumns(read: ReadRange, openEarlier: (name: string) => Read
     column: reader.column,
     fill: (name, from, out) => void elements({ name, type: 'f64', from, to: from + out.length }, out),
     has: (name) => header.blocks[name] !== undefined,
-    inEarlierFiles: (name) => segmentsOf(header, name).at(-1)!.first,
+    inEarlierFiles: (name) => listSegments(header, name).at(-1)!.first,
   };
 }
 
 function notThere(): never {
-  throw unreadable('one of its earlier files is missing');
+  throw createUnreadableError('one of its earlier files is missing');
 }
 
 /** Elements of a block. */
@@ -77,7 +86,7 @@ function createReader(header: RunHeader, readerOf: (file: number) => ReadRange):
   function later(file: number): Later | null {
     if (!header.joined?.some((joined) => joined.file > file)) return null;
     let entry = laterOf.get(file);
-    if (!entry) laterOf.set(file, (entry = laterThan(header, file)));
+    if (!entry) laterOf.set(file, (entry = findLaterSecurities(header, file)));
     return entry;
   }
 
@@ -94,7 +103,7 @@ function createReader(header: RunHeader, readerOf: (file: number) => ReadRange):
   function within(part: WithinSegment, room?: Uint8Array): Numbers {
     const { name, segment } = part;
     const names = later(segment.file);
-    const { positionsEvery } = blockOf(name);
+    const { positionsEvery } = findBlock(name);
     if (names === null) return storedIn(part, room);
     if (positionsEvery !== undefined) return rename(storedIn(part), positionsEvery, names);
     return isPanel(name) ? panelRows(part, names) : storedIn(part, room);
@@ -111,12 +120,12 @@ function createReader(header: RunHeader, readerOf: (file: number) => ReadRange):
     const narrow = stored / (length / width);
     const firstRow = Math.floor(from / width);
     const endRow = Math.ceil(to / width);
-    const wide = widen({
+    const wide = widenRows({
       rows: storedIn({ ...part, from: firstRow * narrow, to: endRow * narrow }),
       later: names,
       width,
     });
-    const { joined } = blockOf(name);
+    const { joined } = findBlock(name);
     if (joined) {
       for (const { place, values } of names.missing) {
         const date = first / width + firstRow;
@@ -132,7 +141,7 @@ function createReader(header: RunHeader, readerOf: (file: number) => ReadRange):
     const last = to ?? block.length;
     if (from < 0 || last > block.length || from > last)
       throw new Error(`elements ${from} to ${last} of ${name}, which has ${block.length}`);
-    const touched = segmentsOf(header, name).filter(({ first, length }) => from < first + length && last > first);
+    const touched = listSegments(header, name).filter(({ first, length }) => from < first + length && last > first);
     const partOf = (segment: Segment): WithinSegment => ({
       name,
       type,
@@ -161,7 +170,7 @@ function createReader(header: RunHeader, readerOf: (file: number) => ReadRange):
     const names = later(segment.file);
     const missing = names?.missing.find(({ place }) => place === column);
     if (missing) {
-      const { joined } = blockOf(name);
+      const { joined } = findBlock(name);
       const from = missing.values + segment.first / width;
       if (joined) rows.set(elements({ name: joined, type: 'f64', from, to: from + rows.length }));
       return;
@@ -181,7 +190,7 @@ function createReader(header: RunHeader, readerOf: (file: number) => ReadRange):
     elements,
     column(name, column) {
       const values = new Float64Array(placedOf(header, name, 'f64').length / width);
-      for (const segment of segmentsOf(header, name)) {
+      for (const segment of listSegments(header, name)) {
         const { first, length } = segment;
         columnOf({ name, segment, column }, values.subarray(first / width, (first + length) / width));
       }
@@ -196,12 +205,12 @@ const PART = 1 << 18;
 /** @throws Refusal DOCUMENT_UNREADABLE if the file has no such block of that type */
 function placedOf({ blocks }: RunHeader, name: BlockName, type: NumberType): PlacedBlock {
   const block = blocks[name];
-  if (block?.type !== type) throw unreadable(`it has no ${type} block ${name}`);
+  if (block?.type !== type) throw createUnreadableError(`it has no ${type} block ${name}`);
   return block;
 }
 
 /** @throws Refusal DOCUMENT_UNREADABLE if the file ended before the elements */
 function whole(name: BlockName, bytes: Uint8Array, length: number): Uint8Array {
-  if (bytes.length !== length) throw unreadable(`its block ${name} is truncated`);
+  if (bytes.length !== length) throw createUnreadableError(`its block ${name} is truncated`);
   return bytes;
 }

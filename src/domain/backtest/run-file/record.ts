@@ -1,5 +1,5 @@
 import type { DatedSeries } from '../../analytics/relative.js';
-import { memberOf, type Reading } from '../record/field.js';
+import { readMember, type Reading } from '../record/field.js';
 import {
   BOOK,
   GAPS,
@@ -13,9 +13,9 @@ import {
   type Snapshot,
 } from '../record/schema.js';
 import type { RecordedGaps, RecordedPricing } from '../record/rows.js';
-import { numbersAt, POOLS, type StoredNumbers } from '../record/places.js';
+import { readNumbersAt, POOLS, type StoredNumbers } from '../record/number-places.js';
 import { readDescription, readPacked } from '../record/read.js';
-import { unreadable } from './read-header.js';
+import { createUnreadableError } from './read-header.js';
 import type { RunColumns } from './read.js';
 import { isBlockName, type BlockName } from './schema.js';
 
@@ -41,7 +41,7 @@ export function readRebalances(columns: RunColumns): StoredRebalances {
 /** Returns the weights of the latest rebalance. */
 export function readLatestWeights(columns: RunColumns): Float64Array {
   const packed = packedRebalances(columns) as readonly unknown[]; // Written by packRecord or extendRecord.
-  return SNAPSHOT.fields.weights.read(memberOf(packed.at(-1), 'weights'), readingWithoutWeights(columns));
+  return SNAPSHOT.fields.weights.read(readMember(packed.at(-1), 'weights'), readingWithoutWeights(columns));
 }
 
 function packedRebalances(columns: RunColumns): unknown {
@@ -52,7 +52,7 @@ function packedRebalances(columns: RunColumns): unknown {
 function readingWithoutWeights(columns: RunColumns): Reading {
   const stored = openStoredNumbers(columns);
   return {
-    numbers: (place) => numbersAt(stored, place),
+    numbers: (place) => readNumbersAt(stored, place),
     portfolioFrame(): never {
       throw new Error('compositions, transactions and levels have no weights of a portfolio');
     },
@@ -86,25 +86,25 @@ export interface RecordParts {
 export function recordParts(columns: RunColumns): RecordParts {
   const { identifiers, plain, rest } = readDescription(columns.u8('record'));
   const reading = readingWithoutWeights(columns);
-  const portfolio = memberOf(rest, 'portfolio');
-  const index = memberOf(rest, 'optimised') ?? memberOf(rest, 'target');
+  const portfolio = readMember(rest, 'portfolio');
+  const index = readMember(rest, 'optimised') ?? readMember(rest, 'target');
   return {
     identifiers,
-    snapshots: () => BOOK.fields.snapshots.read(memberOf(index, 'snapshots'), reading),
-    transactions: () => TRANSACTIONS.read(memberOf(portfolio, 'transactions'), reading),
-    gaps: () => GAPS.read(memberOf(rest, 'gaps'), reading),
-    costRate: () => memberOf(portfolio, 'costRate') as number, // The fields of the record wrote it, like the values below.
-    initialCapital: () => memberOf(portfolio, 'initialCapital') as number,
-    pricing: () => PRICING.read(memberOf(rest, 'pricing'), reading),
-    metrics: () => PLAIN.fields.metrics.read(memberOf(plain, 'metrics'), reading),
-    findings: () => PLAIN.fields.findings.read(memberOf(plain, 'findings'), reading),
+    snapshots: () => BOOK.fields.snapshots.read(readMember(index, 'snapshots'), reading),
+    transactions: () => TRANSACTIONS.read(readMember(portfolio, 'transactions'), reading),
+    gaps: () => GAPS.read(readMember(rest, 'gaps'), reading),
+    costRate: () => readMember(portfolio, 'costRate') as number, // The fields of the record wrote it, like the values below.
+    initialCapital: () => readMember(portfolio, 'initialCapital') as number,
+    pricing: () => PRICING.read(readMember(rest, 'pricing'), reading),
+    metrics: () => PLAIN.fields.metrics.read(readMember(plain, 'metrics'), reading),
+    findings: () => PLAIN.fields.findings.read(readMember(plain, 'findings'), reading),
     levels(book) {
-      const packed = memberOf(rest, book === 'benchmark' ? 'benchmark' : 'target');
-      const isThere = packed !== null && (book === 'benchmark' || memberOf(rest, 'optimised') !== null);
+      const packed = readMember(rest, book === 'benchmark' ? 'benchmark' : 'target');
+      const isThere = packed !== null && (book === 'benchmark' || readMember(rest, 'optimised') !== null);
       return isThere
         ? {
-            days: BOOK.fields.days.read(memberOf(packed, 'days'), reading),
-            values: BOOK.fields.levels.read(memberOf(packed, 'levels'), reading),
+            days: BOOK.fields.days.read(readMember(packed, 'days'), reading),
+            values: BOOK.fields.levels.read(readMember(packed, 'levels'), reading),
           }
         : null;
     },
@@ -127,6 +127,6 @@ export function openStoredNumbers(columns: RunColumns): StoredNumbers {
 }
 
 function known(name: string): BlockName {
-  if (!isBlockName(name)) throw unreadable(`its record refers to the unknown block ${name}`);
+  if (!isBlockName(name)) throw createUnreadableError(`its record refers to the unknown block ${name}`);
   return name;
 }

@@ -1,13 +1,21 @@
 import { exactDivisor } from './rounding.js';
 import type { ReturnVariant } from '../../market/market-data.js';
 import type { AnyBlock } from './block.js';
-import { listAddedEffects, effectsByName, EFFECT_WIDTH, listWholeEffects } from './effects.js';
-import { labelsOf } from './labels.js';
-import { listAddedWeights, eventCosts, eventRows, fillWith, fillMarks, rebalanceRows, weightRows } from './panels.js';
+import { listAddedEffects, groupEffectsBySecurity, EFFECT_WIDTH, listWholeEffects } from './effects.js';
+import { readLabels } from './labels.js';
+import {
+  listAddedWeights,
+  computeEventCosts,
+  createEventRows,
+  fillWith,
+  fillMarks,
+  createRebalanceRows,
+  createWeightRows,
+} from './panels.js';
 import { append, byDate, byElement, pool, toFilling, toFillingOrNull, series, variant } from './parts.js';
 import { drift, ownParts } from './overlay-blocks.js';
 import { joinedPrice, price } from './prices.js';
-import { listAddedRates, ratesByName, listWholeRates } from './rates.js';
+import { listAddedRates, groupRatesByCurrency, listWholeRates } from './rates.js';
 import { dividendPoints, netDividendPoints, transfers } from './dividends.js';
 import { distributions } from './distributions.js';
 import { keptShares, shareChanges } from './share-changes.js';
@@ -85,7 +93,7 @@ export const BLOCKS = {
     meaning: 'portfolio weights after each close',
     compare: byDate(4),
     upgrade: 'same',
-    whole: ({ run: { portfolio }, names }) => weightRows(portfolio, names, { from: 0, count: portfolio.length }),
+    whole: ({ run: { portfolio }, names }) => createWeightRows(portfolio, names, { from: 0, count: portfolio.length }),
     added: ({ continuation, names }) => append(listAddedWeights(continuation.portfolio, names)),
   },
   indexWeights: {
@@ -95,7 +103,8 @@ export const BLOCKS = {
     compare: byDate(5),
     upgrade: 'same',
     whole: ({ run: { portfolio }, indexRows, names }) =>
-      indexRows && weightRows(indexRows, names, { from: portfolio.from - indexRows.from, count: portfolio.length }),
+      indexRows &&
+      createWeightRows(indexRows, names, { from: portfolio.from - indexRows.from, count: portfolio.length }),
     added: ({ continuation, hasIndexWeights, names }) =>
       hasIndexWeights ? append(listAddedWeights(continuation.index.book, names)) : null,
   },
@@ -115,8 +124,8 @@ export const BLOCKS = {
     meaning: 'portfolio weights after drift, before trades',
     compare: byElement(3),
     upgrade: 'same',
-    whole: ({ run, names }) => eventRows(run.portfolio, names),
-    added: ({ continuation, names }) => append(fillWith(eventRows(continuation.portfolio, names))),
+    whole: ({ run, names }) => createEventRows(run.portfolio, names),
+    added: ({ continuation, names }) => append(fillWith(createEventRows(continuation.portfolio, names))),
   },
   eventCosts: {
     type: 'f64',
@@ -125,9 +134,9 @@ export const BLOCKS = {
     upgrade: 'same',
     meaning:
       'costs of each security on those sessions as a fraction of the value at the previous close; none for a run without costs',
-    whole: ({ run, names }) => eventCosts(run, names),
+    whole: ({ run, names }) => computeEventCosts(run, names),
     added({ plan, continuation: { portfolio }, trades, names }) {
-      const costs = eventCosts({ plan, portfolio, trades }, names);
+      const costs = computeEventCosts({ plan, portfolio, trades }, names);
       return costs && append(fillWith(costs));
     },
   },
@@ -137,9 +146,9 @@ export const BLOCKS = {
     meaning: 'applied weights of each rebalance',
     compare: byDate(2),
     upgrade: 'same',
-    whole: ({ run: { plan, rebalances }, names }) => rebalanceRows({ plan, rebalances, names }, 'targets'),
+    whole: ({ run: { plan, rebalances }, names }) => createRebalanceRows({ plan, rebalances, names }, 'targets'),
     added: ({ plan, continuation: { rebalances }, names }) =>
-      append(fillWith(rebalanceRows({ plan, rebalances, names }, 'targets'))),
+      append(fillWith(createRebalanceRows({ plan, rebalances, names }, 'targets'))),
   },
   raw: {
     type: 'f64',
@@ -147,9 +156,9 @@ export const BLOCKS = {
     meaning: 'weights before capping',
     compare: byDate(1),
     upgrade: 'same',
-    whole: ({ run: { plan, rebalances }, names }) => rebalanceRows({ plan, rebalances, names }, 'raw'),
+    whole: ({ run: { plan, rebalances }, names }) => createRebalanceRows({ plan, rebalances, names }, 'raw'),
     added: ({ plan, continuation: { rebalances }, names }) =>
-      append(fillWith(rebalanceRows({ plan, rebalances, names }, 'raw'))),
+      append(fillWith(createRebalanceRows({ plan, rebalances, names }, 'raw'))),
   },
   capped: {
     type: 'u8',
@@ -157,9 +166,9 @@ export const BLOCKS = {
     meaning: '1 if a rebalance held a security at its cap',
     compare: byDate(3),
     upgrade: 'same',
-    whole: ({ run: { plan, rebalances }, names }) => rebalanceRows({ plan, rebalances, names }, 'capped'),
+    whole: ({ run: { plan, rebalances }, names }) => createRebalanceRows({ plan, rebalances, names }, 'capped'),
     added: ({ plan, continuation: { rebalances }, names }) =>
-      append(fillMarks(rebalanceRows({ plan, rebalances, names }, 'capped'))),
+      append(fillMarks(createRebalanceRows({ plan, rebalances, names }, 'capped'))),
   },
   price,
   joinedPrice,
@@ -168,7 +177,7 @@ export const BLOCKS = {
     axes: ['effects', 'numbers'],
     positionsEvery: EFFECT_WIDTH,
     compare: byElement(0),
-    upgrade: effectsByName,
+    upgrade: groupEffectsBySecurity,
     meaning:
       'rows of security, date, ratio, cash, rights, subscription price, by security then date; those of an extension follow',
     whole: ({ run, names }) => listWholeEffects(run, names),
@@ -185,7 +194,7 @@ export const BLOCKS = {
     type: 'f64',
     axes: ['currencies', 'dates'],
     compare: byElement(1),
-    upgrade: ratesByName,
+    upgrade: groupRatesByCurrency,
     canBeAddedLater: true,
     meaning: 'exchange rates, a row for each currency',
     whole: ({ run: { portfolio }, rates }) => listWholeRates(rates, portfolio),
@@ -265,14 +274,14 @@ export const BLOCKS = {
         days,
       },
       names,
-    }) => toFilling(labelsOf(sm, names, days.at(-1)!)),
+    }) => toFilling(readLabels(sm, names, days.at(-1)!)),
     added: ({
       continuation: {
         index: { sm },
       },
       names,
       days,
-    }) => ({ replaced: labelsOf(sm, names, days.at(-1)!) }),
+    }) => ({ replaced: readLabels(sm, names, days.at(-1)!) }),
   },
   record: {
     type: 'u8',
@@ -302,7 +311,7 @@ export type BlockName = keyof typeof BLOCKS;
 export const BLOCK_NAMES = Object.keys(BLOCKS) as BlockName[]; // Object.keys returns plain strings.
 
 /** Returns the entry of a block by its name. */
-export function blockOf(name: BlockName): AnyBlock {
+export function findBlock(name: BlockName): AnyBlock {
   return BLOCKS[name];
 }
 
@@ -312,7 +321,7 @@ export function isBlockName(name: string): name is BlockName {
 
 /** Returns true if a block has a column for every security of the run. */
 export function isPanel(name: BlockName): boolean {
-  return blockOf(name).axes[1] === 'names';
+  return findBlock(name).axes[1] === 'names';
 }
 
 /** Blocks of the index in each return variant; absent if the prices of the market have another basis. */

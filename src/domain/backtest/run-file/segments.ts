@@ -1,4 +1,4 @@
-import { NUMBER_TYPES, typeOf, type Numbers } from '../../numbers/number-types.js';
+import { NUMBER_TYPES, findNumberType, type Numbers } from '../../numbers/number-types.js';
 import type { RunFacts, RunHeader } from './header.js';
 import { isPanel, type BlockName } from './schema.js';
 
@@ -25,7 +25,7 @@ export interface Segment {
 }
 
 /** Returns the positions of the elements of a block, in order. */
-export function segmentsOf(header: SegmentHeader, name: BlockName): Segment[] {
+export function listSegments(header: SegmentHeader, name: BlockName): Segment[] {
   const { names, begun: earlierNames = [], blocks } = header;
   const { offset, length, begins = [] } = blocks[name]!; // The caller has checked that the block exists.
   const segments: Segment[] = [];
@@ -53,7 +53,7 @@ export interface Later {
   readonly missing: readonly { readonly place: number; readonly values: number }[];
 }
 
-export function laterThan({ names, joined = [] }: SegmentHeader, file: number): Later {
+export function findLaterSecurities({ names, joined = [] }: SegmentHeader, file: number): Later {
   const placeOf = new Map(names.map((name, place) => [name, place]));
   const missing: { place: number; values: number }[] = [];
   const isMissing = new Uint8Array(names.length);
@@ -81,10 +81,10 @@ interface WidenInput {
  * Returns rows of a panel with a column for every security of the run: zero for those that the file lacks.
  * @cost O(rows x securities)
  */
-export function widen({ rows, later: { places }, width }: WidenInput): Numbers {
+export function widenRows({ rows, later: { places }, width }: WidenInput): Numbers {
   const narrow = places.length;
   const count = rows.length / narrow;
-  const wide = new NUMBER_TYPES[typeOf(rows)](count * width);
+  const wide = new NUMBER_TYPES[findNumberType(rows)](count * width);
   for (let row = 0; row < count; row++) {
     for (let k = 0; k < narrow; k++) wide[row * width + places[k]!] = rows[row * narrow + k]!;
   }
@@ -99,7 +99,7 @@ export function rename(rows: Numbers, every: number, { places }: Later): Numbers
 }
 
 /** Returns a reader for each file, opened when it is first read. */
-export function filesOf(
+export function listFiles(
   { begun: earlierNames = [] }: SegmentHeader,
   own: ReadRange,
   open: (name: string) => ReadRange,

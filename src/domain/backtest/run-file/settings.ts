@@ -1,17 +1,22 @@
-import { once } from '#base/once.js';
+import { callOnce } from '#base/once.js';
 import type { RoundingSpec } from '../../documents/rounding.js';
 import { STALE_SESSIONS } from '../../documents/stale-sessions.js';
-import { breachRuleOf } from '../../compliance/breach-watch.js';
-import { createDatedRounding, roundingOn } from '../../documents/dated-rounding.js';
-import { textFollowedOn } from '../../documents/text-spans.js';
-import { treatmentOn, type DatedTreatment } from '../../documents/treatment.js';
-import { toChangingTerms, growthTerms, termsOn, type GrowthTerms } from '../../index-mathematics/growth-terms.js';
-import { dayFrom, formatDay, type Day } from '../../time/days.js';
+import { findBreachRule } from '../../compliance/breach-watch.js';
+import { createDatedRounding, findRounding } from '../../documents/dated-rounding.js';
+import { findTextInForce } from '../../documents/text-spans.js';
+import { findTreatment, type DatedTreatment } from '../../documents/treatment.js';
+import {
+  toChangingTerms,
+  createGrowthTerms,
+  findTerms,
+  type GrowthTerms,
+} from '../../index-mathematics/growth-terms.js';
+import { parseValidDay, formatDay, type Day } from '../../time/days.js';
 import type { ShareTerms } from '../../index-mathematics/adjusted-close.js';
 import { TreatmentSpec } from '../../documents/index-document.js';
 import type { ReturnVariant } from '../../market/market-data.js';
 import type { Compositions } from '../../books/compositions.js';
-import { indexTerms } from '../../books/index-run.js';
+import { createIndexTerms } from '../../books/index-run.js';
 
 /** Stored form of a treatment; default values are omitted. */
 export type StoredTreatment = Pick<TreatmentSpec, 'special_dividends' | 'splits' | 'breach_rule'> & {
@@ -61,7 +66,7 @@ export function runSettingsOn(
   { treatment, rounding = {}, amended = [] }: RunSettings,
   day: Day,
 ): Pick<StoredAmendment, 'treatment' | 'rounding'> {
-  return amended.findLast(({ after }) => dayFrom(after) < day) ?? { treatment, rounding };
+  return amended.findLast(({ after }) => parseValidDay(after) < day) ?? { treatment, rounding };
 }
 
 /** Returns the treatment of a run by date. */
@@ -73,7 +78,7 @@ export function toDatedRunTreatment({
   return {
     ...runTreatment(treatment),
     amended: amended.map((one) => ({
-      after: dayFrom(one.after),
+      after: parseValidDay(one.after),
       treatment: runTreatment(one.treatment),
       weighting: undefined,
     })),
@@ -83,12 +88,14 @@ export function toDatedRunTreatment({
 /** Returns the terms of growth of a run by date. */
 export function runGrowthTerms(header: RunSettings & HeldCurrency, variant: ReturnVariant): GrowthTerms {
   const termsOf = (treatment: StoredTreatment): GrowthTerms => ({
-    ...growthTerms(runTreatment(treatment), currencyOfSecurities(header), variant),
+    ...createGrowthTerms(runTreatment(treatment), readSecurityCurrency(header), variant),
     ...runShareTerms(treatment),
   });
   const terms = termsOf(header.treatment);
   if (header.amended === undefined) return terms;
-  const amended = header.amended.map(({ after, treatment }) => toChangingTerms(termsOf(treatment), dayFrom(after)));
+  const amended = header.amended.map(({ after, treatment }) =>
+    toChangingTerms(termsOf(treatment), parseValidDay(after)),
+  );
   return { ...terms, amended };
 }
 
@@ -104,7 +111,7 @@ export function runShareTerms({ rights = OLDER.rights, split_shares: kept }: Sto
   return { rights, splitShares: kept ?? 'multiply' };
 }
 
-const usualTreatment = once(() => TreatmentSpec.parse({}));
+const usualTreatment = callOnce(() => TreatmentSpec.parse({}));
 
 type TreatmentTerms = Pick<GrowthTerms, 'rights' | 'splitShares'> & {
   readonly rule: StoredTreatment['breach_rule'] | null;
@@ -145,24 +152,24 @@ interface AmendedIndex extends Pick<Compositions, 'document' | 'treatment' | 'sm
 export function toStoredAmendments(index: AmendedIndex): readonly StoredAmendment[] | undefined {
   const { document, treatment, sm, last } = index;
   const rounding = createDatedRounding(document, sm.calendar);
-  const terms = indexTerms(index);
+  const terms = createIndexTerms(index);
   const days = new Set([...(treatment.amended ?? []), ...(rounding?.amended ?? [])].map(({ after }) => after));
   const stored = [...days]
     .filter((after) => after < last)
     .toSorted((a, b) => a - b)
     .map((after): StoredAmendment => {
-      const { document: text } = textFollowedOn(document, sm.calendar, after + 1);
-      const rule = breachRuleOf(text.pipeline?.treatment);
+      const { document: text } = findTextInForce(document, sm.calendar, after + 1);
+      const rule = findBreachRule(text.pipeline?.treatment);
       return {
         after: formatDay(after),
-        treatment: toStoredTreatment(treatmentOn(treatment, after + 1), { rule, ...termsOn(terms, after + 1) }),
-        rounding: roundingOn(rounding, after + 1),
+        treatment: toStoredTreatment(findTreatment(treatment, after + 1), { rule, ...findTerms(terms, after + 1) }),
+        rounding: findRounding(rounding, after + 1),
       };
     });
   return stored.length === 0 ? undefined : stored;
 }
 
 /** Returns the currency in which the securities of a run are valued. */
-export function currencyOfSecurities({ currency, securities_in: own }: HeldCurrency): string {
+export function readSecurityCurrency({ currency, securities_in: own }: HeldCurrency): string {
   return own ?? currency;
 }

@@ -1,9 +1,9 @@
-import { effectTable } from '../../index-mathematics/session-effects.js';
+import { createEffectTable } from '../../index-mathematics/session-effects.js';
 import { toShortTerms } from '../../index-mathematics/growth-terms.js';
 import type { Book } from '../../books/book.js';
-import { indexTerms } from '../../books/index-run.js';
+import { createIndexTerms } from '../../books/index-run.js';
 import type { Block } from './block.js';
-import { placeIn } from './names.js';
+import { findPosition } from './security-slots.js';
 import { append, byElement, toFillingOrNull } from './parts.js';
 
 /** Numbers in a row: security, date, cash. */
@@ -25,17 +25,17 @@ export const shortCash: Block<'f64'> = {
   whole({ run: { portfolio, index }, names }) {
     if (portfolio.overlay !== undefined) return null; // An overlay earns its short positions through the growth of its underlying index.
     const books = [portfolio, index.book];
-    return toFillingOrNull(paidByShorts({ terms: index.compositions, books, names, ...portfolio, before: 0 }));
+    return toFillingOrNull(findPaidByShorts({ terms: index.compositions, books, names, ...portfolio, before: 0 }));
   },
   added({ continuation: { index, portfolio }, names, before }) {
     const books = [portfolio, index.book];
-    const rows = paidByShorts({ terms: index, books, names, ...portfolio, before: before - 1 });
+    const rows = findPaidByShorts({ terms: index, books, names, ...portfolio, before: before - 1 });
     return append(...(rows ? [rows] : []));
   },
 };
 
 interface ShortCash extends Pick<Book, 'sm' | 'from' | 'length'> {
-  readonly terms: Parameters<typeof indexTerms>[0];
+  readonly terms: Parameters<typeof createIndexTerms>[0];
   /** A row is written if one of them is short. */
   readonly books: readonly Book[];
   readonly names: Int32Array;
@@ -44,24 +44,24 @@ interface ShortCash extends Pick<Book, 'sm' | 'from' | 'length'> {
 }
 
 /** Returns null if none paid. */
-function paidByShorts({ terms, books, names, sm, from, length, before }: ShortCash): Float64Array | null {
-  const own = indexTerms(terms);
+function findPaidByShorts({ terms, books, names, sm, from, length, before }: ShortCash): Float64Array | null {
+  const own = createIndexTerms(terms);
   const ofShorts = toShortTerms(own);
   if (ofShorts === own) return null;
-  const { columns, cash: paid, starts } = effectTable(sm, ofShorts);
+  const { columns, cash: paid, starts } = createEffectTable(sm, ofShorts);
   const rows: number[] = [];
   for (let session = from + 1; session < from + length; session++) {
     for (let e = starts[session]!; e < starts[session + 1]!; e++) {
       const column = columns[e]!;
       const cash = paid[e]!;
       if (cash > 0 && books.some((book) => weightIn(book, session - 1, column) < 0))
-        rows.push(placeIn(names, column), before + session - from, cash);
+        rows.push(findPosition(names, column), before + session - from, cash);
     }
   }
   return rows.length === 0 ? null : Float64Array.from(rows);
 }
 
 function weightIn({ from, columns, weights }: Book, session: number, column: number): number {
-  const slot = placeIn(columns, column);
+  const slot = findPosition(columns, column);
   return slot < 0 ? 0 : weights[(session - from) * columns.length + slot]!;
 }

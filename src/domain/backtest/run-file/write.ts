@@ -1,16 +1,16 @@
-import { exchangeRates } from '../../market/exchange-rates.js';
+import { createExchangeRates } from '../../market/exchange-rates.js';
 import { isEqual } from '../../numbers/number-types.js';
 import { packRecord } from '../record/pack.js';
 import { REBALANCES, recordOf } from '../record/schema.js';
 import type { Run } from '../run.js';
-import { securitiesIn, type Book } from '../../books/book.js';
+import { readSecurityCurrency, type Book } from '../../books/book.js';
 import type { AnyBlock, Filling, WholeRun } from './block.js';
 import { createColumns, type BlockInPlace, type ColumnsWriter, type EarlierFiles } from './create.js';
-import { foreignRates } from './foreign-rates.js';
+import { createForeignRates } from './foreign-rates.js';
 import { createWholeHeader } from './header.js';
-import { APART_BYTES_MIN, PRICES, type PricesApart } from './prices-apart.js';
-import { price, pricesInParts } from './prices.js';
-import { BLOCK_NAMES, blockOf, type BlockName } from './schema.js';
+import { APART_BYTES_MIN, PRICES, type SeparatePrices } from './separate-prices.js';
+import { price, createPriceParts } from './prices.js';
+import { BLOCK_NAMES, findBlock, type BlockName } from './schema.js';
 
 export interface ColumnsOptions {
   readonly contentHash: string;
@@ -30,7 +30,7 @@ export interface FilesOptions extends ColumnsOptions {
 export interface RunFiles {
   readonly columns: Uint8Array<ArrayBuffer>;
   /** Null if the prices are small enough to be part of the columns. */
-  readonly prices: PricesApart | null;
+  readonly prices: SeparatePrices | null;
 }
 
 /**
@@ -65,7 +65,7 @@ export function runToFiles(
       identifiers: Array.from(source.names, (column) => portfolio.sm.identifiers[column]!),
       days,
       length: Float64Array.BYTES_PER_ELEMENT * prices.length,
-      parts: () => pricesInParts(portfolio, source.names),
+      parts: () => createPriceParts(portfolio, source.names),
     },
   };
 }
@@ -78,7 +78,7 @@ interface Written {
 }
 
 function writeText(source: WholeRun, { parts, inPlace, prices }: Written): Uint8Array<ArrayBuffer> {
-  const placed = inPlace ? placedWeights(source) : undefined;
+  const placed = inPlace ? findPlacedWeights(source) : undefined;
   const columns = createColumns(createWholeHeader(source), new Map(parts.map((part) => [part.name, part])), {
     ...(placed ? { placed } : {}),
     ...(prices ? { earlier: besidePrices(prices) } : {}),
@@ -108,7 +108,7 @@ interface Part {
 const NO_PRICES: Part = { name: 'price', type: 'f64', length: 0, write: () => undefined };
 
 function partOf(name: BlockName, source: WholeRun): Part | null {
-  const block = blockOf(name);
+  const block = findBlock(name);
   switch (block.type) {
     case 'f64': {
       const filling = block.whole(source);
@@ -153,7 +153,7 @@ function sourceOf(run: Run, contentHash: string): WholeRun {
     names,
     indexRows,
     record,
-    rates: foreignRates(exchangeRates(portfolio.sm, securitiesIn(portfolio, document)), names),
+    rates: createForeignRates(createExchangeRates(portfolio.sm, readSecurityCurrency(portfolio, document)), names),
   };
 }
 
@@ -180,7 +180,7 @@ function noteHeld(held: Uint8Array, { columns, weights }: Book, from: number): v
  * Returns the weights of the portfolio in their preallocated memory, by the securities of the file, if they equal the
  * weights of its index from the first date.
  */
-function placedWeights({ run: { portfolio, index }, names }: WholeRun): BlockInPlace | undefined {
+function findPlacedWeights({ run: { portfolio, index }, names }: WholeRun): BlockInPlace | undefined {
   const { weights, columns } = portfolio;
   const isWhole = weights.buffer === index.book.weights.buffer && weights.length === index.book.weights.length;
   return isWhole && isEqual(columns, names) ? { name: 'weights', values: weights } : undefined;

@@ -1,16 +1,16 @@
-import { constraintClass } from '../constraint-class.js';
-import { constraintParams, fraction, notEmpty, scope } from '../parameters.js';
+import { defineConstraintClass } from '../constraint-class.js';
+import { defineConstraintParams, fraction, notEmpty, scope } from '../parameters.js';
 import { state } from '../program-row.js';
-import { namesInScope } from '../scope.js';
+import { listSecuritiesInScope } from '../scope.js';
 
-export const activeBounds = constraintClass({
+export const activeBounds = defineConstraintClass({
   type: 'ActiveBounds',
   label: 'Active bounds',
   help: 'Each active weight (weight minus index weight) is between two bounds.',
   kind: 'ineq',
   unit: 'fraction',
   convex: true,
-  params: constraintParams({
+  params: defineConstraintParams({
     lower: fraction({ label: 'Lower', help: 'Smallest active weight.' }, { least: -2 }),
     upper: fraction({ label: 'Upper', help: 'Largest active weight.' }, { least: -2 }),
     identifiers: scope,
@@ -18,7 +18,7 @@ export const activeBounds = constraintClass({
   isSymmetric: true,
   example: { id: 'active', type: 'ActiveBounds', params: { lower: -0.01, upper: 0.01 } },
   toRows: ({ lower, upper, identifiers }, context) =>
-    namesInScope(identifiers, context).map((name) => ({
+    listSecuritiesInScope(identifiers, context).map((name) => ({
       form: 'name',
       name,
       lower: state(context.index[name]! + lower, 'lower'),

@@ -1,9 +1,9 @@
 import { z } from 'zod';
 import { defineObject } from '../../schema/define-object.js';
-import { constraintClass } from '../constraint-class.js';
-import { category, constraintParams, fraction, groups, notEmpty } from '../parameters.js';
-import { fixLimit, state } from '../program-row.js';
-import { groupsInScope, indicator } from '../scope.js';
+import { defineConstraintClass } from '../constraint-class.js';
+import { category, defineConstraintParams, fraction, groups, notEmpty } from '../parameters.js';
+import { createFixedLimit, state } from '../program-row.js';
+import { listGroupsInScope, createIndicator } from '../scope.js';
 
 const SmallGroup = defineObject(() => ({
   below: fraction({ label: 'Below', help: 'Index weight below which a group is small.' }),
@@ -13,14 +13,14 @@ const SmallGroup = defineObject(() => ({
   }),
 })).meta({ id: 'SmallGroup' });
 
-export const activeGroupBounds = constraintClass({
+export const activeGroupBounds = defineConstraintClass({
   type: 'ActiveGroupBounds',
   label: 'Active group bounds',
   help: 'The active weight of each group (weight minus index weight) is between two bounds.',
   kind: 'ineq',
   unit: 'fraction',
   convex: true,
-  params: constraintParams({
+  params: defineConstraintParams({
     field: category,
     groups,
     lower: fraction({ label: 'Lower', help: 'Smallest active weight of a group.' }, { least: -2 }),
@@ -34,14 +34,15 @@ export const activeGroupBounds = constraintClass({
   isSymmetric: true,
   example: { id: 'sec', type: 'ActiveGroupBounds', params: { field: 'SECTOR', lower: -0.02, upper: 0.02 } },
   toRows: ({ field, groups, lower, upper, small_group: small }, context) =>
-    groupsInScope(field, groups, context).map(({ group, members }) => {
+    listGroupsInScope(field, groups, context).map(({ group, members }) => {
       let held = 0;
       for (const name of members) held += context.index[name]!;
       return {
         form: 'linear',
-        coefficients: indicator(members, context),
+        coefficients: createIndicator(members, context),
         lower: state(held + lower, 'lower'),
-        upper: small !== null && held < small.below ? fixLimit(held * small.multiple) : state(held + upper, 'upper'),
+        upper:
+          small !== null && held < small.below ? createFixedLimit(held * small.multiple) : state(held + upper, 'upper'),
         member: group,
       };
     }),

@@ -1,15 +1,15 @@
-import { constraintClass } from '../constraint-class.js';
-import { constraintParams, fraction } from '../parameters.js';
+import { defineConstraintClass } from '../constraint-class.js';
+import { defineConstraintParams, fraction } from '../parameters.js';
 import { state } from '../program-row.js';
 
-export const activeShare = constraintClass({
+export const activeShare = defineConstraintClass({
   type: 'ActiveShare',
   label: 'Active share',
   help: 'The active share (half the sum of absolute active weights) is at most a limit.',
   kind: 'ineq',
   unit: 'fraction',
   convex: true,
-  params: constraintParams({
+  params: defineConstraintParams({
     limit: fraction({ label: 'Limit', help: 'Largest active share.' }, { most: 2 }),
   }),
   example: { id: 'share', type: 'ActiveShare', params: { limit: 0.3 } },

@@ -1,18 +1,18 @@
 import { z } from 'zod';
-import { constraintClass } from '../constraint-class.js';
-import { constraintParams, notEmpty, notVacuous } from '../parameters.js';
+import { defineConstraintClass } from '../constraint-class.js';
+import { defineConstraintParams, notEmpty, notVacuous } from '../parameters.js';
 import { state } from '../program-row.js';
 
 const side = z.number().nullable().default(null);
 
-export const beta = constraintClass({
+export const beta = defineConstraintClass({
   type: 'Beta',
   label: 'Beta',
   help: 'The beta of the portfolio to the index, from the covariance of the problem, is between two bounds.',
   kind: 'ineq',
   unit: 'value',
   convex: true,
-  params: constraintParams({
+  params: defineConstraintParams({
     lower: side.meta({ label: 'Lower', help: 'Smallest beta.' }),
     upper: side.meta({ label: 'Upper', help: 'Largest beta.' }),
   })

@@ -1,15 +1,15 @@
 import { z } from 'zod';
-import { constraintClass } from '../constraint-class.js';
-import { constraintParams, COUNT_MAX, countNotEmpty } from '../parameters.js';
+import { defineConstraintClass } from '../constraint-class.js';
+import { defineConstraintParams, COUNT_MAX, countNotEmpty } from '../parameters.js';
 
-export const cardinality = constraintClass({
+export const cardinality = defineConstraintClass({
   type: 'Cardinality',
   label: 'Number of securities',
   help: 'The number of securities held, long or short, is between two bounds.',
   kind: 'ineq',
   unit: 'count',
   convex: false,
-  params: constraintParams({
+  params: defineConstraintParams({
     minimum: z
       .int()
       .min(1)

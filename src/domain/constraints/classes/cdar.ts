@@ -1,12 +1,12 @@
-import { scenarioTerms } from '../../objectives/scenario-terms.js';
+import { readScenarioTerms } from '../../objectives/scenario-terms.js';
 import { tailParams } from '../../objectives/tail-params.js';
-import { constraintClass } from '../constraint-class.js';
-import { constraintParams, fraction } from '../parameters.js';
+import { defineConstraintClass } from '../constraint-class.js';
+import { defineConstraintParams, fraction } from '../parameters.js';
 import { state } from '../program-row.js';
 
 const { confidence, scenarios } = tailParams.shape;
 
-export const cdar = constraintClass({
+export const cdar = defineConstraintClass({
   type: 'CDaR',
   label: 'Conditional drawdown at risk',
   help: 'The average of the worst historical drawdowns, from returns summed by session, is at most a limit.',
@@ -14,7 +14,7 @@ export const cdar = constraintClass({
   unit: 'fraction',
   convex: true,
   readsScenarios: true,
-  params: constraintParams({
+  params: defineConstraintParams({
     limit: fraction({ label: 'Limit', help: 'Largest average drawdown, as a fraction of value.' }, { most: 10 }),
     confidence,
     scenarios,
@@ -23,7 +23,7 @@ export const cdar = constraintClass({
   toRows: (params, context) => [
     {
       form: 'tail',
-      goal: context.tail('drawdown', params.confidence, scenarioTerms(params)),
+      goal: context.tail('drawdown', params.confidence, readScenarioTerms(params)),
       limit: state(params.limit, 'limit'),
       member: null,
     },

@@ -1,14 +1,14 @@
-import { constraintClass } from '../constraint-class.js';
-import { constraintParams, fraction, limitsInOrder } from '../parameters.js';
+import { defineConstraintClass } from '../constraint-class.js';
+import { defineConstraintParams, fraction, limitsInOrder } from '../parameters.js';
 
-export const concentration5x10x40 = constraintClass({
+export const concentration5x10x40 = defineConstraintClass({
   type: 'Concentration5_10_40',
   label: 'Concentration 5/10/40',
   help: 'UCITS limits: no security above `single`; securities above `trigger` sum to at most `aggregate`.',
   kind: 'ineq',
   unit: 'fraction',
   convex: false,
-  params: constraintParams({
+  params: defineConstraintParams({
     single: fraction({ label: 'Single', help: 'Maximum weight of one security.' }).default(0.1),
     trigger: fraction({
       label: 'Trigger',

@@ -1,14 +1,14 @@
-import { constraintClass } from '../constraint-class.js';
-import { constraintParams, fraction, limitsInOrder } from '../parameters.js';
+import { defineConstraintClass } from '../constraint-class.js';
+import { defineConstraintParams, fraction, limitsInOrder } from '../parameters.js';
 
-export const concentrationRic = constraintClass({
+export const concentrationRic = defineConstraintClass({
   type: 'ConcentrationRIC',
   label: 'Concentration 25/50',
   help: 'United States RIC limits: no security above `single`; securities above `trigger` sum to at most `aggregate`.',
   kind: 'ineq',
   unit: 'fraction',
   convex: false,
-  params: constraintParams({
+  params: defineConstraintParams({
     single: fraction({ label: 'Single', help: 'Maximum weight of one security.' }).default(0.25),
     trigger: fraction({
       label: 'Trigger',

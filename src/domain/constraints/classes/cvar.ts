@@ -1,12 +1,12 @@
-import { drawnParams, scenarioTerms } from '../../objectives/scenario-terms.js';
+import { drawnParams, readScenarioTerms } from '../../objectives/scenario-terms.js';
 import { tailParams } from '../../objectives/tail-params.js';
-import { constraintClass } from '../constraint-class.js';
-import { constraintParams, fraction } from '../parameters.js';
+import { defineConstraintClass } from '../constraint-class.js';
+import { defineConstraintParams, fraction } from '../parameters.js';
 import { state } from '../program-row.js';
 
 const { confidence } = tailParams.shape;
 
-export const cvar = constraintClass({
+export const cvar = defineConstraintClass({
   type: 'CVaR',
   label: 'Conditional value at risk',
   help: 'The average loss of the worst historical or simulated sessions (expected shortfall) is at most a limit.',
@@ -14,7 +14,7 @@ export const cvar = constraintClass({
   unit: 'fraction',
   convex: true,
   readsScenarios: true,
-  params: constraintParams({
+  params: defineConstraintParams({
     limit: fraction(
       { label: 'Limit', help: 'Largest average loss of one session, as a fraction of value.' },
       { least: -1 },
@@ -26,7 +26,7 @@ export const cvar = constraintClass({
   toRows: (params, context) => [
     {
       form: 'tail',
-      goal: context.tail('loss', params.confidence, scenarioTerms(params)),
+      goal: context.tail('loss', params.confidence, readScenarioTerms(params)),
       limit: state(params.limit, 'limit'),
       member: null,
     },

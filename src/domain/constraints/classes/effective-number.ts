@@ -1,20 +1,20 @@
 import { raiseToPower } from '#kernels/power.js';
 import { z } from 'zod';
-import { constraintClass } from '../constraint-class.js';
-import { constraintParams } from '../parameters.js';
+import { defineConstraintClass } from '../constraint-class.js';
+import { defineConstraintParams } from '../parameters.js';
 import { state } from '../program-row.js';
 
 const radiusOf = (minimum: number) => 1 / Math.sqrt(minimum);
 const parameterOf = (radius: number) => 1 / (radius * radius);
 
-export const effectiveNumber = constraintClass({
+export const effectiveNumber = defineConstraintClass({
   type: 'EffectiveNumber',
   label: 'Effective number of securities',
   help: 'The effective number of securities (one over the sum of squared weights) is at least a minimum.',
   kind: 'ineq',
   unit: 'count',
   convex: true,
-  params: constraintParams({
+  params: defineConstraintParams({
     minimum: z
       .number()
       .min(1)

@@ -1,18 +1,18 @@
 import { z } from 'zod';
-import { constraintClass } from '../constraint-class.js';
-import { constraintParams, datapoint, notEmpty, notVacuous, numberOf, side } from '../parameters.js';
+import { defineConstraintClass } from '../constraint-class.js';
+import { defineConstraintParams, datapoint, notEmpty, notVacuous, numberOf, side } from '../parameters.js';
 import { state } from '../program-row.js';
-import { labelOf } from '../../datapoints/expressions/print.js';
+import { createLabel } from '../../datapoints/expressions/print.js';
 import { toRequest } from '../../datapoints/field-use.js';
 
-export const factorExposure = constraintClass({
+export const factorExposure = defineConstraintClass({
   type: 'FactorExposure',
   label: 'Factor exposure',
   help: 'The exposure of the portfolio, or of its active weights, to a datapoint is between two bounds. A missing value is replaced by the mean.',
   kind: 'ineq',
   unit: 'value',
   convex: true,
-  params: constraintParams({
+  params: defineConstraintParams({
     field: datapoint,
     lower: side.meta({ label: 'Lower', help: 'Smallest exposure.' }),
     upper: side.meta({ label: 'Upper', help: 'Largest exposure.' }),
@@ -33,7 +33,7 @@ export const factorExposure = constraintClass({
   toRows: ({ field, lower, upper, standardise, active }, context) => {
     const values = context.numbers(field);
     const coefficients = exposures(values, standardise);
-    context.missing({ field: labelOf(toRequest(field)), values, effect: 'the mean is used instead' });
+    context.missing({ field: createLabel(toRequest(field)), values, effect: 'the mean is used instead' });
     let base = 0;
     if (active) for (let i = 0; i < coefficients.length; i++) base += coefficients[i]! * context.index[i]!;
     return [

@@ -1,22 +1,22 @@
-import { constraintClass } from '../constraint-class.js';
-import { constraintParams } from '../parameters.js';
-import { fixLimit } from '../program-row.js';
+import { defineConstraintClass } from '../constraint-class.js';
+import { defineConstraintParams } from '../parameters.js';
+import { createFixedLimit } from '../program-row.js';
 
-export const fullInvestment = constraintClass({
+export const fullInvestment = defineConstraintClass({
   type: 'FullInvestment',
   label: 'Full investment',
   help: 'The weights sum to one. Present by default unless a WeightSum row replaces it.',
   kind: 'eq',
   unit: 'fraction',
   convex: true,
-  params: constraintParams({}),
+  params: defineConstraintParams({}),
   example: { id: 'budget', type: 'FullInvestment', params: {} },
   toRows: (_, { identifiers }) => [
     {
       form: 'linear',
       coefficients: new Float64Array(identifiers.length).fill(1),
-      lower: fixLimit(1),
-      upper: fixLimit(1),
+      lower: createFixedLimit(1),
+      upper: createFixedLimit(1),
       member: null,
     },
   ],

@@ -1,16 +1,16 @@
-import { constraintClass } from '../constraint-class.js';
-import { category, constraintParams, fraction, groups, notEmpty } from '../parameters.js';
+import { defineConstraintClass } from '../constraint-class.js';
+import { category, defineConstraintParams, fraction, groups, notEmpty } from '../parameters.js';
 import { state } from '../program-row.js';
-import { groupsInScope, indicator } from '../scope.js';
+import { listGroupsInScope, createIndicator } from '../scope.js';
 
-export const groupBounds = constraintClass({
+export const groupBounds = defineConstraintClass({
   type: 'GroupBounds',
   label: 'Group bounds',
   help: 'The weight of each group is between two bounds. Securities without a group form a separate group.',
   kind: 'ineq',
   unit: 'fraction',
   convex: true,
-  params: constraintParams({
+  params: defineConstraintParams({
     field: category,
     groups,
     lower: fraction({ label: 'Lower', help: 'Smallest weight of a group.' }, { least: -1 }).default(0),
@@ -18,9 +18,9 @@ export const groupBounds = constraintClass({
   }).refine(...notEmpty),
   example: { id: 'sectors', type: 'GroupBounds', params: { field: 'SECTOR', upper: 0.25 } },
   toRows: ({ field, groups, lower, upper }, context) =>
-    groupsInScope(field, groups, context).map(({ group, members }) => ({
+    listGroupsInScope(field, groups, context).map(({ group, members }) => ({
       form: 'linear',
-      coefficients: indicator(members, context),
+      coefficients: createIndicator(members, context),
       lower: state(lower, 'lower'),
       upper: state(upper, 'upper'),
       member: group,

@@ -1,16 +1,16 @@
 import { z } from 'zod';
-import { constraintClass } from '../constraint-class.js';
-import { category, constraintParams, COUNT_MAX, countNotEmpty, groups } from '../parameters.js';
-import { groupsInScope } from '../scope.js';
+import { defineConstraintClass } from '../constraint-class.js';
+import { category, defineConstraintParams, COUNT_MAX, countNotEmpty, groups } from '../parameters.js';
+import { listGroupsInScope } from '../scope.js';
 
-export const groupCardinality = constraintClass({
+export const groupCardinality = defineConstraintClass({
   type: 'GroupCardinality',
   label: 'Number of securities per group',
   help: 'The number of securities held in each group is between two bounds.',
   kind: 'ineq',
   unit: 'count',
   convex: false,
-  params: constraintParams({
+  params: defineConstraintParams({
     field: category,
     groups,
     minimum: z
@@ -28,7 +28,7 @@ export const groupCardinality = constraintClass({
   }).refine(...countNotEmpty),
   example: { id: 'per-sector', type: 'GroupCardinality', params: { field: 'SECTOR', maximum: 10 } },
   toRows: ({ field, groups, minimum, maximum }, context) =>
-    groupsInScope(field, groups, context).map(({ group, members }) => ({
+    listGroupsInScope(field, groups, context).map(({ group, members }) => ({
       form: 'count',
       members,
       minimum,

@@ -1,19 +1,19 @@
 import { z } from 'zod';
 import { AssetIdentifier } from '../../schema/shape.js';
-import { constraintClass } from '../constraint-class.js';
-import { constraintParams, notEmpty, notVacuous } from '../parameters.js';
+import { defineConstraintClass } from '../constraint-class.js';
+import { defineConstraintParams, notEmpty, notVacuous } from '../parameters.js';
 import { state } from '../program-row.js';
 
 const side = z.number().nullable().default(null);
 
-export const linearConstraint = constraintClass({
+export const linearConstraint = defineConstraintClass({
   type: 'LinearConstraint',
   label: 'Linear constraint',
   help: 'A weighted sum of weights is between two bounds; securities without a coefficient count as zero.',
   kind: 'ineq',
   unit: 'value',
   convex: true,
-  params: constraintParams({
+  params: defineConstraintParams({
     coefficients: z
       .record(AssetIdentifier, z.number().min(-1e9).max(1e9))
       .meta({ label: 'Coefficients', help: 'Coefficient of each security.' }),

@@ -1,9 +1,9 @@
 import { z } from 'zod';
-import { constraintClass } from '../constraint-class.js';
-import { constraintParams } from '../parameters.js';
-import { tradeBounds } from '../scope.js';
+import { defineConstraintClass } from '../constraint-class.js';
+import { defineConstraintParams } from '../parameters.js';
+import { readTradeBounds } from '../scope.js';
 
-export const liquidity = constraintClass({
+export const liquidity = defineConstraintClass({
   type: 'Liquidity',
   label: 'Liquidity',
   help: 'No trade from the previous solved weights exceeds a share of the median value traded over some days. A security without a known value traded is not traded.',
@@ -11,7 +11,7 @@ export const liquidity = constraintClass({
   unit: 'fraction',
   convex: true,
   tradesFromPrevious: true,
-  params: constraintParams({
+  params: defineConstraintParams({
     notional: z
       .number()
       .gt(0)
@@ -40,7 +40,7 @@ export const liquidity = constraintClass({
     return context.identifiers.map((_, name) => {
       const median = Number.isNaN(traded[name]!) ? 0 : traded[name]!;
       const slope = (days * median) / notional;
-      return tradeBounds(
+      return readTradeBounds(
         {
           name,
           from: from.weights[name]!,

@@ -1,16 +1,16 @@
-import { constraintClass } from '../constraint-class.js';
-import { constraintParams } from '../parameters.js';
-import { fixLimit } from '../program-row.js';
+import { defineConstraintClass } from '../constraint-class.js';
+import { defineConstraintParams } from '../parameters.js';
+import { createFixedLimit } from '../program-row.js';
 
-export const longOnly = constraintClass({
+export const longOnly = defineConstraintClass({
   type: 'LongOnly',
   label: 'Long only',
   help: 'No weight is negative. Present by default; a PositionBounds row with a negative lower bound lifts it for the securities in its scope.',
   kind: 'ineq',
   unit: 'fraction',
   convex: true,
-  params: constraintParams({}),
+  params: defineConstraintParams({}),
   example: { id: 'long', type: 'LongOnly', params: {} },
   toRows: (_, { identifiers }) =>
-    identifiers.map((member, name) => ({ form: 'name', name, lower: fixLimit(0), upper: null, member })),
+    identifiers.map((member, name) => ({ form: 'name', name, lower: createFixedLimit(0), upper: null, member })),
 });

@@ -1,15 +1,15 @@
 import { z } from 'zod';
-import { constraintClass } from '../constraint-class.js';
-import { constraintParams } from '../parameters.js';
+import { defineConstraintClass } from '../constraint-class.js';
+import { defineConstraintParams } from '../parameters.js';
 
-export const minimumHolding = constraintClass({
+export const minimumHolding = defineConstraintClass({
   type: 'MinimumHolding',
   label: 'Minimum holding',
   help: 'A security has at least a threshold weight, or none. Short positions are not affected.',
   kind: 'ineq',
   unit: 'fraction',
   convex: false,
-  params: constraintParams({
+  params: defineConstraintParams({
     threshold: z
       .number()
       .gt(0)

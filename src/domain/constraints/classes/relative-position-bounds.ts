@@ -1,17 +1,17 @@
 import { z } from 'zod';
-import { constraintClass } from '../constraint-class.js';
-import { constraintParams, notEmpty, scope } from '../parameters.js';
+import { defineConstraintClass } from '../constraint-class.js';
+import { defineConstraintParams, notEmpty, scope } from '../parameters.js';
 import { state } from '../program-row.js';
-import { namesInScope } from '../scope.js';
+import { listSecuritiesInScope } from '../scope.js';
 
-export const relativePositionBounds = constraintClass({
+export const relativePositionBounds = defineConstraintClass({
   type: 'RelativePositionBounds',
   label: 'Relative position bounds',
   help: 'Each weight is between two multiples of its index weight.',
   kind: 'ineq',
   unit: 'fraction',
   convex: true,
-  params: constraintParams({
+  params: defineConstraintParams({
     lower: z
       .number()
       .min(-1000)
@@ -27,7 +27,7 @@ export const relativePositionBounds = constraintClass({
   }).refine(...notEmpty),
   example: { id: 'multiple', type: 'RelativePositionBounds', params: { lower: 0.5, upper: 2 } },
   toRows: ({ lower, upper, identifiers }, context) =>
-    namesInScope(identifiers, context).map((name) => {
+    listSecuritiesInScope(identifiers, context).map((name) => {
       const weight = context.index[name]!;
       const least = state(lower * weight, 'lower', weight);
       const most = state(upper * weight, 'upper', weight);

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { constraintClass } from '../constraint-class.js';
-import { constraintParams } from '../parameters.js';
+import { defineConstraintClass } from '../constraint-class.js';
+import { defineConstraintParams } from '../parameters.js';
 import { state } from '../program-row.js';
 
 /**
@@ -9,14 +9,14 @@ import { state } from '../program-row.js';
  */
 const NONE = 5e-10;
 
-export const trackingError = constraintClass({
+export const trackingError = defineConstraintClass({
   type: 'TrackingError',
   label: 'Tracking error',
   help: 'The annualised tracking error against the index is at most a limit.',
   kind: 'ineq',
   unit: 'fraction',
   convex: true,
-  params: constraintParams({
+  params: defineConstraintParams({
     limit: z
       .number()
       .min(0)

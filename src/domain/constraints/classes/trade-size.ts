@@ -1,15 +1,15 @@
-import { constraintClass } from '../constraint-class.js';
-import { constraintParams, fraction, reference } from '../parameters.js';
-import { tradeBounds } from '../scope.js';
+import { defineConstraintClass } from '../constraint-class.js';
+import { defineConstraintParams, fraction, reference } from '../parameters.js';
+import { readTradeBounds } from '../scope.js';
 
-export const tradeSize = constraintClass({
+export const tradeSize = defineConstraintClass({
   type: 'TradeSize',
   label: 'Trade size',
   help: 'No weight moves further than a bound from the reference portfolio.',
   kind: 'ineq',
   unit: 'fraction',
   convex: true,
-  params: constraintParams({
+  params: defineConstraintParams({
     upper: fraction({ label: 'Upper', help: 'Largest change of one weight.' }, { most: 2 }),
     reference,
   }),
@@ -18,7 +18,7 @@ export const tradeSize = constraintClass({
     const from = context.reference(reference);
     if (from === null) return [];
     return context.identifiers.map((_, name) =>
-      tradeBounds({ name, from: from.weights[name]!, room: upper, parameter: 'upper', slope: 1 }, context),
+      readTradeBounds({ name, from: from.weights[name]!, room: upper, parameter: 'upper', slope: 1 }, context),
     );
   },
 });

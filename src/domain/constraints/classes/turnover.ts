@@ -1,15 +1,15 @@
-import { constraintClass } from '../constraint-class.js';
-import { constraintParams, fraction, reference } from '../parameters.js';
+import { defineConstraintClass } from '../constraint-class.js';
+import { defineConstraintParams, fraction, reference } from '../parameters.js';
 import { state } from '../program-row.js';
 
-export const turnover = constraintClass({
+export const turnover = defineConstraintClass({
   type: 'Turnover',
   label: 'Turnover',
   help: 'One-way turnover, half the sum of absolute changes of weight, against the reference portfolio. Securities of the reference that left the index count as sold. Default of a derived index: the weights held just before the rebalance, so that its first portfolio is unrestricted.',
   kind: 'ineq',
   unit: 'fraction',
   convex: true,
-  params: constraintParams({
+  params: defineConstraintParams({
     limit: fraction({ label: 'Limit', help: 'Largest one-way turnover.' }, { most: 2 }),
     reference,
   }),

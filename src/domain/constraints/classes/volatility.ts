@@ -1,16 +1,16 @@
 import { z } from 'zod';
-import { constraintClass } from '../constraint-class.js';
-import { constraintParams } from '../parameters.js';
+import { defineConstraintClass } from '../constraint-class.js';
+import { defineConstraintParams } from '../parameters.js';
 import { state } from '../program-row.js';
 
-export const volatility = constraintClass({
+export const volatility = defineConstraintClass({
   type: 'Volatility',
   label: 'Volatility',
   help: 'The annualised volatility of the portfolio is at most a limit.',
   kind: 'ineq',
   unit: 'fraction',
   convex: true,
-  params: constraintParams({
+  params: defineConstraintParams({
     limit: z
       .number()
       .min(0)

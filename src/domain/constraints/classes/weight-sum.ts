@@ -1,17 +1,17 @@
-import { constraintClass } from '../constraint-class.js';
-import { constraintParams, fraction, notEmpty } from '../parameters.js';
+import { defineConstraintClass } from '../constraint-class.js';
+import { defineConstraintParams, fraction, notEmpty } from '../parameters.js';
 import { state } from '../program-row.js';
 
 /** Maximum absolute sum of weights in an overlay, equal to its maximum factor or leverage. */
 const LEVERAGE_MAX = 10;
 
 const params = ({ least, most }: { readonly least: number; readonly most: number }) =>
-  constraintParams({
+  defineConstraintParams({
     lower: fraction({ label: 'Lower', help: 'Smallest sum.' }, { least, most }).default(1),
     upper: fraction({ label: 'Upper', help: 'Largest sum.' }, { least, most }).default(1),
   }).refine(...notEmpty);
 
-export const weightSum = constraintClass({
+export const weightSum = defineConstraintClass({
   type: 'WeightSum',
   label: 'Sum of weights',
   help: `The weights sum to a value between two bounds; the rest is cash. Replaces FullInvestment. A watched row accepts sums from -${LEVERAGE_MAX} to ${LEVERAGE_MAX}, which overlays can have.`,

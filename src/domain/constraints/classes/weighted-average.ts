@@ -1,18 +1,18 @@
 import { z } from 'zod';
-import { constraintClass } from '../constraint-class.js';
-import { constraintParams, datapoint, notEmpty, notVacuous, numberOf, side } from '../parameters.js';
+import { defineConstraintClass } from '../constraint-class.js';
+import { defineConstraintParams, datapoint, notEmpty, notVacuous, numberOf, side } from '../parameters.js';
 import { state, type LinearRow } from '../program-row.js';
-import { labelOf } from '../../datapoints/expressions/print.js';
+import { createLabel } from '../../datapoints/expressions/print.js';
 import { toRequest } from '../../datapoints/field-use.js';
 
-export const weightedAverage = constraintClass({
+export const weightedAverage = defineConstraintClass({
   type: 'WeightedAverage',
   label: 'Weighted average',
   help: 'The weighted average of a datapoint over the invested weight is between two bounds, or between two multiples of the average of the index.',
   kind: 'ineq',
   unit: 'value',
   convex: true,
-  params: constraintParams({
+  params: defineConstraintParams({
     field: datapoint,
     lower: side.meta({ label: 'Lower', help: 'Smallest average, or multiple of the average of the index.' }),
     upper: side.meta({ label: 'Upper', help: 'Largest average, or multiple of the average of the index.' }),
@@ -32,7 +32,7 @@ export const weightedAverage = constraintClass({
   toRows: ({ field, lower, upper, relative, missing }, context) => {
     const values = context.numbers(field);
     context.missing({
-      field: labelOf(toRequest(field)),
+      field: createLabel(toRequest(field)),
       values,
       effect: missing === 'zero' ? 'they count as zero' : 'they are excluded',
     });

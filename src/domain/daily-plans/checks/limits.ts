@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { defineObject } from '../../schema/define-object.js';
-import { counted } from '../../catalogue/sentence-numbers.js';
+import { formatCount } from '../../catalogue/sentence-numbers.js';
 import { LIMIT_RULE_NAMES, LIMIT_RULES } from '../../compliance/rules.js';
-import { headroomAt } from '../../compliance/limit-row.js';
+import { computeHeadroom } from '../../compliance/limit-row.js';
 import { checkKind, percent, severity, type CheckFinding, type CheckInput } from './check-kind.js';
 
 const help = 'The closing composition keeps limits of concentration and of the number of constituents.';
@@ -35,7 +35,7 @@ export const limits = checkKind({
     const count = holdings.length;
     const countFinding = (limit: number, word: string): CheckFinding => ({
       identifier: null,
-      message: `The index has ${counted(count, 'constituent')}; ${limit} ${limit === 1 ? 'is' : 'are'} the ${word}.`,
+      message: `The index has ${formatCount(count, 'constituent')}; ${limit} ${limit === 1 ? 'is' : 'are'} the ${word}.`,
       measure: { value: count, limit, unit: 'constituents' },
     });
     const ofSecurities = holdings
@@ -68,7 +68,7 @@ function breachesOf(name: (typeof LIMIT_RULE_NAMES)[number], { closing, issuerOf
   };
   return LIMIT_RULES[name].rows.flatMap((row) => {
     const value = row.measure.valueOf(held);
-    if (headroomAt(row, value) >= -ROUNDING) return [];
+    if (computeHeadroom(row, value) >= -ROUNDING) return [];
     const message = `${LIMIT_RULES[name].label}: ${row.row} is ${percent(value)}; the limit is ${percent(row.limit)}.`;
     return [{ identifier: null, message, measure: { value, limit: row.limit, unit: 'fraction' } as const }];
   });

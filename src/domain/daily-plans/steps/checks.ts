@@ -1,12 +1,12 @@
 import { z } from 'zod';
 import { defineObject } from '../../schema/define-object.js';
 import { Check, CHECK_NAMES } from '../check-catalogue.js';
-import { stepKind } from '../step-kind.js';
+import { defineStepKind } from '../step-kind.js';
 
 const help =
   'Checks the data and the run of each index before its close is published. A finding blocks its index, or is reported only.';
 
-export const checks = stepKind({
+export const checks = defineStepKind({
   schema: defineObject(() => ({
     type: z.literal('checks'),
     checks: z

@@ -1,13 +1,13 @@
 import { z } from 'zod';
 import { defineObject } from '../../schema/define-object.js';
 import { secondSourceFields } from '../checks/second-source.js';
-import { stepKind } from '../step-kind.js';
+import { defineStepKind } from '../step-kind.js';
 
 const { series, ...fields } = secondSourceFields;
 const help =
   'Compares the level of each index with that of a second source, a series of the store. A difference blocks the index.';
 
-export const compare = stepKind({
+export const compare = defineStepKind({
   schema: defineObject(() => ({ type: z.literal('compare'), second_source: series, ...fields })).meta({
     id: 'CompareStep',
     description: help,

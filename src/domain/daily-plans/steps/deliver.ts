@@ -1,14 +1,14 @@
 import { z } from 'zod';
 import { defineObject } from '../../schema/define-object.js';
 import { Id } from '../../schema/shape.js';
-import { stepKind } from '../step-kind.js';
+import { defineStepKind } from '../step-kind.js';
 
 const CLIENTS_MAX = 1000;
 
 const help =
   'Delivers the files of earlier steps to the targets of clients, according to their entitlements. Failed deliveries block no other step.';
 
-export const deliver = stepKind({
+export const deliver = defineStepKind({
   schema: defineObject(() => ({
     type: z.literal('deliver'),
     clients: z

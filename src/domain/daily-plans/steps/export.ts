@@ -3,8 +3,8 @@ import { defineObject } from '../../schema/define-object.js';
 import { EXPORT_NAMES } from '../../exports/catalogue.js';
 import { EXPORT_FORMATS, FORMAT_NAMES } from '../../exports/formats.js';
 import { Id } from '../../schema/shape.js';
-import { patternProblem } from '../file-name.js';
-import { stepKind } from '../step-kind.js';
+import { checkPattern } from '../file-name.js';
+import { defineStepKind } from '../step-kind.js';
 
 const help =
   'Writes files of the published runs, such as closing and opening files, and keeps them with the day for delivery.';
@@ -17,7 +17,7 @@ export const FilePattern = z
   .min(1)
   .max(200)
   .superRefine((pattern, context) => {
-    const problem = patternProblem(pattern);
+    const problem = checkPattern(pattern);
     if (problem !== undefined) context.addIssue({ code: 'custom', message: `is no pattern: ${problem}` });
   });
 
@@ -44,10 +44,10 @@ const ExportedFile = defineObject(() => ({
 export type ExportedFile = z.infer<typeof ExportedFile>;
 
 /** Returns the pattern of the name of a file. */
-export const patternOf = ({ name, format }: Pick<ExportedFile, 'name' | 'format'>): string =>
+export const readPattern = ({ name, format }: Pick<ExportedFile, 'name' | 'format'>): string =>
   name ?? `{index}_{date:YYYYMMDD}_{table}.${EXPORT_FORMATS[format].extension}`;
 
-export const exportFiles = stepKind({
+export const exportFiles = defineStepKind({
   schema: defineObject(() => ({
     type: z.literal('export'),
     files: z.array(ExportedFile).min(1).max(FILES_MAX).meta({ description: 'Files of each index.' }),

@@ -1,12 +1,12 @@
 import { z } from 'zod';
 import { defineObject } from '../../schema/define-object.js';
 import { ErrorPolicy } from '../../documents/published-error.js';
-import { stepKind } from '../step-kind.js';
+import { defineStepKind } from '../step-kind.js';
 
 const help =
   'Publishes the closes of every index through the session, parents first. A close is published once, however often the step is performed.';
 
-export const publish = stepKind({
+export const publish = defineStepKind({
   schema: defineObject(() => ({
     type: z.literal('publish'),
     errors: ErrorPolicy.nullable().default(null).meta({

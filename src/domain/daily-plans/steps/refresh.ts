@@ -2,12 +2,12 @@ import { z } from 'zod';
 import { defineObject } from '../../schema/define-object.js';
 import { Id } from '../../schema/shape.js';
 import { FINDING_CODES } from '../../refusals/findings.js';
-import { stepKind } from '../step-kind.js';
+import { defineStepKind } from '../step-kind.js';
 
 const help =
   'Refreshes the active store, or another data store, from its source. The day waits until the store has prices of the session.';
 
-export const refresh = stepKind({
+export const refresh = defineStepKind({
   schema: defineObject(() => ({
     type: z.literal('refresh'),
     store_id: Id.nullable().optional().meta({ description: 'Data store. Default: the active one.', example: 'europe' }),

@@ -1,12 +1,12 @@
 import { z } from 'zod';
 import { defineObject } from '../../schema/define-object.js';
 import { Id } from '../../schema/shape.js';
-import { stepKind } from '../step-kind.js';
+import { defineStepKind } from '../step-kind.js';
 import { FilePattern } from './export.js';
 
 const help = 'Renders a report of each index as PDF and keeps it with the day for delivery.';
 
-export const render = stepKind({
+export const render = defineStepKind({
   schema: defineObject(() => ({
     type: z.literal('render'),
     template_id: Id.meta({

@@ -1,11 +1,11 @@
 import { z } from 'zod';
 import { defineObject } from '../../schema/define-object.js';
-import { stepKind } from '../step-kind.js';
+import { defineStepKind } from '../step-kind.js';
 
 const help =
   'Runs every index of the plan whose stored run is stale or ends before the session, on the terms of that run: parents first, then derived indices, overlays and blends.';
 
-export const run = stepKind({
+export const run = defineStepKind({
   schema: defineObject(() => ({ type: z.literal('run') })).meta({ id: 'RunStep', description: help }),
   help,
   scope: 'run',

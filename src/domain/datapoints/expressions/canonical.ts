@@ -16,7 +16,7 @@ type FunctionOptions = Omit<FunctionNode, 'node' | 'name' | 'operands' | 'text'>
  * Returns the canonical tree of an expression: redundant members are dropped, aggregates and transforms of fields
  * become functions, and chains of one operator become one node. It has the same values as the expression, bit for bit.
  */
-export function canonical(expression: DatapointExpression): ExpressionNode {
+export function toCanonical(expression: DatapointExpression): ExpressionNode {
   if (!('node' in expression)) return canonicalField(expression);
   const node = expression;
   switch (node.node) {
@@ -25,38 +25,38 @@ export function canonical(expression: DatapointExpression): ExpressionNode {
     case 'value':
       return { node: 'value', value: node.value === 0 ? 0 : node.value };
     case 'arithmetic': {
-      const operands = node.operands.map(canonical);
-      if (operands.length === 1) return node.operator === '-' ? negate(operands[0]!) : operands[0]!;
+      const operands = node.operands.map(toCanonical);
+      if (operands.length === 1) return node.operator === '-' ? negateNode(operands[0]!) : operands[0]!;
       if (node.operator === '^')
         return operands.slice(0, -1).reduceRight((power, base) => join('^', base, power), operands.at(-1)!);
       return operands.slice(1).reduce((left, right) => join(node.operator, left, right), operands[0]!);
     }
     case 'function':
-      return createFunctionCall(node.name, node.operands.map(canonical), node);
+      return createFunctionCall(node.name, node.operands.map(toCanonical), node);
     case 'not':
-      return { node: 'not', operand: canonical(node.operand) };
+      return { node: 'not', operand: toCanonical(node.operand) };
     case 'all':
     case 'any':
-      return combine(node.node, node.operands.map(canonical));
+      return combine(node.node, node.operands.map(toCanonical));
     case 'comparison': {
       const { comparison } = node;
-      const value = isExpressionNode(node.value) ? canonical(node.value) : node.value;
+      const value = isExpressionNode(node.value) ? toCanonical(node.value) : node.value;
       const constant = isExpressionNode(value) && value.node === 'value' ? value.value : value;
-      return { node: 'comparison', field: canonical(node.field), comparison, value: constant };
+      return { node: 'comparison', field: toCanonical(node.field), comparison, value: constant };
     }
   }
 }
 
 function canonicalField(field: FieldRequest): ExpressionNode {
   const { aggregate, transform, window, lag } = field;
-  const own = aggregate === 'last' ? fieldNode(field) : fieldNode({ ...field, lag: 0 });
+  const own = aggregate === 'last' ? createFieldNode(field) : createFieldNode({ ...field, lag: 0 });
   const aggregated =
     aggregate === 'last' ? own : createFunctionCall(aggregate, [own], { window: window ?? undefined, lag });
   return transform === 'none' ? aggregated : createFunctionCall(transform, [aggregated], {});
 }
 
 /** Returns a datapoint with only the members that differ from its defaults. */
-export function fieldNode(field: FieldRequest): FieldLeaf {
+export function createFieldNode(field: FieldRequest): FieldLeaf {
   const { name, dataset, lag, window } = field;
   return {
     node: 'field',
@@ -74,7 +74,7 @@ export function join(operator: Operator, left: ExpressionNode, right: Expression
   return { node: 'arithmetic', operator, operands: isChain ? [...left.operands, right] : [left, right] };
 }
 
-export function negate(operand: ExpressionNode): ExpressionNode {
+export function negateNode(operand: ExpressionNode): ExpressionNode {
   if (operand.node === 'value' && typeof operand.value === 'number')
     return { node: 'value', value: operand.value === 0 ? 0 : -operand.value };
   return { node: 'arithmetic', operator: '-', operands: [operand] };

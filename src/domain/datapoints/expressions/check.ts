@@ -1,12 +1,12 @@
 import type { FindingCode } from '../../refusals/findings.js';
 import { didYouMean } from '#base/text/nearest-name.js';
 import { DERIVED_NAMES, SESSIONS_BACK_MAX } from '../field-request.js';
-import { FUNCTION_NAMES, functionOf } from './functions/catalogue.js';
+import { FUNCTION_NAMES, findFunction } from './functions/catalogue.js';
 import type { FunctionEntry, OperandKind } from './functions/function-entry.js';
-import { namesIn } from './reads.js';
+import { listNames } from './reads.js';
 import {
   isExpressionNode,
-  nodesBelow,
+  listChildren,
   type ArithmeticNode,
   type ComparisonNode,
   type ExpressionNode,
@@ -17,10 +17,10 @@ import {
   findCommonUnit,
   isClash,
   PLAIN,
-  powerUnit,
-  productUnit,
-  unitOfField,
-  unitText,
+  raiseUnit,
+  multiplyUnits,
+  findFieldUnit,
+  formatUnit,
   type Unit,
   type UnitClash,
 } from './units.js';
@@ -54,13 +54,13 @@ export type NamedUnits = ReadonlyMap<string, Unit>;
 const NO_UNITS: NamedUnits = new Map();
 
 /** Returns the units of defined datapoints; unknown for one that refers to itself. */
-export function unitsOf(definitions: ReadonlyMap<string, ExpressionNode>): NamedUnits {
+export function createUnitReader(definitions: ReadonlyMap<string, ExpressionNode>): NamedUnits {
   const units = new Map<string, Unit>();
   const find = (name: string): void => {
     if (units.has(name)) return;
     units.set(name, null);
     const definition = definitions.get(name)!;
-    for (const next of namesIn(definition)) if (definitions.has(next)) find(next);
+    for (const next of listNames(definition)) if (definitions.has(next)) find(next);
     units.set(name, checkTree(definition, 'number', units).unit);
   };
   for (const name of definitions.keys()) find(name);
@@ -134,7 +134,7 @@ function typeOf(node: ExpressionNode, path: NodePath, checker: Checker): Typed {
     case 'all':
     case 'any':
     case 'not':
-      for (const { child, path: step } of nodesBelow(node)) {
+      for (const { child, path: step } of listChildren(node)) {
         const at = { node: child, path: [...path, ...step] };
         expect(at, { kind: typeOf(child, at.path, checker).kind, expected: 'condition', checker });
       }
@@ -144,7 +144,7 @@ function typeOf(node: ExpressionNode, path: NodePath, checker: Checker): Typed {
 
 function unitOfLeaf(name: string, named: NamedUnits): Unit {
   const unit = named.get(name);
-  return unit === undefined ? unitOfField(name) : unit;
+  return unit === undefined ? findFieldUnit(name) : unit;
 }
 
 function valueType(value: unknown): Typed {
@@ -155,7 +155,7 @@ function valueType(value: unknown): Typed {
 
 /** Returns units of operands, which must all be numbers. */
 function numericUnits(node: ExpressionNode, path: NodePath, checker: Checker): Unit[] {
-  return nodesBelow(node).map(({ child, path: step }) => {
+  return listChildren(node).map(({ child, path: step }) => {
     const at = { node: child, path: [...path, ...step] };
     const { kind, unit } = typeOf(child, at.path, checker);
     expect(at, { kind, expected: 'number', checker });
@@ -173,13 +173,13 @@ function arithmeticUnit(node: ArithmeticNode, path: NodePath, checker: Checker):
     case '-':
       return settle(findCommonUnit(units), { node, path }, checker);
     case '*':
-      return units.reduce((left, right) => productUnit(left, right, 1));
+      return units.reduce((left, right) => multiplyUnits(left, right, 1));
     case '/':
-      return units.reduce((left, right) => productUnit(left, right, -1));
+      return units.reduce((left, right) => multiplyUnits(left, right, -1));
     case '^': {
       const exponent = operands[1];
       const isConstant = exponent?.node === 'value' && typeof exponent.value === 'number';
-      return powerUnit(units[0]!, isConstant ? (exponent.value as number) : undefined);
+      return raiseUnit(units[0]!, isConstant ? (exponent.value as number) : undefined);
     }
   }
 }
@@ -187,7 +187,7 @@ function arithmeticUnit(node: ArithmeticNode, path: NodePath, checker: Checker):
 /** Returns a unit; or reports a problem, and returns no unit, if two units do not match. */
 function settle(unit: Unit | UnitClash, place: Place, { problems }: Checker): Unit {
   if (!isClash(unit)) return unit;
-  const message = `combines ${unitText(unit.left)!} with ${unitText(unit.right)!}; divide by a value of the same unit, or use rank, zscore or share`;
+  const message = `combines ${formatUnit(unit.left)!} with ${formatUnit(unit.right)!}; divide by a value of the same unit, or use rank, zscore or share`;
   problems.push({ ...place, code: 'UNIT_MISMATCH', message });
   return null;
 }
@@ -213,7 +213,7 @@ const isNumeric = (value: unknown): boolean =>
 
 function functionUnit(node: FunctionNode, path: NodePath, checker: Checker): Unit {
   if (node.plugin !== undefined) return null; // Its inputs were checked before it was stored.
-  const entry = functionOf(node);
+  const entry = findFunction(node);
   const report = (code: FindingCode, message: string, accepted?: readonly string[]): void =>
     void checker.problems.push({ node, path, code, message, ...(accepted ? { accepted } : {}) });
   if (entry === undefined) {

@@ -1,7 +1,7 @@
 import { raiseToPower } from '#kernels/power.js';
 import type { ReferenceValue } from '../../market/market-data.js';
 import type { FieldRequest } from '../field-request.js';
-import { functionOf } from './functions/catalogue.js';
+import { findFunction } from './functions/catalogue.js';
 import type { Evaluator } from './functions/function-entry.js';
 import {
   isExpressionNode,
@@ -33,7 +33,7 @@ export interface Source {
  * Creates an evaluator of expressions, node by node, each over all securities.
  * @cost a pass over the securities for each node, in addition to the cost of the source
  */
-export function evaluatorOn(source: Source): Evaluator {
+export function createEvaluator(source: Source): Evaluator {
   const { count } = source;
   const at: Evaluator = {
     count,
@@ -46,7 +46,7 @@ export function evaluatorOn(source: Source): Evaluator {
         case 'arithmetic':
           return arithmetic(node, at);
         case 'function': {
-          const entry = functionOf(node);
+          const entry = findFunction(node);
           return entry?.form === 'elementwise' ? entry.values(node, at) : source.call(node, at);
         }
         case 'all':

@@ -4,7 +4,14 @@ import type { FindingCode } from '../../refusals/findings.js';
 import { LIMITS } from '../../refusals/limits.js';
 import { FieldNode, SESSIONS_BACK_MAX } from '../field-request.js';
 import { checkTree } from './check.js';
-import { COMPARISONS, OPERATORS, isExpressionNode, nodesBelow, type Comparison, type ExpressionNode } from './tree.js';
+import {
+  COMPARISONS,
+  OPERATORS,
+  isExpressionNode,
+  listChildren,
+  type Comparison,
+  type ExpressionNode,
+} from './tree.js';
 
 const text = z
   .string()
@@ -33,7 +40,7 @@ const ComparisonShape = defineObject(() => ({
   text,
 }))
   .superRefine((node, context) => {
-    const problem = node.value === undefined ? undefined : valueProblem(node.comparison, node.value);
+    const problem = node.value === undefined ? undefined : checkValue(node.comparison, node.value);
     if (problem === undefined) return;
     context.addIssue({
       code: 'custom',
@@ -131,17 +138,17 @@ export const isShaped = (value: unknown): value is ExpressionNode => Node.safePa
  * Adds problems of the whole tree to those of the shape of its nodes. Units are checked only when a request is
  * received: units of more columns may become known later, and stored expressions must remain valid.
  */
-const asTree = (expected: 'number' | 'condition') => (root: ExpressionNode, context: z.RefinementCtx) => {
+const toTree = (expected: 'number' | 'condition') => (root: ExpressionNode, context: z.RefinementCtx) => {
   const problems = checkTree(root, expected).problems.filter(({ code }) => code !== 'UNIT_MISMATCH');
-  for (const { path, code, message } of [...sizeProblems(root), ...problems])
+  for (const { path, code, message } of [...checkSize(root), ...problems])
     context.addIssue({ code: 'custom', path: [...path], input: undefined, params: { finding: code }, message });
 };
 
 /** Whole condition: a node whose tree is within the limits of depth and size. */
-export const Condition: z.ZodType<ExpressionNode> = Node.superRefine(asTree('condition'));
+export const Condition: z.ZodType<ExpressionNode> = Node.superRefine(toTree('condition'));
 
 /** Whole numeric expression. */
-export const NumberExpression: z.ZodType<ExpressionNode> = Node.superRefine(asTree('number'));
+export const NumberExpression: z.ZodType<ExpressionNode> = Node.superRefine(toTree('number'));
 
 interface SizeProblem {
   readonly path: readonly string[];
@@ -150,7 +157,7 @@ interface SizeProblem {
 }
 
 /** Returns the limits of depth and size that a tree exceeds. */
-export function sizeProblems(root: ExpressionNode): SizeProblem[] {
+export function checkSize(root: ExpressionNode): SizeProblem[] {
   const size = measure(root);
   const limits = [
     { what: 'levels deep', found: size.depth, limit: LIMITS.MAX_EXPRESSION_DEPTH },
@@ -177,7 +184,7 @@ export interface Size {
 export function measure(node: ExpressionNode): Size {
   if (node.node === 'field' || node.node === 'value') return { depth: 0, nodes: 0, leaves: 1 };
   let [depth, nodes, leaves] = [0, 1, 0];
-  for (const { child } of nodesBelow(node)) {
+  for (const { child } of listChildren(node)) {
     const below = measure(child);
     depth = Math.max(depth, below.depth);
     nodes += below.nodes;
@@ -195,7 +202,7 @@ export interface ValueProblem {
 }
 
 /** Returns the problem of a comparison value that does not depend on the datapoint. */
-export function valueProblem(comparison: Comparison, value: unknown): ValueProblem | undefined {
+export function checkValue(comparison: Comparison, value: unknown): ValueProblem | undefined {
   const mismatch = (message: string): ValueProblem => ({ code: 'VALUE_TYPE_MISMATCH', message });
   if (isExpressionNode(value)) {
     if (comparison === 'in' || comparison === 'between') return mismatch(`must be an array for ${comparison}`);

@@ -1,7 +1,7 @@
 import type { MarketData } from '../../market/market-data.js';
 import { isRelative, requestLatest } from '../field-request.js';
 import { parseExpression } from './parse.js';
-import { callsIn, readsOfExpression, type Definitions } from './reads.js';
+import { listCalls, listExpressionReads, type Definitions } from './reads.js';
 import type { DatapointExpression } from './tree.js';
 
 type Columns = Pick<MarketData, 'fields' | 'reference'>;
@@ -10,15 +10,15 @@ type Columns = Pick<MarketData, 'fields' | 'reference'>;
  * Returns the datapoint that a text refers to, or the expression that it contains.
  * @throws SyntaxFault
  */
-export const fieldOfText = (text: string, market: Columns | undefined): DatapointExpression =>
+export const parseField = (text: string, market: Columns | undefined): DatapointExpression =>
   isName(text, market) ? requestLatest(text) : parseExpression(text).tree;
 
 /** Returns true if values of a field depend on the universe, not only on the requested securities. */
 export function readsUniverse(text: string): boolean {
-  const field = fieldOfText(text, undefined);
+  const field = parseField(text, undefined);
   return (
-    readsOfExpression(field, NONE).some(({ field: { name } }) => isRelative(name)) ||
-    callsIn(field, NONE).some(({ over }) => over === 'universe')
+    listExpressionReads(field, NONE).some(({ field: { name } }) => isRelative(name)) ||
+    listCalls(field, NONE).some(({ over }) => over === 'universe')
   );
 }
 

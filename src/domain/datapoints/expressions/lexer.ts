@@ -30,7 +30,7 @@ const QUOTED = /`((?:[^`]|``)*)`/y;
 const STRING = /"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'/suy;
 
 /** Splits a text into tokens, including an end token. @throws SyntaxFault @cost O(length) */
-export function tokensOf(text: string): Token[] {
+export function tokenise(text: string): Token[] {
   const tokens: Token[] = [];
   let at = 0;
   const match = (pattern: RegExp): RegExpExecArray | null => {

@@ -1,8 +1,8 @@
-import { functionOf } from './functions/catalogue.js';
+import { findFunction } from './functions/catalogue.js';
 import type { Definitions } from './reads.js';
 import {
-  asNode,
-  nodesBelow,
+  toNode,
+  listChildren,
   PLUGIN_FUNCTION,
   requestOf,
   type DatapointExpression,
@@ -34,10 +34,10 @@ export function findOverTimeFault(
   const visited = new Set<string>();
   const visit = (node: ExpressionNode, asked: Asked, name: string): OverTimeFault | undefined => {
     if (node.node === 'field') return visitField(node, asked, name);
-    const called = node.node === 'function' ? calledAtDecisions(node, asked) : undefined;
+    const called = node.node === 'function' ? findCalledAtDecisions(node, asked) : undefined;
     if (called !== undefined) return { name, called };
     const below = node.node === 'function' ? askedBelow(node, asked) : asked;
-    return first(nodesBelow(node), ({ child }) => visit(child, below, name));
+    return first(listChildren(node), ({ child }) => visit(child, below, name));
   };
   const visitField = (leaf: FieldLeaf, asked: Asked, name: string): OverTimeFault | undefined => {
     const { dataset, lag, aggregate, transform, ...own } = requestOf(leaf);
@@ -50,13 +50,13 @@ export function findOverTimeFault(
     visited.add(key);
     return visit(definition, below, own.name);
   };
-  return visit(asNode(expression), 'now', '');
+  return visit(toNode(expression), 'now', '');
 }
 
-function calledAtDecisions(node: FunctionNode, asked: Asked): string | undefined {
+function findCalledAtDecisions(node: FunctionNode, asked: Asked): string | undefined {
   if (asked === 'now') return undefined;
   if (node.plugin !== undefined) return `the plug-in ${node.plugin.id}`;
-  const form = functionOf(node)?.form;
+  const form = findFunction(node)?.form;
   if (form === 'cross_section' || form === 'decision') return node.name;
   return form === 'over_time' && node.window !== undefined && asked === 'window' ? node.name : undefined;
 }

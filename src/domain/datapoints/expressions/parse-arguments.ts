@@ -1,6 +1,6 @@
 import { DATASETS, isWindowed, requestLatest, type Dataset } from '../field-request.js';
 import { didYouMean } from '#base/text/nearest-name.js';
-import { fieldNode } from './canonical.js';
+import { createFieldNode } from './canonical.js';
 import type { Cursor } from './cursor.js';
 import { OPTION_NAMES } from './functions/function-entry.js';
 import type { Span, Token } from './lexer.js';
@@ -25,7 +25,7 @@ export interface Arguments {
 }
 
 /** Parses operands and options of a call, after the opening bracket. @throws SyntaxFault */
-export function argumentsOf(cursor: Cursor, expression: (cursor: Cursor) => ExpressionNode): Arguments {
+export function parseArguments(cursor: Cursor, expression: (cursor: Cursor) => ExpressionNode): Arguments {
   const operands: ExpressionNode[] = [];
   const options: Options = {};
   const spans = new Map<string, Span>();
@@ -83,7 +83,7 @@ function choiceOf<T extends string>(cursor: Cursor, token: Token, choices: reado
 }
 
 /** Parses a datapoint with its options. @throws SyntaxFault for an option that it does not accept */
-export function fieldWith(
+export function createFieldWithOptions(
   cursor: Cursor,
   { text: name }: Token,
   { options, spans }: Pick<Arguments, 'options' | 'spans'>,
@@ -97,5 +97,5 @@ export function fieldWith(
         `the datapoint ${name} does not accept ${option}=; a datapoint accepts lag= and dataset=, and VOLATILITY, MOMENTUM and BETA also window=`,
         span,
       );
-  return fieldNode(requestLatest(name, { dataset, window, lag }));
+  return createFieldNode(requestLatest(name, { dataset, window, lag }));
 }

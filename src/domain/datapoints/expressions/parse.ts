@@ -1,10 +1,10 @@
 import { requestLatest } from '../field-request.js';
 import { LIMITS } from '../../refusals/limits.js';
-import { createFunctionCall, combine, fieldNode, join, negate } from './canonical.js';
+import { createFunctionCall, combine, createFieldNode, join, negateNode } from './canonical.js';
 import { createCursor, describeToken, type Cursor } from './cursor.js';
 import { FUNCTION_NAMES } from './functions/catalogue.js';
-import { SyntaxFault, tokensOf, type Span, type Token } from './lexer.js';
-import { argumentsOf, fieldWith } from './parse-arguments.js';
+import { SyntaxFault, tokenise, type Span, type Token } from './lexer.js';
+import { parseArguments, createFieldWithOptions } from './parse-arguments.js';
 import type { Comparison, Constant, ExpressionNode, Operator } from './tree.js';
 import { KEYWORDS, MIRRORED, SYMBOLS } from './words.js';
 
@@ -31,7 +31,7 @@ export function parseExpression(text: string): Parsed {
       start: most,
       end: text.length,
     });
-  const cursor = createCursor(tokensOf(text));
+  const cursor = createCursor(tokenise(text));
   const tree = expression(cursor);
   if (cursor.peek().kind !== 'end') cursor.fail(`expected an operator${describeToken(cursor.peek())}`);
   return { tree, spans: cursor.spans };
@@ -92,7 +92,7 @@ function compare(cursor: Cursor, { left, symbol, right }: Sides): ExpressionNode
 }
 
 const sum: Reader = (cursor) => chain(cursor, ['+', '-'], product);
-const product: Reader = (cursor) => chain(cursor, ['*', '/'], withSign);
+const product: Reader = (cursor) => chain(cursor, ['*', '/'], addSign);
 
 function chain(cursor: Cursor, operators: readonly Operator[], operand: Reader): ExpressionNode {
   const { start } = cursor.peek();
@@ -104,11 +104,11 @@ function chain(cursor: Cursor, operators: readonly Operator[], operand: Reader):
   }
 }
 
-function withSign(cursor: Cursor): ExpressionNode {
+function addSign(cursor: Cursor): ExpressionNode {
   const { start } = cursor.peek();
-  if (cursor.skips('+')) return cursor.nested(() => withSign(cursor));
+  if (cursor.skips('+')) return cursor.nested(() => addSign(cursor));
   if (!cursor.skips('-')) return power(cursor);
-  return cursor.placed(negate(cursor.nested(() => withSign(cursor))), start);
+  return cursor.placed(negateNode(cursor.nested(() => addSign(cursor))), start);
 }
 
 function power(cursor: Cursor): ExpressionNode {
@@ -119,7 +119,7 @@ function power(cursor: Cursor): ExpressionNode {
     join(
       '^',
       base,
-      cursor.nested(() => withSign(cursor)),
+      cursor.nested(() => addSign(cursor)),
     ),
     start,
   );
@@ -151,7 +151,7 @@ function list(cursor: Cursor): Constant {
   const items: (number | string | boolean)[] = [];
   do {
     const { start } = cursor.peek();
-    const item = withSign(cursor);
+    const item = addSign(cursor);
     if (item.node !== 'value' || typeof item.value === 'object')
       cursor.fail('a list can contain only constants', cursor.since(start));
     else items.push(item.value);
@@ -163,11 +163,11 @@ function list(cursor: Cursor): Constant {
 function fieldOrCall(cursor: Cursor, token: Token): ExpressionNode {
   const { kind, text: name, start } = token;
   if (name === '' || name.length > 64) cursor.fail('a name has 1 to 64 characters', token);
-  if (!cursor.skips('(')) return cursor.placed(fieldNode(requestLatest(name)), start);
-  const { operands, options, spans } = argumentsOf(cursor, expression);
+  if (!cursor.skips('(')) return cursor.placed(createFieldNode(requestLatest(name)), start);
+  const { operands, options, spans } = parseArguments(cursor, expression);
   cursor.expect(')', `the operands of ${name}`);
   if (kind === 'quoted' || (!FUNCTION_NAMES.includes(name) && operands.length === 0 && spans.size > 0))
-    return cursor.placed(fieldWith(cursor, token, { options, spans }), start);
+    return cursor.placed(createFieldWithOptions(cursor, token, { options, spans }), start);
   const { dataset, ...own } = options;
   if (dataset !== undefined) cursor.fail(`${name} does not accept dataset=`, spans.get('dataset'));
   return cursor.placed(createFunctionCall(name, operands, own), start);

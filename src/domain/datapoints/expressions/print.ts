@@ -1,4 +1,4 @@
-import { canonical } from './canonical.js';
+import { toCanonical } from './canonical.js';
 import { FUNCTION_NAMES } from './functions/catalogue.js';
 import {
   isExpressionNode,
@@ -27,17 +27,17 @@ const LEVELS = {
 
 /** Returns the canonical text of an expression. Parsing it returns the same tree. */
 export function printExpression(expression: DatapointExpression): string {
-  return textOf(canonical(expression), 0);
+  return textOf(toCanonical(expression), 0);
 }
 
 /** Returns the tree with its text at the root, as in responses. */
 export function addText(expression: DatapointExpression): ExpressionNode {
-  const tree = canonical(expression);
+  const tree = toCanonical(expression);
   return { ...tree, text: textOf(tree, 0) };
 }
 
 /** Returns a label for an expression; for a datapoint only its name. */
-export function labelOf(expression: DatapointExpression): string {
+export function createLabel(expression: DatapointExpression): string {
   return isField(expression) ? expression.name : printExpression(expression);
 }
 

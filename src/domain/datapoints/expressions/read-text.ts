@@ -1,10 +1,10 @@
 import type { Finding } from '../../refusals/findings.js';
 import { checkTree, type NamedUnits, type Problem } from './check.js';
-import { sizeProblems } from './expression.js';
+import { checkSize } from './expression.js';
 import { SyntaxFault, type Span } from './lexer.js';
 import { parseExpression } from './parse.js';
-import { nodesBelow, type ExpressionNode } from './tree.js';
-import { unitText } from './units.js';
+import { listChildren, type ExpressionNode } from './tree.js';
+import { formatUnit } from './units.js';
 
 export type Expected = 'number' | 'condition';
 
@@ -31,7 +31,7 @@ export function readExpression(text: string, expected: Expected, named?: NamedUn
     const spanOf = (node: ExpressionNode): Span => spans.get(node) ?? { start: 0, end: text.length };
     const checked = checkTree(tree, expected, named);
     const problems = [
-      ...sizeProblems(tree).map(({ code, message }) => ({
+      ...checkSize(tree).map(({ code, message }) => ({
         code,
         message: `The expression ${message}.`,
         position: spanOf(tree),
@@ -39,7 +39,7 @@ export function readExpression(text: string, expected: Expected, named?: NamedUn
       ...checked.problems.map((problem) => place(text, problem, spanOf(problem.node))),
     ];
     if (problems.length > 0) return { ...nothing, problems };
-    return { text, tree, problems, unit: unitText(checked.unit), spanOf: (name) => fieldSpan(tree, name, spans) };
+    return { text, tree, problems, unit: formatUnit(checked.unit), spanOf: (name) => fieldSpan(tree, name, spans) };
   } catch (thrown) {
     if (!(thrown instanceof SyntaxFault)) throw thrown;
     const { message, span } = thrown;
@@ -66,7 +66,7 @@ function place(text: string, { code, message, accepted }: Problem, position: Spa
 function fieldSpan(node: ExpressionNode, name: string, spans: ReadonlyMap<ExpressionNode, Span>): Span | undefined {
   if (node.node === 'field' && node.name === name) return spans.get(node);
   if (node.node === 'function' && node.by === name) return spans.get(node);
-  for (const { child } of nodesBelow(node)) {
+  for (const { child } of listChildren(node)) {
     const result = fieldSpan(child, name, spans);
     if (result !== undefined) return result;
   }

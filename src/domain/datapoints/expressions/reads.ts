@@ -1,11 +1,11 @@
 import type { FieldRequest } from '../field-request.js';
 import { LIMITS } from '../../refusals/limits.js';
-import { indexNamed } from './functions/of-decision.js';
+import { readIndexName } from './functions/of-decision.js';
 import {
-  asNode,
+  toNode,
   isExpressionNode,
   isWithoutColumn,
-  nodesBelow,
+  listChildren,
   requestOf,
   type ComparisonNode,
   type DatapointExpression,
@@ -47,7 +47,7 @@ interface Asked {
 }
 
 /** Returns every datapoint of the market that an expression reads, with its sessions. */
-export function readsOfExpression(expression: DatapointExpression, definitions: Definitions): ExpressionRead[] {
+export function listExpressionReads(expression: DatapointExpression, definitions: Definitions): ExpressionRead[] {
   return walk(expression, definitions).reads;
 }
 
@@ -78,7 +78,7 @@ function walk(expression: DatapointExpression, definitions: Definitions): Walk {
         from ?? node,
       );
     const below = askedBelow(node, asked);
-    nodesBelow(node).forEach(({ child }, i) =>
+    listChildren(node).forEach(({ child }, i) =>
       visit(child, { ...below, input: inputOf(node, i) ?? below.input }, from),
     );
   };
@@ -102,7 +102,7 @@ function walk(expression: DatapointExpression, definitions: Definitions): Walk {
     visited.add(key);
     visit(definition, below, from);
   };
-  visit(asNode(expression), { lag: 0, window: null, comparison: null, groups: false, input: null }, null);
+  visit(toNode(expression), { lag: 0, window: null, comparison: null, groups: false, input: null }, null);
   return { reads, isTooLarge: steps > LIMITS.MAX_EXPRESSION_READS };
 }
 
@@ -123,7 +123,7 @@ function askedBelow(node: ExpressionNode, { lag, window, input }: Asked): Asked 
 }
 
 /** Returns every function call in an expression and in its definitions. */
-export function callsIn(expression: DatapointExpression, definitions: Definitions): FunctionNode[] {
+export function listCalls(expression: DatapointExpression, definitions: Definitions): FunctionNode[] {
   const calls: FunctionNode[] = [];
   const open = new Set<string>();
   const visit = (node: ExpressionNode): void => {
@@ -133,34 +133,36 @@ export function callsIn(expression: DatapointExpression, definitions: Definition
       open.add(node.name);
       visit(definition);
     }
-    for (const { child } of nodesBelow(node)) visit(child);
+    for (const { child } of listChildren(node)) visit(child);
   };
-  visit(asNode(expression));
+  visit(toNode(expression));
   return calls;
 }
 
 /** Returns ids of the indices that an expression refers to. */
-export function indicesIn(expression: DatapointExpression, definitions: Definitions): string[] {
-  const requests = callsIn(expression, definitions).filter(({ name }) => name === 'member_of' || name === 'weight_in');
-  return [...new Set(requests.map(indexNamed))];
+export function listIndices(expression: DatapointExpression, definitions: Definitions): string[] {
+  const requests = listCalls(expression, definitions).filter(
+    ({ name }) => name === 'member_of' || name === 'weight_in',
+  );
+  return [...new Set(requests.map(readIndexName))];
 }
 
 /** Returns true if an expression depends on the previous composition. */
 export const readsConstituents = (expression: DatapointExpression, definitions: Definitions): boolean =>
-  callsIn(expression, definitions).some(({ name }) => name === 'is_constituent');
+  listCalls(expression, definitions).some(({ name }) => name === 'is_constituent');
 
 /** Returns true if an expression reads the dividends of many calendar years. */
 export const readsDividendYears = (expression: DatapointExpression, definitions: Definitions): boolean =>
-  callsIn(expression, definitions).some(({ name }) => name === 'years_of_growth');
+  listCalls(expression, definitions).some(({ name }) => name === 'years_of_growth');
 
 /** Returns the names of a document's datapoints that form a circular definition; empty if there is none. */
-export function circleIn(definitions: Definitions): readonly string[] {
+export function findCircle(definitions: Definitions): readonly string[] {
   const done = new Set<string>();
   const follow = (name: string, chain: readonly string[]): readonly string[] => {
     if (chain.includes(name)) return [...chain.slice(chain.indexOf(name)), name];
     const definition = definitions.get(name);
     if (definition === undefined || done.has(name)) return [];
-    for (const next of namesIn(definition)) {
+    for (const next of listNames(definition)) {
       const circle = follow(next, [...chain, name]);
       if (circle.length > 0) return circle;
     }
@@ -175,8 +177,8 @@ export function circleIn(definitions: Definitions): readonly string[] {
 }
 
 /** Returns names of the datapoints in a tree, including those of `by=`. */
-export function namesIn(node: ExpressionNode): string[] {
+export function listNames(node: ExpressionNode): string[] {
   if (node.node === 'field') return [node.name];
   const by = node.node === 'function' && node.by !== undefined ? [node.by] : [];
-  return [...by, ...nodesBelow(node).flatMap(({ child }) => namesIn(child))];
+  return [...by, ...listChildren(node).flatMap(({ child }) => listNames(child))];
 }

@@ -4,7 +4,7 @@ import {
   isExpressionNode,
   isField,
   requestOf,
-  valueType,
+  findValueType,
   type Comparison,
   type ComparisonNode,
   type DatapointExpression,
@@ -12,9 +12,9 @@ import {
 } from './tree.js';
 
 /** Returns true if the kind of a datapoint fits the comparison. */
-export function kindFits(node: ComparisonNode, kind: 'number' | 'string' | 'boolean'): boolean {
+export function acceptsKind(node: ComparisonNode, kind: 'number' | 'string' | 'boolean'): boolean {
   const needsNumber = ['gt', 'ge', 'lt', 'le', 'between'].includes(node.comparison);
-  return needsNumber ? kind === 'number' : valueType(node) === kind;
+  return needsNumber ? kind === 'number' : findValueType(node) === kind;
 }
 
 const WORDS: Readonly<Record<Comparison, string>> = {
@@ -29,18 +29,18 @@ const WORDS: Readonly<Record<Comparison, string>> = {
 };
 
 /** Describes an expression in words: a datapoint as in sentences, any other expression as its text. */
-export function expressionWords(expression: DatapointExpression): string {
+export function describeExpression(expression: DatapointExpression): string {
   return isField(expression) ? requestText(requestOf(expression)) : printExpression(expression);
 }
 
-export function comparisonText({ field, comparison, value }: ComparisonNode): string {
-  const name = expressionWords(field);
+export function describeComparison({ field, comparison, value }: ComparisonNode): string {
+  const name = describeExpression(field);
   if (comparison === 'between') {
     const [low, high] = value as [number, number];
     return `${name} between ${low} and ${high}`;
   }
   const right = isExpressionNode(value)
-    ? expressionWords(value)
+    ? describeExpression(value)
     : Array.isArray(value)
       ? value.join(', ')
       : String(value);
@@ -48,13 +48,13 @@ export function comparisonText({ field, comparison, value }: ComparisonNode): st
 }
 
 /** Describes a condition in words, with brackets around nested operands. */
-export function conditionText(node: ExpressionNode): string {
-  if (node.node === 'comparison') return comparisonText(node);
-  if (node.node === 'not') return `not (${conditionText(node.operand)})`;
+export function describeCondition(node: ExpressionNode): string {
+  if (node.node === 'comparison') return describeComparison(node);
+  if (node.node === 'not') return `not (${describeCondition(node.operand)})`;
   if (node.node !== 'all' && node.node !== 'any') return printExpression(node) === 'true' ? 'always' : 'never';
   if (node.operands.length === 0) return node.node === 'all' ? 'always' : 'never';
   const word = node.node === 'all' ? ' and ' : ' or ';
   return node.operands
-    .map((operand) => (operand.node === 'comparison' ? comparisonText(operand) : `(${conditionText(operand)})`))
+    .map((operand) => (operand.node === 'comparison' ? describeComparison(operand) : `(${describeCondition(operand)})`))
     .join(word);
 }

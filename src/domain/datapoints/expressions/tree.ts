@@ -90,7 +90,7 @@ export const isField = (expression: DatapointExpression): expression is FieldReq
   !('node' in expression) || expression.node === 'field';
 
 /** Returns a datapoint as a leaf of a tree. */
-export function asNode(expression: DatapointExpression): ExpressionNode {
+export function toNode(expression: DatapointExpression): ExpressionNode {
   return 'node' in expression ? expression : { node: 'field', ...expression };
 }
 
@@ -117,7 +117,7 @@ export const isWithoutColumn = ({ name }: FunctionNode): boolean =>
 export type NodePath = readonly (string | number)[];
 
 /** Returns the nodes directly below another, with their paths. */
-export function nodesBelow(node: ExpressionNode): { readonly child: ExpressionNode; readonly path: NodePath }[] {
+export function listChildren(node: ExpressionNode): { readonly child: ExpressionNode; readonly path: NodePath }[] {
   switch (node.node) {
     case 'field':
     case 'value':
@@ -137,19 +137,19 @@ export function nodesBelow(node: ExpressionNode): { readonly child: ExpressionNo
 }
 
 /** Returns the comparisons of a condition with their paths below the root: `operands[0].operand`. */
-export function comparisonsOf(
+export function listComparisons(
   node: ExpressionNode,
   path = '',
 ): { readonly node: ComparisonNode; readonly path: string }[] {
   if (node.node === 'comparison') return [{ node, path }];
   const join = (part: string) => (path === '' ? part : `${path}.${part}`);
-  if (node.node === 'not') return comparisonsOf(node.operand, join('operand'));
+  if (node.node === 'not') return listComparisons(node.operand, join('operand'));
   if (node.node !== 'all' && node.node !== 'any') return [];
-  return node.operands.flatMap((operand, i) => comparisonsOf(operand, join(`operands[${i}]`)));
+  return node.operands.flatMap((operand, i) => listComparisons(operand, join(`operands[${i}]`)));
 }
 
 /** Returns the type of the comparison value (or of its entries), which the datapoint must have. */
-export function valueType(node: ComparisonNode): 'number' | 'string' | 'boolean' {
+export function findValueType(node: ComparisonNode): 'number' | 'string' | 'boolean' {
   if (isExpressionNode(node.value)) return 'number';
   const sample: unknown = Array.isArray(node.value) ? node.value[0] : node.value;
   return typeof sample === 'number' ? 'number' : typeof sample === 'string' ? 'string' : 'boolean';

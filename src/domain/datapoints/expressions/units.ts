@@ -41,7 +41,7 @@ const UNITS: ReadonlyMap<string, Dimensions> = new Map([
   ['AGE', of({ sessions: 1 })],
 ]);
 
-export const unitOfField = (name: string): Unit => UNITS.get(name) ?? null;
+export const findFieldUnit = (name: string): Unit => UNITS.get(name) ?? null;
 
 /** Two units that do not match. */
 export interface UnitClash {
@@ -68,7 +68,7 @@ const isSame = (a: Dimensions, b: Dimensions): boolean =>
   a.money === b.money && a.shares === b.shares && a.sessions === b.sessions && a.years === b.years;
 
 /** Returns the unit of a product, or of a quotient for `sign` -1. */
-export function productUnit(left: Unit, right: Unit, sign: 1 | -1): Unit {
+export function multiplyUnits(left: Unit, right: Unit, sign: 1 | -1): Unit {
   if (left === null || right === null) return null;
   if (left === 'constant' && right === 'constant') return 'constant';
   const [a, b] = [left === 'constant' ? NONE : left, right === 'constant' ? NONE : right];
@@ -81,7 +81,7 @@ export function productUnit(left: Unit, right: Unit, sign: 1 | -1): Unit {
 }
 
 /** Returns the unit of a power, if its exponent is constant. */
-export function powerUnit(base: Unit, exponent: number | undefined): Unit {
+export function raiseUnit(base: Unit, exponent: number | undefined): Unit {
   if (base === null || base === 'constant' || isSame(base, NONE)) return base;
   if (exponent === undefined) return null;
   return of({
@@ -93,7 +93,7 @@ export function powerUnit(base: Unit, exponent: number | undefined): Unit {
 }
 
 /** Describes a unit in words: `money per share`, `number`; null if unknown. */
-export function unitText(unit: Unit): string | null {
+export function formatUnit(unit: Unit): string | null {
   if (unit === null) return null;
   if (unit === 'constant') return 'number';
   const words = (power: (value: number) => boolean) =>

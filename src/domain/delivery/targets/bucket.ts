@@ -1,15 +1,15 @@
 import { z } from 'zod';
 import { defineObject } from '../../schema/define-object.js';
-import { addressOf, secretField, storedFields, targetFields, targetKind } from '../target-kind.js';
+import { defineAddress, secretField, storedFields, targetFields, defineTargetKind } from '../target-kind.js';
 
-const url = addressOf(['s3'], ({ hostname, username }) =>
+const url = defineAddress(['s3'], ({ hostname, username }) =>
   hostname !== '' && username === '' ? undefined : 'must be s3:// and a bucket, with a prefix of keys if needed',
 );
-const endpoint = addressOf(['https', 'http'], ({ pathname, username }) =>
+const endpoint = defineAddress(['https', 'http'], ({ pathname, username }) =>
   pathname === '/' && username === '' ? undefined : 'must be an origin, as https://s3.eu-central-1.amazonaws.com',
 );
 
-export const bucket = targetKind({
+export const bucket = defineTargetKind({
   help: 'A bucket of an S3-compatible object store: with its own keys on a host of `--delivery-hosts`, or with the keys of the service for a bucket of `--delivery-buckets`.',
   secret: 'the secret access key of `access_key_id`',
   schema: defineObject(() => ({

@@ -1,10 +1,10 @@
 import { z } from 'zod';
 import { defineObject } from '../../schema/define-object.js';
-import { addressOf, targetFields, targetKind } from '../target-kind.js';
+import { defineAddress, targetFields, defineTargetKind } from '../target-kind.js';
 
-const url = addressOf(['https', 'http'], ({ username }) => (username === '' ? undefined : 'must hold no user'));
+const url = defineAddress(['https', 'http'], ({ username }) => (username === '' ? undefined : 'must hold no user'));
 
-export const callback = targetKind({
+export const callback = defineTargetKind({
   help: 'A POST request with the file as its body, signed as callbacks of jobs are. The operator allows hosts with `--callback-hosts`.',
   secret: undefined,
   schema: defineObject(() => ({

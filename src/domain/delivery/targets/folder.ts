@@ -1,12 +1,12 @@
 import { z } from 'zod';
 import { defineObject } from '../../schema/define-object.js';
-import { addressOf, storedFields, targetFields, targetKind } from '../target-kind.js';
+import { defineAddress, storedFields, targetFields, defineTargetKind } from '../target-kind.js';
 
-const url = addressOf(['file'], ({ host, pathname }) =>
+const url = defineAddress(['file'], ({ host, pathname }) =>
   host === '' && pathname !== '/' ? undefined : 'must be file:/// and the absolute path of a folder',
 );
 
-export const folder = targetKind({
+export const folder = defineTargetKind({
   help: 'A folder of the machine, or one that is mounted. The operator allows folders with `--delivery-roots`.',
   secret: undefined,
   schema: defineObject(() => ({

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { defineObject } from '../../schema/define-object.js';
-import { FileTables, targetFields, targetKind } from '../target-kind.js';
+import { FileTables, targetFields, defineTargetKind } from '../target-kind.js';
 
 const RECIPIENTS_MAX = 50;
 const Address = z
@@ -10,7 +10,7 @@ const Address = z
     error: 'must be an address, as desk@acme.example',
   });
 
-export const mail = targetKind({
+export const mail = defineTargetKind({
   help: 'Mail with the files attached. The operator sets the server with `DIVISOR_SMTP_URL` and `--smtp-from`, and the domains of recipients with `--mail-domains`.',
   secret: undefined,
   schema: defineObject(() => ({

@@ -1,12 +1,12 @@
 import { z } from 'zod';
 import { defineObject } from '../../schema/define-object.js';
-import { addressOf, secretField, storedFields, targetFields, targetKind } from '../target-kind.js';
+import { defineAddress, secretField, storedFields, targetFields, defineTargetKind } from '../target-kind.js';
 
-const url = addressOf(['sftp'], ({ hostname, username }) =>
+const url = defineAddress(['sftp'], ({ hostname, username }) =>
   hostname !== '' && username !== '' ? undefined : 'must name the user and the host: sftp://user@host/folder',
 );
 
-export const sftp = targetKind({
+export const sftp = defineTargetKind({
   help: 'A folder of an SFTP server, whose host key is known. The operator allows hosts with `--delivery-hosts`.',
   secret: 'the password, or the private key in PEM or OpenSSH form without a passphrase',
   schema: defineObject(() => ({

@@ -2,8 +2,8 @@ import { z } from 'zod';
 import { defineObject } from '../../schema/define-object.js';
 import { AssetIdentifier } from '../../schema/shape.js';
 import { riskAversion } from '../parameters.js';
-import { posteriorReturns } from '../posterior.js';
-import { returnsClass } from '../returns-class.js';
+import { computePosteriorReturns } from '../posterior.js';
+import { defineReturnsClass } from '../returns-class.js';
 
 /** Maximum number of views of one model: each is a row of a small dense system. */
 const VIEWS_MAX = 200;
@@ -30,7 +30,7 @@ const View = defineObject(() => ({
   confidence: z.number().min(0).max(1).default(0.5).meta({ description: '0 for no effect up to 1 for certainty.' }),
 })).meta({ id: 'View' });
 
-export const blackLitterman = returnsClass({
+export const blackLitterman = defineReturnsClass({
   type: 'black_litterman',
   label: 'Black-Litterman',
   help: 'Returns above cash at which the index is optimal, moved towards views by their confidence and by covariance.',
@@ -56,7 +56,7 @@ export const blackLitterman = returnsClass({
   },
   sentence: ({ views, tau, risk_aversion }) =>
     `the Black-Litterman posterior of ${risk_aversion} times the covariances with the source, tau ${tau}${views.length === 0 ? ', without views' : `, and ${views.map(viewText).join('; ')}`}`,
-  returns: (params, context) => posteriorReturns(params, context),
+  returns: (params, context) => computePosteriorReturns(params, context),
 });
 
 function viewText({ weights, value, confidence }: z.output<typeof View>): string {

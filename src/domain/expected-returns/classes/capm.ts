@@ -1,10 +1,10 @@
 import { z } from 'zod';
 import { defineObject } from '../../schema/define-object.js';
-import { equilibriumReturns } from '../equilibrium.js';
+import { computeEquilibriumReturns } from '../equilibrium.js';
 import { riskAversion } from '../parameters.js';
-import { returnsClass } from '../returns-class.js';
+import { defineReturnsClass } from '../returns-class.js';
 
-export const capmReturns = returnsClass({
+export const capmReturns = defineReturnsClass({
   type: 'capm',
   label: 'Capital asset pricing',
   help: 'Risk aversion times the covariance with the index: the returns above cash at which the index is optimal. Betas may be shrunk towards one.',
@@ -22,7 +22,7 @@ export const capmReturns = returnsClass({
   sentence: ({ risk_aversion, shrinkage }) =>
     `${risk_aversion} times the covariances with the source${shrinkage > 0 ? `, their betas shrunk by ${shrinkage} towards one` : ''}`,
   returns({ risk_aversion, shrinkage }, { metric, index, cash }) {
-    const returns = equilibriumReturns(metric, index, risk_aversion);
+    const returns = computeEquilibriumReturns(metric, index, risk_aversion);
     const ofIndex = returns.reduce((sum, value, i) => sum + value * index[i]!, 0);
     return returns.map((value) => cash + shrinkage * ofIndex + (1 - shrinkage) * value);
   },

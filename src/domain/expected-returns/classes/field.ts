@@ -2,12 +2,12 @@ import { z } from 'zod';
 import { defineObject } from '../../schema/define-object.js';
 import { FieldNode } from '../../datapoints/field-request.js';
 import { numeric, toRequest } from '../../datapoints/field-use.js';
-import { returnsClass } from '../returns-class.js';
-import { expressionWords } from '../../datapoints/expressions/sentences.js';
+import { defineReturnsClass } from '../returns-class.js';
+import { describeExpression } from '../../datapoints/expressions/sentences.js';
 import { NumberExpression } from '../../datapoints/expressions/expression.js';
-import { labelOf } from '../../datapoints/expressions/print.js';
+import { createLabel } from '../../datapoints/expressions/print.js';
 
-export const fieldReturns = returnsClass({
+export const fieldReturns = defineReturnsClass({
   type: 'field',
   label: 'Datapoint',
   help: 'A datapoint of the store as of the decision, as a fraction per year. A missing value is replaced by the mean of the others.',
@@ -21,7 +21,7 @@ export const fieldReturns = returnsClass({
   })),
   example: { type: 'field', field: 'EXPECTED_RETURN' },
   reads: ({ field }) => [numeric(field, 'field')],
-  sentence: ({ field }) => `the datapoint ${expressionWords(toRequest(field))}`,
+  sentence: ({ field }) => `the datapoint ${describeExpression(toRequest(field))}`,
   returns({ field: asked }, { identifiers, numbers, warn }) {
     const field = toRequest(asked);
     const values = numbers(field);
@@ -30,7 +30,7 @@ export const fieldReturns = returnsClass({
     const mean = known.length === 0 ? 0 : known.reduce((sum, value) => sum + value, 0) / known.length;
     const missing = identifiers.filter((_, i) => Number.isNaN(values[i]!));
     warn(
-      `${missing.length} of ${values.length} securities have no ${labelOf(field)} (${missing.slice(0, 3).join(', ')}${missing.length > 3 ? ', ...' : ''}); the mean of the others, ${mean}, is used instead.`,
+      `${missing.length} of ${values.length} securities have no ${createLabel(field)} (${missing.slice(0, 3).join(', ')}${missing.length > 3 ? ', ...' : ''}); the mean of the others, ${mean}, is used instead.`,
       '.field',
     );
     return values.map((value) => (Number.isNaN(value) ? mean : value));

@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { defineObject } from '../../schema/define-object.js';
-import { returnsClass } from '../returns-class.js';
+import { defineReturnsClass } from '../returns-class.js';
 
-export const historicalReturns = returnsClass({
+export const historicalReturns = defineReturnsClass({
   type: 'historical',
   label: 'Historical means',
   help: 'Annualised arithmetic means over the window of the risk model, shrunk towards their mean over the securities.',

@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import { objectiveClass, createPlainMeasure } from '../objective-class.js';
+import { defineObjectiveClass, createPlainMeasure } from '../objective-class.js';
 
-export const maxDecorrelation = objectiveClass({
+export const maxDecorrelation = defineObjectiveClass({
   type: 'max_decorrelation',
   label: 'Maximum decorrelation',
   help: 'Minimum weighted average correlation: the minimum variance if every volatility were one.',

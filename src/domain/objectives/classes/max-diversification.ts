@@ -1,8 +1,8 @@
 import { z } from 'zod';
-import { metricDiagonal } from '#kernels/optimisation/program/metric.js';
-import { formatInWords, objectiveClass, createPlainMeasure } from '../objective-class.js';
+import { computeMetricDiagonal } from '#kernels/optimisation/program/metric.js';
+import { formatInWords, defineObjectiveClass, createPlainMeasure } from '../objective-class.js';
 
-export const maxDiversification = objectiveClass({
+export const maxDiversification = defineObjectiveClass({
   type: 'max_diversification',
   label: 'Maximum diversification',
   help: 'Maximum diversification ratio: the weighted average of the volatilities over the volatility of the portfolio.',
@@ -16,6 +16,9 @@ export const maxDiversification = objectiveClass({
   sentence: () => 'the largest ratio of average volatility to volatility',
   toGoal: (_, { metric }) => ({
     form: 'ratio',
-    numerator: { kind: 'linear', slopes: metricDiagonal(metric).map((variance) => Math.sqrt(Math.max(variance, 0))) },
+    numerator: {
+      kind: 'linear',
+      slopes: computeMetricDiagonal(metric).map((variance) => Math.sqrt(Math.max(variance, 0))),
+    },
   }),
 });

@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import { objectiveClass, returnMeasure } from '../objective-class.js';
+import { defineObjectiveClass, createReturnMeasure } from '../objective-class.js';
 
-export const maxReturn = objectiveClass({
+export const maxReturn = defineObjectiveClass({
   type: 'max_return',
   label: 'Maximum return',
   help: 'Maximum expected return within the rows; a TrackingError or Volatility row limits its risk.',
@@ -9,7 +9,7 @@ export const maxReturn = objectiveClass({
   needsReturns: true,
   uncertain: ['returns'],
   params: z.strictObject({}),
-  measure: returnMeasure('the expected return'),
+  measure: createReturnMeasure('the expected return'),
   example: { type: 'max_return' },
   sentence: () => 'the largest expected return',
   toGoal: (_, context) => ({

@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { defineObject } from '../../schema/define-object.js';
-import { formatInWords, objectiveClass, createPlainMeasure } from '../objective-class.js';
+import { formatInWords, defineObjectiveClass, createPlainMeasure } from '../objective-class.js';
 
-export const maxSharpe = objectiveClass({
+export const maxSharpe = defineObjectiveClass({
   type: 'max_sharpe',
   label: 'Maximum Sharpe ratio',
   help: 'Maximum expected return above the risk-free rate per unit of volatility; cash earns the rate.',

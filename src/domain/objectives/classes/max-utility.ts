@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { defineObject } from '../../schema/define-object.js';
-import { objectiveClass, returnMeasure } from '../objective-class.js';
+import { defineObjectiveClass, createReturnMeasure } from '../objective-class.js';
 
-export const maxUtility = objectiveClass({
+export const maxUtility = defineObjectiveClass({
   type: 'max_utility',
   label: 'Maximum utility',
   help: 'Maximum expected return minus half the risk aversion times the variance, minus the costs of the trades.',
@@ -17,7 +17,7 @@ export const maxUtility = objectiveClass({
       .default(2.5)
       .meta({ label: 'Risk aversion', help: 'Price of a unit of variance, halved.' }),
   })),
-  measure: returnMeasure('the utility'),
+  measure: createReturnMeasure('the utility'),
   example: { type: 'max_utility', risk_aversion: 4 },
   sentence: ({ risk_aversion }) => `the largest expected return less ${risk_aversion}/2 times the variance`,
   toGoal: ({ risk_aversion }, context) => ({

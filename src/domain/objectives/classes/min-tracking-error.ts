@@ -1,16 +1,16 @@
 import { z } from 'zod';
-import { trackingGoal } from '../goal.js';
-import { objectiveClass, rootMeasure } from '../objective-class.js';
+import { createTrackingGoal } from '../goal.js';
+import { defineObjectiveClass, createRootMeasure } from '../objective-class.js';
 
-export const minTrackingError = objectiveClass({
+export const minTrackingError = defineObjectiveClass({
   type: 'min_tracking_error',
   label: 'Minimum tracking error',
   help: 'Minimum variance of the active weights (weight minus index weight): the weights nearest to the index.',
   sense: 'minimise',
   needsReturns: false,
   params: z.strictObject({}),
-  measure: rootMeasure('the tracking error'),
+  measure: createRootMeasure('the tracking error'),
   example: { type: 'min_tracking_error' },
   sentence: () => 'the least tracking error against it',
-  toGoal: (_, { index }) => trackingGoal(index),
+  toGoal: (_, { index }) => createTrackingGoal(index),
 });

@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import { objectiveClass, rootMeasure } from '../objective-class.js';
+import { defineObjectiveClass, createRootMeasure } from '../objective-class.js';
 
-export const minVariance = objectiveClass({
+export const minVariance = defineObjectiveClass({
   type: 'min_variance',
   label: 'Minimum variance',
   help: 'Minimum variance of the portfolio itself.',
@@ -9,7 +9,7 @@ export const minVariance = objectiveClass({
   needsReturns: false,
   uncertain: ['covariance'],
   params: z.strictObject({}),
-  measure: rootMeasure('the volatility'),
+  measure: createRootMeasure('the volatility'),
   example: { type: 'min_variance' },
   sentence: () => 'the least variance',
   toGoal: (_, { index }) => ({

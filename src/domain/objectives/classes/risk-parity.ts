@@ -1,9 +1,9 @@
 import { z } from 'zod';
 import { defineObject } from '../../schema/define-object.js';
 import { category } from '../../datapoints/field-use.js';
-import { objectiveClass, createPlainMeasure } from '../objective-class.js';
-import { parityNumerator } from '../parity.js';
-import { budgetsOf } from '../risk-budgets.js';
+import { defineObjectiveClass, createPlainMeasure } from '../objective-class.js';
+import { createParityNumerator } from '../parity.js';
+import { readBudgets } from '../risk-budgets.js';
 
 /** Maximum number of keys of one set of budgets. */
 const BUDGETS_MAX = 20_000;
@@ -19,7 +19,7 @@ const Budgets = z
     error: ({ input }) => `has a sum of ${sumOf(input as Record<string, number>)}, but must sum to 1`, // the refinement runs on a parsed record
   });
 
-export const riskParity = objectiveClass({
+export const riskParity = defineObjectiveClass({
   type: 'risk_parity',
   label: 'Risk parity',
   help: 'Risk contributions equal to the budgets: the maximum ratio of the geometric mean of the weights, by budget, to the volatility.',
@@ -50,7 +50,7 @@ export const riskParity = objectiveClass({
           .join(', ')} (names, or groups of ${budget_field})`,
   toGoal: (params, context) => ({
     form: 'ratio',
-    numerator: parityNumerator(budgetsOf(params, context), context),
+    numerator: createParityNumerator(readBudgets(params, context), context),
   }),
 });
 

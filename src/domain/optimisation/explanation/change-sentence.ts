@@ -17,6 +17,6 @@ export function changeSentence({ objective: { entry } }: Problem, before: number
 const NOTHING: Readonly<Record<Measure['unit'], number>> = { 'basis points': 1e-6, number: 1e-10 };
 
 /** Converts a minimised value to the units of the objective. */
-export function ownTerms({ objective: { entry } }: Problem, value: number): number {
+export function convertToObjectiveTerms({ objective: { entry } }: Problem, value: number): number {
   return entry.sense === 'maximise' ? -value : value;
 }

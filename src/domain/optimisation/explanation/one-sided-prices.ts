@@ -1,13 +1,13 @@
 import type { Limit, ProgramRow } from '../../constraints/program-row.js';
-import { coefficientsAt } from '../averages.js';
+import { computeAverageCoefficients } from '../averages.js';
 import type { Solvers } from '../solvers.js';
 import type { Problem } from '../problem.js';
 import type { RowSide } from '../report.js';
 import { solveConvex, type ConvexSolution } from '../solve-convex.js';
-import { ownTerms } from './change-sentence.js';
-import { dependentSides } from './dependent-bounds.js';
+import { convertToObjectiveTerms } from './change-sentence.js';
+import { findDependentSides } from './dependent-bounds.js';
 import type { ExplainedInput } from './explained-input.js';
-import { heldChoice } from './held-choice.js';
+import { fixHeldSecurities } from './held-choice.js';
 import { createWeighing, SPENT, type Weighing } from './weighing.js';
 
 /** Share of a sensitivity step that counts as a small change. */
@@ -38,60 +38,62 @@ export interface OneSided {
  * reached, the multiplier is returned as an upper bound of the price.
  * @cost of at most `LOOSENED_MAX` solves
  */
-export function oneSidedPrices(
+export function computeOneSidedPrices(
   solvers: Solvers,
   { problem, solution, sides }: ExplainedInput,
   workMax = WORK_MAX,
 ): OneSided {
-  const dependent = dependentSides(solution, sides);
+  const dependent = findDependentSides(solution, sides);
   if (dependent.size === 0) return { sides, dependent };
   const weighing = createWeighing(solvers, problem, workMax);
   const dearest = [...dependent]
     .filter(({ shadowPrice }) => shadowPrice !== 0)
     .toSorted((a, b) => Math.abs(b.shadowPrice) - Math.abs(a.shadowPrice))
     .slice(0, LOOSENED_MAX);
-  const prices = new Map(dearest.map((side) => [side, priceAlone(weighing, { problem, solution }, side)]));
+  const prices = new Map(dearest.map((side) => [side, computeSinglePrice(weighing, { problem, solution }, side)]));
   return { sides: sides.map((side) => ({ ...side, shadowPrice: prices.get(side) ?? side.shadowPrice })), dependent };
 }
 
 type Solved = Pick<ExplainedInput, 'problem' | 'solution'>;
 
 /** Returns the price of one side of one row; undefined without a solution, or if the work limit is reached. */
-function priceAlone(weighing: Weighing, { problem, solution }: Solved, side: RowSide): number | undefined {
+function computeSinglePrice(weighing: Weighing, { problem, solution }: Solved, side: RowSide): number | undefined {
   const { placed, limit } = side;
   const by = (side.side === 'upper' ? 1 : -1) * SMALL_STEP * Math.max(1, Math.abs(limit));
-  const loosened = { ...placed, row: loosenedRow(placed.row, side, by) };
+  const loosened = { ...placed, row: loosenRow(placed.row, side, by) };
   const rows = problem.rows.map((each) => (each === placed ? loosened : each));
-  return slopeTo(weighing, { problem: { ...problem, rows }, solution }, by);
+  return computeSlopeToSide(weighing, { problem: { ...problem, rows }, solution }, by);
 }
 
 /** Returns the change of the objective per unit, from a solution to the solution with another bound. */
-export function slopeTo(weighing: Weighing, { problem, solution }: Solved, by: number): number | undefined {
-  const options = { restriction: heldChoice(problem, solution.weights), warm: solution.answer.state };
+export function computeSlopeToSide(weighing: Weighing, { problem, solution }: Solved, by: number): number | undefined {
+  const options = { restriction: fixHeldSecurities(problem, solution.weights), warm: solution.answer.state };
   const again = weighing.find(({ solver }) => solveConvex(solver, problem, options));
   return again === undefined || again === SPENT ? undefined : differenceOf(problem, solution, again) / by;
 }
 
 function differenceOf(problem: Problem, before: ConvexSolution, after: ConvexSolution): number {
   const change = after.objective - before.objective;
-  return Math.abs(change) <= NOTHING * Math.max(1, Math.abs(before.objective)) ? 0 : ownTerms(problem, change);
+  return Math.abs(change) <= NOTHING * Math.max(1, Math.abs(before.objective))
+    ? 0
+    : convertToObjectiveTerms(problem, change);
 }
 
 /** Moves one side of a row, in the unit of its shadow price. */
-function loosenedRow(row: ProgramRow, { side }: Pick<RowSide, 'side'>, by: number): ProgramRow {
+function loosenRow(row: ProgramRow, { side }: Pick<RowSide, 'side'>, by: number): ProgramRow {
   const move = (limit: Limit): Limit => ({ ...limit, value: limit.value + by });
   switch (row.form) {
     case 'linear': {
       const { average } = row;
       if (average !== undefined) {
         const at = by / average.scale;
-        const shift = coefficientsAt(average, at).map((value, i) => value - average.numerator[i]!);
+        const shift = computeAverageCoefficients(average, at).map((value, i) => value - average.numerator[i]!);
         return { ...row, coefficients: row.coefficients.map((value, i) => value + shift[i]!) };
       }
-      return sideMoved(row);
+      return moveSide(row);
     }
     case 'name':
-      return sideMoved(row);
+      return moveSide(row);
     case 'distance':
     case 'tail':
       return { ...row, limit: move(row.limit) };
@@ -101,7 +103,7 @@ function loosenedRow(row: ProgramRow, { side }: Pick<RowSide, 'side'>, by: numbe
       return row;
   }
 
-  function sideMoved<T extends { readonly lower: Limit | null; readonly upper: Limit | null }>(bounded: T): T {
+  function moveSide<T extends { readonly lower: Limit | null; readonly upper: Limit | null }>(bounded: T): T {
     return side === 'upper'
       ? { ...bounded, upper: bounded.upper && move(bounded.upper) }
       : { ...bounded, lower: bounded.lower && move(bounded.lower) };

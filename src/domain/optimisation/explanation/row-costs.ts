@@ -3,9 +3,9 @@ import type { Origin, Problem } from '../problem.js';
 import { solveProblem } from '../search.js';
 import { solveConvex } from '../solve-convex.js';
 import type { Solvers } from '../solvers.js';
-import { changeSentence, ownTerms } from './change-sentence.js';
+import { changeSentence, convertToObjectiveTerms } from './change-sentence.js';
 import type { ExplainedInput } from './explained-input.js';
-import { heldChoice } from './held-choice.js';
+import { fixHeldSecurities } from './held-choice.js';
 import { createWeighing, SPENT } from './weighing.js';
 
 /** Objective without a row. */
@@ -38,7 +38,7 @@ const REPLACES_DEFAULT: ReadonlySet<string> = new Set(['FullInvestment', 'Weight
  * @param workMax Maximum number of multiplications of all solves together. Default: a limit only for tails.
  * @cost of a solve for each row that binds, of a search for one that chooses securities
  */
-export function rowCostsOf(
+export function computeRowCosts(
   solvers: Solvers,
   { problem, solution, sides }: ExplainedInput,
   workMax?: number,
@@ -48,7 +48,7 @@ export function rowCostsOf(
     sides.filter(({ isBinding, shadowPrice }) => isBinding && shadowPrice !== 0).map(({ placed }) => placed.origin),
   );
   const own = problem.origins.filter(({ index }) => index !== null).slice(0, COSTED_ROWS_MAX);
-  const before = ownTerms(problem, solution.objective);
+  const before = convertToObjectiveTerms(problem, solution.objective);
   return own.map((origin): RowCost => {
     const isConvex = findConstraintClass(origin.type)!.convex; // The row is valid.
     const mayMatter = !isConvex || priced.has(origin) || REPLACES_DEFAULT.has(origin.type);
@@ -69,7 +69,7 @@ export function rowCostsOf(
             : 'was not solved: the work limit for explanations was reached',
         ),
       };
-    const without = ownTerms(problem, value);
+    const without = convertToObjectiveTerms(problem, value);
     return {
       ...about,
       without,
@@ -89,7 +89,7 @@ interface LeftOut extends Pick<ExplainedInput, 'solution'> {
 function objectiveWithout(solvers: Solvers, problem: Problem, { origin, isConvex, solution }: LeftOut): number | null {
   const rest = problem.without(origin);
   if (isConvex) {
-    const restriction = heldChoice(problem, solution.weights);
+    const restriction = fixHeldSecurities(problem, solution.weights);
     return solveConvex(solvers.solver, rest, { restriction, warm: solution.answer.state })?.objective ?? null;
   }
   const outcome = solveProblem(solvers, rest);

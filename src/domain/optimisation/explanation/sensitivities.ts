@@ -4,10 +4,10 @@ import type { Origin } from '../problem.js';
 import type { RowSide } from '../report.js';
 import { solveConvex } from '../solve-convex.js';
 import type { Solvers } from '../solvers.js';
-import { changeSentence, ownTerms } from './change-sentence.js';
+import { changeSentence, convertToObjectiveTerms } from './change-sentence.js';
 import type { ExplainedInput } from './explained-input.js';
-import { heldChoice } from './held-choice.js';
-import { slopeTo, SMALL } from './one-sided-prices.js';
+import { fixHeldSecurities } from './held-choice.js';
+import { computeSlopeToSide, SMALL } from './one-sided-prices.js';
 import { createWeighing, SPENT } from './weighing.js';
 
 /** Effect of another value of one parameter on the objective, from solving again. */
@@ -57,13 +57,13 @@ export interface SensitivityOptions {
  * of other values). If rows choose securities, the held securities are fixed.
  * @cost of at most `SENSITIVITIES_MAX` solves, and as many with a small change of parameters of dependent sides
  */
-export function sensitivitiesOf(
+export function computeSensitivities(
   solvers: Solvers,
   { problem, solution, sides }: ExplainedInput,
   { workMax, dependent = new Set() }: SensitivityOptions = {},
 ): Sensitivity[] {
   const weighing = createWeighing(solvers, problem, workMax);
-  const restriction = heldChoice(problem, solution.weights);
+  const restriction = fixHeldSecurities(problem, solution.weights);
   const warm = solution.answer.state;
   return boundsOf(sides, dependent).flatMap((bound): Sensitivity[] => {
     const { origin, parameter, from, to } = bound;
@@ -71,11 +71,15 @@ export function sensitivitiesOf(
       solveConvex(solver, problem.withParameters([{ origin, parameter, to }]), { restriction, warm }),
     );
     if (again === undefined) return [];
-    const effect = again === SPENT ? null : ownTerms(problem, again.objective - solution.objective);
+    const effect = again === SPENT ? null : convertToObjectiveTerms(problem, again.objective - solution.objective);
     const change =
       again === SPENT
         ? 'was not solved: the work limit for explanations was reached'
-        : changeSentence(problem, ownTerms(problem, solution.objective), ownTerms(problem, again.objective));
+        : changeSentence(
+            problem,
+            convertToObjectiveTerms(problem, solution.objective),
+            convertToObjectiveTerms(problem, again.objective),
+          );
     const held = restriction === undefined || again === SPENT ? '' : ', with the same securities held';
     const step = `${to > from ? 'Raising' : 'Lowering'} ${parameter} of ${origin.name} from ${valueText(origin, from)} to ${valueText(origin, to)}`;
     return [
@@ -88,16 +92,16 @@ export function sensitivitiesOf(
         to,
         change: to - from,
         effect,
-        shadowPrice: bound.isDependent ? (smallSlope(bound) ?? bound.shadowPrice) : bound.shadowPrice,
+        shadowPrice: bound.isDependent ? (computeSmallestSlope(bound) ?? bound.shadowPrice) : bound.shadowPrice,
         sentence: `${step} ${change}${held}.`,
       },
     ];
   });
 
-  function smallSlope({ origin, parameter, from, to }: Bound): number | undefined {
+  function computeSmallestSlope({ origin, parameter, from, to }: Bound): number | undefined {
     const by = SMALL * (to - from);
     const near = { origin, parameter, to: from + by };
-    return slopeTo(weighing, { problem: problem.withParameters([near]), solution }, by);
+    return computeSlopeToSide(weighing, { problem: problem.withParameters([near]), solution }, by);
   }
 }
 
@@ -117,7 +121,7 @@ function boundsOf(sides: readonly RowSide[], dependent: ReadonlySet<RowSide>): B
     const price = shadowPrice * slopeOf(row, limit);
     const known = bounds.get(key);
     const outward = (side === 'upper' ? 1 : -1) * (limit.slope < 0 ? -1 : 1);
-    const to = steppedTo(origin, { parameter, from, outward });
+    const to = solveAtStep(origin, { parameter, from, outward });
     if (to === undefined) continue;
     const isDependent = known?.isDependent === true || dependent.has(each);
     bounds.set(key, { origin, parameter, from, to, shadowPrice: price + (known?.shadowPrice ?? 0), isDependent });
@@ -156,7 +160,7 @@ interface Stepping {
 }
 
 /** Returns the value of a parameter after one step of loosening; undefined if the class does not accept it. */
-function steppedTo({ type, unit, params }: Origin, { parameter, from, outward }: Stepping): number | undefined {
+function solveAtStep({ type, unit, params }: Origin, { parameter, from, outward }: Stepping): number | undefined {
   const size = unit === 'value' && from !== 0 ? STEP.value * Math.abs(from) : STEP[unit];
   const to = Number((from + outward * size).toPrecision(12));
   const accepted = findConstraintClass(type)!.params.safeParse({ ...params, [parameter]: to }).success; // The row is valid.

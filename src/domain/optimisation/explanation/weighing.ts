@@ -1,7 +1,7 @@
 import type { Solver } from '#kernels/optimisation/solve-program.js';
 import type { Solvers } from '../solvers.js';
 import type { Problem } from '../problem.js';
-import { hasTails, metered } from '../work-meter.js';
+import { hasTails, meterSolver } from '../work-meter.js';
 
 /**
  * Maximum number of multiplications for repeated solves, about ten seconds if tails make a solve a hundred times as
@@ -27,7 +27,7 @@ export function createWeighing(
   problem: Problem,
   workMax = hasTails(problem) ? WORK_MAX : Infinity,
 ): Weighing {
-  const meter = metered(inner);
+  const meter = meterSolver(inner);
   const assertWithin = () => {
     if (meter.spent() >= workMax) throw new WorkSpent();
   };

@@ -1,4 +1,4 @@
-import { metricDiagonal, type Metric } from '#kernels/optimisation/program/metric.js';
+import { computeMetricDiagonal, type Metric } from '#kernels/optimisation/program/metric.js';
 
 /** Correlation metrics by covariance, so that a solver receives the same object again. */
 const known = new WeakMap<Metric, Metric>();
@@ -7,14 +7,14 @@ const known = new WeakMap<Metric, Metric>();
  * Returns the correlations of a covariance, in its form; a security without variance has none. @cost n^2, or n k for
  * loadings
  */
-export function correlationOf(metric: Metric): Metric {
+export function computeCorrelation(metric: Metric): Metric {
   const result = known.get(metric) ?? scale(metric);
   known.set(metric, result);
   return result;
 }
 
 function scale(metric: Metric): Metric {
-  const inverse = metricDiagonal(metric).map((variance) => (variance > 0 ? 1 / Math.sqrt(variance) : 0));
+  const inverse = computeMetricDiagonal(metric).map((variance) => (variance > 0 ? 1 / Math.sqrt(variance) : 0));
   if (metric.form === 'factor') {
     const { factors: k } = metric;
     return {

@@ -1,11 +1,11 @@
 import { dot } from '../../numbers/dot.js';
 import { computeMetricSquare } from '#kernels/optimisation/program/metric.js';
-import { computeOutcomes, tailAverage, tailSize } from '../../objectives/tail.js';
-import { returnShortfall, computeWorstVariance } from '../../objectives/robustness.js';
-import { evennessOf } from '../../objectives/parity.js';
+import { computeOutcomes, computeTailAverage, countTailScenarios } from '../../objectives/tail.js';
+import { computeReturnShortfall, computeWorstVariance } from '../../objectives/robustness.js';
+import { computeEvenness } from '../../objectives/parity.js';
 import type { Problem } from '../problem.js';
-import { correlationOf } from './correlation.js';
-import { costOf } from './prices.js';
+import { computeCorrelation } from './correlation.js';
+import { computeCost } from './prices.js';
 
 /**
  * Computes the minimised objective at some weights, including costs and the worst case of uncertain estimates: a
@@ -14,9 +14,9 @@ import { costOf } from './prices.js';
  * @param priced Cost of violations of soft rows.
  * @cost a pass over the metric, or over the scenarios
  */
-export function goalValue(problem: Problem, weights: Float64Array, priced = 0): number {
+export function computeGoalValue(problem: Problem, weights: Float64Array, priced = 0): number {
   const { goal, metric, costs, robustness } = problem;
-  const off = costOf(costs, weights) + returnShortfall(robustness?.returns ?? null, weights) + priced;
+  const off = computeCost(costs, weights) + computeReturnShortfall(robustness?.returns ?? null, weights) + priced;
   if (goal.form === 'quadratic') {
     const { curvature, centre, linear } = goal;
     const offset = weights.map((weight, i) => weight - centre[i]!);
@@ -25,12 +25,12 @@ export function goalValue(problem: Problem, weights: Float64Array, priced = 0): 
         ? 0
         : goal.metric === 'covariance'
           ? computeWorstVariance(metric, robustness, offset)
-          : computeMetricSquare(correlationOf(metric), offset);
+          : computeMetricSquare(computeCorrelation(metric), offset);
     return (curvature / 2) * Math.max(0, square) + dot(linear, weights) + off;
   }
-  if (goal.form === 'tail') return tailAverage(computeOutcomes(goal, weights), tailSize(goal)) + off;
+  if (goal.form === 'tail') return computeTailAverage(computeOutcomes(goal, weights), countTailScenarios(goal)) + off;
   const volatility = Math.sqrt(computeWorstVariance(metric, robustness, weights));
   if (goal.numerator.kind === 'linear') return -(dot(goal.numerator.slopes, weights) - off) / volatility;
   const { budgets, least } = goal.numerator;
-  return Math.log(volatility) - Math.log(Math.max(evennessOf(budgets, weights) - off, 0)) - least;
+  return Math.log(volatility) - Math.log(Math.max(computeEvenness(budgets, weights) - off, 0)) - least;
 }

@@ -12,7 +12,7 @@ const HALVINGS = 60;
 const SCALE_MAX = 1e6;
 
 /** Returns the largest multiple of a portfolio that the rows of a program allow; at least one. */
-export function largestScale(program: Program, { point: { x } }: Pick<ProgramAnswer, 'point'>): number {
+export function findLargestScale(program: Program, { point: { x } }: Pick<ProgramAnswer, 'point'>): number {
   const { n, lower, upper, rows } = program;
   let scale = SCALE_MAX;
   const limit = (value: number, least: number, most: number) => {

@@ -3,7 +3,7 @@ import { sumKinks, type Kink, type Program } from '#kernels/optimisation/program
 import type { TradeCosts } from '../../objectives/goal.js';
 
 /** Returns the program with all prices, of soft rows and sums of kinks, scaled. */
-export function withPricesTimes(program: Program, scale: number): Program {
+export function scalePrices(program: Program, scale: number): Program {
   if (scale === 1) return program;
   const { rows, kinks } = program;
   return {
@@ -18,7 +18,7 @@ export function withPricesTimes(program: Program, scale: number): Program {
 }
 
 /** Adds the linear cost of trades to the objective of a program. */
-export function withLinearCost(program: Program, costs: TradeCosts | null): Program {
+export function addLinearCost(program: Program, costs: TradeCosts | null): Program {
   if (costs === null || costs.linear === 0) return program;
   const kink: Kink = {
     at: costs.reference,
@@ -31,7 +31,7 @@ export function withLinearCost(program: Program, costs: TradeCosts | null): Prog
 }
 
 /** Returns the cost of the trades to some weights, as a fraction of value. */
-export function costOf(costs: TradeCosts | null, weights: Float64Array): number {
+export function computeCost(costs: TradeCosts | null, weights: Float64Array): number {
   if (costs === null) return 0;
   const { linear, impact, reference, fixed } = costs;
   return weights.reduce((sum, weight, i) => {
@@ -41,7 +41,10 @@ export function costOf(costs: TradeCosts | null, weights: Float64Array): number 
 }
 
 /** Returns the cost of violations of soft rows and of sums of kinks at some weights. */
-export function pricesOf({ n, rows, kinks }: Pick<Program, 'n' | 'rows' | 'kinks'>, weights: Float64Array): number {
+export function computePrices(
+  { n, rows, kinks }: Pick<Program, 'n' | 'rows' | 'kinks'>,
+  weights: Float64Array,
+): number {
   let total = 0;
   for (let r = 0; r < rows.count; r++) {
     if (!Number.isFinite(rows.penalty[r]!)) continue;

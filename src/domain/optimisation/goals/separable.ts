@@ -39,7 +39,7 @@ const TRADE_MIN = 1e-14;
  * @param least Trade size below which the curvature of this size is used; steps do not change where the model is
  *   settled.
  */
-export function impactOf({ impact, reference }: TradeCosts, scale: number, least = TRADE_MIN): Separable {
+export function createImpactTerm({ impact, reference }: TradeCosts, scale: number, least = TRADE_MIN): Separable {
   const coefficient = scale * impact;
   return {
     valueAt: (x) =>
@@ -57,13 +57,13 @@ export function impactOf({ impact, reference }: TradeCosts, scale: number, least
         const own = 1.5 * coefficient * Math.sign(trade) * Math.sqrt(Math.abs(trade));
         const slope = left[i]! + own > 0 ? left[i]! : right[i]! + own < 0 ? right[i]! : null;
         if (slope === null) return value;
-        return reference[i]! + settledTrade(stiffness[i]! * trade - slope, stiffness[i]!, 1.5 * coefficient);
+        return reference[i]! + solveSingleTrade(stiffness[i]! * trade - slope, stiffness[i]!, 1.5 * coefficient);
       }),
   };
 }
 
 /** Returns the trade d at which stiffness d + steepness root of |d| equals a pull. */
-function settledTrade(pull: number, stiffness: number, steepness: number): number {
+function solveSingleTrade(pull: number, stiffness: number, steepness: number): number {
   const size = Math.abs(pull);
   const root = (2 * size) / (steepness + Math.sqrt(steepness * steepness + 4 * stiffness * size));
   return Math.sign(pull) * root * root;
@@ -73,7 +73,7 @@ function settledTrade(pull: number, stiffness: number, steepness: number): numbe
 const LEFT_MIN = 0.1;
 
 /** Returns - sum of shares_i log x_i over the securities with a share. */
-export function barrierOf(shares: Float64Array): Separable {
+export function createBarrierTerm(shares: Float64Array): Separable {
   return {
     valueAt: (x) =>
       x.reduce((sum, value, i) => (shares[i] === 0 ? sum : sum - shares[i]! * Math.log(Math.max(value, 0))), 0),
@@ -89,7 +89,7 @@ export function barrierOf(shares: Float64Array): Separable {
 }
 
 /** Returns the sum of functions. */
-export function sumOf(parts: readonly Separable[]): Separable {
+export function addSeparableTerms(parts: readonly Separable[]): Separable {
   const [first, ...others] = parts;
   if (first === undefined || others.length === 0) return first ?? { valueAt: () => 0, addModel: () => {} };
   const bounded = parts.filter((part) => part.leastFrom !== undefined);

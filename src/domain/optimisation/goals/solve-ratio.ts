@@ -64,11 +64,11 @@ export function solveRatio(
     if (before !== undefined && isStalled(point, before)) return point;
     if (excess > 0) low = point;
     else high = point;
-    const next = nextPrice({ low, high, point, before: k % HALVED === HALVED - 1 ? undefined : before });
-    if (next === price || next === low?.price || next === high?.price) return nearer(low, high) ?? point;
+    const next = computeNextPrice({ low, high, point, before: k % HALVED === HALVED - 1 ? undefined : before });
+    if (next === price || next === low?.price || next === high?.price) return selectNearer(low, high) ?? point;
     price = next;
   }
-  return nearer(low, high);
+  return selectNearer(low, high);
 }
 
 /** Returns variance minus price times numerator: positive below the root. */
@@ -81,7 +81,7 @@ function isStalled(point: RatioPoint, before: RatioPoint): boolean {
   return excess <= STALLED * size && 2 * excess > Math.abs(excessOf(before));
 }
 
-function nearer(low: RatioPoint | undefined, high: RatioPoint | undefined): RatioPoint | undefined {
+function selectNearer(low: RatioPoint | undefined, high: RatioPoint | undefined): RatioPoint | undefined {
   if (low === undefined || high === undefined) return undefined;
   return Math.abs(excessOf(low)) <= Math.abs(excessOf(high)) ? low : high;
 }
@@ -97,7 +97,7 @@ interface Bracket {
  * Returns the root of the line through the last two points if it is inside the bracket; otherwise a step that shrinks
  * the bracket.
  */
-function nextPrice({ low, high, point, before }: Bracket): number {
+function computeNextPrice({ low, high, point, before }: Bracket): number {
   const own = point.numerator > 0 ? point.variance / point.numerator : GROWTH * point.price;
   let wanted = own;
   if (before !== undefined && before.price !== point.price) {
@@ -114,6 +114,6 @@ function nextPrice({ low, high, point, before }: Bracket): number {
 }
 
 /** Returns the variance of some weights. */
-export function varianceOf(program: Program, weights: Float64Array): number {
+export function computeVariance(program: Program, weights: Float64Array): number {
   return Math.max(0, computeMetricSquare(program.metric!, weights)); // A ratio's program has a metric.
 }

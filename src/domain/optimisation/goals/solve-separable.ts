@@ -1,15 +1,15 @@
 import { IDLE, UPPER, type ActiveState } from '#kernels/optimisation/active-set/active-state.js';
 import { checkKkt, isOptimal, type KktReport } from '#kernels/optimisation/program/kkt.js';
-import { createFactorMetric, metricDiagonal, addDiagonal } from '#kernels/optimisation/program/metric.js';
+import { createFactorMetric, computeMetricDiagonal, addDiagonal } from '#kernels/optimisation/program/metric.js';
 import { computeNormLength } from '#kernels/optimisation/program/norms.js';
 import type { Norm, Point, Program } from '#kernels/optimisation/program/program.js';
 import { computeLagrangianSlopes } from '#kernels/optimisation/program/slopes.js';
-import { priceScale, withPrice } from '#kernels/optimisation/solve-norms.js';
+import { computePriceScale, addPrice } from '#kernels/optimisation/solve-norms.js';
 import type { ProgramAnswer } from '#kernels/optimisation/program-answer.js';
 import type { Solver } from '#kernels/optimisation/solve-program.js';
-import { metricProduct } from '../metric-product.js';
-import { gradientOf } from './gradient.js';
-import { pricesOf } from './prices.js';
+import { applyMetric } from '../apply-metric.js';
+import { computeGradient } from './gradient.js';
+import { computePrices } from './prices.js';
 import type { Separable } from './separable.js';
 
 /** Optimum of a program with an added separable function. */
@@ -57,7 +57,7 @@ export function solveSeparable(
   const { norms, metric, curvature } = base;
   if (norms.length === 0) return solveModels(solver, base, smooth, options);
   const isFlat = metric === null || curvature === 0;
-  const [first, second] = isFlat ? [byPrice, solveModels] : [solveModels, byPrice];
+  const [first, second] = isFlat ? [solveByPrice, solveModels] : [solveModels, solveByPrice];
   return first(solver, base, smooth, options) ?? second(solver, base, smooth, options);
 }
 
@@ -72,7 +72,7 @@ function solveModels(
   const plain = smooth.settle === undefined ? undefined : solver.solve(base, { warm, ...options });
   const isSolved = plain?.status === 'solved';
   let x = isSolved ? plain.point.x : start;
-  let around = isSolved ? settled(plain, base, smooth.settle!) : start; // The function defines it.
+  let around = isSolved ? isConverged(plain, base, smooth.settle!) : start; // The function defines it.
   let state = isSolved ? plain.state : warm;
   let isFeasible = isSolved;
   let iterations = plain?.iterations ?? 0;
@@ -87,12 +87,12 @@ function solveModels(
     if (result.status !== 'solved') break;
     const from: Float64Array = x;
     const whole = stepLength(from, result.point.x, smooth);
-    const length: number = isFeasible && whole === 1 ? loweringLength(from, result.point.x, merit) : whole;
+    const length: number = isFeasible && whole === 1 ? findDecreasingStep(from, result.point.x, merit) : whole;
     state = result.state;
     x = length === 1 ? result.point.x : from.map((value, i) => value + length * (result.point.x[i]! - value));
     isFeasible ||= length === 1;
     const judged = judge(base, smooth, { ...result.point, x }, result, iterations);
-    around = smooth.settle === undefined ? x : settled(judged.answer, base, smooth.settle);
+    around = smooth.settle === undefined ? x : isConverged(judged.answer, base, smooth.settle);
     if (length < 1) continue;
     const isBetter = best === undefined || residualOf(judged.answer.kkt) < residualOf(best.answer.kkt) / 2;
     if (isBetter || residualOf(judged.answer.kkt) < residualOf(best!.answer.kkt)) best = judged;
@@ -118,7 +118,7 @@ const PATIENCE = 4;
  * Minimises the same objective with the first norm in the objective, at the price at which it has its radius. This is
  * more stable if all curvature comes from the function.
  */
-function byPrice(
+function solveByPrice(
   solver: Solver,
   base: Program,
   smooth: Separable,
@@ -129,8 +129,8 @@ function byPrice(
   const loose =
     others.norms.length === 0 ? undefined : solveSeparable(solver, others, smooth, { ...options, warm: undefined });
   if (loose !== undefined && computeNormLength(base, norm, loose.answer.point.x) <= norm.radius)
-    return withFirstNorm(base, smooth, { found: loose, price: 0, iterations: loose.answer.iterations });
-  let price = priceScale(base, norm);
+    return setFirstNorm(base, smooth, { found: loose, price: 0, iterations: loose.answer.iterations });
+  let price = computePriceScale(base, norm);
   let { start } = options;
   let warm: ActiveState | undefined;
   let iterations = 0;
@@ -138,7 +138,7 @@ function byPrice(
   let since = 0;
   const bracket = createBracket();
   for (let k = 0; k < PRICES_MAX; k++) {
-    const result = solveSeparable(solver, withPrice(base, 0, price), smooth, { ...options, start, warm });
+    const result = solveSeparable(solver, addPrice(base, 0, price), smooth, { ...options, start, warm });
     if (result === undefined) break;
     start = result.answer.point.x;
     warm = result.answer.state;
@@ -156,7 +156,7 @@ function byPrice(
   }
   return best === undefined || Math.abs(best.excess) > NEAR
     ? undefined
-    : withFirstNorm(base, smooth, { ...best, iterations });
+    : setFirstNorm(base, smooth, { ...best, iterations });
 }
 
 /** Growth factor of a price that is too low. */
@@ -193,7 +193,7 @@ interface Priced {
 }
 
 /** Converts a solution whose program prices the first norm to one that contains the norm itself. */
-function withFirstNorm(
+function setFirstNorm(
   base: Program,
   smooth: Separable,
   { found, price, iterations }: Priced,
@@ -212,7 +212,7 @@ const AT_KINK = 1e-12;
  * Returns the point of the next model: each weight at its own optimum under the forces of the last solution, within its
  * bounds and on the side of a kink towards which it moves.
  */
-function settled(
+function isConverged(
   { point }: Pick<ProgramAnswer, 'point'>,
   base: Program,
   settle: NonNullable<Separable['settle']>,
@@ -235,7 +235,7 @@ function settled(
       else upper[i] = Math.min(upper[i]!, at[i]!);
     }
   });
-  const variances = metric === null || curvature === 0 ? undefined : metricDiagonal(metric);
+  const variances = metric === null || curvature === 0 ? undefined : computeMetricDiagonal(metric);
   const stiffness = Float64Array.from({ length: n }, (_, i) => curvature * (variances?.[i] ?? 0) + ridge);
   return settle(x, { left, right, stiffness }).map((value, i) => Math.min(Math.max(value, lower[i]!), upper[i]!));
 }
@@ -266,7 +266,7 @@ function modelOf(base: Program, smooth: Separable, { x, around, isBounded }: Mod
       : createFactorMetric(new Float64Array(0), own),
     curvature: isCurved ? curvature : 1,
     centre: x,
-    linear: gradientOf(base, x).map((value, i) => value + model.slope[i]! + own[i]! * (x[i]! - around[i]!)),
+    linear: computeGradient(base, x).map((value, i) => value + model.slope[i]! + own[i]! * (x[i]! - around[i]!)),
     lower: least === undefined ? base.lower : base.lower.map((bound, i) => Math.max(bound, least[i]!)),
     norms: base.norms.map((norm): Norm => (norm.metric === 'metric' ? { ...norm, metric: metric! } : norm)), // A norm of the metric has one.
   };
@@ -276,11 +276,11 @@ function modelOf(base: Program, smooth: Separable, { x, around, isBounded }: Mod
 function objectiveOf(program: Program, x: Float64Array): number {
   const { n, metric, curvature, ridge, centre, linear } = program;
   const offset = x.map((value, i) => value - centre[i]!);
-  const force = metric === null || curvature === 0 ? undefined : metricProduct(metric, offset);
+  const force = metric === null || curvature === 0 ? undefined : applyMetric(metric, offset);
   let total = 0;
   for (let i = 0; i < n; i++)
     total += linear[i]! * x[i]! + (offset[i]! / 2) * (curvature * (force?.[i] ?? 0) + ridge * offset[i]!);
-  return total + pricesOf(program, x);
+  return total + computePrices(program, x);
 }
 
 /** Returns 1, or less if the whole step would leave the domain. */
@@ -295,7 +295,7 @@ function stepLength(x: Float64Array, to: Float64Array, { leastFrom }: Separable)
 }
 
 /** Returns the longest halved step that lowers the objective; one if none does, because only rounding remains. */
-function loweringLength(x: Float64Array, to: Float64Array, merit: (x: Float64Array) => number): number {
+function findDecreasingStep(x: Float64Array, to: Float64Array, merit: (x: Float64Array) => number): number {
   const before = merit(x);
   const enough = before + ROUNDING * Math.abs(before);
   for (let length = 1, k = 0; k < HALVINGS; length /= 2, k++) {

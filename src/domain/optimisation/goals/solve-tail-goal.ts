@@ -1,13 +1,13 @@
-import { withoutFixedNames } from '#kernels/optimisation/presolve/fixed-names.js';
+import { removeFixedVariables } from '#kernels/optimisation/presolve/fixed-variables.js';
 import { checkKkt, isOptimal } from '#kernels/optimisation/program/kkt.js';
 import type { Program } from '#kernels/optimisation/program/program.js';
 import type { Solver } from '#kernels/optimisation/solve-program.js';
 import type { TailGoal } from '../../objectives/tail.js';
 import type { Problem } from '../problem.js';
-import { withLinearCost } from './prices.js';
-import { impactOf } from './separable.js';
+import { addLinearCost } from './prices.js';
+import { createImpactTerm } from './separable.js';
 import { solveTail, type TailAnswer, type TailStart, type TailTerms } from './solve-tail.js';
-import { tailForces } from './tail-program.js';
+import { computeTailForces } from './tail-program.js';
 
 /**
  * Trade sizes below which curvature is capped in combination with a tail, tried in this order. All curvature comes from
@@ -25,9 +25,9 @@ export function solveTailGoal(
 ): TailAnswer | undefined {
   const { costs } = problem;
   const centre = new Float64Array(rows.n);
-  const priced = { ...withLinearCost(rows, costs), curvature: 0, centre, linear: new Float64Array(rows.n) };
+  const priced = { ...addLinearCost(rows, costs), curvature: 0, centre, linear: new Float64Array(rows.n) };
   const hasImpact = costs !== null && costs.impact > 0;
-  const curved = hasImpact ? MODELLED_TRADES.map((least) => impactOf(costs, 1, least)) : [null];
+  const curved = hasImpact ? MODELLED_TRADES.map((least) => createImpactTerm(costs, 1, least)) : [null];
   return (
     (hasImpact ? undefined : solveAmongFew(solver, problem, goal, priced, tail)) ??
     solveTail(solver, { goal, rows: priced, curved, ...startOf(solver, problem.index, priced, tail) })
@@ -58,7 +58,7 @@ function solveAmongFew(
   tail: TailStart | undefined,
 ): TailAnswer | undefined {
   const { n, lower, upper } = rows;
-  const reduced = lower.some((bound, i) => bound === upper[i] && bound !== 0) ? null : withoutFixedNames(rows);
+  const reduced = lower.some((bound, i) => bound === upper[i] && bound !== 0) ? null : removeFixedVariables(rows);
   if (reduced === null) return undefined;
   const kept = Int32Array.from(lower.keys()).filter((i) => lower[i]! < upper[i]!);
   const pick = (values: Float64Array) => Float64Array.from(kept, (i) => values[i]!);
@@ -69,7 +69,7 @@ function solveAmongFew(
   if (result === undefined) return undefined;
   const { answer, shares } = result;
   const point = reduced.toFull(answer.point);
-  const program = { ...rows, linear: tailForces(goal, shares, n) };
+  const program = { ...rows, linear: computeTailForces(goal, shares, n) };
   const kkt = checkKkt(program, point);
   if (!isOptimal(kkt)) return undefined;
   return {

@@ -3,13 +3,13 @@ import { checkKkt, isOptimal } from '#kernels/optimisation/program/kkt.js';
 import type { Program } from '#kernels/optimisation/program/program.js';
 import type { ProgramAnswer } from '#kernels/optimisation/program-answer.js';
 import type { Solver } from '#kernels/optimisation/solve-program.js';
-import { computeOutcomes, tailAverage, tailSize, type TailGoal } from '../../objectives/tail.js';
+import { computeOutcomes, computeTailAverage, countTailScenarios, type TailGoal } from '../../objectives/tail.js';
 import type { Separable } from './separable.js';
 import { solveSeparable } from './solve-separable.js';
-import { amongAll, MANY, restingAt, withResting } from './resting-names.js';
-import { tailForces, tailProgram, tailShares, type TailSet } from './tail-program.js';
-import { isMuchLarger, isSame, peaksAt, setAt, unite, worst } from './tail-sets.js';
-import { metered } from '../work-meter.js';
+import { expandAnswer, MANY, findSecuritiesAtBounds, restoreSecuritiesAtBounds } from './securities-at-bounds.js';
+import { computeTailForces, createTailProgram, computeTailShares, type TailSet } from './tail-program.js';
+import { isMuchLarger, isSame, findPeaks, setAt, unionSets, selectWorst } from './tail-sets.js';
+import { meterSolver } from '../work-meter.js';
 
 /**
  * Optimum of a tail, with the program whose optimality conditions it satisfies: the scenarios are fixed forces on the
@@ -96,7 +96,9 @@ export const UNITS = [1, 8, 0.125, 2, 0.5];
  *   Wolfe (1960), Operations Research 8(1), for priced securities.
  */
 export function solveTail(solver: Solver, terms: TailTerms): TailAnswer | undefined {
-  const resting = terms.curved.every((curved) => curved === null) ? restingAt(terms.rows, terms.near) : null;
+  const resting = terms.curved.every((curved) => curved === null)
+    ? findSecuritiesAtBounds(terms.rows, terms.near)
+    : null;
   const result = resting === null ? undefined : solveGrowing(solver, terms, resting);
   return result ?? solveGrowing(solver, terms, null);
 }
@@ -106,28 +108,29 @@ export function solveTail(solver: Solver, terms: TailTerms): TailAnswer | undefi
  */
 function solveGrowing(inner: Solver, terms: TailTerms, resting: Uint8Array | null): TailAnswer | undefined {
   const { goal, near, rows, workMax = WORK_MAX[terms.goal.measure] } = terms;
-  const solver = metered(inner);
+  const solver = meterSolver(inner);
   const isWithin = () => solver.spent() < workMax;
-  const size = Math.max(tailSize(goal), 1);
-  const unit = tailAverage(computeOutcomes(goal, near).map(Math.abs), size) || 1;
-  let among = { ...terms, rows: withResting(rows, resting, near) };
+  const size = Math.max(countTailScenarios(goal), 1);
+  const unit = computeTailAverage(computeOutcomes(goal, near).map(Math.abs), size) || 1;
+  let among = { ...terms, rows: restoreSecuritiesAtBounds(rows, resting, near) };
   let { set, isFar: isGrowing } =
-    terms.first === undefined ? firstSet(solver, among, unit) : { set: terms.first, isFar: isDear(terms) };
-  if (isGrowing && !isDear(terms)) among = { ...terms, rows: withResting(rows, resting?.fill(0) ?? null, near) };
+    terms.first === undefined ? createFirstSet(solver, among, unit) : { set: terms.first, isFar: isExpensive(terms) };
+  if (isGrowing && !isExpensive(terms))
+    among = { ...terms, rows: restoreSecuritiesAtBounds(rows, resting?.fill(0) ?? null, near) };
   let best: Proven | undefined;
   for (let round = 0; round < ROUNDS_MAX && isWithin(); round++) {
-    if (isGrowing) set = withNear(solver, { ...among, unit, isWithin }, set);
+    if (isGrowing) set = addNearScenarios(solver, { ...among, unit, isWithin }, set);
     const result = solveInUnits(solver, among, set, unit);
-    const whole = result === undefined || resting === null ? result : amongAll(result, rows);
+    const whole = result === undefined || resting === null ? result : expandAnswer(result, rows);
     if (result === undefined || whole === undefined) break;
     const { x } = result.answer.point;
     const outcomes = computeOutcomes(goal, x);
-    const value = tailAverage(outcomes, size);
+    const value = computeTailAverage(outcomes, size);
     const own = setAt(goal, x, outcomes);
     const pulled = 'pulled' in whole ? whole.pulled : new Int32Array(0);
-    const grown = unite(set, own);
+    const grown = unionSets(set, own);
     const isWhole = isSame(grown, set);
-    isGrowing = isDear(terms) || isMuchLarger(grown, set);
+    isGrowing = isExpensive(terms) || isMuchLarger(grown, set);
     if (pulled.length === 0) {
       const { program, answer } = whole;
       const { bound, shares } = result;
@@ -139,8 +142,8 @@ function solveGrowing(inner: Solver, terms: TailTerms, resting: Uint8Array | nul
     set = grown;
     if (resting === null) continue;
     for (const i of pulled) resting[i] = 0;
-    if (isGrowing && !isDear(terms)) resting.fill(0);
-    among = { ...terms, rows: withResting(rows, resting, near) };
+    if (isGrowing && !isExpensive(terms)) resting.fill(0);
+    among = { ...terms, rows: restoreSecuritiesAtBounds(rows, resting, near) };
   }
   return best !== undefined && (best.open <= OPEN_MAX || !isWithin()) ? best.answer : undefined;
 }
@@ -168,17 +171,17 @@ interface FirstSet {
  * Returns the initial set. For losses, these are the worst scenarios of weights near the optimum over the worst
  * scenarios at known weights, without curved costs. Peaks of drawdowns depend too much on the weights for that.
  */
-function firstSet(solver: Solver, { goal, rows, near }: TailTerms, unit: number): FirstSet {
-  const size = Math.max(tailSize(goal), 1);
+function createFirstSet(solver: Solver, { goal, rows, near }: TailTerms, unit: number): FirstSet {
+  const size = Math.max(countTailScenarios(goal), 1);
   const outcomes = computeOutcomes(goal, near);
   const known: TailSet = {
-    scenarios: worst(outcomes, Math.max(Math.ceil(FIRST * size), SMALL)),
-    peaks: peaksAt(goal, near, worst(outcomes, 2 * Math.ceil(size))),
+    scenarios: selectWorst(outcomes, Math.max(Math.ceil(FIRST * size), SMALL)),
+    peaks: findPeaks(goal, near, selectWorst(outcomes, 2 * Math.ceil(size))),
   };
   if (goal.measure === 'drawdown' || known.scenarios.length === goal.scenarios)
-    return { set: known, isFar: isDear({ goal, rows }) };
-  const set = setAt(goal, solver.nearly(tailProgram(goal, rows, known, unit).program).slice(0, rows.n));
-  const isNew = unite(known, set).scenarios.length - known.scenarios.length;
+    return { set: known, isFar: isExpensive({ goal, rows }) };
+  const set = setAt(goal, solver.nearly(createTailProgram(goal, rows, known, unit).program).slice(0, rows.n));
+  const isNew = unionSets(known, set).scenarios.length - known.scenarios.length;
   return { set, isFar: isNew > GROWING_FIRST * set.scenarios.length };
 }
 
@@ -186,7 +189,7 @@ function solveInUnits(solver: Solver, terms: TailTerms, set: TailSet, unit: numb
   // The bound that no drawdown is below zero helps if some weights have no drawdown and slows down other cases, so it
   // is tried once, last.
   for (const leastLevel of terms.goal.measure === 'drawdown' ? [-Infinity, 0] : [-Infinity]) {
-    for (const effort of isDear(terms) ? (['quick', 'thorough'] as const) : (['thorough'] as const)) {
+    for (const effort of isExpensive(terms) ? (['quick', 'thorough'] as const) : (['thorough'] as const)) {
       for (const times of leastLevel === 0 ? UNITS.slice(0, 1) : UNITS) {
         for (const curved of terms.curved) {
           const result = solveSet(solver, { ...terms, curved, effort, leastLevel }, set, times * unit);
@@ -202,7 +205,7 @@ function solveInUnits(solver: Solver, terms: TailTerms, set: TailSet, unit: numb
  * Returns true for drawdowns of many securities. A solve takes seconds and an approximate one a fraction of that, so
  * another unit helps sooner than more iterations.
  */
-function isDear({ goal, rows }: Pick<TailTerms, 'goal' | 'rows'>): boolean {
+function isExpensive({ goal, rows }: Pick<TailTerms, 'goal' | 'rows'>): boolean {
   return goal.measure === 'drawdown' && rows.n >= MANY;
 }
 
@@ -215,14 +218,14 @@ interface ModelledTerms extends Omit<TailTerms, 'curved'> {
 
 function solveSet(solver: Solver, terms: ModelledTerms, set: TailSet, unit: number): SetAnswer | undefined {
   const { goal, rows, curved, leastLevel } = terms;
-  const { program: open, rowsBefore } = tailProgram(goal, rows, set, unit);
+  const { program: open, rowsBefore } = createTailProgram(goal, rows, set, unit);
   const program = { ...open, lower: open.lower.with(rows.n, leastLevel) };
   const answer = solveWith(solver, program, terms);
   if (answer === undefined || answer.status !== 'solved') return undefined;
   const { n } = rows;
-  const shares = tailShares(goal, set, answer.point.rowMultipliers.subarray(rowsBefore));
-  const forces = tailForces(goal, shares, n);
-  const { point, state } = firstVariables(program, answer, n, rowsBefore);
+  const shares = computeTailShares(goal, set, answer.point.rowMultipliers.subarray(rowsBefore));
+  const forces = computeTailForces(goal, shares, n);
+  const { point, state } = selectFirstVariables(program, answer, n, rowsBefore);
   const weights = point.x;
   const slope = rows.linear.slice();
   curved?.addModel(weights, { slope, curvature: new Float64Array(n) });
@@ -233,7 +236,7 @@ function solveSet(solver: Solver, terms: ModelledTerms, set: TailSet, unit: numb
 }
 
 /** Removes the additional variables and rows from a solution. */
-export function firstVariables(program: Program, answer: ProgramAnswer, n: number, rows: number): ProgramAnswer {
+export function selectFirstVariables(program: Program, answer: ProgramAnswer, n: number, rows: number): ProgramAnswer {
   const { x, rowMultipliers } = answer.point;
   const { names, sides, rows: held } = answer.state;
   return {
@@ -288,11 +291,11 @@ interface NearTerms extends TailTerms {
  * Adds scenarios of weights near the optimum of a set, and of the enlarged set: peaks until there are no more, or worst
  * losses until few are new. This costs a fraction of an optimum.
  */
-function withNear(solver: Solver, { goal, rows, unit, isWithin }: NearTerms, first: TailSet): TailSet {
+function addNearScenarios(solver: Solver, { goal, rows, unit, isWithin }: NearTerms, first: TailSet): TailSet {
   let set = first;
   for (let round = 0; round < ROUGH_ROUNDS_MAX && isWithin(); round++) {
-    const near = solver.nearly(tailProgram(goal, rows, set, unit).program).slice(0, rows.n);
-    const grown = unite(set, setAt(goal, near));
+    const near = solver.nearly(createTailProgram(goal, rows, set, unit).program).slice(0, rows.n);
+    const grown = unionSets(set, setAt(goal, near));
     const isMore = goal.measure === 'drawdown' ? !isSame(grown, set) : isMuchLarger(grown, set);
     set = grown;
     if (!isMore) break;

@@ -1,13 +1,13 @@
 import type { ActiveState } from '#kernels/optimisation/active-set/active-state.js';
 import { checkKkt, isOptimal } from '#kernels/optimisation/program/kkt.js';
-import { metricDiagonal, addOuterProduct, type Metric } from '#kernels/optimisation/program/metric.js';
+import { computeMetricDiagonal, addOuterProduct, type Metric } from '#kernels/optimisation/program/metric.js';
 import { computeNormLength } from '#kernels/optimisation/program/norms.js';
 import type { Kink, Norm, Program } from '#kernels/optimisation/program/program.js';
 import type { ProgramAnswer } from '#kernels/optimisation/program-answer.js';
-import { withPrice } from '#kernels/optimisation/solve-norms.js';
+import { addPrice } from '#kernels/optimisation/solve-norms.js';
 import type { Robustness } from '../../objectives/robustness.js';
-import { metricProduct } from '../metric-product.js';
-import { gradientOf } from './gradient.js';
+import { applyMetric } from '../apply-metric.js';
+import { computeGradient } from './gradient.js';
 
 /** Solution with the program whose optimality conditions it satisfies. */
 interface Found {
@@ -52,18 +52,18 @@ export function solveUncertain<F extends Found>(
 ): F | undefined {
   if (robustness === null) return inner(program, warm);
   const { returns, spread } = robustness;
-  const charged = returns?.form === 'box' ? withCharge(program, returns.widths, returnPrice) : program;
+  const charged = returns?.form === 'box' ? addCharge(program, returns.widths, returnPrice) : program;
   const signs = spread > 0 && program.curvature > 0 ? signsOf(program) : undefined;
-  const worst = signs === undefined || signs === null ? charged : withOuter(charged, { metric, signs, spread });
+  const worst = signs === undefined || signs === null ? charged : addOuterMetric(charged, { metric, signs, spread });
   const strength = spread * program.curvature;
   const own: Inner<F> =
-    signs === null ? (at, last) => withGross(inner, at, { metric, strength, warm: last, near }) : inner;
+    signs === null ? (at, last) => addGrossRow(inner, at, { metric, strength, warm: last, near }) : inner;
   if (returns?.form !== 'ellipsoid' || returns.radius === 0) return own(worst, warm);
-  return withLength(own, worst, { metric: returns.metric, weight: returnPrice * returns.radius, warm, near });
+  return addLengthRow(own, worst, { metric: returns.metric, weight: returnPrice * returns.radius, warm, near });
 }
 
 /** Adds a priced sum of the sizes of weights. */
-function withCharge(program: Program, widths: Float64Array, price: number): Program {
+function addCharge(program: Program, widths: Float64Array, price: number): Program {
   const kink: Kink = {
     at: new Float64Array(program.n),
     left: widths.map((width) => -price * width),
@@ -95,7 +95,7 @@ interface Outer {
 const known = new WeakMap<Metric, { readonly key: string; readonly metric: Metric }>();
 
 /** Returns the program with the largest covariances for weights of the given signs; its norms are unchanged. */
-function withOuter(program: Program, { metric, signs, spread }: Outer): Program {
+function addOuterMetric(program: Program, { metric, signs, spread }: Outer): Program {
   const key = `${spread} ${signs.join('')}`;
   const entry = known.get(metric);
   const own =
@@ -103,14 +103,14 @@ function withOuter(program: Program, { metric, signs, spread }: Outer): Program 
       ? entry.metric
       : addOuterProduct(
           metric,
-          metricDiagonal(metric).map((variance, i) => signs[i]! * Math.sqrt(spread * Math.max(variance, 0))),
+          computeMetricDiagonal(metric).map((variance, i) => signs[i]! * Math.sqrt(spread * Math.max(variance, 0))),
         );
   known.set(metric, { key, metric: own });
-  return { ...program, metric: own, norms: program.norms.map((norm) => withMetric(norm, program)) };
+  return { ...program, metric: own, norms: program.norms.map((norm) => setMetric(norm, program)) };
 }
 
 /** Returns a norm that carries the metric of its program into another. */
-function withMetric(norm: Norm, { metric }: Pick<Program, 'metric'>): Norm {
+function setMetric(norm: Norm, { metric }: Pick<Program, 'metric'>): Norm {
   return norm.metric === 'metric' ? { ...norm, metric: metric! } : norm; // A norm of the metric has one.
 }
 
@@ -134,7 +134,7 @@ interface Tried<F> {
 }
 
 /** Finds the solution whose own price equals the price used, by the secant method within a bracket. */
-function atOwnPrice<F>(at: (price: number) => Tried<F> | undefined, guess: number): Tried<F> | undefined {
+function solveAtOwnPrice<F>(at: (price: number) => Tried<F> | undefined, guess: number): Tried<F> | undefined {
   let low: Tried<F> | undefined;
   let high: Tried<F> | undefined;
   let price = guess;
@@ -175,7 +175,7 @@ const NO_LENGTH = 1e-11;
  * Minimises the objective of a program plus a weighted length. Half the square of the length has the same gradient at
  * the price weight over length.
  */
-function withLength<F extends Found>(
+function addLengthRow<F extends Found>(
   inner: Inner<F>,
   program: Program,
   { metric, weight, warm, near }: LengthTerm,
@@ -187,13 +187,13 @@ function withLength<F extends Found>(
     radius: 1,
   };
   const normed = { ...program, norms: [norm, ...program.norms] };
-  const typical = Math.sqrt(metricDiagonal(metric).reduce((sum, value) => sum + value, 0)) / n;
+  const typical = Math.sqrt(computeMetricDiagonal(metric).reduce((sum, value) => sum + value, 0)) / n;
   let last = warm;
   // Works with squares: if nothing else is curved, the square of the force is linear in the square of the price.
-  const result = atOwnPrice(
+  const result = solveAtOwnPrice(
     (square) => {
       const price = Math.sqrt(square);
-      const response = inner(withPrice(normed, 0, price), last);
+      const response = inner(addPrice(normed, 0, price), last);
       if (response === undefined) return undefined;
       last = response.answer.state;
       const length = computeNormLength(normed, norm, response.answer.point.x);
@@ -207,10 +207,12 @@ function withLength<F extends Found>(
   const length = computeNormLength(normed, norm, x);
   if (length > NO_LENGTH * typical) near.length = length;
   const price = Math.sqrt(result.price);
-  const force = metricProduct(metric, x);
-  const own = gradientOf({ ...program, linear: new Float64Array(n) }, x);
+  const force = applyMetric(metric, x);
+  const own = computeGradient({ ...program, linear: new Float64Array(n) }, x);
   const exact = length <= NO_LENGTH * typical ? price : weight / length;
-  const linear = gradientOf(result.found.program, x).map((value, i) => value - own[i]! + (exact - price) * force[i]!);
+  const linear = computeGradient(result.found.program, x).map(
+    (value, i) => value - own[i]! + (exact - price) * force[i]!,
+  );
   const { curvature, ridge, centre, norms } = program;
   return judged(result.found, {
     ...result.found.program,
@@ -231,16 +233,16 @@ interface GrossTerm {
 }
 
 /** Minimises a program's objective plus strength / 2 times the square of the gross volatility. */
-function withGross<F extends Found>(
+function addGrossRow<F extends Found>(
   inner: Inner<F>,
   program: Program,
   { metric, strength, warm, near }: GrossTerm,
 ): F | undefined {
-  const volatilities = metricDiagonal(metric).map((variance) => Math.sqrt(Math.max(variance, 0)));
+  const volatilities = computeMetricDiagonal(metric).map((variance) => Math.sqrt(Math.max(variance, 0)));
   let last = warm;
-  const result = atOwnPrice(
+  const result = solveAtOwnPrice(
     (price) => {
-      const response = inner(withCharge(program, volatilities, price), last);
+      const response = inner(addCharge(program, volatilities, price), last);
       if (response === undefined) return undefined;
       last = response.answer.state;
       const gross = response.answer.point.x.reduce((sum, value, i) => sum + volatilities[i]! * Math.abs(value), 0);

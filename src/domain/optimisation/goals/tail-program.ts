@@ -1,11 +1,11 @@
 import {
   createFactorMetric,
-  metricMatrix,
+  createMetricMatrix,
   createDenseMetric,
   type Metric,
 } from '#kernels/optimisation/program/metric.js';
 import type { Norm, Program } from '#kernels/optimisation/program/program.js';
-import { tailSize, type TailGoal } from '../../objectives/tail.js';
+import { countTailScenarios, type TailGoal } from '../../objectives/tail.js';
 
 /** Scenarios and peaks of a program. Other scenarios are assumed not to be among the worst. */
 export interface TailSet {
@@ -37,7 +37,7 @@ export interface TailProgram {
  *   Chekhlov, Uryasev & Zabarankin (2005), Drawdown measure in portfolio optimization, International Journal of
  *   Theoretical and Applied Finance 8(1).
  */
-export function tailProgram(
+export function createTailProgram(
   goal: TailGoal,
   rows: Program,
   { scenarios, peaks }: TailSet,
@@ -49,7 +49,7 @@ export function tailProgram(
   const count = rows.rows.count + scenarios.length + peaks.length;
   const penalty = new Float64Array(count).fill(Infinity);
   penalty.set(rows.rows.penalty);
-  penalty.fill(price / Math.max(tailSize(goal), 1), rows.rows.count, rows.rows.count + scenarios.length);
+  penalty.fill(price / Math.max(countTailScenarios(goal), 1), rows.rows.count, rows.rows.count + scenarios.length);
   const linear = widen(rows.linear, width);
   linear[n] = price * unit;
   linear.fill(NEGLIGIBLE * price * unit, n + 1);
@@ -58,10 +58,10 @@ export function tailProgram(
     program: {
       ...rows,
       n: width,
-      metric: rows.curvature === 0 ? null : widenedMetric(rows.metric!, width), // A curved program has a metric.
+      metric: rows.curvature === 0 ? null : widenMetric(rows.metric!, width), // A curved program has a metric.
       centre: widen(rows.centre, width),
       linear,
-      lower: withLevel(widen(rows.lower, width), n),
+      lower: addLevel(widen(rows.lower, width), n),
       upper: widen(rows.upper, width, Infinity),
       rows: {
         count,
@@ -76,7 +76,7 @@ export function tailProgram(
         left: widen(kink.left, width),
         right: widen(kink.right, width),
       })),
-      norms: rows.norms.map((norm) => widenedNorm(norm, rows, width)),
+      norms: rows.norms.map((norm) => widenNorm(norm, rows, width)),
     },
   };
 }
@@ -120,7 +120,11 @@ function coefficientsOf(
  * Returns the multiplier of the returns of each scenario, [T], from the multipliers of a program's rows: the forces on
  * the weights are the sum of these times the returns.
  */
-export function tailShares(goal: TailGoal, { scenarios, peaks }: TailSet, multipliers: Float64Array): Float64Array {
+export function computeTailShares(
+  goal: TailGoal,
+  { scenarios, peaks }: TailSet,
+  multipliers: Float64Array,
+): Float64Array {
   const shares = new Float64Array(goal.scenarios);
   let before = -1;
   scenarios.forEach((t, k) => {
@@ -137,7 +141,7 @@ export function tailShares(goal: TailGoal, { scenarios, peaks }: TailSet, multip
 }
 
 /** Returns the forces of shares of the scenarios on the weights, [N]. @cost N for each scenario with a share */
-export function tailForces({ returns }: TailGoal, shares: Float64Array, n: number): Float64Array {
+export function computeTailForces({ returns }: TailGoal, shares: Float64Array, n: number): Float64Array {
   const forces = new Float64Array(n);
   shares.forEach((share, t) => {
     if (share !== 0) for (let i = 0; i < n; i++) forces[i]! += share * returns[t * n + i]!;
@@ -145,7 +149,7 @@ export function tailForces({ returns }: TailGoal, shares: Float64Array, n: numbe
   return forces;
 }
 
-function withLevel(lower: Float64Array, at: number): Float64Array {
+function addLevel(lower: Float64Array, at: number): Float64Array {
   lower[at] = -Infinity;
   return lower;
 }
@@ -157,20 +161,20 @@ function widen(values: Float64Array, length: number, fill = 0): Float64Array {
 }
 
 /** Returns a norm of only the weights. */
-function widenedNorm(norm: Norm, { metric, n }: Program, width: number): Norm {
+function widenNorm(norm: Norm, { metric, n }: Program, width: number): Norm {
   const own = norm.metric === 'metric' ? metric! : norm.metric; // A norm of the metric has one.
   const wide =
     own === 'identity'
       ? createFactorMetric(new Float64Array(0), widen(new Float64Array(n).fill(1), width))
-      : widenedMetric(own, width);
+      : widenMetric(own, width);
   return { ...norm, metric: wide, centre: widen(norm.centre, width) };
 }
 
-function widenedMetric(metric: Metric, width: number): Metric {
+function widenMetric(metric: Metric, width: number): Metric {
   const { n } = metric;
   if (metric.form === 'factor')
     return createFactorMetric(widen(metric.loadings, width * metric.factors), widen(metric.specific, width));
-  const own = metricMatrix(metric);
+  const own = createMetricMatrix(metric);
   const matrix = new Float64Array(width * width);
   for (let i = 0; i < n; i++) matrix.set(own.subarray(i * n, i * n + n), i * width);
   return createDenseMetric(matrix, width);

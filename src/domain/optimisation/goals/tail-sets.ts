@@ -1,4 +1,4 @@
-import { computeOutcomes, tailSize, valuesAt, type TailGoal } from '../../objectives/tail.js';
+import { computeOutcomes, countTailScenarios, computeValues, type TailGoal } from '../../objectives/tail.js';
 import type { TailSet } from './tail-program.js';
 
 /**
@@ -16,15 +16,15 @@ const GROWING = 0.1;
 
 /** Returns the worst scenarios of some weights. */
 export function setAt(goal: TailGoal, weights: Float64Array, outcomes = computeOutcomes(goal, weights)): TailSet {
-  const size = Math.max(tailSize(goal), 1);
+  const size = Math.max(countTailScenarios(goal), 1);
   return {
-    scenarios: worst(outcomes, Math.ceil(NAMED * size + NAMED_BESIDE * weights.length) + 1),
-    peaks: peaksAt(goal, weights, worst(outcomes, Math.ceil(size) + 1)),
+    scenarios: selectWorst(outcomes, Math.ceil(NAMED * size + NAMED_BESIDE * weights.length) + 1),
+    peaks: findPeaks(goal, weights, selectWorst(outcomes, Math.ceil(size) + 1)),
   };
 }
 
 /** Returns the union of two sets. */
-export function unite(a: TailSet, b: TailSet): TailSet {
+export function unionSets(a: TailSet, b: TailSet): TailSet {
   return { scenarios: union(a.scenarios, b.scenarios), peaks: union(a.peaks, b.peaks) };
 }
 
@@ -39,19 +39,19 @@ export function isMuchLarger(grown: TailSet, set: TailSet): boolean {
 }
 
 /** Returns positions of the largest values, ascending. */
-export function worst(values: Float64Array, count: number): Int32Array {
+export function selectWorst(values: Float64Array, count: number): Int32Array {
   const order = Int32Array.from(values.keys()).sort((a, b) => values[b]! - values[a]! || a - b);
   return order.subarray(0, Math.min(count, order.length)).toSorted((a, b) => a - b);
 }
 
 /** Returns, for drawdowns, the peaks before some scenarios, except the start, ascending. */
-export function peaksAt(goal: TailGoal, weights: Float64Array, of: Int32Array): Int32Array {
+export function findPeaks(goal: TailGoal, weights: Float64Array, of: Int32Array): Int32Array {
   if (goal.measure === 'loss') return new Int32Array(0);
   const wanted = new Set(of);
   const found = new Set<number>();
   let peak = 0;
   let at = -1;
-  for (const [t, value] of valuesAt(goal, weights).entries()) {
+  for (const [t, value] of computeValues(goal, weights).entries()) {
     if (value > peak) [peak, at] = [value, t];
     if (at >= 0 && wanted.has(t)) found.add(at);
   }

@@ -3,11 +3,11 @@ import { defineObject } from '../../schema/define-object.js';
 import { RETURN_VARIANTS } from '../../market/market-data.js';
 import { RebalanceSpec } from '../../schedule/rebalance-spec.js';
 import { Id } from '../../schema/shape.js';
-import { costBps, costSentences } from '../fields.js';
-import { overlayType } from '../overlay-type.js';
-import { reportIdle, reportIdleMembers, type Remark } from '../remarks.js';
+import { costBps, describeCosts } from '../fields.js';
+import { defineOverlayType } from '../overlay-type.js';
+import { reportWithoutEffect, reportIdleMembers, type Remark } from '../remarks.js';
 import { subtractCosts } from '../steps.js';
-import { shareText } from '../../catalogue/sentence-numbers.js';
+import { formatShare } from '../../catalogue/sentence-numbers.js';
 
 const schema = defineObject(() => ({
   type: z.literal('blend'),
@@ -29,7 +29,7 @@ const schema = defineObject(() => ({
   cost_bps: costBps,
 }));
 
-export const blend = overlayType({
+export const blend = defineOverlayType({
   type: 'blend',
   label: 'Blend',
   help: 'Several indices at fixed weights, on a separate schedule.',
@@ -46,11 +46,11 @@ export const blend = overlayType({
     rebalance: { frequency: 'monthly' },
   },
   sentences: ({ parts, variant, cost_bps }) => [
-    `It blends ${parts.map(({ index_id, weight }) => `${index_id} at ${shareText(weight)}`).join(', ')}; between rebalances of the blend the parts drift.`,
+    `It blends ${parts.map(({ index_id, weight }) => `${index_id} at ${formatShare(weight)}`).join(', ')}; between rebalances of the blend the parts drift.`,
     variant === undefined
       ? `Every part uses the return variant of ${parts[0]!.index_id}.`
       : `Every part uses its ${variant} return.`,
-    ...costSentences(cost_bps),
+    ...describeCosts(cost_bps),
   ],
   remarks(spec) {
     const { parts, rebalance } = spec;
@@ -85,9 +85,9 @@ export const blend = overlayType({
 
 /** The weights of a blend are known in advance. */
 const untimed = ({ effective_lag: lag, ...rebalance }: RebalanceSpec): Remark[] => [
-  ...(lag === 0 ? [] : [reportIdle('rebalance.effective_lag', lag, FIXED)]),
+  ...(lag === 0 ? [] : [reportWithoutEffect('rebalance.effective_lag', lag, FIXED)]),
   ...DATED.flatMap((member) =>
-    rebalance[member] === undefined ? [] : [reportIdle(`rebalance.${member}`, rebalance[member], FIXED)],
+    rebalance[member] === undefined ? [] : [reportWithoutEffect(`rebalance.${member}`, rebalance[member], FIXED)],
   ),
 ];
 

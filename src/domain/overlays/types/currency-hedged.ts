@@ -1,14 +1,14 @@
 import { z } from 'zod';
 import { defineObject } from '../../schema/define-object.js';
-import { majorUnit } from '../../market/exchange-rates.js';
-import { exactlyOne } from '../../schema/one-of.js';
+import { findMajorUnit } from '../../market/currency-codes.js';
+import { requireExactlyOne } from '../../schema/one-of.js';
 import { CurrencyCode } from '../../schema/shape.js';
-import { shareText } from '../../catalogue/sentence-numbers.js';
+import { formatShare } from '../../catalogue/sentence-numbers.js';
 import { basis, rateSeries } from '../fields.js';
-import { overlayType, type OverlayContext, type OverlayPath } from '../overlay-type.js';
-import { reportIdle, reportIdleMembers, type Beneath, type Remark } from '../remarks.js';
-import { positive } from '../steps.js';
-import { exchangeGrowth } from './currency.js';
+import { defineOverlayType, type OverlayContext, type OverlayPath } from '../overlay-type.js';
+import { reportWithoutEffect, reportIdleMembers, type Beneath, type Remark } from '../remarks.js';
+import { assertPositive } from '../steps.js';
+import { computeExchangeGrowth } from './currency.js';
 
 const STRUCK = 'that are struck on the last session of each month until that of the next';
 
@@ -44,11 +44,11 @@ const schema = defineObject(() => ({
     .default('monthly')
     .meta({ description: 'Dates on which the hedged amount is reset to the level.' }),
   basis: basis(360),
-})).superRefine(exactlyOne({ by: 'a currency hedge', of: ['rates.foreign', 'currencies'] }));
+})).superRefine(requireExactlyOne({ by: 'a currency hedge', of: ['rates.foreign', 'currencies'] }));
 
 type Terms = z.output<typeof schema>;
 
-export const currencyHedged = overlayType({
+export const currencyHedged = defineOverlayType({
   type: 'currency_hedged',
   label: 'Currency hedged',
   help: 'The index in another currency, hedged by one-month forwards: as a whole, or by the currencies of its securities.',
@@ -67,14 +67,14 @@ export const currencyHedged = overlayType({
   ],
   sentences: ({ to, ratio: whole, rates, currencies, adjust, basis: days }) => [
     currencies === undefined
-      ? `The underlying index is converted into ${to}, and ${shareText(whole)} of it is hedged by forwards ${STRUCK}.`
-      : `The underlying index is converted into ${to}. Hedged fractions of the weights of the securities by currency: ${currencies.map(({ currency, ratio: own = whole }) => `${currency} ${shareText(own)}`).join(', ')}; by forwards ${STRUCK}. Other currencies stay unhedged.`,
+      ? `The underlying index is converted into ${to}, and ${formatShare(whole)} of it is hedged by forwards ${STRUCK}.`
+      : `The underlying index is converted into ${to}. Hedged fractions of the weights of the securities by currency: ${currencies.map(({ currency, ratio: own = whole }) => `${currency} ${formatShare(own)}`).join(', ')}; by forwards ${STRUCK}. Other currencies stay unhedged.`,
     `Forwards follow from spot and the rates ${[rates.domestic, ...(currencies?.map(({ rate }) => rate) ?? [rates.foreign])].join(' and ')} by calendar days over ${days}; within the month they are marked by interpolation between spot and forward.`,
     `The hedged amount is set to the level${currencies === undefined ? '' : ' and the weights'} ${adjust === 'monthly' ? 'when they are struck' : 'every session'}.`,
   ],
   remarks: (spec, beneath) => [...unhedgeable(spec, beneath), ...unhedged(spec)],
   path(spec, context) {
-    const exchange = exchangeGrowth(context.exchange());
+    const exchange = computeExchangeGrowth(context.exchange());
     const { growth: beneath } = context.sources[0]!;
     const converted = beneath.map((own, t) => (t === 0 ? 1 : own * exchange[t]!));
     return hedged({ converted, exchange, legs: legsOf(spec, context) }, spec, context);
@@ -92,16 +92,16 @@ const refusal = (path: string, code: string, message: string): Remark => ({
 /** Reports duplicate currencies, and the overlay's own currency. */
 function unhedgeable({ to, currencies }: Terms, { currency: beneath }: Beneath): Remark[] {
   if (currencies === undefined) {
-    const isSame = beneath !== undefined && majorUnit(beneath) === majorUnit(to);
+    const isSame = beneath !== undefined && findMajorUnit(beneath) === findMajorUnit(to);
     const why = `is ${to}, and the underlying index is already in ${beneath}; use currencies to hedge the currencies of its securities`;
     return isSame ? [refusal('to', to, why)] : [];
   }
-  const codes = currencies.map(({ currency }) => majorUnit(currency));
+  const codes = currencies.map(({ currency }) => findMajorUnit(currency));
   return currencies.flatMap(({ currency: code }, k) => {
     const path = `currencies[${k}].currency`;
     const first = codes.indexOf(codes[k]!);
     const unit = code === codes[k] ? code : `${code}, which counts as ${codes[k]}`;
-    if (codes[k] === majorUnit(to))
+    if (codes[k] === findMajorUnit(to))
       return [refusal(path, code, `is ${unit}: the currency of the overlay is not hedged`)];
     return first === k ? [] : [refusal(path, code, `is ${unit}, which currencies[${first}] already lists`)];
   });
@@ -115,13 +115,15 @@ function unhedged(spec: Terms): Remark[] {
   const why = 'nothing is hedged at a ratio of 0';
   if (ratios.every((own) => own === 0))
     return [
-      reportIdle(currencies === undefined ? 'rates' : 'currencies', currencies ?? rates, why),
+      reportWithoutEffect(currencies === undefined ? 'rates' : 'currencies', currencies ?? rates, why),
       ...reportIdleMembers(schema, spec, { members, why }),
     ];
   const isOverruled = currencies?.every(({ ratio: own }) => own !== undefined) === true;
   return [
-    ...ratios.flatMap((own, k) => (own === 0 ? [reportIdle(`currencies[${k}]`, currencies![k], why)] : [])), // There are several.
-    ...(isOverruled && whole !== 1 ? [reportIdle('ratio', whole, 'every entry of currencies has its own ratio')] : []),
+    ...ratios.flatMap((own, k) => (own === 0 ? [reportWithoutEffect(`currencies[${k}]`, currencies![k], why)] : [])), // There are several.
+    ...(isOverruled && whole !== 1
+      ? [reportWithoutEffect('ratio', whole, 'every entry of currencies has its own ratio')]
+      : []),
   ];
 }
 
@@ -205,7 +207,7 @@ function hedged({ converted, exchange, legs }: Hedged, { adjust }: Terms, contex
     const grown = invested * converted[t]!;
     // Gains of the hedge since the strike are held in cash until the next strike.
     const after = level + (grown - invested) + gain;
-    growth[t] = positive(after / level, context, t);
+    growth[t] = assertPositive(after / level, context, t);
     hedge[t] = gain / level;
     level = after;
     invested = grown;

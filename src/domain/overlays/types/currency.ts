@@ -1,11 +1,11 @@
 import { z } from 'zod';
 import { defineObject } from '../../schema/define-object.js';
 import { CurrencyCode } from '../../schema/shape.js';
-import { majorUnit } from '../../market/exchange-rates.js';
-import { overlayType } from '../overlay-type.js';
-import { reportIdle } from '../remarks.js';
+import { findMajorUnit } from '../../market/currency-codes.js';
+import { defineOverlayType } from '../overlay-type.js';
+import { reportWithoutEffect } from '../remarks.js';
 
-export const currency = overlayType({
+export const currency = defineOverlayType({
   type: 'currency',
   label: 'Currency converted',
   help: 'The index in another currency, unhedged.',
@@ -19,12 +19,12 @@ export const currency = overlayType({
   currency: ({ to }) => to,
   sentences: ({ to }) => [`The underlying index is converted into ${to} at the exchange rate of each session.`],
   remarks: ({ to }, { currency: beneath }) =>
-    beneath !== undefined && majorUnit(beneath) === majorUnit(to)
-      ? [reportIdle('to', to, `the underlying index is already in ${beneath}`)]
+    beneath !== undefined && findMajorUnit(beneath) === findMajorUnit(to)
+      ? [reportWithoutEffect('to', to, `the underlying index is already in ${beneath}`)]
       : [],
   path(_spec, context) {
     const { growth: beneath } = context.sources[0]!;
-    const exchange = exchangeGrowth(context.exchange());
+    const exchange = computeExchangeGrowth(context.exchange());
     return {
       growth: beneath.map((own, t) => (t === 0 ? 1 : own * exchange[t]!)),
       exposures: [new Float64Array(beneath.length).fill(1)],
@@ -36,6 +36,6 @@ export const currency = overlayType({
 });
 
 /** Returns growth of a rate over each session, 1 on the first, [T]. */
-export function exchangeGrowth(rates: Float64Array): Float64Array {
+export function computeExchangeGrowth(rates: Float64Array): Float64Array {
   return rates.map((rate, t) => (t === 0 ? 1 : rate / rates[t - 1]!));
 }

@@ -2,10 +2,10 @@ import { raiseToPower } from '#kernels/power.js';
 import { z } from 'zod';
 import { defineObject } from '../../schema/define-object.js';
 import { basis, percent } from '../fields.js';
-import { exactlyOne } from '../../schema/one-of.js';
-import { overlayType, type OverlayContext, type OverlayPath } from '../overlay-type.js';
-import { reportIdle, reportIdleMembers, type Remark } from '../remarks.js';
-import { holdWhole, yearFractions } from '../steps.js';
+import { requireExactlyOne } from '../../schema/one-of.js';
+import { defineOverlayType, type OverlayContext, type OverlayPath } from '../overlay-type.js';
+import { reportWithoutEffect, reportIdleMembers, type Remark } from '../remarks.js';
+import { holdWhole, computeYearFractions } from '../steps.js';
 
 const schema = defineObject(() => ({
   type: z.literal('decrement'),
@@ -18,14 +18,14 @@ const schema = defineObject(() => ({
     .meta({ description: 'Method of subtracting percent.' }),
 }));
 
-export const decrement = overlayType({
+export const decrement = defineOverlayType({
   type: 'decrement',
   label: 'Decrement',
   help: 'A synthetic dividend per year, in percent or in points, subtracted every day.',
   formula:
     'geometric: L[t] = L[t-1] * g[t] * (1 - p)^(days / basis); arithmetic: L[t] = L[t-1] * g[t] * (1 - p * days / basis); points: L[t] = L[t-1] * g[t] - points * days / basis',
   reference: 'STOXX Index Guide and Euronext decrement indices, percentage and point versions',
-  schema: schema.superRefine(exactlyOne({ by: 'a decrement', of: ['percent', 'points'] })),
+  schema: schema.superRefine(requireExactlyOne({ by: 'a decrement', of: ['percent', 'points'] })),
   example: { type: 'decrement', percent: 5, basis: 365, method: 'geometric' },
   sentences: ({ percent: p, points, basis: days, method }) => [
     points !== null
@@ -37,7 +37,7 @@ export const decrement = overlayType({
     if (points === null)
       return p === 0
         ? [
-            reportIdle('percent', p, 'nothing is subtracted'),
+            reportWithoutEffect('percent', p, 'nothing is subtracted'),
             ...reportIdleMembers(schema, spec, { members: ['method', 'basis'], why: 'percent is 0' }),
           ]
         : [];
@@ -48,7 +48,7 @@ export const decrement = overlayType({
     ];
   },
   path({ percent: p, points, basis: days, method }, context) {
-    const fractions = yearFractions(context.days, days);
+    const fractions = computeYearFractions(context.days, days);
     if (points !== null)
       return lessPoints(
         context,

@@ -1,10 +1,10 @@
 import { z } from 'zod';
 import { defineObject } from '../../schema/define-object.js';
 import { basis, rateSeries } from '../fields.js';
-import { overlayType } from '../overlay-type.js';
-import { accruals, holdWhole } from '../steps.js';
+import { defineOverlayType } from '../overlay-type.js';
+import { computeAccruals, holdWhole } from '../steps.js';
 
-export const excessReturn = overlayType({
+export const excessReturn = defineOverlayType({
   type: 'excess_return',
   label: 'Excess return',
   help: 'The index over cash.',
@@ -21,7 +21,7 @@ export const excessReturn = overlayType({
     `Its return is that of the underlying index over cash: growth is divided by 1 plus the rate ${cash} of the previous close, times calendar days over ${days}.`,
   ],
   path({ cash, basis: days }, context) {
-    const interest = accruals(context, cash, days);
+    const interest = computeAccruals(context, cash, days);
     return holdWhole(context, 'cash', (growth, t) => growth / (1 + interest[t]!));
   },
 });

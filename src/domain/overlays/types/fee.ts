@@ -2,11 +2,11 @@ import { raiseToPower } from '#kernels/power.js';
 import { z } from 'zod';
 import { defineObject } from '../../schema/define-object.js';
 import { basis, percent } from '../fields.js';
-import { overlayType } from '../overlay-type.js';
-import { reportIdle } from '../remarks.js';
-import { holdWhole, yearFractions } from '../steps.js';
+import { defineOverlayType } from '../overlay-type.js';
+import { reportWithoutEffect } from '../remarks.js';
+import { holdWhole, computeYearFractions } from '../steps.js';
 
-export const fee = overlayType({
+export const fee = defineOverlayType({
   type: 'fee',
   label: 'Fee',
   help: 'An annual fee, subtracted every day.',
@@ -17,9 +17,9 @@ export const fee = overlayType({
   sentences: ({ percent: p, basis: days }) => [
     `A fee of ${p} % per year is subtracted every day: the level is multiplied by (1 - ${p} %) to the power of calendar days over ${days}.`,
   ],
-  remarks: ({ percent: p }) => (p === 0 ? [reportIdle('percent', p, 'no fee is charged')] : []),
+  remarks: ({ percent: p }) => (p === 0 ? [reportWithoutEffect('percent', p, 'no fee is charged')] : []),
   path(spec, context) {
-    const fractions = yearFractions(context.days, spec.basis);
+    const fractions = computeYearFractions(context.days, spec.basis);
     return holdWhole(context, 'fee', (growth, t) => growth * raiseToPower(1 - spec.percent / 100, fractions[t]!));
   },
 });

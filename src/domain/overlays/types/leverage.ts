@@ -1,10 +1,10 @@
 import { z } from 'zod';
 import { defineObject } from '../../schema/define-object.js';
-import { shareText } from '../../catalogue/sentence-numbers.js';
-import { basis, costBps, costSentences, rateSeries } from '../fields.js';
-import { overlayType } from '../overlay-type.js';
-import { reportIdle, reportIdleMembers } from '../remarks.js';
-import { accruals, BASIS_POINT, subtractCosts, positive, yearFractions } from '../steps.js';
+import { formatShare } from '../../catalogue/sentence-numbers.js';
+import { basis, costBps, describeCosts, rateSeries } from '../fields.js';
+import { defineOverlayType } from '../overlay-type.js';
+import { reportWithoutEffect, reportIdleMembers } from '../remarks.js';
+import { computeAccruals, BASIS_POINT, subtractCosts, assertPositive, computeYearFractions } from '../steps.js';
 
 const FACTOR_MAX = 10;
 
@@ -30,7 +30,7 @@ const schema = defineObject(() => ({
   basis: basis(360),
 }));
 
-export const leverage = overlayType({
+export const leverage = defineOverlayType({
   type: 'leverage',
   label: 'Leveraged or inverse',
   help: 'A multiple of the daily return, reset every session; a negative one is inverse.',
@@ -43,7 +43,7 @@ export const leverage = overlayType({
   sentences: ({ factor, financing, spread_bps, cost_bps, basis: days }) => [
     `On every session it earns ${factor} times the return of the underlying index; the exposure is reset at the close.`,
     ...carrySentences(factor, rateText(financing, spread_bps, factor), days),
-    ...costSentences(cost_bps),
+    ...describeCosts(cost_bps),
   ],
   remarks(spec) {
     const { factor, financing, spread_bps } = spec;
@@ -51,7 +51,7 @@ export const leverage = overlayType({
       const why = 'a factor of 1 borrows nothing, holds no cash and trades nothing';
       const members = ['financing', 'spread_bps', 'cost_bps', 'basis'] as const;
       return [
-        reportIdle('factor', factor, 'the overlay is the index beneath'),
+        reportWithoutEffect('factor', factor, 'the overlay is the index beneath'),
         ...reportIdleMembers(schema, spec, { members, why }),
       ];
     }
@@ -61,11 +61,13 @@ export const leverage = overlayType({
   },
   path({ factor, financing, spread_bps, cost_bps, basis: days }, context) {
     const { growth: beneath } = context.sources[0]!;
-    const interest = accruals(context, financing, days);
-    const fractions = yearFractions(context.days, days);
+    const interest = computeAccruals(context, financing, days);
+    const fractions = computeYearFractions(context.days, days);
     const spread = (factor > 1 ? 1 : -1) * spread_bps * BASIS_POINT;
     const carry = interest.map((earned, t) => (1 - factor) * (earned + spread * fractions[t]!));
-    const growth = beneath.map((own, t) => (t === 0 ? 1 : positive(1 + factor * (own - 1) + carry[t]!, context, t)));
+    const growth = beneath.map((own, t) =>
+      t === 0 ? 1 : assertPositive(1 + factor * (own - 1) + carry[t]!, context, t),
+    );
     const exposures = [new Float64Array(growth.length).fill(factor)];
     const parts = [{ part: 'financing' as const, contributions: carry }];
     return subtractCosts({ growth, exposures, exchange: null, parts, resets: null }, context, cost_bps);
@@ -75,7 +77,7 @@ export const leverage = overlayType({
 /** Describes interest on borrowing or cash. */
 function carrySentences(factor: number, rate: string | null, days: number): string[] {
   if (factor === 1) return [];
-  const share = shareText(Number(Math.abs(factor - 1).toPrecision(12)));
+  const share = formatShare(Number(Math.abs(factor - 1).toPrecision(12)));
   const what = factor > 1 ? `Its borrowing, ${share} of its value, costs` : `Its cash, ${share} of its value, earns`;
   return [rate === null ? `${what} nothing.` : `${what} ${rate}, by calendar days over ${days}.`];
 }

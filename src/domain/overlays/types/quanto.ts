@@ -1,11 +1,11 @@
 import { z } from 'zod';
 import { defineObject } from '../../schema/define-object.js';
-import { majorUnit } from '../../market/exchange-rates.js';
+import { findMajorUnit } from '../../market/currency-codes.js';
 import { CurrencyCode } from '../../schema/shape.js';
-import { overlayType } from '../overlay-type.js';
-import { reportIdle } from '../remarks.js';
+import { defineOverlayType } from '../overlay-type.js';
+import { reportWithoutEffect } from '../remarks.js';
 
-export const quanto = overlayType({
+export const quanto = defineOverlayType({
   type: 'quanto',
   label: 'Quanto',
   help: 'The return of the index in its own currency, paid in another, without exchange rates.',
@@ -22,8 +22,8 @@ export const quanto = overlayType({
     `The return of the underlying index in its own currency is paid in ${to}: changes of the exchange rate have no effect.`,
   ],
   remarks: ({ to }, { currency: beneath }) =>
-    beneath !== undefined && majorUnit(beneath) === majorUnit(to)
-      ? [reportIdle('to', to, `the underlying index is already in ${beneath}`)]
+    beneath !== undefined && findMajorUnit(beneath) === findMajorUnit(to)
+      ? [reportWithoutEffect('to', to, `the underlying index is already in ${beneath}`)]
       : [],
   path(_spec, context) {
     const growth = context.sources[0]!.growth.slice();

@@ -1,18 +1,18 @@
 import { raiseToPower } from '#kernels/power.js';
 import { z } from 'zod';
 import { defineObject } from '../../schema/define-object.js';
-import { exactlyOne } from '../../schema/one-of.js';
-import { shareText } from '../../catalogue/sentence-numbers.js';
-import { annualisation, basis, costBps, costSentences, rateSeries } from '../fields.js';
-import { overlayType, type OverlaySource } from '../overlay-type.js';
-import { reportIdle, reportIdleMembers, type Remark } from '../remarks.js';
-import { accruals, BASIS_POINT, subtractCosts, positive, yearFractions } from '../steps.js';
+import { requireExactlyOne } from '../../schema/one-of.js';
+import { formatShare } from '../../catalogue/sentence-numbers.js';
+import { annualisation, basis, costBps, describeCosts, rateSeries } from '../fields.js';
+import { defineOverlayType, type OverlaySource } from '../overlay-type.js';
+import { reportWithoutEffect, reportIdleMembers, type Remark } from '../remarks.js';
+import { computeAccruals, BASIS_POINT, subtractCosts, assertPositive, computeYearFractions } from '../steps.js';
 import {
   explainExposure,
-  reviewedExposures,
+  reviewExposures,
   reviewFields,
-  reviewRemarks,
-  reviewSentences,
+  listReviewRemarks,
+  describeReview,
   type TargetExposures,
 } from '../exposure-reviews.js';
 
@@ -51,14 +51,14 @@ const schema = defineObject(() => ({
   annualisation,
 }));
 
-export const riskControl = overlayType({
+export const riskControl = defineOverlayType({
   type: 'risk_control',
   label: 'Risk control',
   help: 'Exposure to the index with a target volatility, the rest in cash.',
   formula:
     'x[t] = min(max_leverage, target / vol[t-lag]); e[0] = x[0]; on a review where |x[t] - e[t-1]| > tolerance: e[t] = e[t-1] + max(-max_change, min(max_change, x[t] - e[t-1])), otherwise e[t] = e[t-1]; without tolerance, max_change and review e[t] = x[t]; L[t+1] = L[t] * (1 + e[t] (g[t+1] - 1) + (1 - e[t]) c[t] days / basis - max(0, e[t] - 1) spread days / basis); vol: root of annualisation times the mean of squared log returns, of the largest half-life; with costs growth G[t] becomes G[t] (1 - cost |e[t] - e[t-1] g[t] / G[t]|)',
   reference: 'S&P Dow Jones Indices, Index Mathematics Methodology: risk control indices',
-  schema: schema.superRefine(exactlyOne({ by: 'a risk control', of: ['half_lives', 'sessions'] })),
+  schema: schema.superRefine(requireExactlyOne({ by: 'a risk control', of: ['half_lives', 'sessions'] })),
   example: { type: 'risk_control', target: 0.1, half_lives: [11, 23], max_leverage: 1.5, lag: 2, cash: 'SOFR' },
   series: ({ cash }) => (cash === null ? [] : [{ path: 'cash', series: cash, currency: null }]),
   sentences: ({
@@ -74,16 +74,16 @@ export const riskControl = overlayType({
     annualisation: year,
     ...review
   }) => [
-    `After each close it holds the underlying index at a leverage of ${shareText(target)} divided by its volatility, at most ${shareText(max_leverage)} of its value, and the rest in cash.`,
-    `The volatility is the root of ${year ?? 'the sessions of a year (252, or 365 if the calendar trades every day)'} times the mean of squared logarithmic returns up to ${lag === 0 ? 'that close' : `${lag} session${lag === 1 ? '' : 's'} before`}, ${sessions === null ? `with weights that halve every ${half_lives!.join(' and every ')} sessions${half_lives!.length > 1 ? '; the largest counts' : ''}` : `over ${sessions} sessions`}. Returns of the index beneath before the base date count; before the first return is known it holds ${shareText(Math.min(1, max_leverage))}.`,
-    ...reviewSentences(review),
+    `After each close it holds the underlying index at a leverage of ${formatShare(target)} divided by its volatility, at most ${formatShare(max_leverage)} of its value, and the rest in cash.`,
+    `The volatility is the root of ${year ?? 'the sessions of a year (252, or 365 if the calendar trades every day)'} times the mean of squared logarithmic returns up to ${lag === 0 ? 'that close' : `${lag} session${lag === 1 ? '' : 's'} before`}, ${sessions === null ? `with weights that halve every ${half_lives!.join(' and every ')} sessions${half_lives!.length > 1 ? '; the largest counts' : ''}` : `over ${sessions} sessions`}. Returns of the index beneath before the base date count; before the first return is known it holds ${formatShare(Math.min(1, max_leverage))}.`,
+    ...describeReview(review),
     `Cash earns ${cash === null ? 'nothing' : `the rate ${cash} of the close before, by calendar days over ${days}`}.`,
     ...(spread_bps === undefined
       ? []
       : [
           `Borrowing costs ${spread_bps} basis points per year more${cash === null ? `, by calendar days over ${days}` : ''}.`,
         ]),
-    ...costSentences(cost_bps),
+    ...describeCosts(cost_bps),
   ],
   remarks(spec) {
     const { half_lives, cash, max_leverage, spread_bps = 0 } = spec;
@@ -95,7 +95,7 @@ export const riskControl = overlayType({
     return [
       ...repeat(half_lives ?? []),
       ...cap(spec),
-      ...reviewRemarks(spec),
+      ...listReviewRemarks(spec),
       ...(borrows ? [] : reportIdleMembers(schema, spec, { members: ['spread_bps'], why: why.spread })),
       ...(cash === null && !(borrows && spread_bps > 0)
         ? reportIdleMembers(schema, spec, { members: ['basis'], why: why.basis })
@@ -105,17 +105,19 @@ export const riskControl = overlayType({
   path(spec, context) {
     const source = context.sources[0]!;
     const targets = targetExposures({ ...spec, annualisation: spec.annualisation ?? context.periods }, source);
-    const reviewed = reviewedExposures(targets.exposure, spec, context);
+    const reviewed = reviewExposures(targets.exposure, spec, context);
     const { exposure } = reviewed;
-    const interest = accruals(context, spec.cash, spec.basis);
-    const spread = yearFractions(context.days, spec.basis).map((days) => (spec.spread_bps ?? 0) * BASIS_POINT * days);
+    const interest = computeAccruals(context, spec.cash, spec.basis);
+    const spread = computeYearFractions(context.days, spec.basis).map(
+      (days) => (spec.spread_bps ?? 0) * BASIS_POINT * days,
+    );
     const cash = interest.map((earned, t) => {
       if (t === 0) return 0;
       const held = exposure[t - 1]!;
       return (1 - held) * earned - (held > 1 ? (held - 1) * spread[t]! : 0);
     });
     const growth = source.growth.map((own, t) =>
-      t === 0 ? 1 : positive(1 + exposure[t - 1]! * (own - 1) + cash[t]!, context, t),
+      t === 0 ? 1 : assertPositive(1 + exposure[t - 1]! * (own - 1) + cash[t]!, context, t),
     );
     const parts = [{ part: 'cash' as const, contributions: cash }];
     const explain = explainExposure(targets, reviewed);
@@ -127,7 +129,7 @@ export const riskControl = overlayType({
 const repeat = (halfLives: readonly number[]): Remark[] =>
   halfLives.flatMap((halfLife, k) => {
     const first = halfLives.indexOf(halfLife);
-    return first === k ? [] : [reportIdle(`half_lives[${k}]`, halfLife, `half_lives[${first}] is the same`)];
+    return first === k ? [] : [reportWithoutEffect(`half_lives[${k}]`, halfLife, `half_lives[${first}] is the same`)];
   });
 
 /** Reports a limit below the target, which applies at volatilities that an index never has. */
@@ -135,10 +137,10 @@ const cap = ({ target, max_leverage }: Terms): Remark[] =>
   max_leverage >= target
     ? []
     : [
-        reportIdle(
+        reportWithoutEffect(
           'target',
           target,
-          `max_leverage is ${max_leverage}, which is the exposure for every volatility below ${shareText(Number((target / max_leverage).toPrecision(4)))} per year`,
+          `max_leverage is ${max_leverage}, which is the exposure for every volatility below ${formatShare(Number((target / max_leverage).toPrecision(4)))} per year`,
         ),
       ];
 

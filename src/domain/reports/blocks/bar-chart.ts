@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { defineObject } from '../../schema/define-object.js';
-import { blockFields, blockKind, meaningsOf, namesOf } from '../block.js';
+import { blockFields, defineBlockKind, listMeanings, listNames } from '../block.js';
 
 /** Sources of the bars of a chart. */
 export const BAR_SOURCES = {
@@ -16,15 +16,15 @@ export type BarSource = keyof typeof BAR_SOURCES;
 
 const BARS_MAX = 200;
 
-export const barChart = blockKind({
+export const barChart = defineBlockKind({
   help: 'Bars of a run with their values, or values given by the template.',
   schema: defineObject(() => ({
     kind: z.literal('bar_chart'),
     ...blockFields,
     source: z
-      .enum(namesOf(BAR_SOURCES))
+      .enum(listNames(BAR_SOURCES))
       .default('annual_returns')
-      .meta({ description: `Source of the bars. ${meaningsOf(BAR_SOURCES)}.` }),
+      .meta({ description: `Source of the bars. ${listMeanings(BAR_SOURCES)}.` }),
     limit: z.int().min(1).max(BARS_MAX).default(10).meta({
       description:
         'Maximum number of bars, with equal numbers of contributors and detractors. A single further sector is shown, several are summed.',

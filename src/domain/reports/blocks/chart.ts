@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { defineObject } from '../../schema/define-object.js';
 import { LIMIT_RULE_NAMES } from '../../compliance/rules.js';
-import { blockFields, blockKind, meaningsOf, namesOf } from '../block.js';
+import { blockFields, defineBlockKind, listMeanings, listNames } from '../block.js';
 
 /** Lines of a chart. */
 export const CHART_LINES = {
@@ -15,9 +15,9 @@ export const CHART_LINES = {
 } as const;
 export type ChartLine = keyof typeof CHART_LINES;
 
-const NAMES = namesOf(CHART_LINES);
+const NAMES = listNames(CHART_LINES);
 
-export const chart = blockKind({
+export const chart = defineBlockKind({
   help: 'Lines of a run over time. Levels share one panel; the others have separate panels below it.',
   schema: defineObject(() => ({
     kind: z.literal('chart'),
@@ -27,7 +27,7 @@ export const chart = blockKind({
       .min(1)
       .max(NAMES.length)
       .default(['level'])
-      .meta({ description: `Series drawn. ${meaningsOf(CHART_LINES)}.` }),
+      .meta({ description: `Series drawn. ${listMeanings(CHART_LINES)}.` }),
     log_scale: z.boolean().default(false).meta({ description: 'Logarithmic axis for the levels.' }),
     rule: z.enum(LIMIT_RULE_NAMES).nullable().default(null).meta({
       description:

@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { defineObject } from '../../schema/define-object.js';
-import { blockFields, blockKind } from '../block.js';
+import { blockFields, defineBlockKind } from '../block.js';
 
-export const header = blockKind({
+export const header = defineBlockKind({
   help: 'The head of a report: a large title (default: the name of the bound index), a subtitle, and of the run the last date, currency, return, price basis, transaction cost and state.',
   schema: defineObject(() => ({
     kind: z.literal('header'),

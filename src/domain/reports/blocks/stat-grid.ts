@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { defineObject } from '../../schema/define-object.js';
-import { blockFields, blockKind, namesOf } from '../block.js';
+import { blockFields, defineBlockKind, listNames } from '../block.js';
 
 interface StatEntry {
   /** Printed above the figure. */
@@ -99,11 +99,11 @@ export const STATS = {
 } as const satisfies Readonly<Record<string, StatEntry>>;
 export type Stat = keyof typeof STATS;
 
-const NAMES = namesOf(STATS);
+const NAMES = listNames(STATS);
 
 const VALUES_MAX = 60;
 
-export const statGrid = blockKind({
+export const statGrid = defineBlockKind({
   help: 'Figures of a run in a grid, or values given by the template.',
   schema: defineObject(() => ({
     kind: z.literal('stat_grid'),
@@ -129,7 +129,7 @@ export const statGrid = blockKind({
     stats: ['total_return', 'annualised_return', 'volatility', 'max_drawdown'],
     columns: 4,
   },
-  runUse: (block) => (statsOf(block).length > 0 ? 'always' : 'never'),
+  runUse: (block) => (selectStats(block).length > 0 ? 'always' : 'never'),
 });
 
 /** Properties of a run that determine its figures. */
@@ -141,7 +141,7 @@ export interface StatRun {
 }
 
 /** Returns the figures of a run that a grid shows. Default: the figures of every run. */
-export function statsOf(
+export function selectStats(
   {
     stats,
     values,

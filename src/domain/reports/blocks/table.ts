@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { defineObject } from '../../schema/define-object.js';
 import { ScenarioList } from '../../scenarios/scenario-request.js';
-import { blockFields, blockKind, meaningsOf, namesOf } from '../block.js';
+import { blockFields, defineBlockKind, listMeanings, listNames } from '../block.js';
 
 /** Sources of the rows of a table. */
 export const TABLE_SOURCES = {
@@ -23,7 +23,7 @@ export const TABLE_SOURCES = {
 } as const;
 export type TableSource = keyof typeof TABLE_SOURCES;
 
-const SOURCES = namesOf(TABLE_SOURCES);
+const SOURCES = listNames(TABLE_SOURCES);
 
 /** Sources that also read the market. */
 export const MARKET_SOURCES: ReadonlySet<TableSource> = new Set(['risk', 'dividend_points', 'pack', 'scenarios']);
@@ -53,7 +53,7 @@ export const LiteralTable = defineObject(() => ({
   .meta({ id: 'LiteralTable', description: 'A table in pandas "split" form.' });
 export type LiteralTable = z.infer<typeof LiteralTable>;
 
-export const table = blockKind({
+export const table = defineBlockKind({
   help: 'Table of a run, or one given by the template.',
   schema: defineObject(() => ({
     kind: z.literal('table'),
@@ -61,7 +61,7 @@ export const table = blockKind({
     source: z
       .enum(SOURCES)
       .default('constituents')
-      .meta({ description: `Source of the rows. ${meaningsOf(TABLE_SOURCES)}.` }),
+      .meta({ description: `Source of the rows. ${listMeanings(TABLE_SOURCES)}.` }),
     limit: z.int().min(1).max(ROWS_MAX).default(10).meta({
       description:
         'Maximum number of rows: the largest holdings, the latest rebalances, years of returns. A single further security is shown, several are summed.',

@@ -1,11 +1,11 @@
 import { z } from 'zod';
 import { defineObject } from '../../schema/define-object.js';
-import { blockFields, blockKind } from '../block.js';
+import { blockFields, defineBlockKind } from '../block.js';
 
 /** Maximum number of characters: some six printed pages. */
 const CHARACTERS_MAX = 20_000;
 
-export const text = blockKind({
+export const text = defineBlockKind({
   help: 'Paragraphs, separated by empty lines. `**bold**`, lists of lines that begin with `- ` or `* `, and numbered ones with `1. `.',
   schema: defineObject(() => ({
     kind: z.literal('text'),

@@ -47,33 +47,33 @@ export function estimateCrossSectionFactors(
   const { panel, sectors, styleNames, exposures: own, weights, periods = LIMITS.PERIODS_PER_YEAR } = input;
   const scale = unbiased(weights, periods);
   const n = sectors.length;
-  const { labels, sectorAt } = labelled(sectors);
+  const { labels, sectorAt } = labelSectors(sectors);
   const [S, P] = [labels.length, styleNames.length];
   const K = 1 + S + P;
-  const { returns, fit } = factorReturns(input, sectorAt, S);
+  const { returns, fit } = estimateFactorReturns(input, sectorAt, S);
   return {
-    factors: factorNames(labels, styleNames),
-    exposures: exposuresOf(sectorAt, own, S, P),
-    covariance: weightedCovariance(returns, K, { weights, scale }),
-    specific: weightedVariances(panel, n, { weights, scale }),
+    factors: listFactorNames(labels, styleNames),
+    exposures: createExposures(sectorAt, own, S, P),
+    covariance: computeWeightedCovariance(returns, K, { weights, scale }),
+    specific: computeWeightedVariances(panel, n, { weights, scale }),
     fit,
   };
 }
 
 /** Returns labels of sectors, ascending, and the position of each security's label among them. */
-export function labelled(sectors: readonly string[]): { readonly labels: string[]; readonly sectorAt: Int32Array } {
+export function labelSectors(sectors: readonly string[]): { readonly labels: string[]; readonly sectorAt: Int32Array } {
   const labels = [...new Set(sectors)].toSorted(compareText);
   const placeOf = new Map(labels.map((label, place) => [label, place]));
   return { labels, sectorAt: Int32Array.from(sectors, (sector) => placeOf.get(sector)!) };
 }
 
-export function factorNames(sectors: readonly string[], styles: readonly string[]): string[] {
+export function listFactorNames(sectors: readonly string[], styles: readonly string[]): string[] {
   const others = new Set([MARKET, ...styles]);
   return [MARKET, ...sectors.map((label) => (others.has(label) ? `SECTOR ${label}` : label)), ...styles];
 }
 
 /** Returns exposures to market, sectors and styles, [n x (1 + S + P)]. */
-export function exposuresOf(sectorAt: Int32Array, styles: Float64Array, S: number, P: number): Float64Array {
+export function createExposures(sectorAt: Int32Array, styles: Float64Array, S: number, P: number): Float64Array {
   const K = 1 + S + P;
   const exposures = new Float64Array(sectorAt.length * K);
   sectorAt.forEach((sector, i) => {
@@ -87,7 +87,7 @@ export function exposuresOf(sectorAt: Int32Array, styles: Float64Array, S: numbe
  * Computes returns of market, sectors and styles, [T x K], and their explanatory power; the panel becomes the
  * residuals.
  */
-export function factorReturns(
+export function estimateFactorReturns(
   { panel, styleNames: { length: P }, spans }: Pick<CrossSectionFactorsInput, 'panel' | 'styleNames' | 'spans'>,
   sectorAt: Int32Array,
   S: number,
@@ -102,7 +102,7 @@ export function factorReturns(
   let rSquared = 0;
   for (const { from, to, styles, weights } of spans) {
     const regression = regressCrossSection(designOf(sectorAt, styles, S, P), weights);
-    const spread = combinedVariances(regression.inverse, S, P);
+    const spread = combineVariances(regression.inverse, S, P);
     for (let t = from; t < to; t++) {
       const { residualVariance, rSquared: share } = regression.fit(panel.subarray(t * n, (t + 1) * n), coefficients);
       rSquared += share / observations;
@@ -139,7 +139,7 @@ function combine(coefficients: Float64Array, S: number, out: Float64Array): void
 }
 
 /** Returns variances of those combinations relative to the residual variance, [K]. */
-function combinedVariances(inverse: Float64Array, S: number, P: number): Float64Array {
+function combineVariances(inverse: Float64Array, S: number, P: number): Float64Array {
   const p = S + P;
   const variances = new Float64Array(1 + p);
   const row = new Float64Array(p);
@@ -166,7 +166,7 @@ interface Observed {
 }
 
 /** Returns the annualised covariance of factor returns: sum w (f - m)(f - m)' / (1 - sum w^2). */
-function weightedCovariance(returns: Float64Array, K: number, { weights, scale }: Observed): Float64Array {
+function computeWeightedCovariance(returns: Float64Array, K: number, { weights, scale }: Observed): Float64Array {
   const centred = centredBy(returns, K, weights);
   const covariance = new Float64Array(K * K);
   for (let t = 0; t < weights.length; t++)
@@ -179,7 +179,7 @@ function weightedCovariance(returns: Float64Array, K: number, { weights, scale }
   return covariance;
 }
 
-function weightedVariances(residuals: Float64Array, n: number, { weights, scale }: Observed): Float64Array {
+function computeWeightedVariances(residuals: Float64Array, n: number, { weights, scale }: Observed): Float64Array {
   const centred = centredBy(residuals, n, weights);
   const variances = new Float64Array(n);
   for (let t = 0; t < weights.length; t++)

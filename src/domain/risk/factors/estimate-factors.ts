@@ -1,21 +1,21 @@
-import { periodsPerYear } from '../../calendars/periods-per-year.js';
+import { estimatePeriodsPerYear } from '../../calendars/periods-per-year.js';
 import { factoriseSemidefinite } from '#kernels/algebra/semidefinite-factor.js';
 import type { Engine } from '#kernels/engines/engine.js';
 import { adjustEigenvalues, countEffectiveObservations } from '#kernels/moments/eigenvalue-bias.js';
 import { fillHalfLifeWeights } from '#kernels/moments/half-life-weights.js';
 import type { PanelCovariance } from '#kernels/moments/panel-covariance.js';
-import { monthOf } from '../../time/days.js';
+import { toMonthNumber } from '../../time/days.js';
 import { LIMITS } from '../../refusals/limits.js';
 import type { SessionMarket } from '../../market/session-market.js';
 import type { CrossSection, CrossSections } from '../../datapoints/cross-section.js';
 import { requestLatest } from '../../datapoints/field-request.js';
 import { resolve } from '../../datapoints/resolution.js';
 import type { FactorEstimator, FactorFit, FactorModel } from '../factor-model.js';
-import { principalFactors, principalParts } from '../principal-factors.js';
+import { computePrincipalFactors, computePrincipalParts } from '../principal-factors.js';
 import type { Coverage, ReturnWindow } from '../return-panel.js';
 import { estimateCrossSectionFactors, type RegressedSpan } from './cross-section-factors.js';
-import { sectorOf } from './sectors.js';
-import { styleExposures, stylesIn, type StyleName } from './styles.js';
+import { findSector } from './sectors.js';
+import { computeStyleExposures, listStyles, type StyleName } from './styles.js';
 
 /** Default number of principal components. */
 const DEFAULT_COMPONENTS = 10;
@@ -55,14 +55,14 @@ export function estimateFactors(
   panel: Float64Array,
 ): EstimatedFactors {
   const n = columns.length;
-  const periods = periodsPerYear(window.sm.sessions);
+  const periods = estimatePeriodsPerYear(window.sm.sessions);
   if (estimator === 'statistical') {
-    const model = principalFactors(principalParts(engine, panel, n, factors), factors, periods);
+    const model = computePrincipalFactors(computePrincipalParts(engine, panel, n, factors), factors, periods);
     return { model, fit: { rSquared: explainedBy(model) }, from: 0 };
   }
-  const sectors = Array.from(columns, (column) => sectorOf(window, column));
+  const sectors = Array.from(columns, (column) => findSector(window, column));
   const { names, exposures, spans } =
-    estimator === 'styles' ? styledSpans(window, columns, sessions) : plainSpan(n, sessions.length);
+    estimator === 'styles' ? createStyledSpans(window, columns, sessions) : plainSpan(n, sessions.length);
   const [{ from }] = spans as [RegressedSpan, ...RegressedSpan[]]; // There is at least one.
   const rows = panel.subarray(from * n);
   const weights = new Float64Array(sessions.length - from).fill(1 / (sessions.length - from));
@@ -111,23 +111,27 @@ function plainSpan(n: number, observations: number): StyledSpans {
  * Returns calendar months with the exposures known at the close before each. They begin where every current style has
  * some values, unless that leaves too few returns.
  */
-function styledSpans({ sm, datapoints, to }: ReturnWindow, columns: Int32Array, sessions: Int32Array): StyledSpans {
+function createStyledSpans(
+  { sm, datapoints, to }: ReturnWindow,
+  columns: Int32Array,
+  sessions: Int32Array,
+): StyledSpans {
   if (datapoints === undefined) throw new Error('a window without datapoints has no styles');
   const order = columns.toSorted();
   const at = (session: number): CrossSection => readCrossSection(datapoints, session, order);
   const held = spansOf(sm, sessions).map((span) => ({ ...span, cross: at(span.known) }));
-  const known = stylesIn(at(to));
+  const known = listStyles(at(to));
   const last = held.at(-1)!;
-  const names = known.filter((name) => hasSpread(styleExposures(last.cross, [name], order)));
+  const names = known.filter((name) => hasSpread(computeStyleExposures(last.cross, [name], order)));
   const spans = held.map(({ from, to: end, cross }): RegressedSpan => ({
     from,
     to: end,
-    styles: sortBy(styleExposures(cross, names, order), order, columns),
-    weights: sortBy(weightsAt(cross, order), order, columns),
+    styles: sortBy(computeStyleExposures(cross, names, order), order, columns),
+    weights: sortBy(computeWeights(cross, order), order, columns),
   }));
   const first = 1 + spans.findLastIndex(({ styles }) => !isWhole(styles, names.length));
   const isEnough = sessions.length - spans[first]!.from >= LIMITS.MIN_MODEL_OBSERVATIONS;
-  const exposures = sortBy(styleExposures(at(to), names, order), order, columns);
+  const exposures = sortBy(computeStyleExposures(at(to), names, order), order, columns);
   return { names, exposures, spans: isEnough ? spans.slice(first) : spans };
 }
 
@@ -149,7 +153,7 @@ function spansOf(
   const spans: { from: number; to: number; readonly known: number }[] = [];
   sessions.forEach((session, row) => {
     let known = session - 1; // a return has an earlier session
-    while (known > 0 && monthOf(days[known]!) === monthOf(days[session]!)) known--;
+    while (known > 0 && toMonthNumber(days[known]!) === toMonthNumber(days[session]!)) known--;
     const span = spans.at(-1);
     if (span?.known === known) span.to = row + 1;
     else spans.push({ from: row, to: row + 1, known });
@@ -176,7 +180,7 @@ export function readCrossSection(datapoints: CrossSections, session: number, col
  * Returns square roots of the market capitalisation, scaled to mean 1; other securities get the mean. Returns
  * ones if the datapoint is unavailable.
  */
-export function weightsAt(cross: CrossSection, columns: Int32Array): Float64Array {
+export function computeWeights(cross: CrossSection, columns: Int32Array): Float64Array {
   const field = requestLatest('MARKET_CAP');
   if ('missing' in resolve(cross.market.market, field)) return new Float64Array(columns.length).fill(1);
   const roots = cross.numbers(field, columns).map((value) => (value > 0 ? Math.sqrt(value) : 0));
@@ -202,7 +206,7 @@ function hasSpread(scores: Float64Array): boolean {
 }
 
 /** Returns loadings [n x K] whose products are the factor part of a covariance: exposures times a root of F. */
-export function loadingsOf({ exposures, covariance, specific }: FactorModel): Float64Array {
+export function createLoadings({ exposures, covariance, specific }: FactorModel): Float64Array {
   const n = specific.length;
   const K = exposures.length / n;
   const { lower } = factoriseSemidefinite(covariance, K);
@@ -217,7 +221,7 @@ export function loadingsOf({ exposures, covariance, specific }: FactorModel): Fl
 }
 
 /** Returns B F B' + D, annualised. @param out [n x n], overwritten */
-export function factorCovariance(engine: Engine, model: FactorModel, out: Float64Array): void {
+export function computeFactorCovariance(engine: Engine, model: FactorModel, out: Float64Array): void {
   const n = model.specific.length;
   engine.scope(() => {
     const rows = engine.allocate(model.exposures.length);
@@ -228,7 +232,7 @@ export function factorCovariance(engine: Engine, model: FactorModel, out: Float6
 }
 
 /** Returns the same covariance as the panel of its loadings. */
-export function factorPanel(model: FactorModel): PanelCovariance {
+export function createFactorPanel(model: FactorModel): PanelCovariance {
   const n = model.specific.length;
   const panel = new Float64Array(model.exposures.length);
   fillFactorRows(model, panel);
@@ -238,7 +242,7 @@ export function factorPanel(model: FactorModel): PanelCovariance {
 /** Writes the loadings with a factor a row. @param out [K x n], overwritten */
 function fillFactorRows(model: FactorModel, out: Float64Array): void {
   const n = model.specific.length;
-  const loadings = loadingsOf(model);
+  const loadings = createLoadings(model);
   const K = loadings.length / n;
   for (let i = 0; i < n; i++) for (let k = 0; k < K; k++) out[k * n + i] = loadings[i * K + k]!;
 }

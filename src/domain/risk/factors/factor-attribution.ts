@@ -1,13 +1,19 @@
-import { monthOf } from '../../time/days.js';
+import { toMonthNumber } from '../../time/days.js';
 import { linkContributions, type Attribution, type AttributionInput } from '../../analytics/attribution.js';
 import { compareText } from '../../refusals/findings.js';
-import { growthRow } from '../../index-mathematics/growth.js';
-import { barHistory } from '../bar-history.js';
+import { readGrowthRow } from '../../index-mathematics/growth.js';
+import { createBarHistory } from '../bar-history.js';
 import type { ReturnWindow } from '../return-panel.js';
-import { exposuresOf, factorNames, factorReturns, labelled, MARKET } from './cross-section-factors.js';
-import { readCrossSection, weightsAt } from './estimate-factors.js';
-import { sectorOf } from './sectors.js';
-import { STYLE_NAMES, styleExposures, stylesIn } from './styles.js';
+import {
+  createExposures,
+  listFactorNames,
+  estimateFactorReturns,
+  labelSectors,
+  MARKET,
+} from './cross-section-factors.js';
+import { readCrossSection, computeWeights } from './estimate-factors.js';
+import { findSector } from './sectors.js';
+import { STYLE_NAMES, computeStyleExposures, listStyles } from './styles.js';
 
 /** Factor models for attribution of returns. */
 export const ATTRIBUTION_MODELS = ['styles', 'market_sector'] as const;
@@ -80,8 +86,8 @@ interface Earned {
  * @throws Refusal TOTAL_LOSS
  * @cost of the regressions: S N (sectors + styles)
  */
-export function factorAttribution(input: FactorAttributionInput): FactorAttribution {
-  const { earned, months, unexplained } = earnedByPeriod(input);
+export function attributeToFactors(input: FactorAttributionInput): FactorAttribution {
+  const { earned, months, unexplained } = computeReturnsByPeriod(input);
   const factors = factorsOf(earned);
   const K = factors.length;
   const rowOf = (values: ReadonlyMap<string, number>, ...rest: readonly number[]): Float64Array =>
@@ -123,16 +129,16 @@ function factorsOf(earned: readonly Earned[]): string[] {
   return [...(hasMarket ? [MARKET] : []), ...[...results].toSorted(compareText), ...styles];
 }
 
-function earnedByPeriod(input: FactorAttributionInput) {
+function computeReturnsByPeriod(input: FactorAttributionInput) {
   const { sessions: days } = input.window.sm;
   const unexplained: TooFew[] = [];
   let months = 0;
   let month: Month | TooFew | undefined;
   let of = -1;
   const earned = Array.from(input.sessions, (session, period) => {
-    const key = monthOf(days[session]!);
+    const key = toMonthNumber(days[session]!);
     if (month === undefined || key !== of) {
-      month = regressedMonth(input, session);
+      month = regressMonth(input, session);
       months++;
       if ('needed' in month) unexplained.push(month);
     }
@@ -177,33 +183,33 @@ function earnedOver(
 }
 
 /** Runs the regressions of the month of a session, if enough securities have returns. */
-function regressedMonth({ window, model }: FactorAttributionInput, session: number): Month | TooFew {
+function regressMonth({ window, model }: FactorAttributionInput, session: number): Month | TooFew {
   const { sm, growth, datapoints } = window;
   const [first, last] = monthAround(window, session);
-  const history = barHistory(sm, growth);
+  const history = createBarHistory(sm, growth);
   const known = Math.max(0, first - 1);
   const columns = Int32Array.from(sm.identifiers.keys()).filter(
     (column) => history.returns(column, known, last) === last - first + 1,
   );
   const n = columns.length;
   const cross = readCrossSection(datapoints, known, columns);
-  const styleNames = model === 'styles' ? stylesIn(cross) : [];
-  const { labels, sectorAt } = labelled(Array.from(columns, (column) => sectorOf({ sm, to: known }, column)));
-  const factors = factorNames(labels, styleNames);
+  const styleNames = model === 'styles' ? listStyles(cross) : [];
+  const { labels, sectorAt } = labelSectors(Array.from(columns, (column) => findSector({ sm, to: known }, column)));
+  const factors = listFactorNames(labels, styleNames);
   if (n <= factors.length) return { names: n, needed: factors.length + 1 };
-  const styles = model === 'styles' ? styleExposures(cross, styleNames, columns) : new Float64Array(0);
-  const weights = model === 'styles' ? weightsAt(cross, columns) : new Float64Array(n).fill(1);
+  const styles = model === 'styles' ? computeStyleExposures(cross, styleNames, columns) : new Float64Array(0);
+  const weights = model === 'styles' ? computeWeights(cross, columns) : new Float64Array(n).fill(1);
   const sessions = last - first + 1;
   const residuals = new Float64Array(sessions * n);
   for (let t = 0; t < sessions; t++) {
-    const row = growthRow(sm, first + t);
+    const row = readGrowthRow(sm, first + t);
     for (let i = 0; i < n; i++) residuals[t * n + i] = growth[row + columns[i]!]! - 1;
   }
   const spans = [{ from: 0, to: sessions, styles, weights }];
-  const { returns } = factorReturns({ panel: residuals, styleNames, spans }, sectorAt, labels.length);
+  const { returns } = estimateFactorReturns({ panel: residuals, styleNames, spans }, sectorAt, labels.length);
   const rowOf = new Int32Array(sm.names).fill(-1);
   columns.forEach((column, i) => (rowOf[column] = i));
-  const exposures = exposuresOf(sectorAt, styles, labels.length, styleNames.length);
+  const exposures = createExposures(sectorAt, styles, labels.length, styleNames.length);
   return { first, factors, exposures, returns, residuals, rowOf };
 }
 
@@ -212,10 +218,10 @@ function regressedMonth({ window, model }: FactorAttributionInput, session: numb
  * return.
  */
 function monthAround({ sm: { sessions }, to }: ReturnWindow, session: number): readonly [number, number] {
-  const month = monthOf(sessions[session]!);
+  const month = toMonthNumber(sessions[session]!);
   let first = session;
   let last = session;
-  while (first > 1 && monthOf(sessions[first - 1]!) === month) first--;
-  while (last < to && monthOf(sessions[last + 1]!) === month) last++;
+  while (first > 1 && toMonthNumber(sessions[first - 1]!) === month) first--;
+  while (last < to && toMonthNumber(sessions[last + 1]!) === month) last++;
   return [first, last];
 }

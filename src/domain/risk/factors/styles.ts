@@ -1,7 +1,7 @@
 import type { CrossSection } from '../../datapoints/cross-section.js';
 import { requestLatest, type FieldRequest } from '../../datapoints/field-request.js';
 import { resolve } from '../../datapoints/resolution.js';
-import { zScores } from '../../datapoints/transforms.js';
+import { computeZScores } from '../../datapoints/transforms.js';
 
 /** Sessions of a year and of a month. */
 const YEAR = 252;
@@ -52,7 +52,7 @@ function entryOf(name: StyleName): StyleEntry {
 }
 
 /** Returns the styles for which a market has datapoints. */
-export function stylesIn({ market: { market } }: Pick<CrossSection, 'market'>): StyleName[] {
+export function listStyles({ market: { market } }: Pick<CrossSection, 'market'>): StyleName[] {
   return STYLE_NAMES.filter((name) => entryOf(name).fields.some((field) => 'dataset' in resolve(market, field)));
 }
 
@@ -62,10 +62,14 @@ export function stylesIn({ market: { market } }: Pick<CrossSection, 'market'>): 
  * @param columns ascending, [n].
  * @returns [n x styles] row-major
  */
-export function styleExposures(cross: CrossSection, styles: readonly StyleName[], columns: Int32Array): Float64Array {
+export function computeStyleExposures(
+  cross: CrossSection,
+  styles: readonly StyleName[],
+  columns: Int32Array,
+): Float64Array {
   const scores = styles.map((style) => scoresOf(cross, entryOf(style), columns));
   const [size, liquidity] = [styles.indexOf('SIZE'), styles.indexOf('LIQUIDITY')];
-  if (size >= 0 && liquidity >= 0) scores[liquidity] = zScores(without(scores[liquidity]!, scores[size]!));
+  if (size >= 0 && liquidity >= 0) scores[liquidity] = computeZScores(without(scores[liquidity]!, scores[size]!));
   const exposures = new Float64Array(columns.length * styles.length);
   scores.forEach((score, k) => {
     for (let i = 0; i < columns.length; i++) exposures[i * styles.length + k] = score[i]!;
@@ -85,12 +89,14 @@ function scoresOf(cross: CrossSection, { fields, of }: StyleEntry, columns: Int3
     const known = parts.map((part) => part[i]!).filter((value) => value === value);
     return known.length === 0 ? Number.NaN : known.reduce((sum, value) => sum + value, 0) / known.length;
   });
-  return zScores(mean).map(orZero);
+  return computeZScores(mean).map(orZero);
 }
 
 function winsorise(values: Float64Array): Float64Array {
-  const scores = zScores(values.map((value) => (Number.isFinite(value) ? value : Number.NaN)));
-  return zScores(scores.map((score) => (score > SCORE_MAX ? SCORE_MAX : score < -SCORE_MAX ? -SCORE_MAX : score)));
+  const scores = computeZScores(values.map((value) => (Number.isFinite(value) ? value : Number.NaN)));
+  return computeZScores(
+    scores.map((score) => (score > SCORE_MAX ? SCORE_MAX : score < -SCORE_MAX ? -SCORE_MAX : score)),
+  );
 }
 
 /** Returns the residual of a regression on another score. */

@@ -1,14 +1,14 @@
 import type { Engine } from '#kernels/engines/engine.js';
 import {
   diagnoseCovariance,
-  diagnosedFactors,
+  estimateWithDiagnostics,
   type CovarianceDiagnostics,
 } from '#kernels/moments/estimate-covariance.js';
 import { compareText } from '../../refusals/findings.js';
 import { LIMITS } from '../../refusals/limits.js';
 import type { FactorModel } from '../factor-model.js';
-import { factorCovariance, loadingsOf } from '../factors/estimate-factors.js';
-import { fullTable, namesOfTable, symmetricTable } from './dense-table.js';
+import { computeFactorCovariance, createLoadings } from '../factors/estimate-factors.js';
+import { createFullTable, listTableNames, createSymmetricTable } from './dense-table.js';
 import { FACTOR_TABLES, MODEL_TABLES, type ImportTerms, type ModelProblems } from './import-terms.js';
 import type { DatedTables, ModelTable } from './model-tables.js';
 
@@ -73,14 +73,14 @@ function fromCovariance(
   { repair, ...terms }: ImportTerms,
   problems: ModelProblems,
 ): AssembledModel | undefined {
-  const identifiers = namesOfTable(table);
+  const identifiers = listTableNames(table);
   if (!isWithinSize(identifiers.length, table, problems)) return undefined;
   const before = problems.errors;
-  const { values, repaired } = symmetricTable(table, { names: identifiers, repair }, problems);
+  const { values, repaired } = createSymmetricTable(table, { names: identifiers, repair }, problems);
   if (problems.errors > before) return undefined;
   const covariance = scale(values, terms);
   const diagnostics = semidefinite(engine, { matrix: covariance, repair, table, what: 'covariance' }, problems);
-  return { date, identifiers, covariance, factors: null, diagnostics: withRepairs(diagnostics, repaired) };
+  return { date, identifiers, covariance, factors: null, diagnostics: addRepairs(diagnostics, repaired) };
 }
 
 /** Returns B F B' + D, as an estimate of factors does. */
@@ -102,9 +102,9 @@ function fromFactors(
   const before = problems.errors;
   for (const names of [table.rows, table.columns]) assertAmong(names, factors, { table, what: 'factor' }, problems);
   assertAmong(variances.rows, identifiers, { table: variances, what: 'security' }, problems);
-  const { values: B } = fullTable(exposures, { rows: identifiers, columns: factors }, problems);
-  const { values: D } = fullTable(variances, { rows: identifiers, columns: [''] }, problems);
-  const F = symmetricTable(table, { names: factors, repair }, problems);
+  const { values: B } = createFullTable(exposures, { rows: identifiers, columns: factors }, problems);
+  const { values: D } = createFullTable(variances, { rows: identifiers, columns: [''] }, problems);
+  const F = createSymmetricTable(table, { names: factors, repair }, problems);
   D.forEach((variance, i) => {
     if (!(variance < 0)) return;
     const message = `The specific variance of ${identifiers[i]} is ${variance}; it must be at least 0.`;
@@ -117,14 +117,14 @@ function fromFactors(
   const model = { factors, exposures: B, covariance: matrix, specific: scale(D, terms) };
   const n = identifiers.length;
   const covariance = new Float64Array(n * n);
-  factorCovariance(engine, model, covariance);
-  const parts = { loadings: loadingsOf(model), specific: model.specific };
-  const diagnostics = diagnosedFactors(engine, covariance, parts);
+  computeFactorCovariance(engine, model, covariance);
+  const parts = { loadings: createLoadings(model), specific: model.specific };
+  const diagnostics = estimateWithDiagnostics(engine, covariance, parts);
   const repaired = F.repaired + (ofFactors.isRepaired ? 1 : 0);
-  return { date, identifiers, covariance, factors: model, diagnostics: withRepairs(diagnostics, repaired) };
+  return { date, identifiers, covariance, factors: model, diagnostics: addRepairs(diagnostics, repaired) };
 }
 
-const withRepairs = (diagnostics: Diagnostics, repaired: number): Diagnostics =>
+const addRepairs = (diagnostics: Diagnostics, repaired: number): Diagnostics =>
   repaired === 0 ? diagnostics : { ...diagnostics, isRepaired: true };
 
 /** Converts to annual numbers. */

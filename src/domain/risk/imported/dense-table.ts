@@ -19,7 +19,7 @@ interface Shape {
 }
 
 /** Reads the cells of a table in the order of securities; duplicate cells, and unknown securities, are problems. */
-export function denseTable(table: ModelTable, { rows, columns }: Shape, problems: ModelProblems): DenseTable {
+export function createDenseTable(table: ModelTable, { rows, columns }: Shape, problems: ModelProblems): DenseTable {
   const rowAt = positionsIn(table.rows, rows);
   const columnAt = positionsIn(table.columns, columns);
   const values = new Float64Array(rows.length * columns.length).fill(Number.NaN);
@@ -42,8 +42,8 @@ function positionsIn(names: ReadonlyMap<string, number>, order: readonly string[
 }
 
 /** Requires a value for every row and column. */
-export function fullTable(table: ModelTable, shape: Shape, problems: ModelProblems): DenseTable {
-  const dense = denseTable(table, shape, problems);
+export function createFullTable(table: ModelTable, shape: Shape, problems: ModelProblems): DenseTable {
+  const dense = createDenseTable(table, shape, problems);
   const { rows, columns, values } = dense;
   rows.forEach((row, i) =>
     columns.forEach((column, j) => {
@@ -58,7 +58,7 @@ const missing = (row: string, column: string): string =>
   `There is no value for ${row}${column === '' ? '' : ` and ${column}`}.`;
 
 /** Returns names of rows and columns of a table of covariances, ascending. */
-export function namesOfTable({ rows, columns }: ModelTable): string[] {
+export function listTableNames({ rows, columns }: ModelTable): string[] {
   return [...new Set([...rows.keys(), ...columns.keys()])].toSorted(compareText);
 }
 
@@ -78,12 +78,12 @@ export interface SymmetricTable {
 /**
  * Reads covariances of every pair of securities; one triangle is sufficient. A negative variance is always a problem.
  */
-export function symmetricTable(
+export function createSymmetricTable(
   table: ModelTable,
   { names, repair }: SymmetricTerms,
   problems: ModelProblems,
 ): SymmetricTable {
-  const { values } = denseTable(table, { rows: names, columns: names }, problems);
+  const { values } = createDenseTable(table, { rows: names, columns: names }, problems);
   const n = names.length;
   const report = (code: 'REQUIRED' | 'OUT_OF_RANGE', message: string, value: unknown): void =>
     problems.error({ code, path: table.path, message, value });

@@ -17,7 +17,7 @@ export interface DatedPart {
 }
 
 /** Returns dates of a model, ascending, with their positions: matrices and packed factor models are concatenated. */
-export function partsByDate(names: readonly string[], dates: readonly ModelDate[], factors: number): DatedPart[] {
+export function groupPartsByDate(names: readonly string[], dates: readonly ModelDate[], factors: number): DatedPart[] {
   let [at, factorsAt] = [0, 0];
   return dates.map(({ date, lacks }) => {
     const absent = new Set(lacks);
@@ -30,6 +30,6 @@ export function partsByDate(names: readonly string[], dates: readonly ModelDate[
 }
 
 /** Returns the part in force on a date: the latest one dated on or before it; undefined if there is none. */
-export function partOn<P extends Pick<DatedPart, 'date'>>(parts: readonly P[], date: string): P | undefined {
+export function findPart<P extends Pick<DatedPart, 'date'>>(parts: readonly P[], date: string): P | undefined {
   return parts.findLast((part) => part.date <= date);
 }

@@ -1,4 +1,4 @@
-import { deviation, mean } from '../../analytics/series.js';
+import { computeDeviation, computeMean } from '../../analytics/series.js';
 
 /** Number of outcomes in a window of the rolling bias: a year of months. */
 const ROLLING = 12;
@@ -37,7 +37,7 @@ export interface ForecastSeries {
  * @source Menchero, Orr, Wang (2011), The Barra US Equity Model (USE4), methodology notes: bias statistics; Patton
  *   (2011), Journal of Econometrics 160, 246-256: QLIKE
  */
-export function forecastStatistics(
+export function computeForecastStatistics(
   { forecasts, outcomes }: ForecastSeries,
   { horizon, periods }: { readonly horizon: number; readonly periods: number },
 ): ForecastStatistics {
@@ -48,13 +48,13 @@ export function forecastStatistics(
   const annual = Math.sqrt(periods / horizon);
   return {
     observations,
-    bias: deviation(standardised),
+    bias: computeDeviation(standardised),
     biasBand: [Math.max(0, 1 - half), 1 + half],
     rollingDeviation: rollingDeviationOf(standardised),
-    qStatistic: squares.includes(0) ? null : mean(squares.map((square) => square - Math.log(square))),
-    qlike: mean(squares.map((square, t) => 2 * Math.log(forecasts[t]!) + square)),
-    forecastVolatility: annual * Math.sqrt(mean(forecasts.map((forecast) => forecast * forecast))),
-    realisedVolatility: annual * deviation(outcomes),
+    qStatistic: squares.includes(0) ? null : computeMean(squares.map((square) => square - Math.log(square))),
+    qlike: computeMean(squares.map((square, t) => 2 * Math.log(forecasts[t]!) + square)),
+    forecastVolatility: annual * Math.sqrt(computeMean(forecasts.map((forecast) => forecast * forecast))),
+    realisedVolatility: annual * computeDeviation(outcomes),
   };
 }
 
@@ -62,6 +62,6 @@ function rollingDeviationOf(standardised: Float64Array): number | null {
   if (standardised.length < ROLLING) return null;
   const windows = standardised.length - ROLLING + 1;
   let sum = 0;
-  for (let t = 0; t < windows; t++) sum += Math.abs(deviation(standardised.subarray(t, t + ROLLING)) - 1);
+  for (let t = 0; t < windows; t++) sum += Math.abs(computeDeviation(standardised.subarray(t, t + ROLLING)) - 1);
   return sum / windows;
 }

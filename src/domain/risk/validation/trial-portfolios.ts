@@ -23,7 +23,7 @@ export interface RandomTrials {
 }
 
 /** Returns equal weights of every covered security. */
-export function equalTrial(n: number): TrialPortfolio {
+export function createEqualTrial(n: number): TrialPortfolio {
   return { family: 'equal_weight', number: 1, weights: new Float64Array(n).fill(1 / n) };
 }
 
@@ -33,7 +33,7 @@ export function equalTrial(n: number): TrialPortfolio {
  * @param names covered securities, as streams of random numbers, [n].
  * @returns portfolios, each with its difference from the equally weighted portfolio
  */
-export function randomTrials(names: Int32Array, { count, seed }: RandomTrials): TrialPortfolio[] {
+export function drawTrials(names: Int32Array, { count, seed }: RandomTrials): TrialPortfolio[] {
   const n = names.length;
   const keys = Array.from({ length: count }, () => new Float64Array(n));
   const sizes = keys.map(() => new Float64Array(n));
@@ -62,7 +62,12 @@ export function randomTrials(names: Int32Array, { count, seed }: RandomTrials): 
  * @param covariance [n x n].
  * @cost a symmetric eigenproblem of order n
  */
-export function eigenTrials(engine: Engine, covariance: Float64Array, n: number, count: number): TrialPortfolio[] {
+export function createEigenTrials(
+  engine: Engine,
+  covariance: Float64Array,
+  n: number,
+  count: number,
+): TrialPortfolio[] {
   if (count === 0) return [];
   return engine.scope(() => {
     const values = engine.allocate(n);

@@ -1,17 +1,17 @@
-import { periodsPerYear } from '../../calendars/periods-per-year.js';
+import { estimatePeriodsPerYear } from '../../calendars/periods-per-year.js';
 import { dot } from '../../numbers/dot.js';
 import type { Engine } from '#kernels/engines/engine.js';
 import type { Day } from '../../time/days.js';
 import type { RiskValidationRequest } from './risk-validation-request.js';
-import { growthRow } from '../../index-mathematics/growth.js';
+import { readGrowthRow } from '../../index-mathematics/growth.js';
 import { Refusal } from '../../refusals/refusal.js';
 import { estimateRiskModel, type RiskSettings } from '../estimate-risk-model.js';
 import type { ReturnWindow } from '../return-panel.js';
-import { forecastStatistics, type ForecastStatistics } from './forecast-statistics.js';
+import { computeForecastStatistics, type ForecastStatistics } from './forecast-statistics.js';
 import {
-  eigenTrials,
-  equalTrial,
-  randomTrials,
+  createEigenTrials,
+  createEqualTrial,
+  drawTrials,
   type PortfolioFamily,
   type TrialPortfolio,
 } from './trial-portfolios.js';
@@ -108,13 +108,13 @@ function forecastOn(engine: Engine, input: ValidationInput, session: number): Fo
   } = estimate;
   const n = columns.length;
   const trials = [
-    equalTrial(n),
+    createEqualTrial(n),
     ...indexTrial(input.heldOn?.(sm.sessions[session]!), columns),
-    ...randomTrials(placesOf(columns, asked), { count: terms.random, seed: terms.seed }),
-    ...eigenTrials(engine, covariance, n, terms.eigenportfolios),
+    ...drawTrials(placesOf(columns, asked), { count: terms.random, seed: terms.seed }),
+    ...createEigenTrials(engine, covariance, n, terms.eigenportfolios),
   ];
   const returns = returnsAfter(window, columns, { session, horizon: terms.horizon });
-  const scale = terms.horizon / periodsPerYear(sm.sessions);
+  const scale = terms.horizon / estimatePeriodsPerYear(sm.sessions);
   const product = engine.allocate(n);
   const tried = trials.flatMap(({ family, number, weights }): TriedForecast[] => {
     engine.symv(covariance, weights, product);
@@ -155,7 +155,7 @@ interface Horizon {
 function returnsAfter({ sm, growth }: ReturnWindow, columns: Int32Array, { session, horizon }: Horizon): Float64Array {
   const values = new Float64Array(columns.length).fill(1);
   for (let s = session + 1; s <= session + horizon; s++) {
-    const row = growthRow(sm, s);
+    const row = readGrowthRow(sm, s);
     for (let i = 0; i < values.length; i++) {
       const factor = growth[row + columns[i]!]!;
       if (factor === factor) values[i]! *= factor; // NaN if a rate is missing: no change is assumed.
@@ -166,7 +166,7 @@ function returnsAfter({ sm, growth }: ReturnWindow, columns: Int32Array, { sessi
 
 function portfoliosOf(days: readonly ForecastDay[], { window, terms }: ValidationInput): PortfolioValidation[] {
   const { horizon } = terms;
-  const periods = periodsPerYear(window.sm.sessions);
+  const periods = estimatePeriodsPerYear(window.sm.sessions);
   const series = new Map<string, TriedForecast[]>();
   for (const { tried } of days)
     for (const one of tried) {
@@ -180,7 +180,7 @@ function portfoliosOf(days: readonly ForecastDay[], { window, terms }: Validatio
     .map((tried) => ({
       family: tried[0]!.family,
       number: tried[0]!.number,
-      ...forecastStatistics(
+      ...computeForecastStatistics(
         {
           forecasts: Float64Array.from(tried, ({ forecast }) => forecast),
           outcomes: Float64Array.from(tried, ({ outcome }) => outcome),

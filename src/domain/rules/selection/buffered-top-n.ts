@@ -2,22 +2,22 @@ import { z } from 'zod';
 import { defineObject } from '../../schema/define-object.js';
 import { category, numeric } from '../../datapoints/field-use.js';
 import * as parameters from '../parameters.js';
-import { ceilTolerantly, floorTolerantly } from '../rounding.js';
-import { selectionClass } from '../selection-class.js';
+import { roundUpTolerantly, roundDownTolerantly } from '../rounding.js';
+import { defineSelectionClass } from '../selection-class.js';
 import type { RankThreshold } from '../thresholds.js';
 import {
   keepBest,
-  groupsOf,
+  readGroups,
   keepRanked,
   describeMissingPolicy,
   nameUsedField,
-  valuesOf,
+  readValues,
   type Chosen,
 } from '../verdicts.js';
 
 const rank = z.int().min(1).max(100_000).nullable().default(null);
 
-export const bufferedTopN = selectionClass({
+export const bufferedTopN = defineSelectionClass({
   type: 'BufferedTopN',
   label: 'Best by a field, with a buffer',
   help: 'Keeps the `count` best securities; constituents stay while they rank within a buffer, which reduces turnover.',
@@ -66,8 +66,8 @@ export const bufferedTopN = selectionClass({
   behaviour({ field, count, enter_rank, exit_rank, ascending, group_by, missing }) {
     const value = numeric(field, 'field');
     const group = group_by === null ? null : category(group_by, 'group_by');
-    const enter = enter_rank ?? Math.max(1, floorTolerantly(0.8 * count));
-    const exit = exit_rank ?? ceilTolerantly(1.2 * count);
+    const enter = enter_rank ?? Math.max(1, roundDownTolerantly(0.8 * count));
+    const exit = exit_rank ?? roundUpTolerantly(1.2 * count);
     return {
       reads: [value, ...(group === null ? [] : [group])],
       ranks: true,
@@ -78,8 +78,8 @@ export const bufferedTopN = selectionClass({
       select(scope) {
         const { columns, incumbents } = scope;
         return keepRanked(scope, {
-          values: valuesOf(scope, value),
-          groups: groupsOf(scope, group),
+          values: readValues(scope, value),
+          groups: readGroups(scope, group),
           ascending,
           missing,
           what: nameUsedField(value),

@@ -2,12 +2,12 @@ import { z } from 'zod';
 import { defineObject } from '../../schema/define-object.js';
 import { category } from '../../datapoints/field-use.js';
 import * as parameters from '../parameters.js';
-import { selectionClass } from '../selection-class.js';
-import { listText, describeMissingPolicy, reason } from '../verdicts.js';
+import { defineSelectionClass } from '../selection-class.js';
+import { listText, describeMissingPolicy, createReason } from '../verdicts.js';
 
 const categories = z.array(z.string()).min(1).max(1000).nullable().default(null);
 
-export const categoryFilter = selectionClass({
+export const categoryFilter = defineSelectionClass({
   type: 'CategoryFilter',
   label: 'Category filter',
   help: 'Keeps securities whose category is in one list and not in another.',
@@ -50,7 +50,7 @@ export const categoryFilter = selectionClass({
         for (let i = 0; i < of.length; i++) kept[i] = isKept[of[i]!] ? 1 : 0;
         return {
           kept,
-          because: (position) => reason(`${field} ${conditions}`, { value: names[of[position]!]! }),
+          because: (position) => createReason(`${field} ${conditions}`, { value: names[of[position]!]! }),
         };
       },
     };

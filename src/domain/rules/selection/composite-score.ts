@@ -1,12 +1,12 @@
 import { z } from 'zod';
 import { defineObject } from '../../schema/define-object.js';
-import { zScores } from '../../datapoints/transforms.js';
+import { computeZScores } from '../../datapoints/transforms.js';
 import { numeric } from '../../datapoints/field-use.js';
 import * as parameters from '../parameters.js';
-import { allOf } from '../../datapoints/ranking.js';
-import { selectionClass } from '../selection-class.js';
+import { listAllPositions } from '../../datapoints/ranking.js';
+import { defineSelectionClass } from '../selection-class.js';
 import type { RankThreshold } from '../thresholds.js';
-import { keepRanked, describeMissingPolicy, nameUsedField, valuesOf, type Chosen } from '../verdicts.js';
+import { keepRanked, describeMissingPolicy, nameUsedField, readValues, type Chosen } from '../verdicts.js';
 
 const Term = defineObject(() => ({
   field: parameters.field,
@@ -15,7 +15,7 @@ const Term = defineObject(() => ({
   winsorise: z.number().gt(0).max(100).default(3).meta({ description: 'Limit on the absolute z-score.' }),
 })).meta({ id: 'ScoreTerm' });
 
-export const compositeScore = selectionClass({
+export const compositeScore = defineSelectionClass({
   type: 'CompositeScore',
   label: 'Composite score',
   help: 'Scores securities by a weighted average of winsorised z-scores and keeps the best, those above a score, or both.',
@@ -63,18 +63,18 @@ export const compositeScore = selectionClass({
         const scores = new Float64Array(scope.columns.length);
         const total = terms.reduce((sum, { weight }) => sum + weight, 0);
         terms.forEach(({ weight, direction, winsorise }, k) => {
-          const z = zScores(valuesOf(scope, uses[k]!));
+          const z = computeZScores(readValues(scope, uses[k]!));
           const sign = direction === 'high' ? 1 : -1;
           for (let i = 0; i < scores.length; i++)
             scores[i]! += (weight / total) * sign * Math.min(winsorise, Math.max(-winsorise, z[i]!));
         });
         return keepRanked(scope, {
           values: scores,
-          groups: new Map([['', allOf(scores)]]),
+          groups: new Map([['', listAllPositions(scores)]]),
           ascending: false,
           missing,
           what: 'score',
-          choose: (order) => bestScores(order, { scores, count, minimum }),
+          choose: (order) => createBestScores(order, { scores, count, minimum }),
         });
       },
     };
@@ -88,7 +88,7 @@ interface ScoreLimits {
 }
 
 /** Keeps the best scores, limited in number and by a minimum. Securities without a score come last. */
-function bestScores(order: Int32Array, { scores, count, minimum }: ScoreLimits): Chosen {
+function createBestScores(order: Int32Array, { scores, count, minimum }: ScoreLimits): Chosen {
   const isScored = (position: number): boolean => !Number.isNaN(scores[position]!);
   const good = order.filter((position) => !isScored(position) || minimum === null || scores[position]! >= minimum);
   const scored = good.filter(isScored).length;

@@ -2,18 +2,18 @@ import { z } from 'zod';
 import { defineObject } from '../../schema/define-object.js';
 import { category, numeric } from '../../datapoints/field-use.js';
 import * as parameters from '../parameters.js';
-import { selectionClass } from '../selection-class.js';
+import { defineSelectionClass } from '../selection-class.js';
 import type { FindingCode } from '../../refusals/findings.js';
 import type { RankThreshold } from '../thresholds.js';
-import { groupsOf, keepRanked, describeMissingPolicy, nameUsedField, valuesOf, type Chosen } from '../verdicts.js';
-import { shareText } from '../../catalogue/sentence-numbers.js';
+import { readGroups, keepRanked, describeMissingPolicy, nameUsedField, readValues, type Chosen } from '../verdicts.js';
+import { formatShare } from '../../catalogue/sentence-numbers.js';
 
 /** Tolerance of the cumulative share, so that a share reached up to rounding counts as reached. */
 const SHARE_TOLERANCE = 1e-12;
 
 const share = z.number().min(0).max(1).nullable().default(null);
 
-export const cumulativeCoverage = selectionClass({
+export const cumulativeCoverage = defineSelectionClass({
   type: 'CumulativeCoverage',
   label: 'Cumulative coverage',
   help: 'Keeps the best securities until they cover a share of the total; constituents stay within a buffer or a band.',
@@ -64,14 +64,14 @@ export const cumulativeCoverage = selectionClass({
       ranks: true,
       remembers: buffer > 0 || limits.bands !== null,
       sentence:
-        `From the ${ascending ? 'smallest' : 'largest'} ${nameUsedField(rank)} ${ascending ? 'up' : 'down'}, keep securities until they cover ${shareText(coverage)} of the total${rank === size ? '' : ` of ${nameUsedField(size)}`}${group_by === null ? '' : ` in each ${group_by}`}, including the crossing security; ` +
+        `From the ${ascending ? 'smallest' : 'largest'} ${nameUsedField(rank)} ${ascending ? 'up' : 'down'}, keep securities until they cover ${formatShare(coverage)} of the total${rank === size ? '' : ` of ${nameUsedField(size)}`}${group_by === null ? '' : ` in each ${group_by}`}, including the crossing security; ` +
         `${staySentence(limits)}; ${describeMissingPolicy(missing)}${missing === 'include' ? ' and ranked last' : ''}.`,
       select(scope) {
         const { columns, incumbents } = scope;
-        const sizes = valuesOf(scope, size);
+        const sizes = readValues(scope, size);
         return keepRanked(scope, {
-          values: valuesOf(scope, rank),
-          groups: groupsOf(scope, group),
+          values: readValues(scope, rank),
+          groups: readGroups(scope, group),
           ascending,
           missing,
           what:
@@ -127,8 +127,8 @@ interface Limits {
 
 const staySentence = ({ buffer, bands, coverage }: Limits): string =>
   bands === null
-    ? `constituents stay up to ${shareText(buffer)} more`
-    : `first the best up to ${shareText(bands.lower)} enter, then constituents up to ${shareText(bands.upper)} stay, then the best others fill up to ${shareText(coverage)}`;
+    ? `constituents stay up to ${formatShare(buffer)} more`
+    : `first the best up to ${formatShare(bands.lower)} enter, then constituents up to ${formatShare(bands.upper)} stay, then the best others fill up to ${formatShare(coverage)}`;
 
 interface Covered {
   /** Positions, best first. */

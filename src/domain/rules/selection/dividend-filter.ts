@@ -1,13 +1,13 @@
 import { z } from 'zod';
 import { defineObject } from '../../schema/define-object.js';
-import { civilOf, dayOf, type Day } from '../../time/days.js';
+import { toCivilDate, toDay, type Day } from '../../time/days.js';
 import { numeric } from '../../datapoints/field-use.js';
 import * as parameters from '../parameters.js';
-import { selectionClass } from '../selection-class.js';
-import { keepWithin, describeMissingPolicy, nameUsedField, reason, valuesOf } from '../verdicts.js';
-import { shareText } from '../../catalogue/sentence-numbers.js';
+import { defineSelectionClass } from '../selection-class.js';
+import { keepWithin, describeMissingPolicy, nameUsedField, createReason, readValues } from '../verdicts.js';
+import { formatShare } from '../../catalogue/sentence-numbers.js';
 
-export const dividendFilter = selectionClass({
+export const dividendFilter = defineSelectionClass({
   type: 'DividendFilter',
   label: 'Dividend filter',
   help: 'Keeps securities with a minimum trailing yield that have paid in each of the last calendar years.',
@@ -31,24 +31,24 @@ export const dividendFilter = selectionClass({
       reads: [value],
       remembers: false,
       dividendYears: minimum_years,
-      sentence: `Keep securities with a trailing ${nameUsedField(value)} of at least ${shareText(minimum_yield)} and an ordinary dividend in each of the last ${minimum_years} full calendar years; ${describeMissingPolicy(missing)}.`,
+      sentence: `Keep securities with a trailing ${nameUsedField(value)} of at least ${formatShare(minimum_yield)} and an ordinary dividend in each of the last ${minimum_years} full calendar years; ${describeMissingPolicy(missing)}.`,
       select(scope) {
         const { cross, columns } = scope;
         const byYield = keepWithin(scope, {
-          values: valuesOf(scope, value),
+          values: readValues(scope, value),
           what: nameUsedField(value),
           bounds: { minimum: minimum_yield, maximum: null },
           missing,
         });
         const years = calendarYears(cross.day, minimum_years);
-        const paidYears = (column: number) =>
+        const computePaidYears = (column: number) =>
           years.filter(({ first, last }) => cross.dividends.paidBetween(column, first, last)).length;
         return {
-          kept: byYield.kept.map((kept, i) => (kept === 1 && paidYears(columns[i]!) === minimum_years ? 1 : 0)),
+          kept: byYield.kept.map((kept, i) => (kept === 1 && computePaidYears(columns[i]!) === minimum_years ? 1 : 0)),
           because(position) {
-            const paid = paidYears(columns[position]!);
+            const paid = computePaidYears(columns[position]!);
             if (paid === minimum_years) return byYield.because(position);
-            return reason(`years with an ordinary dividend at least ${minimum_years}`, {
+            return createReason(`years with an ordinary dividend at least ${minimum_years}`, {
               value: paid,
               thresholds: [
                 {
@@ -74,9 +74,9 @@ interface Year {
 
 /** Returns the full calendar years before the year of a day. */
 function calendarYears(day: Day, count: number): Year[] {
-  const { year } = civilOf(day);
+  const { year } = toCivilDate(day);
   return Array.from({ length: count }, (_, i) => ({
-    first: dayOf({ year: year - 1 - i, month: 1, day: 1 }),
-    last: dayOf({ year: year - 1 - i, month: 12, day: 31 }),
+    first: toDay({ year: year - 1 - i, month: 1, day: 1 }),
+    last: toDay({ year: year - 1 - i, month: 12, day: 31 }),
   }));
 }

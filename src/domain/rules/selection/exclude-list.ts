@@ -1,9 +1,9 @@
 import { defineObject } from '../../schema/define-object.js';
 import * as parameters from '../parameters.js';
-import { selectionClass } from '../selection-class.js';
-import { listText, reason } from '../verdicts.js';
+import { defineSelectionClass } from '../selection-class.js';
+import { listText, createReason } from '../verdicts.js';
 
-export const excludeList = selectionClass({
+export const excludeList = defineSelectionClass({
   type: 'ExcludeList',
   label: 'Exclude list',
   help: 'Removes the securities of a list.',
@@ -17,7 +17,7 @@ export const excludeList = selectionClass({
       sentence: `Remove these securities: ${listText(listed)}.`,
       select: ({ columns, identifiers }) => ({
         kept: Uint8Array.from(columns, (column) => (set.has(identifiers[column]!) ? 0 : 1)),
-        because: (position) => reason('not on the list', { value: !set.has(identifiers[columns[position]!]!) }),
+        because: (position) => createReason('not on the list', { value: !set.has(identifiers[columns[position]!]!) }),
       }),
     };
   },

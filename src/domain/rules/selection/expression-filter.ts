@@ -1,15 +1,15 @@
 import { defineObject } from '../../schema/define-object.js';
-import { comparisonReasons } from '../comparison-reasons.js';
-import { conditionText } from '../../datapoints/expressions/sentences.js';
+import { listComparisonReasons } from '../comparison-reasons.js';
+import { describeCondition } from '../../datapoints/expressions/sentences.js';
 import { Condition } from '../../datapoints/expressions/expression.js';
-import { comparisonsOf, isExpressionNode } from '../../datapoints/expressions/tree.js';
+import { listComparisons, isExpressionNode } from '../../datapoints/expressions/tree.js';
 import { TRUE, UNKNOWN } from '../../datapoints/expressions/truth-values.js';
 import type { FieldUse } from '../../datapoints/field-use.js';
 import * as parameters from '../parameters.js';
-import { selectionClass } from '../selection-class.js';
-import { reason } from '../verdicts.js';
+import { defineSelectionClass } from '../selection-class.js';
+import { createReason } from '../verdicts.js';
 
-export const expressionFilter = selectionClass({
+export const expressionFilter = defineSelectionClass({
   type: 'ExpressionFilter',
   label: 'Expression filter',
   help: 'Keeps securities for which an expression of datapoints is true.',
@@ -44,9 +44,9 @@ export const expressionFilter = selectionClass({
     },
   },
   behaviour({ expression, missing }) {
-    const text = conditionText(expression);
+    const text = describeCondition(expression);
     return {
-      reads: comparisonsOf(expression).flatMap(({ node, path }): FieldUse[] => {
+      reads: listComparisons(expression).flatMap(({ node, path }): FieldUse[] => {
         const at = path === '' ? 'expression' : `expression.${path}`;
         const left: FieldUse = { field: node.field, path: `${at}.field`, as: 'any', money: false };
         if (!isExpressionNode(node.value)) return [{ ...left, comparison: node }];
@@ -63,7 +63,7 @@ export const expressionFilter = selectionClass({
         return {
           kept,
           because: (position) =>
-            reason(text, { comparisons: comparisonReasons(expression, cross, { columns, position }) }),
+            createReason(text, { comparisons: listComparisonReasons(expression, cross, { columns, position }) }),
         };
       },
     };

@@ -1,16 +1,16 @@
 import { z } from 'zod';
 import { defineObject } from '../../schema/define-object.js';
-import { comparisonReasons } from '../comparison-reasons.js';
-import { comparisonText } from '../../datapoints/expressions/sentences.js';
+import { listComparisonReasons } from '../comparison-reasons.js';
+import { describeComparison } from '../../datapoints/expressions/sentences.js';
 import { TRUE, UNKNOWN } from '../../datapoints/expressions/truth-values.js';
-import { COMPARISONS, type ComparisonNode, asNode } from '../../datapoints/expressions/tree.js';
-import { ComparisonValue, valueProblem } from '../../datapoints/expressions/expression.js';
+import { COMPARISONS, type ComparisonNode, toNode } from '../../datapoints/expressions/tree.js';
+import { ComparisonValue, checkValue } from '../../datapoints/expressions/expression.js';
 import { toRequest } from '../../datapoints/field-use.js';
 import * as parameters from '../parameters.js';
-import { selectionClass } from '../selection-class.js';
-import { describeMissingPolicy, reason } from '../verdicts.js';
+import { defineSelectionClass } from '../selection-class.js';
+import { describeMissingPolicy, createReason } from '../verdicts.js';
 
-export const fieldFilter = selectionClass({
+export const fieldFilter = defineSelectionClass({
   type: 'FieldFilter',
   label: 'Field filter',
   help: 'Keeps securities whose datapoint meets one comparison: the short form of an expression.',
@@ -20,7 +20,7 @@ export const fieldFilter = selectionClass({
     value: ComparisonValue,
     missing: parameters.missing,
   })).superRefine(({ comparison, value }, context) => {
-    const problem = value === undefined ? undefined : valueProblem(comparison, value);
+    const problem = value === undefined ? undefined : checkValue(comparison, value);
     if (problem !== undefined)
       context.addIssue({
         code: 'custom',
@@ -34,11 +34,11 @@ export const fieldFilter = selectionClass({
   behaviour({ field, comparison, value, missing }) {
     const node: ComparisonNode = {
       node: 'comparison',
-      field: asNode(toRequest(field)),
+      field: toNode(toRequest(field)),
       comparison,
       value,
     };
-    const text = comparisonText(node);
+    const text = describeComparison(node);
     return {
       reads: [{ field: node.field, path: 'field', as: 'any', money: false, comparison: node }],
       remembers: false,
@@ -49,13 +49,13 @@ export const fieldFilter = selectionClass({
         return {
           kept,
           because(position) {
-            const [met] = comparisonReasons(node, cross, { columns, position });
+            const [met] = listComparisonReasons(node, cross, { columns, position });
             const threshold = typeof value === 'number' ? value : null;
             const onLine = threshold !== null && typeof met!.value === 'number' && comparison !== 'ne';
             const isKept = kept[position] === 1;
             const distance = isKept ? 0 : onLine ? Math.abs((met!.value as number) - threshold) : null;
             const bound = { type: 'comparison', rank: null, value: threshold, met: isKept, distance } as const;
-            return reason(text, { value: met!.value, thresholds: threshold === null ? [] : [bound], distance });
+            return createReason(text, { value: met!.value, thresholds: threshold === null ? [] : [bound], distance });
           },
         };
       },

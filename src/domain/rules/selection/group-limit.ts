@@ -2,10 +2,10 @@ import { z } from 'zod';
 import { defineObject } from '../../schema/define-object.js';
 import { category, numeric } from '../../datapoints/field-use.js';
 import * as parameters from '../parameters.js';
-import { selectionClass } from '../selection-class.js';
-import { keepBest, groupsOf, keepRanked, describeMissingPolicy, nameUsedField, valuesOf } from '../verdicts.js';
+import { defineSelectionClass } from '../selection-class.js';
+import { keepBest, readGroups, keepRanked, describeMissingPolicy, nameUsedField, readValues } from '../verdicts.js';
 
-export const groupLimit = selectionClass({
+export const groupLimit = defineSelectionClass({
   type: 'GroupLimit',
   label: 'Group limit',
   help: 'Keeps a maximum number of securities of each group, the best by a field.',
@@ -34,8 +34,8 @@ export const groupLimit = selectionClass({
       sentence: `Keep at most ${maximum} securities of each ${field}, those with the largest ${nameUsedField(value)}; ${describeMissingPolicy(missing)}${missing === 'include' ? ' and ranked last' : ''}.`,
       select: (scope) =>
         keepRanked(scope, {
-          values: valuesOf(scope, value),
-          groups: groupsOf(scope, group),
+          values: readValues(scope, value),
+          groups: readGroups(scope, group),
           ascending: false,
           missing,
           what: `${nameUsedField(value)} in its ${field}`,

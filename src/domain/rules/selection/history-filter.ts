@@ -3,12 +3,12 @@ import { defineObject } from '../../schema/define-object.js';
 import { requestLatest, SESSIONS_BACK_MAX } from '../../datapoints/field-request.js';
 import { numeric } from '../../datapoints/field-use.js';
 import * as parameters from '../parameters.js';
-import { ceilTolerantly } from '../rounding.js';
-import { selectionClass } from '../selection-class.js';
+import { roundUpTolerantly } from '../rounding.js';
+import { defineSelectionClass } from '../selection-class.js';
 import { keepWithin, describeMissingPolicy } from '../verdicts.js';
-import { shareText } from '../../catalogue/sentence-numbers.js';
+import { formatShare } from '../../catalogue/sentence-numbers.js';
 
-export const historyFilter = selectionClass({
+export const historyFilter = defineSelectionClass({
   type: 'HistoryFilter',
   label: 'History filter',
   help: 'Keeps securities with price bars on a minimum share of the trailing sessions.',
@@ -34,10 +34,10 @@ export const historyFilter = selectionClass({
     return {
       reads: [value],
       remembers: false,
-      sentence: `Keep securities with price bars on at least ${shareText(coverage)} of the trailing ${sessions} sessions; ${describeMissingPolicy(missing)}.`,
+      sentence: `Keep securities with price bars on at least ${formatShare(coverage)} of the trailing ${sessions} sessions; ${describeMissingPolicy(missing)}.`,
       select(scope) {
         const bars = scope.cross.count(field, scope.columns);
-        const bounds = { minimum: ceilTolerantly(coverage * sessions), maximum: null };
+        const bounds = { minimum: roundUpTolerantly(coverage * sessions), maximum: null };
         return keepWithin(scope, {
           values: bars,
           what: `price bars on the trailing ${sessions} sessions`,

@@ -1,9 +1,9 @@
 import { defineObject } from '../../schema/define-object.js';
 import * as parameters from '../parameters.js';
-import { selectionClass } from '../selection-class.js';
-import { listText, reason } from '../verdicts.js';
+import { defineSelectionClass } from '../selection-class.js';
+import { listText, createReason } from '../verdicts.js';
 
-export const includeList = selectionClass({
+export const includeList = defineSelectionClass({
   type: 'IncludeList',
   label: 'Include list',
   help: 'Keeps only the securities of a list.',
@@ -17,7 +17,7 @@ export const includeList = selectionClass({
       sentence: `Keep only these securities: ${listText(listed)}.`,
       select: ({ columns, identifiers }) => ({
         kept: Uint8Array.from(columns, (column) => (set.has(identifiers[column]!) ? 1 : 0)),
-        because: (position) => reason('on the list', { value: set.has(identifiers[columns[position]!]!) }),
+        because: (position) => createReason('on the list', { value: set.has(identifiers[columns[position]!]!) }),
       }),
     };
   },

@@ -3,10 +3,10 @@ import { defineObject } from '../../schema/define-object.js';
 import { requestLatest } from '../../datapoints/field-request.js';
 import { numeric } from '../../datapoints/field-use.js';
 import * as parameters from '../parameters.js';
-import { selectionClass } from '../selection-class.js';
-import { boundsText, keepWithin, describeMissingPolicy, nameUsedField, valuesOf } from '../verdicts.js';
+import { defineSelectionClass } from '../selection-class.js';
+import { formatBounds, keepWithin, describeMissingPolicy, nameUsedField, readValues } from '../verdicts.js';
 
-export const liquidityFilter = selectionClass({
+export const liquidityFilter = defineSelectionClass({
   type: 'LiquidityFilter',
   label: 'Liquidity filter',
   help: 'Keeps securities with a minimum daily traded value; constituents may have a separate minimum.',
@@ -34,9 +34,9 @@ export const liquidityFilter = selectionClass({
     return {
       reads: [value],
       remembers: incumbent_minimum !== null,
-      sentence: `Keep securities with a ${nameUsedField(value)} ${boundsText(bounds)} in index currency; ${describeMissingPolicy(missing)}.`,
+      sentence: `Keep securities with a ${nameUsedField(value)} ${formatBounds(bounds)} in index currency; ${describeMissingPolicy(missing)}.`,
       select: (scope) =>
-        keepWithin(scope, { values: valuesOf(scope, value), what: nameUsedField(value), bounds, missing }),
+        keepWithin(scope, { values: readValues(scope, value), what: nameUsedField(value), bounds, missing }),
     };
   },
 });

@@ -2,12 +2,12 @@ import { z } from 'zod';
 import { defineObject } from '../../schema/define-object.js';
 import { numeric } from '../../datapoints/field-use.js';
 import * as parameters from '../parameters.js';
-import { selectionClass } from '../selection-class.js';
-import { boundsText, keepWithin, describeMissingPolicy, nameUsedField, valuesOf } from '../verdicts.js';
+import { defineSelectionClass } from '../selection-class.js';
+import { formatBounds, keepWithin, describeMissingPolicy, nameUsedField, readValues } from '../verdicts.js';
 
 const order = parameters.sortBy('minimum', 'maximum');
 
-export const marketCapFilter = selectionClass({
+export const marketCapFilter = defineSelectionClass({
   type: 'MarketCapFilter',
   label: 'Market capitalisation filter',
   help: 'Keeps securities with a market capitalisation between two bounds; constituents may have a separate minimum.',
@@ -32,9 +32,9 @@ export const marketCapFilter = selectionClass({
     return {
       reads: [value],
       remembers: incumbent_minimum !== null,
-      sentence: `Keep securities with a ${nameUsedField(value)} ${boundsText(bounds)} in index currency; ${describeMissingPolicy(missing)}.`,
+      sentence: `Keep securities with a ${nameUsedField(value)} ${formatBounds(bounds)} in index currency; ${describeMissingPolicy(missing)}.`,
       select: (scope) =>
-        keepWithin(scope, { values: valuesOf(scope, value), what: nameUsedField(value), bounds, missing }),
+        keepWithin(scope, { values: readValues(scope, value), what: nameUsedField(value), bounds, missing }),
     };
   },
 });

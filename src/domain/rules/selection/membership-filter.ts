@@ -3,10 +3,10 @@ import { defineObject } from '../../schema/define-object.js';
 import type { ExpressionNode } from '../../datapoints/expressions/tree.js';
 import { numeric } from '../../datapoints/field-use.js';
 import { Id } from '../../schema/shape.js';
-import { selectionClass } from '../selection-class.js';
-import { reason, valuesOf } from '../verdicts.js';
+import { defineSelectionClass } from '../selection-class.js';
+import { createReason, readValues } from '../verdicts.js';
 
-export const membershipFilter = selectionClass({
+export const membershipFilter = defineSelectionClass({
   type: 'MembershipFilter',
   label: 'Membership filter',
   help: 'Keeps the constituents of another index as last decided, or all other securities.',
@@ -28,10 +28,10 @@ export const membershipFilter = selectionClass({
       remembers: false,
       sentence: `Keep the securities that are ${isIn ? 'constituents' : 'not constituents'} of the index ${indexId} as last decided.`,
       select(scope) {
-        const members = valuesOf(scope, value);
+        const members = readValues(scope, value);
         return {
           kept: Uint8Array.from(members, (member) => ((member === 1) === isIn ? 1 : 0)),
-          because: (position) => reason(test, { value: members[position] === 1 }),
+          because: (position) => createReason(test, { value: members[position] === 1 }),
         };
       },
     };

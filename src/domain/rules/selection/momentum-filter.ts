@@ -3,10 +3,10 @@ import { defineObject } from '../../schema/define-object.js';
 import { requestLatest, SESSIONS_BACK_MAX } from '../../datapoints/field-request.js';
 import { numeric } from '../../datapoints/field-use.js';
 import * as parameters from '../parameters.js';
-import { selectionClass } from '../selection-class.js';
-import { boundsText, keepWithin, describeMissingPolicy, nameUsedField, valuesOf } from '../verdicts.js';
+import { defineSelectionClass } from '../selection-class.js';
+import { formatBounds, keepWithin, describeMissingPolicy, nameUsedField, readValues } from '../verdicts.js';
 
-export const momentumFilter = selectionClass({
+export const momentumFilter = defineSelectionClass({
   type: 'MomentumFilter',
   label: 'Momentum filter',
   help: 'Keeps securities with a minimum total return over a window that skips the latest sessions; growth over missing price bars counts.',
@@ -35,9 +35,9 @@ export const momentumFilter = selectionClass({
     return {
       reads: [value],
       remembers: false,
-      sentence: `Keep securities with a ${nameUsedField(value)}, ${boundsText(bounds)}; ${describeMissingPolicy(missing)}.`,
+      sentence: `Keep securities with a ${nameUsedField(value)}, ${formatBounds(bounds)}; ${describeMissingPolicy(missing)}.`,
       select: (scope) =>
-        keepWithin(scope, { values: valuesOf(scope, value), what: nameUsedField(value), bounds, missing }),
+        keepWithin(scope, { values: readValues(scope, value), what: nameUsedField(value), bounds, missing }),
     };
   },
 });

@@ -2,12 +2,12 @@ import { defineObject } from '../../schema/define-object.js';
 import { requestLatest } from '../../datapoints/field-request.js';
 import { category, numeric } from '../../datapoints/field-use.js';
 import * as parameters from '../parameters.js';
-import { selectionClass } from '../selection-class.js';
-import { keepBest, groupsOf, keepRanked, describeMissingPolicy, nameUsedField, valuesOf } from '../verdicts.js';
+import { defineSelectionClass } from '../selection-class.js';
+import { keepBest, readGroups, keepRanked, describeMissingPolicy, nameUsedField, readValues } from '../verdicts.js';
 
 const NONE = new Int32Array(0);
 
-export const onePerIssuer = selectionClass({
+export const onePerIssuer = defineSelectionClass({
   type: 'OnePerIssuer',
   label: 'One line per issuer',
   help: 'Keeps the best share line of each issuer; a security without an issuer counts as its own issuer.',
@@ -32,14 +32,14 @@ export const onePerIssuer = selectionClass({
       remembers: false,
       sentence: `Of each ${issuer_field} keep the line with the largest ${nameUsedField(value)}; a security without an issuer is an issuer by itself; ${describeMissingPolicy(missing)}.`,
       select(scope) {
-        const byIssuer = groupsOf(scope, issuer);
+        const byIssuer = readGroups(scope, issuer);
         const alone = Array.from(byIssuer.get(null) ?? NONE).map((position): [string | null, Int32Array] => [
           `\u0000${position}`,
           Int32Array.of(position),
         ]);
         const groups = new Map([...[...byIssuer].filter(([name]) => name !== null), ...alone]);
         return keepRanked(scope, {
-          values: valuesOf(scope, value),
+          values: readValues(scope, value),
           groups,
           ascending: false,
           missing,

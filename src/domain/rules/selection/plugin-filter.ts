@@ -1,10 +1,10 @@
 import { defineObject } from '../../schema/define-object.js';
 import { numeric } from '../../datapoints/field-use.js';
 import * as parameters from '../parameters.js';
-import { selectionClass } from '../selection-class.js';
-import { describeMissingPolicy, reason, valuesOf } from '../verdicts.js';
+import { defineSelectionClass } from '../selection-class.js';
+import { describeMissingPolicy, createReason, readValues } from '../verdicts.js';
 
-export const pluginFilter = selectionClass({
+export const pluginFilter = defineSelectionClass({
   type: 'PluginFilter',
   label: 'Plug-in filter',
   takesPlugin: true,
@@ -18,12 +18,12 @@ export const pluginFilter = selectionClass({
       remembers: false,
       sentence: `Keep securities that the plug-in ${plugin} keeps; ${describeMissingPolicy(missing)}.`,
       select(scope) {
-        const values = valuesOf(scope, value);
+        const values = readValues(scope, value);
         const kept = Uint8Array.from(values, (found) => Number(found === found ? found !== 0 : missing === 'include'));
         return {
           kept,
           because: (position) =>
-            reason(`kept by ${plugin}`, { value: Number.isNaN(values[position]!) ? null : values[position]! }),
+            createReason(`kept by ${plugin}`, { value: Number.isNaN(values[position]!) ? null : values[position]! }),
         };
       },
     };

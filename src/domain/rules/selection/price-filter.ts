@@ -1,12 +1,12 @@
 import { defineObject } from '../../schema/define-object.js';
 import { numeric } from '../../datapoints/field-use.js';
 import * as parameters from '../parameters.js';
-import { selectionClass } from '../selection-class.js';
-import { boundsText, keepWithin, describeMissingPolicy, nameUsedField, valuesOf } from '../verdicts.js';
+import { defineSelectionClass } from '../selection-class.js';
+import { formatBounds, keepWithin, describeMissingPolicy, nameUsedField, readValues } from '../verdicts.js';
 
 const order = parameters.sortBy('minimum', 'maximum');
 
-export const priceFilter = selectionClass({
+export const priceFilter = defineSelectionClass({
   type: 'PriceFilter',
   label: 'Price filter',
   help: 'Keeps securities with a close between two bounds.',
@@ -22,9 +22,9 @@ export const priceFilter = selectionClass({
     return {
       reads: [value],
       remembers: false,
-      sentence: `Keep securities with a ${nameUsedField(value)} ${boundsText(bounds)} in index currency; ${describeMissingPolicy(missing)}.`,
+      sentence: `Keep securities with a ${nameUsedField(value)} ${formatBounds(bounds)} in index currency; ${describeMissingPolicy(missing)}.`,
       select: (scope) =>
-        keepWithin(scope, { values: valuesOf(scope, value), what: nameUsedField(value), bounds, missing }),
+        keepWithin(scope, { values: readValues(scope, value), what: nameUsedField(value), bounds, missing }),
     };
   },
 });

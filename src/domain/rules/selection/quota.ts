@@ -2,13 +2,13 @@ import { z } from 'zod';
 import { defineObject } from '../../schema/define-object.js';
 import { category, numeric } from '../../datapoints/field-use.js';
 import * as parameters from '../parameters.js';
-import { selectionClass } from '../selection-class.js';
-import { keepBest, groupsOf, keepRanked, describeMissingPolicy, nameUsedField, valuesOf } from '../verdicts.js';
+import { defineSelectionClass } from '../selection-class.js';
+import { keepBest, readGroups, keepRanked, describeMissingPolicy, nameUsedField, readValues } from '../verdicts.js';
 
 /** Maximum number of groups of one rule. */
 const GROUPS_MAX = 1000;
 
-export const quota = selectionClass({
+export const quota = defineSelectionClass({
   type: 'Quota',
   label: 'Quotas',
   help: 'Keeps a number of securities of each group, the best by a field; groups without a quota are excluded.',
@@ -46,8 +46,8 @@ export const quota = selectionClass({
       remembers: false,
       sentence: `Of each ${field} keep the securities with the ${ascending ? 'smallest' : 'largest'} ${nameUsedField(value)}: ${list}; other groups are excluded; ${describeMissingPolicy(missing)}${missing === 'include' ? ' and ranked last' : ''}.`,
       select(scope) {
-        const groups = groupsOf(scope, group);
-        const values = valuesOf(scope, value);
+        const groups = readGroups(scope, group);
+        const values = readValues(scope, value);
         const countOf = new Int32Array(values.length);
         for (const [name, members] of groups) for (const position of members) countOf[position] = counts.get(name) ?? 0;
         return keepRanked(scope, {

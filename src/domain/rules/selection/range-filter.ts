@@ -2,12 +2,12 @@ import { z } from 'zod';
 import { defineObject } from '../../schema/define-object.js';
 import { numeric } from '../../datapoints/field-use.js';
 import * as parameters from '../parameters.js';
-import { selectionClass } from '../selection-class.js';
-import { boundsText, keepWithin, describeMissingPolicy, nameUsedField, valuesOf } from '../verdicts.js';
+import { defineSelectionClass } from '../selection-class.js';
+import { formatBounds, keepWithin, describeMissingPolicy, nameUsedField, readValues } from '../verdicts.js';
 
 const order = parameters.sortBy('minimum', 'maximum');
 
-export const rangeFilter = selectionClass({
+export const rangeFilter = defineSelectionClass({
   type: 'RangeFilter',
   label: 'Range filter',
   help: 'Keeps securities with a datapoint between two bounds.',
@@ -25,9 +25,9 @@ export const rangeFilter = selectionClass({
     return {
       reads: [value],
       remembers: false,
-      sentence: `Keep securities with a ${nameUsedField(value)} ${boundsText(bounds)}; ${describeMissingPolicy(missing)}.`,
+      sentence: `Keep securities with a ${nameUsedField(value)} ${formatBounds(bounds)}; ${describeMissingPolicy(missing)}.`,
       select: (scope) =>
-        keepWithin(scope, { values: valuesOf(scope, value), what: nameUsedField(value), bounds, missing }),
+        keepWithin(scope, { values: readValues(scope, value), what: nameUsedField(value), bounds, missing }),
     };
   },
 });

@@ -3,10 +3,10 @@ import { defineObject } from '../../schema/define-object.js';
 import { SESSIONS_BACK_MAX } from '../../datapoints/field-request.js';
 import { numeric } from '../../datapoints/field-use.js';
 import * as parameters from '../parameters.js';
-import { selectionClass } from '../selection-class.js';
-import { boundsText, keepWithin, describeMissingPolicy, nameUsedField, valuesOf } from '../verdicts.js';
+import { defineSelectionClass } from '../selection-class.js';
+import { formatBounds, keepWithin, describeMissingPolicy, nameUsedField, readValues } from '../verdicts.js';
 
-export const seasoningFilter = selectionClass({
+export const seasoningFilter = defineSelectionClass({
   type: 'SeasoningFilter',
   label: 'Seasoning filter',
   help: 'Keeps securities that have been trading for a minimum time.',
@@ -26,9 +26,9 @@ export const seasoningFilter = selectionClass({
     return {
       reads: [value],
       remembers: false,
-      sentence: `Keep securities with an ${nameUsedField(value)} ${boundsText(bounds)} sessions since their first price bar; ${describeMissingPolicy(missing)}.`,
+      sentence: `Keep securities with an ${nameUsedField(value)} ${formatBounds(bounds)} sessions since their first price bar; ${describeMissingPolicy(missing)}.`,
       select: (scope) =>
-        keepWithin(scope, { values: valuesOf(scope, value), what: nameUsedField(value), bounds, missing }),
+        keepWithin(scope, { values: readValues(scope, value), what: nameUsedField(value), bounds, missing }),
     };
   },
 });

@@ -2,12 +2,12 @@ import { z } from 'zod';
 import { defineObject } from '../../schema/define-object.js';
 import { category, numeric } from '../../datapoints/field-use.js';
 import * as parameters from '../parameters.js';
-import { ceilTolerantly } from '../rounding.js';
-import { selectionClass } from '../selection-class.js';
-import { keepBest, groupsOf, keepRanked, describeMissingPolicy, nameUsedField, valuesOf } from '../verdicts.js';
-import { shareText } from '../../catalogue/sentence-numbers.js';
+import { roundUpTolerantly } from '../rounding.js';
+import { defineSelectionClass } from '../selection-class.js';
+import { keepBest, readGroups, keepRanked, describeMissingPolicy, nameUsedField, readValues } from '../verdicts.js';
+import { formatShare } from '../../catalogue/sentence-numbers.js';
 
-export const topFraction = selectionClass({
+export const topFraction = defineSelectionClass({
   type: 'TopFraction',
   label: 'Best fraction by a field',
   help: 'Keeps the best fraction of the securities by a field, rounded up, overall or in each group.',
@@ -30,15 +30,15 @@ export const topFraction = selectionClass({
       reads: [value, ...(group === null ? [] : [group])],
       ranks: true,
       remembers: false,
-      sentence: `Keep ${shareText(fraction)} of the securities with the ${ascending ? 'smallest' : 'largest'} ${nameUsedField(value)}${group_by === null ? '' : ` in each ${group_by}`}, rounded up; ${describeMissingPolicy(missing)}${missing === 'include' ? ' and ranked last' : ''}.`,
+      sentence: `Keep ${formatShare(fraction)} of the securities with the ${ascending ? 'smallest' : 'largest'} ${nameUsedField(value)}${group_by === null ? '' : ` in each ${group_by}`}, rounded up; ${describeMissingPolicy(missing)}${missing === 'include' ? ' and ranked last' : ''}.`,
       select: (scope) =>
         keepRanked(scope, {
-          values: valuesOf(scope, value),
-          groups: groupsOf(scope, group),
+          values: readValues(scope, value),
+          groups: readGroups(scope, group),
           ascending,
           missing,
           what: nameUsedField(value),
-          choose: (order) => keepBest(order, ceilTolerantly(fraction * order.length), 'fraction'),
+          choose: (order) => keepBest(order, roundUpTolerantly(fraction * order.length), 'fraction'),
         }),
     };
   },

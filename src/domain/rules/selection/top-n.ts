@@ -1,10 +1,10 @@
 import { defineObject } from '../../schema/define-object.js';
 import { category, numeric } from '../../datapoints/field-use.js';
 import * as parameters from '../parameters.js';
-import { selectionClass } from '../selection-class.js';
-import { keepBest, groupsOf, keepRanked, describeMissingPolicy, nameUsedField, valuesOf } from '../verdicts.js';
+import { defineSelectionClass } from '../selection-class.js';
+import { keepBest, readGroups, keepRanked, describeMissingPolicy, nameUsedField, readValues } from '../verdicts.js';
 
-export const topN = selectionClass({
+export const topN = defineSelectionClass({
   type: 'TopN',
   label: 'Best by a field',
   help: 'Keeps the `count` best securities by a field, overall or in each group.',
@@ -26,8 +26,8 @@ export const topN = selectionClass({
       sentence: `Keep the ${count} securities with the ${ascending ? 'smallest' : 'largest'} ${nameUsedField(value)}${group_by === null ? '' : ` in each ${group_by}`}; ${describeMissingPolicy(missing)}${missing === 'include' ? ' and ranked last' : ''}.`,
       select: (scope) =>
         keepRanked(scope, {
-          values: valuesOf(scope, value),
-          groups: groupsOf(scope, group),
+          values: readValues(scope, value),
+          groups: readGroups(scope, group),
           ascending,
           missing,
           what: nameUsedField(value),

@@ -2,12 +2,12 @@ import { defineObject } from '../../schema/define-object.js';
 import { requestLatest } from '../../datapoints/field-request.js';
 import { numeric } from '../../datapoints/field-use.js';
 import * as parameters from '../parameters.js';
-import { selectionClass } from '../selection-class.js';
-import { boundsText, keepWithin, describeMissingPolicy, nameUsedField, valuesOf } from '../verdicts.js';
+import { defineSelectionClass } from '../selection-class.js';
+import { formatBounds, keepWithin, describeMissingPolicy, nameUsedField, readValues } from '../verdicts.js';
 
 const order = parameters.sortBy('minimum', 'maximum');
 
-export const volatilityFilter = selectionClass({
+export const volatilityFilter = defineSelectionClass({
   type: 'VolatilityFilter',
   label: 'Volatility filter',
   help: 'Keeps securities with an annualised volatility, of the returns between price bars on consecutive sessions, between two bounds.',
@@ -24,9 +24,9 @@ export const volatilityFilter = selectionClass({
     return {
       reads: [value],
       remembers: false,
-      sentence: `Keep securities with a ${nameUsedField(value)} ${boundsText(bounds)} per year; ${describeMissingPolicy(missing)}.`,
+      sentence: `Keep securities with a ${nameUsedField(value)} ${formatBounds(bounds)} per year; ${describeMissingPolicy(missing)}.`,
       select: (scope) =>
-        keepWithin(scope, { values: valuesOf(scope, value), what: nameUsedField(value), bounds, missing }),
+        keepWithin(scope, { values: readValues(scope, value), what: nameUsedField(value), bounds, missing }),
     };
   },
 });

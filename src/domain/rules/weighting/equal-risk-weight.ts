@@ -1,14 +1,14 @@
 import { z } from 'zod';
-import { equalRiskWeights } from '#kernels/weighting/equal-risk.js';
+import { solveEqualRiskWeights } from '#kernels/weighting/equal-risk.js';
 import { numeric } from '../../datapoints/field-use.js';
 import { requestLatest } from '../../datapoints/field-request.js';
-import { expandSolved, solverRefusal } from './solved-weights.js';
-import { weightingClass } from '../weighting-class.js';
-import { movingBlock } from './moving-block.js';
+import { expandSolved, refuseSolver } from './solved-weights.js';
+import { defineWeightingClass } from '../weighting-class.js';
+import { selectMovingBlock } from './moving-block.js';
 import { estimateRisk } from './risk-panel.js';
-import { riskParameters, riskText } from './risk-parameters.js';
+import { riskParameters, describeRiskEstimate } from './risk-parameters.js';
 
-export const equalRiskWeight = weightingClass({
+export const equalRiskWeight = defineWeightingClass({
   type: 'EqualRiskWeight',
   label: 'Equal risk weight',
   help: 'Weights with equal risk contributions of all constituents.',
@@ -17,14 +17,14 @@ export const equalRiskWeight = weightingClass({
   behaviour(params) {
     return {
       reads: [numeric(requestLatest('RETURN', { aggregate: 'std', window: params.window }))],
-      sentence: `Weight constituents so that each contributes the same risk, by ${riskText(params)}.`,
+      sentence: `Weight constituents so that each contributes the same risk, by ${describeRiskEstimate(params)}.`,
       formula: 'variance / (count * marginal), marginal = (covariance * weights) of the security',
       weigh(scope) {
         const risk = estimateRisk(scope, params);
         if (risk.kind === 'refused') return risk;
-        const { covariance, positions } = movingBlock(risk);
+        const { covariance, positions } = selectMovingBlock(risk);
         const weights = new Float64Array(positions.length);
-        if (equalRiskWeights(covariance, weights).status !== 'solved') return solverRefusal('equal risk weights');
+        if (solveEqualRiskWeights(covariance, weights).status !== 'solved') return refuseSolver('equal risk weights');
         return expandSolved({ weights, positions, count: scope.columns.length, covariance });
       },
     };

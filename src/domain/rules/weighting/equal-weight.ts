@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import { weighed, weightingClass } from '../weighting-class.js';
+import { createWeights, defineWeightingClass } from '../weighting-class.js';
 
-export const equalWeight = weightingClass({
+export const equalWeight = defineWeightingClass({
   type: 'EqualWeight',
   label: 'Equal weight',
   help: 'Every constituent has the same weight.',
@@ -11,6 +11,6 @@ export const equalWeight = weightingClass({
     reads: [],
     sentence: 'Weight every constituent equally.',
     formula: '1',
-    weigh: ({ columns }) => weighed(new Float64Array(columns.length).fill(1)),
+    weigh: ({ columns }) => createWeights(new Float64Array(columns.length).fill(1)),
   }),
 });

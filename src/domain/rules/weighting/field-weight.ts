@@ -3,11 +3,11 @@ import { z } from 'zod';
 import { defineObject } from '../../schema/define-object.js';
 import { numeric } from '../../datapoints/field-use.js';
 import * as parameters from '../parameters.js';
-import { nameUsedField, valuesOf } from '../verdicts.js';
-import { weighed, weightingClass } from '../weighting-class.js';
-import { labelOf } from '../../datapoints/expressions/print.js';
+import { nameUsedField, readValues } from '../verdicts.js';
+import { createWeights, defineWeightingClass } from '../weighting-class.js';
+import { createLabel } from '../../datapoints/expressions/print.js';
 
-export const fieldWeight = weightingClass({
+export const fieldWeight = defineWeightingClass({
   type: 'FieldWeight',
   label: 'Field weight',
   help: 'Weights in proportion to a power of a datapoint.',
@@ -37,7 +37,7 @@ export const fieldWeight = weightingClass({
       sentence: `Weight constituents in proportion to ${nameUsedField(value)} to the power of ${power}; ${onNegative}.`,
       formula: `${nameUsedField(value)}^${power}`,
       weigh(scope) {
-        const values = valuesOf(scope, value);
+        const values = readValues(scope, value);
         const below = values.findIndex((found) => found < 0);
         if (negative === 'fail' && below >= 0) {
           const name = scope.identifiers[scope.columns[below]!]!;
@@ -52,9 +52,9 @@ export const fieldWeight = weightingClass({
           };
         }
         const sizes = negative === 'abs' ? values.map(Math.abs) : values;
-        return weighed(
+        return createWeights(
           sizes.map((size) => (size > 0 ? raiseToPower(size, power) : 0)),
-          (position) => ({ [labelOf(value.field)]: values[position]!, power }),
+          (position) => ({ [createLabel(value.field)]: values[position]!, power }),
         );
       },
     };

@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { defineObject } from '../../schema/define-object.js';
 import { AssetIdentifier } from '../../schema/shape.js';
-import { weighed, weightingClass } from '../weighting-class.js';
-import { shareText } from '../../catalogue/sentence-numbers.js';
+import { createWeights, defineWeightingClass } from '../weighting-class.js';
+import { formatShare } from '../../catalogue/sentence-numbers.js';
 
 /** Tolerance on the sum of given weights without renormalisation. */
 const SUM_TOLERANCE = 1e-9;
@@ -13,7 +13,7 @@ const sumOf = (weights: Iterable<number>): number => {
   return total;
 };
 
-export const fixedWeight = weightingClass({
+export const fixedWeight = defineWeightingClass({
   type: 'FixedWeight',
   label: 'Fixed weight',
   help: 'Weights by identifier. Constituents without a weight are not held.',
@@ -39,7 +39,7 @@ export const fixedWeight = weightingClass({
   example: { type: 'FixedWeight', params: { weights: { AAPL: 0.5, MSFT: 0.5 } } },
   behaviour({ weights, renormalise }) {
     const given = new Map(Object.entries(weights));
-    const words = [...given].map(([name, weight]) => `${name} ${shareText(weight)}`).join(', ');
+    const words = [...given].map(([name, weight]) => `${name} ${formatShare(weight)}`).join(', ');
     return {
       reads: [],
       sentence: `Weight constituents as given (${words})${renormalise ? ', scaled to sum to 1 over the selected ones' : '; the selected ones must sum to 1'}.`,
@@ -58,7 +58,7 @@ export const fixedWeight = weightingClass({
             },
           };
         }
-        return weighed(values);
+        return createWeights(values);
       },
     };
   },

@@ -2,8 +2,8 @@ import { z } from 'zod';
 import { defineObject } from '../../schema/define-object.js';
 import { category, numeric } from '../../datapoints/field-use.js';
 import * as parameters from '../parameters.js';
-import { groupsOf, valuesOf } from '../verdicts.js';
-import { weighed, weightingClass } from '../weighting-class.js';
+import { readGroups, readValues } from '../verdicts.js';
+import { createWeights, defineWeightingClass } from '../weighting-class.js';
 
 interface Group {
   readonly name: string | null;
@@ -13,7 +13,7 @@ interface Group {
   readonly total: number;
 }
 
-export const groupWeight = weightingClass({
+export const groupWeight = defineWeightingClass({
   type: 'GroupWeight',
   label: 'Group weight',
   help: 'Weights groups first, then the securities within each group.',
@@ -54,13 +54,13 @@ export const groupWeight = weightingClass({
       sentence: `Weight the groups of ${field} ${words[between]} and the securities within a group ${words[within]}.`,
       formula: 'group_weight * within / group_total',
       weigh(scope) {
-        const sizes = readsSize ? valuesOf(scope, size) : new Float64Array(scope.columns.length).fill(1);
+        const sizes = readsSize ? readValues(scope, size) : new Float64Array(scope.columns.length).fill(1);
         const inside =
           within === 'equal' ? new Float64Array(sizes.length).fill(1) : sizes.map((value) => (value > 0 ? value : 0));
         const raw = new Float64Array(sizes.length);
         const groups: Group[] = [];
         const groupOfPosition = new Int32Array(sizes.length);
-        for (const [name, members] of groupsOf(scope, group)) {
+        for (const [name, members] of readGroups(scope, group)) {
           const total = members.reduce((sum, position) => sum + inside[position]!, 0);
           const outside = {
             equal: () => 1,
@@ -73,7 +73,7 @@ export const groupWeight = weightingClass({
             raw[position] = total > 0 ? outside * (inside[position]! / total) : 0;
           }
         }
-        return weighed(raw, (position) => {
+        return createWeights(raw, (position) => {
           const { name, weight, total } = groups[groupOfPosition[position]!]!;
           return { [field]: name, group_weight: weight, within: inside[position]!, group_total: total };
         });

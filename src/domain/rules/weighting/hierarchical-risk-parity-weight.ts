@@ -10,15 +10,15 @@ import { requestLatest } from '../../datapoints/field-request.js';
 import { numeric } from '../../datapoints/field-use.js';
 import { LIMITS } from '../../refusals/limits.js';
 import { Refusal, type ErrorCode } from '../../refusals/refusal.js';
-import { modelCovariance } from '../../risk/stored-model.js';
+import { readModelCovariance } from '../../risk/stored-model.js';
 import { Id } from '../../schema/shape.js';
 import * as parameters from '../parameters.js';
-import { weightingClass, type Unweighed, type WeightingScope } from '../weighting-class.js';
-import { movingBlock } from './moving-block.js';
+import { defineWeightingClass, type Unweighed, type WeightingScope } from '../weighting-class.js';
+import { selectMovingBlock } from './moving-block.js';
 import { estimateRisk, type RiskEstimate } from './risk-panel.js';
 import { expandSolved } from './solved-weights.js';
 
-export const hierarchicalRiskParityWeight = weightingClass({
+export const hierarchicalRiskParityWeight = defineWeightingClass({
   type: 'HierarchicalRiskParityWeight',
   label: 'Hierarchical risk parity weight',
   help: 'Orders securities by a tree of their correlations and splits the weight from the root down, in inverse proportion to the variance of each half.',
@@ -53,7 +53,7 @@ export const hierarchicalRiskParityWeight = weightingClass({
         const { columns } = scope;
         const most = LIMITS.MAX_HIERARCHY_SECURITIES;
         if (columns.length > most) return tooMany(columns.length, most);
-        const risk = modelId === null ? sampleRisk(scope, window) : storedRisk(scope, modelId);
+        const risk = modelId === null ? sampleRisk(scope, window) : createStoredRisk(scope, modelId);
         if (risk.kind === 'refused') return risk;
         return split(risk, { linkage, distance }, columns.length);
       },
@@ -67,7 +67,7 @@ const DISTANCE_WORDS: Readonly<Record<HierarchyTerms['distance'], string>> = {
 };
 
 function split(risk: RiskEstimate, terms: HierarchyTerms, count: number) {
-  const { covariance, positions } = movingBlock(risk);
+  const { covariance, positions } = selectMovingBlock(risk);
   const weights = new Float64Array(positions.length);
   solveHierarchicalRiskParity(covariance, terms, weights);
   return expandSolved({ weights, positions, count, covariance });
@@ -79,13 +79,13 @@ const sampleRisk = (scope: WeightingScope, window: number): RiskEstimate | Unwei
 /** Refusals of a stored model that suspend the rebalance. */
 const MODEL_REFUSALS: ReadonlySet<ErrorCode> = new Set(['LOOK_AHEAD', 'MODEL_LACKS_NAMES']);
 
-function storedRisk(
+function createStoredRisk(
   { cross, columns, identifiers, riskModel }: WeightingScope,
   modelId: string,
 ): RiskEstimate | Unweighed {
   const request = { identifiers: Array.from(columns, (column) => identifiers[column]!), day: cross.day };
   try {
-    const covariance = modelCovariance(riskModel(modelId), request);
+    const covariance = readModelCovariance(riskModel(modelId), request);
     return { kind: 'estimated', positions: Int32Array.from(columns.keys()), covariance };
   } catch (refusal) {
     if (!(refusal instanceof Refusal) || !MODEL_REFUSALS.has(refusal.code)) throw refusal;

@@ -1,16 +1,16 @@
 import { z } from 'zod';
 import { defineObject } from '../../schema/define-object.js';
-import { periodsPerYear } from '../../calendars/periods-per-year.js';
-import { deviation } from '../../datapoints/aggregates.js';
+import { estimatePeriodsPerYear } from '../../calendars/periods-per-year.js';
+import { computeDeviation } from '../../datapoints/aggregates.js';
 import { requestLatest, SESSIONS_BACK_MAX } from '../../datapoints/field-request.js';
 import { numeric } from '../../datapoints/field-use.js';
 import * as parameters from '../parameters.js';
-import { weighed, weightingClass } from '../weighting-class.js';
+import { createWeights, defineWeightingClass } from '../weighting-class.js';
 
 /** Volatility below which a price counts as constant: rounding of a constant growth. */
 const VOLATILITY_MIN = 1e-12;
 
-export const inverseVolatilityWeight = weightingClass({
+export const inverseVolatilityWeight = defineWeightingClass({
   type: 'InverseVolatilityWeight',
   label: 'Inverse volatility weight',
   help: 'Weights in proportion to the inverse of annualised volatility, of the returns between price bars on consecutive sessions.',
@@ -34,10 +34,10 @@ export const inverseVolatilityWeight = weightingClass({
       sentence: `Weight constituents in proportion to the inverse of their volatility over ${window} sessions; a security needs ${minimum_observations} returns between price bars on consecutive sessions.`,
       formula: '1 / VOLATILITY',
       weigh({ cross, columns }) {
-        const deviations = cross.statistic(field, deviation, minimum_observations, columns);
-        const year = Math.sqrt(periodsPerYear(cross.market.calendar.sessions));
+        const deviations = cross.statistic(field, computeDeviation, minimum_observations, columns);
+        const year = Math.sqrt(estimatePeriodsPerYear(cross.market.calendar.sessions));
         const volatilities = deviations.map((found) => found * year);
-        return weighed(
+        return createWeights(
           volatilities.map((volatility) => (volatility > VOLATILITY_MIN ? 1 / volatility : 0)),
           (position) => ({ VOLATILITY: Number.isNaN(volatilities[position]!) ? null : volatilities[position]! }),
         );

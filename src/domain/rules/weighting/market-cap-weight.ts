@@ -1,11 +1,11 @@
 import { z } from 'zod';
 import { defineObject } from '../../schema/define-object.js';
 import { numeric } from '../../datapoints/field-use.js';
-import { valuesOf } from '../verdicts.js';
-import { weighed, weightingClass } from '../weighting-class.js';
-import { labelOf } from '../../datapoints/expressions/print.js';
+import { readValues } from '../verdicts.js';
+import { createWeights, defineWeightingClass } from '../weighting-class.js';
+import { createLabel } from '../../datapoints/expressions/print.js';
 
-export const marketCapWeight = weightingClass({
+export const marketCapWeight = defineWeightingClass({
   type: 'MarketCapWeight',
   label: 'Market capitalisation weight',
   help: 'Weights in proportion to market capitalisation.',
@@ -18,8 +18,8 @@ export const marketCapWeight = weightingClass({
     return {
       reads: [value],
       sentence: `Weight constituents in proportion to their ${free_float ? 'free-float market capitalisation' : 'full market capitalisation, without free float'}.`,
-      formula: labelOf(value.field),
-      weigh: (scope) => weighed(valuesOf(scope, value)),
+      formula: createLabel(value.field),
+      weigh: (scope) => createWeights(readValues(scope, value)),
     };
   },
 });

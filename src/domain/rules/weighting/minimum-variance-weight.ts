@@ -3,13 +3,13 @@ import { defineObject } from '../../schema/define-object.js';
 import { solveMinimumVarianceWeights } from '#kernels/weighting/minimum-variance.js';
 import { requestLatest } from '../../datapoints/field-request.js';
 import { numeric } from '../../datapoints/field-use.js';
-import { weightingClass } from '../weighting-class.js';
+import { defineWeightingClass } from '../weighting-class.js';
 import { estimateRisk } from './risk-panel.js';
-import { riskParameters, riskText } from './risk-parameters.js';
-import { expandSolved, solverRefusal } from './solved-weights.js';
-import { shareText } from '../../catalogue/sentence-numbers.js';
+import { riskParameters, describeRiskEstimate } from './risk-parameters.js';
+import { expandSolved, refuseSolver } from './solved-weights.js';
+import { formatShare } from '../../catalogue/sentence-numbers.js';
 
-export const minimumVarianceWeight = weightingClass({
+export const minimumVarianceWeight = defineWeightingClass({
   type: 'MinimumVarianceWeight',
   label: 'Minimum variance weight',
   help: 'Long-only weights of least variance.',
@@ -25,14 +25,14 @@ export const minimumVarianceWeight = weightingClass({
   behaviour(params) {
     return {
       reads: [numeric(requestLatest('RETURN', { aggregate: 'std', window: params.window }))],
-      sentence: `Weight constituents for the least variance, long only and at most ${shareText(params.upper)} each, by ${riskText(params)}.`,
+      sentence: `Weight constituents for the least variance, long only and at most ${formatShare(params.upper)} each, by ${describeRiskEstimate(params)}.`,
       formula: 'argmin of weights * covariance * weights',
       weigh(scope) {
         const risk = estimateRisk(scope, params);
         if (risk.kind === 'refused') return risk;
         const weights = new Float64Array(risk.positions.length);
         if (solveMinimumVarianceWeights(risk.covariance, params.upper, weights).status !== 'solved')
-          return solverRefusal('minimum variance weights');
+          return refuseSolver('minimum variance weights');
         return expandSolved({
           weights,
           positions: risk.positions,

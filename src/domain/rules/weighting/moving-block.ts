@@ -11,7 +11,7 @@ export interface MovingBlock {
  * Returns the covariance of the securities whose price moved. A security with a constant price is not held, like one
  * without data.
  */
-export function movingBlock({ covariance, positions }: RiskEstimate): MovingBlock {
+export function selectMovingBlock({ covariance, positions }: RiskEstimate): MovingBlock {
   const n = positions.length;
   const moving = Array.from({ length: n }, (_, k) => k).filter((k) => covariance[k * n + k]! > 0);
   const block = new Float64Array(moving.length ** 2);

@@ -1,10 +1,10 @@
 import { defineObject } from '../../schema/define-object.js';
 import { numeric } from '../../datapoints/field-use.js';
 import * as parameters from '../parameters.js';
-import { valuesOf } from '../verdicts.js';
-import { weighed, weightingClass } from '../weighting-class.js';
+import { readValues } from '../verdicts.js';
+import { createWeights, defineWeightingClass } from '../weighting-class.js';
 
-export const pluginWeight = weightingClass({
+export const pluginWeight = defineWeightingClass({
   type: 'PluginWeight',
   label: 'Plug-in weight',
   takesPlugin: true,
@@ -18,8 +18,8 @@ export const pluginWeight = weightingClass({
       sentence: `Weight constituents in proportion to the plug-in ${plugin}; securities with a negative or missing value are not held.`,
       formula: plugin,
       weigh(scope) {
-        const values = valuesOf(scope, value);
-        return weighed(values, (position) => ({ [plugin]: values[position]! }));
+        const values = readValues(scope, value);
+        return createWeights(values, (position) => ({ [plugin]: values[position]! }));
       },
     };
   },

@@ -2,8 +2,8 @@ import { z } from 'zod';
 import { defineObject } from '../../schema/define-object.js';
 import { numeric } from '../../datapoints/field-use.js';
 import { fieldName } from '../parameters.js';
-import { valuesOf } from '../verdicts.js';
-import { weighed, weightingClass } from '../weighting-class.js';
+import { readValues } from '../verdicts.js';
+import { createWeights, defineWeightingClass } from '../weighting-class.js';
 
 export const PriceWeightParams = defineObject(() => ({
   factor_field: fieldName.nullable().default(null).meta({
@@ -16,7 +16,7 @@ export const PriceWeightParams = defineObject(() => ({
   }),
 }));
 
-export const priceWeight = weightingClass({
+export const priceWeight = defineWeightingClass({
   type: 'PriceWeight',
   label: 'Price weight',
   help: 'Holds one share of each constituent, or a factor of it: weights in proportion to prices in index currency, as in the Dow Jones Industrial Average.',
@@ -35,10 +35,10 @@ export const priceWeight = weightingClass({
       sentence: `Hold ${held}: weights are in proportion to its price in index currency. ${ofSplits}.`,
       formula: factorField === null ? 'CLOSE' : `CLOSE x ${factorField}`,
       weigh(scope) {
-        const prices = valuesOf(scope, value);
-        if (factor === null) return weighed(prices);
-        const factors = valuesOf(scope, factor);
-        return weighed(prices.map((price, i) => price * factors[i]!));
+        const prices = readValues(scope, value);
+        if (factor === null) return createWeights(prices);
+        const factors = readValues(scope, factor);
+        return createWeights(prices.map((price, i) => price * factors[i]!));
       },
     };
   },

@@ -2,12 +2,12 @@ import { z } from 'zod';
 import { defineObject } from '../../schema/define-object.js';
 import { numeric } from '../../datapoints/field-use.js';
 import * as parameters from '../parameters.js';
-import { allOf, rankPositions, selectWithValue } from '../../datapoints/ranking.js';
-import { nameUsedField, valuesOf } from '../verdicts.js';
-import { weighed, weightingClass } from '../weighting-class.js';
-import { labelOf } from '../../datapoints/expressions/print.js';
+import { listAllPositions, rankPositions, selectWithValue } from '../../datapoints/ranking.js';
+import { nameUsedField, readValues } from '../verdicts.js';
+import { createWeights, defineWeightingClass } from '../weighting-class.js';
+import { createLabel } from '../../datapoints/expressions/print.js';
 
-export const rankWeight = weightingClass({
+export const rankWeight = defineWeightingClass({
   type: 'RankWeight',
   label: 'Rank weight',
   help: 'Weights by the rank of a datapoint.',
@@ -27,16 +27,16 @@ export const rankWeight = weightingClass({
       sentence: `Weight constituents by their rank on ${nameUsedField(value)}, ${ascending ? 'smallest' : 'largest'} first, with ${scheme === 'linear' ? 'linear weights (count + 1 - rank)' : 'reciprocal weights (1 / rank)'}.`,
       formula: scheme === 'linear' ? 'count + 1 - rank' : '1 / rank',
       weigh(scope) {
-        const values = valuesOf(scope, value);
-        const order = rankPositions(values, selectWithValue(values, allOf(values)), ascending);
+        const values = readValues(scope, value);
+        const order = rankPositions(values, selectWithValue(values, listAllPositions(values)), ascending);
         const raw = new Float64Array(values.length);
         const ranks = new Int32Array(values.length);
         order.forEach((position, i) => {
           ranks[position] = i + 1;
           raw[position] = scheme === 'linear' ? order.length - i : 1 / (i + 1);
         });
-        return weighed(raw, (position) => ({
-          [labelOf(value.field)]: Number.isNaN(values[position]!) ? null : values[position]!,
+        return createWeights(raw, (position) => ({
+          [createLabel(value.field)]: Number.isNaN(values[position]!) ? null : values[position]!,
           rank: ranks[position]! || null,
           count: order.length,
         }));

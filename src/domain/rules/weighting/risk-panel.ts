@@ -1,8 +1,8 @@
-import { periodsPerYear } from '../../calendars/periods-per-year.js';
+import { estimatePeriodsPerYear } from '../../calendars/periods-per-year.js';
 import { expandCovariance, estimateLowRankCovariance } from '#kernels/moments/low-rank-covariance.js';
 import type { ShrinkageTarget } from '#kernels/moments/shrinkage-target.js';
 import { LIMITS } from '../../refusals/limits.js';
-import { coverageOf, readReturns, type ReturnWindow } from '../../risk/return-panel.js';
+import { findCoverage, readReturns, type ReturnWindow } from '../../risk/return-panel.js';
 import type { Unweighed, WeightingScope } from '../weighting-class.js';
 
 export interface RiskRequest {
@@ -36,7 +36,7 @@ export function estimateRisk(
     from: Math.max(0, session - window),
     to: session,
   };
-  const coverage = coverageOf(returns, columns);
+  const coverage = findCoverage(returns, columns);
   const n = coverage.columns.length;
   const observations = coverage.sessions.length;
   if (n < 1 || observations < LIMITS.MIN_MODEL_OBSERVATIONS) {
@@ -54,7 +54,12 @@ export function estimateRisk(
   engine.scope(() => {
     const panel = engine.allocate(observations * n);
     readReturns(returns, coverage, panel);
-    const shrinkage = { target, intensity, method: 'shape' as const, scale: periodsPerYear(market.calendar.sessions) };
+    const shrinkage = {
+      target,
+      intensity,
+      method: 'shape' as const,
+      scale: estimatePeriodsPerYear(market.calendar.sessions),
+    };
     expandCovariance(engine, estimateLowRankCovariance(engine, panel, n, shrinkage), covariance);
   });
   const covered = new Set(coverage.columns);

@@ -24,7 +24,7 @@ export interface RiskParameters {
   readonly intensity: number | null;
 }
 
-export function riskText({ window, target, intensity }: RiskParameters): string {
+export function describeRiskEstimate({ window, target, intensity }: RiskParameters): string {
   const weight = intensity === null ? 'securities / (securities + observations)' : String(intensity);
   return `a covariance of ${window} returns shrunk towards ${target === 'scaled_identity' ? 'a scaled identity' : 'constant correlation'} (${target}) with intensity ${weight}`;
 }

@@ -1,4 +1,4 @@
-import { weighed, type RawWeights, type Unweighed } from '../weighting-class.js';
+import { createWeights, type RawWeights, type Unweighed } from '../weighting-class.js';
 
 /** Solved weight below which a weight counts as zero, from the accuracy of the solver. */
 const WEIGHT_MIN = 1e-9;
@@ -20,7 +20,7 @@ export function expandSolved({ weights, positions, count, covariance }: Solved):
   weights.forEach((weight, k) => {
     if (weight >= WEIGHT_MIN) values[positions[k]!] = weight;
   });
-  return weighed(values, (position) => {
+  return createWeights(values, (position) => {
     const n = weights.length;
     const own = Array.from(positions).indexOf(position);
     let variance = 0;
@@ -37,7 +37,7 @@ export function expandSolved({ weights, positions, count, covariance }: Solved):
   });
 }
 
-export function solverRefusal(what: string): Unweighed {
+export function refuseSolver(what: string): Unweighed {
   return {
     kind: 'refused',
     code: 'SOLVER_FAILED',

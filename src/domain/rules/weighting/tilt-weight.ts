@@ -1,12 +1,12 @@
 import { raiseToPower } from '#kernels/power.js';
 import { z } from 'zod';
 import { defineObject } from '../../schema/define-object.js';
-import { normalProbability } from '#kernels/weighting/normal-probability.js';
-import { zScores } from '../../datapoints/transforms.js';
+import { computeNormalProbability } from '#kernels/weighting/normal-probability.js';
+import { computeZScores } from '../../datapoints/transforms.js';
 import { numeric } from '../../datapoints/field-use.js';
 import * as parameters from '../parameters.js';
-import { nameUsedField, valuesOf } from '../verdicts.js';
-import { weighed, weightingClass } from '../weighting-class.js';
+import { nameUsedField, readValues } from '../verdicts.js';
+import { createWeights, defineWeightingClass } from '../weighting-class.js';
 
 /** Limit on the absolute z-score. */
 const WINSORISED_AT = 3;
@@ -27,7 +27,7 @@ const Tilt = defineObject(() => ({ field: parameters.field, strength, direction 
 /** Maximum number of tilts in addition to the first. */
 const TILTS_MAX = 16;
 
-export const tiltWeight = weightingClass({
+export const tiltWeight = defineWeightingClass({
   type: 'TiltWeight',
   label: 'Tilted weight',
   help: 'Base weights tilted towards one end of a datapoint, or of several: the tilts are multiplied.',
@@ -65,15 +65,15 @@ export const tiltWeight = weightingClass({
       sentence: `Start from ${size === null ? 'equal weights' : 'free-float market capitalisation weights'} and tilt them to ${words.join('; and to ')}.`,
       formula: 'base * normal probability(z)^strength',
       weigh(scope) {
-        const sizes = size === null ? new Float64Array(scope.columns.length).fill(1) : valuesOf(scope, size);
+        const sizes = size === null ? new Float64Array(scope.columns.length).fill(1) : readValues(scope, size);
         const scores = all.map(({ value, sign }) =>
-          zScores(valuesOf(scope, value)).map(
+          computeZScores(readValues(scope, value)).map(
             (score) => sign * Math.min(WINSORISED_AT, Math.max(-WINSORISED_AT, score)),
           ),
         );
         const tilted = all.reduce(
           (weights, tilt, k) =>
-            weights.map((weight, i) => weight * raiseToPower(normalProbability(scores[k]![i]!), tilt.strength)),
+            weights.map((weight, i) => weight * raiseToPower(computeNormalProbability(scores[k]![i]!), tilt.strength)),
           sizes,
         );
         const partsOf = (position: number, k: number) => {
@@ -81,7 +81,7 @@ export const tiltWeight = weightingClass({
           const suffix = k === 0 ? '' : `_${k + 1}`;
           return { [`z${suffix}`]: Number.isNaN(z) ? null : z, [`strength${suffix}`]: all[k]!.strength };
         };
-        return weighed(tilted, (position) =>
+        return createWeights(tilted, (position) =>
           Object.assign({ base: sizes[position]! }, ...all.map((_, k) => partsOf(position, k))),
         );
       },

@@ -1,8 +1,8 @@
-import { once } from '#base/once.js';
-import { checkKindOf, standardChecks, type Check } from '#domain/daily-plans/check-catalogue.js';
+import { callOnce } from '#base/once.js';
+import { checkKindOf, listStandardChecks, type Check } from '#domain/daily-plans/check-catalogue.js';
 import type { Approval } from '#domain/approvals/approval-document.js';
 import type { CheckFinding, CheckMeasure } from '#domain/daily-plans/checks/check-kind.js';
-import { counted } from '#domain/catalogue/sentence-numbers.js';
+import { formatCount } from '#domain/catalogue/sentence-numbers.js';
 import type { DayDocument, Waiver } from '#domain/daily-plans/day-document.js';
 import type { Markets } from '#market/serving/markets.js';
 import type { DocumentReader } from '#store/port.js';
@@ -38,7 +38,7 @@ export function checksPerformer(dependencies: ChecksDependencies): Performer<'ch
     const hasPolicy = plan.steps.some((step) => step.type === 'publish' && step.errors !== null);
     const own = steps.findIndex((step) => step.type === type && step.state === 'running');
     const hasRun = steps.slice(0, own).some((step) => step.type === 'run');
-    return performChecks(dependencies, context, context.spec.checks ?? standardChecks(hasRun, hasPolicy));
+    return performChecks(dependencies, context, context.spec.checks ?? listStandardChecks(hasRun, hasPolicy));
   };
 }
 
@@ -78,7 +78,7 @@ async function performChecks(
     };
     const input = await checkInput(dependencies, subject, signal);
     // Only a finding needs them: most indices have none.
-    const readOverrides = once(() => requestedOverrides(dependencies, identity.datasetId, day().date));
+    const readOverrides = callOnce(() => createRequestedOverrides(dependencies, identity.datasetId, day().date));
     const above = ancestorsOf(indexId);
     const waivers = day().waivers.filter(({ index_id: id }) => id === null || id === indexId || above.has(id));
     let count = 0;
@@ -93,10 +93,13 @@ async function performChecks(
         );
     }
     found += count;
-    return { state: 'done', message: `${counted(checks.length, 'check')}, ${counted(count, 'finding')}.` };
+    return { state: 'done', message: `${formatCount(checks.length, 'check')}, ${formatCount(count, 'finding')}.` };
   });
   await logWaivers(context, checks);
-  return { state: 'done', message: `${counted(checks.length, 'check')} of each index, ${counted(found, 'finding')}.` };
+  return {
+    state: 'done',
+    message: `${formatCount(checks.length, 'check')} of each index, ${formatCount(found, 'finding')}.`,
+  };
 }
 
 /** Writes each decision to accept findings to the log of the step, once. */
@@ -115,7 +118,10 @@ async function logWaivers({ day, log }: StepContext<unknown>, checks: readonly C
 function list(findings: readonly CheckFinding[]): readonly CheckFinding[] {
   if (findings.length <= LISTED_MAX) return findings;
   const others = findings.length - LISTED_MAX;
-  return [...findings.slice(0, LISTED_MAX), { identifier: null, message: `And ${counted(others, 'more finding')}.` }];
+  return [
+    ...findings.slice(0, LISTED_MAX),
+    { identifier: null, message: `And ${formatCount(others, 'more finding')}.` },
+  ];
 }
 
 interface Accepted {
@@ -128,7 +134,7 @@ interface Accepted {
 const OVERRIDES_READ_MAX = 500;
 
 /** Returns the open requests to override prices of a session of a store, by security. */
-async function requestedOverrides(
+async function createRequestedOverrides(
   { approvals }: Pick<ChecksDependencies, 'approvals'>,
   storeId: string,
   date: string,

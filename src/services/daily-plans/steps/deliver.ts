@@ -1,4 +1,4 @@
-import { counted } from '#domain/catalogue/sentence-numbers.js';
+import { formatCount } from '#domain/catalogue/sentence-numbers.js';
 import { LIMITS } from '#domain/refusals/limits.js';
 import { isEntitled } from '#domain/delivery/client-document.js';
 import type { ClientReader, ReadClient } from '../../delivery/clients.js';
@@ -61,12 +61,12 @@ export function deliverPerformer({ clients, records, deliver }: DeliverDependenc
 function resultOf({ delivered, waiting, failed, reason }: DeliveryCounts): ItemResult {
   const detail = { delivered, waiting, failed };
   if (waiting + failed === 0) {
-    const message = delivered === 0 ? 'There is nothing to deliver.' : `${counted(delivered, 'file')} delivered.`;
+    const message = delivered === 0 ? 'There is nothing to deliver.' : `${formatCount(delivered, 'file')} delivered.`;
     return { state: 'done', message, detail };
   }
   const code = 'DELIVERY_FAILED';
   if (waiting > 0)
-    return { state: 'waiting', code, message: `${counted(waiting, 'file')} not delivered yet: ${reason}`, detail };
-  const message = `${counted(failed, 'file')} not delivered in ${counted(LIMITS.MAX_DELIVERY_ROUNDS, 'round')}: ${reason}`;
+    return { state: 'waiting', code, message: `${formatCount(waiting, 'file')} not delivered yet: ${reason}`, detail };
+  const message = `${formatCount(failed, 'file')} not delivered in ${formatCount(LIMITS.MAX_DELIVERY_ROUNDS, 'round')}: ${reason}`;
   return { state: 'failed', code, message, detail };
 }

@@ -1,9 +1,9 @@
-import { counted } from '#domain/catalogue/sentence-numbers.js';
+import { formatCount } from '#domain/catalogue/sentence-numbers.js';
 import { createHash } from 'node:crypto';
 import type { StoredStep } from '#domain/daily-plans/day-document.js';
-import { fileNameFrom } from '#domain/daily-plans/file-name.js';
-import { patternOf, type ExportedFile } from '#domain/daily-plans/steps/export.js';
-import { dayFrom } from '#domain/time/days.js';
+import { createFileName } from '#domain/daily-plans/file-name.js';
+import { readPattern, type ExportedFile } from '#domain/daily-plans/steps/export.js';
+import { parseValidDay } from '#domain/time/days.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import type { ArtifactStore } from '#store/port.js';
 import { bytesOf, type Exports } from '../../runs/exports.js';
@@ -46,18 +46,18 @@ export function exportPerformer({ exports, artifacts }: ExportDependencies): Per
         });
         await put(key, indexId, result);
       }
-      return { state: 'done', message: `${counted(own.length, 'file')}.` };
+      return { state: 'done', message: `${formatCount(own.length, 'file')}.` };
     });
     return { state: 'done', message: 'Every index that is not held back has its files.' };
   };
 }
 
 const nameOf = (file: ExportedFile, index: string, { day }: Pick<StepContext<unknown>, 'day'>): string =>
-  fileNameFrom(patternOf(file), {
+  createFileName(readPattern(file), {
     schedule: day().schedule_id,
     index,
     table: file.table,
-    day: dayFrom(day().date),
+    day: parseValidDay(day().date),
   });
 
 /** Returns the run that the day published, if it has a publishing step; otherwise the latest run. */

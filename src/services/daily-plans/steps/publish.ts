@@ -1,4 +1,4 @@
-import { counted } from '#domain/catalogue/sentence-numbers.js';
+import { formatCount } from '#domain/catalogue/sentence-numbers.js';
 import type { StoredItem } from '#domain/daily-plans/day-document.js';
 import type { Publications } from '../../publication/publications.js';
 import { performForEachIndex, type Performer } from '../performer.js';
@@ -45,7 +45,7 @@ export function publishPerformer({ publications }: PublishDependencies): Perform
       const message =
         published === 0
           ? `Its closes through ${through} were published before.`
-          : `${counted(published, 'close')} published, through ${through}.`;
+          : `${formatCount(published, 'close')} published, through ${through}.`;
       return { state: 'done', message: error === null ? message : `${message} ${error.notice}`, detail };
     });
     return { state: 'done', message: 'Every index that is not held back is published.' };

@@ -1,4 +1,4 @@
-import { counted } from '#domain/catalogue/sentence-numbers.js';
+import { formatCount } from '#domain/catalogue/sentence-numbers.js';
 import { formatDay } from '#domain/time/days.js';
 import type { Finding } from '#domain/refusals/findings.js';
 import { Refusal } from '#domain/refusals/refusal.js';
@@ -50,7 +50,7 @@ export function refreshPerformer(dependencies: RefreshDependencies): Performer<'
     const message =
       report === null
         ? 'The store was refreshed.'
-        : `${counted(report.dates_added, 'date')} and ${counted(report.rows_added, 'row')} added.`;
+        : `${formatCount(report.dates_added, 'date')} and ${formatCount(report.rows_added, 'row')} added.`;
     await put(REFRESH_ITEM, null, { state: 'done', message, job_id: jobId, detail: detailOf(report) });
     return message;
   }

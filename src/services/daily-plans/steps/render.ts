@@ -1,8 +1,8 @@
-import { counted } from '#domain/catalogue/sentence-numbers.js';
-import { fileNameFrom } from '#domain/daily-plans/file-name.js';
+import { formatCount } from '#domain/catalogue/sentence-numbers.js';
+import { createFileName } from '#domain/daily-plans/file-name.js';
 import { RenderDocument } from '#domain/documents/render-document.js';
 import { Refusal } from '#domain/refusals/refusal.js';
-import { dayFrom } from '#domain/time/days.js';
+import { parseValidDay } from '#domain/time/days.js';
 import type { Jobs } from '#jobs/job-kind.js';
 import type { DocumentReader } from '#store/port.js';
 import { parseStored } from '#store/read-stored.js';
@@ -25,7 +25,7 @@ export function renderPerformer({ reports, documents, jobs }: RenderDependencies
     const { name: artifact, bytes, sha256 } = render.artifact;
     return {
       state: 'done',
-      message: `${name} has ${counted(render.pages, 'page')}.`,
+      message: `${name} has ${formatCount(render.pages, 'page')}.`,
       job_id: jobId,
       file: { name, bytes, sha256 },
       artifact,
@@ -40,7 +40,7 @@ export function renderPerformer({ reports, documents, jobs }: RenderDependencies
         const before = item(indexId);
         if (before?.state === 'done') return { ...before };
         const { schedule_id: schedule, date } = day();
-        const name = fileNameFrom(spec.name, { schedule, index: indexId, table: 'report', day: dayFrom(date) });
+        const name = createFileName(spec.name, { schedule, index: indexId, table: 'report', day: parseValidDay(date) });
         const run = findPublishedRun(day().steps, indexId);
         const request = {
           template_id: spec.template_id,

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
-import { pathFrom } from '#domain/daily-plans/file-name.js';
+import { createPath } from '#domain/daily-plans/file-name.js';
 import { LIMITS } from '#domain/refusals/limits.js';
-import { dayFrom } from '#domain/time/days.js';
+import { parseValidDay } from '#domain/time/days.js';
 import { loadTransports } from '../load-transports.js';
 import { DeliveryFault, nameIn, type OutgoingFile, type SendJob, type Sender } from '../sender.js';
 import type { TargetOf } from '#domain/delivery/target-catalogue.js';
@@ -77,7 +77,7 @@ function batchesOf(files: readonly OutgoingFile[]): OutgoingFile[][] {
 
 async function messageOf(batch: readonly OutgoingFile[], job: SendJob<TargetOf<'mail'>>, from: string) {
   const { target, client, schedule, date } = job;
-  const terms = { file: '', client, schedule, table: '', day: dayFrom(date) };
+  const terms = { file: '', client, schedule, table: '', day: parseValidDay(date) };
   const names = batch.map(({ path }) => nameIn(path));
   const id = createHash('sha256')
     .update([client, target.name, schedule, date, ...batch.map(({ path, sha256 }) => `${path} ${sha256}`)].join('\n'))
@@ -86,7 +86,7 @@ async function messageOf(batch: readonly OutgoingFile[], job: SendJob<TargetOf<'
   return {
     from,
     to: [...target.to],
-    subject: pathFrom(target.subject, terms),
+    subject: createPath(target.subject, terms),
     // Mailboxes recognise a repeated mail by its id.
     messageId: `<${id}@${from.slice(from.lastIndexOf('@') + 1).replace(/>$/, '')}>`,
     text: `${names.length === 1 ? 'The file' : 'The files'} of ${schedule} for ${date}:\n\n${batch

@@ -1,7 +1,7 @@
 import { roundOnDay } from '../../rounded.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import type { Day } from '#domain/time/days.js';
-import { referenceAt, type MarketData } from '#domain/market/market-data.js';
+import { readReference, type MarketData } from '#domain/market/market-data.js';
 import { readStoredLabels } from '../../stored-labels.js';
 import { readHeldWeights } from '../../weights-view.js';
 import { yieldBatches, textValues, type Producer } from '../batch.js';
@@ -75,7 +75,7 @@ function referenceOf(
   const field =
     (column: string): TextOf =>
     (name) => {
-      const value = referenceAt(market.reference, names[name]!, column, day);
+      const value = readReference(market.reference, names[name]!, column, day);
       return value === null ? null : String(value);
     };
   const quoted = field('CURRENCY');

@@ -1,7 +1,7 @@
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { recordParts } from '#domain/backtest/run-file/record.js';
 import { VARIANT_BLOCKS } from '#domain/backtest/run-file/schema.js';
-import { growthStep, openingFactor, type ShareTerms } from '#domain/index-mathematics/adjusted-close.js';
+import { computeGrowthStep, computeOpeningFactor, type ShareTerms } from '#domain/index-mathematics/adjusted-close.js';
 import { NO_EFFECT, type SessionEffect } from '#domain/index-mathematics/session-effect.js';
 import { runSettingsOn, runShareTerms } from '#domain/backtest/run-file/settings.js';
 import { findLastAtMost } from '#domain/numbers/search.js';
@@ -186,7 +186,7 @@ function actionRows(
   const { ratio, cash, rights, subscription, special, income } = effect;
   const drifted = weight * factor;
   const opening = (part: Partial<SessionEffect>): number =>
-    held * (openingFactor({ ...NO_EFFECT, ...part }, before, terms) - 1);
+    held * (computeOpeningFactor({ ...NO_EFFECT, ...part }, before, terms) - 1);
   const row = (type: EventType, value: number, effect: number): EventRow => ({ at, name, type, value, effect });
   const ofRights =
     terms.rights === 'constituent'
@@ -214,11 +214,11 @@ function growthSteps(columns: RunColumns): (row: RunEffect) => Omit<ActionStep, 
     const since = effects.get(name)!.filter((other) => other.at > t && other.at < at);
     return since
       .toSorted((a, b) => a.at - b.at)
-      .reduce((price, { effect }) => growthStep(effect, price, Number.NaN).carried, closeAt(t, name));
+      .reduce((price, { effect }) => computeGrowthStep(effect, price, Number.NaN).carried, closeAt(t, name));
   };
   return ({ at, name, effect }) => {
     const before = carriedBefore(at, name);
-    const { factor, carried } = growthStep(effect, before, closeAt(at, name));
+    const { factor, carried } = computeGrowthStep(effect, before, closeAt(at, name));
     const row = foreign[String(name)];
     if (row === undefined) return { factor, before, close: carried };
     const [from, to] = columns.f64('rates', row * dates + at - 1, row * dates + at + 1);

@@ -1,8 +1,8 @@
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import type { Day } from '#domain/time/days.js';
 import { compareText } from '#domain/refusals/findings.js';
-import { groupNumbers, type GroupOfDay } from '#domain/market/groups-by-day.js';
-import { groupOf, groupSpells, OWN_GROUPS, createOwnGroup } from '#domain/market/market-groups.js';
+import { createGroupNumbers, type GroupOfDay } from '#domain/market/groups-by-day.js';
+import { readGroup, listGroupSpells, OWN_GROUPS, createOwnGroup } from '#domain/market/market-groups.js';
 import { panelRows } from '../../panel-rows.js';
 import { readStoredLabels } from '../../stored-labels.js';
 import { BATCH_ROWS, type Batch, type ExportSource, type Producer } from '../batch.js';
@@ -71,7 +71,7 @@ interface Groups {
 function groupsOver(source: ExportSource, days: Int32Array): Groups {
   const { names } = source.columns.header;
   const groupOfDay = groupedBy(source);
-  const numbers = groupNumbers();
+  const numbers = createGroupNumbers();
   const numbersOn = numbers.byDay(names, groupOfDay);
   days.forEach((day) => numbersOn(day));
   const texts = numbers.groups.toSorted(compareText);
@@ -90,12 +90,12 @@ const DEFAULT_GROUPS = 'SECTOR';
 /** Groups by the market; without it, by the sectors stored with the run. */
 function groupedBy({ columns, market, by = DEFAULT_GROUPS }: ExportSource): GroupOfDay {
   if (by === OWN_GROUPS) return createOwnGroup;
-  if (market !== null) return groupSpells(market, by);
-  const sectors = by === DEFAULT_GROUPS ? storedSectors(columns) : new Map<string, string | null>();
-  return (name) => ({ group: groupOf(sectors.get(name) ?? null), until: Infinity });
+  if (market !== null) return listGroupSpells(market, by);
+  const sectors = by === DEFAULT_GROUPS ? readStoredSectors(columns) : new Map<string, string | null>();
+  return (name) => ({ group: readGroup(sectors.get(name) ?? null), until: Infinity });
 }
 
-function storedSectors(columns: RunColumns): Map<string, string | null> {
+function readStoredSectors(columns: RunColumns): Map<string, string | null> {
   const { sectors } = readStoredLabels(columns);
   return new Map(columns.header.names.map((name, i) => [name, sectors[i] ?? null]));
 }

@@ -1,7 +1,7 @@
-import { indexSharesOutstanding } from '#domain/books/index-shares.js';
+import { readSharesOutstanding } from '#domain/books/index-shares.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { ID_COLUMNS, isCashName, type IdColumn } from '#domain/exports/index-file-tables.js';
-import { referenceAt, type MarketData } from '#domain/market/market-data.js';
+import { readReference, type MarketData } from '#domain/market/market-data.js';
 import { findLastAtMost } from '#domain/numbers/search.js';
 import { readStoredLabels } from '../../stored-labels.js';
 import { roundOnDay } from '../../rounded.js';
@@ -89,7 +89,7 @@ const NO_COUNT: Count = { shares: Number.NaN, float: Number.NaN };
 
 function countsOf({ day, names }: IndexFile, market: MarketData | null): (place: number) => Count {
   if (market === null) return () => NO_COUNT;
-  const count = indexSharesOutstanding(market, day);
+  const count = readSharesOutstanding(market, day);
   return (place) => count(names[place]!);
 }
 
@@ -146,6 +146,6 @@ interface Cell {
 
 function textAt({ reference }: MarketData, { place, field, file }: Cell): string | null {
   if (!reference.columns.includes(field)) return null;
-  const value = referenceAt(reference, file.names[place]!, field, file.day);
+  const value = readReference(reference, file.names[place]!, field, file.day);
   return value === null || value === '' ? null : String(value);
 }

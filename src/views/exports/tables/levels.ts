@@ -1,5 +1,5 @@
 import { roundValues } from '../../rounded.js';
-import { drawdownOf, rebase, returnsOf } from '#domain/analytics/series.js';
+import { computeDrawdown, rebase, computeReturns } from '#domain/analytics/series.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { VARIANT_BLOCKS } from '#domain/backtest/run-file/schema.js';
 import type { ReturnVariant } from '#domain/market/market-data.js';
@@ -33,8 +33,8 @@ export const levels: Producer<'levels'> = ({ columns, window }, at) => {
         dividend_points: cut(known('dividendPoints')),
         net_dividend_points: cut(known('netDividendPoints')),
         divisor: cut(ofIndex(VARIANT_BLOCKS[columns.header.variant].divisor)),
-        return: cut(behindNone(returnsOf(level))),
-        drawdown: cut(drawdownOf(level)),
+        return: cut(behindNone(computeReturns(level))),
+        drawdown: cut(computeDrawdown(level)),
         costs: cut(columns.f64('costs')),
       },
     },

@@ -1,7 +1,7 @@
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { recordParts } from '#domain/backtest/run-file/record.js';
 import { isReviewed } from '#domain/schedule/rebalance-causes.js';
-import { dayFrom, type Day } from '#domain/time/days.js';
+import { parseValidDay, type Day } from '#domain/time/days.js';
 import { rebalanceFigures, weightsAround } from '../../rebalance-figures.js';
 import { yieldBatches, NONE, textValues, type Producer } from '../batch.js';
 
@@ -20,11 +20,13 @@ export const rebalances: Producer<'rebalances'> = ({ columns, window: { start, e
     {
       count: rows.length,
       columns: {
-        date: Int32Array.from(rows, ({ date }) => dayFrom(date)),
-        decision_date: Int32Array.from(rows, ({ date }) => decisions.get(dayFrom(date))?.day ?? NONE),
+        date: Int32Array.from(rows, ({ date }) => parseValidDay(date)),
+        decision_date: Int32Array.from(rows, ({ date }) => decisions.get(parseValidDay(date))?.day ?? NONE),
         cause: textValues(rows.map(({ cause }) => cause)),
         review: textValues(
-          rows.map(({ cause, date }) => (isReviewed(cause) ? (decisions.get(dayFrom(date))?.reviews ?? null) : null)),
+          rows.map(({ cause, date }) =>
+            isReviewed(cause) ? (decisions.get(parseValidDay(date))?.reviews ?? null) : null,
+          ),
         ),
         constituents: counts(({ constituents }) => constituents),
         added: counts(({ added }) => added),

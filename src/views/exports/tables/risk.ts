@@ -1,12 +1,12 @@
-import { periodsPerYear } from '#domain/calendars/periods-per-year.js';
-import { DEFAULT_RISK_WINDOW, rollingRisk } from '#domain/analytics/rolling-risk.js';
+import { estimatePeriodsPerYear } from '#domain/calendars/periods-per-year.js';
+import { DEFAULT_RISK_WINDOW, computeRollingRisk } from '#domain/analytics/rolling-risk.js';
 import { runLevels } from '../../run-levels.js';
 import { yieldBatches, type Producer } from '../batch.js';
 import { spanOf } from '../span.js';
 
 export const risk: Producer<'risk'> = ({ columns, window }, at) => {
   const { days, level, index } = runLevels(columns);
-  const result = rollingRisk(level, index, { window: DEFAULT_RISK_WINDOW }, periodsPerYear(days));
+  const result = computeRollingRisk(level, index, { window: DEFAULT_RISK_WINDOW }, estimatePeriodsPerYear(days));
   const shown = days.subarray(result.from);
   const { from, to } = spanOf(shown, window);
   return yieldBatches<'risk'>(

@@ -1,4 +1,4 @@
-import { namesOf } from '#domain/reports/block.js';
+import { listNames } from '#domain/reports/block.js';
 import { CHART_LINES, type ChartLine } from '#domain/reports/blocks/chart.js';
 import { LIMIT_RULES } from '#domain/compliance/rules.js';
 import { formatDay } from '#domain/time/days.js';
@@ -127,7 +127,7 @@ export const drawChart: Drawing<'chart'> = (block, context) => {
   const { width, typesetter, pageHeight } = context;
   const figures = requireFigures(context);
   const title = titlePart(block.title, width, typesetter);
-  const results = namesOf(CHART_LINES)
+  const results = listNames(CHART_LINES)
     .filter((line) => block.lines.includes(line))
     .map((line) => ({
       panel: LINES[line].panel,

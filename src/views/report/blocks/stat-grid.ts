@@ -1,4 +1,4 @@
-import { STATS, statsOf, type Stat, type StatRun } from '#domain/reports/blocks/stat-grid.js';
+import { STATS, selectStats, type Stat, type StatRun } from '#domain/reports/blocks/stat-grid.js';
 import type { RunFigures } from '../figures.js';
 import { basisPointsText, countText, percentText, ratioText } from '../numbers.js';
 import { RETURN_NAMES } from '../return-names.js';
@@ -47,7 +47,7 @@ const VALUE_SIZES = [SIZE.figure, 12.5, 11, 10, 9, 8] as const;
 export const drawStatGrid: Drawing<'stat_grid'> = (block, context) => {
   const { width, typesetter } = context;
   const figures = [
-    ...statsOf(block, kindOf(context)).map((stat): Figure => ({
+    ...selectStats(block, kindOf(context)).map((stat): Figure => ({
       label: labelOf(stat, requireFigures(context)),
       value: FIGURES[stat](requireFigures(context)),
     })),
@@ -57,7 +57,7 @@ export const drawStatGrid: Drawing<'stat_grid'> = (block, context) => {
     })),
   ];
   const cellOf = (count: number): number => (width - GAP * (count - 1)) / count;
-  const least = Math.max(0, ...figures.map((figure) => leastWidth(figure, typesetter)));
+  const least = Math.max(0, ...figures.map((figure) => computeLeastWidth(figure, typesetter)));
   let columns = Math.max(1, Math.min(block.columns, figures.length));
   while (columns > 1 && cellOf(columns) < least) columns--;
   const cell = cellOf(columns);
@@ -85,7 +85,7 @@ function kindOf({ figures }: DrawingContext): StatRun {
 }
 
 /** Returns the width of the longest word of a label and of a value in the smallest size. */
-function leastWidth({ label, value }: Figure, typesetter: Typesetter): number {
+function computeLeastWidth({ label, value }: Figure, typesetter: Typesetter): number {
   const widest = (text: string, size: number, weight: 'regular' | 'bold'): number =>
     Math.max(...text.split(' ').map((word) => typesetter.width(word, { size, weight })));
   return Math.max(widest(label, SIZE.label, 'regular'), widest(value, VALUE_SIZES.at(-1)!, 'bold'));

@@ -1,4 +1,4 @@
-import { civilOf, dayOf, formatDay, weekdayOf, type Day } from '#domain/time/days.js';
+import { toCivilDate, toDay, formatDay, toWeekday, type Day } from '#domain/time/days.js';
 
 export interface DateTick {
   readonly day: Day;
@@ -61,7 +61,7 @@ function ticksOf(span: DateSpan, step: Step): DateTick[] {
 
 function mondays({ first, last }: DateSpan, weeks: number): Day[] {
   const days: Day[] = [];
-  for (let day = first + ((7 - weekdayOf(first)) % 7); day <= last; day += 7 * weeks) days.push(day);
+  for (let day = first + ((7 - toWeekday(first)) % 7); day <= last; day += 7 * weeks) days.push(day);
   return days;
 }
 
@@ -72,20 +72,20 @@ function mondays({ first, last }: DateSpan, weeks: number): Day[] {
 const LATE_DAYS = 6;
 
 function monthStarts({ first, last }: DateSpan, months: number): Day[] {
-  const { year } = civilOf(first);
+  const { year } = toCivilDate(first);
   const startYear = months > 12 ? Math.floor(year / (months / 12)) * (months / 12) : year;
   const days: Day[] = [];
   for (let month = 0; ; month += months) {
-    const day = dayOf({ year: startYear + Math.floor(month / 12), month: (month % 12) + 1, day: 1 });
+    const day = toDay({ year: startYear + Math.floor(month / 12), month: (month % 12) + 1, day: 1 });
     if (day > last) return days;
     if (day >= first - LATE_DAYS) days.push(Math.max(day, first));
   }
 }
 
 function labelOf(day: Day, { unit, count: length }: Step, before: Day | null): string {
-  const { year, month, day: dayOfMonth } = civilOf(day);
+  const { year, month, day: dayOfMonth } = toCivilDate(day);
   if (unit === 'month' && length >= 12) return String(year);
-  const isNewYear = before === null || civilOf(before).year !== year;
+  const isNewYear = before === null || toCivilDate(before).year !== year;
   const name = MONTHS[month - 1]!;
   if (unit === 'month') return isNewYear ? `${name} ${year}` : name;
   return isNewYear ? `${dayOfMonth} ${name} ${year}` : `${dayOfMonth} ${name}`;

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { fc } from '../../../fast-check.js';
 import { describe, expect, test } from 'vitest';
-import { checkpointOf } from '#domain/backtest/extend/checkpoint.js';
+import { createCheckpoint } from '#domain/backtest/extend/checkpoint.js';
 import { FULL_RUN_REASON_NAMES } from '#domain/documents/full-run-reasons.js';
 import { runToColumns } from '#domain/backtest/run-file/write.js';
 import type { Run } from '#domain/backtest/run.js';
@@ -82,7 +82,7 @@ describe('on random markets', () => {
           const first = runOf(cut(market, rows), document, request);
           if (!first) return;
           let files: Uint8Array[] = [runToColumns(first, { contentHash: 's' })];
-          let stored: StoredRun = { columns: opened(files[0]!), checkpoint: checkpointOf(first) };
+          let stored: StoredRun = { columns: opened(files[0]!), checkpoint: createCheckpoint(first) };
           let to = rows;
           for (const step of steps) {
             to = Math.min(market.dates.length, to + step);
@@ -106,7 +106,7 @@ describe('on random markets', () => {
             expect(Buffer.from(overviewOf(columns, whole.plan)).toString()).toBe(
               Buffer.from(runOverviewJson(whole)).toString(),
             );
-            expect(run.checkpoint).toEqual(checkpointOf(whole));
+            expect(run.checkpoint).toEqual(createCheckpoint(whole));
             stored = { columns, checkpoint: run.checkpoint };
           }
         },

@@ -9,13 +9,13 @@ import { CannotResume } from '#domain/documents/full-run-reasons.js';
 import type { BacktestPlan } from '#domain/documents/backtest-plan.js';
 import { readRecord } from '#domain/backtest/run-file/record.js';
 import type { PlacedBlock } from '#domain/backtest/run-file/header.js';
-import { PRICES } from '#domain/backtest/run-file/prices-apart.js';
+import { PRICES } from '#domain/backtest/run-file/separate-prices.js';
 import { openColumns, type RunColumns } from '#domain/backtest/run-file/read.js';
 import { isPanel, type BlockName } from '#domain/backtest/run-file/schema.js';
 import { runToFiles } from '#domain/backtest/run-file/write.js';
 import type { Run } from '#domain/backtest/run.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
-import { actionsOf, openMarketSince, shareMarket } from '#domain/market/handle.js';
+import { listActions, openMarketSince, shareMarket } from '#domain/market/handle.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { findSettledDay } from '#market/content/prefix.js';
 import { joinBytes } from '#base/memory/made-bytes.js';
@@ -74,7 +74,7 @@ export function extend(
       stored: columns,
       fileNames: Array.from({ length: (columns.header.begun?.length ?? 0) + 1 }, (_, i) => `${i}`),
       datesMax,
-      actionsOf: (wanted) => actionsOf(handle, wanted),
+      actionsOf: (wanted) => listActions(handle, wanted),
       contentHash: 's',
     });
   } catch (thrown) {

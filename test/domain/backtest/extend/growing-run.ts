@@ -1,7 +1,7 @@
 import { fc } from '../../../fast-check.js';
 import { expect } from 'vitest';
 import type { Calendars } from '#domain/calendars/calendar.js';
-import { checkpointOf } from '#domain/backtest/extend/checkpoint.js';
+import { createCheckpoint } from '#domain/backtest/extend/checkpoint.js';
 import { indexDecider } from '#domain/backtest/index-decider.js';
 import type { Run } from '#domain/backtest/run.js';
 import { runToColumns } from '#domain/backtest/run-file/write.js';
@@ -80,7 +80,7 @@ export function expectResumes({
   const first = outcomeOf(() => runOn(calendars, cut(market, rows), document, request));
   if (typeof first === 'string') return;
   let files = filesOf(first);
-  let stored: StoredRun = { columns: opened(files.at(-1)!, files), checkpoint: checkpointOf(first) };
+  let stored: StoredRun = { columns: opened(files.at(-1)!, files), checkpoint: createCheckpoint(first) };
   let to = rows;
   for (const step of steps) {
     if (to + step > market.dates.length) return;
@@ -107,7 +107,7 @@ export function expectResumes({
     if (columns.header.rebalances.length > stored.columns.header.rebalances.length) tally.rebalanced++;
     expectEqual(contentOf(columns), contentOf(wholeColumns));
     expectSameReads(columns, wholeColumns);
-    expectEqual(extended.checkpoint, checkpointOf(whole));
+    expectEqual(extended.checkpoint, createCheckpoint(whole));
     expect(Buffer.from(resultOf(columns, whole.plan, STAMP)).toString()).toBe(
       Buffer.from(runResultJson(whole, STAMP)).toString(),
     );

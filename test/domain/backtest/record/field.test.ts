@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { CannotResume } from '#domain/documents/full-run-reasons.js';
-import { fieldsOf, group, type Extending, type Packing, type Reading } from '#domain/backtest/record/field.js';
+import { createFields, group, type Extending, type Packing, type Reading } from '#domain/backtest/record/field.js';
 import type { Numbers } from '#domain/numbers/number-types.js';
 
 interface Source {
@@ -8,7 +8,7 @@ interface Source {
   readonly values: Float64Array;
 }
 
-const field = fieldsOf<Source, Source>();
+const field = createFields<Source, Source>();
 const FIRST = group({ name: field.fixed(({ name }) => name) });
 const values = field.f64({ whole: ({ values: all }) => all, added: ({ values: all }) => all });
 const SECOND = group({ name: field.fixed(({ name }) => name), values: field.later(values) });

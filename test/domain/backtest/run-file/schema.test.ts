@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import type { AnyBlock } from '#domain/backtest/run-file/block.js';
 import { findFirstDifference } from '#domain/backtest/run-file/compare.js';
 import { openColumns, type RunColumns } from '#domain/backtest/run-file/read.js';
-import { BLOCK_NAMES, blockOf, BLOCKS, type BlockName } from '#domain/backtest/run-file/schema.js';
+import { BLOCK_NAMES, findBlock, BLOCKS, type BlockName } from '#domain/backtest/run-file/schema.js';
 import { runToColumns } from '#domain/backtest/run-file/write.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
 import { buildMarket, weekdayCalendars } from '../market-builder.js';
@@ -91,14 +91,14 @@ describe('of everything that is stored of a run', () => {
 });
 
 test('blocks that are compared in one way have an order: no two have one rank', () => {
-  const ranks = BLOCK_NAMES.map((name) => blockOf(name).compare).flatMap((compare) =>
+  const ranks = BLOCK_NAMES.map((name) => findBlock(name).compare).flatMap((compare) =>
     'rank' in compare ? [`${compare.by} ${compare.rank}`] : [],
   );
   expect(ranks).toHaveLength(new Set(ranks).size);
 });
 
 test('a block without the action for each case is invalid', () => {
-  const { added: _added, ...forgotten } = blockOf('cash');
+  const { added: _added, ...forgotten } = findBlock('cash');
   // @ts-expect-error It does not say what an extension adds.
   const block: AnyBlock = forgotten;
   expect(block).not.toHaveProperty('added');

@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest';
-import { checkpointOf } from '#domain/backtest/extend/checkpoint.js';
+import { createCheckpoint } from '#domain/backtest/extend/checkpoint.js';
 import { findFirstDifference } from '#domain/backtest/run-file/compare.js';
 import type { RunHeader } from '#domain/backtest/run-file/header.js';
 import { openColumns, type RunColumns } from '#domain/backtest/run-file/read.js';
 import { indexDecider } from '#domain/backtest/index-decider.js';
 import { runToColumns } from '#domain/backtest/run-file/write.js';
-import { dayFrom, formatDay } from '#domain/time/days.js';
+import { parseValidDay, formatDay } from '#domain/time/days.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
 import { cut, expectSameReads, extend, filesAfter, opened, contentOf } from '../extend/extended.js';
 import { buildMarket, weekdayCalendars } from '../market-builder.js';
@@ -30,7 +30,7 @@ const whole = (rows: number) => runOn(CALENDARS, cut(MARKET, rows), DOCUMENT, { 
 function daily({ rows, to, datesMax }: { readonly rows: number; readonly to: number; readonly datesMax: number }) {
   const first = whole(rows);
   let files: Uint8Array[] = [runToColumns(first, { contentHash: 's' })];
-  let stored = { columns: opened(files[0]!), checkpoint: checkpointOf(first) };
+  let stored = { columns: opened(files[0]!), checkpoint: createCheckpoint(first) };
   for (let day = rows + 1; day <= to; day++) {
     const extended = extend(first.plan, cut(MARKET, day), stored, terms(datesMax));
     if (typeof extended === 'string') return { files, stored, reason: extended };
@@ -121,7 +121,7 @@ test('names of one currency share a row of exchange rates, also where one of the
     universes: ['A', 'B', 'C', 'D'].map((identifier) => ({
       universe: 'U',
       identifier,
-      start: identifier === 'D' ? dayFrom(DATES[41]!) : null,
+      start: identifier === 'D' ? parseValidDay(DATES[41]!) : null,
       end: null,
     })),
   });
@@ -136,7 +136,7 @@ test('names of one currency share a row of exchange rates, also where one of the
   });
   const on = (rows: number) => runOn(CALENDARS, cut(market, rows), document, { createDecider: indexDecider });
   const bytes = runToColumns(on(41), { contentHash: 's' });
-  const stored = { columns: opened(bytes), checkpoint: checkpointOf(on(41)) };
+  const stored = { columns: opened(bytes), checkpoint: createCheckpoint(on(41)) };
   expect([stored.columns.header.foreign, stored.columns.f64('rates').length]).toEqual([{ 0: 0, 2: 1 }, 2 * 41]);
   const extended = extend(on(42).plan, cut(market, 42), stored, { ...terms(0), createDecider: indexDecider });
   if (typeof extended === 'string') throw new Error(extended);

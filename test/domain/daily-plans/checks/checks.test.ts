@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest';
-import { Check, CHECK_NAMES, checkKindOf, standardChecks } from '#domain/daily-plans/check-catalogue.js';
+import { Check, CHECK_NAMES, checkKindOf, listStandardChecks } from '#domain/daily-plans/check-catalogue.js';
 import type { CheckInput } from '#domain/daily-plans/checks/check-kind.js';
 import type { CorporateAction } from '#domain/market/market-data.js';
-import { dayFrom } from '#domain/time/days.js';
+import { parseValidDay } from '#domain/time/days.js';
 
 /** A Tuesday; the previous session is a Monday. */
-const DAY = dayFrom('2026-11-24');
+const DAY = parseValidDay('2026-11-24');
 const BEFORE = DAY - 1;
 
 const action = (change: Partial<CorporateAction>): CorporateAction => ({
@@ -72,12 +72,14 @@ function found(params: { readonly check: string }, input: CheckInput): string[] 
 }
 
 test('an index without a problem passes every check', () => {
-  for (const check of standardChecks(true)) expect(found(check, inputOf()), check.check).toEqual([]);
+  for (const check of listStandardChecks(true)) expect(found(check, inputOf()), check.check).toEqual([]);
   expect(CHECK_NAMES).toHaveLength(11);
-  expect(standardChecks(true).every(({ check, severity }) => check !== 'published' || severity === 'block')).toBe(true);
-  const withPolicy = standardChecks(true, true).filter(({ check }) => check === 'published');
+  expect(listStandardChecks(true).every(({ check, severity }) => check !== 'published' || severity === 'block')).toBe(
+    true,
+  );
+  const withPolicy = listStandardChecks(true, true).filter(({ check }) => check === 'published');
   expect(withPolicy).toMatchObject([{ severity: 'warn' }]);
-  expect(standardChecks(false).map(({ check }) => check)).toEqual([
+  expect(listStandardChecks(false).map(({ check }) => check)).toEqual([
     'coverage',
     'staleness',
     'moves',
@@ -243,5 +245,5 @@ test('only a confirmed action takes effect without a finding; one of another day
   expect(judge('new', { exDay: DAY + 1 })).toEqual([]);
   expect(judge('new', { exDay: BEFORE })).toEqual([]);
   expect(judge('new', { status: 'cancelled' })).toEqual([]);
-  expect(standardChecks(true).map(({ check }) => check)).not.toContain('confirmed_actions');
+  expect(listStandardChecks(true).map(({ check }) => check)).not.toContain('confirmed_actions');
 });

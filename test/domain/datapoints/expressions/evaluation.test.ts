@@ -3,7 +3,7 @@ import { TreatmentSpec } from '#domain/documents/index-document.js';
 import { parseExpression } from '#domain/datapoints/expressions/parse.js';
 import { printExpression } from '#domain/datapoints/expressions/print.js';
 import type { ExpressionNode } from '#domain/datapoints/expressions/tree.js';
-import { crossSectionsOf } from '#domain/rules/decide.js';
+import { createIndexCrossSections } from '#domain/rules/decide.js';
 import { aligned, marketOf } from '../../rules/rule-market.js';
 import { fc } from '../../../fast-check.js';
 import { condition, expressions, NUMBERS, TEXTS } from './arbitrary-trees.js';
@@ -38,16 +38,16 @@ const tables: fc.Arbitrary<Tables> = fc.record({
 const SELECTION = [0, 2, 3, 5, 6, 8];
 
 function sectionOf({ numbers, texts }: Tables) {
-  const asNull = (table: readonly (readonly number[])[]) =>
+  const toNull = (table: readonly (readonly number[])[]) =>
     table.map((row) => row.map((value) => (Number.isNaN(value) ? null : value)));
   const market = aligned(
     marketOf({
       identifiers: Array.from({ length: NAMES }, (_, i) => `N${i}`),
-      fields: Object.fromEntries(NUMBERS.map((name) => [name, asNull(numbers[name]!)])),
+      fields: Object.fromEntries(NUMBERS.map((name) => [name, toNull(numbers[name]!)])),
       reference: Object.fromEntries(TEXTS.map((name) => [name, [...texts[name]!]])),
     }),
   );
-  const sections = crossSectionsOf({ market, treatment: TreatmentSpec.parse({}), currency: 'USD' });
+  const sections = createIndexCrossSections({ market, treatment: TreatmentSpec.parse({}), currency: 'USD' });
   return sections.at(
     DECISION,
     Int32Array.from({ length: NAMES }, (_, i) => i),

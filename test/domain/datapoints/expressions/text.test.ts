@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { canonical } from '#domain/datapoints/expressions/canonical.js';
+import { toCanonical } from '#domain/datapoints/expressions/canonical.js';
 import { checkTree } from '#domain/datapoints/expressions/check.js';
 import { parseExpression } from '#domain/datapoints/expressions/parse.js';
 import { printExpression } from '#domain/datapoints/expressions/print.js';
@@ -14,7 +14,7 @@ test('a tree as text and read again is the same tree, and its text the same text
     fc.property(trees, (tree) => {
       const text = printExpression(tree);
       const read = parseExpression(text).tree;
-      expect(read).toEqual(canonical(tree));
+      expect(read).toEqual(toCanonical(tree));
       expect(printExpression(read)).toBe(text);
     }),
   );
@@ -36,7 +36,7 @@ test('every node of a text is placed on characters that read as the same node', 
       const text = printExpression(tree);
       for (const [node, { start, end }] of parseExpression(text).spans) {
         if (node.node === 'value' && typeof node.value === 'object') continue; // Lists are within calls.
-        expect(canonical(parseExpression(text.slice(start, end)).tree)).toEqual(canonical(node));
+        expect(toCanonical(parseExpression(text.slice(start, end)).tree)).toEqual(toCanonical(node));
       }
     }),
   );

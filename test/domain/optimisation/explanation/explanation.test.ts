@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
-import { nextNamesOf } from '#domain/optimisation/explanation/next-names.js';
-import { oneSidedPrices } from '#domain/optimisation/explanation/one-sided-prices.js';
-import { rowCostsOf } from '#domain/optimisation/explanation/row-costs.js';
-import { sensitivitiesOf } from '#domain/optimisation/explanation/sensitivities.js';
-import { rowSides } from '#domain/optimisation/report.js';
+import { listNextSecurities } from '#domain/optimisation/explanation/next-securities.js';
+import { computeOneSidedPrices } from '#domain/optimisation/explanation/one-sided-prices.js';
+import { computeRowCosts } from '#domain/optimisation/explanation/row-costs.js';
+import { computeSensitivities } from '#domain/optimisation/explanation/sensitivities.js';
+import { listRowSides } from '#domain/optimisation/report.js';
 import { solveProblem, type Solution } from '#domain/optimisation/search.js';
 import type { Problem } from '#domain/optimisation/problem.js';
 import { smallProblem, solvers, type SmallMarket } from '../small-problems.js';
@@ -39,7 +39,7 @@ function solved(market: SmallMarket): { readonly problem: Problem; readonly solu
 
 const explained = (market: SmallMarket) => {
   const { problem, solution } = solved(market);
-  return { problem, solution, sides: rowSides(problem, solution) };
+  return { problem, solution, sides: listRowSides(problem, solution) };
 };
 
 /** Returns the objective in its own units. */
@@ -52,7 +52,7 @@ describe.each(OBJECTIVES)('the rows of %j', (objective) => {
   const market = { ...MARKET, rows: ROWS, objective };
   const input = explained(market);
   const value = valueOf(market);
-  const sensitivities = sensitivitiesOf(solvers, input);
+  const sensitivities = computeSensitivities(solvers, input);
 
   test('have the effect that a problem with the other parameter has', () => {
     expect(sensitivities.length).toBeGreaterThan(1);
@@ -82,7 +82,7 @@ describe.each(OBJECTIVES)('the rows of %j', (objective) => {
   });
 
   test('cost the improvement of the problem without them', () => {
-    const costs = rowCostsOf(solvers, input);
+    const costs = computeRowCosts(solvers, input);
     expect(costs.map(({ id }) => id)).toEqual(ROWS.map(({ id }) => id));
     for (const { id, cost, without } of costs) {
       const rest = valueOf({ ...market, rows: ROWS.filter((row) => row.id !== id) });
@@ -100,7 +100,7 @@ describe.each([
   test('are held from their entry return on, and not before', () => {
     const market = { ...MARKET, rows: ROWS.slice(0, 2), objective };
     const { problem, solution } = explained(market);
-    const names = nextNamesOf(problem, solution);
+    const names = listNextSecurities(problem, solution);
     expect(names.length).toBeGreaterThan(1);
     for (const { identifier, expectedReturn, entryReturn } of names.slice(0, 3)) {
       const missing = entryReturn! - expectedReturn!;
@@ -117,7 +117,7 @@ describe.each([
     const market = { ...MARKET, rows: ROWS.slice(0, 2), objective };
     const { problem, solution } = explained(market);
     const before = valueOf(market);
-    for (const { identifier, marginal } of nextNamesOf(problem, solution).slice(0, 3)) {
+    for (const { identifier, marginal } of listNextSecurities(problem, solution).slice(0, 3)) {
       const least = { id: 'least', type: 'PositionBounds', params: { identifiers: [identifier], lower: 1e-6 } };
       const slope = (valueOf({ ...market, rows: [...market.rows, least] }) - before) / 1e-6;
       expect(Math.abs(slope / marginal - 1)).toBeLessThan(0.01);
@@ -132,27 +132,30 @@ test('a row that chooses securities costs the improvement of the search without 
   ];
   const market = { ...MARKET, names: 16, rows, objective: { type: 'min_variance' } as const };
   const input = explained(market);
-  const [choice, bound] = rowCostsOf(solvers, input);
+  const [choice, bound] = computeRowCosts(solvers, input);
   const free = valueOf({ ...market, rows: rows.slice(1) });
   expect(Math.abs(choice!.without! - free)).toBeLessThan(1e-12);
   const left = input.problem.identifiers.filter((_, i) => input.solution.weights[i] === 0);
   const held = [{ type: 'Exclude', params: { identifiers: left } }];
   expect(Math.abs(bound!.without! - valueOf({ ...market, rows: held }))).toBeLessThan(1e-9);
-  for (const { sentence } of sensitivitiesOf(solvers, input))
+  for (const { sentence } of computeSensitivities(solvers, input))
     expect(sentence).toContain(', with the same securities held.');
 });
 
 test('rows are evaluated within the counted work, always the same ones, and the others are reported', () => {
   const market = { ...MARKET, rows: ROWS.slice(0, 2), objective: { type: 'min_cvar', confidence: 0.9 } } as const;
   const input = explained(market);
-  const whole = rowCostsOf(solvers, input);
-  const steps = sensitivitiesOf(solvers, input);
+  const whole = computeRowCosts(solvers, input);
+  const steps = computeSensitivities(solvers, input);
   expect(whole.map(({ reason }) => reason)).toEqual([null, null]);
   expect(steps.length).toBeGreaterThan(0);
   for (const workMax of [0, 3e7, 1e10]) {
-    const costs = rowCostsOf(solvers, input, workMax);
-    const moved = sensitivitiesOf(solvers, input, { workMax });
-    expect([rowCostsOf(solvers, input, workMax), sensitivitiesOf(solvers, input, { workMax })]).toEqual([costs, moved]);
+    const costs = computeRowCosts(solvers, input, workMax);
+    const moved = computeSensitivities(solvers, input, { workMax });
+    expect([computeRowCosts(solvers, input, workMax), computeSensitivities(solvers, input, { workMax })]).toEqual([
+      costs,
+      moved,
+    ]);
     const isSpent = costs.map(({ reason }) => reason === 'work_spent');
     costs.forEach((row, k) => {
       if (!isSpent[k]) expect(row).toEqual(whole[k]);
@@ -194,7 +197,7 @@ describe.each(OBJECTIVES)('bounds that others imply, by %j,', (objective) => {
     expect(own).toBeGreaterThan(0);
     const market = (upper: number, group: number) => ({ ...MARKET, rows: base(upper, group), objective });
     const input = explained(market(own, 2 * own));
-    const { sides, dependent } = oneSidedPrices(solvers, input);
+    const { sides, dependent } = computeOneSidedPrices(solvers, input);
     const value = valueOf(market(own, 2 * own));
     const step = 1e-5;
     const slopes = {
@@ -203,7 +206,7 @@ describe.each(OBJECTIVES)('bounds that others imply, by %j,', (objective) => {
     };
     expect(Math.abs(slopes.sec)).toBeLessThan(1e-8 * Math.max(1, Math.abs(value)));
     const near = (price: number, slope: number) => Math.abs(price - slope) <= 0.01 * Math.abs(slope) + 1e-7;
-    const list = sensitivitiesOf(solvers, input, { dependent });
+    const list = computeSensitivities(solvers, input, { dependent });
     expect(dependent.size).toBeGreaterThan(1);
     expect(list.map(({ id }) => id)).toContain('pos');
     for (const { id, shadowPrice } of list)
@@ -228,7 +231,7 @@ describe.each(OBJECTIVES)('bounds that others imply, by %j,', (objective) => {
 
   test('are distinguished: prices of all others keep their bits', () => {
     const input = explained({ ...MARKET, rows: ROWS, objective });
-    const { sides, dependent } = oneSidedPrices(solvers, input);
+    const { sides, dependent } = computeOneSidedPrices(solvers, input);
     expect([sides, dependent.size]).toEqual([input.sides, 0]);
   });
 });

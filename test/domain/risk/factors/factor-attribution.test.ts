@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { monthOf } from '#domain/time/days.js';
-import { factorAttribution, type AttributionModel } from '#domain/risk/factors/factor-attribution.js';
+import { toMonthNumber } from '#domain/time/days.js';
+import { attributeToFactors, type AttributionModel } from '#domain/risk/factors/factor-attribution.js';
 import { golden, N, names, styleMarket, styleWindow, T } from './style-market.js';
 
 const market = styleMarket();
@@ -10,19 +10,19 @@ const close = market.fields.get('CLOSE')!;
 const returnOf = (t: number, i: number) => close[t * N + i]! / close[(t - 1) * N + i]! - 1;
 /** Weights of the golden file. */
 const held = Float64Array.from(names, (i) => Math.sin(i + 1) / 10 + 1 / N);
-const heldReturn = (t: number) => names.reduce((sum, i) => sum + held[i]! * returnOf(t, i), 0);
+const computeHeldReturn = (t: number) => names.reduce((sum, i) => sum + held[i]! * returnOf(t, i), 0);
 
 /**
  * Returns the attribution of periods that end on consecutive sessions, with the same weights at the beginning of each.
  */
 function attributed(model: AttributionModel, [from, to]: readonly [number, number], cost = 0) {
   const ends = Array.from({ length: to - from + 1 }, (_, p) => from + p);
-  return factorAttribution({
+  return attributeToFactors({
     window,
     model,
     sessions: Int32Array.from(ends, (t) => first + t),
     columns: Int32Array.from(names),
-    returns: Float64Array.from(ends, (t) => heldReturn(t) - cost),
+    returns: Float64Array.from(ends, (t) => computeHeldReturn(t) - cost),
     days: Int32Array.from(ends, (t) => window.sm.sessions[first + t]!),
     weightsBefore: () => held,
   });
@@ -76,12 +76,12 @@ test('factors, specific and other returns of months add up to the total return, 
 });
 
 test('a name without a regression is other, and counts as not covered', () => {
-  const absent = factorAttribution({
+  const absent = attributeToFactors({
     window,
     model: 'market_sector',
     sessions: Int32Array.of(first + 310),
     columns: Int32Array.from(names, (i) => (i === 0 ? -1 : i)),
-    returns: Float64Array.of(heldReturn(310)),
+    returns: Float64Array.of(computeHeldReturn(310)),
     days: Int32Array.of(window.sm.sessions[first + 310]!),
     weightsBefore: () => held,
   });
@@ -94,7 +94,7 @@ test('months in which too few securities have returns are reported with both num
   const three = close.map((value, k) => (k % N < 3 ? value : NaN));
   const few = styleWindow({ ...market, fields: new Map([...market.fields, ['CLOSE', three]]) }, [0, T - 1]);
   const ends = Array.from({ length: 60 }, (_, p) => 300 + p);
-  const { unexplained, months, other, totalReturn, coveredWeight } = factorAttribution({
+  const { unexplained, months, other, totalReturn, coveredWeight } = attributeToFactors({
     window: few,
     model: 'market_sector',
     sessions: Int32Array.from(ends, (t) => first + t),
@@ -103,7 +103,7 @@ test('months in which too few securities have returns are reported with both num
     days: Int32Array.from(ends, (t) => window.sm.sessions[first + t]!),
     weightsBefore: () => new Float64Array(3).fill(1 / 3),
   });
-  const held = new Set(ends.map((t) => monthOf(window.sm.sessions[first + t]!)));
+  const held = new Set(ends.map((t) => toMonthNumber(window.sm.sessions[first + t]!)));
   expect(months).toBe(held.size);
   // The market and three sectors are four factors: four securities would leave no degrees of freedom.
   expect(unexplained).toEqual(Array.from(held, () => ({ names: 3, needed: 5 })));

@@ -2,10 +2,10 @@ import { describe, expect, test } from 'vitest';
 import { RiskModelRequest } from '#domain/risk/risk-model-document.js';
 import { RiskEstimator } from '#domain/risk/risk-estimator.js';
 import { estimateRisk } from '#domain/optimisation/covariance.js';
-import { metricProduct } from '#domain/optimisation/metric-product.js';
+import { applyMetric } from '#domain/optimisation/apply-metric.js';
 import { estimateRiskModel } from '#domain/risk/estimate-risk-model.js';
-import { factorRiskOf } from '#domain/risk/factor-risk.js';
-import { styleExposures } from '#domain/risk/factors/styles.js';
+import { computeFactorRisk } from '#domain/risk/factor-risk.js';
+import { computeStyleExposures } from '#domain/risk/factors/styles.js';
 import type { ReturnWindow } from '#domain/risk/return-panel.js';
 import { referenceEngine } from '#kernels/engines/reference.js';
 import { openWasmEngine } from '#kernels/engines/wasm.js';
@@ -52,7 +52,7 @@ describe('a style model', () => {
     const inline = estimateRisk(openWasmEngine(), styleWindow(styleMarket()), Int32Array.from(names), {
       estimator: RiskEstimator.parse(settings),
     });
-    const product = metricProduct(
+    const product = applyMetric(
       inline.metric,
       Float64Array.from(names, () => 1),
     );
@@ -72,7 +72,11 @@ describe('a style model', () => {
       reference: { RETURN_ON_EQUITY: values },
     });
     const { datapoints, to } = styleWindow(market, [0, 29]);
-    const scores = styleExposures(datapoints.at(to, Int32Array.from(names)), ['QUALITY'], Int32Array.from(names));
+    const scores = computeStyleExposures(
+      datapoints.at(to, Int32Array.from(names)),
+      ['QUALITY'],
+      Int32Array.from(names),
+    );
     // z = lambda x: (x - np.nanmean(x)) / np.nanstd(x); z(np.clip(z(x), -3, 3)); the first score is 3.427.
     expectAll(scores, [3.41715321, 0.13355883, -0.70308436, ...Array.from({ length: 10 }, () => -0.28476277), 0], 7);
   });
@@ -104,7 +108,7 @@ describe('a style model', () => {
       names.map((i) => [i, i % 4 === 0 ? 0.25 : 0]).filter(([, weight]) => weight! > 0) as [number, number][],
     );
     const benchmark = new Map(names.map((i) => [i, 1 / N]));
-    const risk = factorRiskOf(openWasmEngine(), styleWindow(styleMarket()), {
+    const risk = computeFactorRisk(openWasmEngine(), styleWindow(styleMarket()), {
       weights,
       benchmark,
       model: 'styles',
@@ -131,7 +135,7 @@ describe('a style model', () => {
     });
     expect(metric).toMatchObject({ form: 'factor', factors: model.factors.length });
     const weights = Float64Array.from(names, (i) => Math.sin(i + 1));
-    const product = metricProduct(metric, weights);
+    const product = applyMetric(metric, weights);
     names.forEach((_, i) => {
       const whole = names.reduce((sum, j) => sum + covariance[i * N + j]! * weights[j]!, 0);
       expect(product[i]).toBeCloseTo(whole, 12);
@@ -145,7 +149,7 @@ describe('a model of industries', () => {
     const window = windowOf({ returns: randomReturns(90, 5), sectors });
     const { covariance, fit } = estimated(window, { estimator: 'industries' }, [0, 1, 2, 3, 4]);
     const weights = new Map([0.4, 0.3, -0.2, 0.1, 0.4].map((weight, i) => [i, weight]));
-    const risk = factorRiskOf(referenceEngine, window, {
+    const risk = computeFactorRisk(referenceEngine, window, {
       weights,
       benchmark: new Map(),
       model: 'market_sector',

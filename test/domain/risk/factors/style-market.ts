@@ -1,10 +1,10 @@
 import { readFileSync } from 'node:fs';
 import { TreatmentSpec } from '#domain/documents/index-document.js';
-import { growthTerms } from '#domain/index-mathematics/growth-terms.js';
-import { growthOf } from '#domain/index-mathematics/growth.js';
+import { createGrowthTerms } from '#domain/index-mathematics/growth-terms.js';
+import { computeGrowth } from '#domain/index-mathematics/growth.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import type { ReturnWindow } from '#domain/risk/return-panel.js';
-import { crossSectionsOf } from '#domain/rules/decide.js';
+import { createIndexCrossSections } from '#domain/rules/decide.js';
 import { aligned, marketOf } from '../../rules/rule-market.js';
 
 interface Golden {
@@ -56,8 +56,8 @@ export function styleWindow(
   const first = sm.sessions.indexOf(market.dates[0]!);
   return {
     sm,
-    growth: growthOf(sm, growthTerms(treatment, 'USD', 'total')),
-    datapoints: crossSectionsOf({ market: sm, treatment, currency: 'USD' }),
+    growth: computeGrowth(sm, createGrowthTerms(treatment, 'USD', 'total')),
+    datapoints: createIndexCrossSections({ market: sm, treatment, currency: 'USD' }),
     from: first + from,
     to: first + to,
   };

@@ -11,7 +11,7 @@ import {
   type StructuredRequest,
 } from '#kernels/moments/estimators/structured-covariance.js';
 import { fillHalfLifeWeights } from '#kernels/moments/half-life-weights.js';
-import { sampleCovariance } from '#kernels/moments/sample-covariance.js';
+import { computeSampleCovariance } from '#kernels/moments/sample-covariance.js';
 import { randomPanel } from '../../engines/random-matrices.js';
 
 type Golden = Readonly<Record<StructuredRequest['estimator'], readonly (readonly number[])[]>> & {
@@ -46,7 +46,7 @@ function expectClose(actual: Float64Array, expected: ArrayLike<number>, digits =
 
 const sampleOf = (panel: Float64Array, assets: number) => {
   const out = new Float64Array(assets * assets);
-  sampleCovariance(panel.slice(), assets, out);
+  computeSampleCovariance(panel.slice(), assets, out);
   return out;
 };
 

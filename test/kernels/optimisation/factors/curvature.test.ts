@@ -4,7 +4,7 @@ import { createCurvature } from '#kernels/optimisation/factors/curvature.js';
 import {
   createDenseMetric,
   createFactorMetric,
-  metricMatrix,
+  createMetricMatrix,
   type Metric,
 } from '#kernels/optimisation/program/metric.js';
 import { seeded } from '../../../seeded.js';
@@ -16,7 +16,7 @@ const loaded = (factors: number) =>
     Float64Array.from({ length: N * factors }, () => random() - 0.5),
     Float64Array.from({ length: N }, () => 0.1 + random()),
   );
-const whole = metricMatrix(loaded(5));
+const whole = createMetricMatrix(loaded(5));
 const apart = whole.map((value, e) => (e % (N + 1) !== 0 && (e % N > 20 || e > 21 * N) ? 0 : value));
 const METRICS: readonly (readonly [string, Metric])[] = [
   ['a matrix', createDenseMetric(whole, N)],
@@ -35,7 +35,7 @@ describe('the factored curvature of free names', () => {
     const b = Float64Array.from({ length: free.length * columns }, () => random() - 0.5);
     const x = b.slice();
     curvature.solve(x, columns);
-    const matrix = metricMatrix(metric);
+    const matrix = createMetricMatrix(metric);
     for (let p = 0; p < free.length; p++)
       for (let c = 0; c < columns; c++) {
         let total = diagonal[free[p]!]! * x[p * columns + c]!;

@@ -1,5 +1,10 @@
 import { describe, expect, test } from 'vitest';
-import { backward, forward, forwardFour, forwardOfFour } from '#kernels/optimisation/factors/triangular-passes.js';
+import {
+  solveBackward,
+  solveForward,
+  solveForwardFour,
+  solveForwardOfFour,
+} from '#kernels/optimisation/factors/triangular-passes.js';
 import { seeded } from '../../../seeded.js';
 
 /** Orders around the blocks of four rows. */
@@ -26,9 +31,9 @@ describe('passes over a triangular factor', () => {
     const l = factorOf(n, stride);
     const given = vectorOf(n, 7);
     const forwards = given.slice();
-    forward(l, forwards, { n, stride });
+    solveForward(l, forwards, { n, stride });
     const backwards = given.slice();
-    backward(l, backwards, { n, stride });
+    solveBackward(l, backwards, { n, stride });
     // Two sums per row, of even and odd positions, and rows that are subtracted one after the other.
     const expected = given.slice();
     for (let i = 0; i < n; i++) {
@@ -72,14 +77,14 @@ describe('passes over a triangular factor', () => {
         Float64Array,
         Float64Array,
       ];
-      forwardFour(l, [a, b, c, d], { n, from });
+      solveForwardFour(l, [a, b, c, d], { n, from });
       for (const [k, column] of columns.entries()) {
         const expected = column.slice();
         for (let i = from; i < n; i++) {
           for (let j = from; j < i; j++) expected[i]! -= l[i * n + j]! * expected[j]!;
           expected[i]! /= l[i * n + i]!;
         }
-        forwardOfFour(l, column, { n, from });
+        solveForwardOfFour(l, column, { n, from });
         expect([...column]).toEqual([...expected]);
         expect([...[a, b, c, d][k]!]).toEqual([...expected]);
       }

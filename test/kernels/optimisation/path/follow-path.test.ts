@@ -4,7 +4,7 @@ import { createColdState } from '#kernels/optimisation/active-set/active-state.j
 import { startEmpty } from '#kernels/optimisation/path/empty-start.js';
 import { followPath } from '#kernels/optimisation/path/follow-path.js';
 import { checkKkt } from '#kernels/optimisation/program/kkt.js';
-import { metricMatrix, computeMetricSquare } from '#kernels/optimisation/program/metric.js';
+import { createMetricMatrix, computeMetricSquare } from '#kernels/optimisation/program/metric.js';
 import { createPathFactors } from '#kernels/optimisation/path/factor.js';
 import type { Program } from '#kernels/optimisation/program/program.js';
 import { createSolver } from '#kernels/optimisation/solve-program.js';
@@ -166,7 +166,7 @@ test('the factor of names that came and went is that of the names', () => {
   const random = seeded(12);
   const program = { ...randomProgram(40, { namesMax: 30, withNorms: false }), ridge: 1e-3 };
   const factors = createPathFactors(plainAlgebra);
-  const matrix = metricMatrix(program.metric!);
+  const matrix = createMetricMatrix(program.metric!);
   let free = Int32Array.from({ length: program.n }, (_, i) => i);
   for (let round = 0; round < 40; round++) {
     const factor = factors.factorOf(program, free)!;

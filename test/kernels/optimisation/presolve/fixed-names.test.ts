@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { withoutFixedNames } from '#kernels/optimisation/presolve/fixed-names.js';
+import { removeFixedVariables } from '#kernels/optimisation/presolve/fixed-variables.js';
 import { createColdState } from '#kernels/optimisation/active-set/active-state.js';
 import { sumKinks, type Point, type Program } from '#kernels/optimisation/program/program.js';
 import { seeded } from '../../../seeded.js';
@@ -8,7 +8,7 @@ import { objectiveOf, onSimplex, randomProgram } from '../random-programs.js';
 const SEEDS = Array.from({ length: 200 }, (_, seed) => seed);
 
 /** Returns a random programme in which a third of the securities have fixed weights. */
-function withFixed(seed: number): Program {
+function addFixed(seed: number): Program {
   const random = seeded(seed + 1000);
   const program = randomProgram(seed, { withNorms: false });
   const at = onSimplex(random, program.n);
@@ -35,8 +35,8 @@ const isClose = (a: number, b: number): boolean => a === b || Math.abs(a - b) < 
 test('the reduced programme has the same objective up to a constant, and the same distance to every bound', () => {
   let reducedSome = 0;
   for (const seed of SEEDS) {
-    const program = withFixed(seed);
-    const reduced = withoutFixedNames(program);
+    const program = addFixed(seed);
+    const reduced = removeFixedVariables(program);
     const fixed = program.lower.reduce((count, bound, i) => count + (bound < program.upper[i]! ? 0 : 1), 0);
     if (reduced === null) {
       expect(fixed < 0.1 * program.n).toBe(true);
@@ -66,8 +66,8 @@ test('the reduced programme has the same objective up to a constant, and the sam
 });
 
 test('a state goes to the names that are left and back', () => {
-  const program = SEEDS.map(withFixed).find(({ kinks, n }) => kinks.length > 1 && n > 10)!;
-  const reduced = withoutFixedNames(program)!;
+  const program = SEEDS.map(addFixed).find(({ kinks, n }) => kinks.length > 1 && n > 10)!;
+  const reduced = removeFixedVariables(program)!;
   const state = createColdState(reduced.program);
   const names = state.names.map((_, i) => (i % 3) - 1);
   const sides = state.sides.map((_, i) => (i % 2 === 0 ? 1 : -1));
@@ -76,12 +76,12 @@ test('a state goes to the names that are left and back', () => {
 });
 
 test('few fixed names, bounds that cross and norms leave a programme as it is', () => {
-  const program = withFixed(SEEDS.find((seed) => withoutFixedNames(withFixed(seed)) !== null)!);
+  const program = addFixed(SEEDS.find((seed) => removeFixedVariables(addFixed(seed)) !== null)!);
   const norm = { metric: 'identity', centre: new Float64Array(program.n), radius: 1 } as const;
-  expect(withoutFixedNames({ ...program, norms: [norm] })).toBeNull();
+  expect(removeFixedVariables({ ...program, norms: [norm] })).toBeNull();
   expect(
-    withoutFixedNames({ ...program, lower: program.lower.with(0, 2), upper: program.upper.with(0, 1) }),
+    removeFixedVariables({ ...program, lower: program.lower.with(0, 2), upper: program.upper.with(0, 1) }),
   ).toBeNull();
   const free = { ...program, lower: program.lower.fill(0), upper: program.upper.fill(1) };
-  expect(withoutFixedNames(free)).toBeNull();
+  expect(removeFixedVariables(free)).toBeNull();
 });

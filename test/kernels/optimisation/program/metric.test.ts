@@ -3,8 +3,8 @@ import { KernelFault } from '#kernels/assert.js';
 import {
   createDenseMetric,
   createFactorMetric,
-  metricDiagonal,
-  metricMatrix,
+  computeMetricDiagonal,
+  createMetricMatrix,
   computeMetricSquare,
   multiplyMetric,
 } from '#kernels/optimisation/program/metric.js';
@@ -14,18 +14,18 @@ const specific = Float64Array.of(0.5, 1, 2);
 const factor = createFactorMetric(loadings, specific);
 
 test("loadings and specific variances are the matrix L L' + D", () => {
-  expect([...metricMatrix(factor)]).toEqual([5.5, 3, 0, 3, 10, -3, 0, -3, 3.25]);
+  expect([...createMetricMatrix(factor)]).toEqual([5.5, 3, 0, 3, 10, -3, 0, -3, 3.25]);
 });
 
 test('products, squares and the diagonal are those of the matrix in both forms', () => {
-  const whole = createDenseMetric(metricMatrix(factor), 3);
+  const whole = createDenseMetric(createMetricMatrix(factor), 3);
   const x = Float64Array.of(1, -2, 4);
   for (const metric of [factor, whole]) {
     const out = new Float64Array(3);
     multiplyMetric(metric, x, out);
     expect([...out]).toEqual([-0.5, -29, 19]);
     expect(computeMetricSquare(metric, x)).toBe(133.5);
-    expect([...metricDiagonal(metric)]).toEqual([5.5, 10, 3.25]);
+    expect([...computeMetricDiagonal(metric)]).toEqual([5.5, 10, 3.25]);
   }
 });
 

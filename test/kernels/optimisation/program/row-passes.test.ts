@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { addRows, rowValues } from '#kernels/optimisation/program/row-passes.js';
+import { addRows, computeRowValues } from '#kernels/optimisation/program/row-passes.js';
 import { seeded } from '../../../seeded.js';
 
 const WIDTH = 7;
@@ -19,7 +19,7 @@ describe.each([
   test('have the products of the definition with a vector, to the bit, and no others are written', () => {
     const x = Float64Array.from({ length: WIDTH }, (_, i) => Math.sin(i + 1));
     const out = new Float64Array(ROWS).fill(9);
-    rowValues(range, x, out);
+    computeRowValues(range, x, out);
     for (let r = 0; r < ROWS; r++) {
       let total = 0;
       for (let i = 0; i < WIDTH; i++) total += matrix[r * WIDTH + i]! * x[i]!;

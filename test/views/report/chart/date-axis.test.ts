@@ -1,9 +1,9 @@
 import { fc } from '../../../fast-check.js';
 import { expect, test } from 'vitest';
-import { civilOf, dayFrom, weekdayOf } from '#domain/time/days.js';
+import { toCivilDate, parseValidDay, toWeekday } from '#domain/time/days.js';
 import { dateTicks, type DateTick } from '#views/report/chart/date-axis.js';
 
-const span = (first: string, last: string) => ({ first: dayFrom(first), last: dayFrom(last) });
+const span = (first: string, last: string) => ({ first: parseValidDay(first), last: parseValidDay(last) });
 const atMost = (count: number) => (ticks: readonly DateTick[]) => ticks.length <= count;
 const labels = (ticks: readonly DateTick[]) => ticks.map(({ label }) => label);
 
@@ -46,7 +46,7 @@ test('some months tick in months', () => {
 test('a month ticks in weeks, on Mondays', () => {
   const ticks = dateTicks(span('2023-11-29', '2024-01-03'), atMost(6));
   expect(labels(ticks)).toEqual(['4 Dec 2023', '11 Dec', '18 Dec', '25 Dec', '1 Jan 2024']);
-  expect(ticks.every(({ day }) => weekdayOf(day) === 0)).toBe(true);
+  expect(ticks.every(({ day }) => toWeekday(day) === 0)).toBe(true);
 });
 
 test('two days are labelled as they are', () => {
@@ -55,7 +55,7 @@ test('two days are labelled as they are', () => {
 
 test('a line that begins with the first session of a year begins with the year', () => {
   const [first] = dateTicks(span('2019-01-02', '2023-12-29'), atMost(6));
-  expect(first).toEqual({ day: dayFrom('2019-01-02'), label: '2019' });
+  expect(first).toEqual({ day: parseValidDay('2019-01-02'), label: '2019' });
 });
 
 test('ticks are within the span, ascend, and fit', () => {
@@ -73,7 +73,8 @@ test('ticks are within the span, ascend, and fit', () => {
           expect(day).toBeLessThanOrEqual(first + length);
           if (i > 0) expect(day).toBeGreaterThan(ticks[i - 1]!.day);
         });
-        for (const { day, label } of ticks) if (/^\d{4}$/.test(label)) expect(civilOf(day).year).toBe(Number(label));
+        for (const { day, label } of ticks)
+          if (/^\d{4}$/.test(label)) expect(toCivilDate(day).year).toBe(Number(label));
       },
     ),
   );

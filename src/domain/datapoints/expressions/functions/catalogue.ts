@@ -17,7 +17,7 @@ for (const entry of FUNCTIONS) byName.set(entry.name, [...(byName.get(entry.name
 export const FUNCTION_NAMES: readonly string[] = [...byName.keys()];
 
 /** Returns the function that a node calls: over time if it has a window or a lag; undefined if it is unknown. */
-export function functionOf(node: Pick<FunctionNode, 'name' | 'window' | 'lag'>): FunctionEntry | undefined {
+export function findFunction(node: Pick<FunctionNode, 'name' | 'window' | 'lag'>): FunctionEntry | undefined {
   const entries = byName.get(node.name) ?? [];
   const isOverTime = node.window !== undefined || node.lag !== undefined;
   return entries.find(({ form }) => (form === 'over_time') === isOverTime) ?? entries[0];
@@ -26,6 +26,6 @@ export function functionOf(node: Pick<FunctionNode, 'name' | 'window' | 'lag'>):
 /** Function, for clients. */
 export interface FunctionSpec extends Pick<FunctionEntry, 'name' | 'form' | 'signature' | 'help' | 'example'> {}
 
-export function functionSpecs(): FunctionSpec[] {
+export function listFunctionSpecs(): FunctionSpec[] {
   return FUNCTIONS.map(({ name, form, signature, help, example }) => ({ name, form, signature, help, example }));
 }

@@ -1,5 +1,5 @@
-import { quantile, median as medianOf } from '../../../numbers/order-statistics.js';
-import { coverGaps, demeaned, spreadOf, transformed } from '../../transforms.js';
+import { computeQuantile, computeMedian as medianOf } from '../../../numbers/order-statistics.js';
+import { computeCumulativeShares, subtractMean, spreadOf, transformValues } from '../../transforms.js';
 import type { FunctionNode } from '../tree.js';
 import { PLAIN, type Unit } from '../units.js';
 import type { CrossSectional } from './function-entry.js';
@@ -70,7 +70,7 @@ function aroundMean(values: Float64Array, k: number): [number, number] {
 
 function percentilesOf(values: Float64Array, low: number, high: number): [number, number] {
   const sorted = values.filter((value) => !Number.isNaN(value)).sort();
-  return [quantile(sorted, low), quantile(sorted, high)];
+  return [computeQuantile(sorted, low), computeQuantile(sorted, high)];
 }
 
 export const CROSS_SECTIONAL: readonly CrossSectional[] = [
@@ -78,19 +78,19 @@ export const CROSS_SECTIONAL: readonly CrossSectional[] = [
     name: 'zscore',
     help: 'Distance from the mean in standard deviations (population); 0 where all values are equal.',
     example: 'zscore(DIVIDEND_YIELD, by=SECTOR)',
-    across: (values) => transformed(values, 'zscore'),
+    across: (values) => transformValues(values, 'zscore'),
   }),
   acrossAll({
     name: 'percentile',
     help: 'Share of the other securities that are ranked lower, from 0 to 1; 1 for a single security.',
     example: 'percentile(VOLATILITY(window=126))',
-    across: (values) => transformed(values, 'percentile'),
+    across: (values) => transformValues(values, 'percentile'),
   }),
   acrossAll({
     name: 'rank',
     help: '1 for the largest value; securities with equal values share a rank.',
     example: 'rank(MARKET_CAP, by=COUNTRY, over="universe")',
-    across: (values) => transformed(values, 'rank'),
+    across: (values) => transformValues(values, 'rank'),
   }),
   winsorise,
   acrossAll({
@@ -98,7 +98,7 @@ export const CROSS_SECTIONAL: readonly CrossSectional[] = [
     help: 'Distance from the mean.',
     example: 'demean(DIVIDEND_YIELD, by=COUNTRY)',
     unit: sameUnit,
-    across: demeaned,
+    across: subtractMean,
   }),
   acrossAll({
     name: 'share',
@@ -113,7 +113,7 @@ export const CROSS_SECTIONAL: readonly CrossSectional[] = [
     name: 'coverage',
     help: 'Share of the sum from x and all larger values; securities with equal values have the same share.',
     example: 'coverage(FREE_FLOAT_MARKET_CAP, by=SECTOR, over="universe")',
-    across: coverGaps,
+    across: computeCumulativeShares,
   }),
   acrossAll({
     name: 'sum',

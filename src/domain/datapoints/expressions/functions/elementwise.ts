@@ -1,6 +1,6 @@
 import { computeExponential, computeLogarithm } from '#kernels/power.js';
 import type { Constant, FunctionNode } from '../tree.js';
-import { findCommonUnit, PLAIN, powerUnit } from '../units.js';
+import { findCommonUnit, PLAIN, raiseUnit } from '../units.js';
 import { TRUE, UNKNOWN } from '../truth-values.js';
 import type { Elementwise } from './function-entry.js';
 
@@ -199,7 +199,7 @@ export const ELEMENTWISE: readonly Elementwise[] = [
       signature: 'sqrt(x)',
       help: 'Square root; missing if x is negative.',
       example: 'sqrt(FREE_FLOAT_MARKET_CAP)',
-      unit: ([unit]) => powerUnit(unit!, 0.5),
+      unit: ([unit]) => raiseUnit(unit!, 0.5),
     },
     Math.sqrt,
   ),

@@ -3,7 +3,7 @@ import { PLAIN, YEARS } from '../units.js';
 import type { OfDecision } from './function-entry.js';
 
 /** Returns the index to which an operand refers. */
-export function indexNamed({ operands: [operand] }: FunctionNode): string {
+export function readIndexName({ operands: [operand] }: FunctionNode): string {
   return operand?.node === 'value' ? String(operand.value) : '';
 }
 
@@ -45,7 +45,7 @@ export const OF_DECISION: readonly OfDecision[] = [
     most: 1,
     options: [],
     unit: () => PLAIN,
-    values: (node, facts) => facts.membersOf(indexNamed(node)),
+    values: (node, facts) => facts.membersOf(readIndexName(node)),
   },
   {
     name: 'weight_in',
@@ -58,6 +58,6 @@ export const OF_DECISION: readonly OfDecision[] = [
     most: 1,
     options: [],
     unit: () => PLAIN,
-    values: (node, facts) => facts.weightsIn(indexNamed(node)),
+    values: (node, facts) => facts.weightsIn(readIndexName(node)),
   },
 ];

@@ -1,5 +1,5 @@
 import { STATISTICS, type Statistic } from '../../aggregates.js';
-import { PLAIN, productUnit, type Unit } from '../units.js';
+import { PLAIN, multiplyUnits, type Unit } from '../units.js';
 import type { OverTime } from './function-entry.js';
 
 type Described = Pick<OverTime, 'name' | 'help' | 'example' | 'statistic'> & Partial<OverTime>;
@@ -138,6 +138,6 @@ export const OVER_TIME: readonly OverTime[] = [
     help: 'Slope of the least-squares line through the values of trailing sessions, by session.',
     example: 'slope(log(CLOSE), window=126)',
     statistic: slope,
-    unit: ([unit]) => productUnit(unit!, sessions, -1),
+    unit: ([unit]) => multiplyUnits(unit!, sessions, -1),
   }),
 ];

@@ -1,0 +1,127 @@
+import type { Work } from './equality-work.js';
+import { createHalfColumns, type ColumnSource } from './half-columns.js';
+import type { Curvature } from '../factors/curvature.js';
+import { solveFactored } from '../factors/schur.js';
+import { solveBackward, solveForward } from '../factors/triangular-passes.js';
+import type { LagrangianCurvature } from '../program/norms.js';
+
+/** Factor of the curvature on some securities, valid while few of them are held. */
+export interface FactoredVariables {
+  readonly curvature: Curvature;
+  /** Securities held since then, by position in the factor. */
+  readonly held: readonly number[];
+  /** Names of the factor; the first `count()` count. */
+  readonly names: Int32Array;
+  count(): number;
+  /** Returns true if the free variables of the work are almost all of the factored ones. */
+  serves(): boolean;
+  /**
+   * Factors the curvature on the free names of the work.
+   * @returns  whether it is positive definite on them
+   */
+  begin(at: LagrangianCurvature): boolean;
+  /** Returns true if the factor is a complete triangle, as the columns require. */
+  isWhole(): boolean;
+  /** Discards the factor, so that no later state is solved with it. */
+  forget(): void;
+  /** Products of the half-solved columns of some keys, lower triangle of [count x count]. */
+  products(keys: readonly number[], source: ColumnSource, out: Float64Array): void;
+  /**
+   * Solves with the factor and the columns of the last products.
+   * @param step     Of the free names, [F]: what is asked of them, then their steps.
+   * @param change   Of the columns, [held + m]: how far they are from their bounds, then the steps of their multipliers.
+   * @param schur    Factor of the products.
+   * @param skipped  [held + m], 1 for columns that repeat others.
+   */
+  solve(step: Float64Array, change: Float64Array, schur: Float64Array, skipped: Uint8Array): void;
+}
+
+/** Maximum share of the factored securities that are held. Above it, factoring the others is cheaper. */
+const HELD_MAX = 0.1;
+
+/**
+ * Minimum square of a pivot relative to the largest. Below it, a held security is a small difference of large effects.
+ */
+const PIVOT_MIN = 1e-5;
+
+/** Returns true if other sets of variables may be solved with a factor. @param l [n x n] */
+function isSteady(l: Float64Array, n: number): boolean {
+  let [least, most] = [Number.POSITIVE_INFINITY, 0];
+  for (let i = 0; i < n; i++) {
+    const pivot = l[i * n + i]! ** 2;
+    least = Math.min(least, pivot);
+    most = Math.max(most, pivot);
+  }
+  return least > PIVOT_MIN * most;
+}
+
+export function createFactoredNames(curvature: Curvature, work: Work): FactoredVariables {
+  const n = work.free.length;
+  const names = new Int32Array(n);
+  const places = new Int32Array(n);
+  const right = new Float64Array(n);
+  const held: number[] = [];
+  const halves = createHalfColumns(n);
+  let projected = new Float64Array(0);
+  let triangle: Float64Array | undefined;
+  let order = 0;
+  let isKept = false;
+
+  return {
+    curvature,
+    held,
+    names,
+    count: () => order,
+    serves() {
+      const { free, freeCount } = work;
+      if (!isKept || triangle === undefined || freeCount > order || freeCount < (1 - HELD_MAX) * order) return false;
+      held.length = 0;
+      let p = 0;
+      for (let place = 0; place < order; place++) {
+        if (p < freeCount && free[p] === names[place]) p++;
+        else held.push(place);
+      }
+      return p === freeCount;
+    },
+    begin({ metric, scale, ridge }) {
+      const { diagonal, free, freeCount } = work;
+      held.length = 0;
+      diagonal.fill(ridge);
+      order = freeCount;
+      const isDefinite = curvature.factor(metric, scale, diagonal, free, freeCount);
+      triangle = isDefinite ? curvature.triangle() : undefined;
+      isKept = triangle !== undefined && isSteady(triangle, order);
+      if (triangle === undefined) return isDefinite;
+      for (let p = 0; p < order; p++) {
+        names[p] = free[p]!;
+        places[names[p]!] = p;
+      }
+      halves.begin(triangle, order);
+      return true;
+    },
+    isWhole: () => triangle !== undefined,
+    forget() {
+      isKept = false;
+    },
+    products(keys, source, out) {
+      halves.want(keys, source);
+      halves.products(out);
+    },
+    solve(step, change, schur, skipped) {
+      const { free, freeCount } = work;
+      const count = change.length;
+      if (projected.length < count) projected = new Float64Array(count);
+      const shape = { n: order, stride: order };
+      // The right side of a held security belongs to its multiplier.
+      right.fill(0, 0, order);
+      for (let p = 0; p < freeCount; p++) right[places[free[p]!]!] = step[p]!;
+      solveForward(triangle!, right, shape); // A factor that serves has one.
+      halves.times(right, projected);
+      for (let a = 0; a < count; a++) change[a] = projected[a]! - change[a]!;
+      solveFactored(schur, count, change, skipped);
+      halves.subtract(change, right);
+      solveBackward(triangle!, right, shape);
+      for (let p = 0; p < freeCount; p++) step[p] = right[places[free[p]!]!]!;
+    },
+  };
+}

@@ -1,0 +1,41 @@
+import type { Program } from '../program/program.js';
+import { createColdState, copyState, LOWER, PINNED, UPPER, type ActiveState } from './active-state.js';
+
+interface Beginning {
+  readonly state: ActiveState;
+  /** True if limits on kinks are active from the start. */
+  readonly nearby: boolean;
+}
+
+/**
+ * Yields initial states for block pivoting: that of a similar program; all securities free, ignoring limits on kinks;
+ * and, if those bind, all securities pinned to their kink.
+ */
+export function* listStartingStates(
+  program: Program,
+  warm: ActiveState | undefined,
+  isCold: boolean,
+): Generator<Beginning> {
+  if (warm !== undefined) yield { state: copyState(warm), nearby: warm.kinks.includes(UPPER) };
+  if (!isCold) return;
+  if (warm === undefined || warm.kinks.includes(UPPER)) yield { state: createColdState(program), nearby: false };
+  if (program.kinks.some(({ limit }) => limit !== null) && program.norms.length === 0)
+    yield { state: createPinnedState(program), nearby: true };
+}
+
+/** Returns the state with every security on the kink of the first limit, if the kink is between its bounds. */
+function createPinnedState(program: Program): ActiveState {
+  const state = createColdState(program);
+  const { n, lower, upper, kinks } = program;
+  const first = kinks.findIndex(({ limit }) => limit !== null);
+  kinks.forEach(({ limit }, k) => {
+    if (limit !== null) state.kinks[k] = UPPER;
+  });
+  for (let i = 0; i < n; i++) {
+    const at = kinks[first]!.at[i]!;
+    state.names[i] = at <= lower[i]! ? LOWER : at >= upper[i]! ? UPPER : PINNED + first;
+    for (let k = 0; k < kinks.length; k++)
+      state.sides[k * n + i] = Math.min(Math.max(at, lower[i]!), upper[i]!) < kinks[k]!.at[i]! ? -1 : 1;
+  }
+  return state;
+}

@@ -1,0 +1,79 @@
+import { createColdState, createIterate } from './active-set/active-state.js';
+import type { Curvatures } from './active-set/equality-system.js';
+import { runInteriorPoint } from './interior-point/interior-point.js';
+import type { InteriorRun } from './interior-point/work.js';
+import { selectBetter, judge, polish, ROUTES_INSIDE } from './polish.js';
+import { equilibrate } from './presolve/equilibrate.js';
+import type { ProgramAnswer } from './program-answer.js';
+import { isIndifferent, type Program } from './program/program.js';
+
+interface Inside {
+  /** Iterations spent before. */
+  readonly before: number;
+  readonly run: InteriorRun;
+  /** The program that replaces this one in the interior point. */
+  readonly elastic?: Program;
+}
+
+/**
+ * Solves by the interior point method and polishes the result.
+ *
+ * @cost  10 to 20 factors of all variables, and one to three of the free ones.
+ */
+export function solveInside(
+  program: Program,
+  curvatures: Curvatures,
+  { before, run, elastic = program }: Inside,
+): { answer: ProgramAnswer; isConverged: boolean } {
+  const inner = createIterate(program);
+  const state = createColdState(program);
+  const outcome = runInteriorPoint(elastic, curvatures[0], state, inner, run);
+  const isConverged = outcome.status === 'optimal';
+  if (isIndifferent(program)) {
+    const anywhere = judge(
+      program,
+      createColdState(program),
+      { ...createIterate(program), x: inner.x },
+      before + outcome.iterations,
+      'interior-point-unpolished',
+    );
+    if (anywhere.status === 'solved') return { answer: anywhere, isConverged };
+  }
+  const spent = before + outcome.iterations;
+  const answer = polish(program, curvatures, { state, iterate: inner, spent }, ROUTES_INSIDE);
+  return { answer, isConverged };
+}
+
+/**
+ * Solves from inside the bounds around the centre, to the last digits if an optimum within tolerance is not exact to
+ * rounding.
+ */
+export function startFromCentre(program: Program, curvatures: Curvatures, before: number): ProgramAnswer {
+  const { answer, isConverged } = solveInside(program, curvatures, { before, run: 'near' });
+  // The optimum is within the tolerance of the run but not exact: the remaining forces are small.
+  if (!isConverged || answer.status !== 'failed') return answer;
+  return selectBetter(solveInside(program, curvatures, { before: answer.iterations, run: 'deep' }).answer, answer);
+}
+
+/** Solves from a distant start, in scaled units; undefined if a norm requires the original units. */
+export function solveScaled(program: Program, curvatures: Curvatures, before: number): ProgramAnswer | undefined {
+  const scaled = equilibrate(program);
+  if (scaled === null) return undefined;
+  const { state, point, iterations, route } = solveInside(scaled.program, curvatures, { before, run: 'far' }).answer;
+  return judge(program, state, scaled.toOriginal(point), iterations, route);
+}
+
+/** Share of the variables without a variance from which on a program is flat. */
+const FLAT_SHARE = 0.5;
+
+/**
+ * Returns true if most variables have no curvature and only hard rows and bounds: block pivoting has no factor then,
+ * and the centre is unrelated to the optimum.
+ */
+export function isFlat({ n, metric, curvature, ridge, rows, kinks, norms }: Program): boolean {
+  if (metric?.form !== 'dense' || !(curvature > 0) || ridge > 0 || kinks.length > 0 || norms.length > 0) return false;
+  if (rows.penalty.some((penalty) => Number.isFinite(penalty))) return false;
+  let flat = 0;
+  for (let i = 0; i < n; i++) if (metric.matrix[i * n + i] === 0) flat++;
+  return flat > FLAT_SHARE * n;
+}

@@ -1,0 +1,134 @@
+import {
+  concatenate,
+  NUMBER_TYPES,
+  findNumberType,
+  type Numbers,
+  type NumbersOf,
+  type NumberType,
+} from '../../numbers/number-types.js';
+
+/** Place of an array: a range of a block of the run file. */
+export interface Reference {
+  readonly block: string;
+  readonly kind: NumberType;
+  readonly from: number;
+  readonly to: number;
+}
+
+/** Array in several ranges, after an extension appended to it. */
+export interface Segments {
+  readonly parts: readonly Reference[];
+}
+
+/** Place of an array of the record. */
+export type Place = Reference | Segments;
+
+/** Blocks of the run file for arrays of the record that have no separate block. */
+export const POOLS = { f64: 'recordF64', i32: 'recordI32', u8: 'recordU8' } as const satisfies Record<
+  NumberType,
+  string
+>;
+
+/** Stored run file as a source of the record. */
+export interface StoredNumbers {
+  readonly dates: number;
+  /** Securities of the run; its panels have a column for each. */
+  readonly names: readonly string[];
+  /** Returns elements `from` to `to` (exclusive) of a block. */
+  f64(block: string, from: number, to: number): Float64Array;
+  i32(block: string, from: number, to: number): Int32Array;
+  u8(block: string, from: number, to: number): Uint8Array;
+  /** Returns the number of elements of a pool. */
+  poolLength(kind: NumberType): number;
+}
+
+export function isPlace(value: unknown): value is Place {
+  return typeof value === 'object' && value !== null && ('block' in value || 'parts' in value);
+}
+
+function partsOf(place: Place): readonly Reference[] {
+  return 'block' in place ? [place] : place.parts;
+}
+
+/** Returns the number of elements of the array at a place. */
+export function countNumbers(place: Place): number {
+  return partsOf(place).reduce((sum, { from, to }) => sum + to - from, 0);
+}
+
+export function readNumbersAt(stored: StoredNumbers, place: Place): Numbers {
+  return concatenate(partsOf(place).map((part) => numbersIn(stored, part)));
+}
+
+function numbersIn(stored: StoredNumbers, { block, kind, from, to }: Reference): Numbers {
+  return stored[kind](block, from, to);
+}
+
+/** Arrays to append to each pool. */
+export type AddedNumbers = { readonly [K in NumberType]: readonly NumbersOf<K>[] };
+
+/** Pools of a stored record with the numbers that an extension adds. */
+export interface Pools {
+  readonly added: AddedNumbers;
+  /** Appends numbers to the pool of their type. */
+  add(numbers: Numbers): Reference;
+  /** Appends to an array and returns its new place. An array in a separate block is extended in that block. */
+  grow(place: Place, more: Numbers): Place;
+  /** Appends to an array and keeps at most `stay` of its earlier elements. */
+  slide(place: Place, stay: number, more: Numbers): Place;
+  /** Returns the array at a place: stored, added, or both. */
+  read(place: Place): Numbers;
+}
+
+export function listPools(stored: StoredNumbers): Pools {
+  const added = { f64: [] as Float64Array[], i32: [] as Int32Array[], u8: [] as Uint8Array[] };
+  const push = (numbers: Numbers): void => {
+    if (numbers instanceof Float64Array) added.f64.push(numbers);
+    else if (numbers instanceof Int32Array) added.i32.push(numbers);
+    else added.u8.push(numbers);
+  };
+  const begins = { f64: stored.poolLength('f64'), i32: stored.poolLength('i32'), u8: stored.poolLength('u8') };
+  const ends = { ...begins };
+  const add = (numbers: Numbers): Reference => {
+    const kind = findNumberType(numbers);
+    const from = ends[kind];
+    if (numbers.length > 0) push(numbers);
+    return { block: POOLS[kind], kind, from, to: (ends[kind] += numbers.length) };
+  };
+  const join = (parts: readonly Reference[], more: Numbers): Place => {
+    const all = more.length === 0 ? parts : [...parts, add(more)];
+    return all.length === 1 ? all[0]! : { parts: all };
+  };
+  const isAdded = ({ block, kind, from }: Reference): boolean => block === POOLS[kind] && from >= begins[kind];
+  const createAddedNumbers = ({ kind, from, to }: Reference): Numbers => {
+    if (from === to) return new NUMBER_TYPES[kind](0);
+    let at = begins[kind];
+    for (const numbers of added[kind]) {
+      if (from >= at && to <= at + numbers.length) return numbers.subarray(from - at, to - at);
+      at += numbers.length;
+    }
+    throw new Error(`${from} to ${to} are not among the ${kind} added`);
+  };
+  return {
+    added,
+    add,
+    grow(place, more) {
+      if ('block' in place && place.block !== POOLS[place.kind]) return { ...place, to: place.to + more.length };
+      return join(partsOf(place), more);
+    },
+    slide: (place, stay, more) => join(lastOf(partsOf(place), stay), more),
+    read: (place) =>
+      concatenate(partsOf(place).map((part) => (isAdded(part) ? createAddedNumbers(part) : numbersIn(stored, part)))),
+  };
+}
+
+/** Returns the last elements of an array; a reference to an empty range if the count is 0. */
+function lastOf(parts: readonly Reference[], count: number): Reference[] {
+  const last: Reference[] = [];
+  let wanted = count;
+  for (const part of parts.toReversed()) {
+    const length = Math.min(wanted, part.to - part.from);
+    if (length > 0) last.unshift({ ...part, from: part.to - length });
+    wanted -= length;
+  }
+  return last.length > 0 ? last : [{ ...parts[0]!, to: parts[0]!.from }];
+}

@@ -1,0 +1,32 @@
+import type { SessionMarket } from '../market/session-market.js';
+
+export interface BookSecuritiesInput {
+  readonly sm: SessionMarket;
+  readonly targets: readonly { readonly columns: ArrayLike<number> }[];
+  readonly from: number;
+  readonly to: number;
+}
+
+/**
+ * Returns the columns that a book can hold, ascending: its targets and their successors by spin-offs, mergers and
+ * ticker changes.
+ * @cost O(N + K), K the actions with a related identifier
+ */
+export function listBookSecurities({ sm, targets, from, to }: BookSecuritiesInput): Int32Array {
+  const reached = new Uint8Array(sm.names);
+  for (const { columns } of targets) for (let k = 0; k < columns.length; k++) reached[columns[k]!] = 1;
+  let grew = true;
+  while (grew) {
+    grew = false;
+    for (const { session, column, action } of sm.actions.related) {
+      if (session < from || session > to || !reached[column]) continue;
+      const related = sm.columnOf(action.related!);
+      if (related < 0 || reached[related]) continue;
+      reached[related] = 1;
+      grew = true;
+    }
+  }
+  const columns: number[] = [];
+  for (let column = 0; column < sm.names; column++) if (reached[column]) columns.push(column);
+  return Int32Array.from(columns);
+}

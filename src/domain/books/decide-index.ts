@@ -1,0 +1,159 @@
+import { listTexts } from '../documents/amended-texts.js';
+import { findTreatment } from '../documents/treatment.js';
+import { dateFindings, type Finding } from '../refusals/findings.js';
+import type { SessionMarket } from '../market/session-market.js';
+import { Refusal } from '../refusals/refusal.js';
+import type { Review } from '../documents/reviews.js';
+import { DEFAULT_REVIEW } from '../schedule/review-scopes.js';
+import { findInForce, isReview, type Composer, type Composition, type SelectedOn } from './compositions.js';
+import { decideReview, hasCounts, type ReviewInput } from './decide-review.js';
+import { findDecider } from './decided-by.js';
+import { warnOfUnkeptLimit } from './exceeded-limit.js';
+import type { DueRebalance } from './due-rebalances.js';
+import { refuseEmptyIndex, reportHeld, takeEffect, type TakingIndex } from './take-effect.js';
+import { beginPhase, continuePhase } from './transition.js';
+
+interface DecideInput {
+  readonly indexId: string;
+  readonly rebalance: DueRebalance;
+  /** Earlier compositions, ascending. */
+  readonly known: readonly Composition[];
+}
+
+interface DecidedOne {
+  /** Absent if the previous composition remains in force. */
+  readonly composition?: Composition;
+  readonly findings: readonly Finding[];
+}
+
+/**
+ * Decides one rebalance.
+ * @throws Refusal NO_DATA_KNOWN; EMPTY_INDEX or the explanation of the decider if the first rebalance produces no
+ *   composition
+ */
+export function decideOne(composer: Composer, { indexId, rebalance, known }: DecideInput): DecidedOne {
+  const { review: _review, ...due } = rebalance;
+  const { phase, date } = due;
+  const review = findDecider(composer.document(indexId), rebalance);
+  const input = { indexId, review, rebalance: due, known };
+  if (phase !== undefined && phase.start !== date) return continueReview(composer, input);
+  if (review.scope === 'shares' && hasCounts(known, due)) return join(input);
+  return decideNew(composer, input);
+}
+
+interface DecideDue extends ReviewInput {
+  readonly rebalance: DueRebalance;
+}
+
+/**
+ * Decides a later close of a phase. Returns nothing if the first close was skipped or another rebalance has ended the
+ * phase.
+ */
+function continueReview(composer: Composer, input: DecideDue): DecidedOne {
+  const { rebalance, known } = input;
+  const before = findInForce(known, rebalance.session - 1);
+  const { transition } = before ?? {};
+  if (before === undefined || transition === undefined || before.phase?.start !== rebalance.phase!.start)
+    return { findings: [] };
+  const index = indexIn(composer, input);
+  return { composition: continuePhase(index, rebalance, { ...before, transition }), findings: [] };
+}
+
+/** Adds a review of share counts that the composition already includes. */
+function join({ review, rebalance, known }: DecideDue): DecidedOne {
+  const current = findInForce(known, rebalance.session);
+  if (current?.session !== rebalance.session) return { findings: [] };
+  return { composition: { ...current, reviews: [...reviewsIn(current), review.id] }, findings: [] };
+}
+
+function indexIn(composer: Composer, { indexId, review, rebalance }: DecideDue): TakingIndex {
+  const sm = composer.market(indexId);
+  return {
+    sm,
+    document: listTexts(composer.document(indexId))[rebalance.amendment ?? 0]!.document,
+    // After the decision, the rebalance follows its own version of the definition.
+    treatment: findTreatment(composer.treatment(indexId), sm.sessions[rebalance.session]! + 1),
+    outside: composer.outsideMergers(indexId),
+    weightsAs: review.document.rebalance.weights_as,
+  };
+}
+
+function decideNew(composer: Composer, input: DecideDue): DecidedOne {
+  const { indexId, review, rebalance, known } = input;
+  const sm = composer.market(indexId);
+  const seat = composer.seatOf(indexId, rebalance.decision);
+  const decision = decideReview(composer, input);
+  if (decision.kind === 'decided') {
+    assertHeld(seat.composer.market(indexId), decision.columns, sm);
+    const index = indexIn(composer, input);
+    const whole = takeEffect(...termsOf(index, review, rebalance), decision);
+    if (whole) {
+      const before = findInForce(known, rebalance.session - 1);
+      const isPhased = rebalance.phase !== undefined && before !== undefined;
+      const composition = named(input, isPhased ? beginPhase(index, rebalance, { before, whole }) : whole);
+      const findings = dateFindings(decision.findings, rebalance.date);
+      return { composition, findings: [...findings, ...warnOfUnkeptLimit(composer, indexId, composition)] };
+    }
+  }
+  if (known.length === 0) throw refuseEmptyIndex(indexId, sm, { rebalance, decision });
+  return { findings: dateFindings([reportHeld(rebalance, decision)], rebalance.date) };
+}
+
+/** Share counts are index shares on their reference date. */
+function termsOf(index: TakingIndex, { scope }: Review, rebalance: DueRebalance): [TakingIndex, DueRebalance] {
+  if (scope !== 'shares') return [index, rebalance];
+  const { pricing: _pricing, ...due } = rebalance;
+  return [{ ...index, weightsAs: 'shares' }, due];
+}
+
+/**
+ * Adds to a composition, for an index with several reviews, the reviews that ran on its session and the latest
+ * selection.
+ */
+function named({ review, rebalance, known }: DecideDue, composition: Composition): Composition {
+  if (review.document.reviews === undefined && review.id === DEFAULT_REVIEW) return composition;
+  const current = findInForce(known, rebalance.session);
+  const before = current?.session === composition.session ? current : undefined;
+  const dates = [...new Set([...(before ? [before.date, ...before.also] : []), composition.date, ...composition.also])];
+  const [date, ...also] = dates.toSorted((a, b) => a - b);
+  const selected = {
+    review: review.id,
+    decision: rebalance.decision,
+    ...(review.scope === 'membership' || current === undefined ? {} : findSelection(current)),
+  };
+  return {
+    ...composition,
+    date: date!,
+    also,
+    selected,
+    reviews: [...(before ? reviewsIn(before) : []), review.id],
+    ...(composition.ranking === undefined && current?.ranking !== undefined ? { ranking: current.ranking } : {}),
+  };
+}
+
+function reviewsIn(composition: Composition): readonly string[] {
+  const { reviews = isReview(composition) ? [DEFAULT_REVIEW] : [] } = composition;
+  return reviews;
+}
+
+/** Returns the latest selection on which a composition is based. */
+export function findSelection({ selected, decision }: Composition): SelectedOn {
+  return selected ?? { review: DEFAULT_REVIEW, decision };
+}
+
+/** Inserts a composition in session order. It replaces a composition of the same session from another review. */
+export function addComposition(list: Composition[], composition: Composition): void {
+  const at = list.findLastIndex(({ session }) => session <= composition.session);
+  const isReviewed = composition.reviews !== undefined && list[at]?.session === composition.session;
+  if (isReviewed) list[at] = composition;
+  else list.splice(at + 1, 0, composition);
+}
+
+/** @throws Refusal NO_DATA_KNOWN if a selected security is not in the data of the run */
+function assertHeld(seen: SessionMarket, columns: Int32Array, { names }: SessionMarket): void {
+  if (columns.length === 0 || columns.at(-1)! < names) return;
+  const gone = columns.find((column) => column >= names)!; // Columns ascend.
+  const identifier = seen.identifiers[gone]!;
+  const message = `The security ${identifier} was selected from the data known at that time, but the data of the run does not contain it.`;
+  throw new Refusal('NO_DATA_KNOWN', message, { identifier });
+}

@@ -1,0 +1,158 @@
+import { createAmendedComposer } from './amended-composer.js';
+import { findDecider } from './decided-by.js';
+import { findBreachRule } from '../compliance/breach-watch.js';
+import type { Calendars } from '../calendars/calendar.js';
+import type { Day } from '../time/days.js';
+import { changesMembers } from '../documents/events-spec.js';
+import { isInAnyText } from '../documents/amended-texts.js';
+import type { IndexDocument } from '../documents/index-document.js';
+import type { MarketData } from '../market/market-data.js';
+import { findLastAtMost } from '../numbers/search.js';
+import { Refusal } from '../refusals/refusal.js';
+import type { Composer, DeciderFactory, DecisionSeat } from './compositions.js';
+import type { Decider, DecisionMemory } from './decider.js';
+import { hasAnyBar } from './due-rebalances.js';
+import { openMarketOn } from './open-market-on.js';
+import { createMembershipReader, listUniverseMembers, findUniverse } from './find-universe.js';
+
+/** Market as known at the end of each day. */
+export interface KnownMarkets {
+  /**
+   * Returns the data known at the end of a day. Its securities are a prefix of the securities of the latest version and
+   * its first date is the same, so columns and sessions agree.
+   * @throws Refusal NO_DATA_KNOWN
+   */
+  at(day: Day): MarketData;
+}
+
+/**
+ * Refuses an index that rebalances on breaches, or whose constituents change between reviews: the session of such a
+ * change depends on levels, which include every correction.
+ * @throws Refusal LOOK_AHEAD
+ */
+export function assertScheduled(documents: Readonly<Record<string, IndexDocument>>): void {
+  const changing = Object.values(documents).find((document) =>
+    isInAnyText(document, ({ events }) => changesMembers(events)),
+  );
+  if (changing !== undefined) {
+    const message = `Constituents of the index ${changing.id} change between reviews. Such changes are found on the current data, so its decisions cannot use only the data known at the time.`;
+    throw new Refusal('LOOK_AHEAD', message, { index_id: changing.id });
+  }
+  const called = Object.values(documents).find((document) =>
+    isInAnyText(document, ({ pipeline }) => findBreachRule(pipeline?.treatment) !== null),
+  );
+  if (called === undefined) return;
+  const message = `The index ${called.id} is rebalanced on breaches of a rule. Breaches are found on the current data, so its decisions cannot use only the data known at the time.`;
+  throw new Refusal('LOOK_AHEAD', message, { index_id: called.id });
+}
+
+/** Versions of the data on which decisions are made, each as known at that time. */
+export interface DecisionSeats {
+  of(indexId: string, session: number): DecisionSeat;
+  /** Returns the state after the latest decision of an index. */
+  memory(indexId: string): DecisionMemory | null;
+}
+
+export interface SeatsInput {
+  /** Composer on the data from which levels are computed; it returns earlier decisions. */
+  readonly composer: Composer;
+  readonly known: KnownMarkets;
+  readonly calendars: Calendars;
+  readonly createDecider: DeciderFactory;
+}
+
+/** Version of the data on which decisions of one index are made. */
+interface Seat {
+  readonly composer: Composer;
+  /** Day of the decision. */
+  decided: Day;
+  /** Last day up to it with any known price bar. */
+  known: Day;
+}
+
+/** One version of the data with its indices. */
+interface Seen {
+  readonly market: MarketData;
+  seatOf(indexId: string): Seat;
+}
+
+/**
+ * Makes decisions on the market as known at each time; the state of a decider passes from one version of the data to
+ * the next.
+ */
+export function createSeats({ composer, known, calendars, createDecider }: SeatsInput): DecisionSeats {
+  /** Decider of the latest decision, by index. */
+  const latest = new Map<string, Decider>();
+  let seen: Seen | undefined;
+
+  function seeing(market: MarketData): Seen {
+    const results = new Map<string, Seat>();
+    const membersOf = createMembershipReader(market);
+    return {
+      market,
+      // Stored per index, because a decision may need another index that is not composed yet on the same version.
+      seatOf(indexId) {
+        const seat = results.get(indexId) ?? createSeat(market, membersOf);
+        results.set(indexId, seat);
+        return seat;
+      },
+    };
+  }
+
+  function createSeat(market: MarketData, membersOf: ReturnType<typeof createMembershipReader>): Seat {
+    const deciders = new Map<string, Decider>();
+    const own: Composer = {
+      ...composer,
+      market: (indexId) => openMarketOn({ market, calendars, code: composer.document(indexId).calendar }),
+      universe: (indexId, session) => findUniverse(own, membersOf, { indexId, session }),
+      members: (indexId, session) => listUniverseMembers(own, membersOf, { indexId, session }),
+      decider(indexId, by) {
+        const { key, text, document } = findDecider(composer.document(indexId), by);
+        let decider = deciders.get(key);
+        if (!decider)
+          deciders.set(key, (decider = createDecider(document, createAmendedComposer(own, text, membersOf))));
+        latest.set(indexId, decider);
+        return decider;
+      },
+      decidedOn(indexId, session) {
+        const { sessions } = composer.market(indexId);
+        // The last known session replaces the day of the decision; earlier sessions are unchanged.
+        const isLast = session >= findLastAtMost(sessions, seat.known);
+        const result = composer.decidedOn(indexId, isLast ? findLastAtMost(sessions, seat.decided) : session);
+        return result && { ...result, decision: Math.min(result.decision, session) };
+      },
+      memory: seats.memory,
+      seatOf: (_, session) => ({ composer: own, session }),
+    };
+    const seat: Seat = { composer: own, decided: -Infinity, known: -Infinity };
+    return seat;
+  }
+
+  const seats: DecisionSeats = {
+    of(indexId, decision) {
+      const { sessions } = composer.market(indexId);
+      const market = known.at(sessions[decision]!);
+      if (seen?.market !== market) seen = seeing(market);
+      const seat = seen.seatOf(indexId);
+      const session = findLastKnown(seat.composer, { indexId, session: decision });
+      seat.decided = sessions[decision]!;
+      seat.known = sessions[session]!;
+      return { composer: seat.composer, session };
+    },
+    memory: (indexId) => latest.get(indexId)?.memory?.() ?? composer.memory(indexId),
+  };
+  return seats;
+}
+
+interface AskedSession {
+  readonly indexId: string;
+  readonly session: number;
+}
+
+/** Returns the last session up to a given one with any known price bar. */
+function findLastKnown(composer: Composer, { indexId, session }: AskedSession): number {
+  const sm = composer.market(indexId);
+  let last = Math.min(session, sm.sessions.length - 1);
+  while (last > 0 && !hasAnyBar(sm, last)) last--;
+  return last;
+}

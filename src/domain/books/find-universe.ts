@@ -1,0 +1,151 @@
+import { readPriceSessions } from '../documents/stale-sessions.js';
+import {
+  isDerivedDocument,
+  isOverlayDocument,
+  listSources,
+  SET_KINDS,
+  type UniverseSpec,
+} from '../documents/index-document.js';
+import { createExchangeRates } from '../market/exchange-rates.js';
+import type { Day } from '../time/days.js';
+import type { MarketData, Membership } from '../market/market-data.js';
+import { readPanelRow, type SessionMarket } from '../market/session-market.js';
+import { findLastAtMost } from '../numbers/search.js';
+import type { Composer } from './compositions.js';
+
+/** Returns membership spells in the universes of a market, searched once per universe. */
+export function createMembershipReader(
+  market: Pick<MarketData, 'universes'>,
+): (universe: string) => readonly Membership[] {
+  const memberships = new Map<string, Membership[]>();
+  return (universe) => {
+    let members = memberships.get(universe);
+    if (!members)
+      memberships.set(universe, (members = market.universes.filter((entry) => entry.universe === universe)));
+    return members;
+  };
+}
+
+type UniverseComposer = Pick<Composer, 'document' | 'market' | 'treatment' | 'universe' | 'inForce' | 'decidedOn'>;
+
+interface UniverseInput {
+  readonly indexId: string;
+  readonly session: number;
+}
+
+/**
+ * Returns the columns of the universe of an index that have a price on a session, ascending. Excludes securities that
+ * leave at its close because they have no price.
+ */
+export function findUniverse(
+  composer: UniverseComposer,
+  membersOf: (universe: string) => readonly Membership[],
+  { indexId, session }: UniverseInput,
+): Int32Array {
+  const document = composer.document(indexId);
+  if (isOverlayDocument(document)) {
+    const day = composer.market(indexId).sessions[session]!;
+    const beneath = listSources(document).flatMap((id) => {
+      const known = findLastAtMost(composer.market(id).sessions, day);
+      return known < 0 ? [] : [...composer.universe(id, known)];
+    });
+    return Int32Array.from(new Set(beneath)).toSorted();
+  }
+  const sm = composer.market(indexId);
+  const staleMax = readPriceSessions(composer.treatment(indexId));
+  const candidates = listUniverseMembers(composer, membersOf, { indexId, session });
+  const columns = new Int32Array(sm.names);
+  let count = 0;
+  const bars = readPanelRow(sm, session);
+  for (let column = 0; column < sm.names; column++) {
+    if (!candidates[column] || sm.lastBar[bars + column]! < 0 || sm.isSilent(session, column, staleMax)) continue;
+    if (sm.isPriceable(session, column, staleMax)) columns[count++] = column;
+  }
+  return count === columns.length ? columns : columns.slice(0, count);
+}
+
+/** Returns 1 for the members of the universe of an index on a session, by column, with or without a price. */
+export function listUniverseMembers(
+  composer: UniverseComposer,
+  membersOf: (universe: string) => readonly Membership[],
+  { indexId, session }: UniverseInput,
+): Uint8Array {
+  const document = composer.document(indexId);
+  const sm = composer.market(indexId);
+  const universe: UniverseSpec = isDerivedDocument(document)
+    ? { kind: 'index', id: document.derivation.source_index_id }
+    : (document.universe ?? { kind: 'all' });
+  const input = { composer, membersOf, sm, currency: document.currency, day: sm.sessions[session]! };
+  return membersOn(input, universe, 'inForce');
+}
+
+/** Keeps the columns that can be bought on a session. */
+export function selectPriceable(sm: SessionMarket, session: number, columns: Int32Array, staleMax: number): Int32Array {
+  return columns.filter(
+    (column) => !sm.isSilent(session, column, staleMax) && sm.isPriceable(session, column, staleMax),
+  );
+}
+
+interface MembersInput {
+  readonly composer: UniverseComposer;
+  readonly membersOf: (universe: string) => readonly Membership[];
+  readonly sm: SessionMarket;
+  /** Currency of the index. */
+  readonly currency: string;
+  readonly day: Day;
+}
+
+/**
+ * Returns 1 for the members of a universe on a day, by column.
+ * @param indexAs which constituents of an index count: those in force, or, within a set, the latest decided ones
+ */
+function membersOn(input: MembersInput, universe: UniverseSpec, indexAs: 'inForce' | 'decidedOn'): Uint8Array {
+  const { composer, membersOf, sm, currency, day } = input;
+  const members = new Uint8Array(sm.names);
+  const add = (identifier: string): void => {
+    const column = sm.columnOf(identifier);
+    if (column >= 0) members[column] = 1;
+  };
+  switch (universe.kind) {
+    case 'all':
+      members.fill(1);
+      for (const column of createExchangeRates(sm, currency).pairColumns) members[column] = 0;
+      break;
+    case 'named':
+      for (const { identifier, start, end } of membersOf(universe.id!))
+        if ((start === null || start <= day) && (end === null || day < end)) add(identifier);
+      break;
+    case 'list':
+    case 'watchlist': // whose names the plan has filled in
+      for (const identifier of universe.identifiers ?? []) add(identifier);
+      break;
+    case 'index': {
+      const parentId = universe.id!;
+      const session = findLastAtMost(composer.market(parentId).sessions, day);
+      // Before its first composition takes effect, the decided composition counts, because both indices may begin on
+      // the same day with the same notice.
+      const result = composer[indexAs](parentId, session) ?? composer.decidedOn(parentId, session);
+      for (const column of result?.columns ?? []) members[column] = 1;
+      break;
+    }
+    case 'union':
+    case 'intersection':
+    case 'difference': {
+      const [first, ...others] = (universe.of ?? []).map((part) => membersOn(input, part, 'decidedOn'));
+      return others.reduce(
+        (left, right) => left.map((is, i) => COMBINED[universe.kind as SetKind](is, right[i]!)),
+        first!,
+      );
+    }
+  }
+  return members;
+}
+
+type SetKind = (typeof SET_KINDS)[number];
+
+/** Combines the membership of the previous parts of a set with the membership of the next part. */
+const COMBINED: Readonly<Record<SetKind, (left: number, right: number) => number>> = {
+  union: (left, right) => left | right,
+  intersection: (left, right) => left & right,
+  difference: (left, right) => left & ~right,
+};

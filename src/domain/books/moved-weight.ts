@@ -1,0 +1,14 @@
+/** Weight change that rounding may cause: sums of uncapped weights differ by some 1e-15. */
+const ROUNDING = 1e-12;
+
+/**
+ * Returns the sum of the reductions from raw to applied weights, fractions, [n] each; 0 if it is no more than rounding.
+ */
+export function sumMovedWeight(raw: Float64Array, applied: Float64Array): number {
+  let moved = 0;
+  for (let i = 0; i < raw.length; i++) {
+    const reduction = raw[i]! - applied[i]!;
+    if (reduction > 0) moved += reduction;
+  }
+  return moved > ROUNDING ? moved : 0;
+}

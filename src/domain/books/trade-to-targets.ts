@@ -1,0 +1,115 @@
+/**
+ * Trade from held weights to target weights, relative to the value before costs. Slots are positions in `before` and
+ * `targets`.
+ */
+export interface TradeInput {
+  /** Weights held before the trade, relative to the value before costs, [H]. */
+  readonly before: Float64Array;
+  /**
+   * Target weights, relative to the value after costs, negative for a short position, [H]; the difference of their sum
+   * from 1 is cash.
+   */
+  readonly targets: Float64Array;
+  /** Fraction of the value after costs in cash, if its exact value is known. */
+  readonly cash?: number | undefined;
+  /** Slots that are held or targeted, ascending. */
+  readonly slots: Int32Array;
+  /** Slots that cannot or need not be traded: they keep their holdings. */
+  readonly frozen: ReadonlySet<number>;
+  /** Cost per unit of traded notional, at most 0.1. */
+  readonly costRate: number;
+}
+
+export interface TradeOutcome {
+  /** Value after costs as a fraction of the value before; 0 if it does not cover the costs. */
+  readonly retained: number;
+  /** Traded slots hold `scale * targets`: 1 unless frozen holdings leave too little money. */
+  readonly scale: number;
+  /** Cash after the trade, as a fraction of the value after costs. */
+  readonly cash: number;
+}
+
+/** Newton's method ends when the set of purchases no longer changes: in practice after two or three steps. */
+const STEPS_MAX = 64;
+/** Halvings that bring an interval of length 1 below the spacing of doubles near 1. */
+const HALVINGS = 60;
+
+/**
+ * Solves V' + c sum |w V' - h| = V for V'.
+ * @cost O(H) per step
+ */
+export function tradeToTargets(input: TradeInput): TradeOutcome {
+  if (input.frozen.size === 0) return tradeAll(input);
+  return tradeAround(input);
+}
+
+/**
+ * Trades every slot: the left side is convex and piecewise linear, so Newton's method from V ends exactly after
+ * finitely many steps.
+ */
+function tradeAll({ before, targets, cash: known, slots, costRate }: TradeInput): TradeOutcome {
+  let invested = 0;
+  for (let k = 0; k < slots.length; k++) invested += targets[slots[k]!]!;
+  const cash = known ?? (Math.abs(1 - invested) <= 1e-9 ? 0 : 1 - invested);
+  if (costRate === 0) return { retained: 1, scale: 1, cash };
+  let retained = 1;
+  for (let step = 0; step < STEPS_MAX; step++) {
+    let slope = 0;
+    let offset = 0;
+    for (let k = 0; k < slots.length; k++) {
+      const slot = slots[k]!;
+      const weight = targets[slot]!;
+      const held = before[slot]!;
+      if (weight * retained > held) {
+        slope += weight;
+        offset += held;
+      } else {
+        slope -= weight;
+        offset -= held;
+      }
+    }
+    const next = (1 + costRate * offset) / (1 + costRate * slope);
+    // Costs rise as the value falls, and a trade costs more than the value, only with short positions.
+    if (!(1 + costRate * slope > 0) || !(next > 0)) return { retained: 0, scale: 1, cash };
+    if (next === retained) break;
+    retained = next;
+  }
+  return { retained, scale: 1, cash };
+}
+
+/**
+ * Trades while frozen slots keep their holdings. Their money cannot be spent, and the money of their targets stays in
+ * cash. Short positions and targets are not allowed.
+ */
+function tradeAround({ before, targets, slots, frozen, costRate }: TradeInput): TradeOutcome {
+  const free = slots.filter((slot) => !frozen.has(slot));
+  const stay = slots.filter((slot) => frozen.has(slot));
+  const cashAsked = 1 - slots.reduce((sum, slot) => sum + targets[slot]!, 0);
+  const at = (retained: number): TradeOutcome & { readonly spent: number } => {
+    let waiting = Math.max(0, cashAsked) * retained;
+    let overheld = 0;
+    for (const slot of stay) {
+      const short = targets[slot]! * retained - before[slot]!;
+      if (short > 0) waiting += short;
+      else overheld -= short;
+    }
+    const request = free.reduce((sum, slot) => sum + targets[slot]! * retained, 0);
+    const fromCash = Math.min(waiting, overheld);
+    const scale = request === 0 ? 1 : Math.max(0, 1 - (overheld - fromCash) / request);
+    const traded = free.reduce((sum, slot) => sum + Math.abs(targets[slot]! * retained * scale - before[slot]!), 0);
+    return { retained, scale, cash: (waiting - fromCash) / retained, spent: retained + costRate * traded };
+  };
+  let low = 0.5;
+  let high = 1;
+  if (at(high).spent > 1) {
+    for (let i = 0; i < HALVINGS; i++) {
+      const middle = (low + high) / 2;
+      if (at(middle).spent > 1) high = middle;
+      else low = middle;
+    }
+  } else {
+    low = high;
+  }
+  const { retained, scale, cash } = at(low);
+  return { retained, scale, cash };
+}

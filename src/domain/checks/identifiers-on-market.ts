@@ -1,0 +1,128 @@
+import type { z } from 'zod';
+import { listNamedAssets, type NamedAsset } from '../catalogue/named-assets.js';
+import { findConstraintClass } from '../constraints/catalogue.js';
+import { findReturnsClass } from '../expected-returns/catalogue.js';
+import type { Finding } from '../refusals/findings.js';
+import type { MarketData } from '../market/market-data.js';
+import { didYouMean } from '#base/text/nearest-name.js';
+import { findSelectionClass, findWeightingClass } from '../rules/catalogue.js';
+import { findUnknownGroups } from '../constraints/groups-on-market.js';
+import { EventsSpec } from '../documents/events-spec.js';
+import { UniverseSpec, type DerivationPayload, type IndexDocument } from '../documents/index-document.js';
+import type { ReviewSpec } from '../documents/review-spec.js';
+import type { ConstraintRow } from '../constraints/constraint-row.js';
+
+/** Maximum number of securities listed individually; the rest are counted. */
+const NAMES_LISTED_MAX = 20;
+
+/** Maximum number of unknown securities that are compared with every security of the market. */
+const NAMES_COMPARED_MAX = 5;
+
+/** Security that a document lists. */
+interface ListedName extends NamedAsset {
+  /** Path of the list. */
+  readonly list: string;
+  readonly rowId: string | null;
+}
+
+/**
+ * Finds securities and groups of a document that the market does not contain: warnings, because the others are
+ * computed.
+ */
+export function findUnknownNames(document: IndexDocument, market: MarketData): Finding[] {
+  const { universe, pipeline, derivation, events, reviews = [] } = document;
+  const names = strangers(
+    [
+      ...listValues({ params: UniverseSpec }, universe, { path: 'universe' }),
+      ...(pipeline === null ? [] : pipelineNames(pipeline, 'pipeline')),
+      ...reviews.flatMap((review, i) => pipelineNames(review, `reviews[${i}]`)),
+      ...listValues({ params: EventsSpec }, events, { path: 'events' }),
+      ...(derivation === null ? [] : derivationNames(derivation)),
+    ],
+    market,
+  );
+  return [...names, ...findUnknownGroups(derivation?.constraints ?? [], market, 'derivation.constraints')];
+}
+
+/** Finds unknown securities and groups in constraint rows. @param path Path of their list. */
+export function findUnknownRowNames(rows: readonly ConstraintRow[], market: MarketData, path: string): Finding[] {
+  return [...strangers(rowNames(rows, path), market), ...findUnknownGroups(rows, market, path)];
+}
+
+function pipelineNames(
+  { selection = [], weighting }: Pick<ReviewSpec, 'selection' | 'weighting'>,
+  path: string,
+): ListedName[] {
+  return [
+    ...selection.flatMap(({ id, type, params }, i) =>
+      listValues(findSelectionClass(type), params, { path: `${path}.selection[${i}].params`, rowId: id }),
+    ),
+    ...(weighting === undefined
+      ? []
+      : listValues(findWeightingClass(weighting.type), weighting.params, { path: `${path}.weighting.params` })),
+  ];
+}
+
+function derivationNames({ constraints, expected_returns: returns }: DerivationPayload): ListedName[] {
+  return [
+    ...rowNames(constraints, 'derivation.constraints'),
+    ...listValues(findReturnsClass(returns?.type ?? ''), returns, { path: 'derivation.expected_returns' }),
+  ];
+}
+
+function rowNames(rows: readonly ConstraintRow[], path: string): ListedName[] {
+  return rows.flatMap(({ id, type, params }, i) =>
+    listValues(findConstraintClass(type), params, { path: `${path}[${i}].params`, rowId: id === '' ? null : id }),
+  );
+}
+
+interface Place {
+  readonly path: string;
+  readonly rowId?: string | null;
+}
+
+/** Returns securities in the parameters of a class, with the list that contains each. */
+function listValues(
+  entry: { readonly params: z.ZodObject } | undefined,
+  params: unknown,
+  { path, rowId = null }: Place,
+): ListedName[] {
+  if (entry === undefined) return [];
+  return listNamedAssets(entry.params, params, path).map((name) => ({
+    ...name,
+    list: name.path.slice(0, path.length) + /^\.\w+/.exec(name.path.slice(path.length))![0],
+    rowId,
+  }));
+}
+
+/** @cost for each of a few unknown securities O(N) comparisons of words */
+function strangers(names: readonly ListedName[], market: MarketData): Finding[] {
+  if (names.length === 0) return [];
+  const held = new Set(market.identifiers);
+  const unknown = names.filter(({ identifier }) => !held.has(identifier));
+  const single = unknown.slice(0, NAMES_LISTED_MAX).map(({ identifier, path, rowId }, i): Finding => ({
+    severity: 'warning',
+    code: 'UNKNOWN_IDENTIFIER',
+    path,
+    row_id: rowId,
+    message: messageOf(identifier, i < NAMES_COMPARED_MAX ? held : [], market),
+    value: identifier,
+  }));
+  const rest = new Map<string, number>();
+  for (const { list } of unknown.slice(NAMES_LISTED_MAX)) rest.set(list, (rest.get(list) ?? 0) + 1);
+  return [
+    ...single,
+    ...Array.from(rest, ([path, count]): Finding => ({
+      severity: 'warning',
+      code: 'MORE_FINDINGS',
+      path,
+      message: `${count} further ${count === 1 ? 'identifier is' : 'identifiers are'} not in the store.`,
+    })),
+  ];
+}
+
+function messageOf(identifier: string, held: Iterable<string>, { series }: MarketData): string {
+  return series?.has(identifier) === true
+    ? `${identifier} is a series of the store, which is never a constituent.`
+    : `The store has no ${identifier}.${didYouMean(identifier, held)}`;
+}

@@ -1,0 +1,106 @@
+import { findListedNames, type IndexDocument } from '../documents/index-document.js';
+import { isRateHeld, listPairs } from '../market/exchange-rates.js';
+import { createPair } from '../market/currency-codes.js';
+import type { MarketData } from '../market/market-data.js';
+import { isBlank, createReferenceSpells, type ReferenceSpell } from '../market/reference-spells.js';
+
+/**
+ * Returns market identifiers of the exchange rates into the currency of an index that the securities of a universe (by
+ * default all) need and that the store has neither directly nor as a cross rate, ascending.
+ */
+export function findMissingRates(market: MarketData, document: IndexDocument): string[] {
+  const missing = listRequiredCurrencies(market, document).filter(
+    (from) => !isRateHeld((pair) => isHeld(market, pair), from, document.currency),
+  );
+  return [...new Set(missing.map((from) => createPair(from, document.currency)))].sort();
+}
+
+/** Returns currencies of the securities that a universe lists, or of all securities by default. */
+export function listRequiredCurrencies(market: MarketData, { universe }: Pick<IndexDocument, 'universe'>): string[] {
+  const own = findListedNames(universe);
+  const list = own && new Set(own);
+  return [...namesByCurrency(market)].flatMap(([code, names]) =>
+    list === undefined || names.some((name) => list.has(name)) ? [code] : [],
+  );
+}
+
+/** Returns true if a market has a security or series with a name. */
+export function isHeld(market: MarketData, name: string): boolean {
+  return namesHeld(market).has(name);
+}
+
+/** Currencies in which securities of a market are quoted, including that of the store. */
+export const listCurrencies = (market: MarketData): string[] => [
+  ...namesByCurrency(market).keys(),
+  ...(market.currency == null ? [] : [market.currency]),
+];
+
+const cache = new WeakMap<MarketData, ReadonlyMap<string, readonly string[]>>();
+const heldBy = new WeakMap<MarketData, ReadonlySet<string>>();
+
+/** Returns securities and series of a market. @cost O(N) the first time */
+function namesHeld(market: MarketData): ReadonlySet<string> {
+  const known = heldBy.get(market) ?? new Set([...market.identifiers, ...(market.series?.keys() ?? [])]);
+  heldBy.set(market, known);
+  return known;
+}
+
+/**
+ * Returns the securities of a market that ever had a currency, by its code. @cost O(rows of the reference table) the
+ * first time
+ */
+function namesByCurrency(market: MarketData): ReadonlyMap<string, readonly string[]> {
+  const known = cache.get(market);
+  if (known !== undefined) return known;
+  const names = new Map<string, string[]>();
+  for (const [column, spells] of createReferenceSpells(market, 'CURRENCY').entries()) {
+    for (const { value } of spells) {
+      if (typeof value !== 'string' || value === '') continue;
+      const own = names.get(value) ?? [];
+      names.set(value, own);
+      if (own.at(-1) !== market.identifiers[column]) own.push(market.identifiers[column]!);
+    }
+  }
+  cache.set(market, names);
+  return names;
+}
+
+/**
+ * Returns the securities of a universe (by default all) without a currency on some day with a price bar, if the store
+ * declares none: their prices are assumed to be in the currency of the index. Ascending, without exchange rates.
+ */
+export function listSecuritiesWithoutCurrency(market: MarketData, { currency, universe }: IndexDocument): string[] {
+  if (market.currency != null) return [];
+  const own = findListedNames(universe);
+  const list = own && new Set(own);
+  const pairs = listPairs(market, [...namesByCurrency(market).keys(), currency]);
+  return blankNames(market).filter((name) => !pairs.has(name) && (list === undefined || list.has(name)));
+}
+
+const blank = new WeakMap<MarketData, readonly string[]>();
+
+/**
+ * Returns securities that have a price bar but no currency on some day, ascending.
+ * @cost O(N), and O(T) for each security whose currency begins late, on the first call
+ */
+function blankNames(market: MarketData): readonly string[] {
+  const known = blank.get(market);
+  if (known !== undefined) return known;
+  const spells = createReferenceSpells(market, 'CURRENCY');
+  const names = market.identifiers.filter((_, column) => {
+    const own = spells[column]!;
+    return own.length === 0 || own.some(({ value }) => isBlank(value)) || hasBarBefore(market, column, own[0]!);
+  });
+  blank.set(market, names);
+  return names;
+}
+
+/** Returns true if a security has a price bar before its first currency is stated. */
+function hasBarBefore({ dates, fields, identifiers }: MarketData, column: number, { from }: ReferenceSpell): boolean {
+  const close = fields.get('CLOSE')!;
+  for (let row = 0; row < dates.length && dates[row]! < from; row++) {
+    const price = close[row * identifiers.length + column]!;
+    if (price === price) return true;
+  }
+  return false;
+}

@@ -1,0 +1,66 @@
+import { sumByIssuer } from './issuer-sums.js';
+import { computeHeadroom, type LimitRow } from './limit-row.js';
+import { TOLERANCE } from './measure.js';
+import { LIMIT_RULES, type LimitRuleName } from './rules.js';
+
+/** Row of a rule that the weights of a definition may break on the day they are decided. */
+export interface RowWithoutGuarantee {
+  readonly row: LimitRow;
+  /** Value of the row under the most concentrated weights that the definition allows. */
+  readonly value: number;
+}
+
+/** Smaller than every bound of the rules: smaller caps keep them too. */
+const LEAST_CAP = 0.001;
+
+/** Returns the first row of a rule that weights up to a cap may break; null if the cap keeps the rule. */
+export function findUnkeptUnderCap(rule: LimitRuleName, most: number): RowWithoutGuarantee | null {
+  const cap = Math.max(most, LEAST_CAP);
+  const count = Math.floor(1 / cap + TOLERANCE);
+  const rest = Math.max(1 - count * cap, 0);
+  return unkeptBy(rule, [...Array<number>(count).fill(cap), ...(rest > TOLERANCE ? [rest] : [])]);
+}
+
+/** Caps in stages that bound weights. */
+export interface StagedCaps {
+  readonly single?: { readonly above: number } | undefined;
+  readonly group?: { readonly each_above: number; readonly together_above: number } | undefined;
+}
+
+/** Same for caps in stages: large weights up to their total, the others at their cap. */
+export function findUnkeptUnderLadder(rule: LimitRuleName, { single, group }: StagedCaps): RowWithoutGuarantee | null {
+  const most = single?.above ?? 1;
+  if (group === undefined || group.each_above >= most) return findUnkeptUnderCap(rule, most);
+  const { each_above: each, together_above: together } = group;
+  const large = Array<number>(Math.floor(together / most + TOLERANCE)).fill(most);
+  const last = together - large.length * most;
+  if (last > each + TOLERANCE) large.push(last);
+  const rest = 1 - large.reduce((sum, weight) => sum + weight, 0);
+  const cap = Math.max(each, LEAST_CAP);
+  const others = Array<number>(Math.max(0, Math.floor(rest / cap + TOLERANCE))).fill(cap);
+  const left = rest - others.length * cap;
+  return unkeptBy(rule, [...large, ...others, ...(left > TOLERANCE ? [left] : [])]);
+}
+
+/** Same for equal weights. */
+export function findUnkeptByEqual(rule: LimitRuleName, count: number): RowWithoutGuarantee | null {
+  return unkeptBy(rule, Array<number>(count).fill(1 / count));
+}
+
+function unkeptBy(rule: LimitRuleName, weights: readonly number[]): RowWithoutGuarantee | null {
+  for (const row of LIMIT_RULES[rule].rows) {
+    const value = row.measure.valueOf(sumByIssuer(weights.length)(Float64Array.from(weights), null));
+    if (computeHeadroom(row, value) < -TOLERANCE) return { row, value };
+  }
+  return null;
+}
+
+/** Caps to try, as used in published rules. */
+const CAPS = [0.35, 0.25, 0.2, 0.1, 0.05];
+
+/** Returns the largest of some round caps that keeps a rule. */
+export function findLargestCap(rule: LimitRuleName): number {
+  const keeps = CAPS.find((cap) => findUnkeptUnderCap(rule, cap) === null);
+  if (keeps === undefined) throw new Error(`no cap keeps the rule ${rule}`);
+  return keeps;
+}

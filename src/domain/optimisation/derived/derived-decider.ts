@@ -1,0 +1,151 @@
+import type { Engine } from '#kernels/engines/engine.js';
+import type { Composer, Composition } from '../../books/compositions.js';
+import type { Decided, Decider } from '../../books/decider.js';
+import { formatDay } from '../../time/days.js';
+import type { DerivedDocument } from '../../documents/index-document.js';
+import type { Finding } from '../../refusals/findings.js';
+import type { SessionMarket } from '../../market/session-market.js';
+import { Refusal, type ErrorCode } from '../../refusals/refusal.js';
+import { createDerivedSolver, type DerivedSolve } from './derived-solve.js';
+import type { SolvedWeights } from './solved-weights.js';
+import { selectHeldWeights } from './select-held-weights.js';
+import { countReturns } from '../insufficient-risk.js';
+import { computeTrackingVariance } from '../tracking-variance.js';
+import { reportRelaxedRows, reportRelaxSteps } from '../relaxation/relaxed-findings.js';
+import { describeUncovered } from '../uncovered-securities.js';
+import { refuse, explainUnsolved } from '../explain-unsolved.js';
+
+export interface DerivedDeciderInput {
+  readonly document: DerivedDocument;
+  readonly composer: Composer;
+  readonly engine: Engine;
+}
+
+/**
+ * Decides a derived index by optimising its parent's composition. Sessions are decided in ascending order, because
+ * trades are measured from earlier solutions.
+ */
+export function createDerivedDecider({ document, composer, engine }: DerivedDeciderInput): Decider {
+  const left = composer.memory(document.id);
+  const solver = createDerivedSolver({ document, composer, engine, memory: left });
+  const parentId = document.derivation.source_index_id;
+  const solved: { session: number; weights: SolvedWeights }[] = left?.solved
+    ? [{ session: left.solved.session, weights: left.solved }]
+    : [];
+  return {
+    memory() {
+      const latest = solved.at(-1);
+      return {
+        ...solver.memory(),
+        solved: latest
+          ? { session: latest.session, columns: latest.weights.columns, weights: latest.weights.weights }
+          : null,
+      };
+    },
+    decide(session, _incumbents, outgoing = null) {
+      const parent = composer.decidedOn(parentId, session);
+      if (parent === undefined) return refuse('EMPTY_INDEX', `the parent ${parentId} has no composition yet.`);
+      const latest = solved.findLast((entry) => entry.session < session);
+      const standing = { previous: latest?.weights ?? null, outgoing };
+      const target = findTarget(parent, session, composer.market(parentId));
+      const solve = solveOrRefuse(() => solver.solve(target, standing));
+      if (solve instanceof Refusal) return refuse(solve.code, solve.message, () => solve, 'derivation.risk_model');
+      if (solve.outcome.kind !== 'solved') return explainUnsolved(solver.solvers, solve);
+      const weights = listHeldWeights(solve);
+      solved.push({ session, weights });
+      return { ...toDecision(weights, listFindings(solve, composer.market(parentId))), ...createForecast(solve) };
+    },
+  };
+}
+
+/**
+ * Returns the parent's composition as the target of a decision. If the decision is after that of the parent, returns
+ * the composition as known then.
+ */
+export function findTarget(parent: Composition, session: number, sm: SessionMarket): Composition {
+  return parent.decision === session ? parent : { ...parent, decision: session, date: sm.sessions[session]! };
+}
+
+/** Refusals of a stored risk model that suspend a rebalance, like infeasible rows. */
+const RISK_REFUSALS: ReadonlySet<ErrorCode> = new Set(['LOOK_AHEAD', 'MODEL_LACKS_NAMES', 'RISK_INSUFFICIENT_DATA']);
+
+function solveOrRefuse(solve: () => DerivedSolve): DerivedSolve | Refusal {
+  try {
+    return solve();
+  } catch (refusal) {
+    if (refusal instanceof Refusal && RISK_REFUSALS.has(refusal.code)) return refusal;
+    throw refusal;
+  }
+}
+
+/** Returns the parent's composition decided on a session: the latest decided on or before it. */
+export function findDecision(list: readonly Composition[], session: number): Composition | undefined {
+  return list.findLast(({ decision }) => decision <= session);
+}
+
+/** Returns securities with a solved weight. */
+export function listHeldWeights({ columns, outcome }: DerivedSolve): SolvedWeights {
+  if (outcome.kind !== 'solved') throw new Error('a solve without an answer holds nothing');
+  return selectHeldWeights(columns, outcome.solution.weights);
+}
+
+function toDecision({ columns, weights }: SolvedWeights, findings: readonly Finding[]): Decided {
+  return {
+    kind: 'decided',
+    columns,
+    weights,
+    uncapped: weights,
+    cap: null,
+    capped: new Int32Array(0),
+    redistributed: 0,
+    findings,
+  };
+}
+
+/** Returns the tracking error of a solution according to the risk model of the solve. */
+function createForecast({ risk, problem, outcome }: DerivedSolve): Pick<Decided, 'trackingError'> {
+  if (risk.isIdentity || outcome.kind !== 'solved') return {};
+  return { trackingError: Math.sqrt(computeTrackingVariance(problem, outcome.solution.weights)) };
+}
+
+/** Returns the warnings of one solve. */
+export function listFindings(solve: DerivedSolve, sm: SessionMarket): Finding[] {
+  const { risk, problem, parent } = solve;
+  const warning = (code: Finding['code'], message: string): Finding => ({
+    severity: 'warning',
+    code,
+    message,
+    path: 'derivation',
+  });
+  const date = formatDay(parent.date);
+  const results: Finding[] = [
+    ...problem.warnings.map(({ message, path }) => ({
+      ...warning('NO_WEIGHT_DATA', `On ${date}: ${message}`),
+      path: `derivation.${path}`,
+    })),
+    ...reportRelaxSteps(solve),
+    ...reportRelaxedRows(solve),
+    ...choiceFindings(solve),
+  ];
+  if (risk.isIdentity) {
+    results.push(
+      warning(
+        'RISK_FALLBACK_IDENTITY',
+        `On ${date} ${risk.coverage.columns.length} securities are covered, with ${countReturns(risk.coverage)}: the identity matrix replaces the covariance.${solve.isNearest ? ' The objective needs more returns: the result is the weights nearest to the parent.' : ''}`,
+      ),
+    );
+  } else if (risk.coverage.excluded.size > 0) {
+    results.push(warning('NO_WEIGHT_DATA', `On ${date} ${describeUncovered(sm, risk, problem)}`));
+  }
+  return results;
+}
+
+/** Returns by how much another choice of securities may be better, if a bound over all choices is known. */
+function choiceFindings({ outcome, parent }: DerivedSolve): Finding[] {
+  if (outcome.kind !== 'solved' || !outcome.solution.isHeuristic) return [];
+  const { objective, bound } = outcome.solution;
+  const gap = (objective - bound) / Math.max(Math.abs(objective), Number.MIN_VALUE);
+  if (!(gap < 1)) return [];
+  const message = `On ${formatDay(parent.date)} the choice of securities is not proven to be the best: another one improves the objective by at most ${(100 * gap).toFixed(2)} %.`;
+  return [{ severity: 'info', code: 'CHOICE_NOT_PROVEN', message, path: 'derivation.constraints' }];
+}

@@ -1,0 +1,283 @@
+import { countStaleSessions } from '../../documents/stale-sessions.js';
+import type { Engine } from '#kernels/engines/engine.js';
+import type { ActiveState } from '#kernels/optimisation/active-set/active-state.js';
+import { createSolver } from '#kernels/optimisation/solve-program.js';
+import { takeOver } from '../../books/proceeds.js';
+import { restoreDecided, type Composer, type Composition } from '../../books/compositions.js';
+import { findConstraintClass } from '../../constraints/catalogue.js';
+import type { DecisionMemory, Outgoing } from '../../books/decider.js';
+import type { DerivedDocument } from '../../documents/index-document.js';
+import type { ConstraintRow } from '../../constraints/constraint-row.js';
+import { compareText } from '../../refusals/findings.js';
+import { LIMITS } from '../../refusals/limits.js';
+import { computeGrowth } from '../../index-mathematics/growth.js';
+import { createGrowthTerms } from '../../index-mathematics/growth-terms.js';
+import { hasLeft } from '../../market/left-securities.js';
+import type { SessionMarket } from '../../market/session-market.js';
+import type { CrossSections } from '../../datapoints/cross-section.js';
+import { createIndexCrossSections } from '../../rules/decide.js';
+import { createRiskMemory, estimateRisk, readStoredRisk, type RiskEstimate } from '../covariance.js';
+import { relaxByPriority, type InfeasibleSolve } from '../relaxation/relax-by-priority.js';
+import { setPathValues } from '../bound-paths.js';
+import { parseValidDay } from '../../time/days.js';
+import { relaxBySteps, type RelaxedStep, type RelaxInput } from '../relaxation/relax-steps.js';
+import { listCandidates, type Candidates } from '../candidates.js';
+import type { ReferencePortfolio } from '../../constraints/constraint-class.js';
+import { countsForcedSales, measuresHeldWeights } from '../forced-sales.js';
+import { computeWeightsBefore } from './weights-before.js';
+import type { SolvedWeights } from './solved-weights.js';
+import { isReplaced, removeReturnTerms } from '../remove-return-terms.js';
+import type { Origin, Problem } from '../problem.js';
+import { createDecisionProblem, type WeightsBefore } from '../decision-problem.js';
+import type { Moved } from '../relaxation/relaxation.js';
+import { solveProblem, type SearchOutcome } from '../search.js';
+import type { Solvers } from '../solvers.js';
+import { createIndexWeights } from '../../books/index-weights.js';
+import { readDefinitions } from '../../documents/definitions.js';
+import { flagMembers } from '../../rules/choose.js';
+import { readsConstituents } from '../../datapoints/expressions/reads.js';
+import { listFieldsRead } from '../field-uses.js';
+
+/** Portfolios of an index at a decision. */
+export interface Standing {
+  /** Previous solved weights; null if there are none. */
+  readonly previous: SolvedWeights | null;
+  /** Composition that the decision replaces; null if there are no holdings yet. */
+  readonly outgoing: Outgoing | null;
+}
+
+/** Optimisation of a derived index with all its inputs. */
+export interface DerivedSolve {
+  /** Optimised composition of the parent. */
+  readonly parent: Composition;
+  /** Columns of the problem's securities, ascending, [N]. */
+  readonly columns: Int32Array;
+  readonly problem: Problem;
+  readonly risk: RiskEstimate;
+  readonly outcome: SearchOutcome;
+  /**
+   * True if there were too few returns for its objective, and the weights nearest to the parent were sought instead.
+   */
+  readonly isNearest: boolean;
+  /** Rows relaxed by priority: the problem has their changed parameters. */
+  readonly relaxed: readonly Moved[];
+  /** Steps of `relax` that were applied: the problem includes them. */
+  readonly steps: readonly RelaxedStep[];
+  /** Securities of the previous portfolios that are no longer candidates, largest weight first. */
+  readonly leavers: Readonly<Record<'previous' | 'held', readonly Leaver[]>>;
+}
+
+/** Security that is sold because it is no longer a candidate. */
+export interface Leaver {
+  readonly identifier: string;
+  readonly weight: number;
+}
+
+/** Optimises a derived index at the rebalances of its parent. */
+export interface DerivedSolver {
+  readonly solvers: Solvers;
+  /**
+   * True if solved weights affect later solves, through a row or an expression that reads them. Otherwise a preview
+   * needs no earlier rebalance.
+   */
+  readonly remembers: boolean;
+  /** @throws Refusal LOOK_AHEAD, MODEL_LACKS_NAMES, RISK_INSUFFICIENT_DATA for a stored risk model */
+  solve(parent: Composition, standing: Standing): DerivedSolve;
+  memory(): SolverMemory;
+}
+
+/** Returns true if a row measures trades from earlier weights. */
+export function keepsPreviousSolution(rows: readonly ConstraintRow[]): boolean {
+  return rows.some(
+    ({ type, params }) =>
+      findConstraintClass(type)?.tradesFromPrevious === true || (params['reference'] ?? 'index') !== 'index',
+  );
+}
+
+/** Returns true if an optimisation measures trades from the weights just before them. */
+export function readsHeldWeights({ derivation: { costs = null, constraints } }: DerivedDocument): boolean {
+  return costs !== null || constraints.some(measuresHeldWeights);
+}
+
+export interface DerivedSolverInput {
+  readonly document: DerivedDocument;
+  readonly composer: Composer;
+  readonly engine: Engine;
+  /** State of earlier solves. */
+  readonly memory?: SolverMemory | null;
+}
+
+export type SolverMemory = Pick<DecisionMemory, 'active' | 'moments'>;
+
+/**
+ * Creates the solver of a derived document: parent weights as the index, the trailing window up to the decision as risk
+ * model.
+ * @cost per solve: T N^2 / 2 for the covariance, and a few times N^3 / 6
+ */
+export function createDerivedSolver({
+  document,
+  composer,
+  engine,
+  memory: left = null,
+}: DerivedSolverInput): DerivedSolver {
+  const { source_index_id: parentId, constraints, relax = [] } = document.derivation;
+  const isMeasured = readsHeldWeights(document);
+  const sm = composer.market(parentId);
+  const treatment = composer.treatment(parentId);
+  const { currency } = composer.document(parentId);
+  const growth = computeGrowth(sm, createGrowthTerms(treatment, currency, 'total'));
+  const solvers = { solver: createSolver(engine), algebra: engine };
+  const memory = createRiskMemory(engine, left?.moments);
+  let last = left?.active ?? null;
+  let sections: CrossSections | undefined;
+  const datapoints = (): CrossSections =>
+    (sections ??= createIndexCrossSections({ market: sm, treatment, currency, datapoints: readDefinitions(document) }));
+  const indexWeights = createIndexWeights(composer, parentId);
+
+  /** Returns the risk of securities as known at a decision. */
+  function riskAt(decision: number, columns: Int32Array): RiskEstimate {
+    const from = Math.max(0, decision - LIMITS.DERIVED_RISK_SESSIONS);
+    const window = { sm, growth, datapoints: datapoints(), from, to: decision };
+    const { risk_model: model } = document.derivation;
+    return typeof model === 'string'
+      ? readStoredRisk(composer.riskModel(model), { window, decision }, columns)
+      : estimateRisk(engine, window, columns, { memory, estimator: model });
+  }
+
+  const isRemembering = keepsPreviousSolution(constraints) || isMeasured || readsPrevious(document);
+  return {
+    solvers,
+    remembers: isRemembering,
+    solve(parent, { previous, outgoing }) {
+      const { decision } = parent;
+      const decided = { decision, ...restoreDecided(parent) };
+      const before =
+        isMeasured && outgoing ? computeWeightsBefore({ document, sm, treatment, outgoing, decision }) : null;
+      const found = listCandidates(composer, parentId, decided, document.derivation.candidates ?? 'parent');
+      const { columns, index } = removeLeavers(found, (column) =>
+        hasLeft(sm, decision, column, countStaleSessions(treatment)),
+      );
+      const risk = riskAt(decision, columns);
+      const spec = risk.isIdentity ? removeReturnTerms(document.derivation) : document.derivation;
+      const rows = setPathValues(constraints, {
+        composer,
+        parentId,
+        datapoints,
+        indexWeights,
+        day: sm.sessions[decision]!,
+        baseDay: parseValidDay(document.base_date),
+      });
+      const problem = createDecisionProblem({
+        spec,
+        rows,
+        columns,
+        identifiers: listIdentifiers(sm, columns),
+        index,
+        // Only a start of the search otherwise, for which a preview would need every earlier rebalance.
+        previous: previous === null || !isRemembering ? null : alignWeights(previous, columns),
+        held: before && selectHeld(before, columns),
+        risk,
+        cross: datapoints()
+          .at(decision, columns)
+          .given({
+            incumbents: previous === null ? null : flagMembers(previous.columns, sm.names),
+            indexWeights: (id) => indexWeights(id, decision),
+          }),
+        algebra: engine,
+        path: 'derivation.',
+      });
+      const leavers = { previous: listLeavers(sm, previous, columns), held: listLeavers(sm, before, columns) };
+      const warm = last !== null && isSame(last.columns, columns) ? last.state : undefined;
+      const solved = solveRelaxing(solvers, problem, { rows, relax, warm });
+      if (solved.outcome.kind === 'solved') last = { columns, state: solved.outcome.solution.answer.state };
+      return { parent, columns, risk, leavers, isNearest: isReplaced(document.derivation, spec), ...solved };
+    },
+    memory: () => ({ active: last, moments: memory.gram.history() }),
+  };
+}
+
+/** Keeps candidates that can still be held. Securities may have left the parent since its composition was decided. */
+function removeLeavers(candidates: Candidates, isGone: (column: number) => boolean): Candidates {
+  const { columns, index } = candidates;
+  const stays = columns.map((column) => (isGone(column) ? 0 : 1));
+  const staying = columns.filter((_, k) => stays[k] === 1);
+  if (staying.length === columns.length || staying.length === 0) return candidates;
+  const [kept, left] = [1, 0].map((which) => index.filter((_, k) => stays[k] === which));
+  return { columns: staying, index: takeOver(kept!, left!) };
+}
+
+/** Returns true if an expression of the derivation depends on previous holdings. */
+const readsPrevious = (document: DerivedDocument): boolean =>
+  listFieldsRead(document.derivation).some(({ use }) => readsConstituents(use.field, readDefinitions(document)));
+
+type Relaxed = Pick<DerivedSolve, 'problem' | 'outcome' | 'relaxed' | 'steps'>;
+
+/**
+ * Solves a problem. If it is infeasible, relaxes rows by the given steps, then moves rows with a priority as little as
+ * necessary.
+ */
+function solveRelaxing(solvers: Solvers, problem: Problem, terms: Omit<RelaxInput, 'problem'>): Relaxed {
+  const outcome = solveProblem(solvers, problem, { warm: terms.warm, proof: 'brief' });
+  const unrelaxed = { problem, outcome, relaxed: [], steps: [] };
+  if (outcome.kind === 'solved') return unrelaxed;
+  const stepped = relaxBySteps(solvers, { ...terms, problem }) ?? { problem, outcome, steps: [] };
+  if (stepped.outcome.kind === 'solved') return { ...stepped, relaxed: [] };
+  const { steps } = stepped;
+  const given = solveRelaxingPriorities(solvers, { problem: stepped.problem, outcome: stepped.outcome }, terms.warm);
+  return given === undefined ? unrelaxed : { ...given, steps };
+}
+
+/** Solves a problem with rows relaxed by priority as little as necessary; undefined if it is still infeasible. */
+function solveRelaxingPriorities(
+  solvers: Solvers,
+  { problem, outcome }: InfeasibleSolve,
+  warm: ActiveState | undefined,
+): Pick<DerivedSolve, 'problem' | 'outcome' | 'relaxed'> | undefined {
+  const mayRelax = (origin: Origin): boolean => origin.givesWay || countsForcedSales(problem, origin);
+  const relaxed = relaxByPriority(solvers, { problem, outcome }, mayRelax);
+  if (relaxed === undefined) return undefined;
+  const moved = createRelaxedProblem(problem, relaxed);
+  const second = solveProblem(solvers, moved, { warm, proof: 'brief' });
+  return second.kind === 'solved' ? { problem: moved, outcome: second, relaxed } : undefined;
+}
+
+function createRelaxedProblem(problem: Problem, moves: readonly Moved[]): Problem {
+  return problem.withParameters(moves.map(({ movable: { origin, parameter }, to }) => ({ origin, parameter, to })));
+}
+
+/** Returns the held weights of candidates, and separately those of other securities. */
+function selectHeld({ columns: held, weights }: SolvedWeights, columns: Int32Array): WeightsBefore {
+  const places = new Set(columns);
+  const leavers = Array.from(weights).filter((weight, k) => weight !== 0 && !places.has(held[k]!));
+  return { weights: alignWeights({ columns: held, weights }, columns).weights, leavers };
+}
+
+function listLeavers(sm: SessionMarket, before: SolvedWeights | null, columns: Int32Array): Leaver[] {
+  if (before === null) return [];
+  const { columns: held, weights } = before;
+  const staying = new Set(columns);
+  const leaving = Array.from(held, (column, i) => ({ column, weight: weights[i]! })).filter(
+    ({ column }) => !staying.has(column),
+  );
+  return leaving
+    .map(({ column, weight }) => ({ identifier: sm.identifiers[column]!, weight }))
+    .toSorted((a, b) => Math.abs(b.weight) - Math.abs(a.weight) || compareText(a.identifier, b.identifier));
+}
+
+function isSame(a: Int32Array, b: Int32Array): boolean {
+  return a.length === b.length && a.every((value, i) => value === b[i]);
+}
+
+export function listIdentifiers(sm: SessionMarket, columns: Int32Array): string[] {
+  return Array.from(columns, (column) => sm.identifiers[column]!);
+}
+
+/** Maps weights to other columns: the weights of missing securities are summed. */
+export function alignWeights(from: SolvedWeights, columns: Int32Array): ReferencePortfolio {
+  const byColumn = new Map(Array.from(from.columns, (column, i): [number, number] => [column, from.weights[i]!]));
+  const weights = Float64Array.from(columns, (column) => byColumn.get(column) ?? 0);
+  for (const column of columns) byColumn.delete(column);
+  let outside = 0;
+  for (const weight of byColumn.values()) outside += Math.abs(weight);
+  return { weights, outside };
+}

@@ -1,0 +1,10 @@
+import type { SolvedWeights } from './solved-weights.js';
+
+/** Returns positions of securities with a weight. */
+export function selectHeldWeights(columns: Int32Array, weights: Float64Array): SolvedWeights {
+  const places = Array.from(weights.keys()).filter((place) => weights[place] !== 0);
+  return {
+    columns: Int32Array.from(places, (place) => columns[place]!),
+    weights: Float64Array.from(places, (place) => weights[place]!),
+  };
+}

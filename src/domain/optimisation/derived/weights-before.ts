@@ -1,0 +1,45 @@
+import { listHeld, createIndexTerms } from '../../books/index-run.js';
+import type { Outgoing } from '../../books/decider.js';
+import { simulateBook } from '../../books/simulate-book.js';
+import type { IndexDocument, TreatmentSpec } from '../../documents/index-document.js';
+import type { SessionMarket } from '../../market/session-market.js';
+import type { SolvedWeights } from './solved-weights.js';
+
+export interface HeldInput {
+  readonly document: IndexDocument;
+  readonly sm: SessionMarket;
+  readonly treatment: TreatmentSpec;
+  readonly outgoing: Outgoing;
+  readonly decision: number;
+}
+
+/**
+ * Returns the weights of an index just before a rebalance, as known at its decision: the weights of its book at the
+ * decision close, before any trade. A composition that takes effect after the decision is returned as decided.
+ * @cost O(T K) over the sessions since the composition took effect
+ */
+export function computeWeightsBefore({ document, sm, treatment, outgoing, decision }: HeldInput): SolvedWeights {
+  const { session: from, columns, weights, effective } = outgoing;
+  if (decision <= from) return { columns, weights };
+  const book = simulateBook({
+    title: `The index ${document.id}`,
+    sm,
+    treatment,
+    growth: createIndexTerms({ treatment, document }),
+    isSparse: true,
+    from,
+    to: decision,
+    targets: [{ session: from, columns, weights }],
+    initialValue: document.base_value,
+    costRate: 0,
+    fills: 'all',
+  });
+  const event = book.events.at(-1);
+  // The rebalance sells securities that leave at its close.
+  if (event?.at !== book.length - 1 || effective !== decision) return listHeld(book, decision);
+  const slots = Array.from(book.columns.keys()).filter((slot) => event.before[slot] !== 0);
+  return {
+    columns: Int32Array.from(slots, (slot) => book.columns[slot]!),
+    weights: Float64Array.from(slots, (slot) => event.before[slot]!),
+  };
+}

@@ -1,0 +1,72 @@
+import type { DenseAlgebra } from '#kernels/optimisation/factors/algebra.js';
+import { computeSaliencies } from '#kernels/optimisation/factors/saliency.js';
+import type { Metric } from '#kernels/optimisation/program/metric.js';
+import type { Program } from '#kernels/optimisation/program/program.js';
+import type { CountRow } from '../constraints/program-row.js';
+import { listPositions } from './restriction.js';
+
+interface Drop {
+  /** [n], 1 for securities that are kept. */
+  readonly retained: Uint8Array;
+  /** Held securities in the order in which they are dropped. */
+  readonly order: readonly number[];
+  /** Number of securities to drop for each row. */
+  readonly excess: readonly number[];
+  readonly wanted: number;
+}
+
+interface Dropped {
+  readonly held: Uint8Array;
+  readonly dropped: readonly number[];
+}
+
+/** Returns [n], 1 for securities whose own bounds exclude zero, so that every choice includes them. */
+export function markRequiredSecurities({ lower, upper }: Pick<Program, 'lower' | 'upper'>): Uint8Array {
+  return Uint8Array.from(lower, (bound, i) => (bound > 0 || upper[i]! < 0 ? 1 : 0));
+}
+
+/** Returns held securities, least saliency first. */
+export function sortBySaliency(
+  algebra: DenseAlgebra,
+  metric: Metric,
+  held: Uint8Array,
+  weights: Float64Array,
+): number[] {
+  const names = listPositions(held);
+  const cost = computeSaliencies(algebra, metric, names, weights);
+  return Array.from(names.keys())
+    .toSorted((a, b) => cost[a]! - cost[b]! || names[a]! - names[b]!)
+    .map((p) => names[p]!);
+}
+
+/** Drops securities in order from each row with too many; undefined if none can be dropped. */
+export function dropSecurities(
+  counts: readonly CountRow[],
+  held: Uint8Array,
+  { retained, order, excess, wanted }: Drop,
+): Dropped | undefined {
+  const left = excess.slice();
+  const next = held.slice();
+  const dropped: number[] = [];
+  const memberships = counts.map((row) => new Set(row.members));
+  const heldIn = counts.map((row) => countHeld(row, held));
+  for (const i of order) {
+    if (dropped.length === wanted) break;
+    if (retained[i] === 1) continue;
+    const rowsOf = counts.flatMap((_, c) => (memberships[c]!.has(i) ? [c] : []));
+    if (!rowsOf.some((c) => left[c]! > 0) || rowsOf.some((c) => heldIn[c]! <= counts[c]!.minimum)) continue;
+    for (const c of rowsOf) {
+      left[c]!--;
+      heldIn[c]!--;
+    }
+    next[i] = 0;
+    dropped.push(i);
+  }
+  return dropped.length === 0 ? undefined : { held: next, dropped };
+}
+
+export function countHeld({ members }: CountRow, held: Uint8Array): number {
+  let count = 0;
+  for (const i of members) count += held[i]!;
+  return count;
+}

@@ -1,0 +1,88 @@
+import type { Undecided } from '../books/decider.js';
+import { Refusal } from '../refusals/refusal.js';
+import type { DerivedSolve } from './derived/derived-solve.js';
+import { relaxCurvedRows, explainChoice, explainRows, describeInfeasibility } from './relaxation/infeasibility.js';
+import type { Problem } from './problem.js';
+import { listConflictRows, findConflict } from './proof.js';
+import type { Solvers } from './solvers.js';
+import { solveConvex } from './solve-convex.js';
+
+/** Problem that was solved without a solution. */
+type Unsolved = Pick<DerivedSolve, 'problem' | 'outcome'>;
+
+/** Returns the refusal of an infeasible problem, with its explanation. */
+export function refuseInfeasible(solvers: Solvers, { problem, outcome }: Unsolved): Refusal {
+  const explained =
+    outcome.kind === 'no-choice'
+      ? { detail: explainChoice(solvers, problem, outcome.isProven), remaining: [] }
+      : explainRows(solvers, problem);
+  if (explained === undefined) return refuseUnattained(solvers, problem);
+  const { detail, remaining } = explained;
+  return new Refusal('INFEASIBLE', describeInfeasibility(problem, detail, remaining), { ...detail });
+}
+
+/**
+ * Returns the refusal if the rows are feasible but no weights were found that meet the requirement of the objective.
+ */
+function refuseUnattained({ solver }: Solvers, problem: Problem): Refusal {
+  const { entry, params } = problem.objective;
+  if (entry.unattainable === null)
+    return new Refusal('SOLVER_FAILED', 'The solver found neither weights nor a proof that none exist.');
+  const largest = createNumeratorGoal(problem);
+  const result = largest === null ? undefined : solveConvex(solver, { ...problem, goal: largest });
+  const most = result === undefined ? null : -result.objective;
+  return new Refusal('OBJECTIVE_UNATTAINABLE', entry.unattainable(params, most), {
+    objective: entry.type,
+    ...(most === null ? {} : { largest: most }),
+    ...(most === null || !entry.needsReturns
+      ? {}
+      : { largest_return: most + entry.cash(params), risk_free_rate: entry.cash(params) }),
+  });
+}
+
+/** Returns the goal of the largest numerator of a ratio; null if that is not linear. */
+function createNumeratorGoal({ goal }: Problem): Problem['goal'] | null {
+  if (goal.form !== 'ratio' || goal.numerator.kind !== 'linear') return null;
+  const { slopes } = goal.numerator;
+  return {
+    form: 'quadratic',
+    metric: 'covariance',
+    curvature: 0,
+    centre: new Float64Array(slopes.length),
+    linear: slopes.map((slope) => -slope),
+  };
+}
+
+/** Explains why there is no solution: the conflicting rows if they can be proven, and, on request, resolutions. */
+export function explainUnsolved(solvers: Solvers, solve: Unsolved): Undecided {
+  const { problem, outcome } = solve;
+  const explain = () => refuseInfeasible(solvers, solve);
+  const [code, message] = findReason(solvers, problem, outcome);
+  const path = code === 'OBJECTIVE_UNATTAINABLE' ? 'derivation.objective' : undefined;
+  return refuse(code, message, explain, path);
+}
+
+function findReason(solvers: Solvers, problem: Problem, outcome: DerivedSolve['outcome']): [Undecided['code'], string] {
+  if (outcome.kind === 'no-choice') return ['INFEASIBLE', 'no choice of names satisfies the constraints.'];
+  const conflict = findConflict(solvers.solver, problem);
+  if (conflict !== null) {
+    const detail = {
+      conflict: listConflictRows(problem, conflict),
+      relaxations: relaxCurvedRows(solvers, problem, conflict),
+    };
+    return ['INFEASIBLE', describeInfeasibility(problem, detail)];
+  }
+  const { code, message } = refuseUnattained(solvers, problem);
+  return [code, message];
+}
+
+/** Returns a derived index without weights on a session. @param path path of the part that allows none */
+export function refuse(
+  code: Undecided['code'],
+  message: string,
+  explain?: () => Refusal,
+  path = 'derivation.constraints',
+): Undecided {
+  const finding = { severity: 'error', code: 'REBALANCE_HELD', message, path } as const;
+  return { kind: 'refused', code, finding, ...(explain === undefined ? {} : { explain }) };
+}

@@ -1,0 +1,60 @@
+import { computeLagrangianSlopes } from '#kernels/optimisation/program/slopes.js';
+import { compareText } from '../../refusals/findings.js';
+import { computeWorstVariance } from '../../objectives/robustness.js';
+import type { Problem } from '../problem.js';
+import type { ConvexSolution } from '../solve-convex.js';
+import { convertToObjectiveTerms } from './change-sentence.js';
+
+/** Security without a weight, and its distance from one. */
+export interface NextName {
+  readonly identifier: string;
+  /** Change of the objective, in its own terms, per unit of weight in the security. */
+  readonly marginal: number;
+  /**
+   * Its expected return, and the expected return above which it is held; null for an objective without expected
+   * returns.
+   */
+  readonly expectedReturn: number | null;
+  readonly entryReturn: number | null;
+}
+
+/** Maximum number of securities listed. */
+export const NEXT_NAMES_MAX = 10;
+
+/**
+ * Returns the securities that would be held next: only their lower bound of zero excludes them. Those nearest to a
+ * positive weight come first. A security enters once its expected return exceeds `entryReturn`, if the others are
+ * unchanged.
+ * @cost of a product with the covariance
+ * @source Boyd & Vandenberghe (2004), Convex Optimization, section 5.5.3: the gradient at a bound.
+ */
+export function listNextSecurities(
+  problem: Problem,
+  { assembled, answer, weights, priceScale }: ConvexSolution,
+): NextName[] {
+  const { lower, upper } = assembled.program;
+  const { right } = computeLagrangianSlopes(assembled.program, answer.point);
+  const perReturn = returnScale(problem, weights);
+  const { expectedReturns } = problem;
+  return Array.from(weights.keys())
+    .filter((i) => weights[i] === 0 && lower[i] === 0 && upper[i]! > 0)
+    .map((i) => ({ i, distance: priceScale * Math.max(right[i]!, 0) }))
+    .toSorted((a, b) => a.distance - b.distance || compareText(problem.identifiers[a.i]!, problem.identifiers[b.i]!))
+    .slice(0, NEXT_NAMES_MAX)
+    .map(({ i, distance }) => ({
+      identifier: problem.identifiers[i]!,
+      marginal: convertToObjectiveTerms(problem, distance),
+      expectedReturn: perReturn === null ? null : expectedReturns![i]!,
+      entryReturn: perReturn === null ? null : expectedReturns![i]! + distance * perReturn,
+    }));
+}
+
+/**
+ * Returns the expected return that compensates a unit of the objective, both per unit of weight; null if expected
+ * returns do not count.
+ */
+function returnScale(problem: Problem, weights: Float64Array): number | null {
+  const { objective, expectedReturns, goal, metric, robustness } = problem;
+  if (!objective.entry.needsReturns || expectedReturns === null) return null;
+  return goal.form === 'ratio' ? Math.sqrt(computeWorstVariance(metric, robustness, weights)) : 1;
+}

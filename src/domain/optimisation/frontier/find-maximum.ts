@@ -1,0 +1,64 @@
+/** Point with the value of a function. */
+export interface MaximumPoint {
+  readonly at: number;
+  readonly value: number;
+}
+
+export interface MaximumBracket {
+  readonly low: MaximumPoint;
+  /** Best point so far, one of the ends or between them. */
+  readonly best: MaximumPoint;
+  readonly high: MaximumPoint;
+}
+
+/** Share of a golden section; the larger part is continued. */
+const GOLDEN = (3 - Math.sqrt(5)) / 2;
+
+/** Distance of points that counts as rounding, relative to 1 and the point. */
+const CLOSE = 1e-9;
+
+/** Maximum number of evaluations; six to ten are usual. */
+const STEPS_MAX = 40;
+
+/**
+ * Finds the maximum of a function that rises and then falls, at the vertex of the parabola through the three best
+ * points, or by golden sections if that fails. Returns the best evaluated point.
+ * @param valueOf -Infinity if there is no value
+ * @source Brent (1973), Algorithms for Minimization without Derivatives, chapter 5.
+ */
+export function findMaximum(valueOf: (at: number) => number, { low, best, high }: MaximumBracket): void {
+  let [from, to] = [low.at, high.at];
+  let first = best;
+  let [second, third] = low.value > high.value ? [low, high] : [high, low];
+  let [step, before] = [to - from, to - from];
+  for (let k = 0; k < STEPS_MAX; k++) {
+    const middle = (from + to) / 2;
+    const close = CLOSE * (1 + Math.abs(first.at));
+    if (Math.abs(first.at - middle) <= 2 * close - (to - from) / 2) return;
+    const top = findVertex(first, second, third);
+    const isUseful = top > from && top < to && Math.abs(top - first.at) < Math.abs(before) / 2;
+    before = isUseful ? step : first.at < middle ? to - first.at : from - first.at;
+    step = isUseful ? top - first.at : GOLDEN * before;
+    if (isUseful && (top - from < 2 * close || to - top < 2 * close)) step = Math.sign(middle - first.at) * close;
+    const at = first.at + (Math.abs(step) >= close ? step : Math.sign(step) * close);
+    const tried = { at, value: valueOf(at) };
+    if (tried.value >= first.value) {
+      if (at >= first.at) from = first.at;
+      else to = first.at;
+      [first, second, third] = [tried, first, second];
+    } else {
+      if (at < first.at) from = at;
+      else to = at;
+      if (tried.value >= second.value) [second, third] = [tried, second];
+      else if (tried.value >= third.value) third = tried;
+    }
+  }
+}
+
+/** Returns the top of the parabola through three points; NaN if they are on a line. */
+function findVertex(a: MaximumPoint, b: MaximumPoint, c: MaximumPoint): number {
+  const left = (a.at - b.at) * (a.value - c.value);
+  const right = (a.at - c.at) * (a.value - b.value);
+  const bend = right - left;
+  return bend === 0 ? Number.NaN : a.at - ((a.at - c.at) * right - (a.at - b.at) * left) / (2 * bend);
+}

@@ -1,0 +1,207 @@
+import { dot } from '../../numbers/dot.js';
+import type { Program } from '#kernels/optimisation/program/program.js';
+import type { ProgramAnswer } from '#kernels/optimisation/program-answer.js';
+import type { Solver } from '#kernels/optimisation/solve-program.js';
+import type { Finding } from '../../refusals/findings.js';
+import { TRACKING } from '../../objectives/objective.js';
+import { computeOutcomes, computeTailAverage, countTailScenarios, type TailGoal } from '../../objectives/tail.js';
+import type { Restriction } from '../assemble.js';
+import { computeFrontierPoint, traceWithinTails, type FrontierInput, type FrontierPoint } from './frontier.js';
+import type { FrontierRisk } from './frontier-risks.js';
+import { solveTailGoal } from '../goals/solve-tail-goal.js';
+import { listNonConvexRows, type Problem } from '../problem.js';
+import { createRestriction, markShort, markHeld } from '../restriction.js';
+import type { Solution } from '../search.js';
+import { clearRoundingWeights } from '../rounding-weights.js';
+import { mixWeights, findLargestReturn, traceFrontier, addRow, type Trace } from './trace-frontier.js';
+import { meterSolver } from '../work-meter.js';
+
+/** Portfolio with the least risk of an objective at an expected return. */
+export interface ObjectivePortfolio extends FrontierPoint {
+  readonly risk_measure: FrontierRisk;
+  readonly risk: number;
+  /** [N] */
+  readonly weights: Float64Array;
+}
+
+/** Returns the risk measure that the objective of a problem minimises. */
+export function findFrontierRisk({ goal, objective }: Pick<Problem, 'goal' | 'objective'>): FrontierRisk {
+  if (goal.form === 'tail') return goal.measure === 'loss' ? 'cvar' : 'cdar';
+  return objective.entry.type === TRACKING.entry.type ? 'tracking_error' : 'volatility';
+}
+
+export interface ObjectiveFrontierInput extends Omit<FrontierInput, 'riskFreeRate'> {
+  /** Largest expected return, if the efficient frontier found it. */
+  readonly most?: ProgramAnswer | undefined;
+  /** Solution of the problem. */
+  readonly solution?: Pick<Solution, 'assembled' | 'answer'> | undefined;
+}
+
+/**
+ * Computes portfolios with the least risk of the objective, without costs, from the overall minimum to the largest
+ * expected return, equally spaced in expected return. Null for objectives based on volatility, whose frontier is the
+ * efficient one, and if the rows have no frontier or it needs too much work.
+ * @cost as many warm solves as points; for tails fewer points if a solve is expensive
+ * @source Rockafellar & Uryasev (2000), Journal of Risk 2(3), section 4, and Chekhlov, Uryasev & Zabarankin (2005),
+ *   International Journal of Theoretical and Applied Finance 8(1), for frontiers of tails; Roll (1992), Journal of
+ *   Portfolio Management 18(4), for the frontier of the tracking error.
+ */
+export function computeObjectiveFrontier(input: ObjectiveFrontierInput): readonly ObjectivePortfolio[] | null {
+  const { problem, means, most, solution } = input;
+  const measure = findFrontierRisk(problem);
+  if (measure === 'volatility') return null;
+  const { goal, index } = problem;
+  const solver = meterSolver(input.solver);
+  const near = solution && { program: solution.assembled.program, answer: solution.answer };
+  let before: Trace | undefined;
+  return traceWithinTails({
+    ...input,
+    solver,
+    trace(program) {
+      // Rows that limit tails need repeated traces.
+      if (before !== undefined && solver.spent() > TRACES_WORK_MAX) return null;
+      let least: readonly Float64Array[] | undefined;
+      if (goal.form === 'tail') least = minimiseTails(solver, { problem, goal, base: program, means, most });
+      else {
+        const traced = traceFrontier(solver, program, means, { centre: index, before, most, near });
+        before = traced?.trace;
+        least = traced?.solved.map(({ x }) => x);
+      }
+      const weights = least?.map(clearRoundingWeights);
+      if (weights === undefined) return null;
+      const results = weights.map((each): ObjectivePortfolio => {
+        const point = computeFrontierPoint(problem, means, each);
+        const risk =
+          goal.form === 'tail'
+            ? computeTailAverage(computeOutcomes(goal, each), countTailScenarios(goal))
+            : point.tracking_error;
+        return { ...point, risk_measure: measure, risk, weights: each };
+      });
+      return { found: results, weights };
+    },
+  });
+}
+
+/**
+ * Maximum number of multiplications of a frontier of tails, some seconds: counted, so that equal requests have equal
+ * points.
+ */
+const WORK_MAX = 2e9;
+
+/** Number of multiplications after which a frontier is no longer traced again with further planes of tail rows. */
+const TRACES_WORK_MAX = 2e10;
+
+/** Numbers of points of a frontier, as the work allows. */
+const POINTS = [21, 11, 6] as const;
+
+interface TailTrace extends Pick<ObjectiveFrontierInput, 'problem' | 'means' | 'most'> {
+  readonly goal: TailGoal;
+  readonly base: Program;
+}
+
+/** Returns the smallest tails at expected returns; undefined if there are none, or if one takes too long. */
+function minimiseTails(
+  inner: Solver,
+  { problem, goal, base, means, most: known }: TailTrace,
+): Float64Array[] | undefined {
+  const solver = meterSolver(inner);
+  const alone = { ...problem, costs: null, robustness: null };
+  const first = solveTailGoal(solver, alone, goal, base, undefined);
+  const count = POINTS.find((points) => points * solver.spent() <= WORK_MAX);
+  const last = findLargestReturn(solver, base, means, known);
+  if (first === undefined || count === undefined || last.status !== 'solved') return undefined;
+  const [least, most] = [first.answer.point.x, last.point.x];
+  const from = dot(means, least);
+  const to = Math.max(dot(means, most), from);
+  let { start } = first;
+  return Array.from({ length: count }, (_, k) => {
+    if (k === 0) return least;
+    const rows = addReturnFloor(base, means, from + ((to - from) * k) / (count - 1));
+    const result = solveTailGoal(solver, alone, goal, rows, start);
+    start = result?.start ?? start;
+    return result?.answer.point.x ?? mixWeights(least, most, k / (count - 1));
+  });
+}
+
+/** Adds a minimum expected return to the program. */
+function addReturnFloor(base: Program, means: Float64Array, least: number): Program {
+  const program = addRow(base, means);
+  const { rows } = program;
+  const last = rows.count - 1;
+  return {
+    ...program,
+    rows: { ...rows, lower: rows.lower.with(last, least), upper: rows.upper.with(last, Infinity) },
+  };
+}
+
+/**
+ * Returns the choice of a solution: the held securities, and those above triggers; undefined if no row restricts the
+ * choice.
+ */
+export function fixChoice(problem: Problem, weights: Float64Array): Restriction | undefined {
+  const rows = listNonConvexRows(problem).map(({ row }) => row);
+  if (rows.length === 0) return undefined;
+  const large = rows.flatMap((row) =>
+    row.form === 'concentration'
+      ? [Uint8Array.from(weights, (weight) => (weight > row.trigger + TRIGGERED ? 1 : 0))]
+      : [],
+  );
+  return createRestriction(rows, {
+    held: markHeld(weights),
+    short: markShort(weights),
+    large,
+    isFinal: true,
+  });
+}
+
+/** Tolerance of a weight above a trigger. */
+const TRIGGERED = 1e-10;
+
+/** Objectives whose frontier is that of another objective. */
+const WITHOUT_OWN: Readonly<Record<string, string>> = {
+  risk_parity: 'budgets of risk have one answer within the rows, and no frontier',
+  max_diversification: 'the ratio has no expected return; its solution is reported with the points as portfolio',
+  max_decorrelation: 'correlations have no expected return; the solution is reported with the points as portfolio',
+};
+
+export interface Traced {
+  readonly problem: Problem;
+  readonly hasFrontier: boolean;
+  readonly hasOwn: boolean;
+}
+
+/** Returns findings on the frontiers of a run: their risk measure, their securities, and missing frontiers. */
+export function listFrontierFindings({ problem, hasFrontier, hasOwn }: Traced): Finding[] {
+  const info = (severity: Finding['severity'], message: string): Finding => ({
+    severity,
+    code: 'FRONTIER_SCOPE',
+    message,
+    path: '',
+  });
+  if (!hasFrontier)
+    return [
+      info(
+        'warning',
+        'There is no frontier: the solver found no least variance or no largest expected return within the rows.',
+      ),
+    ];
+  const { type } = problem.objective.entry;
+  const other = WITHOUT_OWN[type];
+  const choosing = [...new Set(listNonConvexRows(problem).map(({ origin }) => origin.type))];
+  return [
+    ...(other === undefined
+      ? []
+      : [info('info', `The frontier is that of mean and variance, not of ${type}: ${other}.`)]),
+    ...(findFrontierRisk(problem) === 'volatility' || hasOwn
+      ? []
+      : [info('warning', `There is no frontier by the risk of ${type}: it would exceed the work limit.`)]),
+    ...(choosing.length === 0
+      ? []
+      : [
+          info(
+            'info',
+            `The frontier uses the securities of the solution, chosen by ${choosing.join(', ')}; other securities may be better at other returns.`,
+          ),
+        ]),
+  ];
+}

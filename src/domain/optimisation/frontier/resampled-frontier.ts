@@ -1,0 +1,132 @@
+import { shrinkGram } from '#kernels/moments/shrunk-from-gram.js';
+import { createDenseMetric, type Metric } from '#kernels/optimisation/program/metric.js';
+import type { Program } from '#kernels/optimisation/program/program.js';
+import type { DenseAlgebra } from '#kernels/optimisation/factors/algebra.js';
+import { createCounterRandom } from '#kernels/random/counter-random.js';
+import { createReturnDraws, type DrawAlgebra } from '../../simulation/draw-returns.js';
+import { computeFrontierPoint, traceWithinTails, type FrontierInput, type FrontierPoint } from './frontier.js';
+import { clearRoundingWeights } from '../rounding-weights.js';
+import { traceFrontier, type Trace } from './trace-frontier.js';
+
+/** Number and kind of draws for a resampled frontier. */
+export interface Resampling {
+  readonly draws: number;
+  readonly seed: number;
+  /** Number of returns in each draw. */
+  readonly sessions: number;
+}
+
+/** Portfolio of a resampled frontier, measured by the original estimates. */
+export interface ResampledPortfolio extends FrontierPoint {
+  /** Means over the draws, [N]. */
+  readonly weights: Float64Array;
+  /** Standard deviations over the draws, [N]; 0 for a single one. */
+  readonly spread: Float64Array;
+}
+
+export interface ResampledFrontier {
+  /** Number of draws with a frontier. */
+  readonly draws: number;
+  /** Points by rank, from the least variance of each draw to its largest expected return. */
+  readonly points: readonly ResampledPortfolio[];
+}
+
+export interface ResampledInput extends Omit<FrontierInput, 'riskFreeRate'> {
+  readonly algebra: DenseAlgebra & DrawAlgebra;
+  readonly resampling: Resampling;
+  /** Sessions of a year. */
+  readonly periods: number;
+  /** Called for each draw; throws to stop the work. */
+  readonly report?: (share: number) => void;
+}
+
+/**
+ * Computes the frontier of portfolios averaged over draws. Each draw is a history of normal returns with the estimated
+ * moments. Means and covariance are estimated again from it and a frontier is traced. Portfolios of the same rank are
+ * averaged. The rows are those of the problem, measured by its covariance; an average of portfolios that satisfy convex
+ * rows satisfies them too. Each draw has a separate random stream.
+ * @returns null if no draw has a frontier.
+ * @cost a frontier for each draw, and T N^2 to estimate it.
+ * @source Michaud (1998), Efficient Asset Management, chapter 6; Scherer (2002), Portfolio resampling: review and
+ *   critique, Financial Analysts Journal 58(6), for averages by rank.
+ */
+export function computeResampledFrontier(input: ResampledInput): ResampledFrontier | null {
+  const { solver, algebra, problem, means, restriction, points: count, resampling, report, periods } = input;
+  const { draws, seed, sessions } = resampling;
+  const n = problem.index.length;
+  const returns = createReturnDraws(algebra, {
+    metric: problem.metric,
+    means: means.map((mean) => mean / periods),
+    periods,
+  });
+  let known = 0;
+  let sums: Sums[] | undefined;
+  for (let draw = 0; draw < draws; draw++) {
+    report?.(draw / draws);
+    const panel = returns.draw(createCounterRandom({ seed, stream: draw }), sessions, null);
+    const moments = momentsOf(algebra, panel, { sessions, n, periods });
+    let before: Trace | undefined;
+    const trace = (program: Program) => {
+      const drawn = setCovariance(program, moments.metric);
+      const traced = traceFrontier(solver, drawn, moments.means, { points: count, before });
+      if (traced === null) return null;
+      before = traced.trace;
+      const results = traced.solved.map(({ x }) => clearRoundingWeights(x));
+      return { found: results, weights: results };
+    };
+    const drawn = traceWithinTails({ solver, problem, means: moments.means, restriction, trace });
+    if (drawn === null) continue;
+    sums ??= drawn.map(() => ({ mean: new Float64Array(n), squares: new Float64Array(n) }));
+    known++;
+    for (const [rank, weights] of drawn.entries()) addTo(sums[rank]!, weights, known);
+  }
+  if (sums === undefined) return null;
+  return {
+    draws: known,
+    points: sums.map(({ mean, squares }) => ({
+      ...computeFrontierPoint(problem, means, mean),
+      weights: mean,
+      spread: squares.map((value) => (known > 1 ? Math.sqrt(Math.max(value, 0) / (known - 1)) : 0)),
+    })),
+  };
+}
+
+/** Running mean, and sum of squared distances from it. */
+interface Sums {
+  readonly mean: Float64Array;
+  readonly squares: Float64Array;
+}
+
+/** Adds a portfolio. @source Welford (1962), Technometrics 4(3) */
+function addTo({ mean, squares }: Sums, weights: Float64Array, count: number): void {
+  for (let i = 0; i < weights.length; i++) {
+    const before = weights[i]! - mean[i]!;
+    mean[i]! += before / count;
+    squares[i]! += before * (weights[i]! - mean[i]!);
+  }
+}
+
+/** Returns annual means and covariance of a panel, with the default estimator. */
+function momentsOf(
+  algebra: DenseAlgebra,
+  panel: Float64Array,
+  { sessions, n, periods }: { readonly sessions: number; readonly n: number; readonly periods: number },
+): { readonly means: Float64Array; readonly metric: Metric } {
+  const products = new Float64Array(n * n);
+  algebra.symmetricRankK(panel, n, products);
+  const sums = new Float64Array(n);
+  for (let t = 0, e = 0; t < sessions; t++) for (let i = 0; i < n; i++, e++) sums[i]! += panel[e]!;
+  const matrix = new Float64Array(n * n);
+  shrinkGram({ products, sums }, sessions, periods, matrix);
+  return { means: sums.map((sum) => (periods * sum) / sessions), metric: createDenseMetric(matrix, n) };
+}
+
+/** Replaces the covariance that a program minimises; its norms are unchanged. */
+function setCovariance(program: Program, metric: Metric): Program {
+  const { metric: own, norms } = program;
+  return {
+    ...program,
+    metric,
+    norms: norms.map((norm) => (norm.metric === 'metric' ? { ...norm, metric: own! } : norm)), // A norm of the metric has one.
+  };
+}

@@ -1,0 +1,54 @@
+/** Least variance at an expected return, and its slope with respect to expected return. */
+export interface VariancePoint {
+  readonly at: number;
+  readonly variance: number;
+  readonly slope: number;
+}
+
+export interface TangentSearchInput {
+  readonly low: VariancePoint;
+  readonly high: VariancePoint;
+  readonly riskFreeRate: number;
+  /** Returns undefined if unknown: the search then ends. */
+  readonly probe: (at: number) => VariancePoint | undefined;
+}
+
+/** Possible relative gain of the Sharpe ratio that counts as none. */
+const GAINED = 1e-12;
+
+/** Maximum number of probes; three to eight are usual. */
+const PROBES_MAX = 40;
+
+/** Returns a positive value if the Sharpe ratio rises with expected return, a negative one if it falls. */
+export function computeSharpeSlope({ at, variance, slope }: VariancePoint, riskFreeRate: number): number {
+  return 2 * variance - (at - riskFreeRate) * slope;
+}
+
+/**
+ * Finds the largest Sharpe ratio between two expected returns; the ratio rises at the lower and falls at the higher
+ * one. Alternates between the zero of its condition on a line through the ends, which is exact while no constraint
+ * joins or leaves, and the intersection of the tangents of the variance, which is exact at a kink.
+ */
+export function findTangentPortfolio({ low, high, riskFreeRate, probe }: TangentSearchInput): void {
+  const rise = (place: VariancePoint) => computeSharpeSlope(place, riskFreeRate);
+  const gain = (place: VariancePoint) =>
+    ((right.at - left.at) * Math.abs(rise(place))) / (2 * place.variance * (place.at - riskFreeRate));
+  let [left, right] = [low, high];
+  for (let k = 0; k < PROBES_MAX && Math.min(gain(left), gain(right)) > GAINED; k++) {
+    const at = k % 2 === 0 ? interpolateZero(left, rise(left), right, rise(right)) : intersectTangents(left, right);
+    if (!(at > left.at && at < right.at)) return;
+    const result = probe(at);
+    if (result === undefined) return;
+    if (rise(result) > 0) left = result;
+    else right = result;
+  }
+}
+
+function interpolateZero(left: VariancePoint, above: number, right: VariancePoint, below: number): number {
+  return left.at + ((right.at - left.at) * above) / (above - below);
+}
+
+function intersectTangents(left: VariancePoint, right: VariancePoint): number {
+  const between = right.at - left.at;
+  return left.at + (right.slope * between - (right.variance - left.variance)) / (right.slope - left.slope);
+}

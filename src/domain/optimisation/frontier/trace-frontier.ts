@@ -1,0 +1,336 @@
+import { dot } from '../../numbers/dot.js';
+import { EQUAL, IDLE } from '#kernels/optimisation/active-set/active-state.js';
+import type { PathStart } from '#kernels/optimisation/path/follow-path.js';
+import type { Program } from '#kernels/optimisation/program/program.js';
+import type { ProgramAnswer } from '#kernels/optimisation/program-answer.js';
+import { computeCornerSlope } from '#kernels/optimisation/simplex/corner-slope.js';
+import type { Solver } from '#kernels/optimisation/solve-program.js';
+
+/** Number of points of a frontier in results. */
+const POINTS = 21;
+
+/** Weights of least variance at an expected return. */
+export interface FrontierWeights {
+  readonly x: Float64Array;
+  /** Increase of the variance per unit of expected return; null if no solve provides it. */
+  readonly slope: number | null;
+}
+
+/** Portfolios of least variance at expected returns, with the search that found them. */
+export interface TracedFrontier {
+  readonly targets: readonly number[];
+  readonly solved: readonly FrontierWeights[];
+  readonly at: (target: number) => FrontierWeights | undefined;
+  /** Results so far, including later calls of `at`. */
+  readonly trace: Trace;
+}
+
+/** Results of a trace, from which a trace of the same program with additional rows can start. */
+export interface Trace {
+  readonly least: Optimum;
+  /** The largest expected return. */
+  readonly most: ProgramAnswer;
+  readonly known: readonly TracedPoint[];
+}
+
+export interface TraceOptions {
+  /** Absent if only further targets are needed. */
+  readonly points?: number | undefined;
+  /** Reference weights of the variance, [N]. Default: none. */
+  readonly centre?: Float64Array | undefined;
+  /** Trace of the program with fewer rows, from which to continue. */
+  readonly before?: Trace | undefined;
+  /** Largest expected return within the rows, or the first of them, if another trace found it. */
+  readonly most?: ProgramAnswer | undefined;
+  /** Optimum near the least variance, of a program that may have fewer rows. */
+  readonly near?: Optimum | undefined;
+}
+
+/**
+ * Traces the portfolios of least variance of a program from the overall minimum to the largest expected return, equally
+ * spaced in expected return; null if there is none.
+ * @param base Program with the rows and the metric of the variance.
+ * @param means [N]
+ * @cost as many warm solves as points; fewer if an earlier trace had them
+ */
+export function traceFrontier(
+  solver: Solver,
+  base: Program,
+  means: Float64Array,
+  { points: count = POINTS, centre = new Float64Array(base.n), before, most: mostKnown, near }: TraceOptions = {},
+): TracedFrontier | null {
+  const variance = createPointAnswer(base, centre);
+  const from = before?.least ?? near;
+  const follow = from && from.program.rows.count <= base.rows.count ? startAt(variance, from) : undefined;
+  const first = reuseSolution(base, before?.least.answer) ?? solver.solve(variance, { follow, pivots: PIVOTS });
+  const last = findLargestReturn(solver, base, means, before?.most ?? mostKnown);
+  if (first.status !== 'solved' || last.status !== 'solved') return null;
+  const [least, most] = [first.point.x, last.point.x];
+  const low = dot(means, least);
+  const high = Math.max(dot(means, most), low);
+  const withTarget = addRow(variance, means);
+  const known: TracedPoint[] = [convertToTarget(withTarget, low, first)];
+  const trace = { least: { program: variance, answer: first }, most: last, known };
+  const at = createTracer(solver, withTarget, known, before?.known ?? []);
+  const targets = Array.from({ length: count }, (_, k) => low + ((high - low) * k) / (count - 1));
+  const end = count > 0 && last.route === 'simplex' ? findUniqueCorner(variance, last, means) : undefined;
+  const solved = targets.map((target, k) => {
+    if (k === 0) return { x: least, slope: null };
+    const corner = k === count - 1 ? end : undefined;
+    return corner ?? at(target) ?? { x: mixWeights(least, most, k / (count - 1)), slope: null };
+  });
+  return { targets, solved, at, trace };
+}
+
+/**
+ * Returns the largest expected return if only one corner has it. Paths to it would degenerate, so it is not searched
+ * again.
+ */
+function findUniqueCorner(variance: Program, most: ProgramAnswer, means: Float64Array): FrontierWeights | undefined {
+  const rise = computeCornerSlope(variance, most, means);
+  return rise === undefined ? undefined : { x: most.point.x, slope: -rise };
+}
+
+/**
+ * Returns the largest expected return. Reuses the solution of a program with fewer rows if it satisfies the additional
+ * ones.
+ */
+export function findLargestReturn(
+  solver: Solver,
+  base: Program,
+  means: Float64Array,
+  known?: ProgramAnswer,
+): ProgramAnswer {
+  return reuseSolution(base, known) ?? solver.solve(createReturnProgram(base, means));
+}
+
+function createPointAnswer(base: Program, centre: Float64Array): Program {
+  return { ...base, centre, curvature: 2, linear: new Float64Array(base.n) };
+}
+
+export function createReturnProgram(base: Program, means: Float64Array): Program {
+  return { ...base, curvature: 0, ridge: 0, linear: means.map((mean) => -mean) };
+}
+
+/** Tolerance for exceeding a row, relative to 1 and its bound. */
+const HELD = 1e-10;
+
+/**
+ * Returns a solution of a program with fewer rows if it also satisfies the additional ones (upper bounds at the end).
+ */
+function reuseSolution({ n, rows }: Program, answer: ProgramAnswer | undefined): ProgramAnswer | undefined {
+  if (answer === undefined) return undefined;
+  const { x, rowMultipliers } = answer.point;
+  if (!satisfiesAddedRows({ n, rows }, rowMultipliers.length, x)) return undefined;
+  return { ...answer, ...addIdleRows(answer, rows.count) };
+}
+
+/** Returns point and state of an optimum of a program with fewer rows, if the additional ones exert no force. */
+function addIdleRows(
+  { point, state }: Pick<ProgramAnswer, 'point' | 'state'>,
+  count: number,
+): Pick<ProgramAnswer, 'point' | 'state'> {
+  return {
+    point: { ...point, rowMultipliers: lengthen(point.rowMultipliers, count) },
+    state: { ...state, rows: Int8Array.from({ length: count }, (_, r) => state.rows[r] ?? IDLE) },
+  };
+}
+
+/** Optimum with its program. */
+export interface Optimum {
+  readonly program: Program;
+  readonly answer: ProgramAnswer;
+}
+
+/**
+ * Returns the start of the path to a program. An optimum with fewer rows, and possibly another objective, is an optimum
+ * of the program if the additional rows (upper bounds at the end) are wide enough.
+ */
+export function startAt(program: Program, { program: before, answer }: Optimum): PathStart {
+  const { n, rows } = program;
+  const { curvature, ridge, linear, centre } = before;
+  const upper = widenUpperBounds({ n, rows }, before.rows.count, answer.point.x);
+  return {
+    program: { ...program, curvature, ridge, linear, centre, rows: { ...rows, upper } },
+    ...addIdleRows(answer, rows.count),
+  };
+}
+
+/**
+ * Returns upper bounds of rows that admit weights that exceed them: each is widened by another share of the largest
+ * excess, because rows that become active simultaneously would make the path degenerate.
+ * @param from first row that may be exceeded
+ */
+function widenUpperBounds({ n, rows }: Pick<Program, 'n' | 'rows'>, from: number, x: Float64Array, to = rows.count) {
+  const values = Float64Array.from({ length: to - from }, (_, k) => valueOf(rows, from + k, n, x));
+  const excess = values.reduce((most, value, k) => Math.max(most, value - rows.upper[from + k]!), 0);
+  const upper = rows.upper.slice();
+  for (const [k, value] of values.entries())
+    if (value > upper[from + k]!) upper[from + k] = value + (excess * (k + 1)) / values.length;
+  return upper;
+}
+
+function satisfiesAddedRows(
+  { n, rows }: Pick<Program, 'n' | 'rows'>,
+  from: number,
+  x: Float64Array,
+  to = rows.count,
+): boolean {
+  for (let r = from; r < to; r++)
+    if (valueOf(rows, r, n, x) > rows.upper[r]! + HELD * (1 + Math.abs(rows.upper[r]!))) return false;
+  return true;
+}
+
+function valueOf({ coefficients }: Program['rows'], r: number, n: number, x: Float64Array): number {
+  let value = 0;
+  for (let i = 0; i < n; i++) value += coefficients[r * n + i]! * x[i]!;
+  return value;
+}
+
+function lengthen(values: Float64Array, length: number): Float64Array {
+  const long = new Float64Array(length);
+  long.set(values);
+  return long;
+}
+
+/** Optimum of the least variance at an expected return. */
+export interface TracedPoint {
+  readonly target: number;
+  readonly program: Program;
+  readonly answer: Pick<ProgramAnswer, 'point' | 'state'>;
+}
+
+/**
+ * Returns the portfolio of least variance as a solution for its own expected return: the row for that return exerts no
+ * force.
+ */
+function convertToTarget(program: Program, target: number, { point, state }: ProgramAnswer): TracedPoint {
+  const rows = new Int8Array(program.rows.count).fill(EQUAL);
+  rows.set(state.rows);
+  return {
+    target,
+    program: { ...program, rows: targeted(program.rows, target) },
+    answer: { point: { ...point, rowMultipliers: append(point.rowMultipliers, 0) }, state: { ...state, rows } },
+  };
+}
+
+/** Number of block pivoting steps from one optimum to the next: two to four are usual. */
+export const PIVOTS = 6;
+
+/** Number of successive expected returns that these steps may miss before the path is followed directly. */
+const LOST_MAX = 2;
+
+/**
+ * Solves for successive expected returns. Results with fewer rows are kept if they satisfy the additional ones; other
+ * solves start from the nearest known optimum.
+ */
+function createTracer(
+  solver: Solver,
+  program: Program,
+  known: TracedPoint[],
+  earlier: readonly TracedPoint[],
+): (target: number) => FrontierWeights | undefined {
+  const findNearest = (among: readonly TracedPoint[], target: number): TracedPoint | undefined =>
+    among.reduce<TracedPoint | undefined>(
+      (best, each) =>
+        best === undefined || Math.abs(each.target - target) < Math.abs(best.target - target) ? each : best,
+      undefined,
+    );
+  let lost = 0;
+  return (target) => {
+    const same = findNearest(earlier, target);
+    const before = same === undefined ? undefined : resumePath(program, same);
+    if (before !== undefined && before.target === target && before.isKept) return reuseResult(before.traced);
+    const own = findNearest(known, target)!; // It begins with the least variance.
+    const isNearer = before !== undefined && Math.abs(before.target - target) <= Math.abs(own.target - target);
+    const start = isNearer ? before.traced : own;
+    const wanted = { ...program, rows: targeted(program.rows, target) };
+    const answer = solver.solve(wanted, {
+      warm: start.answer.state,
+      follow: { program: start.program, ...start.answer },
+      pivots: lost < LOST_MAX ? PIVOTS : 0,
+    });
+    lost = answer.iterations <= PIVOTS ? 0 : lost + 1;
+    return answer.status === 'solved' ? reuseResult({ target, program: wanted, answer }) : undefined;
+  };
+
+  function reuseResult(traced: TracedPoint): FrontierWeights {
+    known.push(traced);
+    return { x: traced.answer.point.x, slope: traced.answer.point.rowMultipliers.at(-1) ?? null };
+  }
+}
+
+interface Resumed {
+  readonly target: number;
+  readonly traced: TracedPoint;
+  /** True if its weights satisfy the additional rows, so that it is the solution with them. */
+  readonly isKept: boolean;
+}
+
+/**
+ * Converts an optimum of a program with fewer rows, whose last row is the target, to an optimum with the other rows
+ * wide enough.
+ */
+function resumePath(
+  program: Program,
+  { target, program: { rows: before }, answer: { point, state } }: TracedPoint,
+): Resumed {
+  const { n, rows } = program;
+  const last = before.count - 1;
+  const own = targeted(rows, target);
+  const upper = widenUpperBounds({ n, rows: own }, last, point.x, rows.count - 1);
+  const rowMultipliers = new Float64Array(rows.count);
+  rowMultipliers.set(point.rowMultipliers.subarray(0, last));
+  rowMultipliers[rows.count - 1] = point.rowMultipliers[last]!;
+  const states = new Int8Array(rows.count).fill(IDLE);
+  states.set(state.rows.subarray(0, last));
+  states[rows.count - 1] = EQUAL;
+  return {
+    target,
+    isKept: satisfiesAddedRows(program, last, point.x, rows.count - 1),
+    traced: {
+      target,
+      program: { ...program, rows: { ...own, upper } },
+      answer: { point: { ...point, rowMultipliers }, state: { ...state, rows: states } },
+    },
+  };
+}
+
+/** Mixes two portfolios: feasible at its return, if not of least variance, where the solver found none. */
+export function mixWeights(from: Float64Array, to: Float64Array, share: number): Float64Array {
+  return from.map((weight, i) => weight + share * (to[i]! - weight));
+}
+
+/** Adds an equality row to the program. */
+export function addRow(program: Program, coefficients: Float64Array): Program {
+  const { rows, n } = program;
+  const all = new Float64Array((rows.count + 1) * n);
+  all.set(rows.coefficients);
+  all.set(coefficients, rows.count * n);
+  return {
+    ...program,
+    rows: {
+      count: rows.count + 1,
+      coefficients: all,
+      lower: append(rows.lower, 0),
+      upper: append(rows.upper, 0),
+      penalty: append(rows.penalty, Infinity),
+    },
+  };
+}
+
+function targeted(rows: Program['rows'], target: number): Program['rows'] {
+  const set = (values: Float64Array) => {
+    const next = values.slice();
+    next[next.length - 1] = target;
+    return next;
+  };
+  return { ...rows, lower: set(rows.lower), upper: set(rows.upper) };
+}
+
+function append(values: Float64Array, value: number): Float64Array {
+  const next = new Float64Array(values.length + 1);
+  next.set(values);
+  next[values.length] = value;
+  return next;
+}

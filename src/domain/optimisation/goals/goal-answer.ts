@@ -1,0 +1,61 @@
+import type { ActiveState } from '#kernels/optimisation/active-set/active-state.js';
+import type { PathStart } from '#kernels/optimisation/path/follow-path.js';
+import { checkKkt } from '#kernels/optimisation/program/kkt.js';
+import type { Program } from '#kernels/optimisation/program/program.js';
+import type { ProgramAnswer } from '#kernels/optimisation/program-answer.js';
+import { scalePrices } from './prices.js';
+import type { RatioPoint } from './solve-ratio.js';
+import type { TailStart } from './solve-tail.js';
+
+/** Optimum of a goal within the rows of a program. */
+export interface GoalAnswer {
+  /**
+   * Program whose optimality conditions the solution satisfies. Curved parts of the objective are replaced by their
+   * tangents.
+   */
+  readonly program: Program;
+  readonly answer: ProgramAnswer;
+  /** Change of the minimised objective per unit of the program's objective. */
+  readonly priceScale: number;
+  /** Factor on the prices of soft rows in the program. */
+  readonly penaltyScale: number;
+  /** Remaining gap of the proof: for a tail; 0 for others. */
+  readonly open?: number;
+  /** Start of the search from similar weights; only for a tail. */
+  readonly tail?: TailStart;
+}
+
+export interface GoalOptions {
+  readonly warm?: ActiveState | undefined;
+  readonly effort?: 'quick' | 'thorough' | undefined;
+  /** Optimum of a program with the same rows. Its norms give their initial prices. */
+  readonly near?: PathStart | undefined;
+  /** Optimum of a program that differs in the bounds of few securities. */
+  readonly beside?: Pick<ProgramAnswer, 'point' | 'state'> | undefined;
+  /** Similar weights with their worst scenarios; only for a tail. */
+  readonly tail?: TailStart | undefined;
+  /** Constant that is subtracted from a numerator: the price of soft norms at their given radii. */
+  readonly charge?: number;
+}
+
+/** Accuracy of portfolios with curved costs, budgets or rows. */
+export const CURVED_ACCURACY = 1e-12;
+
+/** Returns the options of a solve that starts at some weights. */
+export function setStart({ warm, effort }: GoalOptions, start: Float64Array) {
+  return { start, warm, ...(effort === undefined ? {} : { effort }) };
+}
+
+/** Scales a portfolio to a larger investment, which has the same ratio. */
+export function scaleAnswer(scale: number, { program, answer }: RatioPoint): Pick<GoalAnswer, 'program' | 'answer'> {
+  const scaleValues = (values: Float64Array) => values.map((value) => value * scale);
+  const { x, rowMultipliers, kinkMultipliers, normMultipliers } = answer.point;
+  const point = {
+    x: scaleValues(x),
+    rowMultipliers: scaleValues(rowMultipliers),
+    kinkMultipliers: kinkMultipliers.map((value, k) => (program.kinks[k]!.limit === null ? value : value * scale)),
+    normMultipliers,
+  };
+  const scaled = { ...scalePrices(program, scale), linear: scaleValues(program.linear) };
+  return { program: scaled, answer: { ...answer, point, kkt: checkKkt(scaled, point) } };
+}

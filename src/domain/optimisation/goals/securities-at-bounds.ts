@@ -1,0 +1,62 @@
+import { LOWER, UPPER } from '#kernels/optimisation/active-set/active-state.js';
+import { checkKkt, isOptimal, listPulledNames } from '#kernels/optimisation/program/kkt.js';
+import type { Program } from '#kernels/optimisation/program/program.js';
+import type { ProgramAnswer } from '#kernels/optimisation/program-answer.js';
+
+/** Number of securities below which all are in the program at once. */
+export const MANY = 100;
+
+/** Maximum share of securities in a reduced program. Above it, leaving out the others saves little. */
+const PART = 0.7;
+
+/** Distance to a bound at which weights count as at the bound. */
+const AT_BOUND = 1e-9;
+
+/** Returns 1 for securities that are fixed at a bound while the others are optimised; null if too few are. */
+export function findSecuritiesAtBounds({ n, lower, upper }: Program, weights: Float64Array): Uint8Array | null {
+  if (n < MANY) return null;
+  const resting = new Uint8Array(n);
+  let moving = 0;
+  for (let i = 0; i < n; i++) {
+    const isAtBound = weights[i]! - lower[i]! <= AT_BOUND || upper[i]! - weights[i]! <= AT_BOUND;
+    if (isAtBound) resting[i] = 1;
+    else moving++;
+  }
+  return moving <= PART * n ? resting : null;
+}
+
+/** Fixes resting securities at the bound at which weights have them. */
+export function restoreSecuritiesAtBounds(rows: Program, resting: Uint8Array | null, weights: Float64Array): Program {
+  if (resting === null) return rows;
+  const [lower, upper] = [rows.lower.slice(), rows.upper.slice()];
+  for (let i = 0; i < rows.n; i++) {
+    if (resting[i] === 0) continue;
+    if (weights[i]! - lower[i]! <= upper[i]! - weights[i]!) upper[i] = lower[i]!;
+    else lower[i] = upper[i]!;
+  }
+  return { ...rows, lower, upper };
+}
+
+/** Solution over some securities, as one over all of them. */
+export interface AmongAll {
+  readonly program: Program;
+  readonly answer: ProgramAnswer;
+  /** Fixed securities that would improve the objective. The solution is optimal if there are none. */
+  readonly pulled: Int32Array;
+}
+
+/** @param program program of the solution, with fixed securities; @param rows program with all bounds */
+export function expandAnswer(
+  { program, answer }: Pick<AmongAll, 'program' | 'answer'>,
+  { lower, upper }: Program,
+): AmongAll | undefined {
+  const whole = { ...program, lower, upper };
+  const { point, state } = answer;
+  const kkt = checkKkt(whole, point);
+  const pulled = isOptimal(kkt) ? new Int32Array(0) : listPulledNames(whole, point);
+  if (!isOptimal(kkt) && pulled.length === 0) return undefined;
+  const names = state.names.map((held, i) =>
+    program.lower[i] === program.upper[i] && lower[i]! < upper[i]! ? (point.x[i] === upper[i] ? UPPER : LOWER) : held,
+  );
+  return { program: whole, answer: { ...answer, state: { ...state, names }, kkt }, pulled };
+}

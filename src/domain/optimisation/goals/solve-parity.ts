@@ -1,0 +1,108 @@
+import type { ActiveState } from '#kernels/optimisation/active-set/active-state.js';
+import { createColdState } from '#kernels/optimisation/active-set/active-state.js';
+import { checkKkt, isOptimal } from '#kernels/optimisation/program/kkt.js';
+import type { Program } from '#kernels/optimisation/program/program.js';
+import type { ProgramAnswer } from '#kernels/optimisation/program-answer.js';
+import type { Solver } from '#kernels/optimisation/solve-program.js';
+import type { EvennessNumerator } from '../../objectives/goal.js';
+import { computeEvenness } from '../../objectives/parity.js';
+import type { Problem } from '../problem.js';
+import { CURVED_ACCURACY, scaleAnswer, setStart, type GoalAnswer, type GoalOptions } from './goal-answer.js';
+import { findLargestScale } from './largest-scale.js';
+import { addLinearCost, computeCost, computePrices, scalePrices } from './prices.js';
+import { addSeparableTerms, createBarrierTerm, createImpactTerm } from './separable.js';
+import { computeVariance, solveRatio, type RatioPoint } from './solve-ratio.js';
+import { solveSeparable } from './solve-separable.js';
+
+/**
+ * Maximum number of barrier prices tried in one search for a price that agrees with its own portfolio; one without
+ * costs.
+ */
+const ROUNDS_MAX = 40;
+
+/** Relative change of a price that counts as none. */
+const SETTLED = 1e-11;
+
+/**
+ * Solves risk budgets within rows. The optimum of evenness over volatility minimises half the variance minus its own
+ * variance times the weighted logarithms of the budgets. Costs are subtracted from the evenness, so the weights of
+ * barrier and costs follow from the portfolio itself.
+ */
+export function solveParity(
+  solver: Solver,
+  problem: Problem,
+  numerator: EvennessNumerator,
+  rows: Program,
+  options: GoalOptions,
+): GoalAnswer | undefined {
+  const { costs } = problem;
+  const { budgets, parity } = numerator;
+  for (let i = 0; i < rows.n; i++) if (budgets[i]! > 0 && !(rows.upper[i]! > 0)) return undefined;
+  const free = { ...rows, curvature: 1, centre: new Float64Array(rows.n), ridge: 0, linear: new Float64Array(rows.n) };
+  const isFree = costs === null && computePrices(rows, parity) === 0 && (options.charge ?? 0) === 0;
+  const own = isFree ? scaleToParity(free, numerator) : undefined;
+  if (own !== undefined) return own;
+  const computeTotalCost = (x: Float64Array) => computeCost(costs, x) + computePrices(rows, x) + (options.charge ?? 0);
+  let start = parity;
+  let { variance } = numerator;
+  let warm = options.warm;
+  let off = 0;
+  let evenness = 1;
+  let iterations = 0;
+  for (let round = 0; round < ROUNDS_MAX; round++) {
+    // (evenness - off) has the gradient of the logarithms times evenness, minus the gradient of the costs.
+    const net = evenness - off;
+    if (!(net > 0)) return undefined;
+    const at = (price: number, last: ActiveState | undefined): RatioPoint | undefined => {
+      const program = scalePrices(addLinearCost(free, costs), price / net);
+      const barrier = createBarrierTerm(budgets.map((budget) => (price * budget * evenness) / net));
+      const parts = costs !== null && costs.impact > 0 ? [barrier, createImpactTerm(costs, price / net)] : [barrier];
+      const result = solveSeparable(
+        solver,
+        program,
+        addSeparableTerms(parts),
+        setStart({ ...options, warm: last ?? warm }, start),
+      );
+      if (result === undefined) return undefined;
+      start = result.answer.point.x;
+      iterations += result.answer.iterations;
+      return { ...result, price, variance: computeVariance(program, start), numerator: 1 };
+    };
+    const point = solveRatio(at, variance, CURVED_ACCURACY);
+    if (point === undefined) return undefined;
+    const { x } = point.answer.point;
+    const before = evenness / net;
+    variance = point.variance;
+    warm = point.answer.state;
+    off = computeTotalCost(x);
+    evenness = off === 0 ? 1 : computeEvenness(budgets, x);
+    if (Math.abs(before - evenness / (evenness - off)) <= SETTLED * before)
+      return {
+        program: point.program,
+        answer: { ...point.answer, iterations },
+        priceScale: 1 / variance,
+        penaltyScale: variance / (evenness - off),
+      };
+  }
+  return undefined;
+}
+
+/** Returns the weights at parity as the solution if they satisfy the rows: no row exerts a force. */
+function scaleToParity(free: Program, { parity, budgets, variance }: EvennessNumerator): GoalAnswer | undefined {
+  const linear = Float64Array.from(budgets, (budget, i) => (budget === 0 ? 0 : (-variance * budget) / parity[i]!));
+  const program = { ...free, linear };
+  const state = createColdState(program);
+  const point = {
+    x: parity,
+    rowMultipliers: new Float64Array(free.rows.count),
+    kinkMultipliers: Float64Array.from(free.kinks, ({ limit }) => (limit === null ? 1 : 0)),
+    normMultipliers: new Float64Array(free.norms.length),
+  };
+  const kkt = checkKkt(program, point);
+  if (!isOptimal(kkt)) return undefined;
+  const scale = findLargestScale(program, { point });
+  const answer: ProgramAnswer = { status: 'solved', point, state, kkt, iterations: 1, route: 'active-set' };
+  if (scale === 1) return { program, answer, priceScale: 1 / variance, penaltyScale: variance };
+  const scaled = scaleAnswer(scale, { program, answer, price: variance, variance, numerator: 1 });
+  return { ...scaled, priceScale: 1 / (scale * scale * variance), penaltyScale: scale * scale * variance };
+}

@@ -1,0 +1,228 @@
+import { createFactorMetric, computeMetricDiagonal } from '#kernels/optimisation/program/metric.js';
+import { computeCost } from './goals/prices.js';
+import type { QuadraticGoal } from '../objectives/goal.js';
+import { computeMovedRadius, findMovedParameter, computeMovedValue, type Assembly } from './assemble.js';
+import type { CountRow, DistanceRow, LinearRow } from '../constraints/program-row.js';
+import type { Origin, PlacedRow, Problem } from './problem.js';
+import { HELD_MIN } from './restriction.js';
+
+/** Rows that take part, with changed parameters. */
+export type RowOptions = Pick<Assembly, 'includes' | 'changes'>;
+
+/** Problem of minimising a measure. */
+export interface MeasureProblem {
+  readonly problem: Problem;
+  /** Lower bound over all choices of securities: from the counts of the rows only. */
+  readonly floor: number;
+  /** Limit of the row, if it limits a distance. */
+  readonly limit: number | null;
+}
+
+/** Returns the problem in which the measure of a tail or a distance is the objective; null for rows of other forms. */
+export function createMeasureProblem(
+  problem: Problem,
+  placed: PlacedRow,
+  options: RowOptions = {},
+): MeasureProblem | null {
+  const { row } = placed;
+  const alone = { ...problem, costs: null, robustness: null };
+  if (row.form === 'tail') {
+    const others = problem.rows.filter(({ row: { form } }) => form !== 'tail');
+    return { problem: { ...alone, goal: row.goal, rows: others }, floor: -Infinity, limit: null };
+  }
+  if (row.form !== 'distance') return null;
+  const { reference, fixed } = row;
+  const n = reference.length;
+  const rows = problem.rows.filter((each) => each !== placed);
+  const isCurved = rows.some((each) => each.row.form === 'norm' && each.row.metric === 'covariance');
+  // Securities are dropped by their weights, not by their risk.
+  const metric = isCurved ? problem.metric : createFactorMetric(new Float64Array(0), new Float64Array(n).fill(1));
+  const meanVariance = computeMetricDiagonal(metric).reduce((sum, value) => sum + value, 0) / n;
+  const goal: QuadraticGoal = {
+    form: 'quadratic',
+    metric: 'covariance',
+    curvature: CURVATURE / meanVariance,
+    centre: reference.slice(),
+    linear: new Float64Array(n),
+  };
+  const limit = computeMovedValue(row.limit, placed.origin, options.changes, 1);
+  const costs = { linear: 0.5, impact: 0, reference, fixed: fixed / 2 };
+  return { problem: { ...alone, rows, goal, costs, metric }, floor: computeLeastDistance(row, rows, options), limit };
+}
+
+/**
+ * Returns true if the bounds of securities and the rows of choices alone prove that no choice satisfies the budget, a
+ * distance or a length.
+ */
+export function isRuledOut(problem: Problem, options: RowOptions): boolean {
+  const limits = choiceLimits(problem, options);
+  if (isBelowBudget(limits) || isForced(limits)) return true;
+  return problem.rows.some(({ origin, row }) => {
+    if (origin.soft !== null || options.includes?.(origin) === false) return false;
+    if (row.form === 'norm' && row.metric === 'identity' && row.centre === null)
+      return computeLeastLength(problem, options) > computeMovedRadius(row, origin, options.changes) + HELD;
+    if (row.form !== 'distance') return false;
+    return (
+      computeLeastDistance(row, problem.rows, options) > computeMovedValue(row.limit, origin, options.changes, 1) + HELD
+    );
+  });
+}
+
+/** Tolerance of a distance above its limit. */
+const HELD = 1e-8;
+
+/** Bounds of single securities, and the rows that choices of securities must satisfy. */
+interface ChoiceLimits {
+  /** [N] */
+  readonly lower: Float64Array;
+  readonly upper: Float64Array;
+  /** Minimum sum of the weights. */
+  readonly invested: number;
+  /** Minimum weight of a held security. */
+  readonly threshold: number;
+  /** Groups with a limited number of securities, by row. */
+  readonly counted: readonly (readonly CountRow[])[];
+}
+
+function choiceLimits({ rows, index }: Problem, { includes, changes }: RowOptions): ChoiceLimits {
+  const lower = new Float64Array(index.length).fill(-Infinity);
+  const upper = new Float64Array(index.length).fill(Infinity);
+  const counted = new Map<Origin, CountRow[]>();
+  let invested = 0;
+  let threshold = 0;
+  for (const { origin, row } of rows) {
+    if (origin.soft !== null || includes?.(origin) === false) continue;
+    if (row.form === 'name' && row.lower !== null)
+      lower[row.name] = Math.max(lower[row.name]!, computeMovedValue(row.lower, origin, changes, -1));
+    if (row.form === 'name' && row.upper !== null)
+      upper[row.name] = Math.min(upper[row.name]!, computeMovedValue(row.upper, origin, changes, 1));
+    if (row.form === 'linear' && isBudget(row) && row.lower !== null)
+      invested = Math.max(invested, computeMovedValue(row.lower, origin, changes, -1));
+    if (row.form === 'threshold')
+      threshold = Math.max(threshold, findMovedParameter(origin, 'threshold', changes) ?? row.threshold);
+    if (row.form === 'count')
+      counted.set(origin, [
+        ...(counted.get(origin) ?? []),
+        { ...row, maximum: findMovedParameter(origin, 'maximum', changes) ?? row.maximum },
+      ]);
+  }
+  return { lower, upper, invested, threshold, counted: [...counted.values()] };
+}
+
+/**
+ * Returns true if the allowed number of securities at their maximum does not reach the budget, without those whose maximum
+ * is below the weight of a held one.
+ */
+function isBelowBudget(limits: ChoiceLimits): boolean {
+  const { upper, invested, threshold, counted } = limits;
+  const most = upper.map((bound) => (bound < threshold - SHORT ? 0 : Math.max(bound, 0)));
+  const isHeld = createHoldTest(limits);
+  return [[], ...counted].some((groups) => computeLargestSum(groups, most, isHeld) < invested - SHORT);
+}
+
+/** Returns the test of a security whose bounds exclude a weight of zero. */
+function createHoldTest({ lower, upper }: ChoiceLimits): (i: number) => boolean {
+  return (i) => lower[i]! > HELD_MIN || upper[i]! < -HELD_MIN;
+}
+
+/**
+ * Returns true if more securities must be held than a count allows, or one whose maximum is below the weight of a held
+ * one.
+ */
+function isForced(limits: ChoiceLimits): boolean {
+  const { lower, upper, threshold, counted } = limits;
+  const isStuck = lower.some((bound, i) => bound > HELD_MIN && upper[i]! < threshold - SHORT);
+  const isHeld = createHoldTest(limits);
+  const exceedsCounts = ({ members, maximum }: CountRow): boolean => members.filter(isHeld).length > maximum;
+  return isStuck || counted.some((groups) => groups.some(exceedsCounts));
+}
+
+/**
+ * Returns the largest sum of weights with a limited number of securities, those that must be held among them. The groups
+ * of one row are disjoint.
+ */
+function computeLargestSum(groups: readonly CountRow[], upper: Float64Array, isHeld: (i: number) => boolean): number {
+  const free = upper.slice();
+  let reach = 0;
+  for (const { members, maximum } of groups) {
+    const held = members.filter(isHeld);
+    const others = Float64Array.from(members, (i) => (isHeld(i) ? 0 : upper[i]!)).sort();
+    for (const i of members) free[i] = 0;
+    const left = Math.max(0, maximum - held.length);
+    reach += held.reduce((sum, i) => sum + upper[i]!, 0);
+    reach += others.subarray(Math.max(0, others.length - left)).reduce((sum, most) => sum + most, 0);
+  }
+  return free.reduce((sum, most) => sum + most, reach);
+}
+
+/** Tolerance for the sum of securities below the budget. */
+const SHORT = 1e-10;
+
+/**
+ * Returns the least distance with a limited number of securities: the other securities of the reference are sold, and
+ * their weight is bought if the sum of the weights requires it.
+ */
+function computeLeastDistance(
+  { reference, fixed }: DistanceRow,
+  rows: readonly PlacedRow[],
+  { includes, changes }: RowOptions,
+): number {
+  const sold = new Map<Origin, number>();
+  let invested = -Infinity;
+  for (const { origin, row } of rows) {
+    if (origin.soft !== null || includes?.(origin) === false) continue;
+    if (row.form === 'linear' && isBudget(row) && row.lower !== null)
+      invested = Math.max(invested, computeMovedValue(row.lower, origin, changes, -1));
+    if (row.form !== 'count') continue;
+    const maximum = findMovedParameter(origin, 'maximum', changes) ?? row.maximum;
+    const own = Float64Array.from(row.members, (i) => Math.max(reference[i]!, 0)).sort();
+    const dropped = own.subarray(0, Math.max(0, own.length - maximum));
+    // The groups of one row are disjoint.
+    sold.set(origin, (sold.get(origin) ?? 0) + dropped.reduce((sum, weight) => sum + weight, 0));
+  }
+  const most = Math.max(0, ...sold.values());
+  const bought = invested - reference.reduce((sum, weight) => sum + weight, 0) + most;
+  return (most + Math.max(bought, 0) + fixed) / 2;
+}
+
+/** Returns the smallest length of weights with a limited number of securities, which is that of equal weights. */
+function computeLeastLength({ rows, index }: Problem, { includes, changes }: RowOptions): number {
+  const allowed = new Map<Origin, number>();
+  let invested = 0;
+  for (const { origin, row } of rows) {
+    if (origin.soft !== null || includes?.(origin) === false) continue;
+    if (row.form === 'linear' && isBudget(row) && row.lower !== null)
+      invested = Math.max(invested, computeMovedValue(row.lower, origin, changes, -1));
+    if (row.form !== 'count') continue;
+    const maximum = findMovedParameter(origin, 'maximum', changes) ?? row.maximum;
+    // The groups of one row are disjoint.
+    const others = allowed.get(origin) ?? index.length;
+    allowed.set(origin, others - Math.max(0, row.members.length - maximum));
+  }
+  return invested / Math.sqrt(Math.max(1, Math.min(index.length, ...allowed.values())));
+}
+
+function isBudget({ average, coefficients }: LinearRow): boolean {
+  return average === undefined && coefficients.every((value) => value === 1);
+}
+
+/**
+ * Curvature added to a distance, in mean variances: negligible for the result, but sufficient for a quadratic solver.
+ * Of portfolios with equal distance, the one nearest to the reference is returned.
+ */
+const CURVATURE = 1e-5;
+
+/**
+ * Tolerance of the objective above the distance for that: half the curvature times two, the maximum distance of
+ * weights.
+ */
+export const MEASURE_TOLERANCE = CURVATURE;
+
+/** Returns true if weights attain the lower bound of a measure. */
+export function attainsLowerBound(
+  { costs }: Pick<Problem, 'costs'>,
+  { weights }: { readonly weights: Float64Array },
+  floor: number | undefined,
+): boolean {
+  return floor !== undefined && computeCost(costs, weights) <= floor + HELD;
+}

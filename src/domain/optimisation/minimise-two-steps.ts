@@ -1,0 +1,71 @@
+/** Step between bounds, with a slope on either side of zero. */
+export interface BoundedStep {
+  readonly from: number;
+  readonly to: number;
+  /** Slope on moving down. */
+  readonly left: number;
+  /** Slope for an increase; at least `left`. */
+  readonly right: number;
+}
+
+/** Symmetric positive definite matrix of two by two. */
+export interface TwoByTwoMatrix {
+  readonly aa: number;
+  readonly ab: number;
+  readonly bb: number;
+}
+
+/** Minimises slope times d + curvature d^2 / 2; Infinity if there is no step between the bounds. */
+export function minimiseStep({ from, to, left, right }: BoundedStep, curvature: number): number {
+  const on = (slope: number, low: number, high: number) => {
+    if (low > high) return Number.POSITIVE_INFINITY;
+    if (curvature === 0) return slope === 0 ? 0 : slope * (slope > 0 ? low : high);
+    const step = inside(-slope / curvature, low, high);
+    return (slope + (curvature * step) / 2) * step;
+  };
+  return Math.min(on(left, from, Math.min(to, 0)), on(right, Math.max(from, 0), to));
+}
+
+/**
+ * Minimises the slopes times (d, e) + (d, e) K (d, e)' / 2: for each combination of signs, the stationary point if it
+ * is within bounds, otherwise the minimum along the edges.
+ * @cost four boxes
+ */
+export function minimiseTwoSteps(a: BoundedStep, b: BoundedStep, k: TwoByTwoMatrix): number {
+  let least = Number.POSITIVE_INFINITY;
+  for (const one of sidesOf(a)) for (const two of sidesOf(b)) least = Math.min(least, minimiseInBox(one, two, k));
+  return least;
+}
+
+interface Side {
+  readonly low: number;
+  readonly high: number;
+  readonly slope: number;
+}
+
+function sidesOf({ from, to, left, right }: BoundedStep): Side[] {
+  return [
+    { low: from, high: Math.min(to, 0), slope: left },
+    { low: Math.max(from, 0), high: to, slope: right },
+  ].filter(({ low, high }) => low <= high);
+}
+
+function minimiseInBox(a: Side, b: Side, { aa, ab, bb }: TwoByTwoMatrix): number {
+  const valueAt = (d: number, e: number) =>
+    a.slope * d + b.slope * e + (aa * d * d) / 2 + ab * d * e + (bb * e * e) / 2;
+  const size = aa * bb - ab * ab;
+  const [d, e] = [(ab * b.slope - bb * a.slope) / size, (ab * a.slope - aa * b.slope) / size];
+  if (d >= a.low && d <= a.high && e >= b.low && e <= b.high) return valueAt(d, e);
+  let least = Number.POSITIVE_INFINITY;
+  for (const edge of [a.low, a.high])
+    if (Number.isFinite(edge))
+      least = Math.min(least, valueAt(edge, inside(-(b.slope + ab * edge) / bb, b.low, b.high)));
+  for (const edge of [b.low, b.high])
+    if (Number.isFinite(edge))
+      least = Math.min(least, valueAt(inside(-(a.slope + ab * edge) / aa, a.low, a.high), edge));
+  return least;
+}
+
+function inside(value: number, low: number, high: number): number {
+  return Math.min(Math.max(value, low), high);
+}

@@ -1,0 +1,137 @@
+import { findConstraintClass } from '../../constraints/catalogue.js';
+import {
+  isStuck,
+  computeSlopes,
+  type Average,
+  type Limit,
+  type LinearRow,
+  type ProgramRow,
+} from '../../constraints/program-row.js';
+import type { Change } from './parameter-change.js';
+import type { Origin, Problem } from '../problem.js';
+
+/** Parameter of a row that a relaxation may move, or the width of its limits that no parameter moves. */
+export interface MovableParameter {
+  readonly origin: Origin;
+  /** Parameter to move; null for the width of the row. */
+  readonly parameter: string | null;
+  readonly from: number;
+  /** Direction of relaxation. */
+  readonly direction: 1 | -1;
+  /** Distance that the class allows. */
+  readonly room: number;
+  /** Scale of the parameter: the largest of 1, its value, and the coefficients of its row. */
+  readonly size: number;
+  /** True if the rows of a program are proportional to the parameter, regardless of other parameters. */
+  readonly isLinear: boolean;
+  /** Row whose weighted average the parameter bounds; null for other limits. */
+  readonly average: { readonly row: LinearRow; readonly average: Average } | null;
+}
+
+/**
+ * Returns the parameters behind the convex limits of some rows, except those of soft rows and of rows of priority 0.
+ */
+export function listMovableParameters({ rows }: Problem, origins: readonly Origin[]): MovableParameter[] {
+  const results = new Map<string, MovableParameter>();
+  for (const { origin, row } of rows) {
+    if (!origins.includes(origin) || origin.priority === 0 || origin.soft !== null) continue;
+    for (const { limit, side } of limitsOf(row)) {
+      for (const [parameter, slope] of computeSlopes(limit)) {
+        const direction = slope > 0 === (side === 'upper') ? 1 : -1;
+        const key = `${origin.index} ${parameter} ${direction}`;
+        if (slope === 0 || results.has(key)) continue;
+        const from = origin.params[parameter] as number; // Parameters behind limits are numbers.
+        const size = Math.max(1, Math.abs(from), largestIn(row));
+        const average = row.form === 'linear' && row.average !== undefined ? { row, average: row.average } : null;
+        results.set(key, {
+          origin,
+          parameter,
+          from,
+          direction,
+          room: computeAcceptedRange({ origin, parameter, to: from }, direction, ROOM_MAX * size),
+          size,
+          isLinear: limit.further === undefined && isProportional(row, from),
+          average,
+        });
+      }
+    }
+  }
+  return [...results.values()];
+}
+
+/** Returns the widths of some rows with limits that no parameter moves: of rows without any other limit, or of all. */
+export function listRowWidths(
+  { rows }: Problem,
+  origins: readonly Origin[],
+  which: 'alone' | 'all',
+): MovableParameter[] {
+  return origins.flatMap((origin) => {
+    const stuck = rows
+      .filter((placed) => placed.origin === origin)
+      .flatMap(({ row }) => limitsOf(row).map(({ limit }) => isStuck(limit)));
+    const hasWidth = which === 'all' ? stuck.includes(true) : stuck.length > 0 && !stuck.includes(false);
+    return hasWidth
+      ? [{ origin, parameter: null, from: 0, direction: 1, room: ROOM_MAX, size: 1, isLinear: true, average: null }]
+      : [];
+  });
+}
+
+/** Returns true if a radius is proportional to its parameter. */
+function isProportional(row: ProgramRow, from: number): boolean {
+  return row.form !== 'norm' || row.radiusOf(2 * from) === 2 * row.radiusOf(from);
+}
+
+interface SidedLimit {
+  readonly limit: Limit;
+  readonly side: 'lower' | 'upper';
+}
+
+function limitsOf(row: ProgramRow): SidedLimit[] {
+  switch (row.form) {
+    case 'name':
+    case 'linear':
+      return [
+        ...(row.lower === null ? [] : [{ limit: row.lower, side: 'lower' as const }]),
+        ...(row.upper === null ? [] : [{ limit: row.upper, side: 'upper' as const }]),
+      ];
+    case 'distance':
+    case 'norm':
+    case 'tail':
+      // A larger radius relaxes the row, on either side of the parameter.
+      return [{ limit: row.limit, side: 'upper' }];
+    default:
+      return [];
+  }
+}
+
+/** Relative move above which a row is removed rather than relaxed. */
+const ROOM_MAX = 1e4;
+
+/** Returns the largest coefficient of a row; 1 for a row on the weights themselves. */
+function largestIn(row: ProgramRow): number {
+  if (row.form !== 'linear') return 1;
+  return (row.average?.numerator ?? row.coefficients).reduce((most, value) => Math.max(most, Math.abs(value)), 0);
+}
+
+/** Returns how far a parameter may move from a value before its class refuses it, up to `reach`. */
+function computeAcceptedRange({ origin, parameter, to: from }: Change, direction: 1 | -1, reach: number): number {
+  const accepts = (move: number) => isAccepted(origin, parameter, from + direction * move);
+  if (accepts(reach)) return reach;
+  let near = 0;
+  let far = reach;
+  for (let step = 0; step < 100 && far - near > 1e-12; step++) {
+    const middle = (near + far) / 2;
+    if (accepts(middle)) near = middle;
+    else far = middle;
+  }
+  // Limits of classes are round numbers, which halving only approaches.
+  const round = Math.round((from + direction * near) * 1e6) / 1e6;
+  return accepts(Math.abs(round - from)) && Math.abs(round - from) > near ? Math.abs(round - from) : near;
+}
+
+/** Returns true if the class accepts the value. */
+export function isAccepted({ type, params }: Origin, parameter: string | null, to: number): boolean {
+  if (parameter === null) return to >= 0;
+  const entry = findConstraintClass(type);
+  return entry !== undefined && entry.params.safeParse({ ...params, [parameter]: to }).success;
+}

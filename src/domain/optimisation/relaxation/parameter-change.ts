@@ -1,0 +1,9 @@
+import type { Origin } from '../problem.js';
+
+/** New value of a row's parameter. */
+export interface Change {
+  readonly origin: Origin;
+  /** Parameter to change; null to widen by `to` the limits of the row, if no parameter determines them. */
+  readonly parameter: string | null;
+  readonly to: number;
+}

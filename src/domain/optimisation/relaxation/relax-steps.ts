@@ -1,0 +1,58 @@
+import type { ActiveState } from '#kernels/optimisation/active-set/active-state.js';
+import { findConstraintClass } from '../../constraints/catalogue.js';
+import type { ConstraintRow } from '../../constraints/constraint-row.js';
+import { findStepParameter, type RelaxEntry } from '../../constraints/relax-step.js';
+import type { Problem } from '../problem.js';
+import { solveProblem, type SearchOutcome } from '../search.js';
+import type { Solvers } from '../solvers.js';
+
+/** Relaxation step of a row applied at a rebalance. */
+export interface RelaxedStep {
+  /** Positions of its entry, and of the step within it. */
+  readonly entry: number;
+  readonly step: number;
+  readonly row: ConstraintRow;
+  /** Position of the row. */
+  readonly index: number;
+  readonly params: Readonly<Record<string, unknown>>;
+}
+
+export interface RelaxedProblem {
+  readonly problem: Problem;
+  readonly outcome: SearchOutcome;
+  /** Last applied step of each entry. */
+  readonly steps: readonly RelaxedStep[];
+}
+
+export interface RelaxInput {
+  /** Infeasible problem. */
+  readonly problem: Problem;
+  readonly rows: readonly ConstraintRow[];
+  readonly relax: readonly RelaxEntry[];
+  readonly warm: ActiveState | undefined;
+}
+
+/**
+ * Returns the problem after the first steps that make it feasible, or after all steps. Each step is applied in addition
+ * to the earlier ones.
+ * @cost a solve for each step
+ */
+export function relaxBySteps(solvers: Solvers, { problem, rows, relax, warm }: RelaxInput): RelaxedProblem | undefined {
+  let last: RelaxedProblem | undefined;
+  let changed = rows;
+  const taken = new Map<number, RelaxedStep>();
+  for (const [entry, { row: id, steps }] of relax.entries()) {
+    const index = rows.findIndex((row) => row.id === id);
+    const row = rows[index]!; // Documents are validated: the row exists, and its class has the limit.
+    for (const [step, limit] of steps.entries()) {
+      const params = findStepParameter(findConstraintClass(row.type)!, limit)!;
+      changed = changed.map((own, i) => (i === index ? { ...own, params: { ...own.params, ...params } } : own));
+      taken.set(entry, { entry, step, row, index, params });
+      const relaxed = problem.withRows(changed);
+      const outcome = solveProblem(solvers, relaxed, { warm, proof: 'brief' });
+      last = { problem: relaxed, outcome, steps: [...taken.values()] };
+      if (last.outcome.kind === 'solved') return last;
+    }
+  }
+  return last;
+}

@@ -1,0 +1,264 @@
+import { raiseToPower } from '#kernels/power.js';
+import type { Solver } from '#kernels/optimisation/solve-program.js';
+import { createTrackingGoal } from '../../objectives/goal.js';
+import { assembleProgram } from '../assemble.js';
+import type { Change } from './parameter-change.js';
+import { searchWithExactAverages, type LinearisedAverages } from '../averages.js';
+import { isAccepted, listMovableParameters, type MovableParameter } from './movable-parameters.js';
+import type { Origin, Problem } from '../problem.js';
+import { minimiseTail } from '../tails/tail-limits.js';
+import { computeGap, proveInfeasibility, checkFeasibility, type Proof } from '../proof.js';
+import { solveProblem } from '../search.js';
+import type { Solvers } from '../solvers.js';
+import { solveConvex } from '../solve-convex.js';
+
+/** Change of one parameter that restores feasibility. */
+export interface Relaxation {
+  readonly id: string;
+  readonly index: number | null;
+  readonly type: string;
+  readonly parameter: string;
+  readonly from: number;
+  readonly to: number;
+  readonly change: number;
+  /**
+   * Value up to which smaller changes are excluded, if the least change is not proven. Only for a choice of securities.
+   */
+  readonly bound?: number;
+  /** Share of the change that is not proven to be necessary. */
+  readonly gap?: number;
+}
+
+/** Executed move. */
+export interface Moved extends Move {
+  readonly change: number;
+  /** Value up to which no value is sufficient, if that is not `to` itself. */
+  readonly bound?: number;
+}
+
+/** Number of decimals of relaxed parameters, for a number of that size. */
+const DECIMALS = 9;
+const DIGITS = 15;
+
+/** Returns the number of steps per unit in which relaxed parameters are reported. */
+function stepsPerUnit(value: number): number {
+  const whole = Math.max(0, Math.floor(Math.log10(Math.max(Math.abs(value), 1))) + 1);
+  return raiseToPower(10, Math.min(DECIMALS, Math.max(DIGITS - whole, 0)));
+}
+
+/** Maximum number of certificates for one relaxation: each rules out an interval of the parameter. */
+const CERTIFICATES_MAX = 40;
+
+/** Outward steps to try if rounding makes the least value itself infeasible. */
+const OUTWARD = [0, 1, 2, 10, 100, 1000, 10_000];
+
+/** Gap that counts as rounding. */
+const ROUNDING = 1e-15;
+
+/** Maximum number of doublings of a parameter in search of a value at which a proof becomes invalid. */
+const DOUBLINGS_MAX = 60;
+
+/**
+ * Finds, for each parameter of the given rows, the least change that restores feasibility by itself, cheapest first.
+ * Each change is verified by solving again. Rows of priority 0 never move.
+ */
+export function findSingleMoves(solvers: Solvers, problem: Problem, origins: readonly Origin[]): Moved[] {
+  const tails = new Set(problem.rows.flatMap(({ origin, row }) => (row.form === 'tail' ? [origin] : [])));
+  // Tails first: their minimum is one program, and others next to them may use up the work.
+  const movables = listMovableParameters(problem, origins).toSorted(
+    (a, b) => Number(tails.has(b.origin)) - Number(tails.has(a.origin)),
+  );
+  return movables
+    .flatMap((movable) => {
+      const least = findLeastValue(solvers.solver, problem, movable);
+      const moved = least === undefined ? undefined : roundMovesOutward(solvers, problem, [{ movable, to: least.to }]);
+      return moved?.map((move) => addBound(move, least?.bound)) ?? [];
+    })
+    .toSorted((a, b) => Math.abs(a.change) - Math.abs(b.change) || positionOf(a) - positionOf(b));
+}
+
+function positionOf({ movable: { origin } }: Moved): number {
+  return origin.index ?? Infinity;
+}
+
+/** Distance of a move from its proven bound that counts as rounding, relative to 1 and the value. */
+const OPEN_MIN = 2e-9;
+
+function addBound(move: Moved, bound: number | undefined): Moved {
+  return bound === undefined || Math.abs(move.to - bound) <= OPEN_MIN * (1 + Math.abs(bound))
+    ? move
+    : { ...move, bound };
+}
+
+/**
+ * Finds the smallest value of a parameter at which the rows are feasible; undefined if no value is. For a limit on a
+ * tail, this is the smallest average within the other rows.
+ */
+function findLeastValue(
+  solver: Solver,
+  problem: Problem,
+  movable: MovableParameter,
+): Omit<Least, 'weights'> | undefined {
+  const { origin, from } = movable;
+  const row = problem.rows.find((placed) => placed.origin === origin)?.row;
+  if (row?.form === 'tail') {
+    const includes = (other: Origin) => other !== origin;
+    if (proveInfeasibility(solver, problem, { includes }) !== null) return undefined;
+    const least = minimiseTail(solver, problem, row.goal, { includes, beside: 'others' });
+    if (least !== undefined && least.objective > from)
+      return { to: least.objective, bound: Math.max(from, least.bound) };
+  }
+  return searchWithExactAverages(
+    [movable],
+    problem.index,
+    (views) => leastFrom(solver, problem, movable, views),
+    ({ to }) => to,
+  );
+}
+
+interface Least {
+  readonly to: number;
+  /** Value up to which no value is sufficient, if that is not `to` within rounding. */
+  readonly bound?: number;
+  /** Weights with the parameter at that value. */
+  readonly weights: Float64Array;
+}
+
+/**
+ * Searches along certificates of infeasibility: each is valid up to some value of the parameter, where the next one is
+ * sought, until there is none.
+ */
+function leastFrom(
+  solver: Solver,
+  problem: Problem,
+  movable: MovableParameter,
+  views: LinearisedAverages,
+): Least | undefined {
+  const { origin, parameter, from, direction, room } = movable;
+  let to = from;
+  for (let met = 0; met < CERTIFICATES_MAX; met++) {
+    const changesAt = (nudge: number) => [
+      { origin, parameter, to: to + direction * nudge * Math.max(1, Math.abs(to)) },
+    ];
+    const standing = checkMoves(solver, problem, changesAt, views);
+    const at = changesAt(standing.nudge)[0]!;
+    if (standing.kind === 'feasible') return { to: at.to, weights: standing.weights };
+    if (standing.kind === 'undecided') return undefined;
+    const gap = (move: number) =>
+      computeGap(
+        standing.proof,
+        assembleProgram(problem, { changes: [{ ...at, to: at.to + direction * move }], views, withTracking: true }),
+      );
+    const move = endOf(gap, 1e-3 * Math.max(Math.abs(at.to), 1e-2), room - Math.abs(at.to - from));
+    if (move === undefined || !isAccepted(origin, parameter, at.to + direction * move)) return undefined;
+    to = at.to + direction * move;
+  }
+  return undefined;
+}
+
+/** Relative offsets beyond a barely sufficient value at which feasibility is tested if rounding hides it. */
+const NUDGES = [0, 1e-9, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4];
+
+type Standing =
+  | { readonly kind: 'feasible'; readonly nudge: number; readonly weights: Float64Array }
+  | { readonly kind: 'impossible'; readonly nudge: number; readonly proof: Proof }
+  | { readonly kind: 'undecided'; readonly nudge: number };
+
+/** Returns the rows of a problem with an objective that is fast to solve, to test feasibility only. */
+export function listSeparateRows(problem: Problem): Problem {
+  return { ...problem, goal: createTrackingGoal(problem.index), costs: null, robustness: null };
+}
+
+/**
+ * Determines whether the convex rows are feasible with changes or proven infeasible. If undecided, tests slightly
+ * larger changes.
+ */
+export function checkMoves(
+  solver: Solver,
+  problem: Problem,
+  changesAt: (nudge: number) => readonly Change[],
+  views?: LinearisedAverages,
+): Standing {
+  const rows = listSeparateRows(problem);
+  for (const nudge of NUDGES) {
+    const changes = changesAt(nudge);
+    if (!changes.every(({ origin, parameter, to }) => isAccepted(origin, parameter, to))) continue;
+    const { proof, weights } = checkFeasibility(solver, problem, { changes, views });
+    if (proof !== null) return { kind: 'impossible', nudge, proof };
+    if (weights !== null) return { kind: 'feasible', nudge, weights };
+    const solution = solveConvex(solver, rows, { changes, views });
+    if (solution !== undefined) return { kind: 'feasible', nudge, weights: solution.weights };
+  }
+  return { kind: 'undecided', nudge: 0 };
+}
+
+/** Returns the move at which a gap becomes zero; undefined if there is none within reach. */
+function endOf(gap: (move: number) => number, reach: number, room: number): number | undefined {
+  let near = 0;
+  let far = Math.min(reach, room);
+  if (!(gap(far) < gap(near))) return undefined;
+  for (let doublings = 0; gap(far) > 0; doublings++) {
+    if (doublings === DOUBLINGS_MAX || far >= room) return undefined;
+    near = far;
+    far = Math.min(2 * far, room);
+  }
+  // The gap is nearly linear in the parameter: the secant is exact, and bisection protects it if the gap ends in a
+  // plateau.
+  for (let step = 0; step < 100 && far - near > 1e-15 * (reach + far); step++) {
+    const low = gap(near);
+    const high = gap(far);
+    const secant = near + ((far - near) * low) / (low - high);
+    const tried = step % 2 === 0 && secant > near && secant < far ? secant : (near + far) / 2;
+    if (gap(tried) > ROUNDING) near = tried;
+    else far = tried;
+  }
+  return far;
+}
+
+export interface Move {
+  readonly movable: Pick<MovableParameter, 'origin' | 'parameter' | 'from'>;
+  readonly to: number;
+}
+
+/** Rounds moves outward to whole steps, and adds steps if needed, so that solving with all of them succeeds. */
+export function roundMovesOutward(solvers: Solvers, problem: Problem, moves: readonly Move[]): Moved[] | undefined {
+  for (const roundedBy of [solveDirectly, ...OUTWARD.map((extra) => moveOutward(extra))]) {
+    const rounded = moves.map(({ movable, to }) => ({ movable, to: roundedBy(movable.from, to) }));
+    if (!rounded.every(({ movable, to }) => isAccepted(movable.origin, movable.parameter, to))) return undefined;
+    const changes = rounded.map(({ movable: { origin, parameter }, to }) => ({ origin, parameter, to }));
+    // Solves like the request of a client: if the rows leave a single point, the last bit of a bound decides.
+    if (solveProblem(solvers, problem.withParameters(changes), { wanted: 'any' }).kind === 'solved')
+      return rounded.map(createMove);
+  }
+  return undefined;
+}
+
+/** Relative distance to a number with few digits that counts as solver rounding: seven securities, not 7.00000005. */
+const SOLVER_ROUNDING = 1e-8;
+
+function solveDirectly(from: number, to: number): number {
+  const plain = Number(to.toPrecision(6));
+  return Math.abs(plain - to) <= SOLVER_ROUNDING * Math.abs(to) ? plain : roundUpwards(from, to, 0);
+}
+
+const moveOutward = (extra: number) => (from: number, to: number) => roundUpwards(from, to, extra);
+
+function roundUpwards(from: number, to: number, extra: number): number {
+  const side = to >= from ? 1 : -1;
+  const perUnit = stepsPerUnit(to);
+  // A tenth of a step is rounding of the value; the following solve decides.
+  const steps = Math.ceil(side * to * perUnit - 0.1) + extra;
+  return steps === 0 ? 0 : (side * steps) / perUnit;
+}
+
+function createMove({ movable, to }: Move): Moved {
+  const exact = to - movable.from;
+  const perUnit = stepsPerUnit(exact);
+  const change = Math.round(exact * perUnit) / perUnit;
+  return { movable, to, change: Math.abs(change - exact) < 1e-12 ? change : exact };
+}
+
+export function toRelaxation({ movable: { origin, parameter, from }, to, change, bound }: Moved): Relaxation {
+  const own = { id: origin.id, index: origin.index, type: origin.type, parameter: parameter!, from, to, change }; // Clients move parameters, not widths.
+  return bound === undefined ? own : { ...own, bound, gap: (to - bound) / (to - from) };
+}

@@ -1,0 +1,100 @@
+import { computeSlopes, type Limit, type ProgramRow } from '../../constraints/program-row.js';
+import { formatDay } from '../../time/days.js';
+import { keepSmallValue, type Finding } from '../../refusals/findings.js';
+import type { DerivedSolve } from '../derived/derived-solve.js';
+import type { Origin } from '../problem.js';
+import type { Moved } from './relaxation.js';
+import type { RowSide } from '../report.js';
+
+/** Warns about rows that were relaxed at a rebalance: which, by how much, and the resulting forced sales. */
+export function reportRelaxedRows({
+  parent,
+  relaxed,
+  leavers,
+}: Pick<DerivedSolve, 'parent' | 'relaxed' | 'leavers'>): Finding[] {
+  return relaxed.map(({ movable: { origin, parameter, from }, to, change, bound }): Finding => {
+    const how =
+      parameter === null ? 'its bounds were widened by this amount' : `its ${parameter} was ${to} instead of ${from}`;
+    const message = `On ${formatDay(parent.date)} ${origin.name} was relaxed by ${Math.abs(change)}: ${how}.${openSentence(bound)}${sumForcedSales(origin, leavers)}`;
+    const row = `derivation.constraints[${origin.index}]`;
+    return {
+      severity: 'warning',
+      code: 'CONSTRAINT_RELAXED',
+      message,
+      path: parameter === null ? row : `${row}.params.${parameter}`,
+      row_id: origin.id === '' ? null : origin.id,
+      value: to,
+    };
+  });
+}
+
+/** Warns about the steps by which a rebalance relaxed rows. */
+export function reportRelaxSteps({ parent, steps }: Pick<DerivedSolve, 'parent' | 'steps'>): Finding[] {
+  return steps.map(({ entry, step, row, params }): Finding => {
+    const changes = Object.entries(params).map(
+      ([name, value]) =>
+        `its ${name} was ${JSON.stringify(value)} instead of ${JSON.stringify(row.params[name] ?? null)}`,
+    );
+    const message = `On ${formatDay(parent.date)} ${row.type}[${row.id}] was relaxed by step ${step + 1}: ${changes.join(', ')}.`;
+    return {
+      severity: 'warning',
+      code: 'CONSTRAINT_RELAXED',
+      message,
+      path: `derivation.relax[${entry}].steps[${step}]`,
+      row_id: row.id,
+      ...keepSmallValue(params),
+    };
+  });
+}
+
+/** Describes, for a choice of securities, how far the change found may be above the minimum. */
+function openSentence(bound: number | undefined): string {
+  return bound === undefined ? '' : ` A search found this value; values up to ${round(bound)} are proven insufficient.`;
+}
+
+/** Maximum number of forced sales listed individually. */
+const NAMED_MAX = 5;
+
+/** Describes sales that a limit on turnover from earlier weights cannot prevent. */
+function sumForcedSales({ type, params }: Origin, all: DerivedSolve['leavers']): string {
+  const { reference } = params;
+  if (type !== 'Turnover' || (reference !== 'previous' && reference !== 'held')) return '';
+  const leavers = all[reference];
+  if (leavers.length === 0) return '';
+  const named = leavers.slice(0, NAMED_MAX).map(({ identifier, weight }) => `${identifier} ${round(weight)}`);
+  const rest = leavers.length - named.length;
+  const total = leavers.reduce((sum, { weight }) => sum + Math.abs(weight), 0);
+  return ` Sold because they left the source index: ${named.join(', ')}${rest > 0 ? ` and ${rest} more` : ''}; ${round(total)} in total.`;
+}
+
+const round = (value: number): number => Number(value.toPrecision(6));
+
+/** Returns the amount by which the bound of one side of a row was relaxed; null if it is unchanged. */
+export function findRelaxation({ placed: { origin, row }, side }: RowSide, relaxed: readonly Moved[]): number | null {
+  const parameters = parametersOf(row, side);
+  const own = relaxed.find(
+    ({ movable }) =>
+      movable.origin.index === origin.index && (movable.parameter === null || parameters.includes(movable.parameter)),
+  );
+  return own?.change ?? null;
+}
+
+/** Returns the parameters behind one side of a row. */
+function parametersOf(row: ProgramRow, side: RowSide['side']): readonly string[] {
+  const ofLimit = (limit: Limit | null) => (limit === null ? [] : computeSlopes(limit).map(([parameter]) => parameter));
+  switch (row.form) {
+    case 'name':
+    case 'linear':
+      return ofLimit(side === 'upper' ? row.upper : row.lower);
+    case 'distance':
+    case 'norm':
+    case 'tail':
+      return ofLimit(row.limit);
+    case 'count':
+      return [side === 'upper' ? 'maximum' : 'minimum'];
+    case 'threshold':
+      return ['threshold'];
+    case 'concentration':
+      return ['single', 'trigger', 'aggregate'];
+  }
+}

@@ -1,0 +1,24 @@
+import { readObjective, readObjectiveType, type OptimisationSpec } from '../documents/optimisation-spec.js';
+import { historicalReturns } from '../expected-returns/classes/historical.js';
+import { TRACKING } from '../objectives/objective.js';
+import { listScenarioSessions } from './decision-problem.js';
+
+/**
+ * Returns the optimisation to use for a decision with too few returns, with the identity as covariance. An objective
+ * that reads the returns themselves, as scenarios or as means, is replaced by the weights nearest to the parent.
+ */
+export function removeReturnTerms(spec: OptimisationSpec): OptimisationSpec {
+  return readsReturns(spec)
+    ? { ...spec, objective: TRACKING.entry.type, expected_returns: null, uncertainty: null }
+    : spec;
+}
+
+function readsReturns({ objective, expected_returns: returns }: OptimisationSpec): boolean {
+  const { params } = readObjective(objective);
+  return ('scenarios' in params && listScenarioSessions(params).length > 0) || returns?.type === historicalReturns.type;
+}
+
+/** Returns true if an objective was replaced by the nearest weights. */
+export function isReplaced(asked: OptimisationSpec, used: OptimisationSpec): boolean {
+  return readObjectiveType(asked.objective) !== readObjectiveType(used.objective);
+}

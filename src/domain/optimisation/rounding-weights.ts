@@ -1,0 +1,14 @@
+/** Weight below which a weight counts as zero. */
+const DUST = 1e-9;
+
+/** Sets weights that are zero up to rounding to zero and rescales the others to the same sum. */
+export function clearRoundingWeights(x: Float64Array): Float64Array {
+  let sum = 0;
+  let rest = 0;
+  for (const value of x) {
+    sum += value;
+    if (Math.abs(value) >= DUST) rest += value;
+  }
+  const scale = rest === 0 || sum === rest ? 1 : sum / rest;
+  return x.map((value) => (Math.abs(value) < DUST ? 0 : value * scale));
+}

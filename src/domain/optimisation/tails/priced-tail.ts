@@ -1,0 +1,318 @@
+import { FREE, LOWER, UPPER } from '#kernels/optimisation/active-set/active-state.js';
+import type { ProgramAnswer } from '#kernels/optimisation/program-answer.js';
+import { checkKkt, isOptimal } from '#kernels/optimisation/program/kkt.js';
+import { sumKinks, type Program } from '#kernels/optimisation/program/program.js';
+import type { Solver } from '#kernels/optimisation/solve-program.js';
+import type { TailRow } from '../../constraints/program-row.js';
+import { dot } from '../../numbers/dot.js';
+import { computeOutcomes, computeTailAverage, countTailScenarios, type TailGoal } from '../../objectives/tail.js';
+import type { Assembled } from '../assemble.js';
+import type { PlacedCurve } from '../curved-rows.js';
+import { interpolateCorners, type CornerInterpolation, type PricedCorner } from './interpolate-corners.js';
+import { expandAnswer, findSecuritiesAtBounds, restoreSecuritiesAtBounds } from '../goals/securities-at-bounds.js';
+import { selectFirstVariables, UNITS } from '../goals/solve-tail.js';
+import { isSame, setAt, unionSets } from '../goals/tail-sets.js';
+import { computeTailForces, createTailProgram, computeTailShares, type TailSet } from '../goals/tail-program.js';
+import type { PlacedRow } from '../problem.js';
+import type { TailCut, TailCuts } from './tail-cuts.js';
+import { addUpperRows } from '../upper-rows.js';
+
+/** Row whose tail is above its limit. */
+export interface ExceededTail {
+  readonly placed: PlacedCurve & { readonly row: TailRow };
+  /** Largest allowed average. */
+  readonly most: number;
+}
+
+/** Result of a search for the price of a tail. */
+export interface PricedTail {
+  /** New planes that enforce it. */
+  readonly planes: readonly TailCut[];
+  /** Average at the right price, equal to the limit within rounding; null if no price attains the limit. */
+  readonly attained: number | null;
+  /** Optimum at that price, converted to a solution with the last plane as its row; null if there is none. */
+  readonly optimum: Answered | null;
+}
+
+/** Solution of the program of some rows. */
+interface Answered {
+  readonly assembled: Assembled;
+  readonly answer: ProgramAnswer;
+}
+
+/** Maximum number of prices tried for one tail; five to fifteen are usual. */
+const PRICES_MAX = 30;
+
+/** Maximum number of sets of scenarios for one price of a linear objective. */
+const SETS_MAX = 12;
+
+/** Number of planes that touch a tail at single weights before others are used as well: usual limits need no more. */
+const TOUCHING = 30;
+
+/** Number of tangent planes between two searches for a price, if the objective is linear. */
+const TOUCHING_LINEAR = 6;
+
+/** Growth factor of a price that leaves the tail above its limit. */
+const GROWTH = 4;
+
+/** Number of successive prices without effect, after which the price is only increased. */
+const IDLE_MAX = 2;
+
+/** Difference of an average and its limit that counts as zero, relative to 1 and the limit. */
+const MET = 1e-9;
+
+/** Ratio of the least sufficient price to an insufficient one at which the first is accepted. */
+const NARROW = 1.2;
+
+/**
+ * Finds planes that keep a tail at its limit if the limit is near the minimum, where hundreds of tangent planes at
+ * single weights would be needed. Weights that minimise the objective plus a price times the tail are optimal for some
+ * limit, and the forces of their scenarios form one plane with the same solution.
+ * @param found Solution with the planes known so far, whose price for them starts the search.
+ * @cost for each price about 20 factorisations of N^3 / 6 + S N^2 / 2 for the S worst scenarios of the weights
+ * @source Lemaréchal, Nemirovskii & Nesterov (1995), New variants of bundle methods, Mathematical Programming 69, for
+ *   aggregated planes.
+ */
+export function solvePricedTail(
+  solver: Solver,
+  tails: TailCuts,
+  { placed, most }: ExceededTail,
+  { assembled, answer }: Answered,
+): PricedTail {
+  const { goal } = placed.row;
+  const { x, rowMultipliers } = answer.point;
+  const { bare, price: first } = removeTailPlanes(assembled, goal, rowMultipliers);
+  if (!(first > 0)) return { planes: [], attained: null, optimum: null };
+  const size = countTailScenarios(goal);
+  const unit = computeTailAverage(computeOutcomes(goal, x).map(Math.abs), Math.max(size, 1)) || 1;
+  const planes: TailCut[] = [];
+  let set = setAt(goal, x);
+  let last: Optimum | undefined;
+  const resting = findSecuritiesAtBounds(bare.program, x);
+  // If two corners are equally good, rounding decides whether a solve converges. Other units round differently.
+  const units = bare.program.curvature === 0 ? UNITS : UNITS.slice(0, 1);
+  const optimumOf = (price: number): Optimum | undefined => {
+    const terms = units.map((times) => ({ goal, bare, set, unit: times * unit, price }));
+    return (
+      firstOf(terms, (own) => optimumAmong(solver, own, x, resting)) ??
+      firstOf(terms, (own) => optimumAt(solver, own, bare.program))
+    );
+  };
+  if (bare.program.curvature === 0) {
+    const findCorner = (price: number) => {
+      for (let round = 0; round < SETS_MAX; round++) {
+        const result = optimumOf(price);
+        if (result === undefined) return undefined;
+        planes.push(result.plane);
+        const { weights, plane } = result;
+        const outcomes = computeOutcomes(goal, weights);
+        const tail = computeTailAverage(outcomes, size);
+        const grown = unionSets(set, setAt(goal, weights, outcomes));
+        const isWhole = isSame(grown, set) || tail - dot(plane.slopes, weights) <= MET * (1 + most);
+        set = grown;
+        if (isWhole) return { ...result, tail, cost: costAt(bare.program, weights) };
+      }
+      return undefined;
+    };
+    const between = interpolateCorners<Optimum & PricedCorner>(first, most, findCorner);
+    for (const plane of planes) tails.hold(plane);
+    return { planes, ...createLimitSolution(bare, placed, between) };
+  }
+  const attained = searchPrice({ first, most }, (price) => {
+    const known = set;
+    const result = optimumOf(price);
+    if (result === undefined) return undefined;
+    const tail = computeTailAverage(computeOutcomes(goal, result.weights), size);
+    if (Math.abs(tail - most) <= MET * (1 + most)) last = result;
+    planes.push(result.plane);
+    set = unionSets(known, setAt(goal, result.weights));
+    return { tail, isWhole: isSame(set, known) };
+  });
+  for (const plane of planes) tails.hold(plane);
+  return { planes, attained, optimum: last === undefined ? null : addPlane(bare, placed, last) };
+}
+
+function firstOf<T, R>(values: readonly T[], toResult: (value: T) => R | undefined): R | undefined {
+  for (const value of values) {
+    const result = toResult(value);
+    if (result !== undefined) return result;
+  }
+  return undefined;
+}
+
+/** Returns a linear objective at some weights, with the kinks that cost. */
+function costAt({ linear, kinks }: Program, weights: Float64Array): number {
+  return kinks.reduce((sum, kink) => sum + (kink.limit === null ? sumKinks(kink, weights) : 0), dot(linear, weights));
+}
+
+/** Returns the optimum between two corners as one with the plane of their price for its row. */
+function createLimitSolution(
+  bare: Assembled,
+  placed: ExceededTail['placed'],
+  between: CornerInterpolation<Optimum> | undefined,
+): Pick<PricedTail, 'attained' | 'optimum'> {
+  if (between === undefined) return { attained: null, optimum: null };
+  const { weights, corner } = between;
+  const { point, state } = corner.answer;
+  const { lower, upper } = bare.program;
+  const differsFromLimit = (held: number, i: number) =>
+    (held === LOWER && weights[i] !== lower[i]) || (held === UPPER && weights[i] !== upper[i]);
+  const names = state.names.map((held, i) => (differsFromLimit(held, i) ? FREE : held));
+  const answer = { ...corner.answer, point: { ...point, x: weights }, state: { ...state, names } };
+  const optimum = addPlane(bare, placed, { ...corner, weights, answer });
+  const { goal } = placed.row;
+  return {
+    attained: optimum === null ? null : computeTailAverage(computeOutcomes(goal, weights), countTailScenarios(goal)),
+    optimum,
+  };
+}
+
+/** Returns true if prices of tails are searched in a round of planes. */
+export function isPriced(isLinear: boolean, round: number): boolean {
+  return isLinear ? round % TOUCHING_LINEAR === TOUCHING_LINEAR - 1 : round >= TOUCHING;
+}
+
+interface PricedTerms {
+  readonly goal: TailGoal;
+  /** Rows without the planes below the tail. */
+  readonly bare: Assembled;
+  readonly set: TailSet;
+  readonly unit: number;
+  readonly price: number;
+}
+
+/** Weights that minimise the objective with a tail at a price. */
+interface Optimum {
+  readonly weights: Float64Array;
+  readonly plane: TailCut;
+  /** Price of the plane. */
+  readonly price: number;
+  readonly answer: ProgramAnswer;
+}
+
+/** @param rows rows of the terms, with possibly narrower bounds */
+function optimumAt(solver: Solver, { goal, set, unit, price }: PricedTerms, rows: Program): Optimum | undefined {
+  const { n } = rows;
+  const { program, rowsBefore } = createTailProgram(goal, rows, set, unit, price);
+  const answer = solver.solve(program, { effort: 'quick' });
+  if (answer.status !== 'solved') return undefined;
+  const multipliers = answer.point.rowMultipliers.subarray(rowsBefore);
+  // Sum of the forces: the price up to rounding. Divided by it, the forces form an average.
+  const total = multipliers.subarray(0, set.scenarios.length).reduce((sum, value) => sum + value, 0);
+  const slopes = computeTailForces(goal, computeTailShares(goal, set, multipliers), n).map((force) => force / total);
+  const own = selectFirstVariables(program, answer, n, rowsBefore);
+  return { weights: own.point.x, plane: { goal, slopes }, price: total, answer: own };
+}
+
+/** Maximum number of rounds in which resting securities are released. */
+const LET_GO_MAX = 12;
+
+/** Finds the optimum while securities are fixed at bounds where they do not improve it; releases those that would. */
+function optimumAmong(
+  solver: Solver,
+  terms: PricedTerms,
+  near: Float64Array,
+  resting: Uint8Array | null,
+): Optimum | undefined {
+  if (resting === null) return undefined;
+  const { program } = terms.bare;
+  for (let round = 0; round < LET_GO_MAX; round++) {
+    const rows = restoreSecuritiesAtBounds(program, resting, near);
+    const result = optimumAt(solver, terms, rows);
+    if (result === undefined) return undefined;
+    const { plane, price, answer } = result;
+    const linear = rows.linear.map((value, i) => value + price * plane.slopes[i]!);
+    const whole = expandAnswer({ program: { ...rows, linear }, answer }, program);
+    if (whole === undefined) return undefined;
+    if (whole.pulled.length === 0) return { ...result, answer: whole.answer };
+    for (const i of whole.pulled) resting[i] = 0;
+  }
+  return undefined;
+}
+
+/** Converts the optimum to a solution whose row has its plane as a limit. */
+function addPlane(bare: Assembled, placed: PlacedRow, { weights, plane, price, answer }: Optimum): Answered | null {
+  const { slopes } = plane;
+  const program = addUpperRows(bare.program, [{ coefficients: slopes, upper: dot(slopes, weights) }]);
+  const { point, state } = answer;
+  const own = { ...point, rowMultipliers: Float64Array.of(...point.rowMultipliers, price) };
+  const kkt = checkKkt(program, own);
+  if (!isOptimal(kkt)) return null;
+  return {
+    assembled: { ...bare, program, linear: [...bare.linear, placed], planes: bare.planes + 1 },
+    answer: { ...answer, point: own, state: { ...state, rows: Int8Array.of(...state.rows, UPPER) }, kkt },
+  };
+}
+
+interface PriceSearch {
+  readonly first: number;
+  readonly most: number;
+}
+
+interface PricedPoint {
+  /** Average at the weights of a price. */
+  readonly tail: number;
+  /**
+   * True if the scenarios of the program were the worst ones of these weights; otherwise other weights may have a
+   * smaller tail.
+   */
+  readonly isWhole: boolean;
+}
+
+/** Tries prices, alternating between secants and geometric means, until the tail is at its limit. */
+function searchPrice({ first, most }: PriceSearch, tailAt: (price: number) => PricedPoint | undefined): number | null {
+  const met = MET * (1 + most);
+  let [low, above] = [0, 0];
+  let [high, below] = [Infinity, 0];
+  let price = first;
+  let idle = 0;
+  let attained: number | null = null;
+  for (let step = 0; step < PRICES_MAX && idle < IDLE_MAX; step++) {
+    const point = tailAt(price);
+    if (point === undefined) break;
+    const excess = point.tail - most;
+    if (Math.abs(excess) <= met) {
+      attained = point.tail;
+      if (excess > 0) break;
+    }
+    if (excess > 0 && !point.isWhole) continue;
+    idle = high === Infinity && excess === above ? idle + 1 : 0;
+    if (excess > 0) [low, above] = [price, excess];
+    else [high, below] = [price, excess];
+    if (attained !== null && high <= NARROW * low) break;
+    if (high === Infinity) price = GROWTH * low;
+    else if (low === 0) price = high / GROWTH;
+    else if (attained !== null || step % 2 === 0) price = Math.sqrt(low * high);
+    else price = low + ((high - low) * above) / (above - below);
+  }
+  return attained;
+}
+
+/** Returns the rows without the planes of a tail, and the total price of those planes. */
+function removeTailPlanes(
+  assembled: Assembled,
+  goal: TailGoal,
+  multipliers: Float64Array,
+): { readonly bare: Assembled; readonly price: number } {
+  const { program, linear, planes } = assembled;
+  const { n, rows } = program;
+  const kept: number[] = [];
+  let price = 0;
+  for (let r = 0; r < rows.count; r++) {
+    const row = linear[r]?.row;
+    if (row?.form === 'tail' && row.goal === goal) price += multipliers[r]!;
+    else kept.push(r);
+  }
+  const coefficients = new Float64Array(kept.length * n);
+  kept.forEach((r, k) => coefficients.set(rows.coefficients.subarray(r * n, r * n + n), k * n));
+  const pick = (values: Float64Array) => Float64Array.from(kept, (r) => values[r]!);
+  const { lower, upper, penalty } = rows;
+  const own = { count: kept.length, coefficients, lower: pick(lower), upper: pick(upper), penalty: pick(penalty) };
+  const bare = {
+    ...assembled,
+    program: { ...program, rows: own },
+    linear: kept.map((r) => linear[r]),
+    planes: planes - (rows.count - kept.length),
+  };
+  return { bare, price };
+}

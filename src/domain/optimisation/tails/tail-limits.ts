@@ -1,0 +1,107 @@
+import type { Program } from '#kernels/optimisation/program/program.js';
+import type { Solver } from '#kernels/optimisation/solve-program.js';
+import type { TailGoal } from '../../objectives/tail.js';
+import { assembleProgram, type Assembly, type Restriction } from '../assemble.js';
+import { computeExcess, isCurve } from '../curved-rows.js';
+import type { Problem } from '../problem.js';
+import { solveConvex, type ConvexSolution } from '../solve-convex.js';
+
+/** Rows that take part, and their parameters. */
+type Rows = Pick<Assembly, 'includes' | 'changes' | 'views'>;
+
+/** State of the limits on tails. */
+export interface TailLimitState {
+  /** Weights that satisfy them and the other rows; undefined if none were found. */
+  readonly weights: Float64Array | undefined;
+  /**
+   * True if further planes may change the result. This is the case for several tails, whose planes may intersect
+   * anywhere.
+   */
+  readonly isOpen: boolean;
+}
+
+/**
+ * Minimises a tail within the other hard rows, if these satisfy every limit on tails. Otherwise, finds the plane that
+ * proves the minimum: one program with it excludes the limit, which tangent planes at single weights approach only
+ * slowly.
+ */
+export function checkTailLimits(solver: Solver, problem: Problem, rows: Rows): TailLimitState {
+  const limited = problem.rows
+    .filter(isCurve)
+    .filter(({ row, origin }) => row.form === 'tail' && origin.soft === null && rows.includes?.(origin) !== false);
+  const goals = [...new Set(limited.flatMap(({ row }) => (row.form === 'tail' ? [row.goal] : [])))];
+  const { program } = assembleProgram(problem, { ...rows, withTracking: true });
+  if (acceptsZeroWeights(program)) return { weights: new Float64Array(program.n), isOpen: false };
+  const box = addBounds(program);
+  for (const beside of goals.length > 1 ? (['none', 'others'] as const) : (['none'] as const)) {
+    for (const goal of goals) {
+      const least = minimiseTail(solver, problem, goal, { ...rows, beside, restriction: box });
+      if (least === undefined) continue;
+      const { weights, assembled } = least;
+      const exceeded = limited.filter((placed) => computeExcess(problem, placed, weights, rows) > 0);
+      if (exceeded.length === 0) return { weights, isOpen: false };
+      problem.tails.hold({ goal, slopes: assembled.program.linear });
+      if (exceeded.some(({ row }) => row.form === 'tail' && row.goal === goal))
+        return { weights: undefined, isOpen: false };
+    }
+  }
+  return { weights: undefined, isOpen: box === undefined };
+}
+
+/** Rows for the minimum of a tail. */
+interface LeastTail extends Rows {
+  /** Limits on other tails that are part of the program. */
+  readonly beside: 'none' | 'others';
+  readonly restriction?: Restriction | undefined;
+}
+
+/** Minimises a tail within the hard rows of other forms, and optionally of other tails. */
+export function minimiseTail(
+  solver: Solver,
+  problem: Problem,
+  goal: TailGoal,
+  { includes, changes, views, beside, restriction }: LeastTail,
+): ConvexSolution | undefined {
+  const rows = problem.rows.filter(
+    ({ origin, row }) =>
+      origin.soft === null &&
+      includes?.(origin) !== false &&
+      (row.form !== 'tail' || (beside === 'others' && row.goal !== goal)),
+  );
+  const alone = { ...problem, goal, rows, costs: null, robustness: null };
+  const isOpen = restriction !== undefined && goal.measure === 'loss' && goal.scenarios <= ALL_MAX;
+  const all = { scenarios: Int32Array.from({ length: goal.scenarios }, (_, t) => t), peaks: new Int32Array(0) };
+  const tail = isOpen ? { weights: problem.index, set: all } : undefined;
+  return solveConvex(solver, alone, { changes, views, restriction, tail });
+}
+
+/**
+ * Number of scenarios used at once if weights are unbounded, because weights that fit some scenarios lose in all
+ * others.
+ */
+const ALL_MAX = 2000;
+
+/** Maximum absolute weight of a security without a lower bound, when some weights are searched. */
+const BOX = 10;
+
+/** Adds bounds for unbounded securities: with any leverage a tail has no minimum. */
+function addBounds({ lower }: Program): Restriction | undefined {
+  if (!lower.includes(-Infinity)) return undefined;
+  return {
+    least: lower.map((bound) => (bound === -Infinity ? -BOX : -Infinity)),
+    most: lower.map((bound) => (bound === -Infinity ? BOX : Infinity)),
+    sums: [],
+  };
+}
+
+/** Returns true if zero weights satisfy the rows. Their tail is zero, and the planes below tails pass through them. */
+function acceptsZeroWeights({ lower, upper, rows, kinks, norms }: Program): boolean {
+  return (
+    kinks.length === 0 &&
+    norms.length === 0 &&
+    lower.every((bound) => bound <= 0) &&
+    upper.every((bound) => bound >= 0) &&
+    rows.lower.every((bound, r) => bound <= 0 || Number.isFinite(rows.penalty[r]!)) &&
+    rows.upper.every((bound, r) => bound >= 0 || Number.isFinite(rows.penalty[r]!))
+  );
+}

@@ -1,0 +1,99 @@
+import type { ExchangeRates } from '../market/exchange-rates.js';
+import { ACTION_KINDS } from '../market/market-data.js';
+import type { SessionMarket } from '../market/session-market.js';
+import type { KnownName } from './pack.js';
+
+export interface KnownOn {
+  readonly sm: SessionMarket;
+  /** Exchange rates to the currency of the index. */
+  readonly rates: ExchangeRates;
+  readonly session: number;
+  /** Number of sessions with a price bar in the mean volume. */
+  readonly sessions: number;
+}
+
+/** Returns the data of a security at a close; its price is NaN if there is none. */
+export function readKnownName(known: KnownOn, column: number, weight: number): KnownName {
+  const { sm, rates, session } = known;
+  return {
+    identifier: sm.identifiers[column]!,
+    weight,
+    price: sm.carriedClose(session, column) * (rates.isNative(column) ? 1 : rates.rateAt(session, column)),
+    adv: meanVolume(known, column),
+  };
+}
+
+/**
+ * Returns the data of a security at an earlier close, on the share basis of a later session: splits between the two are
+ * undone. A security without a price at that time keeps its later data.
+ * @param later data on the later session
+ */
+export function readKnownBefore(known: KnownOn, later: KnownName, until: number): KnownName {
+  const { sm, session } = known;
+  const column = sm.columnOf(later.identifier);
+  const ratio = splitsBetween(sm, column, { after: session, until });
+  const { price, adv } = readKnownName(known, column, later.weight);
+  if (!Number.isFinite(price)) return later;
+  return { ...later, price: price / ratio, adv: adv === null ? null : adv * ratio };
+}
+
+interface Split {
+  readonly session: number;
+  /** Shares after the split per share before. */
+  readonly ratio: number;
+}
+
+const NO_SPLITS: readonly Split[] = [];
+
+/** Splits of each security, the latest last; none if the prices of the store exclude them. */
+const splitsByMarket = new WeakMap<SessionMarket, ReadonlyMap<number, readonly Split[]>>();
+
+function splitsOf(sm: SessionMarket, column: number): readonly Split[] {
+  const known = splitsByMarket.get(sm) ?? listAllSplits(sm);
+  splitsByMarket.set(sm, known);
+  return known.get(column) ?? NO_SPLITS;
+}
+
+function listAllSplits({ actions, market }: SessionMarket): ReadonlyMap<number, readonly Split[]> {
+  const splits = new Map<number, Split[]>();
+  if (market.adjustment !== 'none') return splits;
+  for (const { session, column, action } of actions.all) {
+    if (ACTION_KINDS[action.type] !== 'ratio') continue;
+    const own = splits.get(column) ?? [];
+    own.push({ session, ratio: action.value });
+    splits.set(column, own);
+  }
+  return splits;
+}
+
+/** Returns shares of a later session per share of an earlier one. */
+function splitsBetween(
+  sm: SessionMarket,
+  column: number,
+  { after, until }: { readonly after: number; readonly until: number },
+): number {
+  let ratio = 1;
+  for (const split of splitsOf(sm, column)) if (split.session > after && split.session <= until) ratio *= split.ratio;
+  return ratio;
+}
+
+/**
+ * Returns the mean VOLUME over the latest sessions that have a value, in shares of the session; null if there is none.
+ */
+function meanVolume({ sm, session, sessions }: KnownOn, column: number): number | null {
+  const volumes = sm.market.fields.get('VOLUME');
+  if (volumes === undefined) return null;
+  const splits = splitsOf(sm, column);
+  let split = splits.findLastIndex((one) => one.session <= session);
+  let ratio = 1;
+  let sum = 0;
+  let count = 0;
+  for (let at = session; at >= 0 && count < sessions; at--) {
+    while (split >= 0 && splits[split]!.session > at) ratio *= splits[split--]!.ratio;
+    const volume = sm.valueAt(volumes, at, column);
+    if (Number.isNaN(volume)) continue;
+    sum += volume * ratio;
+    count++;
+  }
+  return count === 0 ? null : sum / count;
+}

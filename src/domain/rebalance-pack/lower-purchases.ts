@@ -1,0 +1,67 @@
+import { reducePurchase, computePayment, computePaidWithout, type Order } from './order.js';
+import { createQueue } from './order-queue.js';
+
+/** Funds that pay for orders. */
+export interface Funds {
+  /** Value of the account after costs. */
+  readonly net: number;
+  readonly cash: number;
+}
+
+/**
+ * Reduces purchases lot by lot until cash is no longer negative. First removes one lot each from those that were
+ * rounded up, smallest relative change first; then removes any lots, smallest total change first.
+ * @returns the resulting cash
+ * @cost O((n + lots given up) log n); beyond the rounding, only the last n lots count
+ */
+export function lowerPurchases(orders: readonly Order[], { net, cash }: Funds): number {
+  const left = orders.reduce((sum, order) => sum - computePayment(order), cash);
+  if (left >= 0) return left;
+  const purchases = orders.filter(({ before, after }) => after > before);
+  const isRoundedUp = ({ name, after }: Order) => after > (name.weight * net) / name.price;
+  const rounded = purchases.filter(isRoundedUp).toSorted((a, b) => shareOf(a) - shareOf(b));
+  let rest = left;
+  for (const order of rounded) {
+    if (rest >= 0) return rest;
+    rest += reducePurchase(order, 1);
+  }
+  rest += giveUpAlike(purchases, rest);
+  const queue = createQueue(
+    purchases.filter(({ before, after }) => after > before),
+    (one, other) => shareOf(one) < shareOf(other),
+  );
+  for (let order = queue.first(); rest < 0 && order !== undefined; order = queue.first()) {
+    rest += reducePurchase(order, order.givenUp + 1);
+    queue.settle(order.after <= order.before);
+  }
+  return rest;
+}
+
+/** Returns the part of an order that is given up with one more lot. */
+function shareOf({ name, before, wanted, after }: Order): number {
+  const whole = wanted - before;
+  return (whole - (after - before) + name.lot) / whole;
+}
+
+/** Number of bisections of a share, after which its digits are exhausted. */
+const HALVINGS = 60;
+
+/**
+ * Reduces all purchases by the largest share that is certainly not too large, in whole lots. The result equals giving
+ * up single lots, without a queue of millions.
+ * @returns the recovered cash, which alone is not sufficient
+ */
+function giveUpAlike(purchases: readonly Order[], cash: number): number {
+  if (cash >= 0) return 0;
+  const lotsAt = ({ name, before, wanted, givenUp }: Order, share: number): number =>
+    Math.max(givenUp, Math.floor((share * (wanted - before)) / name.lot));
+  const back = (share: number): number =>
+    purchases.reduce((sum, order) => sum + computePayment(order) - computePaidWithout(order, lotsAt(order, share)), 0);
+  let [enough, short] = [1, 0];
+  for (let n = 0; n < HALVINGS; n++) {
+    const middle = (enough + short) / 2;
+    if (cash + back(middle) < 0) short = middle;
+    else enough = middle;
+  }
+  return purchases.reduce((sum, order) => sum + reducePurchase(order, lotsAt(order, short)), 0);
+}

@@ -1,0 +1,81 @@
+import { compareText } from '../refusals/findings.js';
+import { reducePurchase, computePayment, computePaidWithout, type Order } from './order.js';
+import { createQueue } from './order-queue.js';
+import type { Funds } from './lower-purchases.js';
+
+/**
+ * Average number of lots per security that are bought one at a time before the affordable number is computed directly.
+ */
+const LOTS_IN_TURN = 8;
+
+/**
+ * Buys back lots that were given up, one at a time, while the remaining cash pays for them and their cost. Always
+ * chooses the security with the largest missing value, ties by identifier. A security whose next lot is too expensive
+ * is skipped afterwards, because cash only falls and a later lot of the same security costs no less.
+ * @returns the remaining cash, less than the price of any lot still given up
+ * @cost O(n log n) per round; more than one round only if many lots are smaller than one that was too expensive
+ */
+export function restoreLots(orders: readonly Order[], { net, cash }: Funds): number {
+  const byName = orders
+    .filter(({ givenUp }) => givenUp > 0)
+    .toSorted((one, other) => compareText(one.name.identifier, other.name.identifier));
+  let rest = cash;
+  for (;;) {
+    const open = byName.filter((order) => order.givenUp > 0 && computeNextLot(order) <= rest);
+    if (open.length === 0) return rest;
+    rest += buyAlike(open, { net, cash: rest });
+    rest = buyInTurn(open, { net, cash: rest });
+  }
+}
+
+/** Returns the cash for the next lot, including its cost. */
+const computeNextLot = (order: Order): number => computePaidWithout(order, order.givenUp - 1) - computePayment(order);
+
+/** Returns the missing value of an order. */
+const lack = ({ name, after }: Order, net: number): number => name.weight * net - after * name.price;
+
+/** @returns the remaining cash */
+function buyInTurn(open: readonly Order[], { net, cash }: Funds): number {
+  const queue = createQueue(open, (one, other) => lack(one, net) > lack(other, net));
+  let rest = cash;
+  let lots = LOTS_IN_TURN * open.length;
+  for (let order = queue.first(); order !== undefined && lots > 0; order = queue.first()) {
+    const fits = order.givenUp > 0 && computeNextLot(order) <= rest;
+    if (fits) {
+      rest += reducePurchase(order, order.givenUp - 1);
+      lots--;
+    }
+    queue.settle(!fits || order.givenUp === 0);
+  }
+  return rest;
+}
+
+/** Number of bisections of the missing value, after which its digits are exhausted. */
+const HALVINGS = 60;
+
+/**
+ * Buys the lots of all orders whose missing value exceeds a threshold, which is the smallest that the cash can pay for.
+ * The result equals buying single lots as long as each is affordable.
+ * @returns the change of cash, less than 0
+ */
+function buyAlike(open: readonly Order[], { net, cash }: Funds): number {
+  /** Returns the lots still given up if an order buys while its missing value exceeds a threshold. */
+  const lotsAt = (order: Order, value: number): number => {
+    const { name, wanted, givenUp } = order;
+    if (lack(order, net) <= value) return givenUp;
+    // Counted from the target shares, which are whole lots. Held shares may not be.
+    const most = Math.floor((wanted - (name.weight * net - value) / name.price) / name.lot);
+    return Math.min(Math.max(most, 0), givenUp - 1);
+  };
+  const taken = (value: number): number =>
+    open.reduce((sum, order) => sum + computePaidWithout(order, lotsAt(order, value)) - computePayment(order), 0);
+  let few = Math.max(...open.map((order) => lack(order, net)));
+  let many = Math.min(...open.map((order) => lack(order, net) - order.givenUp * order.name.price * order.name.lot));
+  if (taken(many) <= cash) few = many;
+  for (let n = 0; n < HALVINGS && few !== many; n++) {
+    const middle = (few + many) / 2;
+    if (taken(middle) <= cash) few = middle;
+    else many = middle;
+  }
+  return open.reduce((sum, order) => sum + reducePurchase(order, lotsAt(order, few)), 0);
+}

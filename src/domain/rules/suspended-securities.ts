@@ -1,0 +1,33 @@
+import type { TreatmentSpec } from '../documents/index-document.js';
+import { readPriceSessions, countStaleSessions } from '../documents/stale-sessions.js';
+import { hasLeft } from '../market/left-securities.js';
+import type { SessionMarket } from '../market/session-market.js';
+
+interface SuspendedInput {
+  readonly session: number;
+  readonly universe: Int32Array;
+  readonly incumbents: ArrayLike<number> | null;
+  readonly treatment: TreatmentSpec;
+  readonly members: ((session: number) => Uint8Array) | undefined;
+}
+
+/**
+ * Adds suspended constituents to a universe: they are selected and weighted at their last prices, while others without
+ * a price are not newly selected.
+ * @returns the universe itself if no constituent is suspended
+ */
+export function addSuspended(
+  sm: SessionMarket,
+  { session, universe, incumbents, treatment, members }: SuspendedInput,
+): Int32Array {
+  const [stale, entry] = [countStaleSessions(treatment), readPriceSessions(treatment)];
+  if (incumbents === null || members === undefined || stale <= entry) return universe;
+  const isSuspended = (column: number): boolean =>
+    sm.isSilent(session, column, entry) && !hasLeft(sm, session, column, stale);
+  const suspended: number[] = [];
+  for (let k = 0; k < incumbents.length; k++) if (isSuspended(incumbents[k]!)) suspended.push(incumbents[k]!);
+  if (suspended.length === 0) return universe;
+  const isMember = members(session);
+  const staying = suspended.filter((column) => isMember[column] === 1 && !universe.includes(column));
+  return staying.length === 0 ? universe : Int32Array.from([...universe, ...staying]).toSorted();
+}

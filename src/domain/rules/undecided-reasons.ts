@@ -1,0 +1,106 @@
+import type { Undecided } from '../books/decider.js';
+import type { CrossSection } from '../datapoints/cross-section.js';
+import { describeExpression } from '../datapoints/expressions/sentences.js';
+import type { FieldUse } from '../datapoints/field-use.js';
+import type { Finding } from '../refusals/findings.js';
+import { Refusal } from '../refusals/refusal.js';
+import type { BoundPipeline } from './bound-pipeline.js';
+import type { Choice, WaterfallStep } from './choose.js';
+import type { CapInfeasible } from './solve-grouping.js';
+
+type Selected = Pick<Choice, 'cross' | 'verdicts' | 'survivors'> & { readonly pipeline: BoundPipeline };
+
+export function refuseNothingSurvives(
+  waterfall: readonly WaterfallStep[],
+  { cross, pipeline, verdicts }: Selected,
+): Undecided {
+  const last = waterfall.find(({ remaining }) => remaining === 0)!;
+  if (last.ruleId === null) return undecided('empty', 'universe', ['The universe has no security with a price.']);
+  const at = last.position - 1;
+  const lacking = { cross, columns: verdicts[at]!.scope.columns, reads: pipeline.rules[at]!.rule.reads };
+  const where = `No security is left after the rule ${last.ruleId} (${last.ruleType})`;
+  return undecided('empty', `pipeline.selection[${at}]`, whyNothing(where, lacking), last.ruleId);
+}
+
+export function refuseNothingWeighs({ cross, pipeline, survivors }: Selected): Undecided {
+  const where = `None of the ${survivors.length} selected securities has a weight: their datapoints are missing or not positive`;
+  const lacking = { cross, columns: survivors, reads: pipeline.weighting.reads };
+  return undecided('refused', 'pipeline.weighting', whyNothing(where, lacking));
+}
+
+/** @param said the event, with details if there is no earlier composition */
+function undecided(
+  kind: Undecided['kind'],
+  path: string,
+  [message, more]: readonly [string, (() => string)?],
+  rowId?: string,
+): Undecided {
+  const row = rowId === undefined && kind === 'refused' ? {} : { row_id: rowId ?? null };
+  const finding: Finding = { severity: 'error', code: 'NO_WEIGHT_DATA', message, path, ...row };
+  const explain = () => {
+    const whole = { ...finding, message: `${message}${more!()}` };
+    return new Refusal('EMPTY_INDEX', whole.message, { findings: [whole] });
+  };
+  return { kind, code: 'EMPTY_INDEX', finding, ...(more === undefined ? {} : { explain }) };
+}
+
+interface Lacking {
+  readonly cross: CrossSection;
+  /** Requested securities, at least one. */
+  readonly columns: Int32Array;
+  readonly reads: readonly FieldUse[];
+}
+
+/** Describes the datapoint that no security has, and the date from which one can have it. */
+function whyNothing(what: string, { cross, columns, reads }: Lacking): readonly [string, (() => string)?] {
+  const lacks = ({ field, as, money }: FieldUse) =>
+    as === 'number' && (money ? cross.money : cross.numbers)(field, columns).every((value) => Number.isNaN(value));
+  const missing = reads.find(lacks);
+  if (missing === undefined) return [`${what}.`];
+  const text = describeExpression(missing.field);
+  const known = () => {
+    const days = Array.from(columns, (column) => cross.read(missing.field, column).knownFrom ?? '').filter(Boolean);
+    return days.length === 0
+      ? ''
+      : ` It can be known from ${days.toSorted()[0]!} on, because their price bars begin too late.`;
+  };
+  return [`${what}: none of the ${columns.length} securities has ${text}.`, known];
+}
+
+export function refuseCap({ message, stated }: Pick<CapInfeasible, 'message' | 'stated'>): Undecided {
+  return {
+    kind: 'refused',
+    code: 'VALIDATION_FAILED',
+    finding: { severity: 'error', code: 'CAP_INFEASIBLE', message, path: `pipeline.weighting.${stated}` },
+  };
+}
+
+export const refuseZeroCaps = (count: number): Undecided =>
+  refuseCap({ message: `The cap of each of the ${count} constituents is 0 or less.`, stated: 'cap' });
+
+/** Maximum number of securities listed in the message about missing weights. */
+const NAMES_LISTED_MAX = 10;
+
+export function reportNotHeld(columns: Int32Array, identifiers: readonly string[]): Finding {
+  return {
+    severity: 'warning',
+    code: 'NO_WEIGHT_DATA',
+    message: `${columns.length} selected ${columns.length === 1 ? 'security has' : 'securities have'} no weight and ${columns.length === 1 ? 'is' : 'are'} not held: ${list(columns, identifiers)}.`,
+    path: 'pipeline.weighting',
+  };
+}
+
+export function reportWithoutCap(columns: Int32Array, identifiers: readonly string[]): Finding {
+  const [count, verb] = columns.length === 1 ? ['1 constituent', 'is'] : [`${columns.length} constituents`, 'are'];
+  return {
+    severity: 'warning',
+    code: 'NO_WEIGHT_DATA',
+    message: `${count} without a value of the cap ${verb} not capped: ${list(columns, identifiers)}.`,
+    path: 'pipeline.weighting.cap',
+  };
+}
+
+function list(columns: Int32Array, identifiers: readonly string[]): string {
+  const first = Array.from(columns.subarray(0, NAMES_LISTED_MAX), (column) => identifiers[column]!).join(', ');
+  return columns.length > NAMES_LISTED_MAX ? `${first} and ${columns.length - NAMES_LISTED_MAX} more` : first;
+}

@@ -1,0 +1,55 @@
+import { describe, expect, test } from 'vitest';
+import { computeOutcomes, computeTailAverage, countTailScenarios } from '#domain/objectives/tail.js';
+import { dot } from '#domain/numbers/dot.js';
+import { interpolateCorners, type PricedCorner } from '#domain/optimisation/tails/interpolate-corners.js';
+import { solveConvex } from '#domain/optimisation/solve-convex.js';
+import { checkKkt, isOptimal } from '#kernels/optimisation/program/kkt.js';
+import { seeded } from '../../seeded.js';
+import { smallProblem, solvers } from './small-problems.js';
+
+describe('weights between two corners', () => {
+  /** Corners of a polygon in cost and tail: (-3, 9), (-2, 4), (-1, 1) and (0, 0). */
+  const corners: PricedCorner[] = [3, 2, 1, 0].map((value) => ({
+    weights: Float64Array.of(value),
+    cost: -value,
+    tail: value * value,
+  }));
+  const cornerAt = (price: number): PricedCorner =>
+    corners.reduce((best, corner) =>
+      corner.cost + price * corner.tail < best.cost + price * best.tail ? corner : best,
+    );
+
+  test.each([0.001, 0.25, 0.3, 5])('are found at their price from one of %d', (first) => {
+    expect(interpolateCorners(first, 2.5, cornerAt)?.weights[0]).toBeCloseTo(1.5, 14);
+  });
+
+  test('do not exist below the least tail', () => {
+    expect(interpolateCorners(1, -1, cornerAt)).toBeUndefined();
+  });
+});
+
+test.each([{ upper: 0.1 }, { lower: -0.05, upper: 0.1 }])(
+  'the largest return within a tight CVaR is proven by planes below it: %j',
+  (params) => {
+    const bounds = { type: 'PositionBounds', params };
+    const limited = (limit: number) => [bounds, { type: 'CVaR', params: { limit, confidence: 0.9 } }];
+    const market = { names: 60, seed: 12 };
+    const objective = { type: 'min_cvar', confidence: 0.9 };
+    const least = solveConvex(solvers.solver, smallProblem({ ...market, rows: [bounds], objective }))!.objective;
+    const limit = least + 0.05 * Math.abs(least);
+    const problem = smallProblem({ ...market, rows: limited(limit), objective: { type: 'max_return' } });
+    const result = solveConvex(solvers.solver, problem)!;
+    const goal = problem.tails.goal('loss', 0.9, { sessions: null, drawn: null });
+    const tailOf = (weights: Float64Array) =>
+      computeTailAverage(computeOutcomes(goal, weights), countTailScenarios(goal));
+    expect(Math.abs(tailOf(result.weights) - limit)).toBeLessThan(2e-9);
+    expect(isOptimal(checkKkt(result.assembled.program, result.answer.point))).toBe(true);
+    const random = seeded(2);
+    expect(result.planes.length).toBeGreaterThan(0);
+    for (const { slopes } of result.planes)
+      for (let trial = 0; trial < 50; trial++) {
+        const weights = Float64Array.from({ length: 60 }, () => random() - 0.3);
+        expect(dot(slopes, weights)).toBeLessThanOrEqual(tailOf(weights) + 1e-9);
+      }
+  },
+);

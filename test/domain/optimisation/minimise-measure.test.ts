@@ -1,0 +1,169 @@
+import { describe, expect, test } from 'vitest';
+import { relaxByPriority } from '#domain/optimisation/relaxation/relax-by-priority.js';
+import { explainChoice } from '#domain/optimisation/relaxation/infeasibility.js';
+import { toRelaxation } from '#domain/optimisation/relaxation/relaxation.js';
+import { solveProblem } from '#domain/optimisation/search.js';
+import { IS_SOAK } from '../../soak.js';
+import { smallProblem, solvers } from './small-problems.js';
+
+/** The bounds of weights, and the number of securities. */
+interface Choices {
+  readonly maximum: number;
+  readonly cap?: number;
+  readonly threshold?: number;
+  readonly each?: number;
+}
+
+/** Smallest one-way turnover over every choice: the larger of required sales and purchases. */
+function computeLeastTurnover(
+  from: Float64Array,
+  { maximum, cap = 1, threshold = 0, each = from.length }: Choices,
+): number {
+  let least = Infinity;
+  for (let choice = 1; choice < 2 ** from.length; choice++) {
+    const held = Array.from(from, (_, i) => (choice >> i) % 2 === 1);
+    const count = held.filter(Boolean).length;
+    const ofGroup = (g: number) => held.filter((isHeld, i) => isHeld && i % 5 === g).length;
+    if (count > maximum || count * cap < 1 || count * threshold > 1 || [0, 1, 2, 3, 4].some((g) => ofGroup(g) > each))
+      continue;
+    const sum = (part: (weight: number, i: number) => number) =>
+      from.reduce((all, weight, i) => all + part(weight, i), 0);
+    const sold = sum((weight, i) => Math.max(0, held[i] ? weight - cap : weight));
+    const bought = sum((weight, i) => Math.max(0, held[i] ? threshold - weight : 0));
+    least = Math.min(least, Math.max(sold, bought));
+  }
+  return least;
+}
+
+describe('a limit on turnover too low for a choice of names', () => {
+  const turnover = { type: 'Turnover', params: { limit: 0.05, reference: 'previous', priority: 1 } };
+
+  test.each<[Choices, ...object[]]>([
+    [
+      { maximum: 4, cap: 0.35 },
+      { type: 'PositionBounds', params: { upper: 0.35 } },
+    ],
+    [
+      { maximum: 4, threshold: 0.2 },
+      { type: 'MinimumHolding', params: { threshold: 0.2 } },
+    ],
+    [
+      { maximum: 5, each: 1 },
+      { type: 'GroupCardinality', params: { field: 'SECTOR', maximum: 1 } },
+    ],
+  ])('is reported with the least limit of all choices: %o', (choices, ...others) => {
+    // The search for the largest return with caps and thresholds takes long and runs only in the soak.
+    const objectives =
+      IS_SOAK || choices.each !== undefined ? ['min_tracking_error', 'max_return'] : ['min_tracking_error'];
+    for (const [seed, type] of objectives.entries()) {
+      const rows = [turnover, { type: 'Cardinality', params: { maximum: choices.maximum } }, ...others];
+      const problem = smallProblem({ names: 9, seed, rows, hasPrevious: true, objective: { type } });
+      const least = computeLeastTurnover(problem.previous!.weights, choices);
+      const { relaxations } = explainChoice(solvers, problem, true);
+      const report = relaxations.find((each) => each.type === 'Turnover')!;
+      expect([report.to, report.bound]).toEqual([expect.closeTo(least, 6), undefined]);
+      const at = (to: number) =>
+        solveProblem(solvers, problem.withParameters([{ origin: problem.origins[0]!, parameter: 'limit', to }]));
+      expect([at(report.to).kind, at(report.to - 1e-6).kind]).toEqual(['solved', 'no-choice']);
+      const [given] = relaxByPriority(solvers, { problem, outcome: { kind: 'no-choice', isProven: true } })!;
+      expect([given!.to, given!.bound]).toEqual([expect.closeTo(least, 6), undefined]);
+    }
+  });
+
+  test('is reported with the proven bound if that is less than the found value', () => {
+    const rows = [
+      turnover,
+      { type: 'Cardinality', params: { maximum: 12 } },
+      { type: 'Volatility', params: { limit: 0.14 } },
+    ];
+    const problem = smallProblem({ names: 60, seed: 4, rows, hasPrevious: true });
+    const { weights } = problem.previous!;
+    const [found] = relaxByPriority(solvers, { problem, outcome: { kind: 'no-choice', isProven: false } })!;
+    // With so few securities, the minimum is the same for every objective.
+    const largest = weights.toSorted().subarray(-12);
+    const proven = 1 - largest.reduce((sum, weight) => sum + weight, 0);
+    expect(found!.bound).toBeCloseTo(proven, 9);
+    expect(found!.to).toBeGreaterThan(proven);
+    const { bound, gap, from, to } = toRelaxation(found!);
+    expect(gap).toBeCloseTo((to - bound!) / (to - from), 12);
+  });
+});
+
+describe('an effective number with a number of securities', () => {
+  const outcomeOf = (minimum: number, counts: readonly object[]) =>
+    solveProblem(
+      solvers,
+      smallProblem({ names: 60, seed: 3, rows: [{ type: 'EffectiveNumber', params: { minimum } }, ...counts] }),
+    );
+  const COUNTS: readonly (readonly [string, number, object])[] = [
+    ['in all', 12, { type: 'Cardinality', params: { maximum: 12 } }],
+    ['a group', 15, { type: 'GroupCardinality', params: { field: 'SECTOR', maximum: 3 } }],
+  ];
+
+  test.each(COUNTS)('that is not allowed is proven to leave no choice: %s', (_, allowed, row) => {
+    expect(outcomeOf(allowed + 0.01, [row])).toEqual({ kind: 'no-choice', isProven: true });
+    expect(outcomeOf(allowed - 1, [row]).kind).toBe('solved');
+  });
+});
+
+describe('trades too small for a choice of names', () => {
+  /** Returns true if a choice is feasible: held weights reach the threshold, dropped ones can be sold. */
+  function isFeasible(from: Float64Array, { size, threshold = 0, maximum = from.length }: Trades): boolean {
+    for (let choice = 1; choice < 2 ** from.length; choice++) {
+      const held = Array.from(from, (_, i) => (choice >> i) % 2 === 1);
+      if (held.filter(Boolean).length > maximum) continue;
+      const least = from.map((weight, i) => (held[i] ? Math.max(threshold, weight - size) : 0));
+      const most = from.map((weight, i) => (held[i] ? weight + size : 0));
+      const isReached = from.every((weight, i) => (held[i] ? least[i]! <= most[i]! : weight <= size));
+      const total = (weights: Float64Array) => weights.reduce((sum, weight) => sum + weight, 0);
+      if (isReached && total(least) <= 1 && total(most) >= 1) return true;
+    }
+    return false;
+  }
+
+  interface Trades {
+    readonly size: number;
+    readonly threshold?: number;
+    readonly maximum?: number;
+  }
+
+  /** Returns the nearest value to `from` at which a test holds, which it does at `end`. */
+  function nearest(from: number, end: number, holds: (value: number) => boolean): number {
+    let [near, far] = [from, end];
+    for (let step = 0; step < 60; step++) {
+      const middle = (near + far) / 2;
+      if (holds(middle)) far = middle;
+      else near = middle;
+    }
+    return far;
+  }
+
+  test.each([1, 2, 3])('are reported with the least threshold, size and number, seed %i', (seed) => {
+    const [names, size] = [8, 0.01];
+    const { weights: from } = smallProblem({ names, seed, rows: [], hasPrevious: true }).previous!;
+    const threshold = [...from].toSorted((a, b) => a - b)[3]! + 0.02;
+    const trade = { type: 'TradeSize', params: { upper: size, reference: 'previous' } };
+    const movedBy = (...others: readonly object[]) => {
+      const problem = smallProblem({ names, seed, rows: [trade, ...others], hasPrevious: true });
+      expect(solveProblem(solvers, problem).kind).toBe('no-choice');
+      const { relaxations } = explainChoice(solvers, problem, true);
+      return Object.fromEntries(relaxations.map(({ type, parameter, to }) => [`${type} ${parameter}`, to]));
+    };
+    const held = movedBy({ type: 'MinimumHolding', params: { threshold } });
+    const least = nearest(threshold, 0, (value) => isFeasible(from, { size, threshold: value }));
+    expect(held['MinimumHolding threshold']).toBeCloseTo(least, 7);
+    expect(held['TradeSize upper']).toBeCloseTo(
+      nearest(size, 1, (value) => isFeasible(from, { size: value, threshold })),
+      7,
+    );
+    const counted = movedBy({ type: 'Cardinality', params: { maximum: 4 } });
+    const fewest = Array.from({ length: names }, (_, k) => k + 1).find((maximum) =>
+      isFeasible(from, { size, maximum }),
+    );
+    expect(counted['Cardinality maximum']).toBe(fewest);
+    expect(counted['TradeSize upper']).toBeCloseTo(
+      nearest(size, 1, (value) => isFeasible(from, { size: value, maximum: 4 })),
+      7,
+    );
+  });
+});

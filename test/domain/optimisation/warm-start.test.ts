@@ -1,0 +1,41 @@
+import { describe, expect, test } from 'vitest';
+import { UPPER } from '#kernels/optimisation/active-set/active-state.js';
+import { computeMetricSquare } from '#kernels/optimisation/program/metric.js';
+import { solveConvex, createFullProgram } from '#domain/optimisation/solve-convex.js';
+import { seeded } from '../../seeded.js';
+import { smallProblem, solvers } from './small-problems.js';
+
+const NAMES = 30;
+
+describe('a solve that starts from another answer', () => {
+  test.each([
+    ['Volatility', (volatility: number) => ({ limit: 0.96 * volatility })],
+    ['EffectiveNumber', () => ({ minimum: 14 })],
+  ])('is that of a separate search, where %s binds', (type, paramsAt) => {
+    let compared = 0;
+    for (let seed = 1; seed <= 5; seed++) {
+      const { metric, index } = smallProblem({ names: NAMES, seed, rows: [] });
+      const params = paramsAt(Math.sqrt(computeMetricSquare(metric, index)));
+      const problem = smallProblem({ names: NAMES, seed, rows: [{ type, params }] });
+      const base = createFullProgram(problem, {});
+      const random = seeded(seed);
+      const within = () => ({
+        least: new Float64Array(NAMES).fill(-Infinity),
+        most: Float64Array.from({ length: NAMES }, () => (random() < 0.1 ? 0 : 0.2)),
+        sums: [],
+      });
+      const before = solveConvex(solvers.solver, problem, { base, restriction: within() });
+      if (before?.answer.state.norms.includes(UPPER) !== true) continue;
+      for (let k = 0; k < 8; k++) {
+        const restriction = within();
+        const alone = solveConvex(solvers.solver, problem, { base, restriction });
+        const result = solveConvex(solvers.solver, problem, { base, restriction, beside: before.answer });
+        expect(result === undefined).toBe(alone === undefined);
+        if (alone === undefined || result === undefined) continue;
+        compared++;
+        for (let i = 0; i < NAMES; i++) expect(result.weights[i]).toBeCloseTo(alone.weights[i]!, 9);
+      }
+    }
+    expect(compared).toBeGreaterThan(15);
+  });
+});

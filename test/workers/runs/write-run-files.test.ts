@@ -1,0 +1,58 @@
+import { createHash } from 'node:crypto';
+import { utimes, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import type { ThreadInput } from '#jobs/tasks.js';
+import { newCheckedFiles } from '#jobs/checked-files.js';
+import { practiseRunFiles, writeRunFiles, type MadeFiles } from '#workers/runs/write-run-files.js';
+import { temporaryFolders } from '../../store/temporary-folder.js';
+
+const newFolder = temporaryFolders();
+const PRICES = new Uint8Array(1 << 20).fill(7);
+const sha256 = createHash('sha256').update(PRICES).digest('hex');
+
+/** A run with the prices of another one whose file is stored. */
+async function runBeside(content: Uint8Array, { securities }: { readonly securities: string }) {
+  const folder = await newFolder();
+  const stored = join(folder, 'stored');
+  await writeFile(stored, content);
+  await utimes(stored, 1e9, 1e9); // a file that has just changed is not remembered
+  const destination = { kind: 'folder', folder, lowWaterMark: { bytes: 0 } } as const;
+  const input = {
+    market: { datasetId: 'm', contentHash: 'c', adjustment: 'none' },
+    plan: { indexId: 'I' },
+    storedPrices: [{ name: 'stored', bytes: PRICES.length, sha256 }],
+    checkedFiles: newCheckedFiles(destination),
+    outputs: { destination, names: { plan: 'plan', columns: 'columns', prices: 'prices', checkpoint: 'checkpoint' } },
+  } as unknown as ThreadInput<'backtest'>;
+  const looks: string[] = [];
+  const made: MadeFiles = {
+    columns: new Uint8Array(8),
+    prices: { length: PRICES.length, parts: () => [PRICES], identifiers: [securities], days: new Int32Array(1) },
+    checkpoint: null,
+    areColumnsKept: true,
+    look: () => void looks.push('part'),
+  };
+  return { input, made, looks };
+}
+
+test('the first run of a thread writes its prices; after practice it neither writes nor reads them', async () => {
+  const unprepared = await runBeside(PRICES, { securities: 'A' });
+  const first = await writeRunFiles(unprepared.input, unprepared.made);
+  expect(first.prices).toMatchObject({ sha256, written: { name: 'prices' } });
+  const { input, made, looks } = await runBeside(PRICES, { securities: 'B' });
+  practiseRunFiles(input, made);
+  const read = looks.length;
+  expect(read).toBeGreaterThan(1); // the prices themselves, and parts of the stored file
+  expect((await writeRunFiles(input, made)).prices).toEqual({ sha256, written: null });
+  expect(looks).toHaveLength(read);
+});
+
+test('a stored file that was damaged is not trusted after practice', async () => {
+  const { input, made } = await runBeside(
+    PRICES.map((byte, at) => (at === 5 ? 8 : byte)),
+    { securities: 'C' },
+  );
+  practiseRunFiles(input, made);
+  expect((await writeRunFiles(input, made)).prices).toMatchObject({ sha256, written: { name: 'prices' } });
+});

@@ -16,9 +16,14 @@ const isCore = (id) =>
   (/node_modules\/(@?preact)\//.test(id) ||
     /src\/(clients|console\/(state|words|shell|style|components))\/(?!palette|targets|view-parts|shortcuts|notes|dashboard|table-layouts|search|filters|job-log)/.test(
       id,
-    ) ||
-    /pages\/index\/(run-terms|run-settings)\./.test(id)) &&
-  !/components\/(chart\/|table\/|code\/|decide-many|entries|link-cards|job-table|finding-table|funnel|heatmap|conflict|versions\/(?!families)|editor|form-dialog|form\/(expression|formula|row-list|list-row|kind-list|named-rows|nested-field|any-field))|words\/(amendments|amounts|methodology|tabular|conflicts|publication|compared|places)/.test(
+    )) &&
+  !/components\/(chart\/|table\/|code\/|form\/|decide-many|entries|link-cards|job-table|finding-table|funnel|heatmap|conflict|versions\/(?!families)|editor|form-dialog)|words\/(amendments|amounts|methodology|tabular|conflicts|publication|compared|places)/.test(
+    id,
+  );
+
+/** Fields of most forms; those of few pages are loaded with them. */
+const isForm = (id) =>
+  /components\/form\/(?!expression|formula|row-list|list-row|kind-list|named-rows|nested-field|kinds-field|read-only|any-field)|pages\/index\/run-(terms|settings)\./.test(
     id,
   );
 
@@ -52,6 +57,7 @@ const config = {
           groups: [
             { name: 'chart', test: /node_modules\/uplot|components\/chart\/(?!chart-file)/, priority: 1 },
             { name: 'table', test: /@tanstack\/|components\/table\//, priority: 1 },
+            { name: 'form', test: isForm, priority: 1 },
             { name: 'core', test: isCore, priority: 2 },
             { name: 'code', test: isEditor, priority: 1 },
           ],

@@ -8,8 +8,8 @@ import {
   PluginValue,
 } from '#domain/documents/plugin-document.js';
 import { LIMITS } from '#domain/refusals/limits.js';
-import { Id } from '#domain/schema/shape.js';
-import { listingQuery, purgeQuery, skippedFields } from './common.js';
+import { Id, IsoDate } from '#domain/schema/shape.js';
+import { Finding, listingQuery, purgeQuery, skippedFields } from './common.js';
 import { routes } from './route.js';
 
 const { kind, source } = PluginDocument.shape;
@@ -56,6 +56,32 @@ export const PluginCollection = defineObject(() => ({ plugins: z.array(Plugin), 
   id: 'PluginCollection',
 });
 export type PluginCollection = z.infer<typeof PluginCollection>;
+
+/** Maximum number of values in a response. */
+const PREVIEWED_MAX = 1000;
+
+export const PluginPreviewRequest = defineObject(() => ({
+  plugin: PluginUpsert.meta({ description: 'The plug-in, which need not be stored.' }),
+  parameters: z
+    .record(PluginMember, PluginValue)
+    .default({})
+    .meta({ description: 'Values of its parameters; the others have their defaults.' }),
+  as_of: IsoDate.nullable().default(null).meta({ description: 'Decision date. Default: the latest of the store.' }),
+  limit: z.int().min(1).max(PREVIEWED_MAX).default(200).meta({ description: 'Maximum number of values.' }),
+})).meta({ id: 'PluginPreviewRequest' });
+export type PluginPreviewRequest = z.output<typeof PluginPreviewRequest>;
+
+export const PluginPreview = defineObject(() => ({
+  valid: z.boolean().meta({ description: 'True if no finding is an error.' }),
+  as_of: IsoDate.nullable().meta({ description: 'Session of the values; null without values.' }),
+  securities: z.int().meta({ description: 'Number of securities of the store on the session.' }),
+  valued: z.int().meta({ description: 'Number of these that have a value.' }),
+  values: z
+    .array(z.strictObject({ identifier: z.string(), value: z.number().meta({ description: 'Value of `compute`.' }) }))
+    .meta({ description: 'Securities that have a value, the largest first.' }),
+  findings: z.array(Finding),
+})).meta({ id: 'PluginPreview', description: 'Values of a plug-in, for an editor.' });
+export type PluginPreview = z.output<typeof PluginPreview>;
 
 const params = defineObject(() => ({ plugin_id: Id.meta({ description: 'Id of the plug-in.' }) }));
 
@@ -130,6 +156,19 @@ export const pluginRoutes = routes({
     body: { schema: PluginUpsert, example: PLUGIN_EXAMPLES['near-high'] },
     success: { status: 200, description: 'The plug-in as stored.', schema: Plugin },
     errors: ['VALIDATION_FAILED', 'PRECONDITION_FAILED', 'OVERLOADED'],
+  },
+  previewPlugin: {
+    method: 'POST',
+    path: '/plugins/preview',
+    onStore: 'query',
+    scope: 'admin',
+    tag: 'plugins',
+    summary: 'Computes the values of a plug-in on one date; nothing is stored.',
+    description:
+      'The status is 200 with findings, also if the source fails: the message of a finding of `source` names the line. Values require a served store.',
+    body: { schema: PluginPreviewRequest, example: { plugin: PLUGIN_EXAMPLES['damped-cap'] } },
+    success: { status: 200, description: 'The values.', schema: PluginPreview },
+    errors: ['OVERLOADED'],
   },
   deletePlugin: {
     method: 'DELETE',

@@ -41,12 +41,12 @@ const OPEN: ReadonlySet<string> = new Set(
   getAssetReferences getCoverage getCoverageHistory getDataSource listFields listSeries searchIdentifiers getImportTemplate
   priceFutures priceTrs
   listJobs listJobKinds followJobs retryJobs listEvents getAudit
-  listIndices createIndex validateIndex previewDocument whatIf evaluateDatapoint
+  listIndices createIndex validateIndex previewDocument sketchLevel whatIf evaluateDatapoint
   startBacktests listBacktests compareRuns listSummaries runSql
   listConstraintSets createConstraintSet validateConstraintSet startOptimisation previewOptimisation
   listRiskModels startSweep startRerun startBatch startStudy renderReport listRenders listTemplates
   listStrategies createStrategy validateStrategy
-  listPlugins
+  listPlugins previewPlugin
   listStores createStore inspectData importStore generateSynthetic listWatchlists listSchedules listApprovals listClients
   listProcedures`.split(/\s+/),
 );

@@ -5,13 +5,19 @@ import { issueKey } from '#services/operations/keys.js';
 import { definition, familyOn, fileOf, performed, putSchedule, SESSIONS } from '../services/daily-plans/family.js';
 import { runService, type RunningService } from '../services/running-service.js';
 import { tryBrowser } from './browser.js';
-import { eventually, follow, WAIT_MS } from './desk.js';
+import { eventually, follow, slowDown, WAIT_MS } from './desk.js';
 
 vi.setConfig({ testTimeout: 2 * WAIT_MS, hookTimeout: 4 * WAIT_MS });
 
 const tried = await tryBrowser();
-const people = ['ada', 'ben'].map((name) => issueKey({ name, scopes: ['admin'], expires: null }, Date.now()));
-const [ada, ben] = people.map(({ key }) => ({ 'x-api-key': key }));
+const people = (
+  [
+    ['ada', ['admin']],
+    ['ben', ['admin']],
+    ['eve', ['read', 'audit']],
+  ] as const
+).map(([name, scopes]) => issueKey({ name, scopes, expires: null }, Date.now()));
+const [ada, ben, eve] = people.map(({ key }) => ({ 'x-api-key': key }));
 
 /** The definition of a published index waits for a second person. */
 describe.skipIf('why' in tried)('the page of approvals', () => {
@@ -24,7 +30,9 @@ describe.skipIf('why' in tried)('the page of approvals', () => {
 
   beforeAll(async () => {
     if (!('browser' in tried)) return;
-    const environment = people.map(({ record }) => `${record.name}:${record.id}:${record.sha256}:admin`).join(',');
+    const environment = people
+      .map(({ record }) => `${record.name}:${record.id}:${record.sha256}:${record.scopes.join('+')}`)
+      .join(',');
     service = await runService(['--approvals', 'amend=2,override=2,waive=2,restate=2'], {
       DIVISOR_API_KEYS: environment,
     });
@@ -35,6 +43,7 @@ describe.skipIf('why' in tried)('the page of approvals', () => {
     expect((await ask('POST', '/analytics/CORE/publish', {})).status).toBe(200);
     page = await tried.browser.newPage({ viewport: { width: 1280, height: 820 }, reducedMotion: 'reduce' });
     page.setDefaultTimeout(WAIT_MS);
+    await slowDown(page);
   });
   afterAll(async () => {
     if ('browser' in tried) await tried.browser.close();
@@ -164,5 +173,24 @@ describe.skipIf('why' in tried)('the page of approvals', () => {
     await finding.getByRole('link', { name: 'EVEN' }).waitFor();
     await finding.getByText(/\d%, limit 25\.00%$/).waitFor();
     await waived.getByRole('link', { name: `close, ${session}` }).waitFor();
+  });
+
+  test('an auditor reads a client and cannot edit it', async () => {
+    expect((await ask('PUT', '/clients/ACME', { name: 'Acme', entitlements: [{ indices: ['CORE'] }] })).status).toBe(
+      200,
+    );
+    const own = await page
+      .context()
+      .browser()!
+      .newPage({ viewport: { width: 1280, height: 820 } });
+    own.setDefaultTimeout(WAIT_MS);
+    await own.goto(`${service.url()}/console/governance/clients/ACME`);
+    await own.getByLabel('Key', { exact: true }).fill(eve!['x-api-key']);
+    await own.keyboard.press('Enter');
+    await own.getByLabel('Name *').waitFor();
+    expect(await own.getByLabel('Name *').isDisabled()).toBe(true);
+    expect(await own.getByRole('button', { name: 'CORE', exact: true }).isDisabled()).toBe(true);
+    expect(await own.getByRole('button', { name: 'Save', exact: true }).count()).toBe(0);
+    await own.close();
   });
 });

@@ -280,6 +280,17 @@ describe.skipIf('why' in tried)('an arranged console', () => {
       await page.getByRole('button', { name: `Remove ${part}`, exact: true }).click();
     await page.getByLabel('Start with an index').selectOption('CORE');
     await eventually(order).toEqual(['Level of CORE', 'Figures', 'Constituents of CORE', 'Drawdown']);
+    for (const part of ['Level of CORE', 'Figures from … to …', 'constituents of CORE', 'Drawdown'])
+      await page.getByRole('button', { name: `Remove ${part}`, exact: true }).click();
+    await page.getByRole('button', { name: 'Start with an overview' }).click();
+    await page
+      .frameLocator('iframe[title="indices, Indices"]')
+      .getByRole('row', { name: /^CORE / })
+      .waitFor();
+    await page
+      .frameLocator('iframe[title="Levels compared, Compare"]')
+      .getByRole('application', { name: 'Levels compared' })
+      .waitFor();
     expect(complaints).toEqual([]);
   });
 });

@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import type { Page } from 'playwright-core';
+import type { BatchView, JobStatus } from '#clients/typescript/divisor.js';
 import { openBatches, type BatchWorld } from '../services/personal/batch-world.js';
 import { tryBrowser } from './browser.js';
-import { slowDown, WAIT_MS } from './desk.js';
+import { downloaded, slowDown, WAIT_MS } from './desk.js';
 
 vi.setConfig({ testTimeout: 2 * WAIT_MS, hookTimeout: 4 * WAIT_MS });
 
@@ -33,12 +34,19 @@ describe.skipIf('why' in tried)('the page of a batch', () => {
 
   test('shows figures, percentiles, conflicts by row, refusals, and the trades of an account by lot', async () => {
     await page.goto(`${world.service.url()}/console/batches`);
+    await page.getByRole('row', { name: /^clients CORE 3 succeeded/ }).waitFor();
     await page.getByText('clients').first().click();
     await page.getByRole('heading', { name: 'Tracking error' }).waitFor();
     expect(await page.getByRole('table', { name: 'Tracking error by percentile' }).locator('tr').count()).toBe(7);
     const conflicts = page.getByRole('table', { name: 'Infeasible accounts by row' });
     await conflicts.getByText('Tracking error limit').waitFor();
     await page.getByText('Cash is -1', { exact: false }).first().waitFor();
+    const { by_status: counted } = (await world.service.ask<JobStatus>('GET', '/jobs/batch:clients')).body
+      .result as BatchView;
+    await page.getByText('Export', { exact: true }).first().click();
+    const file = await downloaded(page, () => page.getByRole('button', { name: 'Accounts (CSV)' }).click());
+    const accounts = Object.values(counted).reduce((sum, one) => sum + one, 0);
+    expect(file.toString().trim().split(/\r?\n/)).toHaveLength(1 + accounts);
     await page.getByText('A0', { exact: true }).first().click();
     const panel = page.getByRole('complementary', { name: 'Account A0' });
     await panel.getByText('One more basis point saves').waitFor();

@@ -93,6 +93,17 @@ describe.skipIf('why' in tried)('pages of a desk', () => {
     await page.keyboard.press('Escape');
   });
 
+  test('corporate actions are listed from ten days before the last session, the next one first', async () => {
+    const { page, service } = desk;
+    const { body: usual } = await service.ask<DeskActions>('GET', '/actions');
+    await follow(page, '/console/actions');
+    const rows = page.getByRole('grid', { name: 'corporate actions' }).getByRole('row');
+    const first = usual.actions.map((action) => action.ex_date).toSorted()[0];
+    if (first === undefined) await page.getByText('those of the last year are shown, the latest first').waitFor();
+    else await rows.nth(1).getByText(first).waitFor();
+    expect(await rows.nth(1).textContent()).toMatch(/\d{4}-\d\d-\d\d(in \d+ days?|\d+ days? ago|last session)/);
+  });
+
   test('a closure is stored only once its effect is shown', async () => {
     const { page, service } = desk;
     const { body } = await service.ask<EventsView>('GET', '/events?kinds=effective&index_ids=CORE');
@@ -125,6 +136,9 @@ describe.skipIf('why' in tried)('pages of a desk', () => {
     await save.click();
     await page.getByText('The changes of XNYS are saved and apply at once.').waitFor();
     await eventually(stored).toEqual([{ date, session: 'closed', reason: 'Storm; notice of the exchange.' }]);
+    const changes = page.getByRole('table', { name: 'recorded changes' });
+    await changes.getByRole('row', { name: /closed – Storm; notice of the exchange/ }).waitFor();
+    expect(await page.getByLabel('Date *').count()).toBe(0); // Its form is folded.
     await page.getByRole('button', { name: 'Remove change 1' }).click();
     await save.click();
     await eventually(stored).toEqual([]);
@@ -146,6 +160,8 @@ describe.skipIf('why' in tried)('pages of a desk', () => {
   test('a query is completed, answered with its rows and a chart by date, and kept in a history; an error is marked', async () => {
     const { page } = desk;
     await follow(page, '/console/data/sql');
+    await page.getByRole('button', { name: 'Run: Latest levels' }).click();
+    await page.getByRole('region', { name: 'Result' }).getByText('2 rows of 3 columns', { exact: false }).waitFor();
     const query = page.getByRole('textbox', { name: 'Query' });
     const write = async (text: string) => {
       await query.press('Control+a');

@@ -145,6 +145,7 @@ describe.skipIf('why' in tried)('pages of governance', () => {
     await page.getByLabel('Name *').fill('Acme');
     const entitlement = page.getByRole('group', { name: 'Entitlements, row 1' });
     await entitlement.getByRole('button', { name: 'CORE', exact: true }).click();
+    await entitlement.getByRole('button', { name: 'closing', exact: true }).click();
     await page.getByLabel('Add a target').selectOption('folder');
     const target = page.getByRole('listitem').filter({ hasText: 'folder' });
     await target.getByLabel('Name *').fill('house');
@@ -156,7 +157,7 @@ describe.skipIf('why' in tried)('pages of governance', () => {
     await page.getByRole('button', { name: 'Save', exact: true }).click();
     await page.waitForURL('**/console/governance/clients/ACME');
     const { body } = await service.ask<Client>('GET', '/clients/ACME');
-    expect(body.entitlements).toMatchObject([{ indices: ['CORE'] }]);
+    expect(body.entitlements).toMatchObject([{ indices: ['CORE'], tables: ['closing'] }]);
     expect(body.targets).toMatchObject([{ name: 'house', type: 'folder', url }]);
     await page.getByText('This client has received no file.').waitFor();
   });
@@ -172,6 +173,7 @@ describe.skipIf('why' in tried)('pages of governance', () => {
     await follow(page, '/console/indices/EVEN?tab=methodology');
     await page.getByRole('link', { name: 'Benchmark statement' }).click();
     await page.getByRole('link', { name: 'End of the family' }).waitFor();
+    await page.getByRole('navigation', { name: 'Contents' }).getByRole('button', { name: 'Discretion' }).click();
     const discretion = page.getByRole('region', { name: 'Discretion' });
     await discretion.getByText('The price of the exchange').first().waitFor();
     const file = await downloaded(page, () => page.getByRole('button', { name: 'Download as Markdown' }).click());

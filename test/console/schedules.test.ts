@@ -7,7 +7,7 @@ import { indexStates, shownDay } from '#console/pages/schedules/day-states.js';
 import { dayOf, FAMILY, familyOn, fileOf, performed, putSchedule, SESSIONS } from '../services/daily-plans/family.js';
 import { runService, type RunningService } from '../services/running-service.js';
 import { tryBrowser } from './browser.js';
-import { eventually, WAIT_MS } from './desk.js';
+import { eventually, slowDown, WAIT_MS } from './desk.js';
 
 vi.setConfig({ testTimeout: 2 * WAIT_MS, hookTimeout: 4 * WAIT_MS });
 
@@ -78,6 +78,7 @@ describe.skipIf('why' in tried)('the page of schedules', () => {
     expect((await performed(service, second)).state).toBe('blocked');
     page = await tried.browser.newPage({ viewport: { width: 1280, height: 820 }, reducedMotion: 'reduce' });
     page.setDefaultTimeout(WAIT_MS);
+    await slowDown(page);
   });
   afterAll(async () => {
     if ('browser' in tried) await tried.browser.close();
@@ -108,6 +109,14 @@ describe.skipIf('why' in tried)('the page of schedules', () => {
     await panel.getByText('Delivered.').first().waitFor();
   });
 
+  test('the history has the state of each index on each session', async () => {
+    const history = page.getByRole('region', { name: 'History of indices by session' });
+    await history.getByRole('row', { name: 'CORE done blocked' }).waitFor();
+    expect(await history.getByRole('row').count()).toBe(1 + FAMILY.length);
+    await history.getByRole('link', { name: second }).click();
+    await page.getByRole('complementary', { name: `close, ${second}` }).waitFor();
+  });
+
   test('says which indices a day holds back, and why', async () => {
     await page.goto(`${service.url()}/console/schedules/close?day=${second}`);
     const panel = page.getByRole('complementary', { name: `close, ${second}` });
@@ -136,6 +145,9 @@ describe.skipIf('why' in tried)('the page of schedules', () => {
     const policy = page.getByRole('group', { name: 'Error policy' });
     await policy.getByLabel('Materiality *').fill('5');
     await policy.getByLabel('Correction window *').fill('10');
+    await page.getByRole('group', { name: 'Checks' }).getByText('Checks', { exact: true }).click();
+    await page.getByLabel('Add a check').selectOption('Unexplained moves');
+    await page.getByLabel('Limit', { exact: true }).fill('0.3');
     await page.getByLabel('Add a step').selectOption('export');
     await page.getByRole('button', { name: 'Save', exact: true }).click();
     await page.getByText('must be a time of day, HH:MM, as 18:30').first().waitFor();
@@ -147,6 +159,8 @@ describe.skipIf('why' in tried)('the page of schedules', () => {
     expect(await stored()).toMatchObject({ name: 'Evening', at: '18:15', enabled: false, calendar: 'XNYS' });
     const errors = { materiality_bps: 5, correction_window: 10 };
     expect((await stored()).steps.find(({ type }) => type === 'publish')).toMatchObject({ errors });
+    const checks = [{ check: 'moves', severity: 'block', limit: 0.3 }];
+    expect((await stored()).steps.find(({ type }) => type === 'checks')).toMatchObject({ checks });
     expect((await stored()).steps.at(-1)).toMatchObject({ type: 'export', files: [{ table: 'closing' }] });
     await page.getByRole('link', { name: 'Edit' }).click();
     await page.getByRole('button', { name: 'Move step 4 up' }).click();

@@ -12,7 +12,7 @@ import { apiDocument } from '../contract/api-document.js';
  * Sends requests derived from the OpenAPI document, valid, nearly valid and hostile, to a whole service: every answer
  * is declared, no connection breaks, no defect is logged. `FUZZ_REQUESTS=100000` sends more; `FUZZ_SEED` repeats a run.
  */
-const REQUESTS = Number(process.env['FUZZ_REQUESTS'] ?? 200);
+const REQUESTS = Number(process.env['FUZZ_REQUESTS'] ?? 120);
 const SEED = Number(process.env['FUZZ_SEED'] ?? 20_261_120);
 /** Number of concurrent requests. */
 const AT_ONCE = 16;

@@ -2,6 +2,7 @@ import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { describe, expect, test } from 'vitest';
+import { IS_SOAK } from '../soak.js';
 import { keepThreads, idleThread, openLaneThreads } from '#jobs/lane-threads.js';
 
 const run = promisify(execFile);
@@ -63,9 +64,12 @@ describe('the thread a task is given to', () => {
   });
 });
 
+/** Number of threads that are ended while they start. */
+const THREADS = IS_SOAK ? 240 : 90;
+
 /**
  * Starts threads like Piscina and ends them while they start, in a separate process, because that may end the process.
- * A busy machine starts fewer than 240 in the available time.
+ * A busy machine starts fewer in the available time.
  */
 const ENDS_THREADS = `
 import { Worker } from 'node:worker_threads';
@@ -75,7 +79,7 @@ const require = "const { parentPort, workerData } = require('node:worker_threads
 let started = 0;
 const end = performance.now() + 40_000;
 async function lane() {
-  for (; started < 240 && performance.now() < end; started++) {
+  for (; started < ${THREADS} && performance.now() < end; started++) {
     const workerData = { required, entry: 'data:text/javascript,export default () => 0' };
     const thread = new Worker(require, { eval: true, execArgv: [], workerData });
     await new Promise((resolve) => thread.once('message', resolve));

@@ -209,21 +209,25 @@ const keepsShares = ({ basket, splitsKeepWeight }: Terms): boolean => basket !==
 function growthTo(market: Market, before: Shares, t: number, terms: Terms): number {
   const { split, special } = market.store;
   const { dividends = 'price', withheld = () => 0 } = terms;
-  const own = (i: number): number => (keepsShares(terms) ? 1 : split[i]![t]!);
-  const opening = sum(
-    [...before].map(([i, shares]) => shares * own(i) * (market.price(i, t - 1) / split[i]![t]! - special[i]![t]!)),
-  );
-  const value = sum([...before].map(([i, shares]) => shares * own(i) * market.price(i, t)));
-  if (dividends === 'price') return value / opening;
-  const kept = (i: number): number => (dividends === 'net' ? 1 - withheld(i, t) : 1);
-  const cash = sum([...before].map(([i, shares]) => shares * own(i) * market.dividend(i, t) * kept(i)));
+  const keepsCount = keepsShares(terms);
+  let [opening, value, cash] = [0, 0, 0];
+  for (const [i, shares] of before) {
+    const own = shares * (keepsCount ? 1 : split[i]![t]!);
+    opening += own * (market.price(i, t - 1) / split[i]![t]! - special[i]![t]!);
+    value += own * market.price(i, t);
+    if (dividends === 'price') continue;
+    cash += own * market.dividend(i, t) * (dividends === 'net' ? 1 - withheld(i, t) : 1);
+  }
   return (value + cash) / opening;
 }
 
 /** Returns shares after a session: adjusted for splits, without securities that leave at its close. */
 function carried(market: Market, before: Shares, t: number, terms: Terms): Shares {
   const { split, delisted } = market.store;
-  const own = (i: number): number => (keepsShares(terms) ? 1 : split[i]![t]!);
+  const keepsCount = keepsShares(terms);
+  const own = (i: number): number => (keepsCount ? 1 : split[i]![t]!);
+  const isChanged = [...before.keys()].some((i) => delisted[i] === t || own(i) !== 1);
+  if (!isChanged) return before;
   return new Map(
     [...before].flatMap(([i, shares]) => (delisted[i] === t ? [] : [[i, shares * own(i)] as [number, number]])),
   );

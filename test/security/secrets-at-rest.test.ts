@@ -93,7 +93,7 @@ test('a service with a key signs, after a restart too', async () => {
   try {
     expect((await service.ask('POST', '/publication/keys')).status).toBe(200);
     expect((await service.ask('GET', '/audit')).status).toBe(200);
-    await service.restart(undefined, 'handed on');
+    await service.restart();
     expect((await service.ask('POST', '/publication/keys')).status).toBe(200);
     expect((await service.ask('GET', '/audit')).body).toMatchObject({ keys: [{}, {}], seals: [{}, {}] });
   } finally {

@@ -36,6 +36,14 @@ async function done(path: string, body: unknown, headers: Headers): Promise<void
 const ask = async (query: string, headers: Headers) =>
   (await must('POST', '/sql', { query }, headers)) as unknown as SqlResult;
 
+/** All rows of each view, as the operator sees them. */
+const everyRow = new Map<string, Promise<SqlResult>>();
+function everythingOf(view: string): Promise<SqlResult> {
+  const rows = everyRow.get(view) ?? ask(`SELECT * FROM ${view} ORDER BY ALL`, all);
+  everyRow.set(view, rows);
+  return rows;
+}
+
 const namesOf = (tenant: Tenant): readonly string[] => [`${tenant}desk`, `${tenant}eq`, `${tenant}half`];
 
 beforeAll(async () => {
@@ -75,7 +83,7 @@ describe.each(TENANTS)('a client limited to %s', (tenant) => {
 
   test.each(PRIVATE_VIEWS)('sees its own rows of %s, and no others', async (view) => {
     const query = `SELECT * FROM ${view} ORDER BY ALL`;
-    const everything = await ask(query, all); // First, so that its tables are kept on disk.
+    const everything = await everythingOf(view); // First, so that its tables are kept on disk.
     const at = everything.columns.findIndex(({ name }) => name === 'index_id');
     const wanted = everything.data.filter((row) => String(row[at]).startsWith(tenant));
     expect([wanted.length > 0, everything.data.length - wanted.length > 0]).toEqual([true, true]);
@@ -85,10 +93,10 @@ describe.each(TENANTS)('a client limited to %s', (tenant) => {
       expect(seen.columns).toEqual(everything.columns);
       expect(seen.data).toEqual(wanted);
       expect(JSON.stringify(seen)).not.toContain(other);
-      expect((await ask(`SELECT count(*) FROM ${view}`, headers)).data).toEqual([[wanted.length]]);
       const conditions = [`= '${other}eq'`, `LIKE '${other}%'`, `IN ('${other}eq', '${other}desk')`];
-      for (const condition of chosen(place, conditions))
-        expect((await ask(`SELECT * FROM ${view} WHERE index_id ${condition}`, headers)).rows).toBe(0);
+      const counts = conditions.map((condition) => `(SELECT count(*) FROM ${view} WHERE index_id ${condition})`);
+      const { data } = await ask(`SELECT (SELECT count(*) FROM ${view}), ${counts.join(', ')}`, headers);
+      expect(data).toEqual([[wanted.length, 0, 0, 0]]);
     }
   });
 

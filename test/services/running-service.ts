@@ -35,8 +35,8 @@ export interface RunningService {
   /**
    * Stops the service and starts it again on the same home.
    * @param whileAway runs while the service is stopped
-   * @param threads with `handed on`, the new service uses the old threads, which have loaded the program, for tests in
-   * which the memory of threads has no effect
+   * @param threads with `new`, the service starts threads, for tests of what they read from disk after a restart; by
+   * default it uses the old ones, which have loaded the program
    */
   restart(whileAway?: () => Promise<void>, threads?: 'new' | 'handed on'): Promise<void>;
   /** Resolves when the service serves the store that it served before its restart. */
@@ -108,7 +108,7 @@ export async function runService(
         if (body.status !== 'pending' && body.status !== 'running') return body;
       }
     },
-    async restart(whileAway = async () => {}, threads = 'new') {
+    async restart(whileAway = async () => {}, threads = 'handed on') {
       await stop({ ...running, drainMs: 0 });
       await whileAway();
       if (threads === 'handed on') keepThreads();

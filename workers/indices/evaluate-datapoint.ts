@@ -20,7 +20,7 @@ export const evaluate: Task<'evaluate-datapoint'> = (
     if (!isRuleDocument(document)) throw new Error('an expression is evaluated on the terms of rules');
     const sm = composer.market(indexId);
     const session = findSessionWithData(sm, day);
-    if (session < 0) return { asOf: null, values: [] };
+    if (session < 0) return { asOf: null, securities: 0, values: [] };
     const universe = composer.universe(indexId, session);
     const values = evaluateDatapoint({
       document,
@@ -32,5 +32,5 @@ export const evaluate: Task<'evaluate-datapoint'> = (
       identifiers,
       most,
     });
-    return { asOf: formatDay(sm.sessions[session]!), values };
+    return { asOf: formatDay(sm.sessions[session]!), securities: universe.length, values };
   });

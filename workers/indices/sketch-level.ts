@@ -9,11 +9,11 @@ import { openCachedMarket } from '../input/open-markets.js';
 /**
  * Computes the level of an index that is not stored, at a number of sessions from its base to the end of the market.
  */
-export const sketchLevel: Task<'sketch-level'> = ({ market: handle, documents, indexId, points }, control) =>
+export const sketchLevel: Task<'sketch-level'> = ({ market: handle, documents, models, indexId, points }, control) =>
   runOnEngine((engine) => {
     const market = openCachedMarket(handle);
     const end = market.dates.at(-1) ?? 0;
-    const compositions = composerFor({ market, documents, until: end, engine }, control).compositions(indexId);
+    const compositions = composerFor({ market, documents, models, until: end, engine }, control).compositions(indexId);
     const book = simulateIndexBook({ compositions, to: findLastAtMost(compositions.sm.sessions, end) });
     const days = listBookDays(book);
     const last = days.length - 1;

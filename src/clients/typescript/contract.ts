@@ -5893,6 +5893,16 @@ export interface LevelChange {
   readonly change_bps: number;
 }
 
+export interface LevelSketch {
+  /** Level on a few sessions of the last three years of the served store, from the base value on. Rules with a memory, such as buffers, start without it. */
+  readonly level: SeriesPayload;
+}
+
+export interface LevelSketchRequest {
+  /** The definition. */
+  readonly document: IndexDocumentBody;
+}
+
 export interface LevelsView {
   /** Version of the index or strategy; null for runs stored before versions existed. */
   readonly index_version: number | null;
@@ -7673,6 +7683,38 @@ export interface PluginFilterRule {
   readonly params?: PluginFilterParams | undefined;
   /** Parameters that are tried, in order, while the rule keeps too few securities. */
   readonly fallback?: readonly RuleFallback[] | undefined;
+}
+
+/** Values of a plug-in, for an editor. */
+export interface PluginPreview {
+  /** True if no finding is an error. */
+  readonly valid: boolean;
+  /** Session of the values; null without values. */
+  readonly as_of: string | null;
+  /** Number of securities of the store on the session. */
+  readonly securities: number;
+  /** Number of these that have a value. */
+  readonly valued: number;
+  /** Securities that have a value, the largest first. */
+  readonly values: readonly {
+    /** Asset identifier. */
+    readonly identifier: string;
+    /** Value of `compute`. */
+    readonly value: number;
+  }[];
+  /** Findings, worst first. */
+  readonly findings: readonly Finding[];
+}
+
+export interface PluginPreviewRequest {
+  /** The plug-in, which need not be stored. */
+  readonly plugin: PluginUpsert;
+  /** Values of its parameters; the others have their defaults. */
+  readonly parameters?: Readonly<Record<string, number | string | boolean>> | undefined;
+  /** Decision date. Default: the latest of the store. */
+  readonly as_of?: string | null | undefined;
+  /** Maximum number of values. */
+  readonly limit?: number | undefined;
 }
 
 export interface PluginUpsert {
@@ -12941,6 +12983,11 @@ export interface Operations {
     request: { readonly query?: { readonly store_id?: string | undefined } | undefined; readonly body: PreviewDocumentRequest };
     answer: PreviewResponse;
   };
+  /** Level of a definition over the last three years; nothing is stored. */
+  sketchLevel: {
+    request: { readonly query?: { readonly store_id?: string | undefined } | undefined; readonly body: LevelSketchRequest };
+    answer: LevelSketch;
+  };
   /** Effect of a changed definition on one date; nothing is stored. */
   whatIf: {
     request: { readonly query?: { readonly store_id?: string | undefined } | undefined; readonly body: WhatIfRequest };
@@ -13587,6 +13634,11 @@ export interface Operations {
     request: { readonly params: { readonly plugin_id: string }; readonly query?: { readonly purge?: boolean | undefined } | undefined };
     answer: null;
   };
+  /** Computes the values of a plug-in on one date; nothing is stored. */
+  previewPlugin: {
+    request: { readonly query?: { readonly store_id?: string | undefined } | undefined; readonly body: PluginPreviewRequest };
+    answer: PluginPreview;
+  };
   /** Every schedule. */
   listSchedules: {
     request: { readonly query?: { readonly limit?: number | undefined; readonly after?: string | undefined } | undefined };
@@ -14021,6 +14073,7 @@ export const OPERATIONS: Readonly<Record<OperationId, string>> = {
   validateIndex: 'POST /indices/validate',
   evaluateDatapoint: 'POST /indices/datapoints/evaluate',
   previewDocument: 'POST /indices/preview',
+  sketchLevel: 'POST /indices/level',
   whatIf: 'POST /indices/whatif',
   getIndex: 'GET /indices/{index_id}',
   putIndex: 'PUT /indices/{index_id}',
@@ -14150,6 +14203,7 @@ export const OPERATIONS: Readonly<Record<OperationId, string>> = {
   getPlugin: 'GET /plugins/{plugin_id}',
   putPlugin: 'PUT /plugins/{plugin_id}',
   deletePlugin: 'DELETE /plugins/{plugin_id}',
+  previewPlugin: 'POST /plugins/preview',
   listSchedules: 'GET /schedules',
   getSchedulePlan: 'GET /schedules/{schedule_id}',
   putSchedule: 'PUT /schedules/{schedule_id}',

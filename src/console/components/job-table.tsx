@@ -19,6 +19,8 @@ interface JobTableProps {
   readonly searches?: boolean;
   /** True if every job is of one kind, which is not shown. */
   readonly isOneKind?: boolean;
+  /** Columns of this kind of jobs, after the subject. */
+  readonly more?: readonly Column<JobStatus>[];
   /** Opens a job instead of the page of its result. */
   onOpen?(jobId: string): void;
   readonly openKey?: string | null;
@@ -26,14 +28,14 @@ interface JobTableProps {
 
 /** Renders jobs, newest first. Running ones update themselves. */
 export function JobTable({ jobs, label, name, height = 560, searches = false, ...rest }: JobTableProps) {
-  const { isOneKind = false } = rest;
+  const { isOneKind = false, more = [] } = rest;
   const { onOpen, openKey = null } = rest;
   const rows = jobs.map((job) => jobOf(job.job_id) ?? job);
   return (
     <Table
       label={label}
       {...(name === undefined ? {} : { name })}
-      columns={isOneKind ? COLUMNS.filter(({ id }) => id !== 'kind') : COLUMNS}
+      columns={columnsOf(isOneKind, rows.every(isOver)).flatMap((one) => (one.id === 'ident' ? [one, ...more] : one))}
       rows={rows}
       keyOf={({ job_id: id }) => id}
       {...(onOpen === undefined ? { addressOf: jobAddress } : { onOpen: ({ job_id: id }: JobStatus) => onOpen(id) })}
@@ -44,6 +46,10 @@ export function JobTable({ jobs, label, name, height = 560, searches = false, ..
     />
   );
 }
+
+/** Jobs that are over have no progress. */
+const columnsOf = (isOneKind: boolean, areOver: boolean): readonly Column<JobStatus>[] =>
+  COLUMNS.filter(({ id }) => !(isOneKind && id === 'kind') && !(areOver && (id === 'progress' || id === 'left')));
 
 const textOf = (job: JobStatus): string => `${job.job_id} ${jobSubject(job)} ${job.status} ${job.message}`;
 
@@ -68,14 +74,18 @@ const COLUMNS: readonly Column<JobStatus>[] = [
   { id: 'kind', title: 'Kind', width: 136, value: ({ kind }) => kindWord(kind) },
   {
     id: 'ident',
-    title: 'Of',
+    title: 'Subject',
     width: 120,
     grow: 3,
     value: jobIdent,
     show: (job) => (
       <>
         <strong>{jobSubject(job) || jobIdent(job)}</strong>{' '}
-        {jobSubject(job) !== '' && <span class="quiet">{jobIdent(job)}</span>}
+        {jobSubject(job) !== '' && (
+          <span class="quiet" title={jobIdent(job)}>
+            {jobIdent(job)}
+          </span>
+        )}
       </>
     ),
   },
@@ -98,7 +108,7 @@ const COLUMNS: readonly Column<JobStatus>[] = [
     id: 'message',
     title: 'Description',
     width: 140,
-    grow: 3,
+    grow: 4,
     priority: 4,
     value: ({ message, error }) => error?.message ?? message,
     show: ({ message, error }) => <span title={error?.message ?? message}>{error?.message ?? message}</span>,
@@ -122,7 +132,7 @@ const COLUMNS: readonly Column<JobStatus>[] = [
   },
   {
     id: 'left',
-    title: 'Left',
+    title: 'Time left',
     help: 'Estimated time to the end, at the present pace',
     width: 76,
     priority: 6,

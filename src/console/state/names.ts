@@ -1,4 +1,6 @@
 import type { ReferenceEntry } from '#clients/typescript/divisor.js';
+import { createContext } from 'preact';
+import { useContext } from 'preact/hooks';
 import { useResource } from './resource.js';
 import { service } from './service.js';
 
@@ -15,26 +17,39 @@ export interface NameFacts {
 const AT_ONCE = 400;
 const FIELDS = ['NAME', 'SECTOR', 'COUNTRY', 'CURRENCY'];
 
+/** Data store of the displayed run; null for the served one. */
+export const NamesStore = createContext<string | null>(null);
+
 /** Reads reference data of securities. Unknown securities are missing; missing columns are null. */
 export function useNames(identifiers: readonly string[], asOf: string | undefined): ReadonlyMap<string, NameFacts> {
-  const key = identifiers.length === 0 ? null : `names ${asOf} ${identifiers.length} ${identifiers.join(',')}`;
-  const found = useResource(key, (signal) => factsOf(identifiers, asOf, signal), { keeps: true });
+  const store = useContext(NamesStore) ?? undefined;
+  const key = identifiers.length === 0 ? null : `names ${store} ${asOf} ${identifiers.length} ${identifiers.join(',')}`;
+  const found = useResource(key, (signal) => factsOf(identifiers, { as_of: asOf, store_id: store }, signal), {
+    keeps: true,
+  });
   return found.data ?? new Map();
 }
 
 async function factsOf(
   identifiers: readonly string[],
-  asOf: string | undefined,
+  { store_id: store, as_of: asOf }: { readonly store_id: string | undefined; readonly as_of: string | undefined },
   signal: AbortSignal,
 ): Promise<ReadonlyMap<string, NameFacts>> {
-  const source = await service.value.call('getAssetReference', { params: { identifier: identifiers[0]! }, signal });
+  const source = await service.value.call('getAssetReference', {
+    params: { identifier: identifiers[0]! },
+    query: { store_id: store },
+    signal,
+  });
   const fields = FIELDS.filter((field) => field in source.fields);
   const parts = Array.from({ length: Math.ceil(identifiers.length / AT_ONCE) }, (_, k) =>
     identifiers.slice(k * AT_ONCE, (k + 1) * AT_ONCE),
   );
   const answers = await Promise.all(
     parts.map((part) =>
-      service.value.call('getAssetReferences', { query: { identifiers: part, fields, as_of: asOf }, signal }),
+      service.value.call('getAssetReferences', {
+        query: { identifiers: part, fields, as_of: asOf, store_id: store },
+        signal,
+      }),
     ),
   );
   return new Map(answers.flatMap(({ entries }) => entries.map((entry) => [entry.identifier, toFacts(entry)] as const)));

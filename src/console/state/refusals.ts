@@ -50,3 +50,6 @@ export function useAsking(): Asking {
     },
   };
 }
+
+/** Subject of requests for runs: the form of their terms shows the refusals. */
+export const runOf = (id: string): string => `run ${id}`;

@@ -10,6 +10,12 @@ export function moment(timestamp: string | null): string {
   return `${date} ${two(time.getHours())}:${two(time.getMinutes())} ${zoneText(-time.getTimezoneOffset())}`;
 }
 
+/** Returns a moment as a figure: its date, and its time as the note. */
+export function momentFigure(timestamp: string): { readonly value: string; readonly note: string } {
+  const [value = '', ...time] = moment(timestamp).split(' ');
+  return { value, note: time.join(' ') };
+}
+
 /** Returns the time of day of a timestamp here: `16:30:05`. */
 export function clock(timestamp: string): string {
   const time = new Date(timestamp);

@@ -4,7 +4,7 @@ import { AsKnownOn } from '#domain/schema/as-known-on.js';
 import { LIMIT_RULE_NAMES } from '#domain/compliance/rules.js';
 import { EXPOSURE_REASONS } from '#domain/overlays/overlay-type.js';
 import { IsoDate } from '#domain/schema/shape.js';
-import { Finding } from '../common.js';
+import { Finding, SeriesPayload } from '../common.js';
 import { WeightFigures } from '../weight-figures.js';
 import { definitionRun } from '../run-state.js';
 import { IndexDocumentBody } from './definition.js';
@@ -25,6 +25,18 @@ export const PreviewDocumentRequest = defineObject(() => ({
   }),
   as_known_on: AsKnownOn,
 })).meta({ id: 'PreviewDocumentRequest' });
+
+export const LevelSketchRequest = defineObject(() => ({ document: IndexDocumentBody })).meta({
+  id: 'LevelSketchRequest',
+});
+
+export const LevelSketch = defineObject(() => ({
+  level: SeriesPayload.meta({
+    description:
+      'Level on a few sessions of the last three years of the served store, from the base value on. Rules with a memory, such as buffers, start without it.',
+  }),
+})).meta({ id: 'LevelSketch' });
+export type LevelSketch = z.infer<typeof LevelSketch>;
 
 export const PreviewStep = defineObject(() => ({
   position: z.int().min(0).meta({ description: '0 is the universe; rules follow in order.' }),

@@ -16,7 +16,7 @@ import {
   example,
 } from './definition.js';
 import { DatapointEvaluation, DatapointRequest } from './datapoints.js';
-import { PreviewResponse, PreviewRequest, PreviewDocumentRequest } from './preview.js';
+import { LevelSketch, LevelSketchRequest, PreviewDocumentRequest, PreviewRequest, PreviewResponse } from './preview.js';
 import { IndexExplanation } from './explanation.js';
 import { WhatIfResponse, WhatIfRequest } from './what-if.js';
 import { RebalancePackRequest } from '#domain/rebalance-pack/pack-request.js';
@@ -142,6 +142,32 @@ export const indexRoutes = routes({
     body: { schema: PreviewDocumentRequest, document: true, example: { document: example, as_of: '2020-06-19' } },
     success: { status: 200, description: 'The composition and its derivation.', schema: PreviewResponse },
     errors: [...asKnownErrors, ...compositionErrors],
+  },
+  sketchLevel: {
+    method: 'POST',
+    path: '/indices/level',
+    onStore: 'query',
+    scope: 'read',
+    tag: 'indices',
+    summary: 'Level of a definition over the last three years; nothing is stored.',
+    body: {
+      schema: LevelSketchRequest,
+      document: true,
+      example: {
+        document: {
+          id: 'NET',
+          kind: 'overlay',
+          name: 'Net of a fee',
+          calendar: 'XNYS',
+          base_date: '2019-01-02',
+          currency: 'USD',
+          source_index_id: 'LARGE-100',
+          overlay: { type: 'fee', percent: 0.5 },
+        },
+      },
+    },
+    success: { status: 200, description: 'The level.', schema: LevelSketch },
+    errors: compositionErrors,
   },
   whatIf: {
     method: 'POST',

@@ -11,6 +11,9 @@ const asOf = IsoDate.nullable().default(null);
 export const DocumentQuestion = defineObject(() => ({ document: Document, as_of: asOf, as_known_on: AsKnownOn }));
 export type DocumentQuestion = z.infer<typeof DocumentQuestion>;
 
+/** Question about a document that is not stored, on no date. */
+export const PlainQuestion = defineObject(() => ({ document: Document }));
+
 export const WhatIfQuestion = defineObject(() => ({
   index_id: Id.nullable().default(null),
   document: Document.nullable().default(null),

@@ -110,20 +110,21 @@ const argumentOf = ({ name, in: place }: Parameter): string =>
 function parameterSchema({ schema, description: help, example }: Parameter): JsonSchema {
   return {
     ...schema,
-    ...(help === undefined ? {} : { description: cutAtWord(help, PARAMETER_MAX) }),
+    ...(help === undefined ? {} : { description: shorten(help, PARAMETER_MAX) }),
     ...(help === undefined && example !== undefined ? { examples: [example] } : {}),
   };
 }
 
 function description({ summary, description: more }: Operation): string {
-  return cutAtWord(more === undefined ? summary : `${summary} ${more}`, DESCRIPTION_MAX);
+  return shorten(more === undefined ? summary : `${summary} ${more}`, DESCRIPTION_MAX);
 }
 
-/** Cuts a text at a word; the contract has the full text. */
-function cutAtWord(text: string, charactersMax: number): string {
+/** Shortens a text to its first sentences if they fill half of the room, otherwise to words; the contract has the full text. */
+function shorten(text: string, charactersMax: number): string {
   if (text.length <= charactersMax) return text;
   const cut = text.slice(0, charactersMax);
-  return `${cut.slice(0, cut.lastIndexOf(' '))} …`;
+  const sentences = cut.lastIndexOf('. ') + 1;
+  return sentences >= charactersMax / 2 ? cut.slice(0, sentences) : `${cut.slice(0, cut.lastIndexOf(' '))} …`;
 }
 
 function limits(route: Route): string {

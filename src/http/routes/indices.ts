@@ -35,6 +35,7 @@ export function indexHandlers(
     validateIndex: async ({ body }) => ({ json: await indices.validate(body()) }),
     evaluateDatapoint: async ({ body, signal }) => ({ json: await datapoints.evaluate(body(), signal) }),
     previewDocument: async ({ body, signal }) => ({ bytes: await questions.previewDocument(body(), signal) }),
+    sketchLevel: async ({ body, signal }) => ({ json: await questions.sketchLevel(body(), signal) }),
     whatIf: async ({ body, signal }) => ({ bytes: await questions.whatIf(body(), signal) }),
     async getIndex({ params, query }) {
       const { document, etag } = await indices.get(params.index_id);

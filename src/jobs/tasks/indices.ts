@@ -48,7 +48,7 @@ export interface DatapointQuestion extends Omit<IndexQuestion, 'models'> {
 }
 
 /** Request for the level of a definition that is not stored. */
-export interface LevelSketchQuestion extends Omit<IndexQuestion, 'models'> {
+export interface LevelSketchQuestion extends IndexQuestion {
   /** Maximum number of returned sessions. */
   readonly points: number;
 }
@@ -62,6 +62,8 @@ export interface LevelSketch {
 export interface EvaluatedDatapoint {
   /** Session of the values; null before the first of the store. */
   readonly asOf: string | null;
+  /** Number of securities of the universe on this session. */
+  readonly securities: number;
   readonly values: readonly SecurityValue[];
 }
 

@@ -9,16 +9,16 @@ import type { Authorship } from '#domain/documents/version-document.js';
 import { Refusal, refuseWithFindings } from '#domain/refusals/refusal.js';
 import { assertOrder } from '#domain/schema/assert-order.js';
 import { parseValidDay, formatDay } from '#domain/time/days.js';
-import { numberedId } from '#store/document-id.js';
+import { formatNumberedId } from '#store/document-id.js';
 import type { ArtifactStore, DocumentStore, DocumentTransaction } from '#store/port.js';
 import { parseStored } from '#store/read-stored.js';
 import type { Admission, ApprovalGate, Requested } from '../approvals/approvals.js';
 import { formatTimestamp } from '#store/timestamp.js';
 import type { DayChanges } from './day-changes.js';
 import { filesOf } from './files-of.js';
-import { createDay, renewedDay, type AuthoredPlan } from './new-day.js';
+import { createDay, renewDay, type AuthoredPlan } from './new-day.js';
 import { requireSchedule, type ScheduleReader } from './schedules.js';
-import { shownDay, summaryOf } from './shown-day.js';
+import { heldBy, holdsLaterDays, shownDay, summaryOf } from './shown-day.js';
 import { assertFound, createWaiverRequest, type WaiverRequest } from './waivers.js';
 import { hasEnded, readDay, readState, type StoredDays } from './stored-days.js';
 
@@ -112,7 +112,7 @@ export function createDays(dependencies: DaysDependencies): Days {
     const seq = (await tx.lastNumber('judgement', judged.schedule_id)) + 1;
     const { author, keyId = null } = by;
     const judgement: Judgement = { seq, at: formatTimestamp(now()), author, key_id: keyId, ...NO_WAIVER, ...judged };
-    await tx.put('judgement', numberedId(judged.schedule_id, seq), judgement);
+    await tx.put('judgement', formatNumberedId(judged.schedule_id, seq), judgement);
   }
 
   /** @throws Refusal VALIDATION_FAILED for a day in the future or without a session */
@@ -172,7 +172,17 @@ export function createDays(dependencies: DaysDependencies): Days {
     const isRunning = stored.state === 'running' && stored.lease !== null;
     const earlier = isRunning ? (stored.renewal?.again ?? []) : [];
     const renewal: Renewal = { plan, version, author, key_id: keyId, again: [...new Set([...earlier, ...again])] };
-    return isRunning ? { ...stored, renewal, next_attempt_at: at } : renewedDay(stored, renewal, at);
+    return isRunning ? { ...stored, renewal, next_attempt_at: at } : renewDay(stored, renewal, at);
+  }
+
+  /** Returns the first open day for which later ones wait. */
+  async function holdingDay(scheduleId: string): Promise<string | undefined> {
+    const { open } = await days.state(scheduleId);
+    for (const date of open) {
+      const day = await days.get(scheduleId, date);
+      if (day !== undefined && holdsLaterDays(day)) return date;
+    }
+    return undefined;
   }
 
   return {
@@ -181,10 +191,11 @@ export function createDays(dependencies: DaysDependencies): Days {
       const below = before === undefined ? undefined : parseValidDay(before);
       const shown = await documents.numbers('schedule-day', scheduleId, { below, limit });
       const found = await Promise.all(shown.map((day) => days.get(scheduleId, formatDay(day))));
+      const holding = await holdingDay(scheduleId);
       const calendar = calendars.get(schedule.plan.calendar);
       const next = schedule.plan.enabled && calendar ? findNextDay(schedule.plan, calendar, now()) : undefined;
       return {
-        days: found.flatMap((day) => (day === undefined ? [] : [summaryOf(day)])),
+        days: found.flatMap((day) => (day === undefined ? [] : [heldBy(summaryOf(day), holding)])),
         next: next === undefined ? null : { date: next.date, due_at: formatTimestamp(next.dueMs) },
       };
     },
@@ -197,7 +208,7 @@ export function createDays(dependencies: DaysDependencies): Days {
         const isOver = day === undefined || isSettled(day, now()) || watch === undefined || signal.aborted;
         await watch?.next(isOver ? 0 : waitMs, signal);
         if (!isOver) continue;
-        if (day !== undefined) return shownDay(day);
+        if (day !== undefined) return heldBy(shownDay(day), await holdingDay(scheduleId));
         await requireSchedule(schedules, scheduleId);
         throw dayNotFound(scheduleId, date);
       }
@@ -301,7 +312,9 @@ export function createDays(dependencies: DaysDependencies): Days {
       await requireSchedule(schedules, scheduleId);
       const last = await documents.lastNumber('judgement', scheduleId);
       const numbers = Array.from({ length: Math.min(limit, last) }, (_, k) => last - k);
-      const found = await Promise.all(numbers.map((seq) => documents.get('judgement', numberedId(scheduleId, seq))));
+      const found = await Promise.all(
+        numbers.map((seq) => documents.get('judgement', formatNumberedId(scheduleId, seq))),
+      );
       return found.flatMap((stored) => {
         const read = parseStored(stored, Judgement);
         return read === undefined ? [] : [read];

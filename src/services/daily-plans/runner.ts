@@ -7,8 +7,9 @@ import { toLocalDay } from '#domain/time/local-time.js';
 import { runUnrestricted } from '#store/reach/reach-context.js';
 import { createDayRounds, type DayRoundsDependencies } from './day-rounds.js';
 import { pruneFiles } from './prune-files.js';
-import { missedDay, createDay } from './new-day.js';
+import { createMissedDay, createDay } from './new-day.js';
 import type { ScheduleReader } from './schedules.js';
+import { holdsLaterDays } from './shown-day.js';
 
 /**
  * Begins days at their time and performs their steps. Only one of the processes that serve the same documents performs
@@ -59,7 +60,7 @@ export function createDayRunner(dependencies: DayRunnerDependencies): DayRunner 
     const due = listDueDays(schedule.plan, calendar, { after: through, nowMs });
     if (due.length === 0) return;
     const firstKept = due.length - 1 - schedule.plan.catch_up;
-    const begun = due.map((day, k) => (k < firstKept ? missedDay : createDay)(schedule, day, nowMs));
+    const begun = due.map((day, k) => (k < firstKept ? createMissedDay : createDay)(schedule, day, nowMs));
     await days.begin(scheduleId, begun, due.at(-1)!.date);
     log.info({ schedule_id: scheduleId, days: due.length, last: due.at(-1)!.date }, 'days of a schedule began');
   }
@@ -145,10 +146,9 @@ export function createDayRunner(dependencies: DayRunnerDependencies): DayRunner 
  */
 function carriedFrom(earlier: readonly DayDocument[]): readonly HeldIndex[] | undefined {
   const carried = new Map<string, HeldIndex>();
-  for (const { state, held, plan, steps } of earlier) {
-    const isDecided = state !== 'running' && steps.every((step) => step.state === 'done');
-    if (!isDecided || (plan.on_failure === 'stop' && held.length > 0)) return undefined;
-    for (const index of held) if (!carried.has(index.index_id)) carried.set(index.index_id, index);
+  for (const day of earlier) {
+    if (holdsLaterDays(day)) return undefined;
+    for (const index of day.held) if (!carried.has(index.index_id)) carried.set(index.index_id, index);
   }
   return [...carried.values()];
 }

@@ -35,3 +35,16 @@ export function summaryOf(day: DayDocument): ScheduleDaySummary {
   const { steps, ...rest } = shownDay(day);
   return { ...rest, step: steps.find(({ state }) => state !== 'done')?.type ?? null };
 }
+
+/** Returns true if later days wait until more of a day is done. */
+export const holdsLaterDays = ({ state, held, plan, steps }: DayDocument): boolean =>
+  state === 'running' || steps.some((step) => step.state !== 'done') || (plan.on_failure === 'stop' && held.length > 0);
+
+/** Returns a day with the reason why it waits, if an earlier day holds it: the day has not begun, and has none itself. */
+export const heldBy = <D extends Pick<ScheduleDay, 'state' | 'date' | 'reason'>>(
+  day: D,
+  earlier: string | undefined,
+): D =>
+  day.state === 'waiting' && day.reason === null && earlier !== undefined && earlier < day.date
+    ? { ...day, reason: `Days are performed in order: ${earlier} is open.` }
+    : day;

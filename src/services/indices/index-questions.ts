@@ -1,3 +1,4 @@
+import type { LevelSketch } from '#contract/indices/preview.js';
 import type { Methodology } from '#contract/indices/methodology.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
 import type { AsKnownOn } from '#domain/schema/as-known-on.js';
@@ -5,7 +6,7 @@ import type { z } from 'zod';
 import type { IndexDocument } from '#domain/documents/index-document.js';
 import type { RunDocument } from '#domain/documents/run-document.js';
 import { checkOnMarket } from '#domain/checks/index-on-market.js';
-import { DocumentQuestion, mergePatch, WhatIfQuestion } from '#domain/documents/index-questions.js';
+import { DocumentQuestion, mergePatch, PlainQuestion, WhatIfQuestion } from '#domain/documents/index-questions.js';
 import { listAssumptions, validateIndex } from '#domain/checks/validate-index.js';
 import { assertDecides } from '#domain/checks/validate-overlay.js';
 import { sortFindings, type Finding } from '#domain/refusals/findings.js';
@@ -31,6 +32,7 @@ import { requireRun } from '../stored/run-documents.js';
 import { reachDocuments, requireIndex, createStoredIndices } from '../stored/stored-indices.js';
 import { prependHead } from '../stored/stamped-json.js';
 import { addStoredParts } from './stored-parts.js';
+import { lateDocuments, SKETCH_POINTS } from './level-sketch.js';
 import { listNamedIndices } from '#domain/documents/named-indices.js';
 
 /** Definition with every document that it refers to and the stored risk models that they use. */
@@ -55,6 +57,8 @@ export interface IndexQuestions {
   previewStored(indexId: string, request: () => PreviewTerms, signal: AbortSignal): Json;
   /** Returns a PreviewResponse of the document in the body. */
   previewDocument(body: Body, signal: AbortSignal): Json;
+  /** Returns the level of the document in the body over the last three years. @throws those of a preview */
+  sketchLevel(body: Body, signal: AbortSignal): Promise<LevelSketch>;
   /** Returns a WhatIfResponse. @throws Refusal INDEX_NOT_FOUND, and those of a preview */
   whatIf(body: Body, signal: AbortSignal): Json;
   /**
@@ -201,6 +205,23 @@ export function createIndexQuestions({
       return onStore(value.document as Body, async () => {
         const { document } = await checked(value.document as Body);
         return preview({ document, version: null, ...(await reached(document)) }, value, signal);
+      });
+    },
+    async sketchLevel(body, signal) {
+      const { value, findings } = checkShape(PlainQuestion, body);
+      if (value === undefined) throw refuseWithFindings('body', findings);
+      return onStore(value.document as Body, async () => {
+        const { document } = await checked(value.document as Body);
+        const { handle, market } = markets.require();
+        await onMarket(document, market);
+        const { documents: all, ...others } = await reached(document);
+        const question = { market: handle, documents: lateDocuments(all, { subject: document.id, market }), ...others };
+        const { dates, levels } = await jobs.query(
+          'sketch-level',
+          { ...question, indexId: document.id, points: SKETCH_POINTS },
+          signal,
+        );
+        return { level: { index: [...dates], data: [...levels], name: document.id } };
       });
     },
     async whatIf(body, signal) {

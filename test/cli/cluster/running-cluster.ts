@@ -125,12 +125,13 @@ export function placesOf(url: string, { access }: S3Service): Record<string, str
 }
 
 /** Creates a market of five securities and indices on it. */
-export async function prepare(
-  { ask, finished }: RunningService,
-  ids: readonly string[],
-  market = MARKET,
-): Promise<void> {
-  const { body } = await ask<{ job_id: string }>('POST', '/data/synthetic', market);
-  expect(await finished(body.job_id)).toMatchObject({ status: 'succeeded' });
+export async function prepare(service: RunningService, ids: readonly string[], market = MARKET): Promise<void> {
+  const { body } = await service.ask<{ job_id: string }>('POST', '/data/synthetic', market);
+  expect(await service.finished(body.job_id)).toMatchObject({ status: 'succeeded' });
+  await putIndices(service, ids);
+}
+
+/** Creates indices on the served market. */
+export async function putIndices({ ask }: RunningService, ids: readonly string[]): Promise<void> {
   for (const id of ids) expect((await ask('PUT', `/indices/${id}`, { ...INDEX, id })).status).toBe(200);
 }

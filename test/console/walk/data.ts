@@ -207,6 +207,11 @@ export function describeData(desk: () => Desk): void {
     await expect
       .poll(async () => (await service.ask<DataStore>('GET', '/data/stores/columns')).body, { timeout: WAIT_MS })
       .toMatchObject({ active: false, identifiers: 2, start: '2024-01-02', rows: { reference: 2 } });
+    // A store that is not served shows its coverage and its securities.
+    await follow(page, '/console/data/stores/columns?tab=coverage');
+    await page.getByLabel('Coverage of prices').getByText('of 2 expected').waitFor();
+    await follow(page, '/console/data/stores/columns?tab=names');
+    await eventually(() => page.getByRole('table', { name: 'names' }).getAttribute('aria-rowcount')).toBe('3');
     expect(complaints).toEqual([]);
   });
 

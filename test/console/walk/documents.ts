@@ -1,5 +1,12 @@
 import { expect, test } from 'vitest';
-import type { AttributionView, IndexDocument, Plugin, StoredStrategy, Watchlist } from '#clients/typescript/divisor.js';
+import type {
+  AttributionView,
+  IdentifierSearch,
+  IndexDocument,
+  Plugin,
+  StoredStrategy,
+  Watchlist,
+} from '#clients/typescript/divisor.js';
 import { downloaded, eventually, follow, type Desk } from '../desk.js';
 
 /**
@@ -86,6 +93,9 @@ export function describeDocuments(desk: () => Desk): void {
     await form.getByRole('combobox', { name: 'Overlay' }).selectOption('fee');
     await form.getByLabel('Percent').fill('0.5');
     await form.getByLabel('Basis').selectOption('360');
+    // Its effect is seen before it is saved.
+    const sketch = page.getByRole('table', { name: 'Level of the draft at the cursor' });
+    await sketch.getByRole('row', { name: /^CORE / }).waitFor();
     await page.getByRole('button', { name: 'Save the index', disabled: false }).click();
     await page.getByRole('button', { name: 'Run CORE-NET' }).click();
     await page.getByLabel(/^Figures from/).waitFor();
@@ -116,6 +126,13 @@ export function describeDocuments(desk: () => Desk): void {
     await page.getByText('Not in the served store: A B Equity.').waitFor();
     await page.getByRole('grid', { name: 'names' }).getByText(known, { exact: true }).waitFor();
     await page.getByRole('img', { name: `Last year of ${known}` }).waitFor();
+    await page.getByRole('grid', { name: 'names' }).getByText(known, { exact: true }).click();
+    await page.getByLabel(`Figures of ${known}`).getByText('Range, 1 year').waitFor();
+    await page.getByRole('link', { name: 'Securities' }).click();
+    await page
+      .getByRole('img', { name: /^Last year of / })
+      .first()
+      .waitFor();
     const stored = await service.ask<Watchlist>('GET', '/data/watchlists/desk');
     expect(stored.body).toMatchObject({ name: 'Desk', identifiers: [known, 'A B Equity'], unknown: ['A B Equity'] });
     expect(complaints).toEqual([]);
@@ -153,8 +170,21 @@ export function describeDocuments(desk: () => Desk): void {
       .first()
       .waitFor();
     expect(await page.locator('.cm-lintRange-error').textContent()).toBe('  return close.map((v) => ;');
+    const values = page.getByRole('region', { name: 'Values' });
+    await write('function compute({ close }) {\n  return close.map((v) => v * missing);\n}');
+    await values.getByText(/^The source threw ReferenceError.*\(line 2\)/).waitFor();
     const source = 'function compute({ close }, { factor }) { return close.map((v) => v * factor); }';
     await write(source);
+    const { body: names } = await service.ask<IdentifierSearch>('GET', '/data/identifiers?limit=1000');
+    const last = names.identifiers
+      .map(({ end }) => end!)
+      .toSorted()
+      .at(-1);
+    await values.getByText(`on ${last}`).waitFor();
+    const dearest = names.identifiers
+      .filter(({ end }) => end === last)
+      .toSorted((a, b) => (b.close ?? 0) - (a.close ?? 0))[0]!;
+    await values.getByRole('row').nth(1).getByText(dearest.identifier, { exact: true }).waitFor();
     await page.getByRole('button', { name: 'Save', exact: true }).click();
     await page.getByRole('heading', { name: 'doubled' }).waitFor();
     const { body } = await service.ask<Plugin>('GET', '/plugins/doubled');

@@ -112,6 +112,7 @@ export function describeStudies(desk: () => Desk): void {
     const [first] = Object.entries(model.volatilities).toSorted(([, a], [, b]) => b - a)[0]!;
     await page.getByRole('grid', { name: 'volatilities of the model' }).getByRole('row').nth(1).click();
     await page.getByRole('heading', { name: `Correlations with ${first}` }).waitFor();
+    await page.getByRole('img', { name: /^Correlations of \d+ securities/ }).waitFor();
     await page.getByRole('link', { name: 'Optimise with it' }).click();
     await page.getByText('Costs and risk model').click();
     await eventually(() => page.getByLabel('Risk model', { exact: true }).inputValue()).toBe('daily');
@@ -143,6 +144,7 @@ export function describeStudies(desk: () => Desk): void {
     await files.setInputFiles(file('broken.csv', 'date,identifier,AAA\n2024-01-31,AAA,x\n'));
     await page.getByText('The cell is x; a finite number is required.').waitFor();
     await files.setInputFiles(file('model.json', JSON.stringify(exported)));
+    await page.getByRole('heading', { name: 'vendor', level: 1 }).waitFor();
     const figures = page.getByLabel('Figures of the model');
     await figures.waitFor();
     expect(await figures.textContent()).toContain('Dates1');

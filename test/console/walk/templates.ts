@@ -23,7 +23,7 @@ export function describeTemplates(desk: () => Desk): void {
     await rated.waitFor({ state: 'detached' });
     await calm.getByRole('link', { name: 'Use' }).click();
     await page.getByText('This index requires LOW-VOLATILITY-PARENT.').waitFor();
-    await page.getByRole('button', { name: 'Store the index' }).click();
+    await page.getByRole('button', { name: 'Store LOW-VOLATILITY-PARENT' }).click();
     await page.getByText('This index requires').waitFor({ state: 'detached' });
     await page.getByRole('button', { name: 'Save the index' }).click();
     await page.getByRole('heading', { name: 'Not run yet' }).waitFor();

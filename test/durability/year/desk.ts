@@ -120,6 +120,7 @@ export async function openDesk(home: string): Promise<Desk> {
       for (;;) {
         const day = await desk.ask<ScheduleDay>('GET', `/schedules/close/days/${date}`);
         if (day.state === 'done' || day.steps[position]!.state !== 'pending') return day;
+        await new Promise((resolve) => setTimeout(resolve, 5));
       }
     },
     async delivered(date) {

@@ -3,7 +3,7 @@ import { openCalendars } from '#market/serving/calendar-files.js';
 import { IS_SOAK } from '../../soak.js';
 import { seeded } from '../../seeded.js';
 
-export const SESSION_COUNT = Number(process.env['SOAK_SESSIONS'] ?? (IS_SOAK ? 252 : 13));
+export const SESSION_COUNT = Number(process.env['SOAK_SESSIONS'] ?? (IS_SOAK ? 252 : 11));
 const RULES = IS_SOAK ? 40 : 2;
 const OVERLAYS = IS_SOAK ? 10 : 1;
 export const SEED = Number(process.env['SOAK_SEED'] ?? 20_261_125);
@@ -20,9 +20,9 @@ const WEEKS: Readonly<Record<number, Fault>> = {
   2: 'wrong',
   3: 'repeated',
   4: 'kill',
-  8: 'target',
-  9: 'closed',
-  11: 'kill',
+  7: 'target',
+  8: 'closed',
+  9: 'kill',
 };
 const KINDS: readonly Fault[] = ['late', 'wrong', 'repeated', 'closed', 'target', 'kill'];
 /** Kinds that have not occurred in the current cycle of faults. */

@@ -295,7 +295,7 @@ test('a separate store keeps its series across a restart and an append', async (
   const held = await on('apart', () => get<SeriesCollection>('/data/series'));
   const before = await get<DataStore>('/data/stores/apart');
   expect(before.rows).toMatchObject({ series: EXTERNAL.length * DAYS.length });
-  await service.restart(undefined, 'handed on');
+  await service.restart();
   await service.resumed();
   expect(await get('/data/series')).toEqual(held);
   expect((await get<DataStore>('/data/stores/apart')).content_hash).toBe(before.content_hash);

@@ -116,7 +116,7 @@ test('later refreshes and a restart keep it, until it is withdrawn and the price
   expect(await performed(as('ada'), SESSIONS[11]!)).toMatchObject({ state: 'done', held: [] });
   const price = await right();
   expect(await closeNow()).toBe(price);
-  await service.restart(undefined, 'handed on');
+  await service.restart();
   await service.resumed();
   expect(await closeNow()).toBe(price);
   const { overrides } = await changed({ identifier: 'AA', date, price: null, reason: 'To see the vendor.' });

@@ -39,7 +39,7 @@ test('the log has cancelled jobs, refused keys and the reads that are asked for,
     await expect.poll(() => of('authentication')).toEqual([['refused', '127.0.0.1', '', undefined, null]]);
     expect(await of('read')).toEqual([]); // A refusal leaves no entry.
     await service.ask('GET', '/data/reference', undefined, key);
-    await service.restart(undefined, 'handed on');
+    await service.restart();
     expect((await service.ask<Log>('GET', '/audit', undefined, key)).status).toBe(200);
   } finally {
     await service.close();

@@ -248,6 +248,6 @@ describe('the declaration of a data store', () => {
 
 test('versions come through a restart', async () => {
   const before = (await ask<VersionList>('GET', '/indices/DIFF/versions')).body;
-  await service.restart(undefined, 'handed on');
+  await service.restart();
   expect((await ask<VersionList>('GET', '/indices/DIFF/versions')).body).toEqual(before);
 });

@@ -31,7 +31,7 @@ const definition = (id: string) => ({
 
 /** Returns files of results in the home; unreferenced ones are removed a minute later, or when the service stops. */
 async function files(): Promise<string[]> {
-  await service.restart(undefined, 'handed on');
+  await service.restart();
   await service.resumed();
   return filesNow();
 }

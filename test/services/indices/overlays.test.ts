@@ -104,6 +104,16 @@ test('its preview has what it holds after the close, by way of the index beneath
   expect([sent.index_version, sent.total_weight]).toEqual([null, expect.closeTo(1, 12)]);
 });
 
+test('a sketch of a document that is not stored has the levels of its run', async () => {
+  const { level } = await client.call('sketchLevel', { body: { document: { ...DOUBLE, overlay: twice } } });
+  const { levels } = await client.call('getLevels', { params, query: { variant: 'price' } });
+  const levelOn = new Map(levels.index.map((date, k) => [String(date).slice(0, 10), Number(levels.data[k])]));
+  expect([level.index.length, level.index[0], level.index.at(-1)]).toEqual([80, '2022-06-01', '2022-12-30']);
+  level.data.forEach((value, k) => expect(Number(value) / levelOn.get(String(level.index[k]))!).toBeCloseTo(1, 12));
+  const none = { document: { ...DOUBLE, source_index_id: 'NONE', overlay: twice } };
+  await expect(client.call('sketchLevel', { body: none })).rejects.toMatchObject({ code: 'VALIDATION_FAILED' });
+});
+
 test('an unknown member is an error, which names the one that may be meant', async () => {
   const body = { ...DOUBLE, id: 'ODD', overlay: { ...twice, finnancing: 'SOFR' }, tagz: [] };
   const { status, body: refused } = await service.ask('PUT', '/indices/ODD', body);

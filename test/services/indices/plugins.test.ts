@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { PreviewResponse } from '#contract/indices/preview.js';
-import { PLUGIN_EXAMPLES, type Plugin } from '#contract/plugins.js';
+import { PLUGIN_EXAMPLES, type Plugin, type PluginPreview } from '#contract/plugins.js';
 import type { StaleState } from '#domain/backtest/stale-reasons.js';
 import type { Finding } from '#domain/refusals/findings.js';
 import { liveService, type LiveService } from '../../real/live.js';
@@ -71,6 +71,49 @@ test('a run is stale once its plug-in has changed', async () => {
   expect(await stale()).toMatchObject({
     definition: true,
     reasons: ['The index NEAR changed since this run: plugins.'],
+  });
+});
+
+describe('a preview', () => {
+  const preview = (plugin: object, more: object = {}) =>
+    service.ok<PluginPreview>('POST', '/plugins/preview', { plugin, ...more });
+
+  test('has the values of compute for every security, the largest first, and stores nothing', async () => {
+    const half = { ...PLUGIN_EXAMPLES['damped-cap'], parameters: { power: 1 } };
+    const { valid, as_of: session, securities, valued, values } = await preview(half, { parameters: { power: 0.5 } });
+    expect([valid, session]).toEqual([true, '2022-06-30']);
+    expect([values.length, valued]).toEqual([securities, securities]);
+    expect(values).toEqual(values.toSorted((a, b) => b.value - a.value));
+    const [{ identifier, value }] = values as [PluginPreview['values'][number]];
+    const request = { expression: 'sqrt(FREE_FLOAT_MARKET_CAP)', identifiers: [identifier] };
+    const { values: written } = await service.ok<{ values: { value: number }[] }>(
+      'POST',
+      '/indices/datapoints/evaluate',
+      request,
+    );
+    expect(value).toBeCloseTo(written[0]!.value, 8);
+    expect((await preview(half, { limit: 3 })).values).toHaveLength(3);
+    const stored = await service.ok<{ plugins: Plugin[] }>('GET', '/plugins');
+    expect(stored.plugins).toHaveLength(Object.keys(PLUGIN_EXAMPLES).length);
+  });
+
+  test('names the line of a script that fails, and the column and the parameter that do not exist', async () => {
+    const inputs = { close: 'CLOSE' };
+    const wrong = async (plugin: object, more: object = {}) => {
+      const { valid, values, findings } = await preview({ name: 'X', kind: 'datapoint', inputs, ...plugin }, more);
+      expect([valid, values]).toEqual([false, []]);
+      return findings.map(({ path, message }) => `${path}: ${message}`);
+    };
+    const fails = 'function compute({ close }) {\n  return close.map(() => missing);\n}';
+    expect(await wrong({ source: fails })).toEqual([expect.stringMatching(/^source: The source .*line 2.*2022-06-30/)]);
+    expect(await wrong({ source: 'function compute( {' })).toEqual([expect.stringMatching(/^source: The source /)]);
+    const source = 'function compute({ close }) { return close; }';
+    expect(await wrong({ source, inputs: { close: 'ESG_SCORE' } })).toEqual([
+      expect.stringMatching(/^inputs: .*ESG_SCORE/),
+    ]);
+    expect(await wrong({ source }, { parameters: { power: 2 } })).toEqual([
+      expect.stringMatching(/^request\.parameters\.power: /),
+    ]);
   });
 });
 

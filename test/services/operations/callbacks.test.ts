@@ -99,7 +99,7 @@ test('a message not accepted before a stop is delivered after the start, once th
   expect(await reached(jobId, 'due')).toMatchObject({ url: url('/hook') });
   await service.restart(async () => {
     hooks.state.status = 200;
-  }, 'handed on');
+  });
   expect((await reached(jobId, 'delivered')).attempts).toBeGreaterThan(1);
   expect(hooks.received.at(-1)!.headers['webhook-id']).toBe(callbacks[0]!.delivery_id);
 });
@@ -111,7 +111,7 @@ test('a stop does not wait for a receiver that does not answer, and the message 
   await hooks.count(before + 1);
   await service.restart(async () => {
     Object.assign(hooks.state, { isSilent: false, status: 204 });
-  }, 'handed on');
+  });
   // The interrupted attempt does not count.
   expect(await reached(jobId, 'delivered')).toMatchObject({ attempts: 1 });
 });

@@ -33,7 +33,7 @@ test('jobs of a paused kind wait, across a restart too, until an operator resume
   });
   expect((await generate('one', '', desk)).body).toMatchObject({ status: 'pending', priority: 'normal' });
   const statusOf = async () => (await service.ask<JobStatus>('GET', '/jobs/generate:one', undefined, desk)).body.status;
-  await service.restart(undefined, 'handed on');
+  await service.restart();
   expect(await statusOf()).toBe('pending');
   expect((await service.ask('GET', '/jobs/kinds', undefined, desk)).body['kinds']).toContainEqual(
     expect.objectContaining({ kind: 'generate', pause: expect.objectContaining({ reason: 'move' }) }),

@@ -301,7 +301,7 @@ describe('renders', () => {
 
   test('are there after a restart, and until they are removed', async () => {
     const { render_id } = await rendered({ template_id: 'REBALANCE-A4', index_id: 'RUN' });
-    await service.restart(undefined, 'handed on');
+    await service.restart();
     const path = `/reports/renders/${render_id}`;
     const { status, headers } = await service.download(path);
     expect(status).toBe(200);

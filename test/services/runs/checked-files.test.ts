@@ -101,7 +101,7 @@ test.runIf(process.platform === 'linux')(
       expect(read).toBeLessThan(statSync(columns).size);
     }
     const { columns, prices } = await wholeRun('FIRST');
-    await service.restart(undefined, 'handed on');
+    await service.restart();
     await service.resumed();
     await grow();
     const { from, read } = await extended('FIRST');

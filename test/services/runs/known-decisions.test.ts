@@ -94,7 +94,7 @@ test('the first content of a store is known from the beginning of its history, a
 });
 
 test('a rebalance decides on the price that was known, and levels are of the one that is known now', async () => {
-  await service.restart(dateVersions);
+  await service.restart(dateVersions, 'new');
   await service.resumed();
   const plain = await run();
   const known = await run({ as_known: 'decision' });

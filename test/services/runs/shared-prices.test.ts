@@ -61,7 +61,7 @@ const SAME = { result: { equal: true, inputs_equal: true } };
 
 beforeAll(async () => {
   service = await runService(['--runs-kept', '2']);
-  await ran('/data/synthetic', { store_id: 'm', seed: 5, assets: 180, start: '2019-01-02', end: '2022-12-30' });
+  await ran('/data/synthetic', { store_id: 'm', seed: 5, assets: 140, start: '2019-01-02', end: '2022-12-30' });
   await service.ask('PUT', '/indices/FIRST', index('FIRST', { type: 'EqualWeight' }));
   await service.ask('PUT', '/indices/SECOND', index('SECOND', { type: 'MarketCapWeight' }));
   await ran('/analytics/FIRST/backtest', {});
@@ -84,7 +84,7 @@ test('the prices of a run are one file, which runs of other weights and costs sh
 test('a run keeps its prices when the one goes that wrote them', async () => {
   const before = await views('SECOND');
   expect((await service.ask('DELETE', '/indices/FIRST')).status).toBe(200);
-  await service.restart(undefined, 'handed on'); // Unreferenced files are removed at a start.
+  await service.restart(); // Unreferenced files are removed at a start.
   await service.resumed();
   expect(await priceFiles()).toHaveLength(1);
   expect(await views('SECOND')).toEqual(before);

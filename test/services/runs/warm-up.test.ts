@@ -302,7 +302,7 @@ test('answers have the same bytes from prepared and from unprepared threads', as
     await service.ask('POST', '/indices', { id: 'EQ', name: 'EQ', ...base, pipeline });
     await service.ask('POST', '/analytics/EQ/backtest', {});
     expect((await service.finished('backtest:EQ')).status).toBe('succeeded');
-    await service.restart();
+    await service.restart(undefined, 'new');
     for (const path of [
       '/analytics/EQ/weights?risk=true',
       '/analytics/EQ/weights?risk=true&as_of=2020-06-30',

@@ -285,6 +285,13 @@ class Operations:
         """
         return cast("c.PreviewResponse", self._transport.json("POST", "/indices/preview", body=body, query={"store_id": store_id}))
 
+    def sketch_level(self, body: c.LevelSketchRequest, *, store_id: Optional[str] = None) -> c.LevelSketch:
+        """Level of a definition over the last three years; nothing is stored.
+
+        :param store_id: Data store of the request. Default: that of the index, else the active store. Another store is loaded at its first use.
+        """
+        return cast("c.LevelSketch", self._transport.json("POST", "/indices/level", body=body, query={"store_id": store_id}))
+
     def what_if(self, body: c.WhatIfRequest, *, store_id: Optional[str] = None) -> c.WhatIfResponse:
         """Effect of a changed definition on one date; nothing is stored.
 
@@ -1548,6 +1555,13 @@ class Operations:
         :param note: Reason of the write, for versions and the log of writes.
         """
         self._transport.json("DELETE", f"/plugins/{word(plugin_id)}", query={"purge": purge}, if_match=if_match, note=note)
+
+    def preview_plugin(self, body: c.PluginPreviewRequest, *, store_id: Optional[str] = None) -> c.PluginPreview:
+        """Computes the values of a plug-in on one date; nothing is stored.
+
+        :param store_id: Data store of the request. Default: that of the index, else the active store. Another store is loaded at its first use.
+        """
+        return cast("c.PluginPreview", self._transport.json("POST", "/plugins/preview", body=body, query={"store_id": store_id}))
 
     def list_schedules(self, *, limit: Optional[int] = None, after: Optional[str] = None) -> c.ScheduleCollection:
         """Every schedule.

@@ -6615,6 +6615,16 @@ class LevelChange(t.TypedDict):
     change_bps: float
 
 
+class LevelSketch(t.TypedDict):
+    #: Level on a few sessions of the last three years of the served store, from the base value on. Rules with a memory, such as buffers, start without it.
+    level: SeriesPayload
+
+
+class LevelSketchRequest(t.TypedDict):
+    #: The definition.
+    document: IndexDocumentBody
+
+
 class LevelsView(t.TypedDict):
     #: Version of the index or strategy; null for runs stored before versions existed.
     index_version: t.Optional[int]
@@ -8575,6 +8585,44 @@ class PluginFilterRule(_PluginFilterRule, total=False):
     params: PluginFilterParams
     #: Parameters that are tried, in order, while the rule keeps too few securities.
     fallback: t.Sequence[RuleFallback]
+
+
+class PluginPreviewValues(t.TypedDict):
+    #: Asset identifier.
+    identifier: str
+    #: Value of `compute`.
+    value: float
+
+
+class PluginPreview(t.TypedDict):
+    """Values of a plug-in, for an editor."""
+
+    #: True if no finding is an error.
+    valid: bool
+    #: Session of the values; null without values.
+    as_of: t.Optional[str]
+    #: Number of securities of the store on the session.
+    securities: int
+    #: Number of these that have a value.
+    valued: int
+    #: Securities that have a value, the largest first.
+    values: t.Sequence[PluginPreviewValues]
+    #: Findings, worst first.
+    findings: t.Sequence[Finding]
+
+
+class _PluginPreviewRequest(t.TypedDict):
+    #: The plug-in, which need not be stored.
+    plugin: PluginUpsert
+
+
+class PluginPreviewRequest(_PluginPreviewRequest, total=False):
+    #: Values of its parameters; the others have their defaults.
+    parameters: t.Mapping[str, t.Union[float, str, bool]]
+    #: Decision date. Default: the latest of the store.
+    as_of: t.Optional[Date]
+    #: Maximum number of values.
+    limit: int
 
 
 class _PluginUpsertInputs(t.TypedDict):

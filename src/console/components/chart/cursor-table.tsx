@@ -26,7 +26,9 @@ export function CursorTable({ label, dates, lines, at, from, unit }: CursorTable
           <tr>
             <th scope="col">{dates[at]}</th>
             <th scope="col">Value</th>
-            <th scope="col">Since {dates[from]}</th>
+            <th scope="col">
+              Since <span class="whole-date">{dates[from]}</span>
+            </th>
             {lines.length > 1 && <th scope="col">Minus {name}</th>}
           </tr>
         </thead>

@@ -1,5 +1,5 @@
 import type { MemberSpec, ParameterSpec } from '#clients/typescript/divisor.js';
-import { isObject, valueAt, withValue, type Json } from '../../words/paths.js';
+import { isObject, valueAt, addValue, type Json } from '../../words/paths.js';
 
 export type FieldKind =
   | 'text'
@@ -32,6 +32,8 @@ export type FieldKind =
   /** Object or list of objects, with its own members. */
   | 'object'
   | 'rows'
+  /** List of objects of several kinds. */
+  | 'kinds'
   /** A condition on datapoints: a tree of comparisons. */
   | 'expression'
   /** A number, yes or no, or a text; or a list of them. */
@@ -62,6 +64,8 @@ export interface FieldSpec {
   readonly members?: readonly MemberSpec[];
   /** Expected result of a formula, if it is not a number. */
   readonly expects?: 'condition';
+  /** Lines of a text of several lines. */
+  readonly rows?: number;
   /** True if it takes a full line. */
   readonly isWide?: boolean;
 }
@@ -103,7 +107,7 @@ export function withoutUnread(members: readonly MemberSpec[], value: Json): Json
   const unread = isObject(value)
     ? members.filter(({ name }) => name in value).filter((m) => !isRead(m, members, value))
     : [];
-  return unread.reduce((rest, { name }) => withValue(rest, [name], undefined), value);
+  return unread.reduce((rest, { name }) => addValue(rest, [name], undefined), value);
 }
 
 /**

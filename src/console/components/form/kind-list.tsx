@@ -2,7 +2,7 @@ import type { Finding } from '#clients/typescript/divisor.js';
 import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
 import { resolve, useSchemas, type Schema, type Schemas } from '../../state/schemas.js';
-import { isObject, moved, pathText, type JsonObject, type Path } from '../../words/paths.js';
+import { isObject, moveItem, pathText, type JsonObject, type Path } from '../../words/paths.js';
 import { AddSelect } from '../add-select.js';
 import { Answered } from '../wait.js';
 import { coded } from './field.js';
@@ -20,7 +20,7 @@ interface KindListProps {
   readonly what: string;
   readonly rows: readonly JsonObject[];
   /** Member of a row that names its kind. */
-  readonly member: 'kind' | 'type';
+  readonly member: string;
   /** Returns the name of a kind. Default: the kind with spaces. */
   readonly nameOf?: (kind: string) => string;
   /** The schema of a row: one of several kinds. */
@@ -36,6 +36,8 @@ interface KindListProps {
   readonly changesOf?: (row: JsonObject) => Readonly<Record<string, Partial<FieldSpec>>>;
   /** Fields in addition to those of the schema. */
   readonly more?: (row: JsonObject, at: number, onChange: (row: JsonObject) => void) => ComponentChildren;
+  /** Returns a line about a folded row. Default: its texts and lists, otherwise what its kind does. */
+  readonly summaryOf?: (row: JsonObject) => string;
   /** Members of a new row in addition to its kind. */
   readonly fresh: (kind: string) => JsonObject;
   onChange(rows: readonly JsonObject[]): void;
@@ -70,11 +72,11 @@ export function KindList(props: KindListProps) {
                   isFolded={rows.length >= FOLDED_MIN && opened !== at}
                   onFold={rows.length < FOLDED_MIN ? null : () => setOpened(opened === at ? null : at)}
                   onRow={(next) => onChange(rows.map((own, i) => (i === at ? next : own)))}
-                  onMove={(to) => put(moved(rows, at, to), opened === at ? to : null)}
+                  onMove={(to) => put(moveItem(rows, at, to), opened === at ? to : null)}
                   onRemove={() => put(rows.toSpliced(at, 1), null)}
                   onDrag={setDragged}
                   onDrop={() => {
-                    if (dragged !== null && dragged !== at) put(moved(rows, dragged, at), null);
+                    if (dragged !== null && dragged !== at) put(moveItem(rows, dragged, at), null);
                     setDragged(null);
                   }}
                 />
@@ -142,7 +144,7 @@ function KindRow(props: KindRowProps) {
       last={rows.length - 1}
       name={`${what} ${at + 1}`}
       title={nameOf(String(row[member]))}
-      summary={summaryOf(row, member)}
+      summary={props.summaryOf?.(row) ?? (summaryOf(row, member) || firstSentence(help ?? ''))}
       errors={isFolded ? errors.length : 0}
     >
       {!isFolded && (
@@ -161,6 +163,8 @@ function KindRow(props: KindRowProps) {
     </ListRow>
   );
 }
+
+const firstSentence = (text: string): string => /^[^.]*\./.exec(text)?.[0] ?? text;
 
 /** `Performance, level benchmark`: the texts and lists of texts of a row. */
 const summaryOf = (row: JsonObject, member: string): string =>

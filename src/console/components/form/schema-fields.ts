@@ -69,6 +69,19 @@ function objectOf(schemas: Schemas, own: Schema): Schema {
   return whole.anyOf?.map((one) => resolve(schemas, one)).find(({ type }) => type === 'object') ?? whole;
 }
 
+/** Returns the member that names the kind of each object of a list; undefined if the objects are of one kind. */
+export function memberOfKind(schemas: Schemas, list: Schema): string | undefined {
+  const first = list.items?.oneOf?.[0];
+  const members = first === undefined ? {} : (resolve(schemas, first).properties ?? {});
+  return Object.keys(members).find((name) => typeof members[name]?.const === 'string');
+}
+
+/** Returns the schema of a member, such as `ChecksStep.checks`, without null. */
+export const schemaOfMember = (schemas: Schemas, schema: string): Schema => {
+  const [root = '', name = ''] = schema.split('.');
+  return valueOf(schemas, schemas[root]?.properties?.[name] ?? {});
+};
+
 function kindOf(schemas: Schemas, schema: Schema): FieldKind {
   const { type, items, additionalProperties: members } = schema;
   const types = (schema.anyOf ?? []).map((own) => resolve(schemas, own).type);
@@ -84,6 +97,7 @@ function kindOf(schemas: Schemas, schema: Schema): FieldKind {
       return schema.format === 'date' ? 'date' : (schema.maxLength ?? 0) > LINE_MAX ? 'prose' : 'text';
     case 'array': {
       const item = items && resolve(schemas, items);
+      if (memberOfKind(schemas, schema) !== undefined) return 'kinds';
       return item?.type === 'string' ? 'list' : item?.properties === undefined ? 'json' : 'rows';
     }
     case 'object': {

@@ -10,6 +10,8 @@ import { fieldsOf } from './schema-fields.js';
 
 const NestedField = lazy('the fields', async () => (await import('./nested-field.js')).NestedField);
 
+const KindsField = lazy('the fields', async () => (await import('./kinds-field.js')).KindsField);
+
 interface SchemaFormProps {
   /** Name of the schema. */
   readonly schema: string;
@@ -66,6 +68,8 @@ export function SchemaForm(props: SchemaFormProps) {
                     path={[...path, spec.name]}
                   />
                 );
+              if (shown.spec.kind === 'kinds')
+                return <KindsField key={spec.name} {...shown} schema={members} path={[...path, spec.name]} />;
               return <Field key={spec.name} {...shown} />;
             })}
         </FieldGrid>

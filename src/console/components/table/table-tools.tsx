@@ -5,7 +5,7 @@ import { Button } from '../button.js';
 import { Icon } from '../icon.js';
 import { Popover } from '../popover.js';
 import { copyOf, type Column, type TableProps } from './columns.js';
-import { moved } from './layout.js';
+import { moveColumn } from './layout.js';
 import type { TableModel } from './table-model.js';
 
 interface TableToolsProps<R> extends TableProps<R> {
@@ -36,7 +36,8 @@ export function TableTools<R>(props: TableToolsProps<R>) {
         />
       )}
       <span class="quiet" role="status">
-        {found.length === rows.length ? count(rows.length) : `${count(found.length)} of ${count(rows.length)}`}
+        {found.length === rows.length ? '' : `${count(found.length)} of `}
+        {countValues(rows.length, 'row')}
       </span>
       <div class="table-acts">
         {tools}
@@ -126,14 +127,14 @@ function Arrangement<R>({
               <Button
                 kind="bare"
                 aria-label={`Move ${title} left`}
-                onClick={() => onLayout({ order: moved(all, id, -1) })}
+                onClick={() => onLayout({ order: moveColumn(all, id, -1) })}
               >
                 <Icon name="up" />
               </Button>
               <Button
                 kind="bare"
                 aria-label={`Move ${title} right`}
-                onClick={() => onLayout({ order: moved(all, id, 1) })}
+                onClick={() => onLayout({ order: moveColumn(all, id, 1) })}
               >
                 <Icon name="down" />
               </Button>

@@ -4,11 +4,13 @@ import { useResource } from '../../state/resource.js';
 import { moment } from '../../words/dates.js';
 import { countValues } from '../../words/numbers.js';
 import { Badge, type Kind } from '../badge.js';
+import { JsonDocument } from '../json-document.js';
+import { Section } from '../page.js';
 import { Table } from '../table/table.js';
 import type { Column } from '../table/columns.js';
 import { Answered } from '../wait.js';
 import { Difference } from './difference.js';
-import { listVersions, type Versioned, type VersionsProps } from './families.js';
+import { listVersions, readVersion, type Versioned, type VersionsProps } from './families.js';
 import './versions.css';
 
 /** Renders author, date and reason of each version, its changes, and the restoration of an earlier version. */
@@ -61,7 +63,7 @@ function Listed({ of, list: { versions, total }, onReload }: ListedProps) {
         </p>
       )}
       {open === undefined ? (
-        <p class="quiet">A comparison is available after the second version.</p>
+        <OnlyVersion of={of} version={versions[0]?.version} />
       ) : (
         <Difference
           key={open.version}
@@ -73,6 +75,24 @@ function Listed({ of, list: { versions, total }, onReload }: ListedProps) {
         />
       )}
     </div>
+  );
+}
+
+/** Renders the document of a first version, which has nothing to compare with. */
+function OnlyVersion({ of, version }: { readonly of: Versioned; readonly version: number | undefined }) {
+  const read = useResource(
+    version === undefined ? null : `version ${of.kind} ${of.id} ${version}`,
+    (signal) => readVersion(of, version!, signal), // Asked only with a version.
+  );
+  return (
+    <>
+      <p class="quiet">A comparison is available after the second version.</p>
+      {read.data !== undefined && (
+        <Section title={`Version ${version}`} aside="as it is stored">
+          <JsonDocument label={`Version ${version} of ${of.id}`} value={read.data} />
+        </Section>
+      )}
+    </>
   );
 }
 

@@ -1,5 +1,5 @@
 import type { DeskAction } from '#clients/typescript/divisor.js';
-import { useEffect, useState } from 'preact/hooks';
+import { useState } from 'preact/hooks';
 import { Badge } from '../../components/badge.js';
 import { Button } from '../../components/button.js';
 import { Choice } from '../../components/choice.js';
@@ -18,7 +18,8 @@ import { may } from '../../state/principal.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { actionValue } from '../../words/actions.js';
-import { count } from '../../words/numbers.js';
+import { dayNumber } from '../../words/dates.js';
+import { count, countValues } from '../../words/numbers.js';
 import { ActionPanel } from './action-panel.js';
 import { STATE_KINDS, typeWords } from './action-states.js';
 import './actions.css';
@@ -33,23 +34,12 @@ export function ActionsPage() {
   const chosen = parameter('state') ?? 'all';
   const open = parameter('action');
   const asked = parameter('from');
-  const [earlier, setEarlier] = useState<string | null>(null);
-  const from = asked ?? earlier;
-  const listed = useResource(
-    `actions ${from}`,
-    (signal) => service.value.call('listActions', { query: { ...(from && { from }), limit: LISTED_MAX }, signal }),
-    { keeps: true },
-  );
   const last = health.value?.store?.end ?? null;
-  const isQuiet = from === null && listed.data?.actions.length === 0;
-  // Without any action in the usual weeks, the last year is shown.
-  useEffect(() => {
-    if (isQuiet && last !== null) setEarlier(daysBefore(last, YEAR_DAYS));
-  }, [isQuiet, last]);
+  const listed = useResource(`actions ${asked} ${last}`, (signal) => load(asked, last, signal), { keeps: true });
   return (
     <Page title="Corporate actions" subtitle={<GuideLink page="desk">How the desk confirms actions</GuideLink>}>
       <Answered resource={listed} what="the corporate actions">
-        {({ actions, total }) => (
+        {({ actions, total, span }) => (
           <>
             <Counts actions={actions} last={last} />
             <div class="action-filters">
@@ -63,17 +53,28 @@ export function ActionsPage() {
                 <span class="quiet">Ex-date from</span>
                 <DateInput
                   label="Ex-date from"
-                  value={from ?? (last === null ? '' : daysBefore(last, RECENT_DAYS))}
+                  value={asked ?? firstOf(span, last)}
                   least="1900-01-01"
                   most="2999-12-31"
                   onChange={(date) => setParameters({ from: date, action: null })}
                 />
               </label>
             </div>
-            {asked === null && earlier !== null && actions.length > 0 && (
-              <p class="quiet">No action in the weeks around {last}: those of the last year are shown.</p>
+            {(span === 'next' || span === 'year') && actions.length > 0 && (
+              <p class="quiet">
+                {span === 'next'
+                  ? `No action from ${RECENT_DAYS} days before to ${COMING_DAYS} days after ${last}: the next ones are shown.`
+                  : `The store has no action after ${last}: those of the last year are shown, the latest first.`}
+              </p>
             )}
-            <Listed actions={actions} chosen={chosen} open={open} last={last} />
+            <Listed
+              key={span}
+              actions={actions}
+              chosen={chosen}
+              open={open}
+              last={last}
+              isComing={span === 'usual' || span === 'next'}
+            />
             {total > actions.length && (
               <p class="quiet">
                 The first {count(actions.length)} of {count(total)}.
@@ -87,13 +88,42 @@ export function ActionsPage() {
   );
 }
 
-/** Days before the last session from which actions are listed by default, as in the contract. */
+/** Days around the last session whose actions are listed by default, as in the contract. */
 const RECENT_DAYS = 10;
+const COMING_DAYS = 90;
 const YEAR_DAYS = 365;
+
+/** First ex-date that a list without a date has. */
+function firstOf(span: Span | 'asked', last: string | null): string {
+  if (last === null) return '';
+  const { from } = { from: daysBefore(last, RECENT_DAYS), ...(span !== 'asked' && SPANS[span](last)) };
+  return from;
+}
 
 const DAY_MS = 86_400_000;
 const daysBefore = (date: string, days: number): string =>
   new Date(Date.parse(date) - days * DAY_MS).toISOString().slice(0, 10);
+
+/** Dates that are listed by default: the usual weeks; without actions in them the next ones; without these the last year. */
+const SPANS = {
+  usual: () => ({}),
+  next: (last) => ({ from: daysBefore(last, -1), to: daysBefore(last, -10 * YEAR_DAYS) }),
+  year: (last) => ({ from: daysBefore(last, YEAR_DAYS) }),
+} as const satisfies Record<string, (last: string) => { readonly from?: string; readonly to?: string }>;
+
+type Span = keyof typeof SPANS;
+
+/** Lists the actions from a date, otherwise those of the first span that has any. */
+async function load(from: string | null, last: string | null, signal: AbortSignal) {
+  const list = (dates: { readonly from?: string; readonly to?: string }) =>
+    service.value.call('listActions', { query: { ...dates, limit: LISTED_MAX }, signal });
+  if (from !== null) return { ...(await list({ from })), span: 'asked' as const };
+  for (const span of ['usual', 'next'] as const) {
+    const found = await list(last === null ? {} : SPANS[span](last));
+    if (last === null || found.actions.length > 0) return { ...found, span };
+  }
+  return { ...(await list(SPANS.year(last ?? ''))), span: 'year' as const }; // Without a last session the first list is returned.
+}
 
 interface CountsProps {
   readonly actions: readonly DeskAction[];
@@ -128,9 +158,11 @@ function Counts({ actions, last }: CountsProps) {
 interface ListedProps extends CountsProps {
   readonly chosen: string;
   readonly open: string | null;
+  /** True if the next ones come first. */
+  readonly isComing: boolean;
 }
 
-function Listed({ actions, chosen, open, last }: ListedProps) {
+function Listed({ actions, chosen, open, last, isComing }: ListedProps) {
   const [selected, setSelected] = useState<readonly string[]>([]);
   const rows = actions.filter(
     ({ state, flags }) => chosen === 'all' || (chosen === 'flagged' ? flags.length > 0 : state === chosen),
@@ -157,11 +189,11 @@ function Listed({ actions, chosen, open, last }: ListedProps) {
       <Table
         label="corporate actions"
         name="actions"
-        columns={COLUMNS}
+        columns={last === null ? COLUMNS : [COLUMNS[0]!, whenColumn(last), ...COLUMNS.slice(1)]}
         rows={rows}
         keyOf={({ action_id: id }) => id}
         searchIn={({ identifier, type }) => `${identifier} ${typeWords(type)}`}
-        sort={{ column: 'date', direction: 'desc' }}
+        sort={{ column: 'date', direction: isComing ? 'asc' : 'desc' }}
         onOpen={({ action_id: id }) => setParameters({ action: id })}
         openKey={open}
         height={620}
@@ -186,6 +218,21 @@ const DECISIONS = [
   { decision: 'confirmed', text: 'Confirm', done: 'confirmed', kind: 'main' },
   { decision: 'rejected', text: 'Reject', done: 'rejected', kind: 'danger' },
 ] as const;
+
+/** `in 12 days`: days from the last session to the ex-date. */
+const whenColumn = (last: string): Column<DeskAction> => ({
+  id: 'when',
+  title: 'When',
+  help: `Days from the last session, ${last}`,
+  width: 104,
+  priority: 3,
+  value: (row) => dayNumber(row.ex_date) - dayNumber(last),
+  show: (row) => {
+    const days = dayNumber(row.ex_date) - dayNumber(last);
+    if (days === 0) return 'last session';
+    return days > 0 ? `in ${countValues(days, 'day')}` : <span class="quiet">{countValues(-days, 'day')} ago</span>;
+  },
+});
 
 const COLUMNS: readonly Column<DeskAction>[] = [
   { id: 'date', title: 'Ex-date', width: 104, value: (row) => row.ex_date },

@@ -15,7 +15,7 @@ import { parameter, setParameters } from '../../state/place.js';
 import { may, principal } from '../../state/principal.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
-import { moment } from '../../words/dates.js';
+import { moment, momentFigure } from '../../words/dates.js';
 import { change, count, decimal, NONE } from '../../words/numbers.js';
 import { ApprovalPanel } from './approval-panel.js';
 import { ACTION_WORDS, lastLevels, STATE_KINDS } from './approval-states.js';
@@ -66,7 +66,7 @@ function Counts({ approvals }: { readonly approvals: readonly Approval[] }) {
         { term: 'Used', value: countOf('used') },
         { term: 'Rejected', value: countOf('rejected') },
         { term: 'Withdrawn or expired', value: countOf('withdrawn', 'expired') },
-        { term: 'Next to expire', value: next === undefined ? NONE : moment(next) },
+        { term: 'Next to expire', ...(next === undefined ? { value: NONE } : momentFigure(next)) },
       ]}
     />
   );
@@ -100,7 +100,7 @@ function Listed({ approvals, chosen, open }: ListedProps) {
         <Table
           label="approvals"
           name="approvals"
-          columns={COLUMNS}
+          columns={rows.some((row) => lastLevels(row).level !== null) ? COLUMNS : WITHOUT_LEVELS}
           rows={rows}
           keyOf={({ approval_id: id }) => String(id)}
           searchIn={({ subject, summary, requested_by: by, schedule_day: day }) =>
@@ -164,13 +164,13 @@ const COLUMNS: readonly Column<Approval>[] = [
     value: ({ state }) => state,
     show: ({ state }) => <Badge kind={STATE_KINDS[state]}>{state}</Badge>,
   },
-  { id: 'subject', title: 'Concerns', width: 120, grow: 1, value: ({ subject }) => subject },
+  { id: 'subject', title: 'Concerns', width: 110, value: ({ subject }) => subject },
   { id: 'action', title: 'Kind', width: 170, priority: 5, value: ({ action }) => ACTION_WORDS[action] },
   {
     id: 'summary',
     title: 'Change',
     width: 220,
-    grow: 3,
+    grow: 5,
     priority: 2,
     value: ({ summary }) => summary,
     show: ({ summary }) => <span title={summary}>{summary}</span>,
@@ -195,7 +195,7 @@ const COLUMNS: readonly Column<Approval>[] = [
     value: (row) => lastLevels(row).move,
     show: (row) => change(lastLevels(row).move),
   },
-  { id: 'by', title: 'Requested by', width: 120, priority: 3, value: (row) => row.requested_by },
+  { id: 'by', title: 'Requested by', width: 104, priority: 3, value: (row) => row.requested_by },
   {
     id: 'at',
     title: 'Requested',
@@ -222,3 +222,6 @@ const COLUMNS: readonly Column<Approval>[] = [
     value: (row) => row.missing,
   },
 ];
+
+/** Requests that publish nothing have no level. */
+const WITHOUT_LEVELS = COLUMNS.filter(({ id }) => id !== 'level' && id !== 'move');

@@ -1,10 +1,13 @@
 import type { BatchAccount } from '#clients/typescript/divisor.js';
 import { Badge } from '../../components/badge.js';
 import { Select } from '../../components/choice.js';
+import { Menu } from '../../components/menu.js';
 import { Section } from '../../components/page.js';
 import { numeric, type Column } from '../../components/table/columns.js';
 import { Table } from '../../components/table/table.js';
 import { Answered } from '../../components/wait.js';
+import { attempt } from '../../state/actions.js';
+import { saveFile } from '../../state/files.js';
 import { parameter, setParameters } from '../../state/place.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
@@ -20,10 +23,12 @@ interface BatchAccountsProps {
   readonly batchId: string;
   /** Share of the batch that is solved. */
   readonly progress: number;
+  /** Currency of the index. */
+  readonly currency?: string | null;
 }
 
 /** Accounts of a batch in blocks, also while it runs; one opens with its trades. */
-export function BatchAccounts({ batchId, progress }: BatchAccountsProps) {
+export function BatchAccounts({ batchId, progress, currency = null }: BatchAccountsProps) {
   const block = Number(parameter('block') ?? 0);
   const accounts = useResource(
     `accounts ${batchId} ${block} ${Math.floor(progress * READINGS)}`,
@@ -46,14 +51,18 @@ export function BatchAccounts({ batchId, progress }: BatchAccountsProps) {
     <Section
       title="Accounts"
       aside={
-        options.length > 1 && (
-          <Select
-            label="Accounts shown"
-            options={options}
-            value={String(block)}
-            onChoose={(chosen) => setParameters({ block: chosen, account: null })}
-          />
-        )
+        <>
+          {currency !== null && `amounts in ${currency}`}
+          {options.length > 1 && (
+            <Select
+              label="Accounts shown"
+              options={options}
+              value={String(block)}
+              onChoose={(chosen) => setParameters({ block: chosen, account: null })}
+            />
+          )}
+          {data !== undefined && <Save batchId={batchId} blocks={data.blocks} />}
+        </>
       }
     >
       {trouble?.code === 'JOB_RUNNING' ? (
@@ -64,6 +73,36 @@ export function BatchAccounts({ batchId, progress }: BatchAccountsProps) {
         </Answered>
       )}
     </Section>
+  );
+}
+
+const TABLES = [
+  { table: 'accounts', text: 'Accounts (CSV)' },
+  { table: 'trades', text: 'Trades (CSV)' },
+] as const;
+
+/** Renders a menu that saves a table of all accounts: its blocks one after another, with one header. */
+function Save({ batchId, blocks }: { readonly batchId: string; readonly blocks: number }) {
+  const save = async (table: (typeof TABLES)[number]['table']) => {
+    const parts: string[] = [];
+    for (let block = 0; block < blocks; block++) {
+      const params = { batch_id: batchId };
+      const bytes = await service.value.download('getBatchAccounts', 'text/csv', { params, query: { block, table } });
+      const text = new TextDecoder().decode(bytes);
+      parts.push(block === 0 ? text : text.slice(text.indexOf('\n') + 1));
+    }
+    saveFile(`${batchId}-${table}.csv`, new TextEncoder().encode(parts.join('')));
+  };
+  return (
+    <Menu label="Export the accounts" title="Export">
+      {TABLES.map(({ table, text }) => (
+        <li key={table}>
+          <button type="button" onClick={() => void attempt(() => save(table))}>
+            {text}
+          </button>
+        </li>
+      ))}
+    </Menu>
   );
 }
 

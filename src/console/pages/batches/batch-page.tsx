@@ -12,7 +12,7 @@ import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { indexAddress } from '../../words/addresses.js';
 import { labelOf } from '../../words/labels.js';
-import { bps, count, countValues, decimal, NONE, percent } from '../../words/numbers.js';
+import { bps, count, countValues, decimal, formatMoney, NONE, percent } from '../../words/numbers.js';
 import { GAP_MIN, ruleText } from './account-result.js';
 import { BatchAccounts } from './batch-accounts.js';
 
@@ -22,6 +22,9 @@ export function BatchPage({ params }: PageProps) {
   const job = useResource(`job batch ${id}`, (signal) =>
     service.value.call('getJob', { params: { job_id: `batch:${id}` }, signal }),
   );
+  const parent = (job.data?.request as { readonly parent: string } | undefined)?.parent; // A batch was submitted with one.
+  const indices = useResource('indices', (signal) => service.value.call('listIndices', { signal }));
+  const currency = indices.data?.indices.find((index) => index.id === parent)?.currency ?? null;
   const view = job.data?.status === 'succeeded' ? (job.data.result as BatchView) : null; // The result of a batch.
   return (
     <Page
@@ -33,7 +36,7 @@ export function BatchPage({ params }: PageProps) {
         {(first) => (
           <>
             <JobState job={jobOf(`batch:${id}`) ?? first} />
-            {view !== null && <Result view={view} />}
+            {view !== null && <Result view={view} currency={currency} />}
             {view === null && isRunning(first) && (
               <BatchAccounts batchId={id} progress={(jobOf(`batch:${id}`) ?? first).progress} />
             )}
@@ -56,11 +59,17 @@ function Subtitle({ request }: Pick<JobStatus, 'request'>) {
 
 const isRunning = ({ status }: JobStatus): boolean => status === 'pending' || status === 'running';
 
-function Result({ view }: { readonly view: BatchView }) {
+interface ResultProps {
+  readonly view: BatchView;
+  /** Currency of the index; null until it is known. */
+  readonly currency: string | null;
+}
+
+function Result({ view, currency }: ResultProps) {
   const conflicts = Object.entries(view.conflicts);
   return (
     <>
-      <Figures view={view} />
+      <Figures view={view} currency={currency} />
       {view.tracking_error !== null && (
         <Section title="Tracking error" aside="percentiles over the accounts, annual">
           <Bars
@@ -94,7 +103,7 @@ function Result({ view }: { readonly view: BatchView }) {
           />
         </Section>
       )}
-      <BatchAccounts batchId={view.batch_id} progress={1} />
+      <BatchAccounts batchId={view.batch_id} progress={1} currency={currency} />
     </>
   );
 }
@@ -135,12 +144,13 @@ const REFUSED: readonly Column<Refused>[] = [
 
 /** Returns the message of a finding without the position and the id of its account, which the row has. */
 const sentenceOf = ({ message }: Refused['findings'][number]): string => {
-  const own = message.replace(/^accounts\[\d+\](?:, account [\w-]+)?: /, '');
+  const own = message.replace(/^accounts\[\d+\](?:(?:, account [\w-]+)?: |\.)/, '');
   return own === message ? message.replace(/, account [\w-]+: /, ': ') : labelOf(own);
 };
 
-function Figures({ view }: { readonly view: BatchView }) {
+function Figures({ view, currency }: ResultProps) {
   const { infeasible = 0, refused = 0 } = view.by_status;
+  const money = (value: number) => formatMoney(decimal(value), currency);
   return (
     <Metrics
       label="Figures of the batch"
@@ -151,9 +161,9 @@ function Figures({ view }: { readonly view: BatchView }) {
           note: `${count(view.accounts - infeasible - refused)} solved`,
         },
         { term: 'Median tracking error', value: percent(view.tracking_error?.['p50']), note: 'annual' },
-        { term: 'Tax', value: decimal(view.tax), note: `on ${decimal(view.value, 0)}` },
-        { term: 'Tax saved', value: decimal(view.tax_saved), help: 'Compared with selling the oldest lots first' },
-        { term: 'Costs', value: decimal(view.costs) },
+        { term: 'Tax', value: money(view.tax), note: `on ${formatMoney(decimal(view.value, 0), currency)}` },
+        { term: 'Tax saved', value: money(view.tax_saved), help: 'Compared with selling the oldest lots first' },
+        { term: 'Costs', value: money(view.costs) },
         { term: 'Avoided wash sales', value: count(view.avoided_wash_sales) },
         {
           term: 'Largest gap',

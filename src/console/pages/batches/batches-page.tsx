@@ -5,13 +5,14 @@ import { JobTable } from '../../components/job-table.js';
 import { EmptyState } from '../../components/empty-state.js';
 import { Metrics } from '../../components/metrics.js';
 import { Page, Section } from '../../components/page.js';
+import { numeric, type Column } from '../../components/table/columns.js';
 import { Answered } from '../../components/wait.js';
 import { jobOf, liveJobs } from '../../state/live.js';
 import { parameter } from '../../state/place.js';
 import { may } from '../../state/principal.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
-import { moment } from '../../words/dates.js';
+import { momentFigure } from '../../words/dates.js';
 import { count, NONE } from '../../words/numbers.js';
 import { NewBatch } from './new-batch.js';
 import '../designer/designer.css';
@@ -70,6 +71,21 @@ function NoBatch() {
   );
 }
 
+/** Index and accounts with which a batch was submitted. */
+const requestOf = ({ request }: JobStatus) => request as { readonly parent: string; readonly accounts: number };
+
+const COLUMNS: readonly Column<JobStatus>[] = [
+  { id: 'parent', title: 'Index', width: 110, grow: 1, value: (job) => requestOf(job).parent },
+  numeric({
+    id: 'accounts',
+    title: 'Accounts',
+    width: 84,
+    priority: 2,
+    of: (job: JobStatus) => requestOf(job).accounts,
+    write: count,
+  }),
+];
+
 function Batches({ jobs }: { readonly jobs: readonly JobStatus[] }) {
   const now = jobs.map((job) => jobOf(job.job_id) ?? job);
   const countOf = (...states: JobStatus['status'][]) =>
@@ -83,11 +99,11 @@ function Batches({ jobs }: { readonly jobs: readonly JobStatus[] }) {
           { term: 'Batches', value: count(jobs.length), note: `${countOf('succeeded')} done` },
           { term: 'Running', value: countOf('pending', 'running') },
           { term: 'Failed', value: countOf('failed', 'cancelled') },
-          { term: 'Last ended', value: ended.length === 0 ? NONE : moment(ended.at(-1)!) },
+          { term: 'Last ended', ...(ended.length === 0 ? { value: NONE } : momentFigure(ended.at(-1)!)) },
         ]}
       />
       <Section title="Batches">
-        <JobTable jobs={jobs} label="batches" isOneKind />
+        <JobTable jobs={jobs} label="batches" isOneKind more={COLUMNS} />
       </Section>
     </>
   );

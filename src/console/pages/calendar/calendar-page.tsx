@@ -3,7 +3,7 @@ import { Badge } from '../../components/badge.js';
 import { Button, LinkButton } from '../../components/button.js';
 import { Choice, Select } from '../../components/choice.js';
 import { Download } from '../../components/download.js';
-import { Page } from '../../components/page.js';
+import { Page, Section } from '../../components/page.js';
 import { DateInput } from '../../components/range-bar.js';
 import { Table } from '../../components/table/table.js';
 import type { Column } from '../../components/table/columns.js';
@@ -58,15 +58,14 @@ export function CalendarPage() {
           <>
             {view === 'month' && <MonthGrid month={month ?? first.slice(0, 7)} events={all} from={first} to={last} />}
             {view === 'month' && <Legend />}
+            {view === 'month' && <Agenda month={month ?? first.slice(0, 7)} events={all} exchanges={exchanges} />}
             {view === 'list' && (
               <Table
                 label="events"
                 name="events"
                 columns={columnsOf(exchanges)}
                 rows={all}
-                keyOf={({ date, kind, index_id: id, calendar, effective }) =>
-                  [date, kind, id, calendar, effective].join(' ')
-                }
+                keyOf={keyOf}
                 searchIn={({ date, kind, index_id: id, calendar, summary }) =>
                   `${date} ${kind} ${id ?? ''} ${calendar} ${summary}`
                 }
@@ -98,6 +97,33 @@ function firstOf(from: string | null, month: string | null): string {
 
 /** Months after the first date whose events are known completely. */
 const LATER_MONTHS = 11;
+
+/** Events of the month as a table, which a telephone has room for. */
+function Agenda({ month, events, exchanges }: AgendaProps) {
+  const rows = events.filter(({ date }) => date.startsWith(month));
+  return (
+    <Section title="Events of the month" aside={countValues(rows.length, 'event')}>
+      <Table
+        label="events of the month"
+        columns={columnsOf(exchanges)}
+        rows={rows}
+        keyOf={keyOf}
+        height={420}
+        empty="No event in this month."
+      />
+    </Section>
+  );
+}
+
+interface AgendaProps {
+  /** YYYY-MM. */
+  readonly month: string;
+  readonly events: readonly Event[];
+  readonly exchanges: ReadonlyMap<string, string>;
+}
+
+const keyOf = ({ date, kind, index_id: id, calendar, effective }: Event): string =>
+  [date, kind, id, calendar, effective].join(' ');
 
 /** Explains the colours of the days. */
 function Legend() {
@@ -221,8 +247,8 @@ const columnsOf = (exchanges: ReadonlyMap<string, string>): readonly Column<Even
   },
   {
     id: 'of',
-    title: 'Of',
-    width: 96,
+    title: 'Index or exchange',
+    width: 130,
     grow: 1,
     value: ({ index_id: id, calendar }) => id ?? calendar,
     show: ({ index_id: id, calendar }) =>

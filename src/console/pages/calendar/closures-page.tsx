@@ -1,11 +1,8 @@
 import type { ClosureEffect, Finding, Operations } from '#clients/typescript/divisor.js';
 import { useState } from 'preact/hooks';
-import { Button } from '../../components/button.js';
 import { Select } from '../../components/choice.js';
-import { Editor, type Edited, type Opened, type Write } from '../../components/editor.js';
+import { Editor, type Opened, type Write } from '../../components/editor.js';
 import { rowsIn } from '../../components/form/row-list.js';
-import { SchemaForm } from '../../components/form/schema-form.js';
-import { Icon } from '../../components/icon.js';
 import { Section } from '../../components/page.js';
 import { Problem } from '../../components/problem.js';
 import { Answered } from '../../components/wait.js';
@@ -18,11 +15,10 @@ import { service, troubleOf, type Trouble } from '../../state/service.js';
 import { say } from '../../state/toasts.js';
 import { closuresAddress } from '../../words/addresses.js';
 import { isDate, weekday } from '../../words/dates.js';
-import { countValues } from '../../words/numbers.js';
 import type { JsonObject } from '../../words/paths.js';
+import { Changes } from './changes.js';
 import { Effect } from './closure-effect.js';
 import { Holidays } from './holidays.js';
-import '../../components/form/row-list.css';
 import '../data/data.css';
 
 /** Recorded changes of a calendar; they can be saved once their effect is shown. */
@@ -52,6 +48,7 @@ interface DryRun {
 function Closures({ code, opened, onReload }: ClosuresProps) {
   const exchanges = useExchanges();
   const [dryRun, setDryRun] = useState<DryRun | null>(null);
+  const [open, setOpen] = useState<number | null>(null);
   const validate = async (document: JsonObject): Promise<readonly Finding[]> => {
     if (!isComplete(document)) return [];
     const text = JSON.stringify(document);
@@ -84,6 +81,7 @@ function Closures({ code, opened, onReload }: ClosuresProps) {
       isReady={isReady}
       onSaved={() => {
         say('good', `The changes of ${code} are saved and apply at once.`);
+        setOpen(null);
         onReload();
       }}
       onReload={onReload}
@@ -101,7 +99,7 @@ function Closures({ code, opened, onReload }: ClosuresProps) {
             value={code}
             onChoose={(chosen) => go(closuresAddress(chosen))}
           />
-          <Changes edited={edited} />
+          <Changes edited={edited} open={open} onOpen={setOpen} />
           {edited.isChanged && (
             <Section title="Effect" aside="nothing is stored before you save">
               {dryRun?.trouble != null && <Problem trouble={dryRun.trouble} />}
@@ -147,63 +145,4 @@ function isComplete(document: JsonObject): boolean {
     const isWeekend = ['Sat', 'Sun'].includes(weekday(day));
     return session === 'closed' || isWeekend || opens !== undefined || closes !== undefined;
   });
-}
-
-/** A closed day has no hours. */
-function withoutHours(change: JsonObject): JsonObject {
-  if (change['session'] !== 'closed') return change;
-  const { opens: _, closes: __, ...kept } = change;
-  return kept;
-}
-
-const FIELDS = {
-  date: { help: null },
-  session: { help: null, words: { closed: 'Closed all day', open: 'Open, with other hours' } },
-  opens: { help: 'Local time, HH:MM. Default: the usual one.' },
-  closes: { help: 'Local time, HH:MM. Default: the usual one.' },
-  reason: { label: 'Reason', help: 'With its source, such as a notice of the exchange.' },
-} as const;
-
-const namesOf = ({ session }: JsonObject): readonly string[] =>
-  session === 'closed' ? ['date', 'session', 'reason'] : ['date', 'session', 'opens', 'closes', 'reason'];
-
-function Changes({ edited }: { readonly edited: Edited }) {
-  const { document, findings, set } = edited;
-  const changes = rowsIn(document['changes']);
-  const putChanges = (next: readonly JsonObject[]) => set({ ...document, changes: next });
-  return (
-    <Section title="Changes" aside={countValues(changes.length, 'change')}>
-      {changes.map((change, at) => (
-        <div key={at} class="field-row" role="group" aria-label={`Change ${at + 1}`}>
-          <SchemaForm
-            schema="SessionChange"
-            names={namesOf(change)}
-            changes={FIELDS}
-            value={change}
-            findings={findings}
-            path={['changes', at]}
-            fixed={may('data') ? [] : ['date', 'session', 'opens', 'closes', 'reason']}
-            onChange={(next) => putChanges(changes.map((own, i) => (i === at ? withoutHours(next) : own)))}
-          />
-          {may('data') && (
-            <Button
-              kind="bare"
-              aria-label={`Remove change ${at + 1}`}
-              onClick={() => putChanges(changes.filter((_, i) => i !== at))}
-            >
-              <Icon name="close" />
-            </Button>
-          )}
-        </div>
-      ))}
-      {changes.length === 0 && <p class="quiet">No change is recorded: only the rules of the exchange apply.</p>}
-      {may('data') && (
-        <div>
-          <Button onClick={() => putChanges([...changes, { session: 'closed' }])}>
-            <Icon name="plus" /> Add a change
-          </Button>
-        </div>
-      )}
-    </Section>
-  );
 }

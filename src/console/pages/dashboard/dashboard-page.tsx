@@ -53,7 +53,7 @@ export function DashboardPage() {
               >
                 <h2>
                   <a href={one.address}>{titleOf(one)}</a>{' '}
-                  {!one.part.includes(one.page) && <span class="quiet">{one.page}</span>}
+                  {!one.part.toLowerCase().includes(one.page.toLowerCase()) && <span class="quiet">{one.page}</span>}
                 </h2>
                 <PinButtons one={one} at={k} last={all.length - 1} onMove={(to) => move(one.id, to)} />
               </header>
@@ -87,7 +87,20 @@ function addPart(id: string, at: number): void {
   addPin({ address, part: part(id), page: id, width });
 }
 
-/** Explains the page, and offers a starter set of an index. */
+/** Runs that the overview compares. */
+const OVERVIEW_RUNS = 4;
+
+/** Pins all indices, and the first runs compared. */
+function addOverview(ids: readonly string[]): void {
+  const compared = addressOf('/console/compare', { ids: ids.slice(0, OVERVIEW_RUNS).join(',') });
+  addPin({ address: '/', part: 'indices', page: 'Indices', width: 3 });
+  if (ids.length < 2) return;
+  addPin({ address: compared, part: 'Levels compared', page: 'Compare', width: 2 });
+  addPin({ address: compared, part: 'Drawdowns compared', page: 'Compare', width: 1 });
+  addPin({ address: compared, part: 'returns by calendar year', page: 'Compare', width: 3 });
+}
+
+/** Explains the page, and offers starter sets: of all indices, and of one. */
 function Empty() {
   const ids = (useRuns().data?.backtests ?? []).map(({ index_id: id }) => id);
   return (
@@ -95,17 +108,22 @@ function Empty() {
       title="Nothing is pinned yet"
       action={
         ids.length > 0 && (
-          <AddSelect
-            label="Start with an index"
-            prompt="Start with an index"
-            options={ids.map((id) => ({ value: id, text: id }))}
-            onAdd={(id) => STARTERS.forEach((at) => addPart(id, at))}
-          />
+          <>
+            <Button kind="main" onClick={() => addOverview(ids)}>
+              Start with an overview
+            </Button>
+            <AddSelect
+              label="Start with an index"
+              prompt="Start with an index"
+              options={ids.map((id) => ({ value: id, text: id }))}
+              onAdd={(id) => STARTERS.forEach((at) => addPart(id, at))}
+            />
+          </>
         )
       }
     >
       {ids.length > 0
-        ? 'Start with level, figures, constituents and drawdown of an index, add single parts above, or'
+        ? 'Start with all indices and a comparison of their runs, or with level, figures, constituents and drawdown of one index. Add single parts above, or'
         : 'Run an index first: its level, figures and constituents are then added here with one choice. Or'}{' '}
       open any page, choose <strong>Views</strong> (the star) in the bar above, and pin one of its charts, tables or
       figures. Each part keeps its range and choices and stays up to date; parts are moved by their heads and widened by

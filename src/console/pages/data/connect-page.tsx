@@ -1,11 +1,10 @@
 import type { DataStoreCreate, Finding } from '#clients/typescript/divisor.js';
 import { useState } from 'preact/hooks';
 import { Button } from '../../components/button.js';
-import { Entries, type Entry } from '../../components/entries.js';
 import { Field, FieldGrid } from '../../components/form/field.js';
 import type { FieldSpec } from '../../components/form/field-spec.js';
 import { MayNot } from '../../components/may-not.js';
-import { Page, Section } from '../../components/page.js';
+import { Page } from '../../components/page.js';
 import { Problem } from '../../components/problem.js';
 import { Wait } from '../../components/wait.js';
 import { go } from '../../state/place.js';
@@ -80,32 +79,60 @@ function TableNames({ value, found, findings, onChange }: TableNamesProps) {
 }
 
 /** Sources with an example of their location. */
-const SOURCES: readonly Entry[] = [
+const SOURCES = [
   {
-    key: 'folder',
+    kind: 'folder',
     title: 'Folder',
-    aside: <code>/data/eod</code>,
-    text: 'CSV or Parquet files on the machine of the service, one file or a folder for each table.',
+    example: '/data/eod',
+    text: 'CSV or Parquet files on the machine of the service: one file or a folder for each table.',
   },
   {
-    key: 'sqlite',
+    kind: 'database',
     title: 'SQLite',
-    aside: <code>sqlite:///data/market.db</code>,
+    example: 'sqlite:///data/market.db',
     text: 'A table or view for each table.',
   },
   {
-    key: 'duckdb',
+    kind: 'database',
     title: 'DuckDB',
-    aside: <code>duckdb:///data/market.duckdb</code>,
+    example: 'duckdb:///data/market.duckdb',
     text: 'A table or view for each table.',
   },
   {
-    key: 'postgresql',
+    kind: 'database',
     title: 'PostgreSQL',
-    aside: <code>postgresql://reader@host:5432/market</code>,
+    example: 'postgresql://reader:password@host:5432/market',
     text: 'A table or view for each table. The password is never shown.',
   },
-];
+] as const;
+
+interface SourcesProps {
+  readonly value: JsonObject;
+  onChange(value: JsonObject): void;
+}
+
+/** Kinds of sources; one sets the type and an example of the location, if none was typed. */
+const Sources = ({ value, onChange }: SourcesProps) => (
+  <ul class="sources" aria-label="Sources">
+    {SOURCES.map(({ kind, title, example, text }) => {
+      const location = String(value['location'] ?? '');
+      const isFree = location === '' || SOURCES.some((source) => source.example === location);
+      return (
+        <li key={title}>
+          <button
+            type="button"
+            aria-pressed={location === example}
+            onClick={() => onChange({ ...value, kind, ...(isFree && { location: example }) })}
+          >
+            <strong>{title}</strong>
+            <code>{example}</code>
+            <span class="quiet">{text}</span>
+          </button>
+        </li>
+      );
+    })}
+  </ul>
+);
 
 /** Page that registers a folder or database as a store, without copying it, after reading it in full. */
 export function ConnectPage() {
@@ -134,8 +161,9 @@ export function ConnectPage() {
     <Page
       title="Connect"
       above={[{ address: '/console/data', text: 'Data' }]}
-      subtitle="The data stays in its place. The service reads all of it before it registers the store."
+      subtitle="The data stays in its place. The service reads all of it before it registers the store; a refresh reads later dates."
     >
+      {may('data') && <Sources value={wanted} onChange={setWanted} />}
       {may('data') ? (
         <form
           class="form-card"
@@ -175,9 +203,6 @@ export function ConnectPage() {
       {trouble !== null && (findings.length === 0 || rest.length > 0) && (
         <Problem trouble={{ ...trouble, findings: rest }} />
       )}
-      <Section title="Sources" aside="a refresh reads later dates">
-        <Entries label="Sources" entries={SOURCES} />
-      </Section>
     </Page>
   );
 }

@@ -9,7 +9,7 @@ import { Table } from '../../components/table/table.js';
 import type { Column } from '../../components/table/columns.js';
 import { Answered } from '../../components/wait.js';
 import { parameter, setParameters } from '../../state/place.js';
-import { chooseRange, chosenRange } from '../../state/range.js';
+import { chooseRange, findChosenRange } from '../../state/range.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { datapointText } from '../../words/datapoints.js';
@@ -20,11 +20,12 @@ const NAMES: Unit = { of: 'number', digits: 0 };
 
 /** Renders the number of securities with a price over time, and the data available to rules. */
 export function Coverage({ store }: { readonly store: DataStore }) {
+  const query = { store_id: store.store_id };
   const history = useResource(`coverage ${store.store_id} ${store.content_hash}`, (signal) =>
-    service.value.call('getCoverageHistory', { signal }),
+    service.value.call('getCoverageHistory', { query, signal }),
   );
   const fields = useResource(`fields ${store.store_id} ${store.content_hash}`, (signal) =>
-    service.value.call('listFields', { signal }),
+    service.value.call('listFields', { query, signal }),
   );
   return (
     <div class="data-part">
@@ -34,7 +35,7 @@ export function Coverage({ store }: { readonly store: DataStore }) {
       <Answered resource={fields} what="the fields">
         {({ fields: all, universes }) => (
           <>
-            <Fields rows={all} />
+            <Fields rows={all} store={store.store_id} />
             {universes.length > 0 && (
               <Section title="Universes">
                 <p>{universes.join(', ')}</p>
@@ -73,7 +74,7 @@ function Through({ view: { dates, priced, expected } }: ThroughProps) {
           height={260}
           hasZero
           unit={NAMES}
-          range={chosenRange()}
+          range={findChosenRange()}
           onRange={chooseRange}
         />
         <p class="quiet">
@@ -113,7 +114,7 @@ function Figures({ view: { dates, priced, expected } }: ThroughProps) {
 }
 
 /** Fields that rules can use; one opens to values of the latest session. */
-function Fields({ rows }: { readonly rows: readonly FieldRow[] }) {
+function Fields({ rows, store }: { readonly rows: readonly FieldRow[]; readonly store: string }) {
   const open = parameter('field');
   return (
     <Section title="Fields" aside="available to rules; select one for its values">
@@ -128,15 +129,15 @@ function Fields({ rows }: { readonly rows: readonly FieldRow[] }) {
         openKey={rows.filter(({ name }) => name === open).map(({ dataset, name }) => `${dataset} ${name}`)[0] ?? null}
         height={360}
       />
-      {open !== null && <Values key={open} field={open} />}
+      {open !== null && <Values key={open} field={open} store={store} />}
     </Section>
   );
 }
 
 /** Renders a few values of a field, with their unit and session. */
-function Values({ field }: { readonly field: string }) {
-  const values = useResource(`values ${field}`, (signal) =>
-    service.value.call('evaluateDatapoint', { body: { expression: field }, signal }),
+function Values({ field, store }: { readonly field: string; readonly store: string }) {
+  const values = useResource(`values ${field} ${store}`, (signal) =>
+    service.value.call('evaluateDatapoint', { query: { store_id: store }, body: { expression: field }, signal }),
   );
   return (
     <Answered resource={values} what={`the values of ${field}`}>

@@ -11,7 +11,7 @@ import '../../components/dialog.css';
 /** Settings that a first market needs; the others have defaults. */
 const FIRST = ['store_id', 'name', 'assets', 'start', 'end', 'seed'];
 
-interface GenerateDialogProps {
+export interface GenerateDialogProps {
   readonly stores: readonly DataStore[];
   /** True if the market is served once it is generated. */
   readonly activate: boolean;

@@ -1,6 +1,7 @@
 import type { DataStore, PriceOverrides } from '#clients/typescript/divisor.js';
 import { useState } from 'preact/hooks';
 import { ActionButton } from '../../components/action-button.js';
+import { LinkButton } from '../../components/button.js';
 import { CommentInput } from '../../components/comment-input.js';
 import { EmptyState } from '../../components/empty-state.js';
 import { Field, FieldGrid } from '../../components/form/field.js';
@@ -32,7 +33,10 @@ export function Overrides({ store }: { readonly store: DataStore }) {
   const [trouble, setTrouble] = useState<Trouble | null>(null);
   if (managed)
     return (
-      <EmptyState title="Prices of this store are corrected by an import">
+      <EmptyState
+        title="Prices of this store are corrected by an import"
+        action={may('data') && <LinkButton href="/console/data/import">Import</LinkButton>}
+      >
         A store of imported or generated prices has no source that a refresh reads. Import the corrected rows with “If
         the id exists: replace”.
       </EmptyState>

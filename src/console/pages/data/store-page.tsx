@@ -82,9 +82,9 @@ function Part({ store, tab }: { readonly store: DataStore; readonly tab: string 
     case 'doubts':
       return <Doubts store={store} />;
     case 'coverage':
-      return store.active ? <Coverage store={store} /> : <NotServed what="its coverage through time" store={store} />;
+      return <Coverage store={store} />;
     case 'names':
-      return store.active ? <NameTable /> : <NotServed what="its securities with their prices" store={store} />;
+      return store.active ? <NameTable /> : <NameTable store={store.store_id} />;
     case 'overrides':
       return <Overrides store={store} />;
     case 'versions':
@@ -92,20 +92,6 @@ function Part({ store, tab }: { readonly store: DataStore; readonly tab: string 
     default:
       return <StoreOverview store={store} />;
   }
-}
-
-function NotServed({ what, store }: { readonly what: string; readonly store: DataStore }) {
-  return (
-    <Banner
-      kind="info"
-      title={`Serve the store to see ${what}.`}
-      action={
-        may('data') && (
-          <ActionButton act={(onRefusal) => activateStore(store.store_id, onRefusal)}>Serve {store.name}</ActionButton>
-        )
-      }
-    />
-  );
 }
 
 function Actions({ store }: { readonly store: DataStore }) {

@@ -23,6 +23,7 @@ import type { JsonObject } from '../../words/paths.js';
 import { Conflict } from '../../components/conflict/conflict.js';
 import { Derivation } from './derivation.js';
 import {
+  bodyOf,
   changesText,
   createDraft,
   keepDraft,
@@ -33,7 +34,7 @@ import {
   type Draft,
 } from './draft.js';
 import { Beneath, fromTemplate } from './from-template.js';
-import { bodyOf, Live } from './live.js';
+import { Live } from './live.js';
 import { Overlay, overlayOn } from './overlay.js';
 import { Changes, Identity, Precision, Schedule, Treatment, Universe } from './parts.js';
 import { PendingChanges } from './pending-changes.js';

@@ -32,7 +32,7 @@ export function Beneath({ documents }: { readonly documents: readonly JsonObject
   const absent = documents.filter(({ id }) => !stored.has(String(id)));
   if (indices.data === undefined || absent.length === 0) return null;
   const ids = absent.map(({ id }) => String(id)).join(', ');
-  const what = absent.length === 1 ? 'the index' : countValues(absent.length, 'index', 'indices');
+  const what = absent.length === 1 ? ids : countValues(absent.length, 'index', 'indices');
   const store = async () => {
     for (const document of absent)
       // The service wrote it.

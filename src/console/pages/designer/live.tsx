@@ -1,4 +1,5 @@
-import type { Finding, IndexDocumentBody, PreviewResponse, WhatIfResponse } from '#clients/typescript/divisor.js';
+import { useState } from 'preact/hooks';
+import type { Finding, PreviewResponse, WhatIfResponse } from '#clients/typescript/divisor.js';
 import { Badge } from '../../components/badge.js';
 import { Bars } from '../../components/bars.js';
 import { Choice } from '../../components/choice.js';
@@ -15,14 +16,16 @@ import { parameter, setParameters } from '../../state/place.js';
 import { service } from '../../state/service.js';
 import { isSameFinding } from '../../words/findings.js';
 import { change, count, decimal, percent, signClass } from '../../words/numbers.js';
-import type { JsonObject } from '../../words/paths.js';
 import { rowWords } from '../optimise/measures.js';
-import { useWorkshop } from './draft.js';
+import { bodyOf, useWorkshop } from './draft.js';
+import { Fold } from './fold.js';
 import { JsonEditor } from './json-editor.js';
+import { LevelView } from './level-view.js';
 
 const VIEWS = [
   { value: 'preview', text: 'Preview' },
   { value: 'change', text: 'Change' },
+  { value: 'level', text: 'Level' },
   { value: 'json', text: 'JSON' },
 ] as const;
 
@@ -37,12 +40,18 @@ interface LiveProps {
 /** Renders a live preview of the definition. */
 export function Live({ findings, isValid, start, end }: LiveProps) {
   const { draft, isStored } = useWorkshop();
-  const views = isStored ? VIEWS : VIEWS.filter(({ value }) => value !== 'change');
-  const view = views.find(({ value }) => value === parameter('view'))?.value ?? 'preview';
   const document = draft.document.value;
   const asOf = parameter('on') ?? end;
   const isOverlay = document['overlay'] !== undefined;
-  const canPreview = isValid && asOf !== null && !isOverlay;
+  // An overlay has no selection: its level shows its effect.
+  const views = VIEWS.filter(({ value }) =>
+    isOverlay ? value === 'level' || value === 'json' : value !== 'change' || isStored,
+  );
+  // On a telephone the strip covers the form.
+  const [isFolded, setFolded] = useState(() => matchMedia('(width < 520px)').matches);
+  const [first] = views;
+  const view = views.find(({ value }) => value === parameter('view'))?.value ?? first!.value;
+  const canPreview = isValid && asOf !== null;
   const isCurrent = !findings.some(({ severity }) => severity === 'error');
   const text = JSON.stringify(document);
   const preview = useOneAtATime(canPreview && view === 'preview' ? `${asOf} ${text}` : null, () =>
@@ -54,34 +63,19 @@ export function Live({ findings, isValid, start, end }: LiveProps) {
     }),
   );
   return (
-    <aside class="designer-live" aria-label="Preview">
+    <aside class={isFolded ? 'designer-live is-folded' : 'designer-live'} aria-label="Preview">
       <div class="live-bar">
         <Choice
           label="View"
           options={views}
           value={view}
-          onChoose={(chosen) => setParameters({ view: chosen === 'preview' ? null : chosen })}
+          onChoose={(chosen) => setParameters({ view: chosen === first?.value ? null : chosen })}
         />
-        {view !== 'json' && asOf !== null && start !== null && end !== null && (
-          <label class="select">
-            <span class="quiet">On</span>
-            <DateInput
-              label="Decision date"
-              value={asOf}
-              least={start}
-              most={end}
-              onChange={(on) => setParameters({ on: on === end ? null : on })}
-            />
-          </label>
-        )}
+        <Fold isFolded={isFolded} onFold={setFolded} />
+        {(view === 'preview' || view === 'change') && <DecisionDate asOf={asOf} start={start} end={end} />}
       </div>
       {findings.length > 0 && <Findings findings={findings} shown={4} isOpenForm />}
       {asOf === null && view !== 'json' && <p class="quiet">No data store is served. Serve one to see a preview.</p>}
-      {isOverlay && view !== 'json' && (
-        <p class="quiet">
-          An overlay has no selection. Run it to see its effect; preview and change show the underlying index.
-        </p>
-      )}
       {view === 'preview' && (
         <Answer latest={preview} isCurrent={isCurrent}>
           {(data) => <Preview preview={data} shown={findings} />}
@@ -92,13 +86,31 @@ export function Live({ findings, isValid, start, end }: LiveProps) {
           {(data) => <WhatIf change={data} />}
         </Answer>
       )}
+      {view === 'level' && <LevelView isValid={canPreview} />}
       {view === 'json' && <JsonEditor />}
     </aside>
   );
 }
 
-/** Converts a draft of any form to a request body; the service validates it as a whole. */
-export const bodyOf = (document: JsonObject): IndexDocumentBody => document as unknown as IndexDocumentBody;
+interface DecisionDateProps extends Pick<LiveProps, 'start' | 'end'> {
+  readonly asOf: string | null;
+}
+
+function DecisionDate({ asOf, start, end }: DecisionDateProps) {
+  if (asOf === null || start === null || end === null) return null;
+  return (
+    <label class="select">
+      <span class="quiet">On</span>
+      <DateInput
+        label="Decision date"
+        value={asOf}
+        least={start}
+        most={end}
+        onChange={(on) => setParameters({ on: on === end ? null : on })}
+      />
+    </label>
+  );
+}
 
 interface AnswerProps<T> {
   readonly latest: Latest<T>;

@@ -1,12 +1,14 @@
 import { Editor, type Edited } from '../../components/editor.js';
 import { Field } from '../../components/form/field.js';
 import { KindList } from '../../components/form/kind-list.js';
+import { ReadOnly } from '../../components/form/read-only.js';
 import { rowsIn } from '../../components/form/row-list.js';
 import { SchemaForm } from '../../components/form/schema-form.js';
 import { Section } from '../../components/page.js';
 import { Answered } from '../../components/wait.js';
 import { go } from '../../state/place.js';
 import { useResource } from '../../state/resource.js';
+import { useSchemas, type Schemas } from '../../state/schemas.js';
 import { service } from '../../state/service.js';
 import { governanceAddress } from '../../words/addresses.js';
 import { Deliveries } from '../schedules/deliveries.js';
@@ -54,7 +56,9 @@ export function DocumentPage({ part, family, id }: DocumentPageProps) {
         >
           {(edited) => (
             <>
-              <Form edited={edited} family={family} isStored={id !== null} />
+              <ReadOnly unless={scope}>
+                <Form edited={edited} family={family} isStored={id !== null} />
+              </ReadOnly>
               {kind === 'client' && id !== null && <LatestDeliveries client={id} />}
             </>
           )}
@@ -63,6 +67,12 @@ export function DocumentPage({ part, family, id }: DocumentPageProps) {
     </Answered>
   );
 }
+
+/** Tables that files have, and the rendered reports. */
+const tablesOf = (schemas: Schemas | undefined): readonly string[] => [
+  ...(schemas?.['ExportedFileInput']?.properties?.['table']?.enum ?? []),
+  'report',
+];
 
 /** Indices that are shown as a choice; more are typed. */
 const CHOICES_MAX = 40;
@@ -78,6 +88,7 @@ function Form({ edited, family, isStored }: FormProps) {
   const { idMember, schema, lists } = family;
   const indices = useResource('indices', (signal) => service.value.call('listIndices', { signal }));
   const ids = (indices.data?.indices ?? []).map(({ id }) => id);
+  const tables = tablesOf(useSchemas().data);
   const choice = ids.length > 0 && ids.length <= CHOICES_MAX ? { kind: 'choices' as const, choices: ids } : {};
   return (
     <>
@@ -93,7 +104,13 @@ function Form({ edited, family, isStored }: FormProps) {
           <SchemaForm
             schema={schema}
             except={lists.map(({ name }) => name)}
-            changes={{ indices: choice, 'entitlements.indices': choice, text: { isWide: true } }}
+            changes={{
+              description: { rows: 2 },
+              indices: { ...choice, isWide: true },
+              'entitlements.indices': { ...choice, isWide: true },
+              'entitlements.tables': { kind: 'choices', choices: tables, isWide: true },
+              text: { isWide: true, rows: 12 },
+            }}
             value={document}
             findings={findings}
             onChange={set}

@@ -1,3 +1,4 @@
+import { Select } from '../../components/choice.js';
 import { Facts } from '../../components/facts.js';
 import { GuideLink } from '../../components/guide-link.js';
 import { MayNot } from '../../components/may-not.js';
@@ -9,6 +10,7 @@ import { Answered } from '../../components/wait.js';
 import { parameter, setParameters } from '../../state/place.js';
 import { may } from '../../state/principal.js';
 import { useResource } from '../../state/resource.js';
+import { count } from '../../words/numbers.js';
 import type { Range, Register } from './register.js';
 
 interface RegisterPageProps<R> {
@@ -68,7 +70,7 @@ const RangeInputs = ({ from, to }: Range) => (
 );
 
 function Rows<R>({ name, register, range }: RegisterPageProps<R> & { readonly range: Range }) {
-  const { label, columns, sort, empty, keyOf, searchIn, read, addressOf, hasRange = false } = register;
+  const { label, columns, sort, empty, keyOf, searchIn, read, addressOf, groupOf, hasRange = false } = register;
   const key = `register ${name}${hasRange ? ` ${range.from} ${range.to}` : ''}`;
   // Each reading of a log with a range signs it.
   const rows = useResource(key, (signal) => read(range, signal), { follows: !hasRange });
@@ -77,13 +79,15 @@ function Rows<R>({ name, register, range }: RegisterPageProps<R> & { readonly ra
     <Answered resource={rows} what={label}>
       {(all) => {
         const row = all.find((one) => keyOf(one) === open);
+        const kind = parameter('kind');
         return (
           <>
+            {groupOf !== undefined && all.length > 0 && <Kinds kinds={all.map(groupOf)} chosen={kind} />}
             <Table
               label={label}
               name={name}
               columns={columns}
-              rows={all}
+              rows={groupOf === undefined || kind === null ? all : all.filter((one) => groupOf(one) === kind)}
               keyOf={keyOf}
               searchIn={searchIn}
               sort={sort}
@@ -101,6 +105,27 @@ function Rows<R>({ name, register, range }: RegisterPageProps<R> & { readonly ra
     </Answered>
   );
 }
+
+interface KindsProps {
+  readonly kinds: readonly string[];
+  readonly chosen: string | null;
+}
+
+/** Filters the rows of a register by their kind. */
+const Kinds = ({ kinds, chosen }: KindsProps) => (
+  <Select
+    label="Document"
+    isLabelShown
+    options={[
+      { value: '', text: 'all' },
+      ...[...new Set(chosen === null ? kinds : [...kinds, chosen])]
+        .toSorted()
+        .map((value) => ({ value, text: `${value} (${count(kinds.filter((kind) => kind === value).length)})` })),
+    ]}
+    value={chosen ?? ''}
+    onChoose={(value) => setParameters({ kind: value === '' ? null : value, entry: null })}
+  />
+);
 
 function EntryPanel<R>({ register, row }: { readonly register: Register<R>; readonly row: R }) {
   return (

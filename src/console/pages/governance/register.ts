@@ -22,6 +22,8 @@ export interface Register<R> {
   readonly columns: readonly Column<R>[];
   readonly sort: Sort;
   readonly empty: string;
+  /** Kind of a row, by which the table can be filtered. */
+  groupOf?(row: R): string;
   keyOf(row: R): string;
   searchIn(row: R): string;
   /** @param range if the register has one */

@@ -164,7 +164,7 @@ type Judgement = Judgements['judgements'][number];
 
 /** Decisions about days, in words. */
 export const DECISION_WORDS: Readonly<Record<Judgement['action'], string>> = {
-  run: 'performed again',
+  run: 'performed by hand',
   backfill: 'backfilled',
   skip: 'skipped',
   waive: 'accepted findings',
@@ -194,7 +194,7 @@ const judgements: Register<Judgement> = {
     { id: 'action', title: 'Decision', width: 140, value: ({ action }) => DECISION_WORDS[action] },
     { id: 'schedule', title: 'Schedule', width: 100, priority: 5, value: (row) => row.schedule_id },
     { id: 'date', title: 'Session', width: 104, value: ({ date }) => date },
-    { id: 'index', title: 'Index', width: 100, priority: 4, value: (row) => row.index_id ?? '' },
+    { id: 'index', title: 'Index', width: 100, priority: 4, value: (row) => row.index_id },
     { id: 'check', title: 'Check', width: 130, priority: 5, value: ({ check }) => check && checkWords(check) },
     {
       id: 'reason',
@@ -202,8 +202,8 @@ const judgements: Register<Judgement> = {
       width: 140,
       grow: 3,
       priority: 2,
-      value: ({ reason }) => reason ?? '',
-      show: ({ reason }) => <span title={reason ?? ''}>{reason ?? ''}</span>,
+      value: ({ reason }) => reason,
+      show: ({ reason }) => <span title={reason ?? ''}>{reason ?? NONE}</span>,
     },
   ],
   factsOf: ({ at, author, action, schedule_id: schedule, date, index_id: index, check, identifier, ...approval }) => [
@@ -240,6 +240,13 @@ async function saveExtract(range: Range): Promise<void> {
   saveFile(`audit-${range.from}-${range.to}.ndjson`, bytes);
 }
 
+/** `data version` for `data-version`. */
+const kindText = (kind: string): string => kind.replaceAll('-', ' ');
+
+/** `EVEN, 3` for the third entry of a log, `5` for an approval: ids of numbered documents have leading zeros. */
+const idText = (kind: string, id: string): string =>
+  id.replace(/^(.*)\/0*(\d+)$/, (_, of: string, number: string) => (of === kind ? number : `${of}, ${number}`));
+
 const audit: Register<AuditEntry> = {
   title: 'Audit log',
   help: `Each write of a document and each publication, in a signed chain of hashes. The page lists up to ${count(LISTED_MAX)} entries of the range; the extract contains all of them.`,
@@ -252,24 +259,27 @@ const audit: Register<AuditEntry> = {
   read: async (range, signal) =>
     (await service.value.call('getAudit', { query: { ...queryOf(range), limit: LISTED_MAX }, signal })).entries,
   keyOf: ({ seq }) => String(seq),
-  searchIn: ({ author, action, kind, id, note }) => `${author} ${action} ${kind} ${id} ${note ?? ''}`,
+  searchIn: ({ author, action, kind, id, note }) =>
+    `${author} ${action} ${kind} ${kindText(kind)} ${idText(kind, id)} ${note ?? ''}`,
+  groupOf: ({ kind }) => kindText(kind),
   actions: (range) => <Button onClick={() => void attempt(() => saveExtract(range))}>Download the extract</Button>,
   columns: [
     numeric({ id: 'seq', title: 'No.', width: 72, of: ({ seq }) => seq, write: count }),
     { id: 'at', title: 'Time', width: 176, priority: 2, value: ({ at }) => at, show: ({ at }) => moment(at) },
     { id: 'author', title: 'Author', width: 96, priority: 3, value: ({ author }) => author },
     { id: 'action', title: 'Action', width: 96, value: ({ action }) => action },
-    { id: 'kind', title: 'Document', width: 116, value: ({ kind }) => kind },
-    { id: 'id', title: 'Id', width: 120, grow: 2, priority: 2, value: ({ id }) => id },
+    { id: 'kind', title: 'Document', width: 116, value: ({ kind }) => kindText(kind) },
+    { id: 'id', title: 'Id', width: 120, grow: 2, priority: 2, value: ({ kind, id }) => idText(kind, id) },
     { id: 'version', title: 'Version', width: 76, align: 'right', priority: 5, value: ({ version }) => version },
-    { id: 'note', title: 'Note', width: 120, grow: 2, priority: 4, value: ({ note }) => note ?? '' },
+    { id: 'note', title: 'Note', width: 120, grow: 3, priority: 4, value: ({ note }) => note ?? '' },
   ],
   factsOf: ({ at, author, key_id: key, action, kind, id, version, request_id: request, etag, hash, run_id: run }) => [
     ['Time', moment(at)],
     ['Author', author],
     ['Key', key ?? NONE],
     ['Action', action],
-    ['Document', `${kind} ${id}`],
+    ['Document', `${kindText(kind)} ${idText(kind, id)}`],
+    ['Key of the document', `${kind} ${id}`],
     ['Version', version],
     ['Run', run ?? null],
     ['Request', request === '' ? NONE : request],

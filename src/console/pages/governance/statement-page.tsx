@@ -15,6 +15,7 @@ import { count, decimal, figure } from '../../words/numbers.js';
 import { ACTION_WORDS } from '../approvals/approval-states.js';
 import { checkWords } from '../schedules/step-words.js';
 import { DECISION_WORDS } from './registers.js';
+import './statement.css';
 
 const MARKDOWN = 'text/markdown';
 
@@ -35,11 +36,44 @@ export function StatementPage({ id }: { readonly id: string }) {
       }
     >
       <Answered resource={statement} what="the statement">
-        {(found) => <Statement statement={found} />}
+        {(found) => (
+          <div class="statement">
+            <div>
+              <Statement statement={found} />
+            </div>
+            <Contents />
+          </div>
+        )}
       </Answered>
     </Page>
   );
 }
+
+const PARTS = [
+  'Purpose',
+  'Methodology',
+  'Inputs',
+  'Discretion',
+  'Limitations',
+  'Changes and reviews',
+  'Errors',
+  'Procedures',
+] as const;
+
+/** Leads to the parts of the statement. */
+const Contents = () => (
+  <nav class="statement-contents" aria-label="Contents">
+    {PARTS.map((part) => (
+      <button
+        key={part}
+        type="button"
+        onClick={() => document.querySelector(`section[aria-label="${part}"]`)?.scrollIntoView()}
+      >
+        {part}
+      </button>
+    ))}
+  </nav>
+);
 
 async function saveMarkdown(id: string): Promise<void> {
   const bytes = await service.value.download('getStatement', MARKDOWN, { params: { index_id: id } });

@@ -2,13 +2,15 @@ import type { DataStore } from '#clients/typescript/divisor.js';
 import { useRef, useState } from 'preact/hooks';
 import { Button, LinkButton } from '../../components/button.js';
 import { Icon } from '../../components/icon.js';
+import { lazy } from '../../components/lazy.js';
 import { bring } from '../../state/dropped.js';
 import { liveJobs } from '../../state/live.js';
 import { go } from '../../state/place.js';
 import { may } from '../../state/principal.js';
 import { ACCEPTED } from '../data/file-kinds.js';
-import { GenerateDialog } from '../data/generate-dialog.js';
 import { MARKET_WORDS } from '../data/generate-market.js';
+
+const GenerateDialog = lazy('the form', async () => (await import('../data/generate-dialog.js')).GenerateDialog);
 
 /** Renders three ways to a market, if the service serves none. */
 export function FirstSteps({ stores }: { readonly stores: readonly DataStore[] }) {

@@ -6,7 +6,7 @@ import { addressOf } from '../../state/place.js';
 import { may } from '../../state/principal.js';
 import type { Asking } from '../../state/refusals.js';
 import { countValues } from '../../words/numbers.js';
-import { runOf } from '../index/run-settings.js';
+import { runOf } from '../../state/refusals.js';
 import type { Row } from './index-row.js';
 
 interface IndexToolsProps {

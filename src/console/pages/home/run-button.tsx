@@ -5,8 +5,7 @@ import { Icon } from '../../components/icon.js';
 import { runIndex } from '../../state/actions.js';
 import { requestOf } from '../../state/failed-runs.js';
 import { may } from '../../state/principal.js';
-import { refusalAbout, type Asking } from '../../state/refusals.js';
-import { runOf } from '../index/run-settings.js';
+import { refusalAbout, runOf, type Asking } from '../../state/refusals.js';
 
 interface RunButtonProps {
   readonly id: string;

@@ -8,7 +8,8 @@ import { may } from '../../state/principal.js';
 import { useResource } from '../../state/resource.js';
 import { moment } from '../../words/dates.js';
 import { indexAddress } from '../../words/addresses.js';
-import { runAfterFailure, runOf } from './run-settings.js';
+import { runAfterFailure } from './run-settings.js';
+import { runOf } from '../../state/refusals.js';
 import { newestRun } from './run-terms.js';
 
 interface FailedRunProps {

@@ -15,17 +15,19 @@ import { Answered } from '../../components/wait.js';
 import type { PageProps } from '../../state/page-props.js';
 import { activateStore } from '../../state/actions.js';
 import { useFailedRuns } from '../../state/failed-runs.js';
+import { NamesStore } from '../../state/names.js';
 import { may } from '../../state/principal.js';
 import { useResource } from '../../state/resource.js';
 import { definitionKey, definitionOf, overviewKey, overviewOf } from '../../state/run-questions.js';
-import { shownRun } from '../../state/shown-run.js';
+import { readShownRun } from '../../state/shown-run.js';
 import { indexAddress, storeAddress, strategyAddress } from '../../words/addresses.js';
 import { INDEX_PARTS } from '../../words/parts.js';
 import { IndexActions, RunActions, RunState } from './index-actions.js';
 import { Methodology, Terms } from './methodology.js';
 import { OtherRun } from './other-run.js';
 import { Performance } from './performance.js';
-import { runAgain, runOf, RunSettings } from './run-settings.js';
+import { runAgain, RunSettings } from './run-settings.js';
+import { runOf } from '../../state/refusals.js';
 import { WholeRun } from './whole-run.js';
 import './index-page.css';
 
@@ -131,7 +133,7 @@ function StrategyOf({ stored }: { readonly stored: StoredStrategy }) {
       ) : tab === 'methodology' ? (
         <Terms strategy={strategy} />
       ) : (
-        <RunParts id={id} tab={tab} tracked={followed} />
+        <RunParts id={id} tab={tab} tracked={followed} store={null} />
       )}
     </Page>
   );
@@ -188,7 +190,7 @@ function IndexOf({ index }: { readonly index: IndexDocument }) {
       ) : tab === 'methodology' ? (
         <Methodology index={index} />
       ) : (
-        <RunParts id={id} tab={tab} tracked={id} />
+        <RunParts id={id} tab={tab} tracked={id} store={store ?? null} />
       )}
     </Page>
   );
@@ -214,27 +216,29 @@ interface RunPartsProps {
   readonly tab: string;
   /** The index that the run tracks: of a strategy the one that it follows. */
   readonly tracked: string;
+  /** Data store of the index; null for the served one. */
+  readonly store: string | null;
 }
 
-function RunParts({ id, tab, tracked }: RunPartsProps) {
+function RunParts({ id, tab, tracked, store }: RunPartsProps) {
   const overview = useResource(overviewKey(id), (signal) => overviewOf(id, signal));
-  const isOther = shownRun().run_id !== undefined;
+  const isOther = readShownRun().run_id !== undefined;
   if (overview.data === undefined && overview.trouble?.code === 'RUN_NOT_FOUND')
     return isOther ? <OtherRun id={id} trouble={overview.trouble} /> : <NeverRun id={id} />;
   return (
     <Answered resource={overview} what="the run">
       {(run) => (
-        <>
+        <NamesStore.Provider value={run.stale?.store_id ?? store}>
           {isOther ? <OtherRun id={id} trouble={null} /> : run.stale !== null && <Stale id={id} stale={run.stale} />}
           <WholeRun tab={tab} run={run} />
           <Part tab={tab} id={id} run={run} tracked={tracked} />
-        </>
+        </NamesStore.Provider>
       )}
     </Answered>
   );
 }
 
-interface PartProps extends RunPartsProps {
+interface PartProps extends Omit<RunPartsProps, 'store'> {
   readonly run: OverviewView;
 }
 

@@ -8,7 +8,7 @@ import { requestOf } from '../../state/failed-runs.js';
 import { liveJobs } from '../../state/live.js';
 import { parameter, setParameters } from '../../state/place.js';
 import { may } from '../../state/principal.js';
-import { forgetRefusal, refusalAbout } from '../../state/refusals.js';
+import { forgetRefusal, refusalAbout, runOf } from '../../state/refusals.js';
 import { useResource } from '../../state/resource.js';
 import { useSchemas, type Schemas } from '../../state/schemas.js';
 import { service } from '../../state/service.js';
@@ -16,14 +16,12 @@ import { differences, isObject, type Json, type JsonObject } from '../../words/p
 import { EXCEPT, inWord, newestRun, termsOf, termsText } from './run-terms.js';
 
 const SCHEMA = 'BacktestRequest';
+
 /** Subject of a requested run. Omitted terms of a strategy are those of its document. */
 interface Asked {
   readonly id: string;
   readonly isStrategy: boolean;
 }
-
-/** Source of requests for runs: their form shows the refusals. */
-export const runOf = (id: string): string => `run ${id}`;
 
 /** Terms of the newest run and of the next one, which are in the address if they differ. */
 export function RunSettings({ id, isStrategy }: Asked) {

@@ -9,17 +9,20 @@ import { Facts } from '../../components/facts.js';
 import { Metrics } from '../../components/metrics.js';
 import { Page, Section } from '../../components/page.js';
 import { RangeBar } from '../../components/range-bar.js';
+import { FiguresSkeleton } from '../../components/skeleton.js';
 import { Table } from '../../components/table/table.js';
 import type { Column } from '../../components/table/columns.js';
 import { Answered } from '../../components/wait.js';
 import type { PageProps } from '../../state/page-props.js';
-import { parameter, setParameters, withQuery } from '../../state/place.js';
-import { chooseRange, chosenRange } from '../../state/range.js';
+import { parameter, setParameters, addQuery } from '../../state/place.js';
+import { chooseRange, findChosenRange } from '../../state/range.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { actionValue } from '../../words/actions.js';
+import { compact } from '../../words/amounts.js';
 import { monthsBefore } from '../../words/dates.js';
-import { decimal, figure, inMoney, percent } from '../../words/numbers.js';
+import { change, decimal, figure, formatMoney, percent, signClass } from '../../words/numbers.js';
+import { overDay, overMonths, overYearToDate, volatilityOf, yearOf } from './last-year.js';
 import './names.css';
 
 /** Page of one security: its prices, its corporate actions, and its reference data. */
@@ -50,6 +53,7 @@ export function NamePage({ params }: PageProps) {
         </>
       }
     >
+      <Today identifier={identifier} currency={currency} />
       <Prices identifier={identifier} actions={actions.data} currency={currency} />
       <div class="name-columns">
         <Section title="Corporate actions">
@@ -66,6 +70,56 @@ export function NamePage({ params }: PageProps) {
     </Page>
   );
 }
+
+/** Renders the last close, its returns and its range, from the year before it. */
+function Today({ identifier, currency }: { readonly identifier: string; readonly currency: string | null }) {
+  const facts = useResource(`security ${identifier}`, async (signal) => {
+    const { identifiers } = await service.value.call('searchIdentifiers', {
+      query: { q: identifier.slice(0, 64), limit: 1000 },
+      signal,
+    });
+    const found = identifiers.find((one) => one.identifier === identifier);
+    return found === undefined || found.end === null
+      ? null
+      : { ...found, end: found.end, year: await yearOf(identifier, found.end, signal) };
+  });
+  if (facts.data === undefined) return facts.trouble === null ? <FiguresSkeleton /> : null;
+  if (facts.data === null) return null;
+  const { close, end, year, market_cap: cap } = facts.data;
+  const money = (value: number | null) => formatMoney(decimal(value, value !== null && value < 1 ? 4 : 2), currency);
+  const [day, month, ytd, whole] = [overDay(year), overMonths(year, 1), overYearToDate(year), overMonths(year, 12)];
+  const base = year.closes.at(-1);
+  // The range in prices of the last day: closes with dividends and splits, scaled to the last one.
+  const scale = close === null || base === undefined ? null : close / base;
+  return (
+    <Metrics
+      label={`Figures of ${identifier}`}
+      metrics={[
+        { term: 'Last close', value: money(close), note: end },
+        { term: '1 day', value: change(day), kind: signClass(day) },
+        { term: '1 month', value: change(month), kind: signClass(month), help: RETURN_HELP },
+        { term: 'This year', value: change(ytd), kind: signClass(ytd), help: RETURN_HELP },
+        { term: '1 year', value: change(whole), kind: signClass(whole), help: RETURN_HELP },
+        {
+          term: 'Volatility, 1 year',
+          value: percent(volatilityOf(year)),
+          help: 'Standard deviation of daily returns, annualised',
+        },
+        {
+          term: 'Range, 1 year',
+          value:
+            scale === null
+              ? '–'
+              : `${decimal(scale * Math.min(...year.closes))} – ${decimal(scale * Math.max(...year.closes))}`,
+          help: 'Lowest and highest close, adjusted for splits and dividends',
+        },
+        ...(cap === null ? [] : [{ term: 'Market cap', value: formatMoney(compact(cap), currency) }]),
+      ]}
+    />
+  );
+}
+
+const RETURN_HELP = 'With dividends, in the currency of the security';
 
 const BASES = [
   { value: 'none', text: 'As stored' },
@@ -139,7 +193,7 @@ function PriceCharts({ view, actions, currency, isLog }: PriceChartsProps) {
     [view, below],
   );
   const marks = useMemo(() => marksOf(actions, currency), [actions, currency]);
-  const range = chosenRange();
+  const range = findChosenRange();
   const [start, end] = [dates[0], dates.at(-1)];
   if (start === undefined || end === undefined || data.length === 0)
     return <EmptyState title="No prices">The store contains no prices of this security.</EmptyState>;
@@ -190,7 +244,12 @@ function lineOf(
   currency: string | null = null,
 ): Line {
   const at = columns.indexOf(column);
-  return { id: column, label: inMoney(column, currency), colour, values: data.map((row) => row[at] as number | null) };
+  return {
+    id: column,
+    label: formatMoney(column, currency),
+    colour,
+    values: data.map((row) => row[at] as number | null),
+  };
 }
 
 /** Months shown around an action when its mark is opened. */
@@ -200,7 +259,7 @@ function marksOf(actions: CorporateActionsResponse | undefined, currency: string
   return (actions?.actions ?? []).map(({ ex_date: date, type, value }) => ({
     date,
     label: `${wordOf(type)} ${actionValue(type, value, currency)}`,
-    address: withQuery({ from: monthsBefore(date, AROUND_MONTHS), to: monthsBefore(date, -AROUND_MONTHS) }),
+    address: addQuery({ from: monthsBefore(date, AROUND_MONTHS), to: monthsBefore(date, -AROUND_MONTHS) }),
   }));
 }
 
@@ -221,7 +280,7 @@ function Actions({ view, currency }: ActionsProps) {
         metrics={[
           {
             term: 'Dividends, 12 months',
-            value: inMoney(figure(dividend), currency),
+            value: formatMoney(figure(dividend), currency),
             help: 'Ordinary dividends per share in the year to the last date',
           },
           { term: 'Yield', value: percent(dividendYield), help: 'Divided by the close of that date' },

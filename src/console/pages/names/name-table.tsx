@@ -1,4 +1,6 @@
 import type { IdentifierSearch } from '#clients/typescript/divisor.js';
+import { addSign } from '../../components/signed.js';
+import { Sparkline } from '../../components/sparkline.js';
 import { Table } from '../../components/table/table.js';
 import type { Column } from '../../components/table/columns.js';
 import { Answered } from '../../components/wait.js';
@@ -6,7 +8,9 @@ import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { nameAddress } from '../../words/addresses.js';
 import { compact } from '../../words/amounts.js';
-import { decimal, inMoney } from '../../words/numbers.js';
+import { decimal, formatMoney } from '../../words/numbers.js';
+import { inTurn, overMonths, yearOf } from './last-year.js';
+import './names.css';
 
 type Row = IdentifierSearch['identifiers'][number];
 
@@ -14,9 +18,15 @@ type Row = IdentifierSearch['identifiers'][number];
 const AT_ONCE = 1000;
 const PAGES_MAX = 10;
 
-/** Renders the securities of the served store. */
-export function NameTable() {
-  const names = useResource('names of the store', allNames);
+interface NameTableProps {
+  /** Store in place of the served one; its securities have no pages. */
+  readonly store?: string;
+}
+
+/** Renders the securities of a store. */
+export function NameTable({ store }: NameTableProps) {
+  const key = store === undefined ? 'names of the store' : `names of the store ${store}`;
+  const names = useResource(key, (signal) => allNames(signal, store));
   return (
     <Answered resource={names} what="the names">
       {(rows) => (
@@ -26,7 +36,7 @@ export function NameTable() {
           columns={COLUMNS}
           rows={rows}
           keyOf={({ identifier }) => identifier}
-          addressOf={({ identifier }) => nameAddress(identifier)}
+          {...(store === undefined ? { addressOf: ({ identifier }: Row) => nameAddress(identifier) } : {})}
           searchIn={({ identifier, name, sector }) => `${identifier} ${name ?? ''} ${sector ?? ''}`}
           sort={orderOf(rows)}
           height={640}
@@ -38,13 +48,13 @@ export function NameTable() {
 
 const orderOf = (rows: readonly Row[]) => (rows.some(({ market_cap: cap }) => cap !== null) ? LARGEST : FIRST);
 
-/** Reads the securities of the served store. */
-export async function allNames(signal: AbortSignal): Promise<readonly Row[]> {
+/** Reads the securities of a store. Default: the served one. */
+export async function allNames(signal: AbortSignal, store?: string): Promise<readonly Row[]> {
   const rows: Row[] = [];
   let after: string | undefined;
   for (let page = 0; page < PAGES_MAX; page++) {
     const { identifiers, next } = await service.value.call('searchIdentifiers', {
-      query: { limit: AT_ONCE, after },
+      query: { limit: AT_ONCE, after, ...(store !== undefined && { store_id: store }) },
       signal,
     });
     rows.push(...identifiers);
@@ -52,6 +62,22 @@ export async function allNames(signal: AbortSignal): Promise<readonly Row[]> {
     after = next;
   }
   return rows;
+}
+
+/** Renders the closes of the last year and their return. They are read for rows in sight only. */
+function LastYear({ row: { identifier, end } }: { readonly row: Row }) {
+  const { data: year } = useResource(
+    end === null ? null : `year ${identifier} ${end}`,
+    (signal) => inTurn(() => yearOf(identifier, end!, signal), signal), // Asked only with an end.
+    { follows: false },
+  );
+  if (year === undefined) return null;
+  return (
+    <span class="name-year">
+      <Sparkline values={year.closes} label={`Last year of ${identifier}`} />
+      {addSign(overMonths(year, 12))}
+    </span>
+  );
 }
 
 const LARGEST = { column: 'cap', direction: 'desc' } as const;
@@ -75,7 +101,7 @@ const COLUMNS: readonly Column<Row>[] = [
     width: 120,
     align: 'right',
     value: ({ close }) => close,
-    show: ({ close, currency }) => inMoney(decimal(close, close !== null && close < 1 ? 4 : 2), currency),
+    show: ({ close, currency }) => formatMoney(decimal(close, close !== null && close < 1 ? 4 : 2), currency),
   },
   {
     id: 'cap',
@@ -85,6 +111,15 @@ const COLUMNS: readonly Column<Row>[] = [
     align: 'right',
     value: (row) => row.market_cap,
     show: (row) => compact(row.market_cap),
+  },
+  {
+    id: 'year',
+    title: 'Last year',
+    help: 'With dividends, in the currency of the security, to its last price',
+    width: 190,
+    priority: 3,
+    value: () => null,
+    show: (row) => <LastYear row={row} />,
   },
   { id: 'start', title: 'First price', width: 100, priority: 4, value: ({ start }) => start },
   { id: 'end', title: 'Last price', width: 100, priority: 2, value: ({ end }) => end },

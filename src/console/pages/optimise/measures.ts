@@ -106,12 +106,12 @@ export function changesOf({ objective_value: value }: OptimisationRunResult, { f
 }
 export type Changes = ReturnType<typeof changesOf>;
 
-/** `PositionBounds[small]:upper:CAVX` reads `Position bounds small, upper, CAVX`; an id that repeats it is omitted. */
+/** `PositionBounds[small]:upper:CAVX` reads `Position bounds (small), upper, CAVX`; an id that repeats it is omitted. */
 export function rowWords(label: string): string {
   const [, type, id, rest] = /^(\w+)(?:\[([^\]]*)\])?(?::(.*))?$/.exec(label) ?? [];
   if (type === undefined) return label;
   const spaced = type.replaceAll(/([a-z])([A-Z])/g, '$1 $2').toLowerCase();
-  const own = id === undefined || id === 'default' || id.replaceAll(/[-_]/g, ' ') === spaced ? '' : ` ${id}`;
+  const own = id === undefined || id === 'default' || id.replaceAll(/[-_]/g, ' ') === spaced ? '' : ` (${id})`;
   const words = `${spaced.charAt(0).toUpperCase()}${spaced.slice(1)}${own}`;
   return [words, ...(rest?.split(':') ?? []).filter((part) => part !== 'eq')].join(', ');
 }

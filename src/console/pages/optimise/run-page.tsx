@@ -14,7 +14,7 @@ import { addressOf, go, parameter } from '../../state/place.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { indexAddress, nameAddress } from '../../words/addresses.js';
-import { withSign } from '../../components/signed.js';
+import { addSign } from '../../components/signed.js';
 import { count, percent } from '../../words/numbers.js';
 import { isObject, type Json } from '../../words/paths.js';
 import { Explanations } from './explanations.js';
@@ -38,7 +38,7 @@ export function RunPage({ params }: PageProps) {
   const back = addressOf('/console/optimise', { index: asked.index, set: asked.set, terms: asked.terms });
   return (
     <Page
-      title={asked.index === null ? id : `${asked.index} under ${asked.set}`}
+      title={asked.index === null ? id : `${asked.index} under the constraints ${asked.set}`}
       above={[{ address: '/console/optimise', text: 'Optimise' }]}
       actions={<LinkButton href={back}>Change the constraints</LinkButton>}
     >
@@ -294,7 +294,7 @@ const WEIGHTS: readonly Column<WeightRow>[] = [
   },
   numeric({ id: 'index', adds: true, title: 'Index', width: 84, of: (row) => row.index_weight, write: percent }),
   numeric({ id: 'weight', adds: true, title: 'Weight', width: 84, of: ({ weight }) => weight, write: percent }),
-  numeric({ id: 'active', adds: true, title: 'Active', width: 84, of: (row) => row.active_weight, write: withSign }),
+  numeric({ id: 'active', adds: true, title: 'Active', width: 84, of: (row) => row.active_weight, write: addSign }),
   numeric({
     id: 'risk',
     adds: true,

@@ -1,4 +1,4 @@
-import type { Operations } from '#clients/typescript/divisor.js';
+import type { Finding, Operations } from '#clients/typescript/divisor.js';
 import { Editor, type Edited, type Opened, type Write } from '../../components/editor.js';
 import { Field } from '../../components/form/field.js';
 import type { FieldSpec } from '../../components/form/field-spec.js';
@@ -14,6 +14,7 @@ import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { pluginAddress } from '../../words/addresses.js';
 import type { JsonObject } from '../../words/paths.js';
+import { PluginValues, usePreview } from './plugin-values.js';
 import './plugins.css';
 
 /** Page of one plug-in: its inputs, its parameters and its source. */
@@ -109,6 +110,7 @@ function Form({ edited, isStored }: { readonly edited: Edited; readonly isStored
     isDisabled: isFixed,
     onChange: (value: JsonObject) => set({ ...document, [name]: value }),
   });
+  const previewed = usePreview(document, !isFixed);
   return (
     <div class="form-card">
       <div class="field-grid is-joined">
@@ -122,7 +124,8 @@ function Form({ edited, isStored }: { readonly edited: Edited; readonly isStored
         {fields(['name', 'kind'])}
       </div>
       <div class="plugin-parts">
-        <Source edited={edited} isFixed={isFixed} />
+        <Source edited={edited} isFixed={isFixed} tried={previewed?.preview?.findings ?? []} />
+        {!isFixed && <PluginValues previewed={previewed} kind={String(document['kind'])} />}
         <div>
           <NamedRows
             label="Inputs"
@@ -130,6 +133,8 @@ function Form({ edited, isStored }: { readonly edited: Edited; readonly isStored
             fields={INPUT}
             {...own('inputs')}
           />
+        </div>
+        <div>
           <NamedRows
             label="Parameters"
             help="A definition sets their values, within the bounds."
@@ -151,12 +156,23 @@ const ScriptEditor = lazy(
   async () => (await import('../../components/code/script-editor.js')).ScriptEditor,
 );
 
+interface SourceProps {
+  readonly edited: Edited;
+  readonly isFixed: boolean;
+  /** Findings of the computation of the draft. */
+  readonly tried: readonly Finding[];
+}
+
 /** Renders the source in an editor, with the errors of the sandbox at their lines. */
-function Source({ edited, isFixed }: { readonly edited: Edited; readonly isFixed: boolean }) {
+function Source({ edited, isFixed, tried }: SourceProps) {
   const { document, findings, set } = edited;
   const wrong = findings.filter(({ path }) => path === 'source');
+  const others = tried.filter(
+    ({ path, message }) => path === 'source' && !wrong.some((own) => own.message === message),
+  );
+  const marked = [...wrong, ...others];
   return (
-    <div class="field is-wide">
+    <div class="field">
       <span class="plugin-source-label">
         Source <span class="quiet">JavaScript; the function compute returns a value for each security</span>
       </span>
@@ -165,7 +181,7 @@ function Source({ edited, isFixed }: { readonly edited: Edited; readonly isFixed
         lines={20}
         isReadOnly={isFixed}
         value={String(document['source'] ?? '')}
-        marks={wrong.map(({ message }) => ({ line: lineIn(message), message }))}
+        marks={marked.map(({ message }) => ({ line: lineIn(message), message }))}
         onChange={(source) => set({ ...document, source })}
       />
       {wrong.length > 0 && (

@@ -4,6 +4,7 @@ import { useResource } from '../../state/resource.js';
 import type { Schemas } from '../../state/schemas.js';
 import { service } from '../../state/service.js';
 import type { JsonObject } from '../../words/paths.js';
+import { blockKind, blockSummary } from './block-words.js';
 
 interface BlockListProps {
   readonly blocks: readonly JsonObject[];
@@ -20,6 +21,8 @@ export function BlockList({ blocks, findings, onChange }: BlockListProps) {
       what="block"
       rows={blocks}
       member="kind"
+      nameOf={blockKind}
+      summaryOf={(block) => blockSummary(block, new Set(blocks.map(({ index_id: id }) => id)).size > 1)}
       schemaOf={blockSchema}
       path={['blocks']}
       findings={findings}

@@ -1,4 +1,4 @@
-import type { JobStatus, ReportTemplateCollection } from '#clients/typescript/divisor.js';
+import type { JobStatus, ReportTemplateCollection, ReportTemplateDocument } from '#clients/typescript/divisor.js';
 import { ActionButton } from '../../components/action-button.js';
 import { Badge } from '../../components/badge.js';
 import { Button, LinkButton } from '../../components/button.js';
@@ -10,7 +10,7 @@ import { JobTable } from '../../components/job-table.js';
 import { Page, Section } from '../../components/page.js';
 import { Answered } from '../../components/wait.js';
 import { start, type OnRefusal } from '../../state/actions.js';
-import { addressOf, parameter, setParameters, withQuery } from '../../state/place.js';
+import { addressOf, parameter, setParameters, addQuery } from '../../state/place.js';
 import { may } from '../../state/principal.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
@@ -151,13 +151,18 @@ function OfRun({ index, run }: { readonly index: string; readonly run: string })
   return (
     <p class="quiet">
       Of the run {at === null ? run : `of ${moment(at)}`}, not the newest.{' '}
-      <a href={withQuery({ run_id: null })}>Of the newest</a>
+      <a href={addQuery({ run_id: null })}>Of the newest</a>
     </p>
   );
 }
 
 function Renders({ jobs, open }: { readonly jobs: readonly JobStatus[]; readonly open: string | null }) {
-  if (jobs.length === 0) return null;
+  if (jobs.length === 0)
+    return (
+      <Section title="Rendered">
+        <p class="quiet">No report yet. Choose a template and an index above; each report is kept here as a PDF.</p>
+      </Section>
+    );
   return (
     <Section title="Rendered">
       <Covers />
@@ -196,9 +201,7 @@ function Templates({ templates: { templates, built_in: builtIn } }: { readonly t
               <span>
                 <strong>{id}</strong>
                 <span class="quiet">{name}</span>
-                <span class="quiet">
-                  {countValues(blocks.length, 'block')}, {page.size} {page.orientation}
-                </span>
+                <span class="quiet">{extentOf({ blocks, page })}</span>
               </span>
             </a>
           </li>
@@ -207,6 +210,10 @@ function Templates({ templates: { templates, built_in: builtIn } }: { readonly t
     </Section>
   );
 }
+
+/** `13 blocks, A4 portrait`. */
+const extentOf = ({ blocks, page }: Pick<ReportTemplateDocument, 'blocks' | 'page'>): string =>
+  `${countValues(blocks.length, 'block')}, ${page.size} ${page.orientation}`;
 
 /** Renders a template of the service, which a new one begins with. */
 function BuiltIn({ id }: { readonly id: string }) {
@@ -224,7 +231,12 @@ function BuiltIn({ id }: { readonly id: string }) {
           <span>
             <Badge>built in</Badge>
           </span>
-          <span class="quiet">Of the run of an index</span>
+          {template.data !== undefined && (
+            <>
+              <span class="quiet">{template.data.name}, of the run of an index</span>
+              <span class="quiet">{extentOf(template.data)}</span>
+            </>
+          )}
         </span>
       </a>
     </li>

@@ -1,13 +1,14 @@
 import type { ReportTemplateDocument } from '#clients/typescript/divisor.js';
 import { ActionButton } from '../../components/action-button.js';
 import { Editor, type Edited, type Opened, type Write } from '../../components/editor.js';
+import { ReadOnly } from '../../components/form/read-only.js';
 import { SchemaForm } from '../../components/form/schema-form.js';
 import { LinkCards } from '../../components/link-cards.js';
 import { Section } from '../../components/page.js';
 import { Answered } from '../../components/wait.js';
 import type { PageProps } from '../../state/page-props.js';
 import { start, type OnRefusal } from '../../state/actions.js';
-import { addressOf, go, parameter, setParameters } from '../../state/place.js';
+import { addressOf, go, parameter, setParameters, addQuery } from '../../state/place.js';
 import { may } from '../../state/principal.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
@@ -16,6 +17,7 @@ import { jobIdent } from '../../words/jobs.js';
 import { labelOf } from '../../words/labels.js';
 import { isObject, type Json, type JsonObject } from '../../words/paths.js';
 import { BlockList } from './block-list.js';
+import { PageOutline } from './page-outline.js';
 import { Render } from './render.js';
 import '../data/data.css';
 import '../designer/designer.css';
@@ -49,12 +51,17 @@ export function TemplatePage({ params }: PageProps) {
           onReload={opened.reload}
         >
           {(edited) => (
-            <div class={render === null ? '' : 'designer'}>
+            <div class="designer">
               <div class="designer-forms">
-                <Form edited={edited} isStored={id !== null} />
+                <ReadOnly unless="write">
+                  <Form edited={edited} isStored={id !== null} />
+                </ReadOnly>
               </div>
-              {render !== null && (
+              {render === null ? (
+                <PageOutline blocks={blocksOf(edited.document)} size={sizeOf(edited.document)} />
+              ) : (
                 <aside class="designer-live" aria-label="Preview">
+                  <a href={addQuery({ render: null })}>Show the outline</a>
                   <Render key={render} ident={render} />
                 </aside>
               )}
@@ -66,7 +73,16 @@ export function TemplatePage({ params }: PageProps) {
   );
 }
 
-/** Returns the service validates the document. */
+const blocksOf = ({ blocks }: JsonObject): readonly JsonObject[] =>
+  Array.isArray(blocks) ? (blocks as readonly Json[]).filter(isObject) : [];
+
+/** `A4, portrait`. */
+function sizeOf({ page }: JsonObject): string {
+  const { size, orientation } = isObject(page) ? page : {};
+  return `${String(size ?? 'A4')}, ${String(orientation ?? 'portrait')}`;
+}
+
+/** The service validates the document. */
 const bodyOf = (document: JsonObject): ReportTemplateDocument => document as unknown as ReportTemplateDocument;
 
 const put = (document: JsonObject, write: Write) =>
@@ -162,7 +178,7 @@ function Form({ edited, isStored }: { readonly edited: Edited; readonly isStored
       <Section title="Blocks" aside="drawn from top to bottom">
         {!isStored && Array.isArray(blocks) && blocks.length === 0 && <Beginnings />}
         <BlockList
-          blocks={Array.isArray(blocks) ? (blocks as readonly Json[]).filter(isObject) : []}
+          blocks={blocksOf(document)}
           findings={findings}
           onChange={(next) => set({ ...document, blocks: next })}
         />

@@ -39,7 +39,8 @@ interface ShapeProps {
   readonly h: number;
 }
 
-function Shape({ kind, x, y, w, h }: ShapeProps) {
+/** Renders the shape of a kind of block. */
+export function Shape({ kind, x, y, w, h }: ShapeProps) {
   switch (kind) {
     case 'header':
       return <rect class="ink" x={x} y={y} width={w * 0.6} height={h} />;

@@ -1,7 +1,6 @@
 import type { RiskModelView } from '#clients/typescript/divisor.js';
 import { useState } from 'preact/hooks';
 import { ActionButton } from '../../components/action-button.js';
-import { Badge } from '../../components/badge.js';
 import { Bars } from '../../components/bars.js';
 import { Button, LinkButton } from '../../components/button.js';
 import { Confirm } from '../../components/confirm.js';
@@ -14,6 +13,7 @@ import { Problem } from '../../components/problem.js';
 import { Table } from '../../components/table/table.js';
 import { numeric, type Column } from '../../components/table/columns.js';
 import { Answered } from '../../components/wait.js';
+import { CorrelationMap } from './correlation-map.js';
 import type { PageProps } from '../../state/page-props.js';
 import { attempt, start } from '../../state/actions.js';
 import { saveFile } from '../../state/files.js';
@@ -29,7 +29,7 @@ import { count, decimal, figure, percent } from '../../words/numbers.js';
 /**
  * Maximum number of securities whose matrix is shown. A larger one has several megabytes and is downloaded as Arrow.
  */
-const NAMES_MAX = 500;
+export const NAMES_MAX = 500;
 /** Partners of a name that are drawn. */
 const PARTNERS = 12;
 
@@ -122,7 +122,8 @@ interface Name {
   readonly volatility: number;
 }
 
-function Shown({ view }: { readonly view: RiskModelView }) {
+/** Renders the figures of a model, its volatilities and its correlations. */
+export function Shown({ view }: { readonly view: RiskModelView }) {
   const { asset_ids: names, volatilities } = view;
   const rows = names.map((identifier): Name => ({ identifier, volatility: volatilities[identifier] ?? 0 }));
   // The first row of the table is open by default.
@@ -133,21 +134,24 @@ function Shown({ view }: { readonly view: RiskModelView }) {
       <Figures view={view} />
       {view.findings.length > 0 && <Findings findings={view.findings} />}
       <div class="side-by-side">
-        <Section title="Volatilities" aside="annualised">
-          <Table
-            label="volatilities of the model"
-            name="vols"
-            columns={COLUMNS}
-            rows={rows}
-            keyOf={({ identifier }) => identifier}
-            openKey={chosen ?? null}
-            onOpen={({ identifier }) => setParameters({ name: identifier })}
-            searchIn={({ identifier }) => identifier}
-            sort={{ column: 'volatility', direction: 'desc' }}
-            height={480}
-          />
-        </Section>
-        {chosen !== undefined && <Partners view={view} name={chosen} />}
+        <div class="notes">
+          <Section title="Volatilities" aside="annualised">
+            <Table
+              label="volatilities of the model"
+              name="vols"
+              columns={COLUMNS}
+              rows={rows}
+              keyOf={({ identifier }) => identifier}
+              openKey={chosen ?? null}
+              onOpen={({ identifier }) => setParameters({ name: identifier })}
+              searchIn={({ identifier }) => identifier}
+              sort={{ column: 'volatility', direction: 'desc' }}
+              height={260}
+            />
+          </Section>
+          {chosen !== undefined && <Partners view={view} name={chosen} />}
+        </div>
+        <CorrelationMap view={view} chosen={chosen} />
       </div>
     </>
   );
@@ -177,19 +181,17 @@ function Figures({ view }: { readonly view: RiskModelView }) {
             help: 'Weight on the target; 0 is the sample covariance',
             note: diagnostics.target === null ? undefined : `towards ${diagnostics.target.replaceAll('_', ' ')}`,
           },
+          {
+            term: 'Smallest eigenvalue',
+            value: figure(diagnostics.smallest_eigenvalue),
+            help: 'Negative if a portfolio has a negative variance',
+            note: `${diagnostics.positive_semi_definite ? '' : 'not '}positive semi-definite${diagnostics.repaired ? ', repaired' : ''}`,
+            ...(diagnostics.positive_semi_definite ? {} : { kind: 'down' }),
+          },
         ]}
       />
       <Facts
         facts={[
-          [
-            'Positive semi-definite',
-            <>
-              <Badge kind={diagnostics.positive_semi_definite ? 'good' : 'bad'}>
-                {diagnostics.positive_semi_definite ? 'yes' : 'no'}
-              </Badge>{' '}
-              {diagnostics.repaired && 'repaired; '}smallest eigenvalue {figure(diagnostics.smallest_eigenvalue)}
-            </>,
-          ],
           ['Excluded', left.length === 0 ? null : left.map(([name, reason]) => `${name}: ${reason}`).join('; ')],
           ['Content', <code title={view.content_hash}>{view.content_hash.slice(0, 16)}…</code>],
         ]}

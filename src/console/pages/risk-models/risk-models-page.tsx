@@ -4,7 +4,8 @@ import { Button } from '../../components/button.js';
 import { EmptyState } from '../../components/empty-state.js';
 import { FormDialog } from '../../components/form-dialog.js';
 import { Icon } from '../../components/icon.js';
-import { Page } from '../../components/page.js';
+import { Select } from '../../components/choice.js';
+import { Page, Section } from '../../components/page.js';
 import { Table } from '../../components/table/table.js';
 import { numeric, type Column } from '../../components/table/columns.js';
 import { Answered } from '../../components/wait.js';
@@ -17,6 +18,7 @@ import { count, decimal } from '../../words/numbers.js';
 import { EstimateModel } from './estimate-model.js';
 import { ESTIMATORS } from './estimators.js';
 import { ImportModel } from './import-model.js';
+import { NAMES_MAX, Shown } from './risk-model-page.js';
 
 /** Covariances that are estimated once and used by their id. */
 export function RiskModelsPage() {
@@ -51,16 +53,19 @@ export function RiskModelsPage() {
               decision date.
             </EmptyState>
           ) : (
-            <Table
-              label="risk models"
-              name="models"
-              columns={COLUMNS}
-              rows={all}
-              keyOf={({ model_id: id }) => id}
-              addressOf={({ model_id: id }) => riskModelAddress(id)}
-              searchIn={({ model_id: id }) => id}
-              height={420}
-            />
+            <>
+              <Table
+                label="risk models"
+                name="models"
+                columns={COLUMNS}
+                rows={all}
+                keyOf={({ model_id: id }) => id}
+                addressOf={({ model_id: id }) => riskModelAddress(id)}
+                searchIn={({ model_id: id }) => id}
+                height={420}
+              />
+              <Latest all={all} />
+            </>
           )
         }
       </Answered>
@@ -79,6 +84,38 @@ export function RiskModelsPage() {
 }
 
 type Row = RiskModelCollection['risk_models'][number];
+
+/** Renders one of the models, by default the first that is small enough for a page. */
+function Latest({ all }: { readonly all: readonly Row[] }) {
+  const small = all.filter(({ assets }) => assets <= NAMES_MAX);
+  const shown = small.find(({ model_id: id }) => id === parameter('model')) ?? small[0];
+  const id = shown?.model_id;
+  const model = useResource(
+    id === undefined ? null : `risk model ${id}`,
+    (signal) => service.value.call('getRiskModel', { params: { model_id: id! }, signal }), // Asked only with an id.
+  );
+  if (id === undefined) return null;
+  return (
+    <Section
+      title={`Model ${id}`}
+      aside={
+        <>
+          <Select
+            label="Shown model"
+            options={small.map(({ model_id: one }) => ({ value: one, text: one }))}
+            value={id}
+            onChoose={(chosen) => setParameters({ model: chosen, name: null })}
+          />
+          <a href={riskModelAddress(id)}>Open</a>
+        </>
+      }
+    >
+      <Answered resource={model} what="the risk model">
+        {(view) => <Shown view={view} />}
+      </Answered>
+    </Section>
+  );
+}
 
 const COLUMNS: readonly Column<Row>[] = [
   {

@@ -15,6 +15,7 @@ import { service } from '../../state/service.js';
 import { indexAddress, scheduleAddress } from '../../words/addresses.js';
 import { moment, weekday } from '../../words/dates.js';
 import { count, NONE } from '../../words/numbers.js';
+import { DayHistory } from './day-history.js';
 import { DayPanel } from './day-panel.js';
 import { isBlocked, shownDay } from './day-states.js';
 import { stepWords } from './step-words.js';
@@ -66,6 +67,7 @@ function Days({ schedule }: { readonly schedule: Schedule }) {
           <>
             <Summary rows={rows} next={next} />
             <Plan schedule={schedule} />
+            <DayHistory schedule={schedule} days={rows} />
             <Section title="Days">
               <Table
                 label="days"

@@ -3,6 +3,7 @@ import { Editor, type Edited, type Opened, type Write } from '../../components/e
 import { Field } from '../../components/form/field.js';
 import { SchemaForm } from '../../components/form/schema-form.js';
 import { Section } from '../../components/page.js';
+import { ReadOnly } from '../../components/form/read-only.js';
 import { rowsIn } from '../../components/form/row-list.js';
 import { Answered } from '../../components/wait.js';
 import { useExchanges } from '../../state/exchanges.js';
@@ -42,7 +43,11 @@ export function SchedulePage({ params }: PageProps) {
           onRemoved={() => go('/console/schedules')}
           onReload={opened.reload}
         >
-          {(edited) => <Form edited={edited} isStored={id !== null} />}
+          {(edited) => (
+            <ReadOnly unless="write">
+              <Form edited={edited} isStored={id !== null} />
+            </ReadOnly>
+          )}
         </Editor>
       )}
     </Answered>

@@ -6,7 +6,7 @@ import { SchemaForm } from '../../components/form/schema-form.js';
 import { Icon } from '../../components/icon.js';
 import type { Schemas } from '../../state/schemas.js';
 import type { JsonObject } from '../../words/paths.js';
-import { stepWords } from './step-words.js';
+import { CHECK_WORDS, stepWords } from './step-words.js';
 
 interface StepListProps {
   readonly steps: readonly JsonObject[];
@@ -45,9 +45,9 @@ export function StepList({ steps, findings, onChange }: StepListProps) {
 }
 
 /** Settings of few plans. */
-const RARE = ['checks', 'fail_on', 'allow_partial', 'indices', 'clients'];
+const RARE = ['fail_on', 'allow_partial', 'indices', 'clients'];
 
-const CHANGES = { errors: { label: 'Error policy' } };
+const CHANGES = { errors: { label: 'Error policy' }, checks: { words: CHECK_WORDS } };
 
 const stepSchema = (schemas: Schemas) => schemas['ScheduleBody']?.properties?.['steps']?.items ?? {};
 

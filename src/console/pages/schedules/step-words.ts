@@ -17,7 +17,7 @@ const STEP_WORDS: Readonly<Record<StepType, string>> = {
 export const stepWords = (type: string): string => STEP_WORDS[type as StepType] ?? type;
 
 /** Names of the checks, by what they examine. */
-const CHECK_WORDS: Readonly<Record<string, string>> = {
+export const CHECK_WORDS: Readonly<Record<string, string>> = {
   coverage: 'Coverage',
   staleness: 'Repeated prices',
   moves: 'Unexplained moves',

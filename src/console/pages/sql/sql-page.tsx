@@ -85,9 +85,26 @@ export function SqlPage() {
       {trouble !== null && <Problem trouble={withSentence(trouble)} />}
       {isRunning && <Wait what="the result" />}
       {result !== null && <Answer {...result} />}
+      {result === null && trouble === null && !isRunning && <Beginnings onChoose={choose} />}
     </Page>
   );
 }
+
+/** Examples with their text, before the first result. */
+const Beginnings = ({ onChoose }: { readonly onChoose: (query: string) => void }) => (
+  <Section title="Begin with an example" aside="or with a view: it opens to its columns">
+    <ul class="sql-examples">
+      {EXAMPLES.map(({ title, query }) => (
+        <li key={title}>
+          <button type="button" aria-label={`Run: ${title}`} onClick={() => onChoose(query)}>
+            <strong>{title}</strong>
+            <code>{query}</code>
+          </button>
+        </li>
+      ))}
+    </ul>
+  </Section>
+);
 
 /** Returns the error with the sentence of its only finding. */
 const withSentence = (trouble: Trouble): Trouble =>

@@ -3,6 +3,7 @@ import type { SqlTables } from '../../components/code/sql-editor.js';
 import { Answered } from '../../components/wait.js';
 import type { Resource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
+import { countValues } from '../../words/numbers.js';
 
 const COLUMNS =
   "SELECT table_name, column_name, data_type FROM information_schema.columns WHERE table_schema = 'main' ORDER BY table_name, ordinal_position";
@@ -40,7 +41,7 @@ export function Views({ views, onChoose }: ViewsProps) {
             <li key={name}>
               <details>
                 <summary>
-                  <code>{name}</code> <span class="quiet">{columns.length}</span>
+                  <code>{name}</code> <span class="quiet">{countValues(columns.length, 'column')}</span>
                 </summary>
                 <dl class="sql-columns">
                   {columns.map((column) => (

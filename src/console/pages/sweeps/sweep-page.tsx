@@ -36,13 +36,19 @@ export function SweepPage({ params }: PageProps) {
     <Page
       title={view === null ? id : `Sweep of ${view.index_id}`}
       above={[{ address: '/console/sweeps', text: 'Sweeps' }]}
-      subtitle={view && <a href={indexAddress(view.index_id)}>{view.index_id}</a>}
+      subtitle={
+        view && (
+          <>
+            <a href={indexAddress(view.index_id)}>{view.index_id}</a>
+            <TermsOf request={job.data?.request} />
+          </>
+        )
+      }
     >
       <Answered resource={job} what="the sweep">
         {(first) => (
           <>
             <JobState job={jobOf(`sweep:${id}`) ?? first} onAgain={(onRefusal) => again(first.request, onRefusal)} />
-            <TermsOf request={first.request} />
             {view !== null && <Result view={view} request={requestOf(first.request)} />}
           </>
         )}
@@ -55,7 +61,7 @@ export function SweepPage({ params }: PageProps) {
 function TermsOf({ request }: { readonly request: unknown }) {
   const schemas = useSchemas();
   const text = termsText(requestOf(request), 'SweepTerms', schemas.data);
-  return text === '' ? null : <p class="quiet">{text}</p>;
+  return text === '' ? null : <span>{text}</span>;
 }
 
 /** Repeats the sweep as a new job, unless the service runs it under the same id. */

@@ -159,6 +159,7 @@ function Card({ template, taken, isAsked, onAnswer }: CardProps) {
         </details>
       )}
       <footer>
+        {template.can_run === true && !isDone && <span class="skeleton template-waits" aria-hidden="true" />}
         <Thumbnail values={level.data?.level?.data ?? []} title={title} />
         {may('write') && <LinkButton href={use}>Use</LinkButton>}
       </footer>
@@ -195,7 +196,7 @@ function Missing({ template: { needs, can_run: canRun } }: Pick<CardProps, 'temp
   if (canRun !== false || missing.length === 0) return null;
   return (
     <div class="template-missing">
-      Data that the store lacks: {missing.map(({ meaning }) => meaning).join('; ')}.
+      Data that the store lacks: {missing.map(({ meaning }) => meaning.replace(/\.$/, '')).join('; ')}.
       <details>
         <summary>Details</summary>
         {missing.map(({ name, kind }) => (

@@ -3,28 +3,18 @@ import { Sparkline } from '../../components/sparkline.js';
 import { numeric, type Column } from '../../components/table/columns.js';
 import { Table } from '../../components/table/table.js';
 import { Answered } from '../../components/wait.js';
-import { withSign } from '../../components/signed.js';
+import { addSign } from '../../components/signed.js';
 import { useResource } from '../../state/resource.js';
-import { service } from '../../state/service.js';
 import { nameAddress } from '../../words/addresses.js';
 import { compact } from '../../words/amounts.js';
-import { monthsBefore } from '../../words/dates.js';
-import { count, decimal, inMoney } from '../../words/numbers.js';
+import { count, decimal, formatMoney } from '../../words/numbers.js';
+import { inTurn, overDay, overMonths, overYearToDate, yearOf, type Year } from '../names/last-year.js';
 import { allNames } from '../names/name-table.js';
 
 type Security = IdentifierSearch['identifiers'][number];
 
 /** Securities whose prices are read, each with a request. */
 const PRICED_MAX = 100;
-/** Concurrent requests. */
-const REQUESTS = 4;
-
-/** Closes of the last year including dividends, with their dates. */
-interface Year {
-  readonly dates: readonly string[];
-  readonly closes: readonly number[];
-}
-
 interface Row extends Security {
   readonly year: Year | undefined;
 }
@@ -73,49 +63,13 @@ function Priced({ securities }: { readonly securities: readonly Security[] }) {
 }
 
 async function readYears(securities: readonly Security[], signal: AbortSignal): Promise<ReadonlyMap<string, Year>> {
-  const years = new Map<string, Year>();
-  const pending = securities.values();
-  const read = async () => {
-    for (const { identifier, end } of pending)
-      if (end !== null) years.set(identifier, await yearOf(identifier, end, signal));
-  };
-  await Promise.all(Array.from({ length: REQUESTS }, read));
-  return years;
-}
-
-/** Reads the closes of the year before a date, adjusted for splits and dividends. */
-async function yearOf(identifier: string, end: string, signal: AbortSignal): Promise<Year> {
-  const { prices } = await service.value.call('getPrices', {
-    params: { identifier },
-    query: { start: monthsBefore(end, 12), end, columns: ['CLOSE'], adjust: 'total' },
-    signal,
-  });
-  const known = prices.data.flatMap(([close], at) =>
-    typeof close === 'number' ? [{ date: String(prices.index[at]), close }] : [],
+  const years = await Promise.all(
+    securities.map(async ({ identifier, end }) =>
+      end === null ? [] : [[identifier, await inTurn(() => yearOf(identifier, end, signal), signal)] as const],
+    ),
   );
-  return { dates: known.map(({ date }) => date), closes: known.map(({ close }) => close) };
+  return new Map(years.flat());
 }
-
-/** Returns the return since the last close on or before a date; null if the security had none. */
-function returnSince(year: Year | undefined, date: string): number | null {
-  const at = year?.dates.findLastIndex((own) => own <= date) ?? -1;
-  return at < 0 ? null : year!.closes.at(-1)! / year!.closes[at]! - 1;
-}
-
-/** Return over a number of months before the last close. */
-const overMonths = ({ year }: Row, months: number): number | null =>
-  year === undefined || year.dates.length === 0 ? null : returnSince(year, monthsBefore(year.dates.at(-1)!, months));
-
-function overDay({ year }: Row): number | null {
-  const [before, last] = year?.closes.slice(-2) ?? [];
-  return before === undefined || last === undefined ? null : last / before - 1;
-}
-
-/** Return since the last close of the year before. */
-const overYearToDate = ({ year }: Row): number | null =>
-  year === undefined || year.dates.length === 0
-    ? null
-    : returnSince(year, `${Number(year.dates.at(-1)!.slice(0, 4)) - 1}-12-31`);
 
 const HELP = 'With dividends, in the currency of the security';
 
@@ -137,26 +91,34 @@ const COLUMNS: readonly Column<Row>[] = [
     width: 112,
     align: 'right',
     value: ({ close }) => close,
-    show: ({ close, currency }) => inMoney(decimal(close, close !== null && close < 1 ? 4 : 2), currency),
+    show: ({ close, currency }) => formatMoney(decimal(close, close !== null && close < 1 ? 4 : 2), currency),
   },
-  numeric({ id: 'day', title: '1 day', help: HELP, width: 76, of: overDay, write: withSign }),
+  numeric({ id: 'day', title: '1 day', help: HELP, width: 76, of: ({ year }) => overDay(year), write: addSign }),
   numeric({
     id: 'month',
     title: '1 month',
     help: HELP,
     width: 80,
     priority: 3,
-    of: (row: Row) => overMonths(row, 1),
-    write: withSign,
+    of: ({ year }: Row) => overMonths(year, 1),
+    write: addSign,
   }),
-  numeric({ id: 'ytd', title: 'This year', help: HELP, width: 80, priority: 3, of: overYearToDate, write: withSign }),
+  numeric({
+    id: 'ytd',
+    title: 'This year',
+    help: HELP,
+    width: 80,
+    priority: 3,
+    of: ({ year }) => overYearToDate(year),
+    write: addSign,
+  }),
   numeric({
     id: 'year',
     title: '1 year',
     help: HELP,
     width: 80,
-    of: (row: Row) => overMonths(row, 12),
-    write: withSign,
+    of: ({ year }: Row) => overMonths(year, 12),
+    write: addSign,
   }),
   {
     id: 'line',

@@ -25,7 +25,7 @@ export function describeStored(): void {
 
     test('survive a restart', async () => {
       const before = await view('core');
-      await service.restart();
+      await service.restart(undefined, 'new');
       expect(await view('core')).toEqual(before);
       expect((await service.ask<JobStatus>('GET', '/jobs/risk:core')).body.result).toEqual(before);
     });

@@ -115,7 +115,7 @@ export async function views(id = 'GROWS'): Promise<Record<string, string>> {
 
 /** Restarts the service and waits until it serves the store. */
 export async function restart(): Promise<void> {
-  await service.restart();
+  await service.restart(undefined, 'new');
   await service.resumed();
 }
 

@@ -1,0 +1,56 @@
+import type { Finding } from '#clients/typescript/divisor.js';
+import { useSchemas } from '../../state/schemas.js';
+import type { Json, Path } from '../../words/paths.js';
+import { Answered } from '../wait.js';
+import { Optional } from './any-field.js';
+import { coded } from './field.js';
+import type { FieldSpec } from './field-spec.js';
+import { KindList } from './kind-list.js';
+import { rowsIn } from './row-list.js';
+import { memberOfKind, schemaOfMember } from './schema-fields.js';
+
+interface KindsFieldProps {
+  /** Name of the schema and the member, such as `ChecksStep.checks`. */
+  readonly schema: string;
+  readonly spec: FieldSpec;
+  readonly value: Json | undefined;
+  readonly findings: readonly Finding[];
+  readonly path: Path;
+  onChange(value: Json | undefined): void;
+}
+
+/** Renders a member that lists objects of several kinds: a form of its kind for each. */
+export function KindsField({
+  schema,
+  spec: { label, help, words = {} },
+  value,
+  findings,
+  path,
+  onChange,
+}: KindsFieldProps) {
+  const schemas = useSchemas();
+  const rows = rowsIn(value);
+  return (
+    <Optional label={label} isSet={rows.length > 0 || findings.length > 0}>
+      {help != null && <p class="field-help">{coded(help)}</p>}
+      <Answered resource={schemas} what="the fields">
+        {(all) => {
+          const member = memberOfKind(all, schemaOfMember(all, schema)) ?? 'type';
+          return (
+            <KindList
+              what={member}
+              rows={rows}
+              member={member}
+              nameOf={(kind) => words[kind] ?? kind.replaceAll('_', ' ')}
+              schemaOf={() => schemaOfMember(all, schema).items ?? {}}
+              path={path}
+              findings={findings}
+              fresh={() => ({})}
+              onChange={(next) => onChange(next.length === 0 ? undefined : next)}
+            />
+          );
+        }}
+      </Answered>
+    </Optional>
+  );
+}

@@ -1,0 +1,75 @@
+import { service } from '../../state/service.js';
+import { monthsBefore } from '../../words/dates.js';
+
+/** Closes of the last year including dividends, with their dates. */
+export interface Year {
+  readonly dates: readonly string[];
+  readonly closes: readonly number[];
+}
+
+/** Reads the closes of the year before a date, adjusted for splits and dividends. */
+export async function yearOf(identifier: string, end: string, signal: AbortSignal): Promise<Year> {
+  const { prices } = await service.value.call('getPrices', {
+    params: { identifier },
+    query: { start: monthsBefore(end, 12), end, columns: ['CLOSE'], adjust: 'total' },
+    signal,
+  });
+  const known = prices.data.flatMap(([close], at) =>
+    typeof close === 'number' ? [{ date: String(prices.index[at]), close }] : [],
+  );
+  return { dates: known.map(({ date }) => date), closes: known.map(({ close }) => close) };
+}
+
+/** Returns the return since the last close on or before a date; null if the security had none. */
+function returnSince(year: Year, date: string): number | null {
+  const at = year.dates.findLastIndex((own) => own <= date);
+  return at < 0 ? null : year.closes.at(-1)! / year.closes[at]! - 1;
+}
+
+/** Return over a number of months before the last close. */
+export const overMonths = (year: Year | undefined, months: number): number | null =>
+  year === undefined || year.dates.length === 0 ? null : returnSince(year, monthsBefore(year.dates.at(-1)!, months));
+
+/** Return of the last session. */
+export function overDay(year: Year | undefined): number | null {
+  const [before, last] = year?.closes.slice(-2) ?? [];
+  return before === undefined || last === undefined ? null : last / before - 1;
+}
+
+/** Return since the last close of the year before. */
+export const overYearToDate = (year: Year | undefined): number | null =>
+  year === undefined || year.dates.length === 0
+    ? null
+    : returnSince(year, `${Number(year.dates.at(-1)!.slice(0, 4)) - 1}-12-31`);
+
+/** Sessions of a year. */
+const SESSIONS = 252;
+
+/** Annualised standard deviation of the daily returns of the year; null below two returns. */
+export function volatilityOf({ closes }: Year): number | null {
+  const returns = closes.slice(1).map((close, at) => close / closes[at]! - 1);
+  if (returns.length < 2) return null;
+  const mean = returns.reduce((sum, one) => sum + one, 0) / returns.length;
+  const variance = returns.reduce((sum, one) => sum + (one - mean) ** 2, 0) / (returns.length - 1);
+  return Math.sqrt(SESSIONS * variance);
+}
+
+/** Concurrent requests. */
+const REQUESTS = 4;
+
+let free = REQUESTS;
+const waiting: (() => void)[] = [];
+
+/** Runs a request when fewer than a few are under way; an aborted one gives up its turn. */
+export async function inTurn<T>(ask: () => Promise<T>, signal: AbortSignal): Promise<T> {
+  if (free === 0) await new Promise<void>((resolve) => void waiting.push(resolve));
+  else free--;
+  try {
+    signal.throwIfAborted();
+    return await ask();
+  } finally {
+    const next = waiting.shift();
+    if (next === undefined) free++;
+    else next();
+  }
+}

@@ -1,0 +1,148 @@
+import type { Operations, PluginPreview } from '#clients/typescript/divisor.js';
+import { Badge } from '../../components/badge.js';
+import { Facts } from '../../components/facts.js';
+import { Problem } from '../../components/problem.js';
+import { RowsSkeleton } from '../../components/skeleton.js';
+import { numeric, type Column } from '../../components/table/columns.js';
+import { Table } from '../../components/table/table.js';
+import { useOneAtATime } from '../../state/one-at-a-time.js';
+import { service, troubleOf, type Trouble } from '../../state/service.js';
+import { nameAddress } from '../../words/addresses.js';
+import { plainMessage } from '../../words/findings.js';
+import { count, countValues, figure, percent } from '../../words/numbers.js';
+import type { JsonObject } from '../../words/paths.js';
+
+type Request = Operations['previewPlugin']['request']['body'];
+type Value = PluginPreview['values'][number];
+
+/** Maximum number of values that are listed. */
+const LISTED_MAX = 1000;
+
+/** An answer about a draft, or the reason why there is none. */
+export interface Previewed {
+  readonly preview: PluginPreview | null;
+  readonly trouble: Trouble | null;
+}
+
+/** Computes a draft on the served store whenever it changes; null before the first answer. */
+export function usePreview(document: JsonObject, isAllowed: boolean): Previewed | null {
+  const { id: _id, name: _name, description: _text, ...rest } = document;
+  const body = { plugin: { name: 'Draft', ...rest }, limit: LISTED_MAX } as unknown as Request; // The service reports errors in it.
+  const isReady = isAllowed && String(rest['source'] ?? '') !== '';
+  return (
+    useOneAtATime<Previewed>(isReady ? JSON.stringify(rest) : null, async () => {
+      try {
+        return { preview: await service.value.call('previewPlugin', { body }), trouble: null };
+      } catch (thrown) {
+        return { preview: null, trouble: troubleOf(thrown) };
+      }
+    }).data ?? null
+  );
+}
+
+/** Renders the values that a plug-in has on the latest session of the served store. */
+export function PluginValues({ previewed, kind }: { readonly previewed: Previewed | null; readonly kind: string }) {
+  return (
+    <section class="plugin-values" aria-label="Values">
+      <header>
+        <h2>Values</h2>
+        {previewed?.preview?.as_of != null && <span class="quiet">on {previewed.preview.as_of}</span>}
+      </header>
+      {previewed === null ? <RowsSkeleton /> : <Answer {...previewed} kind={kind} />}
+    </section>
+  );
+}
+
+function Answer({ preview, trouble, kind }: Previewed & { readonly kind: string }) {
+  // A draft that the contract does not accept has its findings at its fields.
+  if (preview === null)
+    return trouble === null || trouble.findings.length > 0 ? (
+      <p class="quiet">The values are shown once the form is complete.</p>
+    ) : (
+      <Problem trouble={trouble} />
+    );
+  const { findings, values, valued, securities, as_of: session } = preview;
+  if (findings.length > 0)
+    return (
+      <ul class="field-findings">
+        {findings.map((finding) => (
+          <li key={`${finding.path} ${finding.message}`} class="down">
+            {plainMessage(finding)}
+          </li>
+        ))}
+      </ul>
+    );
+  if (session === null) return <p class="quiet">Values need a store that is served.</p>;
+  return (
+    <>
+      <Facts facts={factsOf(kind, values, { valued, securities })} />
+      <Table
+        label="values of the plug-in"
+        columns={columnsOf(kind, values)}
+        rows={values}
+        keyOf={({ identifier }) => identifier}
+        searchIn={({ identifier }) => identifier}
+        height={360}
+        empty="No security has a value."
+      />
+      {valued > values.length && (
+        <p class="quiet">
+          The largest {count(values.length)} of {count(valued)}.
+        </p>
+      )}
+    </>
+  );
+}
+
+interface Counts {
+  readonly valued: number;
+  readonly securities: number;
+}
+
+function factsOf(kind: string, values: readonly Value[], { valued, securities }: Counts) {
+  const covered = ['With a value', `${count(valued)} of ${countValues(securities, 'security', 'securities')}`] as const;
+  if (kind === 'selection') {
+    const stay = values.filter(({ value }) => value !== 0).length;
+    return [covered, ['Stay', count(stay)] as const, ['Excluded', count(values.length - stay)] as const];
+  }
+  if (values.length === 0) return [covered];
+  const [largest, smallest] = [values[0]!.value, values.at(-1)!.value]; // They are sorted.
+  const median = values[Math.floor(values.length / 2)]!.value;
+  return [covered, ['Smallest, median, largest', [smallest, median, largest].map(figure).join(', ')] as const];
+}
+
+function columnsOf(kind: string, values: readonly Value[]): readonly Column<Value>[] {
+  const security: Column<Value> = {
+    id: 'identifier',
+    title: 'Security',
+    width: 100,
+    grow: 1,
+    value: ({ identifier }) => identifier,
+    show: ({ identifier }) => <a href={nameAddress(identifier)}>{identifier}</a>,
+  };
+  const value = numeric<Value>({ id: 'value', title: 'Value', width: 110, of: (row) => row.value, write: figure });
+  if (kind === 'selection')
+    return [
+      security,
+      {
+        id: 'stays',
+        title: 'Selection',
+        width: 110,
+        value: (row) => (row.value === 0 ? 'excluded' : 'stays'),
+        show: (row) => (
+          <Badge kind={row.value === 0 ? 'plain' : 'good'}>{row.value === 0 ? 'excluded' : 'stays'}</Badge>
+        ),
+      },
+    ];
+  if (kind !== 'weighting') return [security, value];
+  const sum = values.reduce((total, row) => total + Math.max(row.value, 0), 0);
+  const weight = numeric<Value>({
+    id: 'weight',
+    title: 'Weight',
+    help: 'Share of the sum, before caps',
+    width: 90,
+    of: (row) => (sum > 0 ? Math.max(row.value, 0) / sum : null),
+    write: (share) => percent(share, 3),
+  });
+  return [security, value, weight];
+}

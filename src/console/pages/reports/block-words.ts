@@ -1,0 +1,35 @@
+import { labelOf } from '../../words/labels.js';
+import type { JsonObject } from '../../words/paths.js';
+
+/** Names of the kinds of blocks. */
+const KIND_WORDS: Readonly<Record<string, string>> = {
+  header: 'Header',
+  text: 'Text',
+  stat_grid: 'Figures',
+  chart: 'Line chart',
+  bar_chart: 'Bar chart',
+  table: 'Table',
+};
+
+export const blockKind = (kind: string): string => KIND_WORDS[kind] ?? labelOf(kind);
+
+/** `Largest constituents`: the title of a block, otherwise what it shows. */
+export function blockTitle({ kind, title, subtitle, source, lines }: JsonObject): string {
+  const words = [title, kind === 'header' ? subtitle : null, source, Array.isArray(lines) ? lines[0] : null];
+  const found = words.find((word) => typeof word === 'string' && word !== '');
+  return found === undefined ? '' : found === title || found === subtitle ? found : labelOf(found);
+}
+
+/** `Contributors and detractors: contributions, half of the width, CORE-40`. */
+export function blockSummary(block: JsonObject, hasIndex: boolean): string {
+  const { title, source, lines, width, index_id: index } = block;
+  const shown = [source, ...(Array.isArray(lines) ? lines : [])]
+    .filter((word) => typeof word === 'string')
+    .map((word) => String(word).replaceAll('_', ' '))
+    .join(', ');
+  const words = [shown, width === 'half' ? 'half of the width' : '', hasIndex ? String(index ?? '') : '']
+    .filter(Boolean)
+    .join(', ');
+  const head = typeof title === 'string' ? title : '';
+  return head !== '' && words !== '' ? `${head}: ${words}` : head || words;
+}

@@ -1,0 +1,46 @@
+import type { JsonObject } from '../../words/paths.js';
+import { blockKind, blockTitle } from './block-words.js';
+import { Shape } from './thumbnail.js';
+
+/** Heights of the kinds of blocks in the outline. */
+const HEIGHTS: Readonly<Record<string, number>> = { header: 14, text: 22, stat_grid: 26, table: 46 };
+const CHART_HEIGHT = 42;
+const WIDTH = 100;
+/** Height of a line of text. */
+const LINE = 7;
+
+/** Renders the blocks of a template as they are placed on paper: halves side by side. */
+export function PageOutline({ blocks, size }: { readonly blocks: readonly JsonObject[]; readonly size: string }) {
+  return (
+    <aside class="template-outline" aria-label="Outline of the report" tabIndex={0}>
+      <p class="quiet">Outline, {size}. The preview has its figures.</p>
+      <ol>
+        {blocks.map((block, at) => (
+          <li key={at} class={block['width'] === 'half' ? '' : 'is-full'}>
+            <span>
+              {at + 1}. {blockTitle(block) || blockKind(String(block['kind']))}
+            </span>
+            <Drawn kind={String(block['kind'])} isHalf={block['width'] === 'half'} />
+          </li>
+        ))}
+      </ol>
+    </aside>
+  );
+}
+
+function Drawn({ kind, isHalf }: { readonly kind: string; readonly isHalf: boolean }) {
+  const h = HEIGHTS[kind] ?? CHART_HEIGHT;
+  const w = isHalf ? WIDTH : 2 * WIDTH;
+  return (
+    <svg class="template-page" viewBox={`0 0 ${w} ${h}`} preserveAspectRatio="none" height={h} aria-hidden="true">
+      {kind === 'table' || kind === 'text' ? (
+        <path
+          class="rule"
+          d={Array.from({ length: Math.floor(h / LINE) }, (_, k) => `M0 ${k * LINE + LINE / 2}h${w}`).join('')}
+        />
+      ) : (
+        <Shape kind={kind} x={0} y={1} w={w} h={h - 2} />
+      )}
+    </svg>
+  );
+}

@@ -1,0 +1,114 @@
+import type { RiskModelView } from '#clients/typescript/divisor.js';
+import { useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { Section } from '../../components/page.js';
+import { setParameters } from '../../state/place.js';
+import { shade } from '../../state/theme.js';
+import { decimal } from '../../words/numbers.js';
+import './correlation-map.css';
+
+interface CorrelationMapProps {
+  readonly view: RiskModelView;
+  /** Security whose row and column are framed. */
+  readonly chosen: string | undefined;
+}
+
+/** Renders all correlations as colours, similar securities next to each other. A click chooses a security. */
+export function CorrelationMap({ view: { asset_ids: names, correlation }, chosen }: CorrelationMapProps) {
+  const matrix = correlation?.data as readonly (readonly number[])[] | undefined; // A matrix of numbers.
+  const order = useMemo(() => (matrix === undefined ? [] : orderOf(matrix)), [matrix]);
+  const strongest = useMemo(() => (matrix === undefined ? 0 : largestOf(matrix)), [matrix]);
+  const [at, setAt] = useState<readonly [number, number] | null>(null);
+  const canvas = useRef<HTMLCanvasElement>(null);
+  const swatches = useRef<HTMLParagraphElement>(null);
+  const theme = shade.value;
+  useLayoutEffect(() => {
+    if (matrix !== undefined) paint(canvas.current!, swatches.current!, { matrix, order, strongest });
+  }, [matrix, order, strongest, theme]);
+  if (matrix === undefined || names.length < 2) return null;
+  const placeOf = (event: MouseEvent): readonly [number, number] => {
+    const { left, top, width, height } = canvas.current!.getBoundingClientRect(); // Drawn before an event.
+    const cell = (offset: number, size: number) =>
+      order[Math.max(0, Math.min(names.length - 1, Math.floor((offset / size) * names.length)))]!;
+    return [cell(event.clientY - top, height), cell(event.clientX - left, width)];
+  };
+  const framed = chosen === undefined ? -1 : order.indexOf(names.indexOf(chosen));
+  const share = 100 / names.length;
+  return (
+    <Section title="Correlations" aside="similar securities next to each other">
+      <div class="correlation-map">
+        <canvas
+          ref={canvas}
+          width={names.length}
+          height={names.length}
+          role="img"
+          aria-label={`Correlations of ${names.length} securities, the strongest ${decimal(strongest)}`}
+          onPointerMove={(event) => setAt(placeOf(event))}
+          onPointerLeave={() => setAt(null)}
+          onClick={(event) => setParameters({ name: names[placeOf(event)[0]]! })}
+        />
+        {framed >= 0 && <span class="correlation-frame" style={{ top: `${framed * share}%`, height: `${share}%` }} />}
+      </div>
+      <p class="correlation-legend" ref={swatches}>
+        <span class="number">{decimal(-strongest)}</span>
+        <span class="correlation-scale" />
+        <span class="number">{decimal(strongest)}</span>
+        <span class="quiet">
+          {at === null
+            ? 'A row opens its security.'
+            : `${names[at[0]]} and ${names[at[1]]}: ${decimal(matrix[at[0]]![at[1]]!)}`}
+        </span>
+      </p>
+    </Section>
+  );
+}
+
+interface Painted {
+  readonly matrix: readonly (readonly number[])[];
+  readonly order: readonly number[];
+  readonly strongest: number;
+}
+
+/** Draws one pixel for each pair: the colour by the sign, its strength by the size. */
+function paint(canvas: HTMLCanvasElement, coloured: Element, { matrix, order, strongest }: Painted): void {
+  const context = canvas.getContext('2d');
+  if (context === null) return;
+  const size = order.length;
+  const image = context.createImageData(size, size);
+  const { color, backgroundColor } = getComputedStyle(coloured.querySelector('.correlation-scale')!); // Rendered with it.
+  const [above, below] = [channels(color), channels(backgroundColor)];
+  order.forEach((row, y) =>
+    order.forEach((column, x) => {
+      const value = matrix[row]![column]!; // A square matrix.
+      const [red, green, blue] = value >= 0 ? above : below;
+      const strength = row === column ? 1 : Math.abs(value) / (strongest || 1);
+      image.data.set([red, green, blue, 255 * Math.min(1, strength)], 4 * (y * size + x));
+    }),
+  );
+  context.putImageData(image, 0, 0);
+}
+
+function channels(color: string): readonly [number, number, number] {
+  const [red = 0, green = 0, blue = 0] = (color.match(/[\d.]+/g) ?? []).map(Number);
+  return [red, green, blue];
+}
+
+/** Returns the largest absolute correlation of two securities. */
+const largestOf = (matrix: readonly (readonly number[])[]): number =>
+  Math.max(0, ...matrix.map((row, i) => Math.max(0, ...row.map((value, j) => (i === j ? 0 : Math.abs(value))))));
+
+/** Orders securities so that each is followed by the one most correlated with it, from the highest mean on. */
+function orderOf(matrix: readonly (readonly number[])[]): readonly number[] {
+  const sums = matrix.map((row) => row.reduce((sum, value) => sum + value, 0));
+  const left = new Set(matrix.keys());
+  const order: number[] = [];
+  let next: number | undefined = sums.indexOf(Math.max(...sums));
+  while (next !== undefined && left.delete(next)) {
+    order.push(next);
+    const row: readonly number[] = matrix[next]!; // One of its rows.
+    next = [...left].reduce<number | undefined>(
+      (best, one) => (best === undefined || row[one]! > row[best]! ? one : best),
+      undefined,
+    );
+  }
+  return order;
+}

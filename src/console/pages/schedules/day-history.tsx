@@ -1,0 +1,97 @@
+import type { Schedule, ScheduleDaySummary } from '#clients/typescript/divisor.js';
+import { Section } from '../../components/page.js';
+import { addQuery } from '../../state/place.js';
+import { indexAddress } from '../../words/addresses.js';
+import { weekday } from '../../words/dates.js';
+import { INDEX_STATES, indexStates, shownDay, type ShownState } from './day-states.js';
+
+/** Sessions and indices that are shown. */
+const SESSIONS_MAX = 30;
+const INDICES_MAX = 40;
+
+/** Signs of states, for readers who do not see the colours. */
+const SIGNS: Readonly<Record<string, string>> = {
+  done: '✓',
+  blocked: '✕',
+  missed: '✕',
+  'awaits approval': '?',
+  running: '…',
+  waiting: '…',
+  skipped: '–',
+};
+
+interface Cell extends ShownState {
+  readonly reason: string;
+}
+
+/** Renders the state of each index on the latest sessions; a session opens its day. */
+export function DayHistory({
+  schedule,
+  days,
+}: {
+  readonly schedule: Schedule;
+  readonly days: readonly ScheduleDaySummary[];
+}) {
+  const shown = days.slice(0, SESSIONS_MAX).toReversed();
+  if (shown.length === 0) return null;
+  const indices = schedule.indices.slice(0, INDICES_MAX);
+  const cells = shown.map((day) => cellsOf(day, indices));
+  return (
+    <Section
+      title="History"
+      aside={`the latest ${shown.length} sessions${indices.length < schedule.indices.length ? `, the first ${indices.length} indices` : ''}`}
+    >
+      <div class="day-history" tabIndex={0} role="region" aria-label="History of indices by session">
+        <table>
+          <thead>
+            <tr>
+              <th scope="col">Index</th>
+              {shown.map(({ date }) => (
+                <th key={date} scope="col">
+                  <a href={addQuery({ day: date })} title={`${date} ${weekday(date)}`}>
+                    <span class="unseen">{date}</span>
+                    <span aria-hidden="true">{date.slice(8)}</span>
+                  </a>
+                </th>
+              ))}
+            </tr>
+          </thead>
+          <tbody>
+            {indices.map((index) => (
+              <tr key={index}>
+                <th scope="row">
+                  <a href={indexAddress(index)}>{index}</a>
+                </th>
+                {shown.map(({ date }, k) => (
+                  <State key={date} date={date} cell={cells[k]!.get(index)!} />
+                ))}
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+    </Section>
+  );
+}
+
+function State({ date, cell: { text, kind, reason } }: { readonly date: string; readonly cell: Cell }) {
+  return (
+    <td>
+      <span class={`badge ${kind}`} title={[`${date}: ${text}`, reason].filter(Boolean).join('. ')}>
+        <span class="unseen">{text}</span>
+        <span aria-hidden="true">{SIGNS[text] ?? ''}</span>
+      </span>
+    </td>
+  );
+}
+
+/** Returns the state of each index; a day that was skipped or missed has one for all. */
+function cellsOf(day: ScheduleDaySummary, indices: readonly string[]): ReadonlyMap<string, Cell> {
+  if (day.state === 'skipped' || day.state === 'missed') {
+    const cell = { ...shownDay(day), reason: day.reason ?? '' };
+    return new Map(indices.map((index) => [index, cell]));
+  }
+  return new Map(
+    indexStates(day, indices).map(({ index, state, reason }) => [index, { ...INDEX_STATES[state], reason }]),
+  );
+}

@@ -1,0 +1,135 @@
+import type { PluginPreview, PluginPreviewRequest } from '#contract/plugins.js';
+import type { Calendars } from '#domain/calendars/calendar.js';
+import { validateIndex } from '#domain/checks/validate-index.js';
+import { addPluginDefaults, checkPlugin, createSourceFinding } from '#domain/checks/validate-plugin.js';
+import { addText } from '#domain/datapoints/expressions/print.js';
+import type { ExpressionNode } from '#domain/datapoints/expressions/tree.js';
+import { numeric } from '#domain/datapoints/field-use.js';
+import { readDefinitions } from '#domain/documents/definitions.js';
+import type { IndexDocument } from '#domain/documents/index-document.js';
+import { checkGivenParameters, resolvePluginCode } from '#domain/documents/plugin-code.js';
+import { createProgram, type PluginDocument } from '#domain/documents/plugin-document.js';
+import type { MarketData } from '#domain/market/market-data.js';
+import { sortFindings, type Finding } from '#domain/refusals/findings.js';
+import { Refusal } from '#domain/refusals/refusal.js';
+import { WEIGHTING_CLASSES } from '#domain/rules/catalogue.js';
+import { checkFields } from '#domain/rules/field-findings.js';
+import { formatDay } from '#domain/time/days.js';
+import type { Jobs } from '#jobs/job-kind.js';
+import type { ServedMarket, Markets } from '#market/serving/markets.js';
+import type { DocumentStore } from '#store/port.js';
+import { createStoredIndices } from '../stored/stored-indices.js';
+import { DEFAULT_CALENDAR } from './calendars.js';
+import { addStoredParts } from './stored-parts.js';
+
+export interface PluginPreviewsDependencies {
+  readonly documents: DocumentStore;
+  readonly jobs: Pick<Jobs, 'query'>;
+  readonly markets: Markets;
+  readonly calendars: Calendars;
+}
+
+/** Computes plug-ins that need not be stored. */
+export interface PluginPreviews {
+  /** @throws Refusal OVERLOADED */
+  preview(request: PluginPreviewRequest, signal: AbortSignal): Promise<PluginPreview>;
+}
+
+/** Id of the definition in which the plug-in is used, and the name of its values there. */
+const TERMS = 'TERMS-OF-A-PLUG-IN';
+const NAME = 'VALUES_OF_THE_PLUG_IN';
+const VALUES: ExpressionNode = { node: 'field', name: NAME };
+const ID = 'draft';
+
+export function createPluginPreviews({
+  documents,
+  jobs,
+  markets,
+  calendars,
+}: PluginPreviewsDependencies): PluginPreviews {
+  /** Returns a definition that uses the plug-in. */
+  async function termsOf(plugin: PluginDocument, { parameters }: PluginPreviewRequest, market: MarketData) {
+    const body = {
+      id: TERMS,
+      name: 'Terms of a plug-in',
+      calendar: DEFAULT_CALENDAR,
+      base_date: formatDay(market.dates[0] ?? 0),
+      pipeline: { weighting: WEIGHTING_CLASSES[0]!.example },
+    };
+    const { document, findings } = await createStoredIndices(documents).answer((indexOf) =>
+      validateIndex(body, { calendars: calendars.list(), calendarOf: calendars.get, indexOf, market }),
+    );
+    if (document === undefined) throw new Error(`the terms of a plug-in are not valid: ${findings[0]?.message}`);
+    const whole = await addStoredParts(documents, document);
+    const use = { plugin: ID, parameters, code: resolvePluginCode(plugin, parameters, '') };
+    return { ...whole, plugins: { [NAME]: use } };
+  }
+
+  interface Asked {
+    readonly served: ServedMarket;
+    readonly document: IndexDocument;
+    readonly request: PluginPreviewRequest;
+  }
+
+  async function valuesOf({ served, document, request }: Asked, signal: AbortSignal): Promise<PluginPreview> {
+    const question = {
+      market: served.handle,
+      documents: { [TERMS]: document },
+      indexId: TERMS,
+      day: request.as_of,
+      expression: addText(VALUES),
+      expects: 'number' as const,
+      identifiers: [],
+      most: Number.MAX_SAFE_INTEGER,
+    };
+    const { asOf, securities, values } = await jobs.query('evaluate-datapoint', question, signal);
+    const numbers = values.map(({ identifier, value }) => ({ identifier, value: Number(value) }));
+    return {
+      valid: true,
+      as_of: asOf,
+      securities,
+      valued: numbers.length,
+      values: numbers.toSorted((a, b) => b.value - a.value).slice(0, request.limit),
+      findings: [],
+    };
+  }
+
+  return {
+    async preview(request, signal) {
+      const plugin = addPluginDefaults(request.plugin);
+      const use = { plugin: ID, parameters: request.parameters };
+      const written = [...checkPlugin(plugin), ...checkGivenParameters(use, plugin, 'request')];
+      if (written.length > 0) return withoutValues(written);
+      const program = createProgram(resolvePluginCode(plugin, request.parameters, ''));
+      const { fault } = await jobs.query('check-plugin', { program }, signal);
+      if (fault !== null) return withoutValues([createSourceFinding(fault)]);
+      const served = markets.current();
+      if (served === undefined) return { ...withoutValues([]), valid: true };
+      const document = await termsOf(plugin, request, served.market);
+      const reads = { ...numeric(VALUES), as: 'any' as const };
+      const lacking = checkFields(
+        [{ use: reads, path: 'inputs', rowId: null }],
+        served.market,
+        'error',
+        readDefinitions(document),
+      );
+      if (lacking.length > 0) return withoutValues(lacking);
+      try {
+        return await valuesOf({ served, document, request }, signal);
+      } catch (thrown) {
+        if (!(thrown instanceof Refusal) || thrown.code !== 'PLUGIN_FAILED') throw thrown;
+        const message = thrown.message.replace(`The plug-in ${ID}`, 'The source');
+        return withoutValues([{ ...createSourceFinding(''), message }]);
+      }
+    },
+  };
+}
+
+const withoutValues = (findings: readonly Finding[]): PluginPreview => ({
+  valid: false,
+  as_of: null,
+  securities: 0,
+  valued: 0,
+  values: [],
+  findings: sortFindings([...findings]) as PluginPreview['findings'], // Read-only lists here.
+});

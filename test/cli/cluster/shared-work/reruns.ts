@@ -1,0 +1,131 @@
+import { beforeAll, describe, expect, test } from 'vitest';
+import type { StoredRuns } from '#contract/analytics/runs.js';
+import type { RerunView } from '#contract/reruns.js';
+import { IS_SOAK } from '../../../soak.js';
+import { createS3Client } from '#store/s3/s3-client.js';
+import { MARKET } from '../../even-index.js';
+import type { Listening } from '../../process.js';
+import { startHeldParts } from '../held-parts.js';
+import { prepare, putIndices, type RunningCluster } from '../running-cluster.js';
+import { waitUntil } from '../../../waiting.js';
+import type { SharedWork } from './shared-work.js';
+
+/** Ids of indices, enough for more than one part per node. */
+const IDS = Array.from({ length: IS_SOAK ? 80 : 20 }, (_, i) => `I${String(i).padStart(2, '0')}`);
+
+export function describeReruns(work: SharedWork): void {
+  describe('a rerun of stale indices on several workers', () => {
+    let cluster: RunningCluster;
+    let seed = 3;
+    beforeAll(async () => {
+      cluster = work.cluster();
+      while (work.workers.length < 2) work.workers.push(await cluster.startWorker());
+      await putIndices(cluster.front, IDS);
+      await cluster.front.ask('POST', '/analytics/reruns', { rerun_id: 'first', ids: IDS });
+      expect((await cluster.front.finished('rerun:first')).result).toMatchObject({ stored: IDS.length });
+    });
+
+    const workerAt = (node: string): Listening => work.workers.find(({ home }) => node.endsWith(home))!;
+
+    /** Starts a rerun after a change of the data, of which another node has claimed parts. */
+    async function held(name: string) {
+      const before = (await cluster.nodes())[0]!.market;
+      await prepare(cluster.front, [], { ...MARKET, store_id: `market${++seed}`, seed });
+      // A blocked object store returns no market to a worker.
+      const isFetched = ({ market }: { readonly market: string | null }) => market !== null && market !== before;
+      const isAlive = ({ node }: { readonly node: string }) => work.workers.some(({ home }) => node.endsWith(home));
+      const areFetched = async () => (await cluster.nodes()).filter(isAlive).every(isFetched);
+      await waitUntil(areFetched);
+      return startHeldParts(cluster, {
+        workerAt,
+        async start() {
+          const { status, body } = await cluster.front.ask<{ job_id: string }>('POST', '/analytics/reruns', {
+            rerun_id: name,
+          });
+          expect(status).toBe(202);
+          return body.job_id;
+        },
+      });
+    }
+
+    const runsOf = async (id: string) =>
+      (await cluster.front.ask<StoredRuns>('GET', `/analytics/${id}/runs`)).body.runs;
+
+    /** Checks that every index has one new run with the files of a single backtest, and that no part is left. */
+    async function assertWhole(jobId: string, before: ReadonlyMap<string, readonly string[]>): Promise<void> {
+      const { status, error, result } = await cluster.front.finished(jobId);
+      expect([status, error]).toEqual(['succeeded', null]);
+      const { rows, ...counts } = result as RerunView;
+      expect(counts).toMatchObject({ indices: IDS.length, stored: IDS.length, current: 0, refused: 0 });
+      for (const { index_id: id, run_id: run } of rows) {
+        const ids = (await runsOf(id)).map(({ run_id }) => run_id);
+        expect(ids).toEqual([run, ...before.get(id)!]);
+        expect((await levels(id)).status).toBe(200);
+      }
+      const [shared, hash] = [(await levels(IDS[9]!)).body, (await runsOf(IDS[9]!))[0]!.run_hash];
+      await cluster.front.ask('POST', `/analytics/${IDS[9]!}/backtest`);
+      await cluster.front.finished(`backtest:${IDS[9]!}`);
+      expect([(await levels(IDS[9]!)).body, (await runsOf(IDS[9]!))[0]!.run_hash]).toEqual([shared, hash]);
+      expect(await cluster.query('SELECT FROM divisor.parts')).toHaveLength(0);
+    }
+
+    const levels = (id: string) => cluster.front.ask('GET', `/analytics/${id}/exports/levels?format=json`);
+
+    /** Returns objects that no document references. */
+    async function unnamed(): Promise<string[]> {
+      const named = new Set(
+        (await cluster.query<{ name: string }>('SELECT DISTINCT unnest(artifacts) AS name FROM divisor.documents')).map(
+          ({ name }) => name,
+        ),
+      );
+      const objects: string[] = [];
+      for await (const { name } of createS3Client(cluster.s3.access).list()) objects.push(name);
+      return objects.filter((name) => name.endsWith('.art') && !name.startsWith('trash/') && !named.has(name));
+    }
+
+    async function idsBefore(): Promise<ReadonlyMap<string, readonly string[]>> {
+      const ids = new Map<string, readonly string[]>();
+      for (const id of IDS)
+        ids.set(
+          id,
+          (await runsOf(id)).map(({ run_id: run }) => run),
+        ); // One after the other, because the queue of writes is short.
+      return ids;
+    }
+
+    /** Kills a worker; another one starts once the object store accepts writes. */
+    async function kill(worker: Listening): Promise<void> {
+      worker.child.kill('SIGKILL');
+      await worker.ended;
+      cluster.s3.isHeld = false;
+      work.workers = [...work.workers.filter((each) => each !== worker), await cluster.startWorker()];
+    }
+
+    test('has parts on all of them, and stores each run once', async () => {
+      const before = await idsBefore();
+      const { jobId, own, other } = await held('all');
+      expect(other).not.toBe(own);
+      cluster.s3.isHeld = false;
+      await assertWhole(jobId, before);
+      expect(await cluster.row(jobId)).toMatchObject({ attempt: 1, crashes: 0, losses: 0 });
+      // Files are removed a minute after their last document.
+      if (IS_SOAK) await expect.poll(unnamed).toEqual([]);
+    });
+
+    test.runIf(IS_SOAK)('continues without a killed worker, whose parts its own node computes', async () => {
+      const before = await idsBefore();
+      const { jobId, other } = await held('helper');
+      await kill(workerAt(other));
+      await assertWhole(jobId, before);
+      expect(await cluster.row(jobId)).toMatchObject({ attempt: 1, crashes: 0, losses: 0 });
+    });
+
+    test.runIf(IS_SOAK)('begins again when its own worker is killed, and stores each run once', async () => {
+      const before = await idsBefore();
+      const { jobId, own } = await held('own');
+      await kill(workerAt(own));
+      await assertWhole(jobId, before);
+      expect(await cluster.row(jobId)).toMatchObject({ attempt: 2, crashes: 0, losses: 1 });
+    });
+  });
+}

@@ -1,0 +1,210 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { IS_SOAK } from '../../../soak.js';
+import { runService, type RunningService } from '../../../services/running-service.js';
+import { INDEX } from '../../even-index.js';
+import type { Listening } from '../../process.js';
+import { startHeldParts } from '../held-parts.js';
+import { prepare, putIndices, type RunningCluster } from '../running-cluster.js';
+import { waitUntil } from '../../../waiting.js';
+import type { SharedWork } from './shared-work.js';
+
+/** In parts of eight: several for each worker. */
+const VARIANTS = IS_SOAK ? 240 : 64;
+
+/** Variants with different definitions, none with the index of another, in parts for all workers. */
+const SWEEP = {
+  document: { ...INDEX, pipeline: { weighting: { type: 'MarketCapWeight', cap: 0.4 } } },
+  partitions: 4,
+  grid: {
+    '/document/pipeline/weighting/cap': Array.from({ length: VARIANTS }, (_, i) => 0.3 + i / 8000),
+  },
+};
+interface Ranked {
+  readonly sweep_id: string;
+  readonly rows: readonly unknown[];
+}
+
+async function startSweep({ ask }: RunningService, name: string): Promise<string> {
+  const { status, body } = await ask<{ job_id: string }>('POST', '/analytics/sweeps', { ...SWEEP, sweep_id: name });
+  expect([status, body]).toEqual([202, expect.anything()]);
+  return body.job_id;
+}
+
+/** Returns the table of an ended sweep without its name. */
+async function tableOf(service: RunningService, jobId: string): Promise<object> {
+  const { status, error, result } = await service.finished(jobId);
+  expect([status, error]).toEqual(['succeeded', null]);
+  const { sweep_id: _, ...table } = result as Ranked; // Every sweep has another id.
+  expect(table.rows).toHaveLength(VARIANTS);
+  return table;
+}
+
+/** A simulation in three parts. */
+const SIMULATION = { horizon: 252, paths: 160_000 };
+
+async function startSimulation({ ask }: RunningService): Promise<string> {
+  const { status, body } = await ask<{ job_id: string }>('POST', '/analytics/RUN/simulate', SIMULATION);
+  expect([status, body]).toEqual([202, expect.anything()]);
+  return body.job_id;
+}
+
+/** Returns the result of an ended simulation. */
+async function pathsOf(service: RunningService, jobId: string): Promise<unknown> {
+  const { status, error, result } = await service.finished(jobId);
+  expect([status, error]).toEqual(['succeeded', null]);
+  return result;
+}
+
+/** Optimisations in three parts; one has no solution. */
+const STUDY = Array.from({ length: 20 }, (_, i) => ({
+  index_id: 'RUN',
+  constraint_set_id: i === 9 ? 'none' : 'limits',
+  objective: { type: 'max_utility', risk_aversion: 1 + i },
+  expected_returns: { type: 'capm', risk_aversion: 2.5 },
+}));
+
+async function startStudy({ ask }: RunningService): Promise<string> {
+  const body = { study_id: 'many', runs: STUDY };
+  const answer = await ask<{ job_id: string }>('POST', '/optimise/studies', body);
+  expect([answer.status, answer.body]).toEqual([202, expect.anything()]);
+  return answer.body.job_id;
+}
+
+/** Returns the rows of an ended study, with the result of each run. */
+async function studyOf(service: RunningService, jobId: string): Promise<readonly unknown[]> {
+  const { status, error, result } = await service.finished(jobId);
+  expect([status, error]).toEqual(['succeeded', null]);
+  const { rows, ...counts } = result as { readonly rows: readonly { readonly run_id: string | null }[] };
+  expect(counts).toMatchObject({ runs: STUDY.length, solved: STUDY.length - 1, refused: 1 });
+  const results = rows.map(({ run_id: id }) => (id === null ? null : service.ask('GET', `/optimise/runs/${id}`)));
+  return [rows, ...(await Promise.all(results)).map((answer) => answer?.body)];
+}
+
+/** Creates the run of an index on the served market. */
+async function prepareRun(service: RunningService): Promise<void> {
+  await putIndices(service, ['RUN']);
+  const bounds = (upper: number) => [{ id: 'p', type: 'PositionBounds', params: { lower: 0, upper } }];
+  await service.ask('PUT', '/optimise/constraint-sets/limits', {
+    id: 'limits',
+    name: 'Limits',
+    constraints: bounds(0.5),
+  });
+  await service.ask('PUT', '/optimise/constraint-sets/none', { id: 'none', name: 'None', constraints: bounds(0.001) });
+  await service.ask('POST', '/analytics/RUN/backtest', {});
+  expect((await service.finished('backtest:RUN')).status).toBe('succeeded');
+}
+
+export function describeSweeps(work: SharedWork): void {
+  describe('a sweep on several workers', () => {
+    let cluster: RunningCluster;
+    let expected: object;
+    let expectedPaths: unknown;
+    let expectedStudy: unknown;
+    beforeAll(async () => {
+      const embedded = await runService();
+      await prepare(embedded, []);
+      await prepareRun(embedded);
+      expected = await tableOf(embedded, await startSweep(embedded, 'embedded'));
+      expectedPaths = await pathsOf(embedded, await startSimulation(embedded));
+      expectedStudy = await studyOf(embedded, await startStudy(embedded));
+      await embedded.close();
+      cluster = work.cluster();
+      await prepareRun(cluster.front);
+      await allServed();
+    });
+    afterAll(() => cluster?.front.ask('DELETE', '/indices/RUN'));
+
+    /** Resolves when every worker has fetched the market. */
+    const allServed = () => waitUntil(async () => (await cluster.nodes()).every(({ market }) => market !== null));
+    const workerAt = (node: string): Listening => work.workers.find(({ home }) => node.endsWith(home))!;
+    const heldJob = (start: () => Promise<string>) => startHeldParts(cluster, { workerAt, start });
+    const held = (name: string) => heldJob(() => startSweep(cluster.front, name));
+
+    async function kill(worker: Listening): Promise<void> {
+      worker.child.kill('SIGKILL');
+      await worker.ended;
+      work.workers = work.workers.filter((each) => each !== worker);
+    }
+
+    test('has parts on all of them, and the bits of one process', async () => {
+      const { jobId, own, other } = await held('all');
+      expect(other).not.toBe(own);
+      cluster.s3.isHeld = false;
+      expect(await tableOf(cluster.front, jobId)).toEqual(expected);
+      expect(await cluster.row(jobId)).toMatchObject({ attempt: 1, crashes: 0, losses: 0 });
+      expect(await cluster.query('SELECT FROM divisor.parts')).toHaveLength(0);
+    });
+
+    test('and so has a simulation', async () => {
+      const { jobId } = await heldJob(() => startSimulation(cluster.front));
+      cluster.s3.isHeld = false;
+      expect(await pathsOf(cluster.front, jobId)).toEqual(expectedPaths);
+      expect(await cluster.row(jobId)).toMatchObject({ attempt: 1, crashes: 0, losses: 0 });
+      expect(await cluster.query('SELECT FROM divisor.parts')).toHaveLength(0);
+    });
+
+    test('and so has a study of optimisations', async () => {
+      const { jobId } = await heldJob(() => startStudy(cluster.front));
+      cluster.s3.isHeld = false;
+      expect(await studyOf(cluster.front, jobId)).toEqual(expectedStudy);
+      expect(await cluster.row(jobId)).toMatchObject({ attempt: 1, crashes: 0, losses: 0 });
+      expect(await cluster.query('SELECT FROM divisor.parts')).toHaveLength(0);
+    });
+
+    test('that is cancelled ends on all of them', async () => {
+      const { jobId } = await held('cancelled');
+      await cluster.front.ask('DELETE', `/jobs/${jobId}`);
+      expect(await cluster.row(jobId)).toMatchObject({ status: 'cancelled' });
+      expect(await cluster.query('SELECT FROM divisor.parts')).toHaveLength(0);
+      cluster.s3.isHeld = false;
+      // Every worker is free, so the next job is shared again.
+      await cluster.front.ask('DELETE', `/jobs/${(await held('next')).jobId}`);
+      cluster.s3.isHeld = false;
+    });
+
+    test.runIf(IS_SOAK)('continues without a killed worker, whose parts its own node computes', async () => {
+      const { jobId, other } = await held('helper');
+      await kill(workerAt(other));
+      cluster.s3.isHeld = false;
+      expect(await tableOf(cluster.front, jobId)).toEqual(expected);
+      expect(await cluster.row(jobId)).toMatchObject({ attempt: 1, crashes: 0, losses: 0 });
+      work.workers.push(await cluster.startWorker());
+      await allServed();
+    });
+
+    test.runIf(IS_SOAK)(
+      'begins again when its own worker is killed, and nothing of the first attempt counts',
+      async () => {
+        const { jobId, own } = await held('own');
+        await kill(workerAt(own));
+        const again = await cluster.until(jobId, ({ attempt, status }) => attempt === 2 && status === 'running');
+        expect(again).toMatchObject({ crashes: 0, losses: 1 });
+        expect(again.node).not.toBe(own);
+        cluster.s3.isHeld = false;
+        expect(await tableOf(cluster.front, jobId)).toEqual(expected);
+        expect(await cluster.query('SELECT FROM divisor.parts')).toHaveLength(0);
+      },
+    );
+
+    test.runIf(IS_SOAK)('a study begins again when its own worker is killed, and stores each result once', async () => {
+      work.workers.push(await cluster.startWorker());
+      await allServed();
+      const { jobId, own } = await heldJob(() => startStudy(cluster.front));
+      await kill(workerAt(own));
+      cluster.s3.isHeld = false;
+      expect(await studyOf(cluster.front, jobId)).toEqual(expectedStudy);
+      expect(await cluster.row(jobId)).toMatchObject({ attempt: 2, crashes: 0, losses: 1 });
+      expect(await cluster.query('SELECT FROM divisor.parts')).toHaveLength(0);
+    });
+
+    test.runIf(IS_SOAK)('and continues without a killed helper', async () => {
+      work.workers.push(await cluster.startWorker());
+      await allServed();
+      const { jobId, other } = await heldJob(() => startStudy(cluster.front));
+      await kill(workerAt(other));
+      cluster.s3.isHeld = false;
+      expect(await studyOf(cluster.front, jobId)).toEqual(expectedStudy);
+      expect(await cluster.row(jobId)).toMatchObject({ attempt: 1, crashes: 0, losses: 0 });
+    });
+  });
+}

@@ -1,0 +1,22 @@
+import * as fastCheck from 'fast-check';
+import { IS_SOAK } from './soak.js';
+
+/** Every `npm test` draws the same cases; `npm run soak` draws new ones and prints the seed of a failure. */
+if (!IS_SOAK) fastCheck.configureGlobal({ ...fastCheck.readConfigureGlobal(), seed: 20_240_229 });
+
+/** Share of the stated number of cases that `npm test` draws: the soak draws all. */
+const SHARE = IS_SOAK ? 1 : 0.5;
+const RUNS_BY_DEFAULT = 100;
+
+export * from 'fast-check';
+
+/** The assertion of fast-check with a share of its cases. */
+export function assert<T>(property: fastCheck.IAsyncProperty<T>, terms?: fastCheck.Parameters<T>): Promise<void>;
+export function assert<T>(property: fastCheck.IProperty<T>, terms?: fastCheck.Parameters<T>): void;
+export function assert<T>(
+  property: fastCheck.IRawProperty<T>,
+  terms: fastCheck.Parameters<T> = {},
+): void | Promise<void> {
+  const numRuns = Math.ceil(SHARE * (terms.numRuns ?? RUNS_BY_DEFAULT));
+  return fastCheck.assert(property, { ...terms, numRuns });
+}

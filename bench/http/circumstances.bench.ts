@@ -7,7 +7,7 @@ import { computeMedian } from '#domain/numbers/order-statistics.js';
 import { formatDay } from '#domain/time/days.js';
 import { writeMarket } from '#market/content/write-market.js';
 import { openCalendars } from '#market/serving/calendar-files.js';
-import { seededMarket, writePanels } from '../domain/seeded-market.js';
+import { createSeededMarket, writePanels } from '../domain/seeded-market.js';
 import { send, WORKS, type SharedMarket, type Work } from './peers/works.js';
 import { settled, startService, threadTimes, type RunningService } from './service.js';
 
@@ -65,7 +65,7 @@ try {
 }
 
 async function serveMarket(of: RunningService): Promise<SharedMarket> {
-  const market = seededMarket(openCalendars(), SIZE);
+  const market = createSeededMarket(openCalendars(), SIZE);
   const store = join(folder, 'store');
   await writeMarket(store, market, () => {});
   const size = writePanels(folder, market);

@@ -12,7 +12,7 @@ import type { RunningService } from '../../services/running-service.js';
 import { IS_SOAK } from '../../soak.js';
 import { waitUntil } from '../../waiting.js';
 import type { Listening } from '../process.js';
-import { heldParts } from './held-parts.js';
+import { startHeldParts } from './held-parts.js';
 import { openCluster, type RunningCluster } from './running-cluster.js';
 
 if (!IS_SOAK)
@@ -88,20 +88,20 @@ describe.skipIf(!hasPostgresql || !IS_SOAK)('a risk model of more securities tha
   let cluster: RunningCluster;
   let workers: Listening[];
   let expected: Model;
-  let alone: Awaited<ReturnType<typeof measuredOften>>;
+  let alone: Awaited<ReturnType<typeof createMeasuredOften>>;
   beforeAll(async () => {
     cluster = await openCluster({ DIVISOR_LEASE: '5' });
     workers = [await cluster.startWorker()];
     await serveMarket(cluster.front);
-    await allServed();
+    await readAllServed();
     expected = (await measured()).model;
-    alone = await measuredOften();
+    alone = await createMeasuredOften();
     while (workers.length < WORKER_COUNT) workers.push(await cluster.startWorker());
-    await allServed();
+    await readAllServed();
   });
   afterAll(() => cluster?.close());
 
-  const allServed = () => waitUntil(async () => (await cluster.nodes()).every(({ market }) => market !== null));
+  const readAllServed = () => waitUntil(async () => (await cluster.nodes()).every(({ market }) => market !== null));
 
   /** Estimates the model. @returns the model, the duration, and what each worker used */
   async function measured() {
@@ -119,7 +119,7 @@ describe.skipIf(!hasPostgresql || !IS_SOAK)('a risk model of more securities tha
     return { model, ms, uses };
   }
 
-  async function measuredOften() {
+  async function createMeasuredOften() {
     const rounds: Awaited<ReturnType<typeof measured>>[] = [];
     while (rounds.length < ROUNDS) rounds.push(await measured());
     return rounds;
@@ -127,7 +127,7 @@ describe.skipIf(!hasPostgresql || !IS_SOAK)('a risk model of more securities tha
 
   test('is shared by all workers within the estimate of its memory', async () => {
     await measured(); // the other workers open the market with their first parts
-    const shared = await measuredOften();
+    const shared = await createMeasuredOften();
     for (const { model } of [...alone, ...shared]) expect(model).toEqual(expected);
     const dates = DAYS.map((day) => parseValidDay(day));
     const order = { identifiers: IDENTIFIERS, request: RiskModelRequest.parse({}) };
@@ -156,7 +156,7 @@ describe.skipIf(!hasPostgresql || !IS_SOAK)('a risk model of more securities tha
 
   test('has the bits of one worker on two, after the one that has it is killed', async () => {
     expect(expected.diagnostics.assets).toBe(SECURITIES);
-    const { jobId, own, other } = await heldParts(cluster, { workerAt, start: () => startModel(cluster.front) });
+    const { jobId, own, other } = await startHeldParts(cluster, { workerAt, start: () => startModel(cluster.front) });
     expect(other).not.toBe(own);
     const killed = workerAt(own);
     killed.child.kill('SIGKILL');
@@ -170,7 +170,7 @@ describe.skipIf(!hasPostgresql || !IS_SOAK)('a risk model of more securities tha
   test('is left as it was when a later estimate is cancelled', async () => {
     workers.push(await cluster.startWorker());
     await waitUntil(async () => (await cluster.nodes()).filter(({ market }) => market !== null).length >= 3);
-    const { jobId } = await heldParts(cluster, { workerAt, start: () => startModel(cluster.front) });
+    const { jobId } = await startHeldParts(cluster, { workerAt, start: () => startModel(cluster.front) });
     await cluster.front.ask('DELETE', `/jobs/${jobId}`);
     cluster.s3.isHeld = false;
     expect(await cluster.row(jobId)).toMatchObject({ status: 'cancelled' });

@@ -73,7 +73,7 @@ export function allocatePanels(bytes: number, storeBytes = bytes): SharedArrayBu
 }
 
 /**
- * Allocates like `panelMemory`, for a panel that is passed to another process: a file in memory if there is space, so
+ * Allocates like `allocatePanels`, for a panel that is passed to another process: a file in memory if there is space, so
  * that neither process copies it.
  */
 export function allocateHandedMemory(bytes: number, storeBytes: number): SharedArrayBuffer {

@@ -45,5 +45,5 @@ export function onStores(
     name,
     wrap(kind),
   ]);
-  return Object.fromEntries(wrapped) as JobHandlers; // The same kinds under the same names.
+  return Object.fromEntries(wrapped) as JobHandlers; // Each kind keeps its name.
 }

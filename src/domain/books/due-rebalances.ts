@@ -21,7 +21,7 @@ export interface DueRebalance {
    */
   readonly pricing?: number;
   readonly announced: Day | null;
-  /** Position of the version of the definition that it follows, if not the first: see `textsOf`. */
+  /** Position of the version of the definition that it follows, if not the first: see `listTexts`. */
   readonly amendment?: number;
   /** Trigger, if not the schedule. */
   readonly cause?: EventCause;

@@ -170,7 +170,7 @@ export function findCarriedUnder(sm: SessionMarket, table: EffectTable, session:
 }
 
 /**
- * Returns the start of a session's row in `growthOf`. A market that does not begin with the first session has no growth
+ * Returns the start of a session's row in `computeGrowth`. A market that does not begin with the first session has no growth
  * on its first one.
  * @throws BeforeMarket
  */

@@ -223,7 +223,7 @@ export function refuseRateNotAboveZero(
 }
 
 /**
- * Returns the first day on which a market has a rate between two currencies, from the pair or cross that `rateSeries`
+ * Returns the first day on which a market has a rate between two currencies, from the pair or cross that `readRateSeries`
  * uses; undefined if it has none or needs none.
  * @cost O(T) for a pair that is a security of the market
  */

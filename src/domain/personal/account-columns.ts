@@ -96,7 +96,7 @@ export function parseValue(text: string, form: ColumnForm): unknown {
   }
 }
 
-/** Returns the cell of a value: the inverse of `valueOf`. */
+/** Returns the cell of a value: the inverse of `parseValue`. */
 export function formatCell(value: unknown, form: ColumnForm): string {
   if (value === undefined || value === null) return '';
   if (form === 'list') return (value as readonly string[]).join(ENTRY);

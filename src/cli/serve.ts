@@ -2,6 +2,7 @@ import { isUnavailable } from '#domain/refusals/refusal.js';
 import { access, constants } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
+import { collectGarbage } from '#kernels/memory/collect-garbage.js';
 import { isLoopbackName } from '#http/authentication.js';
 import { addressesOf } from '#services/operations/address-ranges.js';
 import { listen, type Server, type ServerOptions } from '#http/server.js';
@@ -19,6 +20,9 @@ const STOP_DEADLINE_MS = 25_000;
 /** Deadline for pending requests to finish. */
 const IN_FLIGHT_DEADLINE_MS = 10_000;
 const LINGER_MS = 1_000;
+/** Time without a start's own work before the preparation, and between two of its steps: requests are answered then. */
+const PREPARED_AFTER_MS = 2000;
+const PREPARATION_PAUSE_MS = 50;
 /** EX_SOFTWARE of sysexits.h: a defect ended the process. */
 const EXIT_DEFECT = 70;
 
@@ -66,12 +70,7 @@ async function run(role: Role, { settings, ineffective }: Effective, portsMax = 
   const stopped = stopSignal(); // Before the announcement, which a supervisor may answer with a signal.
   process.stdout.write(`listening on ${server.url}\n`);
   log.info({ url: server.url, home: settings.home, workers: settings.workers }, 'listening');
-  // The first store that is registered or loaded finds a running reader process, and the start did not wait for it.
-  if (role === 'service' && settings.warmUp)
-    void service.resumed.then(
-      () => prepareMarketProcess(),
-      () => {},
-    ); // a failed resumption ends the service where it was requested
+  if (role === 'service' && settings.warmUp) void prepare(service, log);
 
   const signal = await stopped;
   log.info({ signal }, 'stopping');
@@ -86,6 +85,27 @@ async function run(role: Role, { settings, ineffective }: Effective, portsMax = 
   // All work is done; a handle that was not closed must not keep the process alive.
   setTimeout(() => process.exit(0), LINGER_MS).unref();
   return 0;
+}
+
+/**
+ * Prepares for the first requests, which the start did not wait for: the first store that is registered or loaded finds a
+ * running reader process, and the first request for templates finds them checked.
+ */
+async function prepare({ resumed, prepare: steps }: Service, log: Pick<Logger, 'error'>): Promise<void> {
+  try {
+    await resumed;
+  } catch {
+    return; // A failed resumption ends the service where it was requested.
+  }
+  prepareMarketProcess();
+  const pause = (ms: number) => sleep(ms, undefined, { ref: false });
+  await pause(PREPARED_AFTER_MS);
+  try {
+    for (const _ of steps()) await pause(PREPARATION_PAUSE_MS);
+    await collectGarbage(0);
+  } catch (err) {
+    log.error({ err }, 'the service could not be prepared for requests');
+  }
 }
 
 interface StartOptions {

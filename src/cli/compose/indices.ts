@@ -50,6 +50,7 @@ export function composeIndices(rooms: RoomsOfJobs, removals: Removals) {
   const account = createAccountBacktestJob(ofJobs);
   const batch = createBatchJob({ ...ofJobs, workers: rooms.settings.workers });
   const ofPersonal = { ...rooms, engineVersion: rooms.version, workers: rooms.settings.workers };
+  const ofBatches = { ...ofPersonal, kind: batch };
 
   const indices = createIndices(rooms);
   const strategies = createStrategies(rooms);
@@ -59,6 +60,7 @@ export function composeIndices(rooms: RoomsOfJobs, removals: Removals) {
   const today = () => Math.floor(rooms.now() / MS_PER_DAY);
   const indexOf = async (indexId: string) => (await requireIndex(documents, indexId)).document;
   const runOf = (indexId: string) => findRun(documents, indexId);
+  const templates = createMethodologyTemplates({ ...rooms, read: readMethodologies });
   const schedulesOn = (on: Calendars) => createIndexSchedules({ calendars: on, indexOf, runOf });
   const scheduleOf = schedulesOn(calendars);
   const calendarViews = createCalendarViews({
@@ -77,6 +79,7 @@ export function composeIndices(rooms: RoomsOfJobs, removals: Removals) {
     calendarViews,
     scheduleOf,
     schedulesOn,
+    prepare: templates.prepare,
     handlers: {
       ...calendarHandlers(calendarViews),
       ...eventHandlers(createEvents({ documents, calendars, scheduleOf, today }), today),
@@ -84,17 +87,14 @@ export function composeIndices(rooms: RoomsOfJobs, removals: Removals) {
         indices,
         createIndexQuestions({ ...rooms, scheduleOf }),
         createDatapointQuestions(rooms),
-        createMethodologyTemplates({ ...rooms, read: readMethodologies }),
+        templates,
         removals,
       ),
       ...strategyHandlers(strategies, removals),
       ...pluginHandlers(plugins, createPluginPreviews(rooms), removals),
       ...optimiseHandlers(optimisations, indices, removals),
       ...studyHandlers(createStudies({ ...ofPersonal, kind: study })),
-      ...batchHandlers(
-        createBatches({ ...ofPersonal, kind: batch }),
-        createBatchResults({ ...ofPersonal, kind: batch }),
-      ),
+      ...batchHandlers(createBatches(ofBatches), createBatchResults(ofBatches)),
       ...accountBacktestHandlers(createAccountBacktests({ ...ofPersonal, kind: account })),
       ...riskModelHandlers(riskModels, createRiskModelImports(rooms)),
     },

@@ -1,5 +1,5 @@
 import type { TemplateCollection, TemplateDetail, TemplateLevel } from '#contract/indices/templates.js';
-import { once } from '#base/once.js';
+import { callOnce } from '#base/once.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
 import { checkOnMarket } from '#domain/checks/index-on-market.js';
 import { listMissingNeeds, listDataNeeds, type DataNeed } from '#domain/checks/template-needs.js';
@@ -24,6 +24,8 @@ export interface MethodologyTemplates {
   ): TemplateDetail;
   /** @throws Refusal TEMPLATE_NOT_FOUND, NO_DATA_SOURCE, OVERLOADED and what running its documents refuses */
   level(id: string, signal: AbortSignal): Promise<TemplateLevel>;
+  /** Checks a template at each step; the first request for templates would check all of them at once, for 0.1 to 0.2 s. */
+  prepare(): Iterable<void>;
 }
 
 interface Dependencies {
@@ -71,7 +73,9 @@ const HISTORY_DAYS = 366;
 const UNSUITABLE: ReadonlySet<ErrorCode> = new Set(['EMPTY_INDEX', 'INFEASIBLE']);
 
 export function createMethodologyTemplates({ read, calendars, markets, jobs }: Dependencies): MethodologyTemplates {
-  const templates = once(() => new Map(read().map((template) => [template.id, knownOf(template, calendars)])));
+  const templates = callOnce(
+    () => new Map(read().map((template) => [template.id, callOnce(() => knownOf(template, calendars))])),
+  );
 
   const answers = new WeakMap<MarketData, Answers>();
   function answersOn(market: MarketData): Answers {
@@ -94,7 +98,7 @@ export function createMethodologyTemplates({ read, calendars, markets, jobs }: D
 
   function knownAs(id: string): Known {
     const known = templates().get(id);
-    if (known !== undefined) return known;
+    if (known !== undefined) return known();
     throw new Refusal('TEMPLATE_NOT_FOUND', `No published methodology has the id ${id}.`, {
       accepted: [...templates().keys()],
     });
@@ -134,7 +138,10 @@ export function createMethodologyTemplates({ read, calendars, markets, jobs }: D
   }
 
   return {
-    list: () => ({ templates: [...templates().values()].map(summaryOf) }),
+    list: () => ({ templates: [...templates().values()].map((known) => summaryOf(known())) }),
+    *prepare() {
+      for (const known of templates().values()) yield void known();
+    },
     get(id, { index_id: indexId, base_date: asked }) {
       const known = knownAs(id);
       const market = markets.current()?.market;

@@ -1,6 +1,6 @@
 import type { IdentifierSearch } from '#clients/typescript/divisor.js';
 import { useMemo } from 'preact/hooks';
-import { withSign } from '../../components/signed.js';
+import { addSign } from '../../components/signed.js';
 import { Problem } from '../../components/problem.js';
 import { Sparkline } from '../../components/sparkline.js';
 import { Table } from '../../components/table/table.js';
@@ -11,7 +11,7 @@ import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { nameAddress } from '../../words/addresses.js';
 import { compact } from '../../words/amounts.js';
-import { countValues, decimal, inMoney } from '../../words/numbers.js';
+import { countValues, decimal, formatMoney } from '../../words/numbers.js';
 import { inTurn, overMonths, yearOf, yearsOf, type Year } from './last-year.js';
 import './names.css';
 
@@ -103,7 +103,7 @@ function LastYear({ row: { identifier, end }, store }: { readonly row: Row; read
 const yearLine = (identifier: string, year: Year) => (
   <span class="name-year">
     <Sparkline values={year.closes} label={`Last year of ${identifier}`} />
-    {withSign(overMonths(year, 12))}
+    {addSign(overMonths(year, 12))}
   </span>
 );
 
@@ -128,7 +128,7 @@ const columnsOf = (store: string | undefined, years: ReadonlyMap<string, Year> |
     width: 120,
     align: 'right',
     value: ({ close }) => close,
-    show: ({ close, currency }) => inMoney(decimal(close, close !== null && close < 1 ? 4 : 2), currency),
+    show: ({ close, currency }) => formatMoney(decimal(close, close !== null && close < 1 ? 4 : 2), currency),
   },
   {
     id: 'cap',

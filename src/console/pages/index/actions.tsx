@@ -16,10 +16,10 @@ import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { runKey, shownRun } from '../../state/shown-run.js';
 import { dayNumber, monthsBefore } from '../../words/dates.js';
-import { nameAddress } from '../../words/addresses.js';
 import { Exits } from './exits.js';
 import { actionValue } from '../../words/actions.js';
 import { count, decimal, figure, inMoney, percent } from '../../words/numbers.js';
+import { useNameAddress } from './use-name-address.js';
 
 interface ActionsProps {
   readonly id: string;
@@ -75,6 +75,7 @@ function ActionTable({
   const coming = actions.filter(({ state }) => state === 'coming').length;
   const names = useMemo(() => [...new Set(actions.map(({ identifier }) => identifier))], [actions]);
   const facts = useNames(names, asOf);
+  const addressOfName = useNameAddress();
   const columns = useMemo(() => columnsOf((name) => facts.get(name)?.currency ?? null), [facts]);
   return (
     <Section
@@ -98,7 +99,7 @@ function ActionTable({
         columns={columns}
         rows={actions}
         keyOf={({ ex_date: date, identifier, type }) => `${date} ${identifier} ${type}`}
-        addressOf={({ identifier }) => nameAddress(identifier)}
+        addressOf={({ identifier }) => addressOfName(identifier)}
         searchIn={({ ex_date: date, identifier, type, related }) => `${date} ${identifier} ${type} ${related ?? ''}`}
         sort={{ column: 'date', direction: 'desc' }}
         height={620}

@@ -9,7 +9,7 @@ import { service } from '../../state/service.js';
 import { nameAddress } from '../../words/addresses.js';
 import { compact } from '../../words/amounts.js';
 import { decimal, inMoney } from '../../words/numbers.js';
-import { inTurn, overMonths, yearOf } from './last-year.js';
+import { inStore, inTurn, overMonths, yearOf } from './last-year.js';
 import './names.css';
 
 type Row = IdentifierSearch['identifiers'][number];
@@ -19,7 +19,7 @@ const AT_ONCE = 1000;
 const PAGES_MAX = 10;
 
 interface NameTableProps {
-  /** Store in place of the served one; its securities have no pages. */
+  /** Store in place of the served one. */
   readonly store?: string;
 }
 
@@ -33,10 +33,10 @@ export function NameTable({ store }: NameTableProps) {
         <Table
           label="names"
           name="names"
-          columns={COLUMNS}
+          columns={columnsOf(store)}
           rows={rows}
           keyOf={({ identifier }) => identifier}
-          {...(store === undefined ? { addressOf: ({ identifier }: Row) => nameAddress(identifier) } : {})}
+          addressOf={({ identifier }) => nameAddress(identifier, store)}
           searchIn={({ identifier, name, sector }) => `${identifier} ${name ?? ''} ${sector ?? ''}`}
           sort={orderOf(rows)}
           height={640}
@@ -54,7 +54,7 @@ export async function allNames(signal: AbortSignal, store?: string): Promise<rea
   let after: string | undefined;
   for (let page = 0; page < PAGES_MAX; page++) {
     const { identifiers, next } = await service.value.call('searchIdentifiers', {
-      query: { limit: AT_ONCE, after, ...(store !== undefined && { store_id: store }) },
+      query: { limit: AT_ONCE, after, ...inStore(store) },
       signal,
     });
     rows.push(...identifiers);
@@ -64,11 +64,16 @@ export async function allNames(signal: AbortSignal, store?: string): Promise<rea
   return rows;
 }
 
+interface LastYearProps {
+  readonly row: Row;
+  readonly store: string | undefined;
+}
+
 /** Renders the closes of the last year and their return. They are read for rows in sight only. */
-function LastYear({ row: { identifier, end } }: { readonly row: Row }) {
+function LastYear({ row: { identifier, end }, store }: LastYearProps) {
   const { data: year } = useResource(
-    end === null ? null : `year ${identifier} ${end}`,
-    (signal) => inTurn(() => yearOf(identifier, end!, signal), signal), // Asked only with an end.
+    end === null ? null : `year ${identifier} ${end} ${store}`,
+    (signal) => inTurn(() => yearOf(identifier, end!, signal, store), signal), // Asked only with an end.
     { follows: false },
   );
   if (year === undefined) return null;
@@ -83,7 +88,7 @@ function LastYear({ row: { identifier, end } }: { readonly row: Row }) {
 const LARGEST = { column: 'cap', direction: 'desc' } as const;
 const FIRST = { column: 'identifier', direction: 'asc' } as const;
 
-const COLUMNS: readonly Column<Row>[] = [
+const columnsOf = (store?: string): readonly Column<Row>[] => [
   {
     id: 'identifier',
     title: 'Security',
@@ -119,7 +124,7 @@ const COLUMNS: readonly Column<Row>[] = [
     width: 190,
     priority: 3,
     value: () => null,
-    show: (row) => <LastYear row={row} />,
+    show: (row) => <LastYear row={row} store={store} />,
   },
   { id: 'start', title: 'First price', width: 100, priority: 4, value: ({ start }) => start },
   { id: 'end', title: 'Last price', width: 100, priority: 2, value: ({ end }) => end },

@@ -135,7 +135,12 @@ function jobQuestions(): readonly Question[] {
       what: `jobs: a ${frequency} backtest, changed`,
       async ask(url, serial) {
         await made(
-          sent(url, 'PUT', `/indices/${frequency}`, cappedIndex(frequency, { frequency, cap: 0.05 + serial / 1e7 })),
+          sent(
+            url,
+            'PUT',
+            `/indices/${frequency}`,
+            createCappedIndex(frequency, { frequency, cap: 0.05 + serial / 1e7 }),
+          ),
         );
         return backtest.ask(url, serial);
       },
@@ -187,14 +192,14 @@ async function prepare(service: RunningService): Promise<void> {
     }),
   );
   await finished(service, 'generate:market');
-  await made(sent(url, 'POST', '/indices', cappedIndex('BIG')));
+  await made(sent(url, 'POST', '/indices', createCappedIndex('BIG')));
   await made(sent(url, 'POST', '/analytics/BIG/backtest', {}));
   await finished(service, 'backtest:BIG');
   await spread(DOCUMENTS, CONCURRENCY, async (serial) => made(putWatchlist(url, serial)));
   await settled(service);
 }
 
-function cappedIndex(id: string, { frequency = 'quarterly', cap = 0.05 } = {}): object {
+function createCappedIndex(id: string, { frequency = 'quarterly', cap = 0.05 } = {}): object {
   const pipeline = { weighting: { type: 'MarketCapWeight', cap } };
   const rebalance = { frequency, anchor: 'third_friday' };
   return { id, name: id, calendar: 'XNYS', base_date: '2000-01-03', rebalance, pipeline };

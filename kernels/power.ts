@@ -43,7 +43,7 @@ function upperHalf(x: number): number {
   return number[0];
 }
 
-function withHighWord(x: number, high: number): number {
+function addHighWord(x: number, high: number): number {
   number[0] = x;
   words[HIGH] = high;
   return number[0];
@@ -114,12 +114,12 @@ function log2Of(x: number): { readonly t1: number; readonly t2: number } {
       high -= 0x100000;
     }
   }
-  const a = withHighWord(x, high);
+  const a = addHighWord(x, high);
   const u = a - BASES[k];
   const v = 1 / (a + BASES[k]);
   const s = u * v;
   const sHigh = upperHalf(s);
-  const aHigh = withHighWord(0, ((high >> 1) | 0x20000000) + 0x80000 + (k << 18));
+  const aHigh = addHighWord(0, ((high >> 1) | 0x20000000) + 0x80000 + (k << 18));
   const aLow = a - (aHigh - BASES[k]);
   const sLow = v * (u - sHigh * aHigh - sHigh * aLow);
   const s2 = s * s;
@@ -146,7 +146,7 @@ function exp2(high: number, low: number): number {
   if (size > 0x3fe00000) {
     const rounded = word + (0x100000 >> ((size >> 20) - 1022));
     const k = ((rounded & 0x7fffffff) >> 20) - 1023;
-    rest -= withHighWord(0, rounded & ~(0xfffff >> k));
+    rest -= addHighWord(0, rounded & ~(0xfffff >> k));
     n = ((rounded & 0xfffff) | 0x100000) >> (20 - k);
     if (word < 0) n = -n;
   }
@@ -159,5 +159,5 @@ function exp2(high: number, low: number): number {
   const t1 = z - t2 * (P1 + t2 * (P2 + t2 * (P3 + t2 * (P4 + t2 * P5))));
   const r = (z * t1) / (t1 - 2 - (w + z * w)); // Same as V8; fdlibm subtracts the last term from the quotient.
   const scaled = 1 - (r - z);
-  return withHighWord(scaled, highWord(scaled) + (n << 20));
+  return addHighWord(scaled, highWord(scaled) + (n << 20));
 }

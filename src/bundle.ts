@@ -13,10 +13,10 @@ const COMPILED = new URL('../.build/sources.tsbuildinfo', import.meta.url);
  * not been built since the sources were compiled. A package without the state of the compiler is as it was built.
  */
 export function bundlePath(entry: Entry): string | undefined {
-  const built = changedAt(new URL('built.json', BUNDLE));
-  const isCurrent = built !== undefined && built >= (changedAt(COMPILED) ?? 0);
+  const built = findChangeTime(new URL('built.json', BUNDLE));
+  const isCurrent = built !== undefined && built >= (findChangeTime(COMPILED) ?? 0);
   return isCurrent ? new URL(entry.endsWith('.cjs') ? entry : `${entry}.js`, BUNDLE).href : undefined;
 }
 
 /** Returns the time of the last change in milliseconds since the epoch; undefined if the file does not exist. */
-const changedAt = (file: URL): number | undefined => statSync(file, { throwIfNoEntry: false })?.mtimeMs;
+const findChangeTime = (file: URL): number | undefined => statSync(file, { throwIfNoEntry: false })?.mtimeMs;

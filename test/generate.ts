@@ -5,11 +5,11 @@ import { guideSources } from './guide/guide-page.js';
 import { storyService } from './guide/example-story.js';
 import { recordAnswers } from './guide/record-answers.js';
 import { stableAnswers } from './guide/stable-answers.js';
-import { withTables } from './guide/tables.js';
+import { addTables } from './guide/tables.js';
 
 /** Writes the committed files that are generated from the code: `npm run generate`. */
 for (const [file, text] of Object.entries(clientSources())) writeFileSync(file, text);
-for (const { file, text } of guideSources()) writeFileSync(`data/guide/${file}`, withTables(text));
+for (const { file, text } of guideSources()) writeFileSync(`data/guide/${file}`, addTables(text));
 
 const ANSWERS = 'data/answers.json';
 const service = await storyService();

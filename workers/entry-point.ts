@@ -36,12 +36,12 @@ export function createEntryPoint(
       const run = await load();
       control.report(0);
       // The pool's types paired the input with the task's name.
-      const output = await withSandbox(async () => run(input as never, control));
+      const output = await runWithSandbox(async () => run(input as never, control));
       return handOver<TaskOutcome>({ kind: 'output', output, ...figures() });
     } catch (thrown) {
       if (thrown instanceof CancelledError) return { kind: 'cancelled', ...figures() };
       if (thrown instanceof Refusal) return { kind: 'refused', error: thrown.toDetail(), ...figures() };
-      if (isOutOfMemory(thrown)) return { kind: 'refused', error: outOfMemory(thrown), ...figures() };
+      if (isOutOfMemory(thrown)) return { kind: 'refused', error: createMemoryError(thrown), ...figures() };
       if (isFull(thrown)) return { kind: 'refused', error: diskFull(thrown as Error), ...figures() };
       const stack = thrown instanceof Error ? (thrown.stack ?? thrown.message) : String(thrown);
       return { kind: 'threw', stack, ...figures() };
@@ -50,7 +50,7 @@ export function createEntryPoint(
 }
 
 /** Runs a task again after it lacked the sandbox: the first call of a plug-in in a thread precedes any effect. */
-async function withSandbox(run: () => Promise<unknown>): Promise<unknown> {
+async function runWithSandbox(run: () => Promise<unknown>): Promise<unknown> {
   try {
     return await run();
   } catch (thrown) {
@@ -73,6 +73,6 @@ function diskFull({ message }: Error): ErrorDetail {
   return { code: 'STORAGE_FULL', message, detail: null };
 }
 
-function outOfMemory(error: RangeError): ErrorDetail {
+function createMemoryError(error: RangeError): ErrorDetail {
   return { code: 'WORKER_OUT_OF_MEMORY', message: `The worker ran out of memory: ${error.message}.`, detail: null };
 }

@@ -7,7 +7,7 @@ import type { CorporateAction, MarketData } from '#domain/market/market-data.js'
 const LAST_DAY = 20_000;
 
 /** Random walks with a dividend a quarter; the same on every run. */
-export function seededMarket(
+export function createSeededMarket(
   calendars: ExchangeCalendars,
   { names, sessions }: { readonly names: number; readonly sessions: number },
 ): MarketData {

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { formatDay } from '#domain/time/days.js';
 import { openCalendars } from '#market/serving/calendar-files.js';
 import { writeMarket } from '#market/content/write-market.js';
-import { seededMarket, writePanels } from '../domain/seeded-market.js';
+import { createSeededMarket, writePanels } from '../domain/seeded-market.js';
 import { settled, startPython, startService, type Done, type PythonPeer, type RunningService } from './service.js';
 import { computeMedian } from '#domain/numbers/order-statistics.js';
 import { numberFrom } from '../variables.js';
@@ -37,7 +37,7 @@ if (typeof python === 'string') {
 
 /** One market for both: Parquet that the service serves, and panels of float64. */
 async function shareMarket(service: RunningService, folder: string): Promise<SharedMarket> {
-  const market = seededMarket(openCalendars(), SIZE);
+  const market = createSeededMarket(openCalendars(), SIZE);
   const store = join(folder, 'store');
   await writeMarket(store, market, () => {});
   const size = writePanels(folder, market);

@@ -56,7 +56,7 @@ async function compare(service: RunningService, path: string, goal: number): Pro
   const sides = [sideOf(service.url + path, service.pid)];
   const answer = await fetch(service.url + path);
   const body = await answer.text();
-  const bares = [await startBare(body, sentHeaders(answer.headers)), await startBare(body, describing(body))];
+  const bares = [await startBare(body, listSentHeaders(answer.headers)), await startBare(body, describing(body))];
   for (const { url, child } of bares) sides.push(sideOf(url, child.pid!));
   for (const { url } of sides) await load(url, { seconds: WARM_SECONDS });
   for (let turn = 0; turn < TURNS; turn++)
@@ -102,7 +102,7 @@ function longer(ours: Side, bare: Side): number[] {
 }
 
 /** Headers of an answer but those that node:http writes by itself. */
-function sentHeaders(headers: Headers): Record<string, string> {
+function listSentHeaders(headers: Headers): Record<string, string> {
   const own = new Set(['connection', 'date', 'keep-alive']);
   return Object.fromEntries([...headers].filter(([name]) => !own.has(name)));
 }

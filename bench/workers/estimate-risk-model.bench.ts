@@ -113,7 +113,7 @@ function nameOf(i: number): string {
 }
 
 function randomMarket(names: number, days: number): MarketData {
-  const moves = seededPanel(names * days);
+  const moves = createSeededPanel(names * days);
   const close = new Float64Array(names * days).fill(100);
   for (let at = names; at < close.length; at++) close[at] = close[at - names]! * (1 + moves[at]!);
   return {
@@ -130,7 +130,7 @@ function randomMarket(names: number, days: number): MarketData {
 }
 
 /** Seeded returns about zero. */
-function seededPanel(length: number, seed = 42): Float64Array {
+function createSeededPanel(length: number, seed = 42): Float64Array {
   let state = seed;
   return Float64Array.from({ length }, () => {
     state = (Math.imul(state, 1_664_525) + 1_013_904_223) | 0;

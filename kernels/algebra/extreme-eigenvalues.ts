@@ -94,7 +94,7 @@ interface Ritz {
 function smallestOf(problem: Problem, scale: number): number | undefined {
   if (!factor(problem, 1, 0)) return undefined;
   const { value, residual, vector } = runLanczos(problem, {
-    start: seededVector(problem.n),
+    start: drawVector(problem.n),
     steps: ESTIMATE_STEPS.smallest,
     multiply: inverse(problem),
     isDone: ({ error, value: inverted }) => error <= Number.EPSILON * inverted,
@@ -109,7 +109,7 @@ function largestOf(problem: Problem): number | undefined {
   const squares = sumSquares(a, n);
   const isDone = ({ error, value }: Omit<Ritz, 'vector'>): boolean => error <= Number.EPSILON * value;
   const found = runLanczos(problem, {
-    start: seededVector(n),
+    start: drawVector(n),
     steps: ESTIMATE_STEPS.largest,
     multiply: (x, out) => engine.symv(a, x, out),
     isDone,
@@ -260,7 +260,7 @@ function normOf(x: Float64Array): number {
 }
 
 /** Seeded numbers about zero: no eigenvector of a real matrix is orthogonal to them. */
-function seededVector(n: number): Float64Array {
+function drawVector(n: number): Float64Array {
   let state = 42;
   return Float64Array.from({ length: n }, () => {
     state = (Math.imul(state, 1_664_525) + 1_013_904_223) | 0;

@@ -230,7 +230,7 @@ function implicitQl(diagonal: Float64Array, off: Float64Array, n: number, vector
   if (n > 0) off[n - 1] = 0;
   for (let l = 0; l < n; l++) {
     for (let sweep = 0; ; sweep++) {
-      const m = firstNegligible(diagonal, off, n, l);
+      const m = findFirstNegligible(diagonal, off, n, l);
       if (m === l) break;
       if (sweep === SWEEPS_MAX) return false;
       qlSweep(diagonal, off, n, l, m, vectors);
@@ -243,7 +243,7 @@ function implicitQl(diagonal: Float64Array, off: Float64Array, n: number, vector
  * Returns the first position at or after l whose off-diagonal entry is zero to working precision relative to its
  * neighbours.
  */
-function firstNegligible(diagonal: Float64Array, off: Float64Array, n: number, l: number): number {
+function findFirstNegligible(diagonal: Float64Array, off: Float64Array, n: number, l: number): number {
   let m = l;
   while (
     m < n - 1 &&

@@ -15,7 +15,7 @@ export async function loadOptionalPackage(name: string, load: Loader = (wanted) 
     return await load(name);
   } catch (cause) {
     throw new Error(
-      `the package ${name} ${isMissing(cause) ? 'is not installed' : `cannot be loaded: ${firstLine(cause)}`}`,
+      `the package ${name} ${isMissing(cause) ? 'is not installed' : `cannot be loaded: ${readFirstLine(cause)}`}`,
       {
         cause,
       },
@@ -27,6 +27,6 @@ function isMissing(cause: unknown): boolean {
   return cause instanceof Error && 'code' in cause && cause.code === 'MODULE_NOT_FOUND';
 }
 
-function firstLine(cause: unknown): string {
+function readFirstLine(cause: unknown): string {
   return String(cause instanceof Error ? cause.message : cause).split('\n', 1)[0]!;
 }

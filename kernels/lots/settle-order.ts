@@ -203,7 +203,7 @@ interface Terms extends NearPoint {
 /** Decides the direction of each security and the lots at the margin, before which all are sold and after which none are. */
 function marginOf(program: AccountProgram, terms: Terms): DecidedTrades {
   const { n, lotStart, lotSize, lotShort, lotLong, isOrdered } = program;
-  const net = settledTrades(program, terms);
+  const net = settleTrades(program, terms);
   const [first, end] = [lotStart.slice(0, n), lotStart.slice(1)];
   const buyLimit = program.buyLimit.slice();
   const decided = new Float64Array(n);
@@ -231,7 +231,7 @@ function marginOf(program: AccountProgram, terms: Terms): DecidedTrades {
 }
 
 /** Returns trades of which no single one is better at the multipliers: gains and rows have prices, the variance is exact. */
-function settledTrades(program: AccountProgram, { net: from, multipliers, rows }: Terms): Float64Array {
+function settleTrades(program: AccountProgram, { net: from, multipliers, rows }: Terms): Float64Array {
   const { n, k, loadings, specific, target, held } = program;
   const { rows: prices, short, long, cost } = computePrices(rows, multipliers, program.taxWeight);
   const averseness = program.aversion + multipliers.variance;

@@ -66,7 +66,7 @@ export function solveAccount(program: AccountProgram, { nodes }: SearchLimits): 
   let steps = 0;
   for (const side of possibleSides(program)) {
     const known = certificates.at(-1);
-    const carried = known === undefined ? undefined : carriedOver(program, known, side);
+    const carried = known === undefined ? undefined : carryOver(program, known, side);
     // The other side is not better, or only by a rounding error that the bound of the previous side leaves open as
     // well.
     const merit = best?.merit ?? Infinity;
@@ -136,7 +136,7 @@ function shareCertificates(program: AccountProgram, certificates: SideCertificat
   for (const known of certificates.slice())
     certificates.forEach(({ side, bound }, at) => {
       if (side === known.side || merit - bound < ROUNDED) return;
-      const carried = carriedOver(program, known, side);
+      const carried = carryOver(program, known, side);
       if (carried.bound > bound) certificates[at] = carried;
     });
 }
@@ -145,7 +145,7 @@ function shareCertificates(program: AccountProgram, certificates: SideCertificat
  * Returns the bound on another side that the multipliers of one side prove, with the same prices of gains where its
  * pieces allow them.
  */
-function carriedOver(program: AccountProgram, known: SideCertificate, side: number): SideCertificate {
+function carryOver(program: AccountProgram, known: SideCertificate, side: number): SideCertificate {
   const from = program.sides[known.side]!;
   const to = program.sides[side]!;
   const m = program.rows.length;

@@ -69,11 +69,11 @@ export function canPage(): boolean {
  */
 export function allocatePanels(bytes: number, storeBytes = bytes): SharedArrayBuffer {
   if (!isPaged(storeBytes)) return new SharedArrayBuffer(bytes);
-  return pagedMemory(bytes, { folder: limit.folder!, keepsNames: limit.keepsNames === true, isOnDisk: true }); // `isPaged` has asked for the folder
+  return allocatePagedMemory(bytes, { folder: limit.folder!, keepsNames: limit.keepsNames === true, isOnDisk: true }); // `isPaged` has asked for the folder
 }
 
 /**
- * Allocates like `panelMemory`, for a panel that is passed to another process: a file in memory if there is space, so
+ * Allocates like `allocatePanels`, for a panel that is passed to another process: a file in memory if there is space, so
  * that neither process copies it.
  */
 export function allocateHandedMemory(bytes: number, storeBytes: number): SharedArrayBuffer {
@@ -81,7 +81,7 @@ export function allocateHandedMemory(bytes: number, storeBytes: number): SharedA
   if (folder === undefined || bytes < ALONE_BYTES || isPaged(storeBytes) || systemCalls() === null)
     return allocatePanels(bytes, storeBytes);
   try {
-    return pagedMemory(bytes, { folder, keepsNames: true, isOnDisk: false });
+    return allocatePagedMemory(bytes, { folder, keepsNames: true, isOnDisk: false });
   } catch (fault) {
     if (fault instanceof PagingFault && fault.code === 'ENOSPC') return allocatePanels(bytes, storeBytes);
     throw fault;
@@ -124,7 +124,7 @@ function isAlone(memory: ArrayBufferLike): boolean {
  * and reads them when they are touched. The space is allocated immediately, because a write to memory cannot report a
  * full disk. Memory and file end with the last reference, like other shared memory.
  */
-function pagedMemory(
+function allocatePagedMemory(
   bytes: number,
   {
     folder,
@@ -229,8 +229,8 @@ export function findPagedFile(memory: ArrayBufferLike): PagedFile | undefined {
  * Maps a file of pages that another process wrote as memory, with spare space after them, and removes its name. The
  * edges of the memory that are not in the file are zero.
  * @param bytes as many as the other memory has, or more
- * @returns undefined if memory of this process begins at another place of a page or holds other things, too, or there is no
- *   room for more: the file is to be read then
+ * @returns undefined if memory of this process begins at another position within a page or contains other data, or if there is
+ *   no space for more. The file must then be read.
  */
 export function openPagedFile({ path, before }: PagedFile, bytes: number): SharedArrayBuffer | undefined {
   if (systemCalls() === null) return undefined;

@@ -166,7 +166,7 @@ export interface FactoredCovariance {
  * @cost           Of `boundFactorEigenvalues`, and a pass over the matrix.
  * @source         Definition.
  */
-export function diagnosedFactors(
+export function estimateWithDiagnostics(
   engine: Engine,
   matrix: Float64Array,
   { loadings, specific }: FactoredCovariance,

@@ -54,11 +54,11 @@ export function measureTargetDistances(covariance: Float64Array, target: Target)
 /**
  * Ledoit-Wolf's analytic shrinkage intensity towards a constant-correlation or scaled-identity target.
  *
- * @param panel      [observations x assets] row-major, demeaned and scaled so that S = X'X: as `sampleCovariance`
+ * @param panel      [observations x assets] row-major, demeaned and scaled so that S = X'X: as `computeSampleCovariance`
  *   leaves it.
  * @param target     Target of S.
  * @param distances  Of S from the target.
- * @param weights    What `sampleCovariance` returned: the factor of each row and their dispersion (1/(T - 1) for equal
+ * @param weights    The result of `computeSampleCovariance`: the factor of each row and their dispersion (1/(T - 1) for equal
  *   weights).
  * @returns          Intensity in [0, 1]: the weight on the target; 0 if S is its own target; NaN if a sum of fourth
  *   powers is not finite.

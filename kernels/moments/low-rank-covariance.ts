@@ -84,14 +84,14 @@ export function estimateLowRankCovariance(
   const target = createTarget(shrinkage.target, variances, correlation);
   const given = shrinkage.intensity;
   assert(given === null || (given >= 0 && given <= 1), `intensity: ${given}, outside [0, 1]`);
-  const byData = () =>
+  const estimateByData = () =>
     computeLedoitWolfIntensity(
       panel,
       target,
       distancesOf(engine, { panel, observations, target, variances }),
       demeaned,
     );
-  const intensity = given ?? (shrinkage.method === 'shape' ? assets / (assets + observations) : byData());
+  const intensity = given ?? (shrinkage.method === 'shape' ? assets / (assets + observations) : estimateByData());
   return { panel, observations, assets, intensity, target, scale: shrinkage.scale, variances };
 }
 

@@ -28,17 +28,17 @@ export const FEASIBILITY_TOLERANCE = 1e-9;
  * @source  Boyd & Vandenberghe (2004), Convex Optimization, section 11.4: phase I, as the least sum of violations.
  */
 export function findLeastViolation(solver: Solver, program: Program): FeasibilityAnswer {
-  const linear = leastLinearViolation(solver, program);
+  const linear = minimiseLinearViolation(solver, program);
   if (linear.certificate !== null || !linear.isReliable) return linear;
   let last = linear;
   for (let q = 0; q < program.norms.length; q++) {
-    last = leastNorm(solver, program, q);
+    last = minimiseNorm(solver, program, q);
     if (last.certificate !== null || !last.isReliable) return last;
   }
   return last;
 }
 
-function leastLinearViolation(solver: Solver, program: Program): FeasibilityAnswer {
+function minimiseLinearViolation(solver: Solver, program: Program): FeasibilityAnswer {
   const { n, rows, kinks } = program;
   const hardKinks = kinks.map((kink): Kink =>
     isHard(kink) ? { ...kink, penalty: 1 } : { ...kink, left: new Float64Array(n), right: new Float64Array(n) },
@@ -63,7 +63,7 @@ function leastLinearViolation(solver: Solver, program: Program): FeasibilityAnsw
   const { point, status } = solver.solve(elastic);
   const violation = totalViolation(elastic, point.x);
   const certificate = {
-    rows: withEmptyRows(elastic, point),
+    rows: addEmptyRows(elastic, point),
     kinks: Float64Array.from(kinks, (kink, k) => (isHard(kink) ? point.kinkMultipliers[k]! : 0)),
     norms: new Float64Array(program.norms.length),
     around: point.x,
@@ -81,7 +81,7 @@ function leastLinearViolation(solver: Solver, program: Program): FeasibilityAnsw
  * A row without a free security is either satisfied or violated regardless of the others. If violated, its multiplier
  * is its price.
  */
-function withEmptyRows({ n, rows, lower, upper }: Program, { x, rowMultipliers }: Point): Float64Array {
+function addEmptyRows({ n, rows, lower, upper }: Program, { x, rowMultipliers }: Point): Float64Array {
   return rowMultipliers.map((multiplier, r) => {
     let value = 0;
     for (let i = 0; i < n; i++) {
@@ -95,7 +95,7 @@ function withEmptyRows({ n, rows, lower, upper }: Program, { x, rowMultipliers }
 }
 
 /** Minimises norm q subject to the rows and the previous norms. */
-function leastNorm(solver: Solver, program: Program, q: number): FeasibilityAnswer {
+function minimiseNorm(solver: Solver, program: Program, q: number): FeasibilityAnswer {
   const norm = program.norms[q]!;
   const isOwn = typeof norm.metric !== 'string';
   const smallest: Program = {
@@ -111,7 +111,7 @@ function leastNorm(solver: Solver, program: Program, q: number): FeasibilityAnsw
         ? kink
         : { ...kink, limit: null, left: new Float64Array(program.n), right: new Float64Array(program.n) },
     ),
-    norms: program.norms.slice(0, q).map((other) => (isOwn ? withMetric(other, program) : other)),
+    norms: program.norms.slice(0, q).map((other) => (isOwn ? addMetric(other, program) : other)),
   };
   const { point, status } = solver.solve(smallest);
   const length = computeNormLength(program, norm, point.x);
@@ -135,7 +135,7 @@ function leastNorm(solver: Solver, program: Program, q: number): FeasibilityAnsw
 }
 
 /** Returns a norm that carries the metric of its program into another. */
-function withMetric(norm: Norm, { metric }: Program): Norm {
+function addMetric(norm: Norm, { metric }: Program): Norm {
   return norm.metric === 'metric' ? { ...norm, metric: metric! } : norm; // A norm of the metric has one.
 }
 

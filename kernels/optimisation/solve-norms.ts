@@ -75,14 +75,14 @@ export function solveWithNorms(
         : { ...follow, program: { ...follow.program, norms: [] }, state: { ...follow.state, norms: new Int8Array(0) } },
     );
     if (free.status !== 'solved') return undefined;
-    q = mostExceeded(program, free.point.x);
-    if (q < 0) return finish(program, withNorms(free, program));
+    q = findMostExceeded(program, free.point.x);
+    if (q < 0) return finish(program, addNorms(free, program));
     start = undefined;
   }
   const norm = program.norms[q]!;
   if (!(norm.radius > 0)) return undefined;
   const first = hinted < 0 ? 0 : follow!.point.normMultipliers[q]!;
-  let last = start === undefined ? undefined : pricedStart(start, q, first);
+  let last = start === undefined ? undefined : createPricedStart(start, q, first);
   let lastPrice = first;
   const at = (price: number): Priced | undefined => {
     const priced = addPrice(program, q, price);
@@ -97,17 +97,17 @@ export function solveWithNorms(
   };
   const close = rootOf(at, first > 0 ? first : computePriceScale(program, norm), CLOSE);
   if (close === undefined) return undefined;
-  if (close.answer.status === 'infeasible') return withNorm(close.answer, { program, q, price: close.price });
-  const ended = finish(program, withNorm(close.answer, { program, q, price: close.price }), LAST);
+  if (close.answer.status === 'infeasible') return addNorm(close.answer, { program, q, price: close.price });
+  const ended = finish(program, addNorm(close.answer, { program, q, price: close.price }), LAST);
   if (ended !== undefined) return ended;
   const closest = rootOf(at, close.price, CLOSEST);
   if (closest === undefined) return undefined;
-  return finish(program, withNorm(closest.answer, { program, q, price: closest.price }), 0);
+  return finish(program, addNorm(closest.answer, { program, q, price: closest.price }), 0);
 }
 
 /** Returns true if the solution at a price proves that no point within the other rows has a norm within its radius. */
 function isTooShort(program: Program, q: number, priced: Pick<Priced, 'price' | 'answer'>): boolean {
-  const { x, rowMultipliers, kinkMultipliers, normMultipliers } = withNorm(priced.answer, {
+  const { x, rowMultipliers, kinkMultipliers, normMultipliers } = addNorm(priced.answer, {
     program,
     q,
     price: priced.price,
@@ -172,7 +172,7 @@ function grow({ price, excess }: Priced, before: Priced | undefined): number {
 const LEAP = 1e3;
 
 /** Returns the norm with the largest violation relative to its radius; -1 if all are satisfied. */
-function mostExceeded(program: Program, x: Float64Array): number {
+function findMostExceeded(program: Program, x: Float64Array): number {
   let found = -1;
   let worst = 0;
   program.norms.forEach((norm, q) => {
@@ -219,7 +219,7 @@ export function addPrice(program: Program, q: number, price: number): Program {
       linear: program.linear.map((value, i) => value + price * (program.centre[i]! - centre[i]!)),
     };
   }
-  if (kind !== 'metric') return withPricedMetric({ ...program, norms }, program.norms[q]!, kind, price);
+  if (kind !== 'metric') return addPricedMetric({ ...program, norms }, program.norms[q]!, kind, price);
   // c (x - a) + p (x - b) = (c + p) (x - m); the ridge remains around a.
   const curvature = program.curvature + price;
   if (curvature === 0) return { ...program, norms };
@@ -237,7 +237,7 @@ export function addPrice(program: Program, q: number, price: number): Program {
  * Returns the program with the price of a norm with a separate metric: the metrics are added, and the other norms are
  * unchanged.
  */
-function withPricedMetric(program: Program, { centre }: Norm, own: Metric, price: number): Program {
+function addPricedMetric(program: Program, { centre }: Norm, own: Metric, price: number): Program {
   const { metric, curvature } = program;
   if (price === 0) return program;
   const isCurved = metric !== null && curvature !== 0;
@@ -257,7 +257,7 @@ function withPricedMetric(program: Program, { centre }: Norm, own: Metric, price
   };
 }
 
-function pricedStart({ program, point, state }: PathStart, q: number, price: number): PathStart {
+function createPricedStart({ program, point, state }: PathStart, q: number, price: number): PathStart {
   return {
     program: addPrice(program, q, price),
     point: { ...point, normMultipliers: point.normMultipliers.filter((_, other) => other !== q) },
@@ -266,7 +266,7 @@ function pricedStart({ program, point, state }: PathStart, q: number, price: num
 }
 
 /** Converts the solution of a program without norms to one with norms that do not bind. */
-function withNorms(answer: ProgramAnswer, { norms }: Program): ProgramAnswer {
+function addNorms(answer: ProgramAnswer, { norms }: Program): ProgramAnswer {
   return {
     ...answer,
     point: { ...answer.point, normMultipliers: new Float64Array(norms.length) },
@@ -275,7 +275,7 @@ function withNorms(answer: ProgramAnswer, { norms }: Program): ProgramAnswer {
 }
 
 /** Converts the solution of a priced program to one with the norm. */
-function withNorm(
+function addNorm(
   { point, state, ...answer }: ProgramAnswer,
   { program, q, price }: { readonly program: Program; readonly q: number; readonly price: number },
 ): ProgramAnswer {

@@ -96,7 +96,7 @@ function solveProgram(program: Program, tools: Tools, options: SolveOptions): Pr
   assertProgram(program);
   const atCentre = tryCentre(program);
   if (atCentre !== undefined) return atCentre;
-  if (isRuledOut(program)) return ruledOut(program);
+  if (isRuledOut(program)) return createInfeasibleAnswer(program);
   const pivoted = tryPivots(program, tools, options);
   if (pivoted !== undefined) return pivoted;
   const followed = options.follow === undefined ? undefined : tryFollow(program, tools, options.follow);
@@ -113,7 +113,7 @@ function solveProgram(program: Program, tools: Tools, options: SolveOptions): Pr
 }
 
 /** Returns the answer for an infeasible program, with a point between its bounds. */
-function ruledOut(program: Program): ProgramAnswer {
+function createInfeasibleAnswer(program: Program): ProgramAnswer {
   const { lower, upper, centre } = program;
   const iterate = createIterate(program);
   for (let i = 0; i < program.n; i++) iterate.x[i] = Math.min(Math.max(centre[i]!, lower[i]!), upper[i]!);
@@ -152,7 +152,7 @@ function tryFollow(
   start: PathStart,
   limits?: PathLimits,
 ): ProgramAnswer | undefined {
-  const end = followPath(program, start, factors, limits) ?? followPath(withApartRows(program), start, factors, limits);
+  const end = followPath(program, start, factors, limits) ?? followPath(separateRows(program), start, factors, limits);
   if (end === undefined) return undefined;
   const { iterations } = runActiveSet(program, curvatures, end.state, end.iterate, {
     iterationsMax: ACTIVE_SET_ITERATIONS,
@@ -172,7 +172,7 @@ const GOLDEN = (Math.sqrt(5) - 1) / 2;
  * Returns a program whose rows become active one at a time, because a path stalls where many become active at one
  * point.
  */
-function withApartRows(program: Program): Program {
+function separateRows(program: Program): Program {
   const { rows } = program;
   const move = (r: number, bound: number): number => APART * (1 + Math.abs(bound)) * (1 + ((r * GOLDEN) % 1));
   const isFixed = (r: number): boolean => rows.lower[r] === rows.upper[r];

@@ -44,12 +44,12 @@ export function halvingChoices(sums: BlockSums, out: Float64Array): void {
   const { first, second, means } = sums;
   const size = blocks / 2;
   const variants = means.length;
-  const byCount = (): HalfSums[] =>
+  const sumByCount = (): HalfSums[] =>
     Array.from({ length: size + 1 }, () => ({
       first: new Float64Array(variants),
       second: new Float64Array(variants),
     }));
-  const [one, other] = [byCount(), byCount()];
+  const [one, other] = [sumByCount(), sumByCount()];
   const ratios = [new Float64Array(variants), new Float64Array(variants)] as const;
   let at = 0;
   const choose = (inside: Float64Array, outside: Float64Array): void => {

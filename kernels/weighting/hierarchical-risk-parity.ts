@@ -143,7 +143,7 @@ function mergeNearest(clusters: Clusters, made: number, linkage: Linkage): Merge
   for (const third of clusters.active) {
     if (third === slot) continue;
     const [toA, toB] = [distances[third * n + slot]!, distances[third * n + other]!];
-    const joined = joinedDistance(linkage, { toA, toB, between: distance, ...sizes, c: size[third]! });
+    const joined = computeJoinedDistance(linkage, { toA, toB, between: distance, ...sizes, c: size[third]! });
     distances[third * n + slot] = joined;
     distances[slot * n + third] = joined;
   }
@@ -181,7 +181,7 @@ interface Joining {
 }
 
 /** Distance of a third cluster to two that join: the update of Lance and Williams. */
-function joinedDistance(linkage: Linkage, { toA, toB, between, a, b, c }: Joining): number {
+function computeJoinedDistance(linkage: Linkage, { toA, toB, between, a, b, c }: Joining): number {
   switch (linkage) {
     case 'single':
       return Math.min(toA, toB);

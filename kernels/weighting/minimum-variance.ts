@@ -115,9 +115,9 @@ function descend({ covariance, upper, w, gradient, gap }: Descent): void {
   multiply(covariance, w, gradient);
   for (let step = 0; step < STEPS_PER_NAME * n; step++) {
     const from = steepest(w, gradient);
-    const to = bestPartner({ covariance, diagonal, upper, w, gradient, from });
+    const to = findBestPartner({ covariance, diagonal, upper, w, gradient, from });
     if (to < 0) return;
-    const slope = gradient[from]! - leastGradient({ upper, w, gradient });
+    const slope = gradient[from]! - computeLeastGradient({ upper, w, gradient });
     if (slope <= gap * Math.abs(gradient[from]!)) return;
     const fromRow = from * n;
     const toRow = to * n;
@@ -138,14 +138,14 @@ function steepest(w: Float64Array, gradient: Float64Array): number {
   return best;
 }
 
-function leastGradient({ upper, w, gradient }: Pick<Descent, 'upper' | 'w' | 'gradient'>): number {
+function computeLeastGradient({ upper, w, gradient }: Pick<Descent, 'upper' | 'w' | 'gradient'>): number {
   let least = Infinity;
   for (let i = 0; i < w.length; i++) if (w[i]! < upper && gradient[i]! < least) least = gradient[i]!;
   return least;
 }
 
 /** Returns the security below its bound whose exact pair step reduces the variance most; -1 if none does. */
-function bestPartner({
+function findBestPartner({
   covariance,
   diagonal,
   upper,

@@ -1,7 +1,7 @@
 import { parseArgs } from 'node:util';
 import { homeReport } from './home-report.js';
 import { moveToNewPlace, takeOver, type Adoption } from './moving/adopt-cluster.js';
-import { firstSentence } from './flag-words.js';
+import { readFirstSentence } from './flag-words.js';
 import { readSettings } from './settings.js';
 import { right } from './terminal.js';
 import { UsageError } from './usage-error.js';
@@ -68,6 +68,6 @@ function parse(argv: readonly string[]) {
     );
     return { flags, newPlace, json };
   } catch (failure) {
-    throw new UsageError(`${firstSentence(failure, Object.keys(options))}\n\n${ADOPT_HELP}`, { cause: failure });
+    throw new UsageError(`${readFirstSentence(failure, Object.keys(options))}\n\n${ADOPT_HELP}`, { cause: failure });
   }
 }

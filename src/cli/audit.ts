@@ -4,7 +4,7 @@ import { pipeline } from 'node:stream/promises';
 import { AUDIT_KINDS, type AuditKind } from '#domain/documents/audit-document.js';
 import { verifyAudit, type AuditTerms } from '#store/audit/verify-audit.js';
 import { hasWords, readCommandLine, type FlagValues, type Grammar } from './command-line.js';
-import { withService, CONNECTION_HELP, EXIT } from './connection.js';
+import { runWithService, CONNECTION_HELP, EXIT } from './connection.js';
 import { runJobCommand } from './job-command.js';
 import { table } from './terminal.js';
 import { bytesOf, entriesOf, verifyEntries, readKeys, valueOf } from './verify-published.js';
@@ -66,7 +66,7 @@ export async function audit(argv: readonly string[], environment: NodeJS.Process
       head: flags.text('head') ?? null,
       keys: keys === undefined ? null : await readKeys(keys),
     });
-  return withService(common, environment, async (client) => {
+  return runWithService(common, environment, async (client) => {
     const { bytes } = await client.stream('getAudit', LINES, { query: queryOf(flags) });
     if (common.out === undefined) await pipeline(Readable.from(bytes), process.stdout, { end: false });
     else await writeWhole(common.out, bytes);

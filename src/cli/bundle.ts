@@ -1,6 +1,6 @@
 import { BUNDLE_MEDIA } from '#contract/media-formats.js';
 import { readCommandLine, type Grammar } from './command-line.js';
-import { withService, CONNECTION_HELP, EXIT } from './connection.js';
+import { runWithService, CONNECTION_HELP, EXIT } from './connection.js';
 import { table } from './terminal.js';
 import { UsageError } from './usage-error.js';
 import { writeWhole } from './write-whole.js';
@@ -25,7 +25,7 @@ export async function bundle(argv: readonly string[], environment: NodeJS.Proces
   const { words, common } = readCommandLine('bundle', GRAMMAR, argv);
   const { out } = common;
   if (out === undefined) throw new UsageError('bundle needs --out FILE: it writes an archive, not text');
-  return withService(common, environment, async (client) => {
+  return runWithService(common, environment, async (client) => {
     const { bytes } = await client.stream('getPublishedBundle', BUNDLE_MEDIA, { params: { index_id: words[0]! } }); // the grammar requires one word
     await writeWhole(out, bytes);
     return EXIT.done;

@@ -9,7 +9,7 @@ import { correct, type Corrections, type SessionReference } from '#domain/calend
 import { formatDay, parseDay, type Day } from '#domain/time/days.js';
 import { CALENDAR_FOLDER, openCalendars, readCalendarFile } from '#market/serving/calendar-files.js';
 import { readCorrections, readReferences } from '#market/serving/calendar-references.js';
-import { firstSentence } from './flag-words.js';
+import { readFirstSentence } from './flag-words.js';
 import { UsageError } from './usage-error.js';
 import { right, table } from './terminal.js';
 
@@ -54,7 +54,9 @@ function parse(argv: readonly string[]) {
   try {
     return parseArgs({ args: [...argv], options: OPTIONS, strict: true, allowPositionals: true });
   } catch (failure) {
-    throw new UsageError(`${firstSentence(failure, Object.keys(OPTIONS))}\n\n${CALENDARS_HELP}`, { cause: failure });
+    throw new UsageError(`${readFirstSentence(failure, Object.keys(OPTIONS))}\n\n${CALENDARS_HELP}`, {
+      cause: failure,
+    });
   }
 }
 

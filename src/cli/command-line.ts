@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { parseArgs } from 'node:util';
 import { findNearestName } from '#base/text/nearest-name.js';
 import { CONNECTION_OPTIONS } from './connection.js';
-import { firstSentence } from './flag-words.js';
+import { readFirstSentence } from './flag-words.js';
 import { UsageError } from './usage-error.js';
 
 /** One flag of a command: its type and its help text. */
@@ -115,12 +115,14 @@ function parse(
   try {
     return parseArgs({ args: [...argv], options: { ...COMMON_OPTIONS, ...own }, allowPositionals: true, strict: true });
   } catch (cause) {
-    throw new UsageError(`${firstSentence(cause)}.${meantFlag(cause, flags)} See divisor ${name} --help`, { cause });
+    throw new UsageError(`${readFirstSentence(cause)}.${suggestFlag(cause, flags)} See divisor ${name} --help`, {
+      cause,
+    });
   }
 }
 
 /** Suggests the flag that a misspelt one probably means, as a question. */
-function meantFlag(cause: unknown, flags: Grammar['flags']): string {
+function suggestFlag(cause: unknown, flags: Grammar['flags']): string {
   const written = /^Unknown option '--([^']+)'/.exec((cause as Error).message)?.[1];
   const meant = written && findNearestName(written, [...Object.keys(flags), ...Object.keys(COMMON_OPTIONS)]);
   return meant ? ` Did you mean --${meant}?` : '';

@@ -1,7 +1,7 @@
 import { createDivisorClient, type DivisorClient } from '#clients/typescript/divisor.js';
 import { homeFolders } from '#store/home/home.js';
 import type { IdKind } from './completion.js';
-import { seenDocuments } from './seen-documents.js';
+import { readSeenDocuments } from './seen-documents.js';
 import { readSettings } from './settings.js';
 import { UsageError } from './usage-error.js';
 
@@ -29,20 +29,20 @@ export async function completionIds(argv: readonly string[], environment: NodeJS
   if (!isIdKind(kind) || rest.length > 0)
     throw new UsageError(`divisor completion ids takes one of ${Object.keys(DOCUMENTS).join(', ')}`);
   const ids = await (environment['DIVISOR_URL'] === undefined
-    ? storedIds(kind, environment)
-    : servedIds(kind, environment));
+    ? listStoredIds(kind, environment)
+    : listServedIds(kind, environment));
   process.stdout.write(ids.map((id) => `${id}\n`).join(''));
   return 0;
 }
 
-async function servedIds(kind: IdKind, environment: NodeJS.ProcessEnv): Promise<readonly string[]> {
+async function listServedIds(kind: IdKind, environment: NodeJS.ProcessEnv): Promise<readonly string[]> {
   const client = createDivisorClient({ url: environment['DIVISOR_URL']!, key: environment['DIVISOR_API_KEY'] }); // is set here
   if (kind === 'stores') return (await client.call('listStores')).stores.map(({ store_id: id }) => id);
-  if (kind === 'names') return servedNames(client);
+  if (kind === 'names') return listServedNames(client);
   return (await client.call('listIndices')).indices.map(({ id }) => id);
 }
 
-async function servedNames(client: DivisorClient): Promise<readonly string[]> {
+async function listServedNames(client: DivisorClient): Promise<readonly string[]> {
   const names: string[] = [];
   for (let after: string | undefined; names.length < NAMES_MAX;) {
     const { identifiers, next } = await client.call('searchIdentifiers', { query: { limit: PAGE_NAMES, after } });
@@ -53,8 +53,8 @@ async function servedNames(client: DivisorClient): Promise<readonly string[]> {
   return names;
 }
 
-async function storedIds(kind: IdKind, environment: NodeJS.ProcessEnv): Promise<readonly string[]> {
+async function listStoredIds(kind: IdKind, environment: NodeJS.ProcessEnv): Promise<readonly string[]> {
   const { settings } = readSettings([], environment);
-  const documents = (await seenDocuments(homeFolders(settings.home), settings.database)) ?? [];
+  const documents = (await readSeenDocuments(homeFolders(settings.home), settings.database)) ?? [];
   return documents.flatMap(({ kind: own, id }) => (DOCUMENTS[kind].includes(own ?? '') ? [id] : []));
 }

@@ -88,7 +88,9 @@ export function completion(argv: readonly string[], commands: Completions): numb
 
 const SCRIPTS: Readonly<Record<(typeof SHELLS)[number], (commands: Completions) => string>> = { bash, zsh, fish };
 
-const firstWords = (commands: Completions) => [...new Set(Object.keys(commands).map((name) => name.split(' ')[0]!))];
+const listFirstWords = (commands: Completions) => [
+  ...new Set(Object.keys(commands).map((name) => name.split(' ')[0]!)),
+];
 
 /** Second words of each family. */
 function families(commands: Completions): ReadonlyMap<string, readonly string[]> {
@@ -122,7 +124,7 @@ function bash(commands: Completions): string {
   if [ "$word" = "=" ]; then word=""
   elif [ "$flag" = "=" ]; then flag="\${COMP_WORDS[COMP_CWORD-2]}"; fi
   case "$command" in ${[...families(commands).keys()].join('|')}) [ "$COMP_CWORD" -eq 2 ] || command="$command \${COMP_WORDS[2]}" ;; esac
-  if [ "$COMP_CWORD" -eq 1 ]; then ${offer(firstWords(commands))}; else
+  if [ "$COMP_CWORD" -eq 1 ]; then ${offer(listFirstWords(commands))}; else
 ${cases(commands, offer, ':')} ;;
   esac; fi
   case "$word" in *,*) list="\${word%,*}," ;; esac
@@ -139,7 +141,7 @@ function zsh(commands: Completions): string {
   return `#compdef divisor
 _divisor() {
   local command="\${words[2]}" flag="\${words[CURRENT-1]}"
-  if (( CURRENT == 2 )); then ${offer(firstWords(commands))}; return; fi
+  if (( CURRENT == 2 )); then ${offer(listFirstWords(commands))}; return; fi
   if [[ "$PREFIX" == --*=* ]]; then flag="\${PREFIX%%=*}"; compset -P '*='; fi
   compset -P '*,'
   case "$command" in ${[...families(commands).keys()].join('|')}) (( CURRENT == 3 )) || command="$command \${words[3]}" ;; esac
@@ -159,7 +161,7 @@ function fish(commands: Completions): string {
     return `-l ${flag.slice(2)} ${values.length === 0 ? '-r' : `-x -a "${listWords(values)}"`}`;
   };
   const lines = [
-    line(isBehind(1), `-f -a "${firstWords(commands).join(' ')}"`),
+    line(isBehind(1), `-f -a "${listFirstWords(commands).join(' ')}"`),
     ...[...families(commands)].map(([family, seconds]) =>
       line(`__divisor_is ${family}; and ${isBehind(2)}`, `-f -a "${seconds.join(' ')}"`),
     ),

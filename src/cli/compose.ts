@@ -11,7 +11,7 @@ import { relocateDatasets } from '#services/datasets/relocate.js';
 import { createKeys } from '#services/operations/keys.js';
 import { runUnrestricted } from '#store/reach/reach-context.js';
 import { openHome, type Home } from '#store/home/home.js';
-import { withActiveMarket, WORKER_API, workerHandlers } from './compose/cluster.js';
+import { addActiveMarket, WORKER_API, workerHandlers } from './compose/cluster.js';
 import { composeAccountability } from './compose/accountability.js';
 import { composeHistory } from './compose/history.js';
 import { composeIndices } from './compose/indices.js';
@@ -20,7 +20,7 @@ import { composeReports } from './compose/reports.js';
 import { openRoomsOfJobs } from './compose/documents-of-jobs.js';
 import { composeSchedules } from './compose/schedules.js';
 import { onStores } from './compose/on-stores.js';
-import { resumedMarket } from './compose/resumed.js';
+import { resumeMarket } from './compose/resumed.js';
 import { openRooms, type Closable, type Rooms } from './compose/rooms.js';
 import type { Role } from './compose/service-store.js';
 import { composeRuns } from './compose/runs.js';
@@ -85,7 +85,7 @@ async function startJobs(rooms: Rooms, kinds: JobHandlers, startDays: () => void
   const { documents, home, jobs, settings, deliveries, activations } = rooms;
   const isShared = settings.artifacts !== undefined;
   const own = onStores(detachAttempts(kinds), rooms);
-  jobs.register(isShared ? withActiveMarket(own, activations) : own);
+  jobs.register(isShared ? addActiveMarket(own, activations) : own);
   if (settings.readOnly) return;
   // Data stores that several machines share are stored in the homes of the processes that imported them.
   if (!isShared) await relocateDatasets(documents, home.stores);
@@ -197,7 +197,7 @@ async function composeOn(
   await startJobs(rooms, kinds, plans.start);
   // The previously served market is loaded in the background; requests that need it get Retry-After.
   await rooms.datasets.announce();
-  const resumed = resumedMarket(rooms, { role, keepsServed, stopping: stopping.signal });
+  const resumed = resumeMarket(rooms, { role, keepsServed, stopping: stopping.signal });
   resumed.catch(onDefect);
   const api = apiOf(role, settings, handlers, accountability.signIn);
   const app: App = createApp({ ...accountability, ...answersOf(rooms), ...api });

@@ -9,7 +9,7 @@ import {
 import { onStore } from './on-store.js';
 import { patientFetch } from './patient-fetch.js';
 import type { Effective, Settings } from './settings.js';
-import { takenAtStart } from './taken-at-start.js';
+import { listTakenAtStart } from './taken-at-start.js';
 import { UsageError } from './usage-error.js';
 
 /** Exit statuses for scripts, those of sysexits.h where one exists. */
@@ -86,7 +86,7 @@ interface HomeOptions {
  * Calls `use` with a client of the service that the flags name; turns a failure into an exit status and one
  * sentence.
  */
-export async function withService(
+export async function runWithService(
   flags: ConnectionFlags,
   environment: NodeJS.ProcessEnv,
   use: (client: DivisorClient, address: Address) => Promise<number>,
@@ -127,7 +127,7 @@ function addressOf({ url }: ConnectionFlags, environment: NodeJS.ProcessEnv): st
 }
 
 /** Adds the working folder to the default roots: a command reads files that its user names. */
-function withWorkingFolder({ settings, rows }: Effective): Settings {
+function resolveInWorkingFolder({ settings, rows }: Effective): Settings {
   const isDefault = rows.find(({ name }) => name === 'dataRoots')?.source === 'default';
   return isDefault ? { ...settings, dataRoots: [...settings.dataRoots, process.cwd()] } : settings;
 }
@@ -159,13 +159,13 @@ async function inProcess(
     ...rest,
     DIVISOR_API_KEYS: `command-line:${id}:${sha256}:admin`,
   });
-  const settings = withWorkingFolder(effective);
+  const settings = resolveInWorkingFolder(effective);
   const running = await start(settings, createLog('error'), 'command', { keepsServed });
   try {
     await running.service.resumed;
     const address = { url: running.server.url, key: `dvs_${id}_${secret}` };
     const client = clientOf(address);
-    for (const { code, message } of await takenAtStart(client))
+    for (const { code, message } of await listTakenAtStart(client))
       if (code !== 'DATES_ADDED') process.stderr.write(`warning: ${code}: ${message}\n`);
     return await use(client, address, settings);
   } finally {
@@ -192,11 +192,11 @@ function explain({ message, findings }: DivisorError, settings: Settings | undef
     return `  ${severity} ${code} ${where}: ${said}`;
   });
   const isAboutPlace = findings.some(({ code }) => code === 'LOCATION_NOT_ALLOWED');
-  return [message, ...lines, ...(isAboutPlace ? [`  ${allowedPlaces(settings)}`] : [])].join('\n');
+  return [message, ...lines, ...(isAboutPlace ? [`  ${listAllowedPlaces(settings)}`] : [])].join('\n');
 }
 
 /** Lists allowed folders and hosts. A response over HTTP never contains a path; the user of a home may know them. */
-function allowedPlaces(settings: Settings | undefined): string {
+function listAllowedPlaces(settings: Settings | undefined): string {
   if (settings === undefined)
     return 'Run `divisor config` where the service runs: it shows the folders and hosts it allows.';
   const hosts = settings.databaseHosts.length === 0 ? 'no host' : settings.databaseHosts.join(', ');

@@ -3,7 +3,7 @@ import { homeReport } from './home-report.js';
 import { copyDocuments, type CopiedKind } from './moving/copy-documents.js';
 import { createFileMove, type FileMove } from './moving/move-files.js';
 import { openDatabasePlace, openHomePlace, type CopyClock, type OpenPlace } from './moving/open-place.js';
-import { firstSentence } from './flag-words.js';
+import { readFirstSentence } from './flag-words.js';
 import { readSettings } from './settings.js';
 import { right } from './terminal.js';
 import { UsageError } from './usage-error.js';
@@ -80,7 +80,7 @@ function placesOf(argv: readonly string[], environment: NodeJS.ProcessEnv) {
     if (from !== undefined && to !== undefined && isDatabase(from) !== isDatabase(to))
       return { from, to, artifacts, json };
   } catch (failure) {
-    throw new UsageError(`${firstSentence(failure, Object.keys(options))}\n\n${COPY_HELP}`, { cause: failure });
+    throw new UsageError(`${readFirstSentence(failure, Object.keys(options))}\n\n${COPY_HELP}`, { cause: failure });
   }
   throw new UsageError(`One of --from and --to must be a home, the other a database.\n\n${COPY_HELP}`);
 }

@@ -12,7 +12,7 @@ import {
   type OverviewView,
 } from '#clients/typescript/divisor.js';
 import { onStopRequest } from './stop-request.js';
-import { withTemporaryHome } from './temporary-home.js';
+import { runWithTemporaryHome } from './temporary-home.js';
 import { UsageError } from './usage-error.js';
 import { decimal, percent, right, screenOf, step, table, whole, type Screen } from './terminal.js';
 
@@ -33,7 +33,7 @@ HTTP, writes the results to ./demo and keeps serving until Ctrl-C. If its output
 export async function demo(argv: readonly string[], environment: NodeJS.ProcessEnv): Promise<number> {
   const once = onceFlag(argv);
   const screen = screenOf(process.stdout);
-  return withTemporaryHome({ name: 'demo', port: environment['PORT'] ?? '0', environment }, async (url) => {
+  return runWithTemporaryHome({ name: 'demo', port: environment['PORT'] ?? '0', environment }, async (url) => {
     const client = createDivisorClient({ url });
     screen.write(`\nDivisor demo, serving ${url}\n\n`);
     const files = await tour(client, screen);

@@ -2,7 +2,7 @@ import { access, constants, readdir, readFile, stat, statfs } from 'node:fs/prom
 import { createServer } from 'node:net';
 import { availableParallelism } from 'node:os';
 import { dirname } from 'node:path';
-import { once } from '#base/once.js';
+import { callOnce } from '#base/once.js';
 import { describeChoice, openEngine } from '#kernels/engines/open-engine.js';
 import { memoryBudget } from '#jobs/memory-budget.js';
 import { openCalendars } from '#market/serving/calendar-files.js';
@@ -17,9 +17,9 @@ import { runWithClient } from '#store/postgres/open-documents.js';
 import { measureSharedSizes, type SharedSizes } from '#store/postgres/shared-sizes.js';
 import { partialDatesIn } from '#services/datasets/partial-dates.js';
 import { homeReport } from './home-report.js';
-import { recordedPlace } from './moving/open-place.js';
+import { findRecordedPlace } from './moving/open-place.js';
 import { artifactsOf } from './places.js';
-import { seenDocuments, type SeenDocument } from './seen-documents.js';
+import { readSeenDocuments, type SeenDocument } from './seen-documents.js';
 import { readSettings, settingsHelp, type Settings } from './settings.js';
 import { engineVersion } from './version.js';
 
@@ -71,7 +71,7 @@ export async function doctor(argv: readonly string[], environment: NodeJS.Proces
     environment,
   );
   const home = homeFolders(settings.home);
-  const documents = once(() => seenDocuments(home, settings.database));
+  const documents = callOnce(() => readSeenDocuments(home, settings.database));
   const findings: Finding[] = [];
   for (const [subject, look] of Object.entries(LOOKS)) {
     const result = await look(settings, home, documents).catch((failure: unknown) => fault(sentenceOf(failure)));
@@ -269,7 +269,7 @@ const sizesOf = (database: string): Promise<SharedSizes | undefined> =>
 /** Writes, reads and removes a test object where results are stored. @returns duration in ms */
 async function probeArtifacts(settings: Settings): Promise<number> {
   const place = artifactsOf(settings)!; // The settings have a place.
-  await recordedPlace(settings);
+  await findRecordedPlace(settings);
   const start = performance.now();
   await probePlace(place);
   return Math.ceil(performance.now() - start);

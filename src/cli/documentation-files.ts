@@ -22,7 +22,7 @@ export function documentationSources(): DocumentationSources {
       return existsSync(file) ? new Uint8Array(readFileSync(file)) : undefined;
     },
     built(what) {
-      const etags = builtEtags();
+      const etags = readEtags();
       if (etags === undefined) return undefined;
       const file = new URL(`${etags[what]}.identity`, BUILT);
       return existsSync(file) ? { bytes: new Uint8Array(readFileSync(file)), etag: etags[what] } : undefined;
@@ -52,7 +52,7 @@ const RENDERED_FROM = [
  * Hashes of the built documents; undefined if a source was compiled later, because the build then has another
  * contract.
  */
-function builtEtags(): Readonly<Record<BuiltDocument, string>> | undefined {
+function readEtags(): Readonly<Record<BuiltDocument, string>> | undefined {
   const file = new URL('built.json', BUILT);
   if (!existsSync(file)) return undefined;
   const builtAt = statSync(file).mtimeMs;

@@ -6,7 +6,7 @@ import { EXPORT_NAMES, EXPORTS, type ExportTableName } from '#domain/exports/cat
 import { EXPORT_FORMATS, FORMAT_NAMES, type ExportFormat } from '#domain/exports/formats.js';
 import { didYouMean } from '#base/text/nearest-name.js';
 import { readCommandLine, type FlagValues, type Grammar } from './command-line.js';
-import { withService, CONNECTION_HELP, EXIT } from './connection.js';
+import { runWithService, CONNECTION_HELP, EXIT } from './connection.js';
 import { table as tableText } from './terminal.js';
 import { UsageError } from './usage-error.js';
 import { AS_KNOWN } from './job-commands/fields.js';
@@ -61,7 +61,7 @@ export async function exportTable(argv: readonly string[], environment: NodeJS.P
   const { words, flags, common } = readCommandLine('export', EXPORT_GRAMMAR, argv);
   const { out } = common;
   const request = requestOf(words[0]!, flags, out);
-  return withService(common, environment, async (client) => {
+  return runWithService(common, environment, async (client) => {
     const { bytes, stale } = await requestTable(client, request);
     if (stale !== null)
       process.stderr.write(

@@ -15,7 +15,7 @@ export function flagMeant(unknown: string, flags: readonly string[]): string | u
 }
 
 /** First sentence of Node's error about a command line, without its advice on escaping. */
-export function firstSentence(failure: unknown, flags: readonly string[] = []): string {
+export function readFirstSentence(failure: unknown, flags: readonly string[] = []): string {
   const [line = ''] = String((failure as Error).message).split('\n');
   const flag = /^Option '(--[^' ]+)/.exec(line)?.[1];
   if (flag !== undefined && line.includes("' argument is ambiguous"))

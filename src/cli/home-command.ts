@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { EXIT_CONFIGURATION, StartRefusal } from '#store/start-refusal.js';
-import { firstSentence } from './flag-words.js';
+import { readFirstSentence } from './flag-words.js';
 import { readSettings, type Settings } from './settings.js';
 import { UsageError } from './usage-error.js';
 
@@ -87,7 +87,7 @@ export function readHomeCommand(
     return { home: settings.home, database: settings.database, settings, words: positionals, values: rest };
   } catch (failure) {
     if (failure instanceof TypeError)
-      throw new UsageError(`${firstSentence(failure, Object.keys(options))}\n\n${help}`, { cause: failure });
+      throw new UsageError(`${readFirstSentence(failure, Object.keys(options))}\n\n${help}`, { cause: failure });
     throw failure;
   }
 }

@@ -1,7 +1,7 @@
 import { extname } from 'node:path';
 import type { AnyJob, DivisorClient } from '#clients/typescript/divisor.js';
 import { readCommandLine, type FlagValues, type Grammar } from './command-line.js';
-import { withService, CONNECTION_HELP, EXIT } from './connection.js';
+import { runWithService, CONNECTION_HELP, EXIT } from './connection.js';
 import { jobScreen, type JobScreen } from './job-screen.js';
 import { onStopRequest } from './stop-request.js';
 import { table } from './terminal.js';
@@ -92,7 +92,7 @@ export async function runJobCommand<R>(
     else printLines(screen, command.lines?.(result) ?? { event: '', records: [], rest: result as object });
     return status;
   };
-  return withService(common, environment, run, { keepsServed: command.keepsServed === true });
+  return runWithService(common, environment, run, { keepsServed: command.keepsServed === true });
 }
 
 function printLines(

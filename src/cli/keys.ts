@@ -9,7 +9,7 @@ import { formatTimestamp } from '#store/timestamp.js';
 import { requestFromService, executeKeyCommand, type KeyAnswer, type KeyCommand } from './key-socket.js';
 import { assertOnePlace, placeFlags } from './home-command.js';
 import { databaseOf } from './places.js';
-import { firstSentence } from './flag-words.js';
+import { readFirstSentence } from './flag-words.js';
 import { readSettings, type Settings } from './settings.js';
 import { UsageError } from './usage-error.js';
 import { table } from './terminal.js';
@@ -80,7 +80,7 @@ function parse(argv: readonly string[]) {
   try {
     return parseArgs({ args: [...argv], options: OPTIONS, strict: true, allowPositionals: true });
   } catch (failure) {
-    throw new UsageError(firstSentence(failure, Object.keys(OPTIONS)), { cause: failure });
+    throw new UsageError(readFirstSentence(failure, Object.keys(OPTIONS)), { cause: failure });
   }
 }
 

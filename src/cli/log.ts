@@ -23,7 +23,7 @@ export function createLog(level: Settings['logLevel'], file: number | string = 2
       formatters: { level: (label) => ({ level: label }) },
       redact: { paths: SECRETS, censor: '[redacted]' },
       serializers: { err: serialiseError },
-      hooks: { streamWrite: withoutPasswords },
+      hooks: { streamWrite: removePasswords },
     },
     linesTogether(file),
   );
@@ -84,7 +84,7 @@ const SECRETS = SECRET_NAMES.flatMap((name) =>
 /** Pattern of a key of this service. */
 const KEY = /dvs_([A-Za-z0-9]{12})_[A-Za-z0-9_-]{43}/g;
 
-export function withoutPasswords(line: string): string {
+export function removePasswords(line: string): string {
   const withoutUrls = line.includes('://') ? maskUrlPasswords(line, '[redacted]') : line;
   return withoutUrls.includes('dvs_') ? withoutUrls.replaceAll(KEY, 'dvs_$1_[redacted]') : withoutUrls;
 }

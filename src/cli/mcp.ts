@@ -2,7 +2,7 @@ import { DEFAULT_TOOLSETS, TOOLSETS } from '#contract/mcp.js';
 import { LIMITS } from '#domain/refusals/limits.js';
 import { loadSdk, type Sdk } from '#http/mcp/load-sdk.js';
 import { readCommandLine, type Grammar } from './command-line.js';
-import { withService, CONNECTION_HELP, EXIT, type Address } from './connection.js';
+import { runWithService, CONNECTION_HELP, EXIT, type Address } from './connection.js';
 import { onStopRequest } from './stop-request.js';
 import { table } from './terminal.js';
 
@@ -37,7 +37,7 @@ const MESSAGE_BYTES_MAX = LIMITS.MAX_BODY_BYTES + 65_536;
  */
 export async function mcp(argv: readonly string[], environment: NodeJS.ProcessEnv): Promise<number> {
   const { flags, common } = readCommandLine('mcp', MCP_GRAMMAR, argv);
-  return withService(common, environment, async (client, address) => {
+  return runWithService(common, environment, async (client, address) => {
     await client.call('getPrincipal'); // refuses a wrong key before the agent sends anything
     await bridge(loadSdk(), address, flags.text('tools'));
     return EXIT.done;

@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util';
 import { migrateDatabase } from '#store/postgres/open-documents.js';
-import { firstSentence } from './flag-words.js';
+import { readFirstSentence } from './flag-words.js';
 import { readSettings } from './settings.js';
 import { UsageError } from './usage-error.js';
 
@@ -31,6 +31,6 @@ function flagsOf(argv: readonly string[]): string[] {
     const { values } = parseArgs({ args: [...argv], options, strict: true });
     return values.database === undefined ? [] : ['--database', values.database];
   } catch (failure) {
-    throw new UsageError(`${firstSentence(failure, Object.keys(options))}\n\n${MIGRATE_HELP}`, { cause: failure });
+    throw new UsageError(`${readFirstSentence(failure, Object.keys(options))}\n\n${MIGRATE_HELP}`, { cause: failure });
   }
 }

@@ -1,7 +1,7 @@
 import { parseArgs } from 'node:util';
 import { listNodes } from '#jobs/postgres/list-nodes.js';
 import type { NodeEntry } from '#jobs/postgres/node-rows.js';
-import { firstSentence } from './flag-words.js';
+import { readFirstSentence } from './flag-words.js';
 import { readSettings } from './settings.js';
 import { table } from './terminal.js';
 import { UsageError } from './usage-error.js';
@@ -80,6 +80,6 @@ function flagsOf(argv: readonly string[]): { readonly database: string | undefin
     const { values } = parseArgs({ args: [...argv], options, strict: true });
     return { database: values.database, json: values.json };
   } catch (failure) {
-    throw new UsageError(`${firstSentence(failure, Object.keys(options))}\n\n${NODES_HELP}`, { cause: failure });
+    throw new UsageError(`${readFirstSentence(failure, Object.keys(options))}\n\n${NODES_HELP}`, { cause: failure });
   }
 }

@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { readCommandLine, type Grammar } from './command-line.js';
-import { withService, CONNECTION_HELP, EXIT } from './connection.js';
+import { runWithService, CONNECTION_HELP, EXIT } from './connection.js';
 import { table } from './terminal.js';
 import { writeWhole } from './write-whole.js';
 
@@ -30,7 +30,7 @@ export const PUBLISHED_HELP = [
 /** Runs `divisor published`: writes the signed log of an index to a file or to standard output. */
 export async function publish(argv: readonly string[], environment: NodeJS.ProcessEnv): Promise<number> {
   const { words, flags, common } = readCommandLine('published', GRAMMAR, argv);
-  return withService(common, environment, async (client) => {
+  return runWithService(common, environment, async (client) => {
     const { bytes } = await client.stream('getPublished', LOG_MEDIA, {
       params: { index_id: words[0]! }, // the grammar requires one word
       query: { start: flags.text('start'), end: flags.text('end') },

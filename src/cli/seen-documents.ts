@@ -18,11 +18,11 @@ export interface SeenDocument {
 }
 
 /** Reads the documents; undefined if there are none. @throws StartRefusal if they cannot be opened */
-export async function seenDocuments(
+export async function readSeenDocuments(
   home: HomeFolders,
   database: string | undefined,
 ): Promise<readonly SeenDocument[] | undefined> {
-  const reader = database === undefined ? await ownDocuments(home) : await databaseDocuments(database);
+  const reader = database === undefined ? await findOwnDocuments(home) : await databaseDocuments(database);
   if (reader === undefined) return undefined;
   try {
     const documents: SeenDocument[] = [];
@@ -39,7 +39,7 @@ export async function seenDocuments(
   }
 }
 
-async function ownDocuments(home: HomeFolders): Promise<DocumentsReader | undefined> {
+async function findOwnDocuments(home: HomeFolders): Promise<DocumentsReader | undefined> {
   const isThere = (await stat(`${home.documents}/data.mdb`).catch(() => undefined)) !== undefined;
   return isThere ? openOwnDocuments(home) : undefined;
 }

@@ -122,8 +122,8 @@ export const awsSetting = (
 export const SIGNING_SECRET = /^whsec_[A-Za-z0-9+/]{32,86}={0,2}$/;
 
 /** Value in a form that is safe to display. */
-export function shownValue({ isSecret, mayHoldSecret }: Setting<z.ZodType>, value: unknown): string {
-  if (isSecret === true) return shownSecret(value);
+export function formatValue({ isSecret, mayHoldSecret }: Setting<z.ZodType>, value: unknown): string {
+  if (isSecret === true) return maskSecret(value);
   if (value === undefined) return 'none';
   const texts = Array.isArray(value)
     ? value.map((item) => (typeof item === 'object' ? JSON.stringify(item) : item))
@@ -132,7 +132,7 @@ export function shownValue({ isSecret, mayHoldSecret }: Setting<z.ZodType>, valu
   return mayHoldSecret === true ? removeUrlPassword(text) : maskUrlPasswords(text);
 }
 
-function shownSecret(value: unknown): string {
+function maskSecret(value: unknown): string {
   const count = Array.isArray(value) ? value.length : Number(value !== undefined);
   return count === 0 ? 'none' : `${count} (not shown)`;
 }

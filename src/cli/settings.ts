@@ -2,7 +2,7 @@ import { availableParallelism } from 'node:os';
 import { delimiter, join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { z } from 'zod';
-import { firstSentence } from './flag-words.js';
+import { readFirstSentence } from './flag-words.js';
 import { maskUrlPasswords } from '#base/text/url-passwords.js';
 import { isLoopbackName } from '#http/authentication.js';
 import { EXIT_CONFIGURATION, StartRefusal } from '#store/start-refusal.js';
@@ -18,7 +18,7 @@ import {
   list,
   PANEL_MEGABYTES,
   rangeOf,
-  shownValue,
+  formatValue,
   textOf,
   wordsOf,
   SIGNING_SECRET,
@@ -245,14 +245,14 @@ export function readSettings(argv: readonly string[], environment: NodeJS.Proces
     sources[name] = source;
   }
   // Each value was parsed by its own schema above.
-  const settings = withDependentDefaults(values as Settings, sources.workers !== 'default');
+  const settings = addDependentDefaults(values as Settings, sources.workers !== 'default');
   if (settings.callbackHosts.length > 0 && settings.callbackSecrets.length === 0)
     throw new StartRefusal(EXIT_CONFIGURATION, `The setting ${sources.callbackHosts} needs DIVISOR_CALLBACK_SECRET.`);
   if (settings.smtpUrl !== undefined && settings.smtpFrom === undefined)
     throw new StartRefusal(EXIT_CONFIGURATION, `The setting ${sources.smtpUrl} needs --smtp-from.`);
   const rows = entries().map(([name, setting]) => ({
     name,
-    value: shownValue(setting, settings[name]),
+    value: formatValue(setting, settings[name]),
     source: sources[name]!,
     help: setting.help,
   }));
@@ -274,7 +274,7 @@ function ineffectiveOf(settings: Settings, sources: Partial<Record<SettingName, 
  * Fills in default sources of data: folders under the home, and databases of this machine if the service itself
  * listens only there. Heavy jobs default to the workers, if there are any.
  */
-function withDependentDefaults(settings: Settings, areWorkersGiven: boolean): Settings {
+function addDependentDefaults(settings: Settings, areWorkersGiven: boolean): Settings {
   const { dataRoots, databaseHosts, deliveryRoots, home, host, artifacts, workers } = settings;
   return {
     ...settings,
@@ -307,7 +307,7 @@ function readFlags(argv: readonly string[]): Record<string, string | undefined> 
     const { values } = parseArgs({ args: [...argv], options, strict: true, allowPositionals: false });
     return Object.fromEntries(Object.entries(values).map(([flag, given]) => [flag, textIn(flag, given)]));
   } catch (failure) {
-    throw new UsageError(firstSentence(failure, Object.keys(options)), { cause: failure });
+    throw new UsageError(readFirstSentence(failure, Object.keys(options)), { cause: failure });
   }
 }
 

@@ -8,7 +8,7 @@ import { SQL_FORMATS, type SqlFormat, type SqlResult } from '#contract/sql.js';
 import { EXPORT_FORMATS } from '#domain/exports/formats.js';
 import { SQL_VIEWS } from '#domain/sql/views.js';
 import { hasWords, readCommandLine, standardInput, type Grammar } from './command-line.js';
-import { withService, CONNECTION_HELP, EXIT } from './connection.js';
+import { runWithService, CONNECTION_HELP, EXIT } from './connection.js';
 import { right, table } from './terminal.js';
 import { UsageError } from './usage-error.js';
 import { writeWhole } from './write-whole.js';
@@ -55,7 +55,7 @@ export async function sql(argv: readonly string[], environment: NodeJS.ProcessEn
     throw new UsageError('divisor sql requires QUERY, or - for standard input. See divisor sql --help');
   const format = asked ?? (out === undefined ? undefined : formatOf(out));
   const query = words[0] === '-' ? await standardInput() : words[0];
-  return withService(common, environment, async (client) => {
+  return runWithService(common, environment, async (client) => {
     if (query === undefined) return shell(client);
     if (format === undefined && process.stdout.isTTY) {
       process.stdout.write(await formatResult(client, query));

@@ -6,7 +6,7 @@ export type TakenFindings = NonNullable<DataStore['taken_at_start']>['findings']
  * Findings of data that the service loaded at its start and no refresh reported: a home that a command opens
  * reads its current data.
  */
-export async function takenAtStart(client: DivisorClient): Promise<TakenFindings> {
+export async function listTakenAtStart(client: DivisorClient): Promise<TakenFindings> {
   const { stores } = await client.call('listStores');
   return stores.find(({ active }) => active)?.taken_at_start?.findings ?? [];
 }

@@ -13,13 +13,13 @@ export interface TemporaryHome {
 }
 
 /** Serves an empty home on loopback while `use` works with it, then removes the home. */
-export async function withTemporaryHome<T>(
+export async function runWithTemporaryHome<T>(
   { name, port, environment }: TemporaryHome,
   use: (url: string) => Promise<T>,
 ): Promise<T> {
   const home = await mkdtemp(join(tmpdir(), `divisor-${name}-`));
   try {
-    const { settings } = readSettings(['--home', home, '--port', port, '--drain-ms', '0'], withoutKeys(environment));
+    const { settings } = readSettings(['--home', home, '--port', port, '--drain-ms', '0'], removeKeys(environment));
     const running = await start(settings, createLog('error'));
     try {
       return await use(running.server.url);
@@ -32,7 +32,7 @@ export async function withTemporaryHome<T>(
 }
 
 /** Removes keys from the environment: a temporary home on loopback needs none. */
-function withoutKeys(environment: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+function removeKeys(environment: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   const { DIVISOR_API_KEYS: _keys, HOST: _host, DIVISOR_HOME: _home, DATABASE_URL: _database, ...rest } = environment;
   return rest;
 }

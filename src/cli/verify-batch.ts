@@ -37,7 +37,7 @@ export async function verifyBatch(argv: readonly string[]): Promise<number> {
   if (accounts === undefined || results === undefined || common === undefined || positionals.length > 3)
     throw new UsageError('verify-batch requires ACCOUNTS, RESULTS and COMMON');
   const known = await commonIn(common);
-  return withAccounts(accounts, async (values) => compare(known, values, results));
+  return addAccounts(accounts, async (values) => compare(known, values, results));
 }
 
 /** Prints the faults of results. @returns the exit status */
@@ -119,7 +119,7 @@ function accountsIn(known: BatchCommon, values: AsyncIterator<unknown>) {
 }
 
 /** Opens a file of accounts. @throws UsageError where it cannot be read as a table */
-async function withAccounts<T>(file: string, use: (values: AsyncIterator<unknown>) => Promise<T>): Promise<T> {
+async function addAccounts<T>(file: string, use: (values: AsyncIterator<unknown>) => Promise<T>): Promise<T> {
   const kind = extname(file);
   try {
     if (kind === '.csv') return await use(parsed(parseAccountTable(await csvRows(splitLines(createReadStream(file))))));

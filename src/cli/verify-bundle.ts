@@ -2,7 +2,7 @@ import { formatCount } from '#domain/catalogue/sentence-numbers.js';
 import { parseArgs } from 'node:util';
 import { isSigned } from '#store/publication/signing.js';
 import { verifyBundleWith } from '#engine/verify-bundle.js';
-import { firstSentence } from './flag-words.js';
+import { readFirstSentence } from './flag-words.js';
 import { UsageError } from './usage-error.js';
 import { bytesOf, HASH, readKeys } from './verify-published.js';
 
@@ -55,6 +55,6 @@ function readArguments(argv: readonly string[]) {
   try {
     return parseArgs({ args: [...argv], options, allowPositionals: true });
   } catch (thrown) {
-    throw new UsageError(firstSentence(thrown, Object.keys(options)), { cause: thrown });
+    throw new UsageError(readFirstSentence(thrown, Object.keys(options)), { cause: thrown });
   }
 }

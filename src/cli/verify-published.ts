@@ -7,7 +7,7 @@ import { parseJson } from '#domain/json/parse-json.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import type { LogFault } from '#store/publication/log-check.js';
 import { verifyLog } from '#store/publication/verify-log.js';
-import { firstSentence } from './flag-words.js';
+import { readFirstSentence } from './flag-words.js';
 import { UsageError } from './usage-error.js';
 
 export const VERIFY_PUBLISHED_HELP = `divisor verify-published FILE [--key FILE] [--head HASH]
@@ -65,7 +65,7 @@ function readArguments(argv: readonly string[]) {
   try {
     return parseArgs({ args: [...argv], options, allowPositionals: true });
   } catch (thrown) {
-    throw new UsageError(firstSentence(thrown, Object.keys(options)), { cause: thrown });
+    throw new UsageError(readFirstSentence(thrown, Object.keys(options)), { cause: thrown });
   }
 }
 

@@ -9,7 +9,7 @@ import { assertMigrated } from '#store/postgres/migrate.js';
 import { runWithClient } from '#store/postgres/open-documents.js';
 import { homeReport } from './home-report.js';
 import { readHomeCommand } from './home-command.js';
-import { recordedPlace } from './moving/open-place.js';
+import { findRecordedPlace } from './moving/open-place.js';
 import { artifactsOf } from './places.js';
 import type { Settings } from './settings.js';
 import { right } from './terminal.js';
@@ -69,7 +69,7 @@ async function remoteOptions(settings: Settings): Promise<VerifyOptions> {
   if (database === undefined) return {};
   await runWithClient(database, assertMigrated);
   const place = artifactsOf(settings);
-  if (place !== undefined) await recordedPlace(settings);
+  if (place !== undefined) await findRecordedPlace(settings);
   return {
     openDocuments: () => openPostgresReader(database),
     ...(place && { digestArtifact: await openArtifactDigests(place) }),

@@ -37,7 +37,7 @@ export function openApiDocument(
   registry.response(ErrorEnvelope);
   const paths: Record<string, Record<string, Json>> = {};
   for (const [id, route] of Object.entries(api)) {
-    (paths[route.path] ??= {})[route.method.toLowerCase()] = operationOf(id, withAnswer(route, answers[id]), registry);
+    (paths[route.path] ??= {})[route.method.toLowerCase()] = operationOf(id, addAnswer(route, answers[id]), registry);
   }
   return {
     openapi: '3.1.1',
@@ -76,7 +76,7 @@ export function openApiDocument(
   };
 }
 
-function withAnswer(route: Route, answer: unknown): Route {
+function addAnswer(route: Route, answer: unknown): Route {
   return answer === undefined || route.success.example !== undefined
     ? route
     : { ...route, success: { ...route.success, example: answer } };

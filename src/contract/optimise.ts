@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { once } from '#base/once.js';
+import { callOnce } from '#base/once.js';
 import { defineObject } from '#domain/schema/define-object.js';
 import { CONSTRAINT_CLASSES } from '#domain/constraints/catalogue.js';
 import { ConstraintSet } from '#domain/documents/constraint-set.js';
@@ -28,7 +28,7 @@ export const ConstraintTypes = defineObject(() => ({
 export type ConstraintTypes = z.infer<typeof ConstraintTypes>;
 
 /** Returns the schema of rows by class, only for the documentation: the service words the findings itself. */
-const constraintRowBody = once(() => {
+const constraintRowBody = callOnce(() => {
   const [first, ...others] = CONSTRAINT_CLASSES.map(({ type, help, params }) =>
     ConstraintRow.extend({
       type: z.literal(type),
@@ -81,7 +81,7 @@ function describe<S extends z.ZodType>(schema: S, { description }: z.ZodType): S
   return description === undefined ? schema : schema.meta({ description });
 }
 
-const optimisationBody = once(() => ({
+const optimisationBody = callOnce(() => ({
   objective: objectiveBody().default('min_tracking_error'),
   expected_returns: returnsBody().nullable().default(null).meta({
     description: 'Required by max_utility, max_return and max_sharpe; a run also uses them for its frontier.',

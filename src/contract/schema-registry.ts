@@ -31,7 +31,7 @@ export function createSchemaRegistry(): SchemaRegistry {
       ...root
     } = z.toJSONSchema(schema, { io, target: 'draft-2020-12', override: ({ jsonSchema }) => inPlainWords(jsonSchema) });
     for (const [id, definition] of Object.entries($defs)) {
-      const marked = withMeanings(markRefs(definition, io), id) as JsonSchema;
+      const marked = addMeanings(markRefs(definition, io), id) as JsonSchema;
       const known = named[io].get(id);
       if (known !== undefined && JSON.stringify(known) !== JSON.stringify(marked))
         throw new Error(`two schemas have the id ${id}`);
@@ -81,13 +81,13 @@ function twofoldIds({ input, output }: Record<Direction, ReadonlyMap<string, Jso
 }
 
 /** Returns a named schema with a description of each field, from the field or from the glossary. */
-function withMeanings(schema: unknown, id: string): unknown {
-  if (Array.isArray(schema)) return schema.map((item) => withMeanings(item, id));
+function addMeanings(schema: unknown, id: string): unknown {
+  if (Array.isArray(schema)) return schema.map((item) => addMeanings(item, id));
   if (typeof schema !== 'object' || schema === null) return schema;
   return Object.fromEntries(
     Object.entries(schema).map(([key, member]) => [
       key,
-      key === 'properties' ? meanings(member as Record<string, JsonSchema>, id) : withMeanings(member, id),
+      key === 'properties' ? meanings(member as Record<string, JsonSchema>, id) : addMeanings(member, id),
     ]),
   );
 }
@@ -96,7 +96,7 @@ function meanings(properties: Readonly<Record<string, JsonSchema>>, id: string):
   return Object.fromEntries(
     Object.entries(properties).map(([name, field]) => {
       const meaning = GLOSSARY[`${id}.${name}`] ?? GLOSSARY[name];
-      const described = withMeanings(field, id) as JsonSchema;
+      const described = addMeanings(field, id) as JsonSchema;
       return [
         name,
         meaning === undefined || 'description' in field || 'const' in field

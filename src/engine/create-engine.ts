@@ -69,7 +69,7 @@ export async function createEngine(options: Api.EngineOptions): Promise<Api.Engi
   function planOf(indexId: string, asked: object): BacktestPlan {
     const { value: given, findings: wrong } = checkShape(BacktestRequest, asked);
     if (given === undefined) throw refuseWithFindings('request', wrong);
-    const { if_stale: _stale, as_known_on: _known, ...terms } = withoutVersions(given, known !== undefined);
+    const { if_stale: _stale, as_known_on: _known, ...terms } = removeVersions(given, known !== undefined);
     const document = definitions.require(indexId);
     const request = resolveRequest({ ...terms, benchmark: definitions.benchmarkOf(given.benchmark) });
     assertOrder(request);
@@ -125,7 +125,7 @@ const wire = <T>(value: unknown): T => value as T;
 type Terms = z.infer<typeof BacktestRequest>;
 
 /** A single market has no earlier versions. @throws Refusal VALIDATION_FAILED if one is requested */
-function withoutVersions(given: Terms, hasEarlier: boolean): Terms {
+function removeVersions(given: Terms, hasEarlier: boolean): Terms {
   const named = {
     as_known: hasEarlier ? undefined : given.as_known,
     as_known_on: given.as_known_on,

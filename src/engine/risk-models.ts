@@ -17,7 +17,7 @@ import { assertHeld, assertOrder } from '#domain/schema/assert-order.js';
 import { checkShape } from '#domain/schema/shape.js';
 import type { Engine } from '#kernels/engines/engine.js';
 import { createProblems } from '#market/tables/problems.js';
-import { preparedEstimate, type EstimateUniverse } from '#views/risk-estimate.js';
+import { prepareEstimate, type EstimateUniverse } from '#views/risk-estimate.js';
 import type * as Api from './api.js';
 
 /** Terms on which an index is estimated. */
@@ -80,7 +80,7 @@ export function createModels({ market, calendars, engine, termsOf }: ModelsDepen
       if (request === undefined) throw refuseWithFindings('request', findings);
       assertOrder(request);
       assertHeld(market, { start: request.start, end: request.end });
-      const estimate = preparedEstimate({ market, calendars, universe: universeOf(request), request });
+      const estimate = prepareEstimate({ market, calendars, universe: universeOf(request), request });
       const {
         covariance,
         factors: _,

@@ -16,7 +16,7 @@ import { createLogCheck } from '#store/publication/log-check.js';
 import { hashOf } from '#store/publication/statement-hash.js';
 import { findDifferingKeys, inputDigests } from '#views/bundle/input-digests.js';
 import { decodeSlice } from '#views/bundle/market-slice.js';
-import { findDifferingCloses, recomputedCloses } from '#views/bundle/recompute.js';
+import { findDifferingCloses, recomputeCloses } from '#views/bundle/recompute.js';
 import { readTar } from '#views/bundle/tar.js';
 import type * as Api from './api.js';
 import { openPlanInputs } from './bundle-inputs.js';
@@ -219,7 +219,7 @@ function inputFaults(market: MarketData | undefined, manifest: BundleManifest): 
           kind: 'input',
           date,
           identifier,
-          message: changedInput(identifier, date),
+          message: findChangedInput(identifier, date),
         })),
       )
       .slice(0, LISTED_MAX);
@@ -230,7 +230,7 @@ function inputFaults(market: MarketData | undefined, manifest: BundleManifest): 
   return [{ kind: 'input', message, identifier: names[0]!, date: dates[0] ?? 'always' }];
 }
 
-const changedInput = (identifier: string, date: string): string =>
+const findChangedInput = (identifier: string, date: string): string =>
   `An input of ${identifier} ${date === 'always' ? 'without a date' : `on ${date}`} is not the one that was signed.`;
 
 function fileFaults(changed: readonly string[], areInputsNamed: boolean): Fault[] {
@@ -244,7 +244,7 @@ async function closeFaults(market: MarketData, files: Files, entries: readonly P
     const plan = jsonOf(files.get('plan.json')!) as BacktestPlan; // Its hash was compared; a changed one fails to run, or to agree.
     const calendars = calendarsOf(files.get('calendars.json')!);
     const inputs = await openPlanInputs(plan, market, files);
-    const { closes } = recomputedCloses({ market, calendars, plan, engine: openWasmEngine(), ...inputs });
+    const { closes } = recomputeCloses({ market, calendars, plan, engine: openWasmEngine(), ...inputs });
     return findDifferingCloses(entries, closes)
       .slice(0, LISTED_MAX)
       .map(({ date, member, published, recomputed }) => ({

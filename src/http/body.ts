@@ -66,12 +66,12 @@ async function readBytes(request: Request, { bytesMax = LIMITS.MAX_BODY_BYTES, u
   // The HTTP parser enforces a declared length, so only a chunked body has to be counted here.
   const read =
     length === undefined
-      ? countedBytes(request, bytesMax, upload)
+      ? limitBytes(request, bytesMax, upload)
       : request.arrayBuffer().then((buffer) => new Uint8Array(buffer));
   return withinTime(read, arrivalMs);
 }
 
-async function countedBytes(request: Request, bytesMax: number, upload: Body['upload']): Promise<Uint8Array> {
+async function limitBytes(request: Request, bytesMax: number, upload: Body['upload']): Promise<Uint8Array> {
   const { body } = request;
   if (body === null) return new Uint8Array(0);
   const chunks: Uint8Array[] = [];

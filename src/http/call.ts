@@ -1,7 +1,7 @@
 import { clientAddress } from './client-addresses.js';
 import type { IsAddressOf } from '#services/operations/address-ranges.js';
 import type { Principal } from './handler.js';
-import { noParams, type FoundPath } from './paths.js';
+import { ignoreParams, type FoundPath } from './paths.js';
 import type { Exchange, Operation } from './pipeline.js';
 import { requestIdOf } from './request-id.js';
 import { endSpan, epochMs, isTracing, createTrace, runWithinSpan, type SpanContext } from '#base/tracing/spans.js';
@@ -38,7 +38,7 @@ export function openCall(
   return {
     request,
     search: searchOf(request.url),
-    param: found?.param ?? noParams,
+    param: found?.param ?? ignoreParams,
     address: () => clientAddress(address(), headers.get('x-forwarded-for'), isTrustedProxy),
     requestId: requestIdOf(headers.get('x-request-id')),
     trace,

@@ -33,7 +33,7 @@ export function createPaths<T extends Record<string, Route>>(
   const fixed = new Map<string, FoundPath>();
   for (const [path, operations] of byPath(api, handlers, options)) {
     router.add(METHOD, path.replaceAll(/\{(\w+)\}/g, ':$1'), operations);
-    if (!/[{*]/.test(path)) fixed.set(path, { operations, param: noParams });
+    if (!/[{*]/.test(path)) fixed.set(path, { operations, param: ignoreParams });
   }
   return (path) => {
     const known = fixed.get(path);
@@ -54,7 +54,7 @@ export function createPaths<T extends Record<string, Route>>(
 /** Method of all entries, because the router does not choose by method. */
 const METHOD = 'ALL';
 
-export const noParams = (): undefined => undefined;
+export const ignoreParams = (): undefined => undefined;
 
 /** Groups operations by path, fixed words first. */
 function byPath<T extends Record<string, Route>>(

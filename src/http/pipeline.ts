@@ -1,4 +1,4 @@
-import { once } from '#base/once.js';
+import { callOnce } from '#base/once.js';
 import { queryOf, startsJobs } from '#contract/common-query.js';
 import { formatsOf, listMediaTypes } from '#contract/media-formats.js';
 import { isReading, type Body, type Route, type Scope } from '#contract/route.js';
@@ -76,7 +76,7 @@ export function createOperation(
   const readQuery: QueryReader = route.openQuery === true ? () => ({}) : queryReader(() => queryOf(route));
   const isCalledBack = startsJobs(route);
   const offered = listMediaTypes(route);
-  const formats = once(() => formatsOf(route));
+  const formats = callOnce(() => formatsOf(route));
   const idNames = [...route.path.matchAll(/\{(\w+)\}/g)].map((match) => match[1]!);
 
   /** Returns true if the client may still call the route and has the same documents: sharing may have ended. */
@@ -111,7 +111,7 @@ export function createOperation(
     const request = new ParsedRequest(
       exchange,
       principal,
-      { params, query: named === undefined ? query : withoutMember(query, 'format'), media },
+      { params, query: named === undefined ? query : removeMember(query, 'format'), media },
       { declared: route.body, sent, isStillAllowed: () => isAllowed(exchange, reach) },
     );
     const { store_id: storeId } = route.onStore === 'query' ? query : route.onStore === 'path' ? params : {};
@@ -196,7 +196,7 @@ function readParams(route: Route, names: readonly string[], exchange: Exchange):
   });
 }
 
-function withoutMember(query: Readonly<Record<string, unknown>>, name: string): Record<string, unknown> {
+function removeMember(query: Readonly<Record<string, unknown>>, name: string): Record<string, unknown> {
   const { [name]: _left, ...others } = query;
   return others;
 }

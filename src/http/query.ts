@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { checkShape } from '#domain/schema/shape.js';
 import { didYouMean } from '#base/text/nearest-name.js';
-import { once } from '#base/once.js';
+import { callOnce } from '#base/once.js';
 import { keepSmallValue, type Finding } from '#domain/refusals/findings.js';
 import { refuseWithFindings } from '#domain/refusals/refusal.js';
 
@@ -18,9 +18,9 @@ const NUMBER = /^[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?$/;
  * @throws Refusal VALIDATION_FAILED with one finding per invalid parameter
  */
 export function queryReader(schemaOf: () => z.ZodObject | undefined): QueryReader {
-  const schema = once((): z.ZodObject => schemaOf() ?? z.strictObject({}));
-  const kindsOf = once(() => new Map(Object.entries(schema().shape).map(([name, field]) => [name, kindOf(field)])));
-  const emptyOf = once(() => schema().safeParse({}));
+  const schema = callOnce((): z.ZodObject => schemaOf() ?? z.strictObject({}));
+  const kindsOf = callOnce(() => new Map(Object.entries(schema().shape).map(([name, field]) => [name, kindOf(field)])));
+  const emptyOf = callOnce(() => schema().safeParse({}));
   return (search) => {
     if (search === '' && emptyOf().success) return emptyOf().data!;
     const kinds = kindsOf();

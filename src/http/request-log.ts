@@ -23,7 +23,7 @@ export interface RequestLog {
 }
 
 const LEVELS = ['error', 'warn', 'info', 'debug'] as const;
-const loggedLevels = (log: Logger) =>
+const listLoggedLevels = (log: Logger) =>
   Object.fromEntries(LEVELS.map((level) => [level, log.isLevelEnabled(level)])) as Record<
     (typeof LEVELS)[number],
     boolean
@@ -32,7 +32,7 @@ const loggedLevels = (log: Logger) =>
 export function createRequestLog(log: Logger, observe?: (answer: Answered) => void): RequestLog {
   // Its fields are not in `redact`; keys and passwords in their values are still removed.
   const requestLog = log.child({}, { redact: [] });
-  const isLogged = loggedLevels(log);
+  const isLogged = listLoggedLevels(log);
   return { record, refusalOf };
 
   function record(call: Call, answered: Answer): Answer {

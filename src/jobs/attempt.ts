@@ -68,7 +68,7 @@ export function startAttempt(
     compute(task, input, share = 1) {
       const run = pool.run({ lane: JOB_KIND_CATALOGUE[kind.kind].lane, task, input, signal });
       tasks.push({ run, share });
-      return withHandledRejection(run.output);
+      return addHandledRejection(run.output);
     },
     inParts: (order) =>
       runParts(order, {
@@ -100,9 +100,9 @@ export function startAttempt(
       written.add(ref.name);
       return ref;
     },
-    drop: (names) => withHandledRejection(artifacts.remove(names)),
+    drop: (names) => addHandledRejection(artifacts.remove(names)),
     share: (files) =>
-      withHandledRejection(
+      addHandledRejection(
         artifacts.link(files).then((refs) => {
           for (const { name } of refs) written.add(name);
           return refs;
@@ -143,7 +143,7 @@ export function startAttempt(
  * Handles rejections that no caller reads: work that stops at the first of several failures must not end the process
  * with the others.
  */
-function withHandledRejection<T>(promise: Promise<T>): Promise<T> {
+function addHandledRejection<T>(promise: Promise<T>): Promise<T> {
   promise.catch(() => undefined);
   return promise;
 }

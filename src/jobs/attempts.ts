@@ -24,7 +24,7 @@ interface EarlyEnd {
 const EARLIER_MAX = 10;
 
 /** Appends the current attempt to the earlier ones, once it has ended early. */
-export function withEnded(life: AttemptLife, { end, reason, at }: EarlyEnd): readonly JobAttempt[] {
+export function addEnded(life: AttemptLife, { end, reason, at }: EarlyEnd): readonly JobAttempt[] {
   const current = currentOf(life);
   if (current === undefined) return life.earlier;
   return [...life.earlier, { ...current, ended_at: at, end, reason }].slice(-EARLIER_MAX);

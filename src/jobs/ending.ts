@@ -19,7 +19,7 @@ export function eventOf(ending: Ending, attempt: number, at: string): LifeEvent 
 }
 
 /** Returns the end of a job from its stored times; undefined while it is not finished. */
-export function endedJob({
+export function endJob({
   identity,
   life: { status, started_at, finished_at },
 }: {

@@ -37,7 +37,7 @@ export interface LostJobs {
 }
 
 /** @param records readable jobs @cost a listing of ids */
-export async function lostJobs(
+export async function readLostJobs(
   store: Pick<DocumentReader, 'get' | 'ids'>,
   records: readonly JobRecord[],
 ): Promise<LostJobs> {

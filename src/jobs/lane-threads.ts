@@ -102,12 +102,12 @@ function start(options: LaneThreadsOptions): Threads {
     recordTiming: false,
     loadBalancer: idleThread(preferred, (thread) => started.has(thread)),
   });
-  const started = startedThreads(piscina);
+  const started = listStartedThreads(piscina);
   return { piscina, running, preferred };
 }
 
 /** Threads that have loaded their entry module, updated by the events of the pool. */
-function startedThreads(piscina: Threads['piscina']): ReadonlySet<number> {
+function listStartedThreads(piscina: Threads['piscina']): ReadonlySet<number> {
   const started = new Set(piscina.threads.map(({ threadId }) => threadId));
   piscina.on('workerCreate', ({ id }: { readonly id: number }) => started.add(id)); // a thread that has started
   piscina.on('workerDestroy', () => {

@@ -2,7 +2,7 @@ import { computeRetryDelayMs, type RetryPolicy } from '#domain/jobs/retry-policy
 import type { ErrorDetail } from '#domain/refusals/refusal.js';
 import type { ArtifactRef } from '#store/port.js';
 import { formatTimestamp } from '#store/timestamp.js';
-import { withEnded } from './attempts.js';
+import { addEnded } from './attempts.js';
 import type { RowsInBlocks } from './rows-in-blocks.js';
 import type { JobAttempt, JobState } from './status.js';
 
@@ -56,7 +56,7 @@ export type JobResult =
 /** A result that the status does not contain. */
 export type StoredResult = Exclude<JobResult, { readonly value: unknown }>;
 
-export function storedResult({ result }: Pick<Life, 'result'>): StoredResult | null {
+export function findStoredResult({ result }: Pick<Life, 'result'>): StoredResult | null {
   return result === null || 'value' in result ? null : result;
 }
 
@@ -206,7 +206,7 @@ function endEarly(life: Life, { type, cause, at }: EarlyEvent, { retry, submitte
     const why = type === 'release' ? cause : `attempt ${life.attempt}${where} ended: ${cause}`;
     const delayMs = computeRetryDelayMs(retry, counter, count, chance);
     const not_before = delayMs === 0 ? null : formatTimestamp(Date.parse(at) + delayMs);
-    const earlier = withEnded(life, { end, reason: cause, at });
+    const earlier = addEnded(life, { end, reason: cause, at });
     return requeue({ ...withCount, not_before, earlier }, `Waiting again: ${why}.`);
   }
   const message =

@@ -10,7 +10,7 @@ import { renewLife } from './life-cycle.js';
  * Builds the record of a failed job for a retry: identity and callbacks of its submission, and the failed attempts,
  * after which the next one is counted.
  */
-export function renewedRecord(failed: JobRecord, submitted: Pick<JobIdentity, 'created_at' | 'sequence'>): JobRecord {
+export function renewRecord(failed: JobRecord, submitted: Pick<JobIdentity, 'created_at' | 'sequence'>): JobRecord {
   const { identity, life } = splitRecord(failed);
   return {
     ...identity,

@@ -6,7 +6,7 @@ import type { Clock } from './clock.js';
 import { TaskStopped, WorkerLost, type ComputePool, type Lane } from './compute-pool.js';
 import type { NodeLimits } from './job-system.js';
 import type { Completion, JobKind } from './job-kind.js';
-import { tracedAttempt } from './traced-attempt.js';
+import { traceAttempt } from './traced-attempt.js';
 import type { PartsKeeper } from './kept-parts.js';
 import { logFields, type JobIdentity } from './job-record.js';
 import { createOutageLog } from './outage-log.js';
@@ -156,7 +156,7 @@ export function createScheduler(dependencies: SchedulerDependencies): Scheduler 
       return new Refusal('DOCUMENT_UNREADABLE', `The stored input of ${lease.jobId} cannot be read.`);
     const kept = parts === undefined ? keeper?.of(lease, input!) : undefined; // its payload is readable
     const order = { kind, lease, payload, parts, kept, onComputed };
-    return tracedAttempt(job, parts, () => startAttempt(order, { pool, artifacts, clock, offered: queue.parts }));
+    return traceAttempt(job, parts, () => startAttempt(order, { pool, artifacts, clock, offered: queue.parts }));
   }
 
   async function settle(entry: Running): Promise<void> {

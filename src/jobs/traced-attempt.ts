@@ -3,7 +3,7 @@ import type { RunningAttempt } from './attempt.js';
 import type { JobIdentity } from './job-record.js';
 
 /** Starts an attempt in a span whose parent is the request of the job, possibly on another machine. */
-export function tracedAttempt(
+export function traceAttempt(
   { job_id: jobId, kind, trace_parent: traceParent }: Pick<JobIdentity, 'job_id' | 'kind' | 'trace_parent'>,
   parts: readonly number[] | undefined,
   start: () => RunningAttempt,

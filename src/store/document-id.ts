@@ -15,16 +15,17 @@ export function isDocumentId(id: string): boolean {
 const DIGITS = 10;
 
 /** Returns the key of a version, or of a part of a log, of one owner. */
-export const numberedId = (owner: string, number: number): string => `${owner}/${String(number).padStart(DIGITS, '0')}`;
+export const formatNumberedId = (owner: string, number: number): string =>
+  `${owner}/${String(number).padStart(DIGITS, '0')}`;
 
-/** Returns the number of a `numberedId`. */
+/** Returns the number of a `formatNumberedId`. */
 export const numberOf = (id: string): number => Number(id.slice(id.lastIndexOf('/') + 1));
 
-/** Returns the range of the `numberedId`s of an owner. */
-export const numberedRange = (owner: string): { readonly from: string; readonly until: string } => ({
+/** Returns the range of the `formatNumberedId`s of an owner. */
+export const createNumberedRange = (owner: string): { readonly from: string; readonly until: string } => ({
   from: `${owner}/`,
   until: `${owner}/:`, // the character after 9
 });
 
-/** Returns the owner of a `numberedId`. */
+/** Returns the owner of a `formatNumberedId`. */
 export const ownerOf = (id: string): string => id.slice(0, id.lastIndexOf('/'));

@@ -10,7 +10,7 @@ import type { LowWaterMark } from './access/low-water-mark.js';
 import {
   adoptDocuments,
   createVersionedStore,
-  versionedTransaction,
+  createVersionedTransaction,
   type VersionLimits,
 } from './history/versioned-store.js';
 import { eraseSupersededSecrets } from './history/superseded-secrets.js';
@@ -21,7 +21,7 @@ import type { DatabaseIdentity } from './access/store-id.js';
 import { assertPlace, claimPlace, type PlaceClaim } from './place/claim-place.js';
 import { callsTo } from './access/folder-calls.js';
 import { watchPlace } from './place/watch-place.js';
-import { ownedArtifacts } from './place/owned-artifacts.js';
+import { createOwnedArtifacts } from './place/owned-artifacts.js';
 import { noOwnership, openOwnership } from './place/ownership.js';
 import { watchArtifacts } from './place/watched-artifacts.js';
 import { EXIT_CONFIGURATION, StartRefusal } from './start-refusal.js';
@@ -150,7 +150,7 @@ export async function openStore({
     documents: isReadOnly ? readOnlyDocuments(versioned) : versioned,
     artifacts,
     freeSpace,
-    shared: shared && withVersions(shared, versionLimits),
+    shared: shared && addVersions(shared, versionLimits),
     async close() {
       collector?.stop();
       openedPlace?.close();
@@ -224,7 +224,7 @@ async function openPlace(
   place: ArtifactPlace,
   { isReadOnly, identity, volume, onClaim, onPlace, onPlaceWarning, onPlaceLost }: PlaceInput,
 ): Promise<SharedPlace> {
-  const storeId = isReadOnly ? await namedPlace(documents, place) : await claimPlace(documents, place, onClaim);
+  const storeId = isReadOnly ? await readNamedPlace(documents, place) : await claimPlace(documents, place, onClaim);
   const artifacts = await openSharedArtifacts(place, storeId, volume);
   const watch = await watchPlace(place, { storeId, onChange: onPlace, onWarning: onPlaceWarning });
   try {
@@ -232,7 +232,7 @@ async function openPlace(
       ? noOwnership
       : await openOwnership(documents, place, { identity, onLost: onPlaceLost });
     return {
-      artifacts: ownedArtifacts(watchArtifacts(artifacts, watch), ownership),
+      artifacts: createOwnedArtifacts(watchArtifacts(artifacts, watch), ownership),
       close() {
         watch.close();
         ownership.close();
@@ -245,7 +245,7 @@ async function openPlace(
 }
 
 /** @throws StartRefusal 75, 78 like `assertPlace`, and if the database names no place */
-async function namedPlace(documents: DocumentEngine, place: ArtifactPlace): Promise<string> {
+async function readNamedPlace(documents: DocumentEngine, place: ArtifactPlace): Promise<string> {
   const storeId = await assertPlace(documents, place);
   if (storeId !== undefined) return storeId;
   throw new StartRefusal(EXIT_CONFIGURATION, 'The database has no place of results yet: there is nothing to read.');
@@ -257,11 +257,11 @@ const readOnlyDocuments = (documents: DocumentStore): DocumentStore => ({
 });
 
 /** Wraps the transactions of jobs so that their effects write versions, like all others. */
-const withVersions = (shared: DatabaseDocuments, { versionsKept }: VersionLimits = {}): DatabaseDocuments => ({
+const addVersions = (shared: DatabaseDocuments, { versionsKept }: VersionLimits = {}): DatabaseDocuments => ({
   ...shared,
   jobTransaction: (change, options) =>
     shared.jobTransaction(
-      (tx) => change(versionedTransaction(tx, { now: timeOf(shared), options, versionsKept })),
+      (tx) => change(createVersionedTransaction(tx, { now: timeOf(shared), options, versionsKept })),
       options,
     ),
 });

@@ -51,7 +51,7 @@ export interface DocumentReader {
   /** Lists the ids of a kind in code-point order, readable or not. */
   ids(kind: DocumentKind): Promise<readonly string[]>;
   /**
-   * Returns the number of the last document of an owner (`numberedId`), readable or not; 0 if there is none. A
+   * Returns the number of the last document of an owner (`formatNumberedId`), readable or not; 0 if there is none. A
    * transaction that reads it writes the next number and no other, so an engine need not check numbers beyond that
    * one.
    */
@@ -77,7 +77,7 @@ export interface DocumentStore extends DocumentReader {
    */
   revision(kind: DocumentKind): Promise<number>;
   /**
-   * Lists numbers of the documents of an owner (`numberedId`), readable or not, the highest first.
+   * Lists numbers of the documents of an owner (`formatNumberedId`), readable or not, the highest first.
    * @cost the length of the list
    */
   numbers(kind: DocumentKind, owner: string, query: NumbersQuery): Promise<readonly number[]>;

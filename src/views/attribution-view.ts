@@ -24,7 +24,7 @@ export function attributionView(columns: RunColumns, { start, end }: AskedWindow
     names: names.length + parts.length,
     returns: computeReturns(columns.f64('level', from, to + 1)),
     days: days.subarray(from + 1, to + 1),
-    ...withParts(window, names.length, parts.length),
+    ...addParts(window, names.length, parts.length),
     costOf: (period) => window.costOf(period),
     hasCosts: header.has_costs,
   });
@@ -70,7 +70,7 @@ export function attributionView(columns: RunColumns, { start, end }: AskedWindow
 }
 
 /** Returns weights and contributions of securities, followed by the parts of an overlay, which have no weight. */
-function withParts(
+function addParts(
   window: RunWindow,
   names: number,
   parts: number,

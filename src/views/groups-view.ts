@@ -43,7 +43,7 @@ export function groupsView(columns: RunColumns, input: GroupsInput): Served<Grou
   const { groups, cash, ownAt, benchmarkAt } = placeInGroups(columns.header.names, days[to]!, input);
   const size = { periods, groups: groups.length };
   const terms = { count: groups.length, cash };
-  const own = remember(groupedRun(columns, { from, to, groupAt: ownAt, ...terms }), size);
+  const own = remember(groupRun(columns, { from, to, groupAt: ownAt, ...terms }), size);
   let grouped: GroupedPeriod;
   const linked = linkContributions({
     names: groups.length,
@@ -61,7 +61,7 @@ export function groupsView(columns: RunColumns, input: GroupsInput): Served<Grou
       groups: groups.length,
       days: ends,
       portfolio: own,
-      benchmark: remember(groupedBook(benchmark.book, { days: dates, groupAt: benchmarkAt, ...terms }), size),
+      benchmark: remember(groupBook(benchmark.book, { days: dates, groupAt: benchmarkAt, ...terms }), size),
     });
   const { totalReturn } = linked;
   const { run_id: id, variant } = columns.header;
@@ -162,7 +162,7 @@ interface RunGrouping extends Grouping {
 }
 
 /** Returns the periods of a stored run by group. Pass them in order; a second pass begins with period 0 again. */
-function groupedRun(columns: RunColumns, { from, to, ...grouping }: RunGrouping): Periods {
+function groupRun(columns: RunColumns, { from, to, ...grouping }: RunGrouping): Periods {
   const read = () => readWindow(columns, { from, to }, { follow: false });
   let window = read();
   return (period) => {
@@ -180,7 +180,7 @@ interface BookGrouping extends Grouping {
 }
 
 /** The periods of a book without costs by group. @throws Refusal NO_COMMON_DATES */
-function groupedBook(book: Book, { days, ...grouping }: BookGrouping): Periods {
+function groupBook(book: Book, { days, ...grouping }: BookGrouping): Periods {
   const { sm, from, length, columns, weights, events, overlay } = book;
   const first = findLastAtMost(sm.sessions, days[0]!) - from;
   for (let t = 0; t < days.length; t++) {

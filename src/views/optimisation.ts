@@ -107,7 +107,7 @@ function riskModelOf(
  * Returns values of held securities by identifier. Without a prototype, V8 creates a hash table at once, which is
  * filled ten times as fast.
  */
-function heldValues(names: readonly string[], values: Float64Array, weights: Float64Array): Record<string, number> {
+function listHeldValues(names: readonly string[], values: Float64Array, weights: Float64Array): Record<string, number> {
   const held = Object.create(null) as Record<string, number>;
   for (let i = 0; i < names.length; i++) if (weights[i] !== 0) held[names[i]!] = values[i]!;
   return held;
@@ -125,8 +125,9 @@ function frontierOf({
   solution,
 }: OptimisationRun): OptimisationRunResult['frontier'] {
   if (frontier === null) return null;
-  const byName = (values: Float64Array, weights: Float64Array) => heldValues(problem.identifiers, values, weights);
-  const held = ({ weights, ...point }: FrontierPortfolio) => ({ ...point, weights: byName(weights, weights) });
+  const groupByName = (values: Float64Array, weights: Float64Array) =>
+    listHeldValues(problem.identifiers, values, weights);
+  const held = ({ weights, ...point }: FrontierPortfolio) => ({ ...point, weights: groupByName(weights, weights) });
   const { points, tangency, pointOf } = frontier;
   return {
     points: points.map(held),
@@ -135,12 +136,12 @@ function frontierOf({
       draws: resampled.draws,
       points: resampled.points.map(({ weights, spread, ...point }) => ({
         ...point,
-        weights: byName(weights, weights),
-        spread: byName(spread, weights),
+        weights: groupByName(weights, weights),
+        spread: groupByName(spread, weights),
       })),
     },
     by_objective:
-      ownFrontier && ownFrontier.map((point) => ({ ...point, weights: byName(point.weights, point.weights) })),
+      ownFrontier && ownFrontier.map((point) => ({ ...point, weights: groupByName(point.weights, point.weights) })),
     portfolio: pointOf(solution.weights),
     index: pointOf(problem.index),
   };

@@ -102,7 +102,7 @@ export function indexOn(columns: RunColumns, days: Int32Array, variant: ReturnVa
 
 /** Returns the benchmark on the dates that it shares with a window; null if there is none. */
 function benchmarkWithin(columns: RunColumns, days: Int32Array): SeriesPayload | null {
-  const shared = sharedWithBenchmark(columns, days);
+  const shared = findSharedWithBenchmark(columns, days);
   if (shared === null) return null;
   return {
     index: Array.from(shared.days, formatDay),
@@ -117,7 +117,7 @@ interface SharedDates {
 }
 
 /** Returns dates of a window that the benchmark has; null if there are none. */
-function sharedWithBenchmark(columns: RunColumns, days: Int32Array): SharedDates | null {
+function findSharedWithBenchmark(columns: RunColumns, days: Int32Array): SharedDates | null {
   if (!columns.has('benchmarkDays')) return null;
   const shared = columns.i32('benchmarkDays');
   const from = findLastAtMost(shared, days[0]! - 1) + 1;
@@ -133,7 +133,7 @@ function benchmarkFigures(
   columns: RunColumns,
   { days, level }: { readonly days: Int32Array; readonly level: Float64Array },
 ): PerformanceView['benchmark_statistics'] {
-  const shared = sharedWithBenchmark(columns, days);
+  const shared = findSharedWithBenchmark(columns, days);
   if (shared === null || shared.days.length < 3) return null;
   return computeBenchmarkStatistics(
     Float64Array.from(shared.days, (day) => level[findLastAtMost(days, day)]!),

@@ -61,11 +61,11 @@ export function toPreviewResponse(
     rule_type: ruleType,
   }));
   const answer = { ...empty, resolved_date: formatDay(sm.sessions[session]!), steps };
-  if (decision.kind !== 'decided') return { ...answer, assets: excludedRows(resolved) };
-  const included = includedRows(resolved);
+  if (decision.kind !== 'decided') return { ...answer, assets: findExcludedRows(resolved) };
+  const included = findIncludedRows(resolved);
   return {
     ...answer,
-    assets: [...included, ...excludedRows(resolved)],
+    assets: [...included, ...findExcludedRows(resolved)],
     weights: Object.fromEntries(named(decision.columns).map((name, i) => [name, decision.weights[i]!])),
     total_weight: decision.weights.reduce((total, weight) => total + weight, 0),
     cap: decision.cap,
@@ -121,7 +121,7 @@ export function computeDecidedLimits(
 }
 
 /** Returns the held securities, by weight descending, then identifier. */
-function includedRows({ sm, decision }: ResolvedPreview): Asset[] {
+function findIncludedRows({ sm, decision }: ResolvedPreview): Asset[] {
   if (decision.kind !== 'decided') return [];
   const capped = new Set(decision.capped);
   const rows = Array.from(decision.columns, (column, i): Asset => ({
@@ -138,7 +138,7 @@ function includedRows({ sm, decision }: ResolvedPreview): Asset[] {
 }
 
 /** Names removed, by the step that removed them, then identifier; survivors without a weight last. */
-function excludedRows({ sm, decision }: ResolvedPreview): Asset[] {
+function findExcludedRows({ sm, decision }: ResolvedPreview): Asset[] {
   const row = (column: number, by: string | null, at: number): Asset => ({
     identifier: sm.identifiers[column]!,
     included: false,

@@ -8,7 +8,7 @@ import { gapsAndPricing, provenance, type RunStamp } from './provenance-json.js'
 
 /** Writes a BacktestResultSummary, the record of a run. Equal records and stamps give equal bytes. */
 export function recordJson(record: RunRecord, stamp: RunStamp): Uint8Array<ArrayBuffer> {
-  const json = createJsonWriter(estimatedBytes(record));
+  const json = createJsonWriter(estimateBytes(record));
   writeRecord(json, record, stamp);
   return json.bytes();
 }
@@ -62,7 +62,7 @@ const SERIES_BYTES = 36;
  * Estimates the size of the larger texts of a record. Too much costs nothing, because unwritten memory is not
  * allocated.
  */
-function estimatedBytes({ benchmark, target, optimised, portfolio }: RunRecord): number {
+function estimateBytes({ benchmark, target, optimised, portfolio }: RunRecord): number {
   const books = [benchmark, target, optimised].filter((book) => book !== null);
   const frames = [portfolio, ...books].reduce((sum, { frame }) => sum + (frame?.weights.length ?? 0), 0);
   const snapshots = books.reduce(

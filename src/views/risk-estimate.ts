@@ -44,7 +44,7 @@ export interface EstimateInput {
 type OnStage = (stage: EstimateStage, covariance: Float64Array) => void;
 
 /** Reads the returns of an estimate; the estimate itself runs inside an engine's scope. @throws Refusal RISK_INSUFFICIENT_DATA */
-export function preparedEstimate(input: EstimateInput) {
+export function prepareEstimate(input: EstimateInput) {
   const { market, request } = input;
   const returns = estimateOverRange(request, market, () => readReturns(input));
   const describe = (estimate: DescribedEstimate) => describeEstimate(returns, request, estimate);
@@ -64,7 +64,7 @@ export function preparedEstimate(input: EstimateInput) {
   };
 }
 
-export type PreparedEstimate = ReturnType<typeof preparedEstimate>;
+export type PreparedEstimate = ReturnType<typeof prepareEstimate>;
 
 /** Estimate without its matrix. */
 type DescribedEstimate = Omit<RiskModelEstimate, 'covariance'>;

@@ -33,7 +33,7 @@ export function writeRiskModelPart(matrix: PackedMatrix, part: RiskModelPart): U
   const json = createJsonWriter();
   const volatilities = computeVolatilities(matrix);
   if (part.part === 'volatilities') {
-    json.raw(toCanonicalJson(byName(part.assetIds, volatilities)));
+    json.raw(toCanonicalJson(groupByName(part.assetIds, volatilities)));
     return json.bytes();
   }
   const row = new Float64Array(matrix.order);
@@ -72,7 +72,7 @@ export function writeExportedModel({ date, names, matrix, factors }: ExportedMod
     const rowOf = (of: Float64Array) => (i: number) => of.subarray(i * K, (i + 1) * K);
     writeFrame(json, { name: 'exposures', index: names, columns: own }, rowOf(exposures));
     writeFrame(json, { name: 'factor_covariance', index: own, columns: own }, rowOf(covariance));
-    json.raw(`,"specific_variances":${toCanonicalJson(byName(names, specific))}`);
+    json.raw(`,"specific_variances":${toCanonicalJson(groupByName(names, specific))}`);
   }
   json.raw('}');
   return json.bytes();
@@ -112,7 +112,7 @@ export function encodeRiskModel(
   const rest = {
     ...body,
     asset_ids: assetIds,
-    volatilities: byName(assetIds, volatilities),
+    volatilities: groupByName(assetIds, volatilities),
     correlation: matrix.order > CORRELATION_NAMES_MAX ? null : correlationFrame(matrix, volatilities, assetIds),
   };
   const schema = new Schema(
@@ -131,7 +131,7 @@ export function encodeRiskModel(
 }
 
 /** Names that consist of digits would be reordered in an object, so only `toCanonicalJson` writes it. */
-function byName(assetIds: readonly string[], values: Float64Array): Record<string, number> {
+function groupByName(assetIds: readonly string[], values: Float64Array): Record<string, number> {
   return Object.fromEntries(assetIds.map((assetId, i) => [assetId, values[i]!]));
 }
 

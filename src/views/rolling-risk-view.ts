@@ -27,7 +27,7 @@ const columnsAgainst = (against: RiskReference) =>
   ] as const;
 
 /** Returns the position of the first shown value. With decaying weights, the first few returns are not meaningful. */
-function firstShown(memory: RiskMemory): number {
+function findFirstShown(memory: RiskMemory): number {
   return 'window' in memory ? 0 : LIMITS.MIN_NAME_OBSERVATIONS;
 }
 
@@ -38,7 +38,7 @@ const ROLLING_RISK = jsonObject<Stateless<RollingRiskView>, RollingRiskInput>({
   against: textMember(({ against }) => against),
   benchmark_id: valueMember(({ benchmarkId }) => benchmarkId),
   risk: createWrittenMember((json, { memory, against, days, risk }) => {
-    const hidden = Math.max(0, firstShown(memory) - risk.from);
+    const hidden = Math.max(0, findFirstShown(memory) - risk.from);
     writeDatedTable(json, {
       days: days.subarray(risk.from + hidden),
       columns: columnsAgainst(against).map(({ name, of }) => ({ name, values: risk[of].subarray(hidden) })),

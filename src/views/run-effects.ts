@@ -21,7 +21,7 @@ export interface RunEffect {
 export function runEffects(columns: RunColumns): RunEffect[] {
   const whole = shortCash(columns);
   const paid = distributions(columns);
-  const stored = storedEffects(columns).map(({ name, at, effect }): RunEffect => {
+  const stored = readStoredEffects(columns).map(({ name, at, effect }): RunEffect => {
     const key = keyOf(columns, { name, at });
     const { special, income, onShort } = paid.get(key) ?? NOTHING_PAID;
     const cash = whole.get(key)?.cash;
@@ -44,7 +44,7 @@ export function runEffects(columns: RunColumns): RunEffect[] {
   return [...stored, ...others, ...ofShorts];
 }
 
-function storedEffects(columns: RunColumns): Omit<RunEffect, 'onShort'>[] {
+function readStoredEffects(columns: RunColumns): Omit<RunEffect, 'onShort'>[] {
   const rows = columns.f64('effects');
   return Array.from({ length: rows.length / EFFECT_WIDTH }, (_, i) => {
     const [name, at, ratio, cash, rights, subscription] = rows.subarray(i * EFFECT_WIDTH, (i + 1) * EFFECT_WIDTH);

@@ -138,26 +138,26 @@ const OVERVIEW = jsonObject<OverviewView, { readonly run: RunSummary }>({
   index_id: textMember(({ run }) => run.plan.runId),
   name: textMember(({ run }) => run.plan.name),
   concentration: valueMember(({ run }) => measureConcentration(run.lastRebalance.weights)),
-  exposure: { ...valueMember(({ run }) => lastExposure(run)), has: ({ run }) => lastExposure(run).short < 0 },
+  exposure: { ...valueMember(({ run }) => findLastExposure(run)), has: ({ run }) => findLastExposure(run).short < 0 },
   level: seriesMember('level', ({ run: { days, level } }) => ({ dates: daysToken(days), values: level })),
   metrics: valueMember(({ run }) => run.metrics),
   parent: { ...objectMember(PARENT, ({ run }) => run.parent), has: ({ run }) => run.parent !== null },
   return_variant: textMember(({ run }) => run.variant),
   observations: numberMember(({ run }) => run.days.length),
   rebalances: numberMember(({ run }) => run.rebalancesWithin),
-  last_rebalance: textMember(({ run }) => formatDay(lastDate(run))),
+  last_rebalance: textMember(({ run }) => formatDay(findLastDate(run))),
   start: textMember(({ run }) => formatDay(run.days[0]!)),
   end: textMember(({ run }) => formatDay(run.days.at(-1)!)),
 });
 
 /** Returns the date of the last rebalance that is on or before the end of the run. */
-function lastDate({ lastRebalance: { date }, days }: RunSummary): Day {
+function findLastDate({ lastRebalance: { date }, days }: RunSummary): Day {
   const last = days.at(-1)!;
   return findDateInForce({ date, session: last }, last);
 }
 
 /** Exposure of the last rebalance. */
-function lastExposure({ plan, lastRebalance }: RunSummary): ExposurePayload {
+function findLastExposure({ plan, lastRebalance }: RunSummary): ExposurePayload {
   return measureExposure(lastRebalance.weights, plan.strategy?.exposure);
 }
 

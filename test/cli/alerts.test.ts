@@ -19,7 +19,7 @@ const expressions = [
 ];
 
 /** Returns the names of all metrics that a service on a database exposes. */
-async function exposedNames(): Promise<ReadonlySet<string>> {
+async function listExposedNames(): Promise<ReadonlySet<string>> {
   const load = { waiting: 0, running: 0, places: 1, oldestSeconds: null };
   const metrics = createMetrics({
     version: '1',
@@ -48,7 +48,7 @@ async function exposedNames(): Promise<ReadonlySet<string>> {
 }
 
 test('every metric that a rule, the dashboard or the guide names is exposed', async () => {
-  const names = await exposedNames();
+  const names = await listExposedNames();
   const guide = readFileSync('data/guide/operations.md', 'utf8') + readFileSync('data/guide/runbooks.md', 'utf8');
   const named = [...expressions, guide].flatMap((text) =>
     [...text.matchAll(/\b(?:divisor|process|nodejs)_[a-z0-9_]+/g)].map(([name]) => name),

@@ -9,7 +9,7 @@ import { createSigningKey } from '#store/publication/signing.js';
 import { openDocumentStore } from '#store/lmdb/document-store.js';
 import { flipDocument } from '../store/flip-document.js';
 import { temporaryFolders } from '../store/temporary-folder.js';
-import { finishedHere } from './process.js';
+import { runHere } from './process.js';
 
 const newFolder = temporaryFolders();
 const KEY = createSigningKey('2026-01-01T00:00:00.000000+00:00');
@@ -46,7 +46,7 @@ async function checked({ log = entries, sealed = seals, key = KEY }: Written, wo
   const lines = [...log, ...sealed.map((seal) => ({ seal }))].map((line) => `${JSON.stringify(line)}\n`);
   await writeFile(join(folder, 'audit.jsonl'), lines.join(''));
   await writeFile(join(folder, 'keys.json'), JSON.stringify({ keys: [shown] }));
-  const { status, out, err } = await finishedHere([
+  const { status, out, err } = await runHere([
     'audit',
     '--check',
     join(folder, 'audit.jsonl'),
@@ -108,7 +108,7 @@ test('another key, an edited signature and one that was taken away are found', a
 
 test('a different last hash and missing files are reported', async () => {
   expect(await checked({}, ['--head', 'f'.repeat(64)])).toMatch(/^1 Entry 6: it is missing/);
-  const missing = await finishedHere(['audit', '--check', join(await newFolder(), 'none')]);
+  const missing = await runHere(['audit', '--check', join(await newFolder(), 'none')]);
   expect(missing).toMatchObject({ status: 64, err: expect.stringContaining('cannot be read: ENOENT') as string });
 });
 
@@ -118,12 +118,12 @@ test('a log that cannot be read is refused with its first such entry, before a b
   for (const id of ['A', 'B', 'C']) await documents.transaction((tx) => tx.put('constraint-set', id, { id }));
   await documents.close();
   await flipDocument(home, `main\0audit\0${entryId(2)}`);
-  expect(await finishedHere(['audit', '--home', home])).toMatchObject({
+  expect(await runHere(['audit', '--home', home])).toMatchObject({
     status: 2,
     out: '',
     err: expect.stringContaining('The audit log cannot be read: its entry 2; restore it from a backup.') as string,
   });
   const out = join(home, 'audit.jsonl');
-  expect(await finishedHere(['audit', '--home', home, '--out', out])).toMatchObject({ status: 2 });
+  expect(await runHere(['audit', '--home', home, '--out', out])).toMatchObject({ status: 2 });
   expect(await readdir(home)).not.toContain('audit.jsonl');
 });

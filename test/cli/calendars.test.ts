@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { finishedHere } from './process.js';
+import { runHere } from './process.js';
 
 let folder: string;
 beforeAll(() => {
@@ -34,14 +34,14 @@ afterAll(() => rmSync(folder, { recursive: true }));
 
 describe('divisor calendars', () => {
   test('lists every code with its coverage', async () => {
-    const { status, out } = await finishedHere(['calendars', 'list']);
+    const { status, out } = await runHere(['calendars', 'list']);
     expect(status).toBe(0);
     expect(out).toMatch(/^XHKG +Hong Kong Stock Exchange +Asia\/Hong_Kong +1999-01-01 +2026-12-31 +2027-12-31$/m);
     expect(out.trim().split('\n').length).toBeGreaterThan(100);
   });
 
   test('prints the differences from a reference by calendar and year, and sets its exit status', async () => {
-    const { status, out } = await finishedHere(['calendars', 'check', folder]);
+    const { status, out } = await runHere(['calendars', 'check', folder]);
     expect(status).toBe(1);
     expect(out).toBe(
       'code  year  differences\n' +
@@ -62,9 +62,9 @@ describe('divisor calendars', () => {
         XETR: [entry([], ['2025-01-02'], 'high')],
       }),
     );
-    const high = await finishedHere(['calendars', 'check', folder, '--corrections', corrections]);
+    const high = await runHere(['calendars', 'check', folder, '--corrections', corrections]);
     expect([high.status, high.out]).toEqual([0, '3 calendars compared, 0 days differ.\nNo calendar for: XNOW.\n']);
-    const both = await finishedHere([
+    const both = await runHere([
       'calendars',
       'check',
       folder,
@@ -74,20 +74,20 @@ describe('divisor calendars', () => {
       'high,check',
     ]);
     expect(both.out).toContain('XNYS  2025  +01-02\n');
-    const early = await finishedHere(['calendars', 'check', folder, '--to', '2024-12-31']);
+    const early = await runHere(['calendars', 'check', folder, '--to', '2024-12-31']);
     expect(early.status).toBe(0);
   });
 
   test('reports errors in its words and its files', async () => {
-    expect(await finishedHere(['calendars', 'chck'])).toMatchObject({ status: 64 });
-    expect(await finishedHere(['calendars', 'check', folder, '--from', '2025-02-30'])).toMatchObject({
+    expect(await runHere(['calendars', 'chck'])).toMatchObject({ status: 64 });
+    expect(await runHere(['calendars', 'check', folder, '--from', '2025-02-30'])).toMatchObject({
       status: 64,
       err: expect.stringContaining('--from must be a day'),
     });
-    expect(await finishedHere(['calendars', 'check', join(folder, 'none')])).toMatchObject({
+    expect(await runHere(['calendars', 'check', join(folder, 'none')])).toMatchObject({
       status: 64,
       err: expect.stringContaining('cannot be used as a reference'),
     });
-    expect((await finishedHere(['calendars', '--help'])).out).toContain('divisor calendars check REFERENCE');
+    expect((await runHere(['calendars', '--help'])).out).toContain('divisor calendars check REFERENCE');
   });
 });

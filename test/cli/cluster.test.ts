@@ -7,7 +7,7 @@ import { hasPostgresql, openTestDatabase } from '../postgresql/shared-postgresql
 import { runService } from '../services/running-service.js';
 import { temporaryFolders } from '../store/temporary-folder.js';
 import { INDEX, MARKET } from './even-index.js';
-import { finishedHere, serving, servingHere, working, type Run } from './process.js';
+import { runHere, serving, servingHere, working, type Run } from './process.js';
 import { openCollector } from './tracing/collector.js';
 
 const FLAGS = ['--log-level', 'info', '--drain-ms', '0'];
@@ -74,7 +74,7 @@ describe.skipIf(!hasPostgresql)('several processes on one database', () => {
     place = await openTestDatabase();
     shared = await mkdtemp(join(tmpdir(), 'divisor-shared-'));
     environment = { DATABASE_URL: place.url, DIVISOR_ARTIFACTS: `file://${shared}` };
-    await finishedHere(['migrate'], environment);
+    await runHere(['migrate'], environment);
   });
   afterAll(async () => {
     await place?.drop();

@@ -6,7 +6,7 @@ import { PROTOCOL } from '#store/postgres/schema.js';
 import { hasPostgresql, openTestDatabase } from '../postgresql/shared-postgresql.js';
 import { temporaryFolder } from '../store/temporary-folder.js';
 import { INDEX, MARKET } from './even-index.js';
-import { finishedHere, serving, servingHere } from './process.js';
+import { runHere, serving, servingHere } from './process.js';
 
 const FLAGS = ['--log-level', 'info', '--workers', '1', '--drain-ms', '0'];
 
@@ -81,7 +81,7 @@ describe.skipIf(!hasPostgresql)('a service with its documents in PostgreSQL', ()
       exitStatus: 78,
       message: 'The database has no tables of Divisor: run divisor migrate.',
     });
-    expect(await finishedHere(['migrate', '--database', place.url])).toMatchObject({
+    expect(await runHere(['migrate', '--database', place.url])).toMatchObject({
       status: 0,
       out: `The tables were migrated to version ${PROTOCOL}.\n`,
     });
@@ -105,7 +105,7 @@ describe.skipIf(!hasPostgresql)('a service with its documents in PostgreSQL', ()
     expect(await ask(second.url, 'GET', '/analytics/EVEN/levels')).toEqual(expected);
     expect(await ask(second.url, 'GET', '/jobs/backtest:EVEN')).toMatchObject({ status: 'succeeded' });
     await second.stop();
-    const verified = await finishedHere(['verify', '--home', home, '--json'], environment);
+    const verified = await runHere(['verify', '--home', home, '--json'], environment);
     expect(verified).toMatchObject({ status: 0 });
     expect(verified.out).toContain('"artifacts"');
     expect(first.err()).not.toContain(secret);
@@ -128,15 +128,15 @@ describe.skipIf(!hasPostgresql)('a service with its documents in PostgreSQL', ()
     const earlier = `/analytics/EVEN/levels?run_id=${first!.run_id}`;
     expect(await ask(embedded.url, 'GET', earlier)).toMatchObject({ levels: expected['levels'] });
     await embedded.stop();
-    expect(await finishedHere(['copy', '--from', home, '--to', own.url])).toMatchObject({ status: 0 });
-    expect(await finishedHere(['copy', '--from', back, '--to', own.url])).toMatchObject({ status: 78 });
+    expect(await runHere(['copy', '--from', home, '--to', own.url])).toMatchObject({ status: 0 });
+    expect(await runHere(['copy', '--from', back, '--to', own.url])).toMatchObject({ status: 78 });
     const shared = await servingHere(home, [], { DATABASE_URL: own.url });
     expect(await shown(shared.url)).toEqual(before);
     await done(shared.url, '/analytics/EVEN/backtest', {}); // The job is queued after the copied jobs.
     expect(((await ask(shared.url, 'GET', '/jobs'))['jobs'] as { job_id: string }[])[0]!.job_id).toBe('backtest:EVEN');
     const after = await shown(shared.url);
     await shared.stop();
-    expect(await finishedHere(['copy', '--to', back], { DATABASE_URL: own.url })).toMatchObject({ status: 0 });
+    expect(await runHere(['copy', '--to', back], { DATABASE_URL: own.url })).toMatchObject({ status: 0 });
     for (const folder of ['artifacts', 'stores'])
       await cp(`${home}/${folder}`, `${back}/${folder}`, { recursive: true });
     const again = await servingHere(back);
@@ -144,20 +144,20 @@ describe.skipIf(!hasPostgresql)('a service with its documents in PostgreSQL', ()
     expect(await ask(again.url, 'GET', earlier)).toMatchObject({ levels: expected['levels'] });
     await done(again.url, '/analytics/EVEN/runs/diff', { from: first!.run_id, to: newest!.run_id });
     await again.stop();
-    expect((await finishedHere(['verify', '--home', back])).status).toBe(0);
+    expect((await runHere(['verify', '--home', back])).status).toBe(0);
     await own.drop();
   });
 
   test('is looked at by the commands of a home', async () => {
     const home = await temporaryFolder();
     const environment = { DATABASE_URL: place.url, DIVISOR_HOME: home };
-    expect(await finishedHere(['keys', 'create', '--name', 'ci'], environment)).toMatchObject({ status: 0 });
-    expect((await finishedHere(['keys', 'list'], environment)).out).toContain('ci');
-    const { out } = await finishedHere(['doctor', '--port', '0', '--json'], environment);
+    expect(await runHere(['keys', 'create', '--name', 'ci'], environment)).toMatchObject({ status: 0 });
+    expect((await runHere(['keys', 'list'], environment)).out).toContain('ci');
+    const { out } = await runHere(['doctor', '--port', '0', '--json'], environment);
     const match = out.split('\n').find((line) => line.includes('"documents"'));
     expect(match).toContain('every checksum is correct');
-    expect(await finishedHere(['backup'], environment)).toMatchObject({ status: 78 });
-    const shown = (await finishedHere(['config'], environment)).out;
+    expect(await runHere(['backup'], environment)).toMatchObject({ status: 78 });
+    const shown = (await runHere(['config'], environment)).out;
     expect(shown).toContain('tester:***@');
     expect(shown).not.toContain(new URL(place.url).password);
   });

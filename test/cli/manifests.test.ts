@@ -6,7 +6,7 @@ import { expect, test } from 'vitest';
 import { API } from '#contract/api.js';
 import { SETTINGS } from '#cli/settings.js';
 import { EXIT_TEMPORARY } from '#store/start-refusal.js';
-import { finishedHere } from './process.js';
+import { runHere } from './process.js';
 
 interface Container {
   readonly name: string;
@@ -142,7 +142,7 @@ test('of Compose end by themselves where the database is not there yet, as their
   const places = { DATABASE_URL: 'postgres://divisor@127.0.0.1:1/divisor', DIVISOR_ARTIFACTS: 'file:///nowhere' };
   for (const verb of ['migrate', 'serve', 'worker']) {
     const words = verb === 'migrate' ? [verb] : [verb, '--home', home, '--port', '0'];
-    expect([verb, (await finishedHere(words, places)).status]).toEqual([verb, EXIT_TEMPORARY]);
+    expect([verb, (await runHere(words, places)).status]).toEqual([verb, EXIT_TEMPORARY]);
   }
   await rm(home, { recursive: true, force: true });
 });

@@ -2,7 +2,7 @@ import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, expect, test } from 'vitest';
 import { createDivisorClient, LateAnswerError } from '#clients/typescript/divisor.js';
-import { withService } from '#cli/connection.js';
+import { runWithService } from '#cli/connection.js';
 import { sendRequest } from '#cli/patient-fetch.js';
 
 const closing: (() => void)[] = [];
@@ -51,7 +51,7 @@ test('an answer that does not come in time is late, not absent, and the command 
   const { write } = process.stderr;
   process.stderr.write = (text: string | Uint8Array) => messages.push(String(text)) > 0;
   try {
-    expect(await withService({ url }, {}, late as never)).toBe(74);
+    expect(await runWithService({ url }, {}, late as never)).toBe(74);
   } finally {
     process.stderr.write = write;
   }

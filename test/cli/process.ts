@@ -61,10 +61,7 @@ export interface Ending {
  * Runs a command to its end in this process, which is cheaper than a separate one. Its environment contains only the
  * given variables. One command runs at a time, because the streams belong to the process.
  */
-export async function finishedHere(
-  words: readonly string[],
-  environment: Record<string, string> = {},
-): Promise<Ending> {
+export async function runHere(words: readonly string[], environment: Record<string, string> = {}): Promise<Ending> {
   keepThreads();
   const [out, err] = [caught(process.stdout), caught(process.stderr)];
   try {

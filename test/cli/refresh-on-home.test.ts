@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import type { RefreshReport } from '#market/content/refresh-report.js';
 import { temporaryFolder } from '../store/temporary-folder.js';
-import { finishedHere } from './process.js';
+import { runHere } from './process.js';
 
 const NAMES = ['A', 'B', 'C', 'D'];
 const bars = (date: string, names: readonly string[], close = 10) =>
@@ -13,7 +13,7 @@ test('a nightly refresh of a home takes nothing before it has decided, and a spl
   const folder = await temporaryFolder();
   const [home, table] = [join(folder, 'home'), join(folder, 'daily', 'market.csv')];
   const divisor = (...words: readonly string[]) =>
-    finishedHere([...words, '--home', home, '--data-roots', folder, '--json']);
+    runHere([...words, '--home', home, '--data-roots', folder, '--json']);
   const refreshed = async (...words: readonly string[]) => {
     const { status, out, err } = await divisor('refresh', 'daily', ...words);
     const last = out === '' ? {} : (JSON.parse(out.trim().split('\n').at(-1)!) as { result?: RefreshReport });

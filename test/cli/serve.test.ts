@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { afterEach, describe, expect, test } from 'vitest';
 import { ErrorEnvelope } from '#contract/common.js';
 import { temporaryFolders } from '../store/temporary-folder.js';
-import { finished, finishedHere, serving, servingHere, type Listening, type Run } from './process.js';
+import { finished, runHere, serving, servingHere, type Listening, type Run } from './process.js';
 
 const { version: VERSION } = JSON.parse(readFileSync('package.json', 'utf8')) as { version: string };
 
@@ -42,8 +42,8 @@ async function stopped({ url, child }: Listening, signal: 'SIGTERM' | 'SIGINT'):
 }
 
 const DRAIN_MS = '3000'; // Time for two requests on a busy machine.
-const createdKey = async (home: string, ...words: string[]) => {
-  const { out, status, err } = await finishedHere(['keys', 'create', '--home', home, '--name', 'test', ...words]);
+const readCreatedKey = async (home: string, ...words: string[]) => {
+  const { out, status, err } = await runHere(['keys', 'create', '--home', home, '--name', 'test', ...words]);
   expect([status, err]).toEqual([0, expect.stringContaining('is shown only once')]);
   return out.trim();
 };
@@ -72,7 +72,7 @@ test('the service says one line on standard output, keeps its log apart, is unre
 
 test('made before the service starts, a key lets it listen anywhere; neither it nor its secret reaches the log, up to an end by SIGTERM', async () => {
   const home = await newFolder();
-  const key = await createdKey(home);
+  const key = await readCreatedKey(home);
   const run = await serve(home, ['--host', '0.0.0.0', '--log-level', 'trace', '--drain-ms', DRAIN_MS]);
   const url = run.url.replace('0.0.0.0', '127.0.0.1');
   expect([await statusOf(url), await statusOf(url, key)]).toEqual([401, 200]);
@@ -116,14 +116,14 @@ describe('keys', () => {
     const home = await newFolder();
     const { url } = await serve(home);
     expect(await statusOf(url)).toBe(200);
-    const key = await createdKey(home, '--scopes', 'read,run');
+    const key = await readCreatedKey(home, '--scopes', 'read,run');
     expect([await statusOf(url), await statusOf(url, key), (await fetch(`${url}/health`)).status]).toEqual([
       401, 200, 200,
     ]);
-    const list = await finishedHere(['keys', 'list', '--home', home]);
+    const list = await runHere(['keys', 'list', '--home', home]);
     expect(list.out).toMatch(new RegExp(`^${key.slice(4, 16)} +test +read,run `, 'm'));
     expect(list.out).not.toContain(key.slice(17));
-    expect((await finishedHere(['keys', 'revoke', key.slice(4, 16), '--home', home])).status).toBe(0);
+    expect((await runHere(['keys', 'revoke', key.slice(4, 16), '--home', home])).status).toBe(0);
     expect(await statusOf(url, key)).toBe(401);
   });
 
@@ -135,13 +135,13 @@ describe('keys', () => {
     [['burn'], 'The key commands are'],
     [['list', '--nope'], '--nope'],
   ])('%j is explained', async (words, message) => {
-    const { status, err } = await finishedHere(['keys', ...words, '--home', await newFolder()]);
+    const { status, err } = await runHere(['keys', ...words, '--home', await newFolder()]);
     expect([status, err]).toEqual([64, expect.stringContaining(message)]);
   });
 });
 
 test('a key of the environment needs no home that knows it; an error nobody caught ends the process with 70 and is in the log', async () => {
-  const { out } = await finishedHere(['keys', 'create', '--stateless', '--name', 'ci', '--scopes', 'read']);
+  const { out } = await runHere(['keys', 'create', '--stateless', '--name', 'ci', '--scopes', 'read']);
   const [key = '', entry = ''] = out.trim().split('\n');
   const preload = Buffer.from(`process.on('SIGUSR2', () => { Promise.reject(new Error('nobody caught this')); });`);
   const run = await serve(await newFolder(), [], {
@@ -156,27 +156,27 @@ test('a key of the environment needs no home that knows it; an error nobody caug
 
 describe('the command', () => {
   test('explains itself, its commands and their settings', async () => {
-    const help = await finishedHere(['--help']);
+    const help = await runHere(['--help']);
     expect([help.status, help.out]).toEqual([0, expect.stringMatching(/serve .*\n.*worker .*\n.*config .*\n.*keys /)]);
-    expect((await finishedHere([])).out).toBe(help.out);
-    expect((await finishedHere(['serve', '--help'])).out).toContain('--data-roots');
-    expect((await finishedHere(['keys', '--help'])).out).toContain('--scopes');
-    expect((await finishedHere(['--version'])).out.split(/[+ \n]/)[0]).toBe(VERSION);
+    expect((await runHere([])).out).toBe(help.out);
+    expect((await runHere(['serve', '--help'])).out).toContain('--data-roots');
+    expect((await runHere(['keys', '--help'])).out).toContain('--scopes');
+    expect((await runHere(['--version'])).out.split(/[+ \n]/)[0]).toBe(VERSION);
   });
 
   test('suggests the command that was meant', async () => {
-    const { status, err } = await finishedHere(['serv']);
+    const { status, err } = await runHere(['serv']);
     expect([status, err]).toEqual([64, 'divisor: There is no command serv. Did you mean serve?\n']);
-    expect((await finishedHere(['fly'])).err).toContain('The commands are serve');
+    expect((await runHere(['fly'])).err).toContain('The commands are serve');
   });
 
   test('refuses an unknown flag and a bad setting, in one sentence each', async () => {
-    expect(await finishedHere(['serve', '--porto', '1'])).toEqual({
+    expect(await runHere(['serve', '--porto', '1'])).toEqual({
       status: 64,
       out: '',
       err: expect.stringContaining('--porto'),
     });
-    expect(await finishedHere(['config'], { PORT: '99999' })).toEqual({
+    expect(await runHere(['config'], { PORT: '99999' })).toEqual({
       status: 78,
       out: '',
       err: 'divisor: The setting PORT "99999" must be at most 65535.\n',

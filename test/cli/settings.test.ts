@@ -5,7 +5,7 @@ import { migrate } from '#cli/migrate.js';
 import { nodes } from '#cli/nodes.js';
 import { readSettings, settingsHelp, SETTINGS } from '#cli/settings.js';
 import { UsageError } from '#cli/usage-error.js';
-import { withoutPasswords } from '#cli/log.js';
+import { removePasswords } from '#cli/log.js';
 import { StartRefusal } from '#store/start-refusal.js';
 
 const row = (argv: string[], environment: Record<string, string>, name: string) =>
@@ -204,11 +204,11 @@ test('the help lists every flag and variable', () => {
 
 test('passwords in addresses and keys are taken out of what is logged', () => {
   const key = `dvs_abcdefghijkl_${'x'.repeat(43)}`;
-  expect(withoutPasswords(`{"url":"postgres://user:p%40ss@db/x","key":"${key}"}`)).toBe(
+  expect(removePasswords(`{"url":"postgres://user:p%40ss@db/x","key":"${key}"}`)).toBe(
     '{"url":"postgres://user:[redacted]@db/x","key":"dvs_abcdefghijkl_[redacted]"}',
   );
-  expect(withoutPasswords('{"url":"http://127.0.0.1:8080/a@b"}')).toBe('{"url":"http://127.0.0.1:8080/a@b"}');
-  expect(withoutPasswords('{"url":"postgres://u@db/x?a=b&password=p%40ss","n":1}')).toBe(
+  expect(removePasswords('{"url":"http://127.0.0.1:8080/a@b"}')).toBe('{"url":"http://127.0.0.1:8080/a@b"}');
+  expect(removePasswords('{"url":"postgres://u@db/x?a=b&password=p%40ss","n":1}')).toBe(
     '{"url":"postgres://u@db/x?a=b&password=[redacted]","n":1}',
   );
 });

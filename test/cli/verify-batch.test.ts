@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { solveOutcome } from '#domain/personal/solve-accounts.js';
 import { AS_OF, lotOf, smallBatch } from '../domain/personal/small-batch.js';
 import { temporaryFolder } from '../store/temporary-folder.js';
-import { finishedHere } from './process.js';
+import { runHere } from './process.js';
 
 const common = smallBatch([0.5, 0.3, 0.2]);
 const accounts = ['one', 'two', 'three'].map((account_id, at) => ({
@@ -26,7 +26,7 @@ async function verified(sent: readonly unknown[] | string, found: readonly unkno
   ];
   await writeFile(first, typeof sent === 'string' ? sent : `{"parent":"P","risk_model":"M"}\n${lines(sent)}`);
   await writeFile(second, lines(found));
-  const { status, out } = await finishedHere(['verify-batch', first, second, join(folder, 'common.json')]);
+  const { status, out } = await runHere(['verify-batch', first, second, join(folder, 'common.json')]);
   return [status, out];
 }
 
@@ -75,7 +75,7 @@ describe('divisor verify-batch', () => {
   test('refuses a file that is no common data in one sentence', async () => {
     const folder = await temporaryFolder();
     await writeFile(join(folder, 'common.json'), '{"as_of":"2024-01-02"}');
-    const { status, err } = await finishedHere(['verify-batch', 'a.ndjson', 'b.ndjson', join(folder, 'common.json')]);
+    const { status, err } = await runHere(['verify-batch', 'a.ndjson', 'b.ndjson', join(folder, 'common.json')]);
     expect([status, err]).toEqual([64, expect.stringMatching(/common\.json is not an answer of GET .*\n$/)]);
     expect(err.split('\n')).toHaveLength(2);
   });

@@ -65,7 +65,9 @@ function classOf({ source, name, variant, summary }: Mirrored): string {
   const end = body.search(/^\S/m);
   const methods = [...(end === -1 ? body : body.slice(0, end)).matchAll(METHOD)]
     .filter(([, property, method]) => property === undefined && !method!.startsWith('_'))
-    .map(([, , method, given, type]) => `    async def ${method}(${oneLine(given!)}) -> ${asyncType(type!)}: ...`);
+    .map(
+      ([, , method, given, type]) => `    async def ${method}(${formatOneLine(given!)}) -> ${asyncType(type!)}: ...`,
+    );
   return `class ${variant}:\n    """${summary}"""\n\n${[...(MEMBERS[variant] ?? []), ...methods].join('\n')}\n`;
 }
 
@@ -82,7 +84,7 @@ const MEMBERS: Readonly<Record<string, readonly string[]>> = {
   ],
 };
 
-const oneLine = (given: string): string => given.replaceAll(/\s+/g, ' ').trim().replace(/,$/, '');
+const formatOneLine = (given: string): string => given.replaceAll(/\s+/g, ' ').trim().replace(/,$/, '');
 
 /** Returns the type of an asynchronous answer. Quoted text names types that the stub imports. */
 const asyncType = (type: string): string =>

@@ -1,7 +1,7 @@
 import type { OpenApiDocument } from '#contract/openapi.js';
 import { operationsOf, successesOf, type JsonSchema, type Operation } from '#views/documentation/operation.js';
 import { documented, typeText, type Naming } from './python-types.js';
-import { oneLine, shapeOf } from './shapes.js';
+import { findOneLine, shapeOf } from './shapes.js';
 
 /** Returns the Python source of a contract's operations: a method for each, with its arguments and its return type. */
 export function pythonOperations(document: OpenApiDocument): string {
@@ -66,10 +66,10 @@ function argumentsOf({ parameters, requestBody }: Operation): Argument[] {
         type: 'str',
         place: 'header',
         isRequired: false,
-        description: oneLine(description),
+        description: findOneLine(description),
       };
     const type = typeText(shapeOf(schema), '', NAMING);
-    return { name: argumentOf(name), type, place, isRequired: required, description: oneLine(description) };
+    return { name: argumentOf(name), type, place, isRequired: required, description: findOneLine(description) };
   });
   const schema = requestBody?.content['application/json']?.schema;
   const body: Argument[] =
@@ -165,7 +165,7 @@ function written(operation: Operation, { name, extra, type, wrap }: Method): str
   const reports = all.flatMap(({ name, description }) =>
     description === undefined ? [] : `        :param ${name}: ${documented(description)}\n`,
   );
-  const summary = documented(oneLine(operation.summary)!);
+  const summary = documented(findOneLine(operation.summary)!);
   const doc =
     reports.length === 0 ? `        """${summary}"""\n` : `        """${summary}\n\n${reports.join('')}        """\n`;
   return `    def ${name}(${['self', ...signature].join(', ')}) -> ${type}:\n${doc}        ${wrap(requestText(operation, own))}\n`;

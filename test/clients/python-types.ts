@@ -1,10 +1,10 @@
 import type { OpenApiDocument } from '#contract/openapi.js';
 import type { JsonSchema } from '#views/documentation/operation.js';
-import { oneLine, shapeOf, type Field, type Plain, type Shape } from './shapes.js';
+import { findOneLine, shapeOf, type Field, type Plain, type Shape } from './shapes.js';
 
 /** Returns the Python source of a contract's schemas: a TypedDict for every object, an alias for every other schema. */
 export function pythonTypes({ components, paths }: OpenApiDocument): string {
-  const response = answeredSchemas(components.schemas, paths);
+  const response = listAnsweredSchemas(components.schemas, paths);
   const names = new Set(Object.keys(components.schemas));
   const declared = Object.entries(components.schemas).map(([name, schema]) =>
     declaration(name, schema, { date: response.has(name) ? 'str' : 'Date', names }),
@@ -34,7 +34,10 @@ export interface Naming {
 }
 
 /** Returns schemas that an answer contains, following all references. */
-function answeredSchemas(schemas: Readonly<Record<string, JsonSchema>>, paths: OpenApiDocument['paths']): Set<string> {
+function listAnsweredSchemas(
+  schemas: Readonly<Record<string, JsonSchema>>,
+  paths: OpenApiDocument['paths'],
+): Set<string> {
   const results = new Set<string>();
   const visit = (value: unknown): void => {
     for (const [, name] of JSON.stringify(value).matchAll(/#\/components\/schemas\/(\w+)/g)) {
@@ -64,14 +67,14 @@ function declaration(
     nameOf(fields, place) {
       const inside = nameInside(fields, place, taken);
       taken.add(inside);
-      inner.push(typedDict(inside, undefined, fields, naming));
+      inner.push(formatTypedDict(inside, undefined, fields, naming));
       return inside;
     },
   };
-  const description = oneLine(schema['description']);
+  const description = findOneLine(schema['description']);
   const text =
     shape.kind === 'object' && shape.fields.length > 0
-      ? typedDict(name, description, shape.fields, naming)
+      ? formatTypedDict(name, description, shape.fields, naming)
       : `${description === undefined ? '' : `#: ${description}\n`}${name} = ${typeText(shape, name, { ...naming, prefix: '"' })}\n`;
   return [...inner, text].join('\n');
 }
@@ -93,7 +96,12 @@ const KEYWORDS = new Set(
 );
 
 /** Returns a TypedDict; optional members are in a separate class, because Python 3.9 has no `NotRequired`. */
-function typedDict(name: string, description: string | undefined, fields: readonly Field[], naming: Naming): string {
+function formatTypedDict(
+  name: string,
+  description: string | undefined,
+  fields: readonly Field[],
+  naming: Naming,
+): string {
   if (fields.some((field) => KEYWORDS.has(field.name))) return functionalTypedDict(name, fields, naming);
   const required = fields.filter(({ isRequired }) => isRequired);
   const optional = fields.filter(({ isRequired }) => !isRequired);

@@ -49,11 +49,11 @@ function fieldsOf({ properties, required = [] }: JsonSchema): Field[] {
     name,
     shape: shapeOf(schema),
     isRequired: (required as readonly string[]).includes(name),
-    description: oneLine(schema['description']),
+    description: findOneLine(schema['description']),
   }));
 }
 
 /** Returns a description on one line; undefined if there is none. */
-export function oneLine(text: unknown): string | undefined {
+export function findOneLine(text: unknown): string | undefined {
   return typeof text === 'string' && text !== '' ? text.replaceAll(/\s*\n\s*/g, ' ') : undefined;
 }

@@ -8,7 +8,7 @@ import {
   type Operation,
   type Parameter,
 } from '#views/documentation/operation.js';
-import { oneLine, shapeOf, type Field, type Plain, type Shape } from './shapes.js';
+import { findOneLine, shapeOf, type Field, type Plain, type Shape } from './shapes.js';
 
 /**
  * Returns the TypeScript source of a contract: a type for every schema, and request and response of every operation.
@@ -18,7 +18,7 @@ export function typescriptSource(document: OpenApiDocument): string {
   const schemas = Object.entries(document.components.schemas).map(([name, schema]) => declaration(name, schema));
   const signatures = operations.map(
     (operation) =>
-      `${comment(oneLine(operation.summary), '  ')}  ${operation.operationId}: {\n    request: ${requestType(operation)};\n    answer: ${answerType(operation)};\n${unchangedMember(operation)}  };\n`,
+      `${comment(findOneLine(operation.summary), '  ')}  ${operation.operationId}: {\n    request: ${requestType(operation)};\n    answer: ${answerType(operation)};\n${formatUnchangedMember(operation)}  };\n`,
   );
   const table = operations.map(({ operationId, method, path }) => `  ${operationId}: '${method} ${path}',\n`);
   return `// Written from the OpenAPI document by \`npm run generate\`; edit the contract instead.
@@ -37,7 +37,7 @@ ${table.join('')}};
 }
 
 function declaration(name: string, schema: JsonSchema): string {
-  const head = comment(oneLine(schema['description']), '');
+  const head = comment(findOneLine(schema['description']), '');
   const type = typeOf(shapeOf(schema), '');
   return Object.keys(schema['properties'] ?? {}).length > 0
     ? `${head}export interface ${name} ${type}\n`
@@ -118,13 +118,13 @@ function answerType(operation: Operation): string {
 }
 
 /** Returns the type of the answer if nothing has changed, which precedes the answer that reports a new job. */
-function unchangedType(operation: Operation): string | undefined {
+function findUnchangedType(operation: Operation): string | undefined {
   const [unchanged, ...others] = successesOf(operation);
   return others.length === 0 ? undefined : contentType(unchanged![1].content);
 }
 
-function unchangedMember(operation: Operation): string {
-  const type = unchangedType(operation);
+function formatUnchangedMember(operation: Operation): string {
+  const type = findUnchangedType(operation);
   return type === undefined ? '' : `    unchanged: ${type};\n`;
 }
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { changedFields, resolve, type Side } from '#console/words/conflicts.js';
+import { listChangedFields, resolve, type Side } from '#console/words/conflicts.js';
 import { pathText, type JsonObject } from '#console/words/paths.js';
 
 const topN = (count: number) => ({ type: 'TopN', id: 'top', params: { count } });
@@ -7,7 +7,7 @@ const history = { type: 'HistoryFilter', id: 'history' };
 const base = { name: 'Core', base_value: 1000, tags: ['a'], pipeline: { selection: [topN(30)], cap: 0.1 } };
 
 const fieldsOf = (mine: JsonObject, theirs: JsonObject) =>
-  Object.fromEntries(changedFields({ base, mine, theirs }).map((field) => [pathText(field.path), field]));
+  Object.fromEntries(listChangedFields({ base, mine, theirs }).map((field) => [pathText(field.path), field]));
 
 test('a field is shown with its earlier value, the value of each editor, and the author of the change', () => {
   const mine = { ...base, name: 'Mine', base_value: 500 };
@@ -18,7 +18,7 @@ test('a field is shown with its earlier value, the value of each editor, and the
     tags: { before: ['a'], mine: ['a'], theirs: ['a', 'b'], by: 'them' },
   });
   const same = { ...base, name: 'Same' };
-  expect(changedFields({ base, mine: same, theirs: same })).toEqual([]);
+  expect(listChangedFields({ base, mine: same, theirs: same })).toEqual([]);
 });
 
 test('a list whose rows are others is one field, and a part of it no other', () => {
@@ -35,7 +35,7 @@ test('what only one changed is kept; what both changed waits for a choice', () =
   const { tags: _, ...withoutTags } = base;
   const mine: JsonObject = { ...withoutTags, name: 'Mine', base_value: 500 };
   const theirs = { ...base, base_value: 700, pipeline: { ...base.pipeline, cap: 0.05 } };
-  const fields = changedFields({ base, mine, theirs });
+  const fields = listChangedFields({ base, mine, theirs });
   const chosen = (side: Side) => resolve(theirs, fields, new Map([['base_value', side]]));
   expect(resolve(theirs, fields, new Map())).toBeNull();
   const both = { name: 'Mine', pipeline: { ...base.pipeline, cap: 0.05 } };

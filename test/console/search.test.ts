@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { found } from '#console/words/search.js';
+import { findTargets } from '#console/words/search.js';
 
 const target = (text: string, kind: string) => ({ address: text, text, kind });
 const all = [
@@ -9,7 +9,7 @@ const all = [
   target('SCORE Scores', 'template'),
   target('CORE-FUND Fund', 'strategy'),
 ];
-const textsFor = (typed: string) => found(all, typed).map(({ text }) => text);
+const textsFor = (typed: string) => findTargets(all, typed).map(({ text }) => text);
 
 test('what begins with the letters comes before words that do, and those before the rest', () => {
   expect(textsFor('core')).toEqual(['CORE Core', 'CORE-FUND Fund', 'EQ-CORE Equity core', 'SCORE Scores']);
@@ -23,12 +23,12 @@ test('every word is in the text or the kind', () => {
 
 test('of several words, whole ones come before beginnings', () => {
   const targets = [target('CORE Runs', 'page'), target('Run CORE', 'action')];
-  expect(found(targets, 'core run').map(({ text }) => text)).toEqual(['Run CORE', 'CORE Runs']);
+  expect(findTargets(targets, 'core run').map(({ text }) => text)).toEqual(['Run CORE', 'CORE Runs']);
 });
 
 test('a target is found by its other words', () => {
   const schedule = { ...target('New schedule', 'action'), words: 'create' };
-  expect(found([...all, schedule], 'schedule create')).toEqual([schedule]);
+  expect(findTargets([...all, schedule], 'schedule create')).toEqual([schedule]);
 });
 
 test('words are in any order, and letters may be missing between the first and the last', () => {

@@ -1,6 +1,6 @@
 import { API } from '#contract/api.js';
 import { openApiDocument } from '#contract/openapi.js';
-import { once } from '#base/once.js';
+import { callOnce } from '#base/once.js';
 
 /** Returns the document of all routes for version 1.2.3. It takes half a second; files that share a worker share it. */
-export const apiDocument = once(() => openApiDocument(API, '1.2.3'));
+export const apiDocument = callOnce(() => openApiDocument(API, '1.2.3'));

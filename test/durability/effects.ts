@@ -10,7 +10,7 @@ import type { DataHistoryDocument, DataVersionDocument } from '#domain/documents
 import { keepThreads } from '#jobs/lane-threads.js';
 import type { JobStatus } from '#jobs/status.js';
 import { homeFolders } from '#store/home/home.js';
-import { managedStoreOf, openDocumentsReader } from '#store/lmdb/stored-entries.js';
+import { findManagedStore, openDocumentsReader } from '#store/lmdb/stored-entries.js';
 import { verifyHome } from '#store/home/verify-home.js';
 
 export interface Answer {
@@ -99,7 +99,7 @@ export async function leftovers(home: string): Promise<string[]> {
   const named = new Set<string>();
   try {
     for await (const entry of reader.entries())
-      for (const name of [...entry.artifactNames, managedStoreOf(entry)?.folder])
+      for (const name of [...entry.artifactNames, findManagedStore(entry)?.folder])
         if (name !== undefined) named.add(name);
   } finally {
     await reader.close();

@@ -15,7 +15,7 @@ import { tryBrowser } from '../console/browser.js';
 import { IS_SOAK } from '../soak.js';
 import { liveService, type LiveService } from '../real/live.js';
 import { exampleMarket } from './example-market.js';
-import { withPrice } from './rewritten-bundle.js';
+import { addPrice } from './rewritten-bundle.js';
 
 const tried = await tryBrowser();
 if ('why' in tried) process.stderr.write(`The engine is not run in a browser: ${tried.why}\n`);
@@ -180,7 +180,7 @@ describe.skipIf('why' in tried)('in Chromium', () => {
         'tables.json': files.get('tables.json')!,
       });
       const [identifier, day] = [market.identifiers[3]!, market.dates[70]!];
-      await writeFile(join(folder, 'changed.tar'), withPrice(bundle, { identifier, day, by: 1 + 1e-9 }));
+      await writeFile(join(folder, 'changed.tar'), addPrice(bundle, { identifier, day, by: 1 + 1e-9 }));
       await page.setInputFiles('#file', join(folder, 'changed.tar'));
       expect(await titleOf('faulty')).toContain('fault');
       expect(await page.textContent('#result li')).toBe(

@@ -13,7 +13,7 @@ import type { ArtifactRef } from '#store/port.js';
 import { openDocumentStore } from '#store/lmdb/document-store.js';
 import { readTar } from '#views/bundle/tar.js';
 import { runService, type RunningService } from '../services/running-service.js';
-import { withFiles, withHashes } from './rewritten-bundle.js';
+import { addFiles, addHashes } from './rewritten-bundle.js';
 
 /** Bundles of runs that read more than a market: plug-ins, stored risk models, earlier versions of the data. */
 let service: RunningService;
@@ -44,7 +44,7 @@ const kindsOf = async (bundle: Uint8Array) => [...new Set((await verifyBundle(bu
 const namesIn = (bundle: Uint8Array) => [...readTar(bundle).keys()];
 
 const edited = (bundle: Uint8Array, name: string, from: string, to: string) =>
-  withFiles(bundle, (files) => {
+  addFiles(bundle, (files) => {
     const text = new TextDecoder().decode(files.get(name));
     expect(text).toContain(from);
     return { [name]: new TextEncoder().encode(text.replaceAll(from, to)) };
@@ -86,10 +86,10 @@ describe('on a synthetic market', () => {
       'file',
       'close',
     ]);
-    const hidden = withHashes(edited(bundle, 'plan.json', '"minimum":0.8', '"minimum":0.99'));
+    const hidden = addHashes(edited(bundle, 'plan.json', '"minimum":0.8', '"minimum":0.99'));
     expect(await kindsOf(hidden)).toEqual(['signature', 'close']);
     // An endless plug-in is stopped and reported as a fault.
-    const loop = withHashes(edited(bundle, 'plan.json', 'return Array.from(cap', 'for (;;); return Array.from(cap'));
+    const loop = addHashes(edited(bundle, 'plan.json', 'return Array.from(cap', 'for (;;); return Array.from(cap'));
     const verdict = await verifyBundle(loop);
     expect(verdict.faults.at(-1)!.message).toMatch(/The plug-in damped-cap took more than .* steps/);
   });
@@ -112,13 +112,13 @@ describe('on a synthetic market', () => {
     const bundle = await published({ ...least, id: 'LEAST' });
     expect(namesIn(bundle)).toContain('model-0.f64');
     expect(await verifyBundle(bundle)).toMatchObject({ ok: true, faults: [] });
-    const changed = withFiles(bundle, (files) => {
+    const changed = addFiles(bundle, (files) => {
       const bytes = files.get('model-0.f64')!.slice();
       new Float64Array(bytes.buffer)[0]! *= 2;
       return { 'model-0.f64': bytes };
     });
     expect(await kindsOf(changed)).toEqual(['file', 'close']);
-    expect(await kindsOf(withHashes(changed))).toEqual(['signature', 'close']);
+    expect(await kindsOf(addHashes(changed))).toEqual(['signature', 'close']);
     await inSeveralFiles(bundle, changed);
   });
 
@@ -145,8 +145,8 @@ describe('on a synthetic market', () => {
     expect(await verifyBundle(bundle)).toMatchObject({ ok: true, faults: [] });
     const matrix = readTar(before).get('model-0.f64')!;
     expect(Buffer.compare(readTar(bundle).get('model-0.f64')!, matrix)).toBe(0);
-    const damaged = withFiles(bundle, () => ({ 'model-0.f64': readTar(changed).get('model-0.f64')! }));
-    expect(await kindsOf(withHashes(damaged))).toEqual(['signature', 'close']);
+    const damaged = addFiles(bundle, () => ({ 'model-0.f64': readTar(changed).get('model-0.f64')! }));
+    expect(await kindsOf(addHashes(damaged))).toEqual(['signature', 'close']);
     expect((await verifyHome(openHome())).flatMap(({ damaged: faults }) => faults)).toEqual([]);
     expect((await service.ask('DELETE', '/risk-models/own')).status).toBe(204);
     await service.restart(async () => {}, 'handed on');
@@ -242,10 +242,10 @@ describe('on data with a corrected price', () => {
     expect(namesIn(bundle)).toEqual(expect.arrayContaining(['known.json', 'change-0.bin']));
     expect(await verifyBundle(bundle)).toMatchObject({ ok: true, closes: DATES.length, faults: [] });
     // Without the earlier version of the data, decisions differ: half of A instead of a fifth.
-    const known = withFiles(bundle, () => ({
+    const known = addFiles(bundle, () => ({
       'known.json': new TextEncoder().encode('{"known_on":-100000,"earlier":[]}'),
     }));
     expect(await kindsOf(known)).toEqual(['file', 'close']);
-    expect(await kindsOf(withHashes(known))).toEqual(['signature', 'close']);
+    expect(await kindsOf(addHashes(known))).toEqual(['signature', 'close']);
   });
 });

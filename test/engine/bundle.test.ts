@@ -10,9 +10,9 @@ import { verifyBundle } from '#engine/main.js';
 import { issueKey } from '#services/operations/keys.js';
 import { decodeSlice } from '#views/bundle/market-slice.js';
 import { readTar } from '#views/bundle/tar.js';
-import { finishedHere } from '../cli/process.js';
+import { runHere } from '../cli/process.js';
 import { runService, type RunningService } from '../services/running-service.js';
-import { withFiles, withHashes, withPrice } from './rewritten-bundle.js';
+import { addFiles, addHashes, addPrice } from './rewritten-bundle.js';
 
 /** An index with published closes, and its bundle. */
 let service: RunningService;
@@ -118,7 +118,7 @@ test('one changed price is named by its date and security, and so is the first c
     (_, n) => !Number.isNaN(market.fields.get('CLOSE')![60 * market.identifiers.length + n]!),
   );
   const identifier = market.identifiers[column]!;
-  const verdict = await verifyBundle(withPrice(bundle, { identifier, day, by: 1.001 }));
+  const verdict = await verifyBundle(addPrice(bundle, { identifier, day, by: 1.001 }));
   expect(verdict.ok).toBe(false);
   expect(verdict.faults[0]).toMatchObject({ kind: 'input', identifier, date: formatDay(day) });
   expect(verdict.faults.filter(({ kind }) => kind === 'input')).toHaveLength(1);
@@ -127,14 +127,14 @@ test('one changed price is named by its date and security, and so is the first c
 
 test('hashes written again without the key do not hide a change', async () => {
   const market = marketIn(bundle);
-  const changed = withPrice(bundle, { identifier: market.identifiers[0]!, day: market.dates[60]!, by: 1.001 });
-  const verdict = await verifyBundle(withHashes(changed));
+  const changed = addPrice(bundle, { identifier: market.identifiers[0]!, day: market.dates[60]!, by: 1.001 });
+  const verdict = await verifyBundle(addHashes(changed));
   expect(kindsOf(verdict)).toEqual(['signature', 'close']);
 });
 
 test('a changed definition, log or key is a fault, and so is a file that is cut off or none', async () => {
   const edited = (name: string, from: string, to: string) =>
-    withFiles(bundle, (files) => {
+    addFiles(bundle, (files) => {
       const text = new TextDecoder().decode(files.get(name));
       expect(text).toContain(from);
       return { [name]: new TextEncoder().encode(text.replace(from, to)) };
@@ -153,17 +153,17 @@ test('a changed definition, log or key is a fault, and so is a file that is cut 
 test('`divisor bundle` writes it, and `divisor verify-bundle` ends with 0 for a sound one and 1 for a changed one', async () => {
   const file = join(folder, 'proved.tar');
   const words = ['bundle', 'PROVED', '--out', file, '--url', service.url()];
-  expect((await finishedHere(words, { DIVISOR_API_KEY: reader.key })).status).toBe(0);
-  const sound = await finishedHere(['verify-bundle', file]);
+  expect((await runHere(words, { DIVISOR_API_KEY: reader.key })).status).toBe(0);
+  const sound = await runHere(['verify-bundle', file]);
   expect([sound.status, sound.out]).toEqual([0, expect.stringContaining('recomputed bit for bit')]);
   const market = marketIn(bundle);
   const identifier = market.identifiers[0]!;
-  await writeFile(file, withPrice(bundle, { identifier, day: market.dates[60]!, by: 1.001 }));
-  const changed = await finishedHere(['verify-bundle', file]);
+  await writeFile(file, addPrice(bundle, { identifier, day: market.dates[60]!, by: 1.001 }));
+  const changed = await runHere(['verify-bundle', file]);
   expect(changed.status).toBe(1);
   expect(changed.out).toContain(`${identifier} on ${formatDay(market.dates[60]!)}`);
-  expect((await finishedHere(['verify-bundle', join(folder, 'absent')])).status).toBe(64);
-  expect((await finishedHere(['bundle', 'PROVED', '--url', service.url()])).status).toBe(64);
+  expect((await runHere(['verify-bundle', join(folder, 'absent')])).status).toBe(64);
+  expect((await runHere(['bundle', 'PROVED', '--url', service.url()])).status).toBe(64);
 });
 
 test('a bundle needs the scope of exports, and each download is in the audit log', async () => {

@@ -8,7 +8,7 @@ import { readTar, tarParts } from '#views/bundle/tar.js';
 type Files = ReadonlyMap<string, Uint8Array>;
 
 /** Returns a bundle with some files replaced. */
-export function withFiles(
+export function addFiles(
   bundle: Uint8Array,
   change: (files: Files) => Readonly<Record<string, Uint8Array>>,
 ): Uint8Array {
@@ -18,11 +18,11 @@ export function withFiles(
 }
 
 /** Returns a bundle with one price multiplied. */
-export function withPrice(
+export function addPrice(
   bundle: Uint8Array,
   { identifier, day, by }: { readonly identifier: string; readonly day: number; readonly by: number },
 ): Uint8Array {
-  return withFiles(bundle, (files) => {
+  return addFiles(bundle, (files) => {
     const market = decodeSlice({
       'market.arrow': files.get('market.arrow')!.slice(),
       'tables.json': files.get('tables.json')!,
@@ -34,8 +34,8 @@ export function withPrice(
 }
 
 /** Rewrites the list of hashes for changed files, as an attacker without the key would. */
-export function withHashes(bundle: Uint8Array): Uint8Array {
-  return withFiles(bundle, (files) => {
+export function addHashes(bundle: Uint8Array): Uint8Array {
+  return addFiles(bundle, (files) => {
     const {
       signature,
       hash: _,

@@ -88,12 +88,12 @@ test.each(documents.map(({ id }) => id))(
       'GET',
       `/analytics/${id}/weights?as_of=${asOf}`,
     );
-    const bySelf = ({ identifier, weight, decided_weight: decided }: (typeof weights)[number]) => [
+    const computeBySelf = ({ identifier, weight, decided_weight: decided }: (typeof weights)[number]) => [
       identifier,
       weight,
       decided,
     ];
-    expect(run.weights(asOf).weights.map(bySelf)).toEqual(weights.map(bySelf));
+    expect(run.weights(asOf).weights.map(computeBySelf)).toEqual(weights.map(computeBySelf));
     const { metrics } = await service.ok<Pick<Api.Backtest, 'metrics'>>('GET', `/analytics/${id}/overview`);
     expect(run.metrics).toEqual(metrics);
     const preview = await service.ok<object>('POST', `/indices/${id}/preview`, { as_of: asOf });

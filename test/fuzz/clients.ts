@@ -1,7 +1,7 @@
 import { SCOPES } from '#contract/route.js';
 import { issueKey, type IssuedKey } from '#services/operations/keys.js';
 import { startProvider } from '../http/oidc-provider.js';
-import { signedIn } from '../security/signed-in.js';
+import { signIn } from '../security/signed-in.js';
 import { SPARE } from './request-arbitrary.js';
 
 /** A client that may be limited to a part of the stored documents. */
@@ -41,7 +41,7 @@ export async function openTeams() {
     environment: { DIVISOR_API_KEYS: [operator, limited].map(record).join(',') },
     operator: { 'x-api-key': operator.key },
     async clients(url: string): Promise<readonly Client[]> {
-      const { cookie, csrf } = await signedIn(url);
+      const { cookie, csrf } = await signIn(url);
       const token = await provider.token(provider.person, { expires: 7200 });
       return [
         { name: 'operator', headers: { 'x-api-key': operator.key }, isLimited: false },

@@ -54,7 +54,7 @@ const OF_A_DAY = ['waiveScheduleCheck', 'skipScheduleDay', 'backfillSchedule', '
 const OF_DELIVERED_DAY = ['getScheduleFile', 'listDayDeliveries'];
 
 /** Returns daily prices of a security with an unreported three-for-one split. */
-function withoutItsSplit() {
+function removeItsSplit() {
   const days = Array.from({ length: 150 }, (_, i) => new Date(Date.UTC(2011, 3, 1 + i)))
     .filter((day) => day.getUTCDay() % 6 !== 0)
     .map((day) => day.toISOString().slice(0, 10));
@@ -115,7 +115,7 @@ export function createTeller(service: LiveService): Teller {
       await writeFile(join(location, 'market.csv'), `identifier,date,CLOSE\n${rows}`);
       await service.ok('POST', '/data/stores', { store_id: 'vendor', name: 'Vendor', kind: 'folder', location });
     },
-    repairStore: () => service.ok('POST', '/data/import', { name: 'Doubtful', tables: { market: withoutItsSplit() } }),
+    repairStore: () => service.ok('POST', '/data/import', { name: 'Doubtful', tables: { market: removeItsSplit() } }),
     startBacktests: () => service.ok('PUT', '/indices/EQUAL-100', EQUAL_100),
     compareRuns: async () => {
       await service.ok('PUT', '/indices/EQUAL-100', EQUAL_100);
@@ -136,15 +136,15 @@ export function createTeller(service: LiveService): Teller {
       await finish(await service.ok<JobStatus>('POST', '/risk-models/early-factors/estimate', window));
     },
     diffRuns: listRuns,
-    ...Object.fromEntries(OF_DELIVERED_DAY.map((id) => [id, deliveredDay])),
+    ...Object.fromEntries(OF_DELIVERED_DAY.map((id) => [id, createDeliveredDay])),
     decideApproval: requestRestatement,
     decideAction: findAction,
-    ...Object.fromEntries(OF_A_DAY.map((id) => [id, settledDay])),
+    ...Object.fromEntries(OF_A_DAY.map((id) => [id, waitSettledDay])),
     deleteStore: async () => finish(await service.ok<JobStatus>('POST', '/data/stores/market/activate')),
   };
 
   /** Creates a day of another schedule whose files a client has received. */
-  async function deliveredDay(): Promise<void> {
+  async function createDeliveredDay(): Promise<void> {
     await service.ok('PUT', '/indices/EQUAL-100', EQUAL_100);
     await finish(await service.ok<JobStatus>('POST', '/analytics/EQUAL-100/backtest', {}));
     await service.ok('PUT', '/clients/ACME', { name: 'Acme', entitlements: [{}] });
@@ -185,7 +185,7 @@ export function createTeller(service: LiveService): Teller {
   }
 
   /** Waits until the day of the examples is idle. */
-  async function settledDay(): Promise<void> {
+  async function waitSettledDay(): Promise<void> {
     await service.ok('GET', `/schedules/close/days/${LATER_DAY}?wait=60`);
   }
 

@@ -9,7 +9,7 @@ import { createConformity, type Conformity } from '../http/conformity.js';
 import { liveService, type LiveService } from '../real/live.js';
 import { missingFrom } from './excerpt.js';
 import { guideSources } from './guide-page.js';
-import { withTables } from './tables.js';
+import { addTables } from './tables.js';
 import { openShell, type Call, type Shell } from './shell.js';
 
 /** Executes every example of the guide unchanged, in reading order, against one service. */
@@ -60,7 +60,7 @@ describe.skipIf(!isRunnable).each(guideSources())('$file', ({ file, examples }) 
 });
 
 test.each(guideSources())('the tables of $file are those of the code', ({ text }) => {
-  expect(text, 'npm run generate').toBe(withTables(text));
+  expect(text, 'npm run generate').toBe(addTables(text));
 });
 
 const OPERATIONS = Object.entries(API as Record<string, Route>).map(([id, { method, path }]) => ({

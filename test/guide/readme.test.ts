@@ -4,7 +4,7 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { liveService, type LiveService } from '../real/live.js';
-import { finishedHere } from '../cli/process.js';
+import { runHere } from '../cli/process.js';
 import { openShell, type Shell } from './shell.js';
 
 const hasCommand = (command: string) => spawnSync(command, ['--version']).error === undefined;
@@ -51,7 +51,7 @@ describe.skipIf(!isRunnable)('what the README shows', () => {
   });
 
   test.each(commands)('divisor %s is a command', async (command) => {
-    const { status, out } = await finishedHere([command, '--help']);
+    const { status, out } = await runHere([command, '--help']);
     expect([status, out.includes(`divisor ${command}`)]).toEqual([0, true]);
   });
 });

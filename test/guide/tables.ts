@@ -155,7 +155,7 @@ function methodologySections(): string {
 const MARKED = /(<!-- generated: ([a-z]+) -->\n).*?(<!-- end -->)/gs;
 
 /** Returns a page with its tables as generated now. */
-export function withTables(text: string): string {
+export function addTables(text: string): string {
   return text.replaceAll(MARKED, (_, head: string, name: string, tail: string) => {
     const write = TABLES[name];
     if (write === undefined)

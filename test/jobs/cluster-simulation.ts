@@ -88,7 +88,7 @@ export async function simulateCluster(options: ClusterOptions): Promise<ClusterR
   };
   const nodes = NODES.map((name) => createNode(world, name));
   const acknowledged = new Set<string>();
-  const anyNode = () => nodes[between(0, nodes.length)]!;
+  const createAnyNode = () => nodes[between(0, nodes.length)]!;
 
   function submit(): void {
     const ident = IDENTS[between(0, IDENTS.length)]!;
@@ -96,7 +96,7 @@ export async function simulateCluster(options: ClusterOptions): Promise<ClusterR
     const payload = { ident, token };
     const submission = { kind: kindOf(world.files), payload, request: { token }, estimatedBytes: between(1, 60) };
     const origin = { owner: ident, requestId: token, author: null, note: null, traceId: null, callback: null };
-    anyNode()
+    createAnyNode()
       .system?.submit({ ...submission, origin })
       .then((status) => void (tokenOf(status) === token && acknowledged.add(token)), onlyRefusals);
   }
@@ -106,7 +106,7 @@ export async function simulateCluster(options: ClusterOptions): Promise<ClusterR
   }
 
   function cancel(): void {
-    const request = anyNode().system?.cancel(`backtest:${IDENTS[between(0, IDENTS.length)]!}`);
+    const request = createAnyNode().system?.cancel(`backtest:${IDENTS[between(0, IDENTS.length)]!}`);
     request?.then(
       (status) => isTerminal(status.status) || say(`${status.job_id} lives on after its cancellation`),
       onlyRefusals,
@@ -116,8 +116,8 @@ export async function simulateCluster(options: ClusterOptions): Promise<ClusterR
   const acts: readonly Act[] = [
     [0.05, submit],
     [0.01, cancel],
-    ...(isOutagesAlone ? [] : endingsOf(anyNode, counts, between)),
-    [0.002, () => anyNode().setClock(between(-3_600_000, 3_600_000))],
+    ...(isOutagesAlone ? [] : endingsOf(createAnyNode, counts, between)),
+    [0.002, () => createAnyNode().setClock(between(-3_600_000, 3_600_000))],
     [0.001, () => losesDatabase(between(500, 14_000))],
   ];
   function losesDatabase(ms: number): void {

@@ -1,7 +1,7 @@
 import { getHeapStatistics } from 'node:v8';
 import { threadId } from 'node:worker_threads';
 import type { TaskControl } from '#jobs/thread-messages.js';
-import { timedRequest } from '#base/tracing/object-requests.js';
+import { timeRequest } from '#base/tracing/object-requests.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import { createEntryPoint } from '#workers/entry-point.js';
 import { copyWithHash } from '#workers/output/hand-over.js';
@@ -111,7 +111,7 @@ const tasks = {
   regex: () => /^(a+)+$/.test(`${'a'.repeat(40)}b`),
   unclonable: () => () => 0,
   async asksStore({ methods, fails }: { methods: readonly string[]; fails: boolean }) {
-    for (const method of methods) await timedRequest(method, async () => new Response(null, { status: 200 }));
+    for (const method of methods) await timeRequest(method, async () => new Response(null, { status: 200 }));
     if (fails) throw new Refusal('MISSING_PRICE', 'No price.');
   },
 };

@@ -67,7 +67,7 @@ export const tenForty: Rulebook = (market, baseDate) => ({
 
 const WITHHELD: Readonly<Record<string, number>> = { DE: 0.26375, FR: 0.25, GB: 0, IT: 0.26, US: 0.3 };
 
-export const developedNet: Rulebook = (market, baseDate) => ({
+export const createDevelopedNet: Rulebook = (market, baseDate) => ({
   '': runIndex(market, baseDate, {
     ...MSCI_QUARTERS,
     dividends: 'net',
@@ -94,7 +94,7 @@ export const developedNet: Rulebook = (market, baseDate) => ({
   }),
 });
 
-export const phasedFreeFloat: Rulebook = (market, baseDate) => {
+export const createPhasedFreeFloat: Rulebook = (market, baseDate) => {
   const monthly = { months: Array.from({ length: 12 }, (_, k) => k + 1), anchor: { day: 'last' } } as const;
   const { dates, float } = market.store;
   const base = dates.findIndex((date) => date >= baseDate);

@@ -1,11 +1,11 @@
 import { runIndex } from './index-run.js';
 import type { Market } from './market.js';
 import type { Rulebook } from './parents.js';
-import { cappedByGroup, proportional } from './plain.js';
+import { capByGroup, proportional } from './plain.js';
 
 /** Equal weights with at most 30 % per sector. */
 const equalWithin = (market: Market, t: number, held: readonly number[]) =>
-  cappedByGroup(
+  capByGroup(
     proportional(held, () => 1),
     (i) => market.text(i, t, 'SECTOR'),
     { cap: 1, groupCap: 0.3 },

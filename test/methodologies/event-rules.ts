@@ -121,7 +121,7 @@ export const leadersOfGroups =
     const firstBar = close.map((row) => row.findIndex((value) => !Number.isNaN(value)));
     let leftOut: readonly number[] = [];
 
-    function withExits(t: number, shares: Shares, heldAfter: HeldAfter): Shares {
+    function addExits(t: number, shares: Shares, heldAfter: HeldAfter): Shares {
       const decision = monthBefore(dates, t);
       const members = exits.has(t) ? heldAfter(decision) : undefined;
       if (members === undefined) return shares;
@@ -136,7 +136,7 @@ export const leadersOfGroups =
       }, shares);
     }
 
-    function withEntries(t: number, shares: Shares): Shares {
+    function addEntries(t: number, shares: Shares): Shares {
       const begun = firstBar.flatMap((first, i) => (first + 20 === t && !shares.has(i) ? [i] : []));
       if (begun.length === 0) return shares;
       const order = listOn(t, new Set(shares.keys()));
@@ -165,7 +165,7 @@ export const leadersOfGroups =
       between(t, shares, heldAfter) {
         const passes = (i: number) => listOn(t, null).includes(i);
         const filled = replaced(changing, shares, { t, heldAfter, order: leftOut, passes });
-        const next = withEntries(t, withExits(t, filled, heldAfter));
+        const next = addEntries(t, addExits(t, filled, heldAfter));
         return next === shares ? undefined : next;
       },
     });

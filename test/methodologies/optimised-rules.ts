@@ -131,7 +131,7 @@ const STAGES: readonly Limits[] = [
  * Returns the weights of minimum variance that are zero or at least `least`: every choice of securities is solved or
  * excluded by a bound.
  */
-function leastVariance({
+function minimiseVariance({
   covariance,
   rowsOf,
   least,
@@ -209,19 +209,19 @@ export const minimumVolatility =
           ...groupRows(problem, 'COUNTRY', { within: countries, small: 0.025 }),
         ];
         const rowsOf = (kept: readonly number[]) => {
-          const own = keptRows(rows, kept);
+          const own = listKeptRows(rows, kept);
           if (held === null) return { rows: own, further: 0 };
           const names = kept.map((k) => securities[k]!);
           return { rows: [...own, ...turnoverRows(names, held, turnover)], further: kept.length };
         };
-        const x = leastVariance({ covariance, rowsOf, least: 0.0005 });
+        const x = minimiseVariance({ covariance, rowsOf, least: 0.0005 });
         if (x !== undefined) return positive(securities, x);
       }
       throw new Error('no weights keep the limits');
     });
 
 /** Returns the rows of the remaining securities; a row without any of them is omitted. */
-function keptRows(rows: readonly Row[], kept: readonly number[]): Row[] {
+function listKeptRows(rows: readonly Row[], kept: readonly number[]): Row[] {
   const place = new Map(kept.map((k, at) => [k, at]));
   return rows.flatMap(({ terms, most }) => {
     const own = terms.flatMap(([k, a]): [number, number][] => (place.has(k) ? [[place.get(k)!, a]] : []));

@@ -36,7 +36,7 @@ function emptyStore({ dates, ids }: Sketch, random: () => number): RawStore {
  * Returns the store with about forty securities that are much larger than the others, one of them by far, and with some
  * high dividends, so that weights reach their caps.
  */
-export function withGiants(store: RawStore): RawStore {
+export function addGiants(store: RawStore): RawStore {
   const caps = store.close.map((row, i) => {
     const first = row.findIndex((value) => !Number.isNaN(value));
     return row[first]! * store.shares[i]![first]!;

@@ -172,7 +172,7 @@ function bisected(of: (x: number) => number, wanted: number): number {
 }
 
 /** Caps each weight separately; weights keep their proportions as far as their caps allow. */
-export function cappedEach(weights: Weights, capOf: (security: number) => number): Weights {
+export function capEach(weights: Weights, capOf: (security: number) => number): Weights {
   const entries = [...weights];
   const held = (scale: number) => sum(entries.map(([i, weight]) => Math.min(capOf(i), weight * scale)));
   const scale = bisected(held, 1);
@@ -183,7 +183,7 @@ export function cappedEach(weights: Weights, capOf: (security: number) => number
  * Caps each weight and each group: within a group, and among groups below their cap, weights keep their proportions as
  * far as the single cap allows.
  */
-export function cappedByGroup(
+export function capByGroup(
   weights: Weights,
   groupOf: (security: number) => unknown,
   { cap, groupCap }: { readonly cap: number; readonly groupCap: number },
@@ -245,7 +245,7 @@ export function sampleCovariance(returns: readonly (readonly number[])[]): numbe
  * divided by the volatilities. Active-set method: the securities held are solved for, those with negative weights
  * leave, and those that would lower the variance enter.
  */
-export function mostDiversifiedWeights(covariance: readonly (readonly number[])[]): number[] {
+export function solveMostDiversified(covariance: readonly (readonly number[])[]): number[] {
   const deviations = covariance.map((row, i) => Math.sqrt(row[i]!));
   const correlation = covariance.map((row, i) => row.map((value, j) => value / (deviations[i]! * deviations[j]!)));
   const all = correlation.map((_, i) => i);

@@ -90,7 +90,7 @@ export function solveProgramme({ P, q, summed, rows }: Programme): number[] | un
 function polished({ P, q, summed, rows }: Programme, binding: readonly Row[]): number[] {
   let held = binding.slice();
   for (let round = 0; round < SETS_MAX; round++) {
-    const { x, multipliers } = withEquations({ P, q, summed, rows: held });
+    const { x, multipliers } = addEquations({ P, q, summed, rows: held });
     const least = Math.min(...multipliers);
     if (least < -EXACT) {
       held = held.filter((_, k) => multipliers[k] !== least);
@@ -105,7 +105,7 @@ function polished({ P, q, summed, rows }: Programme, binding: readonly Row[]): n
 }
 
 /** Returns the optimum with all rows as equations, and their multipliers. */
-function withEquations({ P, q, summed, rows }: Programme): { readonly x: number[]; readonly multipliers: number[] } {
+function addEquations({ P, q, summed, rows }: Programme): { readonly x: number[]; readonly multipliers: number[] } {
   const n = q.length;
   const budget: Row = { terms: Array.from({ length: summed }, (_, i) => [i, 1] as const), most: 1 };
   const equal = [budget, ...rows];

@@ -4,12 +4,12 @@ import { proportional } from './plain.js';
 import {
   committee,
   equalWeight,
-  bestInClass,
+  createBestInClass,
   sizeSegments,
-  fixedCount,
+  createFixedCount,
   midCap50,
   priceAverage,
-  adjustedAverage,
+  createAdjustedAverage,
   industryQuotas,
   floatBands,
 } from './size-rules.js';
@@ -27,7 +27,7 @@ import {
   maximumDiversification,
 } from './score-rules.js';
 
-import { developedNet, phasedFreeFloat, tenForty } from './cap-rules.js';
+import { createDevelopedNet, createPhasedFreeFloat, tenForty } from './cap-rules.js';
 import { risingDividends } from './dividend-rules.js';
 import { largest100, leadersOfGroups } from './event-rules.js';
 import { growth100, leaders40 } from './review-rules.js';
@@ -52,17 +52,17 @@ export const RULEBOOKS: Readonly<Record<string, Rulebook>> = {
     { name: 'SALES_TO_PRICE', sign: 1 },
   ]),
   'quality-sector-neutral': sectorNeutral(150),
-  'best-in-class': bestInClass(150),
+  'best-in-class': createBestInClass(150),
   'largest-100': largest100,
   'fundamental-weights': fundamentalWeights(100),
   'factor-tilts': factorTilts,
   'size-segments': sizeSegments(200),
   'style-pair': stylePair(150),
-  'fixed-count-600': fixedCount(120, { enter: 110, exit: 150 }),
+  'fixed-count-600': createFixedCount(120, { enter: 110, exit: 150 }),
   'select-dividend': selectDividend,
   'mid-cap-50': midCap50,
   'price-average': priceAverage,
-  'price-average-adjusted': adjustedAverage,
+  'price-average-adjusted': createAdjustedAverage,
   'industry-quotas': industryQuotas,
   'float-bands': floatBands(60),
   'thematic-score': thematic,
@@ -73,8 +73,8 @@ export const RULEBOOKS: Readonly<Record<string, Rulebook>> = {
   'supersector-leaders-50': leadersOfGroups({ coverage: 0.97, exit: 54 }),
   'growth-100': growth100,
   'ten-forty': tenForty,
-  'developed-net': developedNet,
-  'phased-free-float': phasedFreeFloat,
+  'developed-net': createDevelopedNet,
+  'phased-free-float': createPhasedFreeFloat,
   'paris-aligned': parisAligned(100, 0.06),
   'minimum-volatility': minimumVolatility(60, 0.05),
 };

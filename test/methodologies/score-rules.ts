@@ -14,12 +14,12 @@ import {
 import {
   buffered,
   capped,
-  cappedEach,
-  cappedByGroup,
+  capEach,
+  capByGroup,
   equalRiskWeights,
   limited,
   mean,
-  mostDiversifiedWeights,
+  solveMostDiversified,
   normalProbability,
   percentiles,
   proportional,
@@ -68,7 +68,7 @@ export const momentumScore =
         const order = ranked(parent.filter(hasBars(market, t, 253)), (i) => scores.get(i)!);
         const held = buffered(order, members, { count: 100, enter: 80, exit: 120 });
         const raw = proportional(held, (i) => market.floatCap(i, t) * scores.get(i)!);
-        return cappedEach(raw, (i) => Math.min(0.09, 3 * parentWeights.get(i)!));
+        return capEach(raw, (i) => Math.min(0.09, 3 * parentWeights.get(i)!));
       },
     });
 
@@ -119,7 +119,7 @@ export const composite =
           { count: 100, enter: 80, exit: 120 },
         );
         const raw = proportional(held, (i) => market.floatCap(i, t) * score(z.get(i)!));
-        return cappedByGroup(raw, (i) => market.text(i, t, 'SECTOR'), { cap: 0.05, groupCap: 0.4 });
+        return capByGroup(raw, (i) => market.text(i, t, 'SECTOR'), { cap: 0.05, groupCap: 0.4 });
       },
     });
 
@@ -317,7 +317,7 @@ export const maximumDiversification: Rulebook = (market, baseDate) => {
       ...schedule,
       decide(t) {
         const { held, covariance } = thirtyLargest(market, t);
-        const weights = mostDiversifiedWeights(covariance);
+        const weights = solveMostDiversified(covariance);
         return new Map(held.flatMap((i, k) => (weights[k]! > 0 ? [[i, weights[k]!]] : [])));
       },
     }),

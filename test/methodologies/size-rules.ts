@@ -20,7 +20,7 @@ export const equalWeight: Rulebook = (market, baseDate) => ({
   }),
 });
 
-export const bestInClass =
+export const createBestInClass =
   (count: number): Rulebook =>
   (market, baseDate) =>
     onParent({
@@ -84,7 +84,7 @@ export const sizeSegments =
     };
   };
 
-export const fixedCount =
+export const createFixedCount =
   (count: number, ranks: { readonly enter: number; readonly exit: number }): Rulebook =>
   (market, baseDate) => {
     const rule = largest(market, count, ranks);
@@ -130,7 +130,7 @@ export const priceAverage: Rulebook = (market, baseDate) => ({
   }),
 });
 
-export const adjustedAverage: Rulebook = (market, baseDate) => {
+export const createAdjustedAverage: Rulebook = (market, baseDate) => {
   const factor = (i: number, t: number) => market.fact(i, t, 'PRICE_FACTOR');
   return {
     '': runIndex(market, baseDate, {

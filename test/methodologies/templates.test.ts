@@ -1,12 +1,12 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { TemplateCollection, TemplateDetail, TemplateLevel } from '#contract/indices/templates.js';
-import { finishedHere } from '../cli/process.js';
+import { runHere } from '../cli/process.js';
 import { liveService, type LiveService } from '../real/live.js';
 import type { PlainRun } from './index-run.js';
 import { createMarket, type Market } from './market.js';
 import { cryptoCapped, OVERLAY_RULEBOOKS } from './overlays.js';
-import { drawCoins, drawContracts, withGiants } from './other-stores.js';
+import { drawCoins, drawContracts, addGiants } from './other-stores.js';
 import { CAPPED, commodityRoll, RULEBOOKS } from './rulebooks.js';
 import { writeEvidence, type Evidence } from './evidence.js';
 import type { Rulebook } from './parents.js';
@@ -59,7 +59,7 @@ const store = drawStore();
 const MARKETS = {
   drawn: { market: createMarket(store), rulebooks: { ...RULEBOOKS, ...OVERLAY_RULEBOOKS } },
   coins: { market: createMarket(drawCoins()), rulebooks: { 'crypto-capped': cryptoCapped } },
-  giants: { market: createMarket(withGiants(store)), rulebooks: CAPPED },
+  giants: { market: createMarket(addGiants(store)), rulebooks: CAPPED },
   contracts: { market: createMarket(drawContracts(store.dates)), rulebooks: { 'commodity-roll': commodityRoll } },
 } satisfies Record<string, { readonly market: Market; readonly rulebooks: Readonly<Record<string, Rulebook>> }>;
 type StoreId = keyof typeof MARKETS;
@@ -156,10 +156,10 @@ test('constituents of the drawn store change between reviews by every rule of tw
 
 test('a template becomes an index under another id by one command, which replaces nothing', async () => {
   const words = ['index', 'new', '--from', 'low-volatility', '--id', 'CALM', '--url', service.url];
-  expect((await finishedHere(words)).status).toBe(0);
+  expect((await runHere(words)).status).toBe(0);
   const { universe } = await service.ok<{ universe: { of: unknown[] } }>('GET', '/indices/CALM');
   expect(universe.of[0]).toMatchObject({ kind: 'index', id: 'CALM-PARENT' });
-  const again = await finishedHere(words);
+  const again = await runHere(words);
   expect([again.status, again.err]).toEqual([64, expect.stringContaining('already stored: CALM-PARENT, CALM')]);
   const unknown = await service.ask<{ error: { code: string } }>('GET', '/indices/templates/nothing-of-it');
   expect([unknown.status, unknown.body.error.code]).toEqual([404, 'TEMPLATE_NOT_FOUND']);

@@ -1,13 +1,13 @@
 import { LIMITS } from '#domain/refusals/limits.js';
 import type { ErrorDetail } from '#domain/refusals/refusal.js';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { indexBody, loadedService, type LoadedService } from './loaded-service.js';
+import { indexBody, startLoadedService, type LoadedService } from './loaded-service.js';
 import { IS_SOAK } from '../soak.js';
 
 /** A service with limits of one key, which do not affect the share of another. */
 let service: LoadedService;
 beforeAll(async () => {
-  service = await loadedService(['--workers', '1']);
+  service = await startLoadedService(['--workers', '1']);
   await service.ask('POST', '/data/synthetic', {
     store_id: 'market',
     seed: 7,

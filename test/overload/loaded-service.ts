@@ -28,7 +28,7 @@ export interface LoadedService {
   close(): Promise<void>;
 }
 
-export async function loadedService(words: readonly string[] = [], clients = 2): Promise<LoadedService> {
+export async function startLoadedService(words: readonly string[] = [], clients = 2): Promise<LoadedService> {
   const base = await mkdtemp(join(tmpdir(), 'divisor-overload-'));
   const issued = Array.from({ length: clients }, (_, i) =>
     issueKey({ name: `client-${i}`, scopes: ['admin'], expires: null }, Date.now()),

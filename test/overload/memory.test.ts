@@ -1,12 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { indexBody, loadedService, type LoadedService } from './loaded-service.js';
+import { indexBody, startLoadedService, type LoadedService } from './loaded-service.js';
 import { IS_SOAK } from '../soak.js';
 
 /** Resident memory of a service that computes for a while, pauses and computes again. */
 let service: LoadedService;
 beforeAll(async () => {
-  if (IS_SOAK) service = await loadedService(['--workers', '2']);
+  if (IS_SOAK) service = await startLoadedService(['--workers', '2']);
 });
 afterAll(() => service?.close());
 

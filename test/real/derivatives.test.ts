@@ -73,7 +73,7 @@ const swap = fc
 
 type Priced = Record<string, number | null | [string, string, number, number][]>;
 
-async function pricedByPython(requests: readonly unknown[]): Promise<Priced[]> {
+async function listPricedByPython(requests: readonly unknown[]): Promise<Priced[]> {
   const python = spawn('python3', ['test/real/derivatives.py'], { stdio: ['pipe', 'pipe', 'inherit'] });
   python.stdin.end(JSON.stringify(requests));
   return JSON.parse(await text(python.stdout)) as Priced[];
@@ -85,7 +85,7 @@ describe.skipIf(!hasPython)('prices over HTTP', () => {
     ['trs', '/derivatives/trs/price', swap],
   ] as const)('of %s are those of another implementation, in fifty digits', async (kind, path, arbitrary) => {
     const requests = fc.sample<unknown>(arbitrary, { numRuns: REQUESTS, seed: 20 });
-    const expected = await pricedByPython(requests.map((request) => [kind, request]));
+    const expected = await listPricedByPython(requests.map((request) => [kind, request]));
     for (const [i, request] of requests.entries()) {
       const answer = await service.ok<
         Record<string, unknown> & {

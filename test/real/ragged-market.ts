@@ -62,7 +62,7 @@ const oddities: readonly Oddity[] = [
  * securities without a return, and securities without a sector or any reference data.
  * @param dates sessions, ascending
  */
-export function raggedMarket(
+export function createRaggedMarket(
   dates: readonly string[],
   { seed, hasOtherSectors = false }: RaggedMarket,
 ): { readonly market: Table; readonly reference: Table } {
@@ -125,7 +125,7 @@ export async function sessionsOf(service: LiveService, start: string, end: strin
 
 /** Serves a ragged market, instead of the one with the same id. */
 export async function serveRagged(service: LiveService, dates: readonly string[], of: RaggedMarket): Promise<void> {
-  const { market, reference } = raggedMarket(dates, of);
+  const { market, reference } = createRaggedMarket(dates, of);
   const frame = ({ columns, data }: Table): object => ({ index: data.map((_, i) => i), columns, data });
   await service.ok('POST', '/data/import', {
     name: 'Ragged',

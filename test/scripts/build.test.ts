@@ -55,9 +55,9 @@ test('a changed test is compiled, and nothing else is made again', async () => {
   expect(await build()).toEqual([]);
   expect(await project.read('dist/test/first.test.js')).toContain('first = 2');
   expect(wasWritten('dist/src/main.js')).toBe(false);
-  const changedAt = (path: string) => statSync(join(project.folder, path)).mtimeMs;
+  const findChangeTime = (path: string) => statSync(join(project.folder, path)).mtimeMs;
   for (const dated of ['dist/bundle/built.json', 'dist/documentation/built.json'])
-    expect(changedAt(dated)).toBeGreaterThanOrEqual(changedAt('dist/.build/sources.tsbuildinfo'));
+    expect(findChangeTime(dated)).toBeGreaterThanOrEqual(findChangeTime('dist/.build/sources.tsbuildinfo'));
 });
 
 test('a changed source makes the bundle with its code cache, the engine and the documentation again, a changed kernel itself too, a page of the guide the guide alone', async () => {

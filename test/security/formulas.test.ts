@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { protectedText, unprotectedText } from '#market/formats/formula-text.js';
+import { protectText, removeProtection } from '#market/formats/formula-text.js';
 import { writeWorkbook } from '#market/formats/workbook-writer.js';
 import { openZip } from '#market/formats/zip-reader.js';
 
@@ -21,13 +21,13 @@ const FORMULAS = [
 ];
 
 test.each(FORMULAS)('%j is written as a text that no spreadsheet computes, and read as it was', (text) => {
-  expect(protectedText(text)).toBe(`'${text}`);
-  expect(unprotectedText(protectedText(text))).toBe(text);
+  expect(protectText(text)).toBe(`'${text}`);
+  expect(removeProtection(protectText(text))).toBe(text);
 });
 
 test.each(['', 'A', "'A", "it's", '1=1', ' =1'])('%j is written as it is', (text) => {
-  expect(protectedText(text)).toBe(text);
-  expect(unprotectedText(text)).toBe(text);
+  expect(protectText(text)).toBe(text);
+  expect(removeProtection(text)).toBe(text);
 });
 
 test('a workbook holds the text with its apostrophe, in a cell that is text', async () => {

@@ -166,13 +166,12 @@ test('a body cannot write a prototype, by its name or by its escapes', async () 
 });
 
 /** Returns copies of a body, each with inherited names as members of one of its objects. */
-function withInherited(body: unknown): unknown[] {
+function addInherited(body: unknown): unknown[] {
   const inherited = { constructor: [], hasOwnProperty: [], toString: null, valueOf: {} };
-  if (Array.isArray(body))
-    return body.flatMap((item, i) => withInherited(item).map((changed) => body.with(i, changed)));
+  if (Array.isArray(body)) return body.flatMap((item, i) => addInherited(item).map((changed) => body.with(i, changed)));
   if (typeof body !== 'object' || body === null) return [];
   const inner = Object.entries(body).flatMap(([name, member]) =>
-    withInherited(member).map((changed) => ({ ...body, [name]: changed })),
+    addInherited(member).map((changed) => ({ ...body, [name]: changed })),
   );
   return [{ ...body, ...inherited }, ...inner];
 }
@@ -182,7 +181,7 @@ test('a body with inherited names as members, at whatever place, is refused and 
   delete paths['/mcp']; // Its errors are those of JSON-RPC, which the tests of agents check.
   const asks = Object.entries(paths).flatMap(([path, methods]) =>
     Object.entries(methods).flatMap(([method, { requestBody }]) =>
-      withInherited(requestBody?.content['application/json']?.example).map((body) => ({ path, method, body })),
+      addInherited(requestBody?.content['application/json']?.example).map((body) => ({ path, method, body })),
     ),
   );
   expect(asks.length).toBeGreaterThan(100);

@@ -6,7 +6,7 @@ import { createSessions } from '#http/oidc/sessions.js';
 import { createTokens, isLocalIssuer } from '#http/oidc/tokens.js';
 import { startProvider, type Provider } from '../http/oidc-provider.js';
 import { runService, type RunningService } from '../services/running-service.js';
-import { cookieOf, go, signedIn } from './signed-in.js';
+import { cookieOf, go, signIn } from './signed-in.js';
 
 let provider: Provider;
 let service: RunningService;
@@ -137,14 +137,14 @@ describe('a browser', () => {
     provider.person = { sub: 'person-1', name: 'Ada', groups: ['desk'] };
     const begun = await go(`${service.url()}/auth/login`);
     expect(new URL(begun.headers.get('location')!).searchParams.get('code_challenge_method')).toBe('S256');
-    const { cookie, attributes } = await signedIn(service.url());
+    const { cookie, attributes } = await signIn(service.url());
     expect(attributes).toMatch(/; HttpOnly; SameSite=Strict$/);
     expect((await go(`${service.url()}/indices`, { cookie })).status).toBe(200);
     expect(await (await go(`${service.url()}/principal`, { cookie })).json()).toMatchObject({ key_id: 'sub:person-1' });
   });
 
   test('writes only with the secret of its session, and from pages of the service', async () => {
-    const { cookie, csrf } = await signedIn(service.url());
+    const { cookie, csrf } = await signIn(service.url());
     const put = async (headers: Record<string, string>) =>
       (await service.ask('PUT', '/indices/session', indexOf('session'), { cookie, ...headers })).status;
     expect(await put({})).toBe(403);
@@ -211,7 +211,7 @@ describe('a browser', () => {
     const begun = await go(`${service.url()}/auth/login`);
     const session = `divisor_session=${valueOf(cookieOf(begun))}`;
     expect((await go(`${service.url()}/indices`, { cookie: session })).status).toBe(401);
-    const { cookie } = await signedIn(service.url());
+    const { cookie } = await signIn(service.url());
     const attempt = `divisor_login=${valueOf(cookie)}`;
     expect((await go(`${service.url()}/auth/callback?code=x&state=y`, { cookie: attempt })).status).toBe(401);
   });
@@ -225,7 +225,7 @@ describe('a browser', () => {
   });
 
   test('signs out, and its cookie is worthless afterwards', async () => {
-    const { cookie, csrf } = await signedIn(service.url());
+    const { cookie, csrf } = await signIn(service.url());
     const end = (headers: Record<string, string>) =>
       fetch(`${service.url()}/auth/session`, { method: 'DELETE', headers: { cookie, ...headers } });
     expect((await end({})).status).toBe(403);
@@ -235,7 +235,7 @@ describe('a browser', () => {
   });
 
   test('with a cookie that was changed is nobody', async () => {
-    const { cookie } = await signedIn(service.url());
+    const { cookie } = await signIn(service.url());
     for (const changed of [`${cookie.slice(0, -2)}AA`, 'divisor_session=', 'divisor_session=AAAA'])
       expect((await go(`${service.url()}/indices`, { cookie: changed })).status).toBe(401);
   });

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startProvider, type Provider } from '../http/oidc-provider.js';
 import { runService, type RunningService } from '../services/running-service.js';
-import { signedIn } from './signed-in.js';
+import { signIn } from './signed-in.js';
 
 /** A read-only front to which people sign in. */
 let provider: Provider;
@@ -20,7 +20,7 @@ afterAll(async () => {
 test('who signs out of a read-only front is signed out there, and others stay signed in', async () => {
   const enter = async (sub: string) => {
     provider.person = { sub, name: 'Person', team: 'desk' };
-    const { cookie, csrf } = await signedIn(service.url());
+    const { cookie, csrf } = await signIn(service.url());
     return { cookie, 'x-csrf-token': csrf };
   };
   const [leaving, staying] = [await enter('leaving'), await enter('staying')];

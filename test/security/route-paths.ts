@@ -78,13 +78,12 @@ interface Operation {
 const NAMES = /(?:_id|_ids|^ids|benchmark|parent|index|model|plugin|watchlist)$/;
 
 /** Returns copies of a body, each with another id in one of the members that name documents. */
-export function withNames(body: unknown, id: string): unknown[] {
-  if (Array.isArray(body))
-    return body.flatMap((item, i) => withNames(item, id).map((changed) => body.with(i, changed)));
+export function addNames(body: unknown, id: string): unknown[] {
+  if (Array.isArray(body)) return body.flatMap((item, i) => addNames(item, id).map((changed) => body.with(i, changed)));
   if (typeof body !== 'object' || body === null) return [];
   return Object.entries(body).flatMap(([name, member]: [string, unknown]) => {
     if (NAMES.test(name) && typeof member === 'string') return [{ ...body, [name]: id }];
     if (NAMES.test(name) && Array.isArray(member)) return [{ ...body, [name]: [...(member as unknown[]), id] }];
-    return withNames(member, id).map((changed) => ({ ...body, [name]: changed }));
+    return addNames(member, id).map((changed) => ({ ...body, [name]: changed }));
   });
 }

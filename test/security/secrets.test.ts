@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { issueKey } from '#services/operations/keys.js';
-import { finished, finishedHere, serving, type Run } from '../cli/process.js';
+import { finished, runHere, serving, type Run } from '../cli/process.js';
 import { IS_SOAK } from '../soak.js';
 
 /** Secrets that a service receives, and its later outputs and files. */
@@ -29,7 +29,7 @@ async function ask(method: string, path: string, headers: Record<string, string>
 
 beforeAll(async () => {
   home = await mkdtemp(join(tmpdir(), 'divisor-secrets-'));
-  const result = await finishedHere(['keys', 'create', '--name', 'stored', '--scopes', 'read,data', '--home', home]);
+  const result = await runHere(['keys', 'create', '--name', 'stored', '--scopes', 'read,data', '--home', home]);
   stored = result.out.trim();
   const { record } = given;
   service = await serving(
@@ -110,7 +110,7 @@ test('commands show no secret but the key they make, once', async () => {
   const environment = { DIVISOR_API_KEYS: `${record.name}:${record.id}:${record.sha256}:${record.scopes.join('+')}` };
   for (const words of [['config'], ['keys', 'list'], ['doctor'], ['verify']]) {
     // A command in a separate process, whose whole output is captured.
-    const run = words[0] === 'doctor' ? finished : finishedHere;
+    const run = words[0] === 'doctor' ? finished : runHere;
     const { out, err } = await run([...words, '--home', home], environment);
     expect(`${out}${err}`).not.toBe('');
     for (const secret of SECRETS()) expect([words[0], `${out}${err}`.includes(secret)]).toEqual([words[0], false]);

@@ -13,7 +13,7 @@ export const cookieOf = (answer: Response): string => answer.headers.get('set-co
 export const go = (url: string, headers: Record<string, string> = {}) => fetch(url, { redirect: 'manual', headers });
 
 /** Signs in the next person of the provider. @param url of the service */
-export async function signedIn(url: string): Promise<SignedIn> {
+export async function signIn(url: string): Promise<SignedIn> {
   const begun = await go(`${url}/auth/login`);
   const back = (await go(begun.headers.get('location')!)).headers.get('location')!;
   const done = await go(back, { cookie: cookieOf(begun) });

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startProvider, type Provider } from '../http/oidc-provider.js';
 import { runService, type RunningService } from '../services/running-service.js';
-import { signedIn } from './signed-in.js';
+import { signIn } from './signed-in.js';
 import { DIVISOR_API_KEYS, GRANTS, indexOf, keys } from './two-tenants.js';
 
 /** A person of a tenant has a subject that equals the id or name of the tenant's key. */
@@ -28,7 +28,7 @@ test.each([
 ])('a subject that equals the %s of a key is another client: sharing, owner and principal', async (_, word) => {
   const person = { sub: word, name: word, team: 'bravo-' };
   provider.person = person;
-  const { cookie } = await signedIn(service.url());
+  const { cookie } = await signIn(service.url());
   const token = { authorization: `Bearer ${await provider.token(person)}` };
   const share = (names: readonly string[]) =>
     service.ask('PUT', '/access/index/alpha-eq', { shared_with: names }, as('alpha-'));

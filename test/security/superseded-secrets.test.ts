@@ -7,7 +7,7 @@ import { headOf, versionOf } from '#store/history/history.js';
 import { eraseSupersededSecrets } from '#store/history/superseded-secrets.js';
 import { packContent } from '#store/history/version-content.js';
 import { createVersionedStore } from '#store/history/versioned-store.js';
-import { numberedId } from '#store/document-id.js';
+import { formatNumberedId } from '#store/document-id.js';
 import { DOCUMENT_KINDS } from '#store/document-kinds.js';
 import { openDocumentStore } from '#store/lmdb/document-store.js';
 import type { DocumentEngine } from '#store/port.js';
@@ -17,7 +17,7 @@ import { toCanonicalJson } from '#domain/json/canonical-json.js';
 import { hash } from 'node:crypto';
 import { hasPostgresql, openTestSchema } from '../postgresql/shared-postgresql.js';
 import { temporaryFolder } from '../store/temporary-folder.js';
-import { finishedHere } from '../cli/process.js';
+import { runHere } from '../cli/process.js';
 
 const SUBJECT = { kind: 'store', id: 'db' } as const;
 const URL_WITH = (password: string) => `postgresql://reader:${password}@db.example/prices`;
@@ -32,7 +32,7 @@ async function leaveBehind(documents: DocumentEngine, passwords: readonly string
   await documents.transaction(async (tx) => {
     for (const [i, password] of passwords.entries()) {
       const content = toCanonicalJson(declared(password));
-      await tx.put('version', numberedId('store/db', i + 1), {
+      await tx.put('version', formatNumberedId('store/db', i + 1), {
         version: i + 1,
         etag: hash('sha256', content, 'hex'),
         at: AT,
@@ -136,7 +136,7 @@ test('a backup of a home that was opened since has none of them in its bytes', a
   const base = await temporaryFolder();
   const home = join(base, 'home');
   const folder = join(home, 'documents');
-  await finishedHere(['keys', 'list', '--home', home]);
+  await runHere(['keys', 'list', '--home', home]);
   const before = await openDocumentStore({ folder });
   const passwords = Array.from({ length: 30 }, (_, i) => `plain-pass-${i}-`);
   await leaveBehind(before, passwords);
@@ -144,7 +144,7 @@ test('a backup of a home that was opened since has none of them in its bytes', a
   await before.transaction((tx) => tx.put('store', 'db', stored('kept')));
   await before.close();
   const backup = join(base, 'backup');
-  expect((await finishedHere(['backup', backup, '--home', home])).status).toBe(0);
+  expect((await runHere(['backup', backup, '--home', home])).status).toBe(0);
   const bytes = await readFile(join(backup, 'documents', 'data.mdb'), 'latin1');
   expect(bytes).toContain(':kept@');
   expect(bytes).not.toMatch(/plain-pass-|private-of-before/);

@@ -4,8 +4,8 @@ import type { Route } from '#contract/route.js';
 import { knowsPrefixes } from '#http/route-access.js';
 import { startProvider, type Provider } from '../http/oidc-provider.js';
 import { runService, type RunningService } from '../services/running-service.js';
-import { createPaths, isOfTenant, withNames, type OpenApi } from './route-paths.js';
-import { signedIn } from './signed-in.js';
+import { createPaths, isOfTenant, addNames, type OpenApi } from './route-paths.js';
+import { signIn } from './signed-in.js';
 import {
   chosen,
   DIVISOR_API_KEYS,
@@ -114,7 +114,7 @@ const bearer = async (claims: object): Promise<Record<string, string>> => ({
 });
 async function browserOf(tenant: Tenant): Promise<Record<string, string>> {
   provider.person = personOf(tenant);
-  const { cookie, csrf } = await signedIn(service.url());
+  const { cookie, csrf } = await signIn(service.url());
   return { cookie, 'x-csrf-token': csrf };
 }
 
@@ -273,7 +273,7 @@ describe('documents of another tenant are not reached by a reference', () => {
     const asks = Object.entries(api.paths).flatMap(([path, methods]) =>
       Object.entries(methods).flatMap(([method, { requestBody }]) =>
         chosen(path.length, foreignIds).flatMap((id) =>
-          withNames(requestBody?.content['application/json']?.example, id).map((body) => ({ path, method, body })),
+          addNames(requestBody?.content['application/json']?.example, id).map((body) => ({ path, method, body })),
         ),
       ),
     );

@@ -21,16 +21,19 @@ export const keys = { 'alpha-': issued('alpha', ['alpha-']), 'bravo-': issued('b
 const environmentOf = ({ record }: ReturnType<typeof issued>) =>
   `${record.name}:${record.id}:${record.sha256}:${record.scopes.join('+')}${record.prefixes ? `:${record.prefixes.join('+')}` : ''}`;
 /** Scopes of a client that lacks one; `admin` implies all others. */
-const allBut = (scope: Scope): readonly Scope[] => SCOPES.filter((each) => each !== scope && each !== 'admin');
+const listAllBut = (scope: Scope): readonly Scope[] => SCOPES.filter((each) => each !== scope && each !== 'admin');
 /** Keys that lack one scope each. */
-export const lacking = SCOPES.map((scope) => ({ scope, issued: issued(`without-${scope}`, undefined, allBut(scope)) }));
+export const lacking = SCOPES.map((scope) => ({
+  scope,
+  issued: issued(`without-${scope}`, undefined, listAllBut(scope)),
+}));
 export const DIVISOR_API_KEYS = [operator, keys['alpha-'], keys['bravo-'], ...lacking.map(({ issued: key }) => key)]
   .map(environmentOf)
   .join(',');
 /** Grants of claims: the team of a tenant, or all scopes but one. */
 export const GRANTS = [
   ...TENANTS.map((tenant) => `team=${tenant}:${SCOPES.join('+')}:${tenant}`),
-  ...SCOPES.map((scope) => `lacks=${scope}:${allBut(scope).join('+')}`),
+  ...SCOPES.map((scope) => `lacks=${scope}:${listAllBut(scope).join('+')}`),
 ];
 
 const AT_ONCE = 16;

@@ -163,7 +163,10 @@ const KEYS: readonly SigningKey[] = [{ ...OLD, valid_until: NEW.valid_from }, NE
 const keys = new Map(KEYS.map((key) => [key.key_id, key]));
 
 /** Returns a log of six writes that one key signed up to the third, and the next key up to the last. */
-async function signedLog(): Promise<{ readonly entries: readonly AuditEntry[]; readonly seals: readonly AuditSeal[] }> {
+async function createSignedLog(): Promise<{
+  readonly entries: readonly AuditEntry[];
+  readonly seals: readonly AuditSeal[];
+}> {
   const documents = await opened();
   for (let i = 1; i <= 6; i++) {
     await documents.transaction((tx) => tx.put('index', `I${i}`, { id: `I${i}` }), { by });
@@ -188,7 +191,7 @@ function writtenAgain(entries: readonly AuditEntry[]): AuditEntry[] {
 }
 
 test('a log that is hashed again after an edit, an omission, an addition or an exchange is not the one that was signed', async () => {
-  const { entries, seals } = await signedLog();
+  const { entries, seals } = await createSignedLog();
   const verdictOf = (log: readonly unknown[]) => verifyAudit(log, { head: null, seals, keys });
   expect(verdictOf(entries)).toEqual({ seq: 6, hash: entries[5]!.hash, sealed: 6, unchained: 0 });
   expect(verdictOf(writtenAgain(entries))).toMatchObject({ sealed: 6 });
@@ -210,7 +213,7 @@ test('a log that is hashed again after an edit, an omission, an addition or an e
 });
 
 test('each edit of a signature is found, and a key that was not valid then', async () => {
-  const { entries, seals } = await signedLog();
+  const { entries, seals } = await createSignedLog();
   const reasonOf = (others: readonly unknown[], known = keys) =>
     verifyAudit(entries, { head: null, seals: others, keys: known });
   for (const [at, seal] of seals.entries())
@@ -231,7 +234,7 @@ test('each edit of a signature is found, and a key that was not valid then', asy
 });
 
 /** Returns a log of eight signed writes; the first signatures are not chained, as in earlier releases. */
-async function sealedEachTime(unchained: number): Promise<Awaited<ReturnType<typeof signedLog>>> {
+async function createSealedEachTime(unchained: number): Promise<Awaited<ReturnType<typeof createSignedLog>>> {
   const documents = await opened();
   for (let i = 1; i <= 8; i++) {
     await documents.transaction((tx) => tx.put('index', `I${i}`, { id: `I${i}` }), { by });
@@ -253,7 +256,7 @@ async function sealAsBefore(tx: DocumentTransaction, count: number): Promise<voi
 }
 
 test('each signature in the middle that is left out, repeated or exchanged is found', async () => {
-  const { entries, seals } = await sealedEachTime(0);
+  const { entries, seals } = await createSealedEachTime(0);
   const verdictOf = (others: readonly AuditSeal[]) => verifyAudit(entries, { head: null, seals: others, keys });
   expect(verdictOf(seals)).toMatchObject({ sealed: 8, unchained: 0 });
   for (let at = 0; at < 7; at++) {
@@ -272,7 +275,7 @@ test('each signature in the middle that is left out, repeated or exchanged is fo
 });
 
 test('signatures made before they were chained hold and are counted; the chain begins behind the last of them', async () => {
-  const { entries, seals } = await sealedEachTime(3);
+  const { entries, seals } = await createSealedEachTime(3);
   const verdictOf = (others: readonly AuditSeal[]) => verifyAudit(entries, { head: null, seals: others, keys });
   expect(verdictOf(seals)).toMatchObject({ sealed: 8, unchained: 3 });
   // As before, it cannot be determined.
@@ -285,12 +288,12 @@ test('signatures made before they were chained hold and are counted; the chain b
     seq: 6,
     reason: 'its seal does not name the previous one',
   });
-  const { entries: old, seals: all } = await sealedEachTime(8);
+  const { entries: old, seals: all } = await createSealedEachTime(8);
   expect(verifyAudit(old, { head: null, seals: all, keys })).toMatchObject({ sealed: 8, unchained: 8 });
 });
 
 test('a home whose log was written again is damaged by its signatures', async () => {
-  const { entries, seals } = await signedLog();
+  const { entries, seals } = await createSignedLog();
   const faultOf = (log: readonly AuditEntry[]): unknown => {
     const check = createAuditCheck();
     for (const body of log) check.look({ kind: 'audit', body });

@@ -203,7 +203,7 @@ export function describeDocuments(stores: Stores): void {
                 if (action.fails) throw new Error('no');
               });
               await change.catch((thrown: Error) => expect(thrown.message).toBe('no'));
-              if (!action.fails) model.set(action.put, JSON.stringify(withoutNegativeZero(action.value)));
+              if (!action.fails) model.set(action.put, JSON.stringify(removeNegativeZero(action.value)));
             }
           }
           expect(await store.ids('index')).toEqual([...model.keys()].sort());
@@ -217,6 +217,6 @@ export function describeDocuments(stores: Stores): void {
 }
 
 /** Replaces negative zeros, which JSON writes as 0. */
-function withoutNegativeZero(value: unknown): unknown {
+function removeNegativeZero(value: unknown): unknown {
   return JSON.parse(JSON.stringify(value));
 }

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { DocumentStore } from '#store/port.js';
 import { HOSTILE_IDS } from './document-store-documents.js';
-import { bodyOf, byCodePoint, type Stores } from './document-store-world.js';
+import { bodyOf, computeByCodePoint, type Stores } from './document-store-world.js';
 
 export function describeLists(stores: Stores): void {
   describe('a list', () => {
@@ -25,7 +25,7 @@ export function describeLists(stores: Stores): void {
       await store.transaction(async (tx) => {
         for (const id of early) await tx.put('index', id, {});
       });
-      const expected = HOSTILE_IDS.toSorted(byCodePoint);
+      const expected = HOSTILE_IDS.toSorted(computeByCodePoint);
       const within = await store.transaction(async (tx) => {
         for (const id of late) await tx.put('index', id, {});
         return tx.ids('index');

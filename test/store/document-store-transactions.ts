@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { Refusal } from '#domain/refusals/refusal.js';
-import { numberedId } from '#store/document-id.js';
+import { formatNumberedId } from '#store/document-id.js';
 import type { DocumentTransaction } from '#store/port.js';
 import { seeded } from '../seeded.js';
 import { bodyOf, type Stores } from './document-store-world.js';
@@ -85,7 +85,7 @@ function describeWhole(stores: Stores): void {
     test('knows the last number of an owner, with its own writes and deletions', async () => {
       const { store } = await stores.open();
       const put = (tx: DocumentTransaction, owner: string, number: number) =>
-        tx.put('version', numberedId(owner, number), {});
+        tx.put('version', formatNumberedId(owner, number), {});
       await store.transaction(async (tx) => {
         expect(await tx.lastNumber('version', 'a')).toBe(0);
         for (const number of [1, 2, 3]) await put(tx, 'a', number);
@@ -96,7 +96,7 @@ function describeWhole(stores: Stores): void {
       expect([await store.lastNumber('version', 'a'), await store.lastNumber('history', 'a')]).toEqual([3, 0]);
       const result = await store.transaction(async (tx) => {
         const before = await tx.lastNumber('version', 'a');
-        for (const number of [3, 2]) await tx.delete('version', numberedId('a', number));
+        for (const number of [3, 2]) await tx.delete('version', formatNumberedId('a', number));
         const between = await tx.lastNumber('version', 'a');
         await put(tx, 'a', 2);
         return [before, between, await tx.lastNumber('version', 'a')];
@@ -108,9 +108,9 @@ function describeWhole(stores: Stores): void {
     test('lists the numbers of an owner, the highest first, in pages', async () => {
       const { store } = await stores.open();
       await store.transaction(async (tx) => {
-        for (const number of [3, 1, 20_000, 2]) await tx.put('version', numberedId('a', number), {});
-        for (const other of ['a0', 'a-', 'a/b']) await tx.put('version', numberedId(other, 7), {});
-        await tx.put('history', numberedId('a', 9), {});
+        for (const number of [3, 1, 20_000, 2]) await tx.put('version', formatNumberedId('a', number), {});
+        for (const other of ['a0', 'a-', 'a/b']) await tx.put('version', formatNumberedId(other, 7), {});
+        await tx.put('history', formatNumberedId('a', 9), {});
       });
       const numbers = (below: number | undefined, limit: number) => store.numbers('version', 'a', { below, limit });
       expect(await numbers(undefined, 10)).toEqual([20_000, 3, 2, 1]);
@@ -126,7 +126,7 @@ function describeWhole(stores: Stores): void {
         Array.from({ length: 12 }, () =>
           store.transaction(async (tx) => {
             const number = (await tx.lastNumber('version', 'a')) + 1;
-            await tx.put('version', numberedId('a', number), {});
+            await tx.put('version', formatNumberedId('a', number), {});
             return number;
           }),
         ),

@@ -41,6 +41,6 @@ export function bodyOf<T>(found: unknown): T {
 }
 
 /** Compares by code points; UTF-16, which `sort` uses, orders differently beyond the basic plane. */
-export function byCodePoint(a: string, b: string): number {
+export function computeByCodePoint(a: string, b: string): number {
   return Buffer.compare(Buffer.from(a), Buffer.from(b));
 }

@@ -13,7 +13,7 @@ import type {
   StoredDocument,
 } from '#store/port.js';
 import { formatTimestamp } from '#store/timestamp.js';
-import { byCodePoint } from './document-store-world.js';
+import { computeByCodePoint } from './document-store-world.js';
 
 type Texts = Map<string, Omit<StoredDocument, 'body' | 'id'> & { readonly text: string }>;
 
@@ -33,7 +33,7 @@ export function createMemoryEngine(): MemoryEngine {
   const idsIn = (of: Texts, kind: DocumentKind): string[] =>
     [...of.keys()]
       .flatMap((key) => (key.startsWith(keyOf(kind, '')) ? [key.slice(kind.length + 1)] : []))
-      .sort(byCodePoint);
+      .sort(computeByCodePoint);
   const lastNumberIn = (of: Texts, kind: DocumentKind, owner: string): number =>
     Number(
       idsIn(of, kind)

@@ -1,11 +1,11 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { runWithEarlyOutput } from '#workers/output/task-outputs.js';
-import { writtenOutputs, type WrittenOutputs } from './task-outputs.js';
+import { writeOutputs, type WrittenOutputs } from './task-outputs.js';
 
 let written: WrittenOutputs;
 beforeEach(async () => {
-  written = await writtenOutputs();
+  written = await writeOutputs();
 });
 afterEach(() => written.remove());
 

@@ -14,7 +14,7 @@ import type { ArtifactRef } from '#store/port.js';
 import { randomPanel } from '../kernels/engines/random-matrices.js';
 import { market, namesOf } from './bits-market.js';
 import { shareTileRows } from './share-tile-rows.js';
-import { writtenOutputs } from './task-outputs.js';
+import { writeOutputs } from './task-outputs.js';
 
 const never = new AbortController().signal;
 setMaxListeners(0, never); // parts of a model run at once
@@ -25,7 +25,7 @@ const pool = (workers: number): ThreadPool => {
   pools.set(workers, opened);
   return opened;
 };
-const written = await writtenOutputs();
+const written = await writeOutputs();
 afterAll(async () => {
   await Promise.all([...pools.values()].map((opened) => opened.close()));
   await written.remove();

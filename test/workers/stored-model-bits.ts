@@ -3,12 +3,12 @@ import { RiskModelRequest } from '#domain/risk/risk-model-document.js';
 import { shareMarket } from '#domain/market/handle.js';
 import { estimateModel } from '#workers/risk/estimate-risk-model.js';
 import { market, namesOf } from './bits-market.js';
-import { writtenOutputs } from './task-outputs.js';
+import { writeOutputs } from './task-outputs.js';
 
 const NAMES = 60;
 
 /** Returns the SHA-256 of models as a worker stores them. */
-export async function storedModelBits(): Promise<Record<string, string>> {
+export async function hashStoredModel(): Promise<Record<string, string>> {
   const handle = shareMarket(market(NAMES, 200));
   const identifiers = namesOf(NAMES);
   const requests = {
@@ -17,7 +17,7 @@ export async function storedModelBits(): Promise<Record<string, string>> {
     'half-life, scaled identity': { half_life: 40, target: 'scaled_identity' },
   } as const;
   const bits: Record<string, string> = {};
-  const written = await writtenOutputs();
+  const written = await writeOutputs();
   for (const [name, settings] of Object.entries(requests)) {
     const input = {
       market: handle,

@@ -16,7 +16,7 @@ export interface WrittenOutputs {
   remove(): Promise<void>;
 }
 
-export async function writtenOutputs(): Promise<WrittenOutputs> {
+export async function writeOutputs(): Promise<WrittenOutputs> {
   const folder = await mkdtemp(join(tmpdir(), 'outputs-'));
   const destination: ArtifactDestination = { kind: 'folder', folder, lowWaterMark: { bytes: 0 } };
   return {

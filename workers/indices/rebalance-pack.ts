@@ -32,7 +32,7 @@ import type { RebalancePackQuestion } from '#jobs/tasks/indices.js';
 import { answerBytes } from '../output/hand-over.js';
 import { composerFor } from '../input/index-composer.js';
 import { runOnEngine } from '../input/numerics.js';
-import { unannounced } from './unannounced.js';
+import { reportUnannounced } from './unannounced.js';
 import { openCachedMarket } from '../input/open-markets.js';
 
 /** Computes the orders that align accounts with an index, as a RebalancePack. */
@@ -74,7 +74,7 @@ function packFor(question: RebalancePackQuestion, engine: Engine, control: TaskC
     ...pack,
     reconciliation: reconciliationOf(sm, { question: placed, composition, session, names, accounts: pack.accounts }),
     findings: sortFindings([
-      ...(request.as_of === null ? [] : pricedBeforeFindings(sm, requestedDay, session)),
+      ...(request.as_of === null ? [] : listPricedBeforeFindings(sm, requestedDay, session)),
       ...shortVolumes(sm, session, request.adv_sessions),
       ...composition.findings,
       ...findings,
@@ -156,7 +156,7 @@ function compositionFor(composer: Composer, { indexId, session, engine, called }
   const isScheduled = calledFor === undefined || (first !== undefined && first.date <= calledFor.effective);
   const change = isDerived ? undefined : changeFor(composer, indexId, session);
   if (change !== undefined && (first === undefined || change.effective < first.session))
-    return changedConstituents(sm, change, session);
+    return listChangedConstituents(sm, change, session);
   const next = isScheduled
     ? scheduled
     : [{ date: calledFor.effective, session: calledFor.effective, decision: calledFor.decision }];
@@ -164,7 +164,7 @@ function compositionFor(composer: Composer, { indexId, session, engine, called }
   const orders = { indexId, session, engine, next: isAnnounced ? next : [] };
   const isWhole = isDerived || isReviewed(next) || hasMemberChanges(composer, indexId);
   const { decided, decision, traded, announced, swaps, findings } =
-    isWhole && isAnnounced ? reviewedOrders(composer, orders) : plainOrders(composer, orders);
+    isWhole && isAnnounced ? createReviewOrders(composer, orders) : plainOrders(composer, orders);
   const weights = weightsOf(traded);
   return {
     effective: next[0] === undefined ? null : formatDay(next[0].date),
@@ -174,7 +174,7 @@ function compositionFor(composer: Composer, { indexId, session, engine, called }
     announced,
     replacements: toReplacements(swaps),
     findings: [
-      ...(isAnnounced || isDerived ? [] : [unannounced(document, day, next[0])]),
+      ...(isAnnounced || isDerived ? [] : [reportUnannounced(document, day, next[0])]),
       ...findings,
       ...findLeftSince({ sm, session, decision: decided }, { announced, weights }),
     ],
@@ -188,7 +188,7 @@ function changeFor(composer: Composer, indexId: string, session: number): Pendin
 }
 
 /** Returns the composition of a change of constituents between reviews. */
-function changedConstituents(
+function listChangedConstituents(
   sm: SessionMarket,
   { effective, composition }: PendingComposition,
   session: number,
@@ -251,7 +251,7 @@ function plainOrders(composer: Composer, { indexId, session, engine, next: [next
     pricing > resolved.session ? { ...timing, pricing } : timing,
     decision,
   );
-  if (traded === undefined) throw allEnded(indexId, decidedOn);
+  if (traded === undefined) throw refuseAllEnded(indexId, decidedOn);
   const { [resolved.session]: reference } = resolved.sm.sessions;
   return {
     decided: resolved.session,
@@ -264,14 +264,14 @@ function plainOrders(composer: Composer, { indexId, session, engine, next: [next
 }
 
 /** Applies the reviews of one session, or a close of a phase, as if they took effect today. */
-function reviewedOrders(composer: Composer, { indexId, session, next }: OrdersInput): PackOrders {
+function createReviewOrders(composer: Composer, { indexId, session, next }: OrdersInput): PackOrders {
   const sm = composer.market(indexId);
   const known = composeKnown(composer, indexId)?.list ?? [];
   const before = known.filter((one) => one.session < session);
   const own = before.length === known.length ? undefined : { list: known, findings: [] };
   const { list, findings } = own ?? composeAsIfEffective(composer, { indexId, session, before, next });
   const traded = list.at(-1);
-  if (traded === undefined) throw allEnded(indexId, next[0]!.decision);
+  if (traded === undefined) throw refuseAllEnded(indexId, next[0]!.decision);
   const decided = Math.min(traded.decision, session);
   return {
     decided,
@@ -283,7 +283,7 @@ function reviewedOrders(composer: Composer, { indexId, session, next }: OrdersIn
   };
 }
 
-function allEnded(indexId: string, decided: Day): Refusal {
+function refuseAllEnded(indexId: string, decided: Day): Refusal {
   const message = `Every constituent of the index ${indexId} by the decision of ${formatDay(decided)} has ended.`;
   return new Refusal('EMPTY_INDEX', message);
 }
@@ -313,7 +313,11 @@ function namesOf(sm: SessionMarket, { question, session, weights, columns }: Pac
 }
 
 /** Warns if a date has no closes, so that the last session before it prices the orders. */
-function pricedBeforeFindings({ sessions, market, calendar }: SessionMarket, asked: Day, session: number): Finding[] {
+function listPricedBeforeFindings(
+  { sessions, market, calendar }: SessionMarket,
+  asked: Day,
+  session: number,
+): Finding[] {
   const day = sessions[session]!;
   if (day === asked) return [];
   const wanted = formatDay(asked);

@@ -4,7 +4,11 @@ import type { Finding } from '#domain/refusals/findings.js';
 import { formatDay, type Day } from '#domain/time/days.js';
 
 /** Reports that the orders belong to no announced rebalance, and names the next one. */
-export function unannounced({ id, rebalance }: IndexDocument, day: Day, next: NextRebalance | undefined): Finding {
+export function reportUnannounced(
+  { id, rebalance }: IndexDocument,
+  day: Day,
+  next: NextRebalance | undefined,
+): Finding {
   const path = 'as_of';
   const of = `the orders follow the decision of the rules on ${formatDay(day)}`;
   if (next !== undefined) {

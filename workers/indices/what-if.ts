@@ -15,7 +15,7 @@ import { runOnEngine } from '../input/numerics.js';
 import { openCachedMarket } from '../input/open-markets.js';
 
 /** Computes the effects of a change of definition on a day, as a WhatIfResponse. */
-export const whatIf: Task<'whatIf'> = ({ market: handle, before, after, asOf: requested, findings }, control) =>
+export const compareWhatIf: Task<'whatIf'> = ({ market: handle, before, after, asOf: requested, findings }, control) =>
   runOnEngine((engine) => {
     const market = openCachedMarket(handle);
     const asOf = requested ?? formatDay(market.dates.at(-1) ?? 0);

@@ -11,13 +11,13 @@ export function openModels(files: ModelFiles = {}): StoredModels {
     if (known !== undefined) return known;
     const file = files[modelId];
     if (file === undefined) throw new Error(`the task was not given the risk model ${modelId}`);
-    const model = openedModel(modelId, file);
+    const model = openModel(modelId, file);
     opened.set(modelId, model);
     return model;
   };
 }
 
-const openedModel = (modelId: string, { paths, names, observedEnd, dates, factors }: ModelFile): StoredModel =>
+const openModel = (modelId: string, { paths, names, observedEnd, dates, factors }: ModelFile): StoredModel =>
   openStoredModel(modelId, {
     names,
     observedEnd,

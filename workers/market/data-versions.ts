@@ -21,13 +21,13 @@ import { keepOpen, openCachedMarket } from '../input/open-markets.js';
 export const changeOfContent: Task<'content-change'> = async (input) => {
   const [before, after] = [openCachedMarket(input.before), openCachedMarket(input.after)];
   return {
-    back: withHash(encodeChange(contentChange(before, after))),
-    forth: input.isBothWays ? withHash(encodeChange(contentChange(after, before))) : null,
+    back: addHash(encodeChange(contentChange(before, after))),
+    forth: input.isBothWays ? addHash(encodeChange(contentChange(after, before))) : null,
     rows: changeCounts(before, after),
   };
 };
 
-function withHash(encoded: Uint8Array): HashedBytes {
+function addHash(encoded: Uint8Array): HashedBytes {
   const bytes = new Uint8Array(encoded);
   return { bytes, sha256: createHash('sha256').update(bytes).digest('hex') };
 }
@@ -46,7 +46,7 @@ export const copyOfContent: Task<'content-copy'> = async ({ market, from, path }
 };
 
 /** Restores a content from a copy and later changes, and verifies its hash. */
-export const copiedMarket: Task<'copied-market'> = async ({ content, changes, contentHash, ...of }) => {
+export const copyMarket: Task<'copied-market'> = async ({ content, changes, contentHash, ...of }) => {
   const copied = decodeContent(bytesOf(content));
   return soundMarket(changes.length === 0 ? copied : restoreContent(copied, changes.map(changeIn)), of, contentHash);
 };

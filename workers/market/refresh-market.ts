@@ -37,7 +37,7 @@ export const refreshMarket: Task<'refresh-market'> = async ({ held, fresh, optio
     content.series === before.series;
   const { hash, digests } = await digestContent(
     content,
-    knownDigests({ held, fresh, before, source, content }, { isHistoryKept, isSameObjects }),
+    readKnownDigests({ held, fresh, before, source, content }, { isHistoryKept, isSameObjects }),
   );
   const isSameTables =
     content.identifiers === before.identifiers &&
@@ -79,7 +79,7 @@ interface Versions {
  * Returns the digests that need no hashing: those of earlier days, if no security and no field was added or removed,
  * and of tables that arrived complete or are unchanged.
  */
-function knownDigests(
+function readKnownDigests(
   { held, fresh, before, source, content }: Versions,
   { isHistoryKept, isSameObjects }: { readonly isHistoryKept: boolean; readonly isSameObjects: boolean },
 ): KnownDigests {

@@ -13,7 +13,7 @@ export function copyWithHash(content: string | Uint8Array): HashedBytes {
 
 /** Copies response bytes to a separate buffer that can leave the thread. */
 export function answerBytes(content: string | Uint8Array): AnswerBytes {
-  return { bytes: typeof content === 'string' ? new TextEncoder().encode(content) : ownBytes(content) };
+  return { bytes: typeof content === 'string' ? new TextEncoder().encode(content) : copyBytes(content) };
 }
 
 /**
@@ -50,7 +50,7 @@ function hasBytes(value: object): value is AnswerBytes {
  * Returns the bytes in their own buffer: a view of most of a buffer, from its beginning, unchanged; other content (a
  * slab, WebAssembly memory) as a copy.
  */
-function ownBytes(content: Uint8Array): Uint8Array<ArrayBuffer> {
+function copyBytes(content: Uint8Array): Uint8Array<ArrayBuffer> {
   const { buffer, byteOffset, byteLength } = content;
   const isOwn = buffer instanceof ArrayBuffer && byteOffset === 0 && byteLength * 2 >= buffer.byteLength;
   return isOwn ? new Uint8Array(buffer, 0, byteLength) : new Uint8Array(content);

@@ -30,7 +30,7 @@ export const render: Task<'render'> = async ({ template, runs, renderedAt, creat
   }
   fonts ??= openFonts();
   const shelf = fonts;
-  const { bytes, pages } = withRuns(runs, { risks, markets, opened: new Map() }, (figures) =>
+  const { bytes, pages } = addRuns(runs, { risks, markets, opened: new Map() }, (figures) =>
     renderReport({
       template,
       figures,
@@ -75,7 +75,7 @@ interface Opening {
 }
 
 /** Opens several runs at once. */
-function withRuns<T>(
+function addRuns<T>(
   runs: readonly StoredRun[],
   { risks, markets, opened }: Opening,
   use: (figures: ReadonlyMap<string, RunFigures>) => T,
@@ -92,6 +92,6 @@ function withRuns<T>(
       ...(market === undefined ? {} : { market }),
       stale: first.stale,
     });
-    return withRuns(rest, { risks, markets, opened: new Map([...opened, [first.indexId, figures]]) }, use);
+    return addRuns(rest, { risks, markets, opened: new Map([...opened, [first.indexId, figures]]) }, use);
   });
 }

@@ -9,7 +9,7 @@ import type { RiskModelSource } from '#jobs/tasks/indices.js';
 import type { TaskControl } from '#jobs/thread-messages.js';
 import { runOnProductEngine } from '../input/numerics.js';
 import { openCachedMarket } from '../input/open-markets.js';
-import { contentHashOf, openedEstimate } from './opened-estimate.js';
+import { contentHashOf, openEstimate } from './opened-estimate.js';
 import { outputContent, runWithEarlyOutput, writeOutputs } from '../output/task-outputs.js';
 
 /** Completed share of the work at the start of each stage, whatever the number of securities. */
@@ -61,25 +61,25 @@ async function makeModel(
   onMatrix: (bytes: Uint8Array<ArrayBuffer>) => void,
 ) {
   reportStage(control, 'returns');
-  const { whole } = openedEstimate(source);
+  const { whole } = openEstimate(source);
   return runOnProductEngine((engine) => {
     let matrix: Uint8Array<ArrayBuffer> | undefined;
     const onStage = (stage: EstimateStage, covariance: Float64Array): void => {
       reportStage(control, stage);
-      if (stage === 'eigenvalues') onMatrix((matrix = packedBytes(covariance)));
+      if (stage === 'eigenvalues') onMatrix((matrix = packBytes(covariance)));
       if (stage === 'repair') matrix = undefined;
     };
     const { covariance, factors, ...model } = whole(engine, onStage);
     return {
       ...model,
-      matrix: matrix ?? packedBytes(covariance),
+      matrix: matrix ?? packBytes(covariance),
       parts: factors && outputContent(new Uint8Array(packFactors(factors).buffer)),
     };
   });
 }
 
 /** @param matrix [n x n] row-major, symmetric */
-function packedBytes(matrix: Float64Array): Uint8Array<ArrayBuffer> {
+function packBytes(matrix: Float64Array): Uint8Array<ArrayBuffer> {
   return outputContent(new Uint8Array(packUpper(matrix, Math.sqrt(matrix.length)).buffer));
 }
 

@@ -13,7 +13,7 @@ export interface OpenedModel {
 let last: { readonly key: string; readonly model: OpenedModel } | undefined;
 
 /** Returns the model whose parts this thread computed last, or opens another. Its panel is as large as all returns. */
-export function rememberedModel(key: string, open: () => OpenedModel): OpenedModel {
+export function rememberModel(key: string, open: () => OpenedModel): OpenedModel {
   if (last?.key === key) return last.model;
   forgetModel();
   const model = open();

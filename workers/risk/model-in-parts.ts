@@ -20,8 +20,8 @@ import type { ModelFiguresFile, RiskModelSource } from '#jobs/tasks/indices.js';
 import type { ArtifactRef } from '#store/port.js';
 import { exactNumerics, runOnEngine } from '../input/numerics.js';
 import { outputContent, writeOutputs } from '../output/task-outputs.js';
-import { forgetModel, rememberedModel, type OpenedModel } from './last-model.js';
-import { contentHashOf, openedEstimate } from './opened-estimate.js';
+import { forgetModel, rememberModel, type OpenedModel } from './last-model.js';
+import { contentHashOf, openEstimate } from './opened-estimate.js';
 
 /** Bytes of a hash that a number holds exactly. */
 const FINGERPRINT_BYTES = 6;
@@ -32,8 +32,8 @@ async function modelOf({ market, universe, request }: RiskModelSource): Promise<
     .update(JSON.stringify([createMarketKey(market), universe, request]))
     .digest('hex');
   return runOnEngine((engine) =>
-    rememberedModel(key, () => {
-      const prepared = openedEstimate({ market, universe, request });
+    rememberModel(key, () => {
+      const prepared = openEstimate({ market, universe, request });
       const estimate = prepared.panel(engine);
       const cuts = divideModel(estimate.covariance.assets);
       return { prepared, estimate, cuts, fingerprint: fingerprintOf(estimate.covariance) };
@@ -49,7 +49,7 @@ function fingerprintOf({ panel, scale, own }: PanelCovariance): number {
 
 /** Counts the securities that can be estimated. */
 export const modelSize: Task<'risk-model-size'> = async (source) => ({
-  securities: openedEstimate(source).securities,
+  securities: openEstimate(source).securities,
 });
 
 /**

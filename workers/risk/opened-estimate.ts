@@ -3,17 +3,17 @@ import { toCanonicalJson } from '#domain/json/canonical-json.js';
 import { compareText } from '#domain/refusals/findings.js';
 import type { MatrixFiles } from '#domain/risk/matrix-files.js';
 import type { RiskModelSource } from '#jobs/tasks/indices.js';
-import { preparedEstimate, type PreparedEstimate } from '#views/risk-estimate.js';
+import { prepareEstimate, type PreparedEstimate } from '#views/risk-estimate.js';
 import { openCachedCalendars } from '../input/opened-calendars.js';
 import { openCachedMarket } from '../input/open-markets.js';
 import { useRunFile } from '../run-files/run-file.js';
 
 /** Reads the returns of an estimate. @throws Refusal RISK_INSUFFICIENT_DATA */
-export function openedEstimate({ market, universe, request }: RiskModelSource): PreparedEstimate {
-  return preparedEstimate({
+export function openEstimate({ market, universe, request }: RiskModelSource): PreparedEstimate {
+  return prepareEstimate({
     market: openCachedMarket(market),
     calendars: openCachedCalendars(universe.kind === 'run' ? universe.closures : undefined),
-    universe: universe.kind === 'names' ? universe : { ...universe, held: () => heldLast(universe) },
+    universe: universe.kind === 'names' ? universe : { ...universe, held: () => listHeldLast(universe) },
     request,
   });
 }
@@ -26,7 +26,7 @@ export function contentHashOf(assetIds: readonly string[], { sha256 }: Pick<Matr
 }
 
 /** Names held on the last date of a stored run, long or short, ascending. */
-function heldLast({ columns }: { readonly columns: string }): string[] {
+function listHeldLast({ columns }: { readonly columns: string }): string[] {
   return useRunFile(columns, (run) => {
     const { names, dates } = run.header;
     const weights = run.f64('weights', (dates - 1) * names.length, dates * names.length);

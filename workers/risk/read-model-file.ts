@@ -71,7 +71,7 @@ function readArrow(
   const { fields, metadata } = table.schema;
   const sink = sinkOf(
     fields.map(({ name }) => name),
-    servedDate(metadata.get('body')),
+    findServedDate(metadata.get('body')),
   );
   if (sink === undefined) return;
   const vectors = fields.map(({ type }, k) => ({ vector: table.getChildAt(k)!, isDay: isDay(type) }));
@@ -93,7 +93,7 @@ function cellOf(value: unknown): ModelCellValue {
 }
 
 /** Returns the date of a model that the service itself wrote as Arrow. */
-function servedDate(body: string | undefined): string | null {
+function findServedDate(body: string | undefined): string | null {
   if (body === undefined) return null;
   try {
     const { date, observed_end: end } = JSON.parse(body) as {

@@ -27,7 +27,7 @@ export const hashFiles: Task<'hash-files'> = (hashes) => {
  */
 export function completeHashes(hashes: SharedHashes): (string | null)[] {
   takeHashes(hashes);
-  return hashes.paths.map((path, k) => finishedHash(hashes.cells, k, path) ?? hashFile(path));
+  return hashes.paths.map((path, k) => finishHash(hashes.cells, k, path) ?? hashFile(path));
 }
 
 function takeHashes({ paths, cells: { states, digests } }: SharedHashes): void {
@@ -41,7 +41,7 @@ function takeHashes({ paths, cells: { states, digests } }: SharedHashes): void {
 }
 
 /** Returns a finished hash; undefined if the other thread has ended or is too slow. Checks absent files again. */
-function finishedHash({ states, digests }: HashCells, k: number, path: string): string | undefined {
+function finishHash({ states, digests }: HashCells, k: number, path: string): string | undefined {
   if (Atomics.load(states, k) === TAKEN)
     Atomics.wait(states, k, TAKEN, (statSync(path, { throwIfNoEntry: false })?.size ?? 0) / BYTES_PER_MS);
   return Atomics.load(states, k) === DONE

@@ -29,7 +29,7 @@ interface SlicedContent {
 }
 
 /** Earlier contents that decisions from a day on can use, each as the change from the slice of the next one. */
-export function slicedKnown(
+export function sliceKnown(
   last: MarketData,
   { knownOn, earlier }: KnownFiles,
   { first, slice, own }: KnownSlices,

@@ -14,7 +14,7 @@ export interface SliceTerms {
 
 /** Returns the securities that an index of the run could select or hold. */
 export function listWantedNames(market: MarketData, run: Run, composer: Composer): ReadonlySet<string> {
-  return new Set(wantedColumns(market, run, composer).map((column) => market.identifiers[column]!));
+  return new Set(selectColumns(market, run, composer).map((column) => market.identifiers[column]!));
 }
 
 /** Prices, reference data and events of some securities up to a day. */
@@ -41,7 +41,7 @@ export function marketSlice(market: MarketData, { names, end }: SliceTerms): Mar
   };
 }
 
-function wantedColumns(market: MarketData, run: Run, composer: Composer): number[] {
+function selectColumns(market: MarketData, run: Run, composer: Composer): number[] {
   const wanted = new Uint8Array(market.identifiers.length);
   for (const { document, list } of run.reached)
     for (const { decision, columns } of list) {

@@ -14,7 +14,7 @@ import { inputDigests } from '#views/bundle/input-digests.js';
 import { encodeSlice } from '#views/bundle/market-slice.js';
 import {
   findDifferingCloses,
-  recomputedCloses,
+  recomputeCloses,
   type DifferingClose,
   type Recomputation,
 } from '#views/bundle/recompute.js';
@@ -24,7 +24,7 @@ import { openCachedMarket } from '../input/open-markets.js';
 import { openCachedCalendars } from '../input/opened-calendars.js';
 import { openModels } from '../input/opened-models.js';
 import { readStoredDoubles } from '../input/stored-matrix.js';
-import { slicedKnown } from './bundle-known.js';
+import { sliceKnown } from './bundle-known.js';
 import { readsOf } from './bundle-reads.js';
 import { marketSlice, listWantedNames } from './bundle-slice.js';
 
@@ -41,7 +41,7 @@ export const publicationBundle: Task<'publication-bundle'> = async (input, contr
   const terms = { calendars: reads.calendars, plan, engine: openWasmEngine(), models: openModels(input.models) };
   const composers: Composer[] = [];
   const onComposer = (composer: Composer): unknown => composers.push(composer);
-  const { run } = recomputedCloses({ ...terms, market: reads.market, known: reads.known, onComposer });
+  const { run } = recomputeCloses({ ...terms, market: reads.market, known: reads.known, onComposer });
   control.report(0.4);
   // Decisions on data known at the time use earlier universes, so every security is kept.
   const names = input.known === undefined ? listWantedNames(whole, run, composers[0]!) : null;
@@ -52,7 +52,8 @@ export const publicationBundle: Task<'publication-bundle'> = async (input, contr
   ];
   for (const slice of slices) {
     const market = slice(whole);
-    const earlier = input.known && slicedKnown(whole, input.known, { first: firstDecision(run), slice, own: market });
+    const earlier =
+      input.known && sliceKnown(whole, input.known, { first: findFirstDecision(run), slice, own: market });
     const recomputation = { ...terms, market, known: earlier?.known };
     const different =
       slice === reads.narrowed ? differenceFrom(entries, recomputation) : triedFrom(entries, recomputation);
@@ -69,14 +70,14 @@ export const publicationBundle: Task<'publication-bundle'> = async (input, contr
   throw new Error('no slice was tried');
 };
 
-const firstDecision = ({ reached }: Run): number =>
+const findFirstDecision = ({ reached }: Run): number =>
   Math.min(...reached.flatMap(({ list, sm }) => list.map(({ decision }) => sm.sessions[decision]!)));
 
 function differenceFrom(
   entries: readonly PublicationEntry[],
   recomputation: Recomputation,
 ): DifferingClose | undefined {
-  return findDifferingCloses(entries, recomputedCloses(recomputation).closes)[0];
+  return findDifferingCloses(entries, recomputeCloses(recomputation).closes)[0];
 }
 
 /** Recomputes from a slice, in which an input of the run may be missing. */

@@ -112,7 +112,7 @@ export function resumeStored(order: ResumeOrder, control: TaskControl): ResumedR
         stored,
         market,
         calendars: openCachedCalendars(listClosures(plan.documents)),
-        marketSince: (day) => (day >= after ? market : withCashSince(handle, market, day)),
+        marketSince: (day) => (day >= after ? market : addCashSince(handle, market, day)),
         wholeMarket: () => openCachedMarket(handle),
         models: openModels(models),
         createDecider: createIndexDeciders(engine, sharingOn(market)),
@@ -145,7 +145,7 @@ function sharingOn(market: MarketData): DecisionSharing {
 /** Market that includes cash paid after an earlier day, for the most recently requested day. */
 const since = new WeakMap<MarketData, MarketData>();
 
-function withCashSince(handle: MarketHandle, market: MarketData, day: number): MarketData {
+function addCashSince(handle: MarketHandle, market: MarketData, day: number): MarketData {
   const known = since.get(market);
   if (known?.settledTo === day) return known;
   const found = { ...market, actions: listActionsSince(handle, day), settledTo: day };

@@ -78,7 +78,7 @@ async function planStart(input: SimulationInput): Promise<SimulationStart> {
     const plan = planSimulation(request, { kind: 'block_bootstrap', growth, block: request.block }, moments);
     return { plan, ...observed, deviation: moments.deviation, factorShare: null };
   }
-  const { totalVariance, factorShare } = await modelledRisk(input, run);
+  const { totalVariance, factorShare } = await computeModelledRisk(input, run);
   const deviation = Math.sqrt(totalVariance / observed.periods);
   const plan = planSimulation(
     request,
@@ -112,7 +112,7 @@ function readRun({ columns }: SimulationInput): RunHistory {
 }
 
 /** Returns the variance of the last weights under a statistical factor model of the run's window. */
-async function modelledRisk({ request, calendar, market: handle }: SimulationInput, run: RunHistory) {
+async function computeModelledRisk({ request, calendar, market: handle }: SimulationInput, run: RunHistory) {
   const calendars = openCachedCalendars(run.closures);
   const sm = openMarketOn({ market: openCachedMarket(handle!), calendars, code: calendar }); // the service required a market
   const window = {

@@ -78,7 +78,7 @@ export function openCompared(
     currency: header.currency,
     market: wider,
     weightsOn(_engine, day) {
-      const first = firstBar(wider, indexId);
+      const first = findFirstBar(wider, indexId);
       if (first === undefined || first > day)
         throw new Refusal(
           'NO_DATA_AT_DATE',
@@ -109,7 +109,7 @@ export function openCompared(
 }
 
 /** Returns the day of the first CLOSE of a security, undefined if it has none. */
-function firstBar({ identifiers, dates, fields }: MarketData, identifier: string): Day | undefined {
+function findFirstBar({ identifiers, dates, fields }: MarketData, identifier: string): Day | undefined {
   const column = identifiers.indexOf(identifier);
   const close = fields.get('CLOSE')!;
   const row = dates.findIndex((_, t) => !Number.isNaN(close[t * identifiers.length + column]!));
@@ -125,7 +125,7 @@ function singleHoldingIndex(
   { calendar: code, closures, currency, treatment, variant }: RunHeader,
 ): IndexDocument {
   const { sessions } = openCachedCalendars(closures).get(code)!; // the run was made on it
-  const first = firstBar(market, identifier);
+  const first = findFirstBar(market, identifier);
   const base = first === undefined ? undefined : sessions[findFirstAtLeast(sessions, first)];
   if (base === undefined)
     throw new Refusal('NO_DATA_AT_DATE', `The benchmark ${identifier} has no price on a session of ${code}.`);

@@ -12,7 +12,7 @@ import { useRunFile } from '../run-files/run-file.js';
  */
 export async function showComparison(input: CompareViewInput): Promise<Comparison> {
   const benchmark = await benchmarkLevels(input);
-  return withRuns(input.columns, (runs) => compareRuns(runs, input, benchmark));
+  return addRuns(input.columns, (runs) => compareRuns(runs, input, benchmark));
 }
 
 async function benchmarkLevels({
@@ -28,11 +28,11 @@ async function benchmarkLevels({
 }
 
 /** Opens several runs at once. */
-function withRuns<T>(
+function addRuns<T>(
   paths: readonly string[],
   use: (runs: readonly RunColumns[]) => T,
   opened: readonly RunColumns[] = [],
 ): T {
   const [first, ...rest] = paths;
-  return first === undefined ? use(opened) : useRunFile(first, (run) => withRuns(rest, use, [...opened, run]));
+  return first === undefined ? use(opened) : useRunFile(first, (run) => addRuns(rest, use, [...opened, run]));
 }

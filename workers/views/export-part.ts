@@ -17,7 +17,7 @@ import { workbookPart } from './workbook-part.js';
 export const exportPartOfRun: Task<'export-part'> = async (input, control) => {
   const { exportId, run, table, format, start, end, by, from, market, room } = input;
   const { sink, written } = sinkInto(new Uint8Array(room));
-  const { columns, announced } = await openedExport(input, control);
+  const { columns, announced } = await openExport(input, control);
   const keep = (by: MarketData | null) => figuresOf(run, by && market);
   const open = () => ({ columns, market: market && openCachedMarket(market), keep, announced });
   const common = { table, window: { start, end }, by, from, sink, tick: () => control.report(0) };
@@ -39,7 +39,7 @@ interface OpenedExport {
 let latest: OpenedExport | undefined;
 
 /** Opens an export; its files stay open and unchanged while it is read. */
-async function openedExport(input: ThreadInput<'export-part'>, control: TaskControl): Promise<OpenedExport> {
+async function openExport(input: ThreadInput<'export-part'>, control: TaskControl): Promise<OpenedExport> {
   const { exportId, files } = input;
   if (latest?.exportId === exportId) return latest;
   const columns = openFiles(files);

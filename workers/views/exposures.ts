@@ -123,8 +123,8 @@ function fieldReader(
   const sm = openMarketOn({ market, calendars: openCachedCalendars(header.closures), code: header.calendar });
   const treatment = runTreatment(header.treatment);
   const sides: Readonly<Record<SideName, PlacedNames>> = {
-    own: placedNames(engine, sm, header.names),
-    benchmark: placedNames(engine, sm, benchmarkNames),
+    own: placeSecurities(engine, sm, header.names),
+    benchmark: placeSecurities(engine, sm, benchmarkNames),
   };
   const universeOn = universeIn(sm);
   const heldAtAll = new Set([...sides.own.columns, ...sides.benchmark.columns]);
@@ -185,7 +185,7 @@ interface PlacedNames {
 }
 
 /** Maps securities to a market; those that it lacks have no values. */
-function placedNames(engine: Engine, sm: SessionMarket, names: readonly string[]): PlacedNames {
+function placeSecurities(engine: Engine, sm: SessionMarket, names: readonly string[]): PlacedNames {
   const columnAt = names.map((name) => sm.columnOf(name));
   const [placed, absent] = [(place: number) => columnAt[place]! >= 0, (place: number) => columnAt[place]! < 0];
   const all = [...names.keys()];

@@ -50,7 +50,7 @@ export function showFactorRisk(
     };
     const measured =
       'stored' in measure ? byStored(measure.stored, weights) : estimateFactors(engine, measure, weights);
-    return riskDecomposition(withHindsight(measured, held), {
+    return riskDecomposition(measureWithHindsight(measured, held), {
       benchmark: other.id,
       requested_as_of: asOf,
       as_of: formatDay(held.weights.day),
@@ -133,7 +133,7 @@ function lackFindings(modelId: string, names: readonly string[]): Finding[] {
 }
 
 /** Adds a warning if the estimate uses returns after the date of the weights. */
-function withHindsight(measured: MeasuredFactors, { weights }: HeldRun): MeasuredFactors {
+function measureWithHindsight(measured: MeasuredFactors, { weights }: HeldRun): MeasuredFactors {
   const { riskModel, window, findings } = measured;
   const { window_end: end } = window;
   if (parseValidDay(end) <= weights.day) return measured;

@@ -89,7 +89,7 @@ export function positionsOf(sm: SessionMarket, weights: ReadonlyMap<string, numb
  */
 export function findHeldPositions(sm: SessionMarket, own: ReadonlyMap<string, number>): Positions {
   const positions = positionsOf(sm, own);
-  if (own.size > 0 && positions.size === 0) throw unpricedRefusal(own.keys(), 'not in the served store');
+  if (own.size > 0 && positions.size === 0) throw refuseUnpriced(own.keys(), 'not in the served store');
   return positions;
 }
 
@@ -112,10 +112,10 @@ export function assertPriced(
     if (column === undefined || closes === undefined) continue;
     for (let row = from; row <= to; row++) if (!Number.isNaN(closes[row * identifiers.length + column]!)) return;
   }
-  throw unpricedRefusal(names, `no price from ${formatDay(first)} to ${formatDay(last)}`);
+  throw refuseUnpriced(names, `no price from ${formatDay(first)} to ${formatDay(last)}`);
 }
 
-function unpricedRefusal(names: Iterable<string>, why: string): Refusal {
+function refuseUnpriced(names: Iterable<string>, why: string): Refusal {
   const excluded = new Map([...names].toSorted(compareText).map((name) => [name, why]));
   const detail = { assets: 0, observations: 0, observations_needed: LIMITS.MIN_MODEL_OBSERVATIONS };
   return new Refusal(

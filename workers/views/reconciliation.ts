@@ -16,10 +16,10 @@ type ReconcileInput = InputOfView<'reconcile'>;
 export async function showReconciliation(input: ReconcileInput, { report }: TaskControl): Promise<object> {
   const risk = await riskOfLast(input);
   const onDate = (): void => report(0);
-  return useRunFile(input.columns, (run) => reconcileView(run, () => storedFiles(input), { risk, onDate }));
+  return useRunFile(input.columns, (run) => reconcileView(run, () => listStoredFiles(input), { risk, onDate }));
 }
 
-function storedFiles({ files, cells }: ReconcileInput): StoredFile[] {
+function listStoredFiles({ files, cells }: ReconcileInput): StoredFile[] {
   const result = completeHashes({ paths: files.map(({ path }) => path), cells });
   return files.map(({ name, sha256 }, k) => ({ name, recorded: sha256, found: result[k]! }));
 }

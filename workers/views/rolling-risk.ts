@@ -30,7 +30,9 @@ export async function showRollingRisk(asked: InputOfView<'rolling-risk'>): Promi
   }));
   const { names } = read.header;
   const { benchmarkId, days, level, reference } =
-    benchmark === null ? read : { benchmarkId: benchmark.indexId, ...(await namedLevels(read, benchmark, market!)) };
+    benchmark === null
+      ? read
+      : { benchmarkId: benchmark.indexId, ...(await readNamedLevels(read, benchmark, market!)) };
   if (market && days.length > 0) assertPriced(openCachedMarket(market), { names, first: days[0]!, last: days.at(-1)! });
   const risk = computeRollingRisk(level, reference, memory, estimatePeriodsPerYear(days));
   return {
@@ -61,7 +63,7 @@ function benchmarkLevels(run: RunColumns): Levels {
 }
 
 /** Returns the levels on the dates that a named benchmark shares with the run. */
-async function namedLevels(
+async function readNamedLevels(
   { header, days, level }: Levels & { readonly header: RunHeader },
   benchmark: ComparedWith,
   market: MarketHandle,

@@ -43,7 +43,7 @@ export function showLimits(input: InputOfView<'limits'>, { report }: TaskControl
       onDate: () => report(0),
       findings: [
         ...input.findings,
-        ...(issuers ? ownIssuers(run, listGroupSpells(market!, by), by) : []), // issuers come from a market
+        ...(issuers ? countOwnIssuers(run, listGroupSpells(market!, by), by) : []), // issuers come from a market
         ...('rule' in limits
           ? []
           : [...listRowFindings(limits.rows, heldOn(run, market)), ...missingFindings(limits.rows, run, market)]),
@@ -89,7 +89,7 @@ const heldOn = (run: RunColumns, market: MarketData | null): Watched => ({
 });
 
 /** Counts securities that are their own issuers on the last date of a run. */
-function ownIssuers(run: RunColumns, groupOf: GroupOfDay, by: string): Finding[] {
+function countOwnIssuers(run: RunColumns, groupOf: GroupOfDay, by: string): Finding[] {
   const { names } = run.header;
   const day = run.i32('days').at(-1)!;
   const own = names.filter((name) => groupOf(name, day).group === UNCLASSIFIED);

@@ -17,7 +17,7 @@ import type { MarketData } from '#domain/market/market-data.js';
 import { openCalendars } from '#market/serving/calendar-files.js';
 import { recordJson } from '#views/record-json.js';
 import { processMs, threadMs } from '../../measure.js';
-import { seededMarket, writePanels } from '../seeded-market.js';
+import { createSeededMarket, writePanels } from '../seeded-market.js';
 
 /**
  * Whole backtests as a worker runs them, monthly, capped, total return, with costs: decisions, books, columns and
@@ -39,7 +39,7 @@ const STAMP = { runAt: '2026-01-01T00:00:00+00:00', runHash: '', storeContentHas
 const calendars = openCalendars();
 
 for (const size of SIZES) {
-  const market = seededMarket(calendars, size);
+  const market = createSeededMarket(calendars, size);
   const best = { total: Infinity, process: Infinity, simulation: Infinity, decided: Infinity };
   let run: Run | undefined;
   let columns: Uint8Array | undefined;

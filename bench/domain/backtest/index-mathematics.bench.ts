@@ -9,7 +9,7 @@ import { computeMedian } from '#domain/numbers/order-statistics.js';
 import { formatDay } from '#domain/time/days.js';
 import { openCalendars } from '#market/serving/calendar-files.js';
 import { threadMs } from '../../measure.js';
-import { seededMarket } from '../seeded-market.js';
+import { createSeededMarket } from '../seeded-market.js';
 
 /**
  * Cost of index mathematics: backtests of 500 securities x 5,033 sessions by market value, total return, each next to one
@@ -38,7 +38,7 @@ interface Case {
 }
 
 const calendars = openCalendars();
-const seeded = seededMarket(calendars, SIZE);
+const seeded = createSeededMarket(calendars, SIZE);
 
 /** Settings of 0.2.0. */
 const OLDER = { reinvestment: 'constituent', special_dividends: 'constituent', rights: 'constituent' };
@@ -61,7 +61,7 @@ const changes = (name: string, terms: Changing, goal = 1.5): Case => ({
   name: `share changes every session, ${name}`,
   goal,
   frequency: 'quarterly',
-  market: () => withChanges(seeded, terms),
+  market: () => addChanges(seeded, terms),
   measured: { events: { share_changes: 'effective', threshold: 0 } },
   plain: {},
 });
@@ -96,7 +96,7 @@ for (const one of CASES) {
 }
 
 /** Returns the market with counts that change by up to 1 % for some securities on each session. */
-function withChanges(market: MarketData, { changing, float }: Changing): MarketData {
+function addChanges(market: MarketData, { changing, float }: Changing): MarketData {
   const { names, sessions } = SIZE;
   const shares = market.fields.get('SHARES_OUTSTANDING')!.slice();
   let next = 0;

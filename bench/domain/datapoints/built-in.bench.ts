@@ -11,7 +11,7 @@ import type { PluginDocument } from '#domain/documents/plugin-document.js';
 import { alignMarket } from '#domain/market/session-market.js';
 import { createIndexCrossSections } from '#domain/rules/decide.js';
 import { openCalendars } from '#market/serving/calendar-files.js';
-import { seededMarket } from '../seeded-market.js';
+import { createSeededMarket } from '../seeded-market.js';
 
 /**
  * Expressions compared with built-in datapoints with the same reads: 3,000 securities on 60 monthly decisions, processor
@@ -32,7 +32,7 @@ await loadPluginSandbox();
 const calendars = openCalendars();
 compareExpressions({ names: 3000, rounds: 5, goal: 1.3 });
 
-const market = seededMarket(calendars, { names: NAMES, sessions: SESSIONS });
+const market = createSeededMarket(calendars, { names: NAMES, sessions: SESSIONS });
 const sm = alignMarket({ market, calendar: createDaysCalendar(market.dates), calendars });
 const columns = Int32Array.from(market.identifiers.keys());
 const daily = Array.from({ length: SESSIONS }, (_, i) => i);
@@ -241,7 +241,7 @@ function compareExpressions({ names, rounds, goal }: Readonly<Record<'names' | '
     [requestLatest('RETURN', { aggregate: 'std', window: 252 }), 'std(RETURN, window=252)'],
     [requestLatest('MOMENTUM', { transform: 'percentile' }), 'percentile(MOMENTUM)'],
   ];
-  const large = seededMarket(calendars, { names, sessions: 1600 });
+  const large = createSeededMarket(calendars, { names, sessions: 1600 });
   const terms = {
     market: alignMarket({ market: large, calendar: createDaysCalendar(large.dates), calendars }),
     treatment: TreatmentSpec.parse({}),

@@ -76,7 +76,7 @@ function measured(types: readonly string[]): Cost {
 
 function lesser(types: readonly string[]): Cost {
   const [before, again] = [kept.get(keyOf(types))!, measured(types)];
-  return solvedMs(again) < solvedMs(before) ? again : before;
+  return computeSolvedMs(again) < computeSolvedMs(before) ? again : before;
 }
 
 /** Cost of a pair relative to its parts; undefined if one is not known or the pair has no frontier. */
@@ -85,10 +85,10 @@ function ratioOf(types: readonly string[]): number | undefined {
   const parts = types.map((type) => kept.get(type));
   if (own === undefined || own.state === 'infeasible' || parts.includes(undefined)) return undefined;
   return (
-    solvedMs(own) /
+    computeSolvedMs(own) /
     Math.max(
       NEGLIGIBLE,
-      parts.reduce((sum, each) => sum + solvedMs(each!), 0),
+      parts.reduce((sum, each) => sum + computeSolvedMs(each!), 0),
     )
   );
 }
@@ -141,7 +141,7 @@ function report(): void {
       : `classes that bind at no optimum, on the frontiers at most: ${slack.join(' ')}`,
   );
   const by = (size: (each: (typeof known)[number]) => number) => known.toSorted((a, b) => size(b) - size(a));
-  const solved = by(({ cost }) => solvedMs(cost)).filter(({ cost }) => cost.state === 'solved');
+  const solved = by(({ cost }) => computeSolvedMs(cost)).filter(({ cost }) => cost.state === 'solved');
   told('the slowest ten that are solved:', solved.slice(0, 10));
   told('the slowest ten to explain:', by(({ cost }) => cost.explained).slice(0, 10));
   const slow = by(({ ratio }) => ratio ?? 0).filter(({ ratio }) => (ratio ?? 0) > RATIO_MAX);
@@ -209,7 +209,7 @@ interface Cost {
 }
 
 /** Of the solve and its frontiers: what is held to the parts of a combination. */
-function solvedMs({ solve, frontier }: Cost): number {
+function computeSolvedMs({ solve, frontier }: Cost): number {
   return solve + frontier;
 }
 

@@ -20,7 +20,7 @@ const SESSIONS = 5292 + HISTORY;
 const SECTORS = 11;
 
 const calendars = openCalendars();
-const market = seededMarket();
+const market = createSeededMarket();
 
 const cases: Record<string, object> = {
   'sectors and positions': {
@@ -91,7 +91,7 @@ function documentsOf(derivation: object): Record<string, IndexDocument> {
   return { BROAD: parent, CORE: derived };
 }
 
-function seededMarket(): MarketData {
+function createSeededMarket(): MarketData {
   const calendar = calendars.get('XNYS')!;
   const last = calendar.sessions.findLastIndex((day) => day <= parseValidDay('2023-12-29'));
   const dates = calendar.sessions.slice(last + 1 - SESSIONS, last + 1);

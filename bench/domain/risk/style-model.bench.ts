@@ -27,7 +27,7 @@ const sizes = process.argv
   .map(Number)
   .filter((size) => size > 0);
 for (const names of sizes.length > 0 ? sizes : [500, 3000]) {
-  const market = styledMarket(names);
+  const market = createStyledMarket(names);
   const times = [timed(market), timed(market)];
   console.log(
     `styles, ${names} names x ${SESSIONS - 1} returns: first ${times[0]!.ms.toFixed(0)} ms, then ${times[1]!.ms.toFixed(0)} ms${names === 3000 ? `, goal ${GOAL_MS} ms` : ''}; ${times[1]!.factors} factors, mean R² ${times[1]!.rSquared.toFixed(3)}`,
@@ -60,7 +60,7 @@ function timed(market: MarketData): { readonly ms: number; readonly factors: num
 }
 
 /** Random walks with sectors, shares, volumes, dividends and yearly accounts. */
-function styledMarket(names: number): MarketData {
+function createStyledMarket(names: number): MarketData {
   const random = createCounterRandom({ seed: 9, stream: 3 });
   const identifiers = Array.from({ length: names }, (_, i) => `N${String(i).padStart(5, '0')}`);
   const dates = Int32Array.from({ length: SESSIONS }, (_, t) => 10_000 + t + 2 * Math.floor(t / 5));

@@ -34,11 +34,11 @@ export class TooSlow extends Error {
 
 export function python(solver: 'cvxopt' | 'slsqp'): Peer | string {
   const [command, ...words] = [executable('python3'), join(SCRIPTS, 'peers.py')];
-  return peerOf(command, words, [solver], oneSided);
+  return peerOf(command, words, [solver], computeOneSided);
 }
 
 export function rPeer(solver: 'quadprog' | 'ecos'): Peer | string {
-  return peerOf(executable('Rscript'), [join(SCRIPTS, 'peers.R')], [solver], oneSided);
+  return peerOf(executable('Rscript'), [join(SCRIPTS, 'peers.R')], [solver], computeOneSided);
 }
 
 /** Returns a package of npm in a process of Node. */
@@ -96,7 +96,7 @@ function peerOf(
 }
 
 /** Head, Hessian, linear part, rows and their least values, bounds as rows. */
-function oneSided(quadratic: Quadratic): Buffer {
+function computeOneSided(quadratic: Quadratic): Buffer {
   const { equalities, matrix, least } = atLeast(quadratic);
   const head = Float64Array.of(quadratic.n, matrix.length, equalities, RIDGE);
   const parts = [head, quadratic.hessian, quadratic.linear, ...matrix, Float64Array.from(least)];

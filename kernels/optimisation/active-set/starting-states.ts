@@ -20,11 +20,11 @@ export function* listStartingStates(
   if (!isCold) return;
   if (warm === undefined || warm.kinks.includes(UPPER)) yield { state: createColdState(program), nearby: false };
   if (program.kinks.some(({ limit }) => limit !== null) && program.norms.length === 0)
-    yield { state: pinnedState(program), nearby: true };
+    yield { state: createPinnedState(program), nearby: true };
 }
 
 /** Returns the state with every security on the kink of the first limit, if the kink is between its bounds. */
-function pinnedState(program: Program): ActiveState {
+function createPinnedState(program: Program): ActiveState {
   const state = createColdState(program);
   const { n, lower, upper, kinks } = program;
   const first = kinks.findIndex(({ limit }) => limit !== null);

@@ -70,7 +70,7 @@ const largest = ({ primal, dual, gap }: ExactResiduals): number => Math.max(prim
  *                 twice the precision.
  */
 export function certify(program: Program, answer: ProgramAnswer, algebra: DenseAlgebra): Certified {
-  const state = heldState(program, answer);
+  const state = createHeldState(program, answer);
   const iterate = copyIterate(answer.point);
   const scaled = equilibrate(program);
   let best: Certified | undefined;
@@ -94,7 +94,7 @@ export function certify(program: Program, answer: ProgramAnswer, algebra: DenseA
  * Returns the state of a solution, with variables near a bound on it. For a point that was not polished, all others are
  * free.
  */
-function heldState({ n, lower, upper }: Program, { state, point: { x }, route }: ProgramAnswer): ActiveState {
+function createHeldState({ n, lower, upper }: Program, { state, point: { x }, route }: ProgramAnswer): ActiveState {
   const held = copyState(state);
   const contact = route === 'interior-point-unpolished' ? CONTACT_UNPOLISHED : CONTACT;
   for (let i = 0; i < n; i++) {

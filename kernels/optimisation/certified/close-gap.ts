@@ -37,7 +37,7 @@ export function closeGap(program: Program, point: CertifiedPoint, free: Uint8Arr
 }
 
 /** Returns the change of a lever that brings the gap nearest to zero, given the rounding of its value. */
-function bestChange({ values, at, effect, room }: Lever, gap: number): number {
+function findBestChange({ values, at, effect, room }: Lever, gap: number): number {
   const [most, least] = room();
   const value = values[at]!;
   const change = value + Math.min(Math.max(-gap / effect, least), most) - value;
@@ -50,7 +50,7 @@ function moveOne(levers: readonly Lever[], gap: number): boolean {
   let bestBy = 0;
   let left = 0.9 * Math.abs(gap);
   for (const lever of levers) {
-    const change = bestChange(lever, gap);
+    const change = findBestChange(lever, gap);
     const after = Math.abs(gap + lever.effect * change);
     if (!(change !== 0 && after < left)) continue;
     [best, bestBy, left] = [lever, change, after];

@@ -1,5 +1,6 @@
 import { assert } from '../../assert.js';
 import type { DenseAlgebra } from '../factors/algebra.js';
+import { createAcceleration } from './acceleration.js';
 import { createCountedCone, type Count } from './counted-cone.js';
 import { IN, OPEN, OUT } from './decisions.js';
 
@@ -53,11 +54,15 @@ const EARLY = 200;
 const EARLY_TURNS = 10;
 const LATE_TURNS = 50;
 
+/** Iterations between two extrapolations, and the largest order with enough memory for them. */
+const EXTRAPOLATED = 5;
+const ACCELERATED_MAX = 800;
+
 /**
  * Improves a split of a covariance for bounds over all choices of variables: the multipliers of a doubly non-negative
  * relaxation, in which the products of the variables are a matrix that is positive semi-definite, has no negative entry
  * and agrees with the sum, and the variables are charged by their shares. The alternating direction method projects on
- * the two cones in turns.
+ * the two cones in turns; extrapolation halves their number.
  *
  * @param algebra     Dense operations.
  * @param quadratic   The problem without its other rows.
@@ -89,26 +94,39 @@ export function splitCovariance(
   const multipliers = from === undefined ? new Float64Array(size) : entriesAmong(from.multipliers, from.open, open);
   const semidefinite = new Float64Array(size);
   const target = new Float64Array(size);
+  // The sum of the two, of which they are functions: the point of the iteration.
+  const point = new Float64Array(size);
+  const acceleration = order <= ACCELERATED_MAX ? createAcceleration(algebra, size) : undefined;
   let penalty = from?.penalty ?? PENALTY;
   for (let turn = 1; turn <= iterations; turn++) {
-    for (let e = 0; e < size; e++) target[e] = cone[e]! - multipliers[e]! - costs[e]! / penalty;
+    const unit = 1 / penalty;
+    for (let e = 0; e < size; e++) {
+      point[e] = cone[e]! + multipliers[e]!;
+      target[e] = cone[e]! - multipliers[e]! - costs[e]! * unit;
+    }
     if (!projectSemidefinite(target, semidefinite)) return undefined;
     for (let e = 0; e < size; e++) target[e] = OVER * semidefinite[e]! + (1 - OVER) * cone[e]! + multipliers[e]!;
+    acceleration?.add(point, target);
+    if (turn % EXTRAPOLATED === 2 && turn < iterations - EXTRAPOLATED) acceleration?.extrapolate(target);
     let moved = 0;
     let apart = 0;
     projectCounted(target, multipliers);
     for (let e = 0; e < size; e++) {
       const now = multipliers[e]!;
-      moved += (now - cone[e]!) ** 2;
-      apart += (now - semidefinite[e]!) ** 2;
+      const change = now - cone[e]!;
+      const distance = now - semidefinite[e]!;
+      moved += change * change;
+      apart += distance * distance;
       multipliers[e] = target[e]! - now;
       cone[e] = now;
     }
     if (turn % (turn <= EARLY && from === undefined ? EARLY_TURNS : LATE_TURNS) > 0) continue;
     const ratio = Math.sqrt(apart) / (BALANCE * penalty * Math.sqrt(moved));
     const factor = ratio > UNEQUAL ? PENALTY_STEP : ratio < 1 / UNEQUAL ? 1 / PENALTY_STEP : 1;
+    if (factor === 1) continue;
     penalty *= factor;
-    if (factor !== 1) for (let e = 0; e < size; e++) multipliers[e]! /= factor;
+    acceleration?.clear();
+    for (let e = 0; e < size; e++) multipliers[e]! /= factor;
   }
   const diagonal = new Float64Array(n);
   const pairs = new Float64Array(n * n);

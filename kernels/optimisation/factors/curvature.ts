@@ -114,7 +114,7 @@ export function createCurvature(algebra: DenseAlgebra): Curvature {
 
   /** Selects the positions, among the free securities, of those that covary with others; returns their number. */
   function selectCoupled(metric: DenseMetric, free: Int32Array, count: number): number {
-    if (coupling?.of !== metric) coupling = { of: metric, isCoupled: coupledNames(metric) };
+    if (coupling?.of !== metric) coupling = { of: metric, isCoupled: findCoupledVariables(metric) };
     if (coupled.length < count) coupled = new Int32Array(count);
     coupledCount = 0;
     for (let p = 0; p < count; p++) if (coupling.isCoupled[free[p]!] === 1) coupled[coupledCount++] = p;
@@ -253,7 +253,7 @@ export function createCurvature(algebra: DenseAlgebra): Curvature {
  * [n], 1 for securities whose row has entries besides the diagonal. In a covariance of prices the first entries show
  * it.
  */
-function coupledNames({ matrix, n }: DenseMetric): Uint8Array {
+function findCoupledVariables({ matrix, n }: DenseMetric): Uint8Array {
   const found = new Uint8Array(n);
   for (let i = 0; i < n; i++) {
     const row = i * n;

@@ -34,7 +34,7 @@ export function factorSemidefinite(
   { repeated = REPEATED, algebra }: SchurOptions = {},
 ): number {
   const diagonal = Float64Array.from({ length: m }, (_, i) => s[i * m + i]!);
-  const matrix: Matrix = { s, m, skipped, diagonal, firsts: firstEntries(s, m) };
+  const matrix: Matrix = { s, m, skipped, diagonal, firsts: findFirstEntries(s, m) };
   if (algebra === undefined || m < PRODUCTS_MIN) return factorPanel(matrix, 0, m, repeated);
   let count = 0;
   for (let from = 0; from < m; from += WIDTH) {
@@ -56,7 +56,7 @@ interface Matrix {
 }
 
 /** @cost the zeros before them */
-function firstEntries(s: Float64Array, m: number): Int32Array {
+function findFirstEntries(s: Float64Array, m: number): Int32Array {
   const firsts = new Int32Array(m);
   for (let i = 0; i < m; i++) {
     let k = 0;
@@ -119,7 +119,7 @@ function subtractProducts(algebra: ProductAlgebra, { s, m, firsts }: Matrix, fro
 
 /** Solves with the factor, in place: zero for omitted rows. */
 export function solveFactored(s: Float64Array, m: number, r: Float64Array, skipped: Uint8Array): void {
-  const firsts = firstEntries(s, m);
+  const firsts = findFirstEntries(s, m);
   for (let i = 0; i < m; i++) {
     if (skipped[i] === 1) {
       r[i] = 0;

@@ -74,7 +74,7 @@ export function solveBackward(l: Float64Array, b: Float64Array, { n, stride }: F
   }
 }
 
-/** Order of a lower triangular factor without room between its rows, and the place of the first entry that is not zero. */
+/** Order of a lower triangular factor without space between its rows, and the position of the first nonzero entry. */
 export interface PartialShape {
   readonly n: number;
   readonly from: number;

@@ -14,7 +14,7 @@ export function isRuledOut(program: Program): boolean {
   const { n, lower, upper, rows, kinks } = program;
   for (let i = 0; i < n; i++) if (isBeyond(lower[i]!, upper[i]!, 1)) return true;
   for (let r = 0; r < rows.count; r++) if (!Number.isFinite(rows.penalty[r]!) && isOutOfReach(program, r)) return true;
-  return kinks.some((kink) => isHard(kink) && isBeyond(leastSum(kink, program), kink.limit!, n));
+  return kinks.some((kink) => isHard(kink) && isBeyond(computeLeastSum(kink, program), kink.limit!, n));
 }
 
 /** Returns true if the smallest value of a sum of `terms` terms, less its rounding, exceeds a bound. */
@@ -44,7 +44,7 @@ function finite(bound: number): number {
 }
 
 /** Returns the smallest sum of a kink: each variable as near to its kink as its bounds permit. */
-function leastSum({ at, left, right }: Kink, { n, lower, upper }: Program): number {
+function computeLeastSum({ at, left, right }: Kink, { n, lower, upper }: Program): number {
   let total = 0;
   for (let i = 0; i < n; i++) {
     if (left[i]! > 0 || right[i]! < 0) return Number.NEGATIVE_INFINITY;

@@ -51,7 +51,7 @@ export function isOptimal({ primal, stationarity, multipliers }: KktReport): boo
 }
 
 /** Returns the mean force that a unit step exerts on a variable. Near a free minimum all other forces vanish. */
-function ownForce({ n, metric, curvature, ridge }: Program): number {
+function computeOwnForce({ n, metric, curvature, ridge }: Program): number {
   if (metric === null) return ridge;
   return ridge + (curvature * computeMetricTrace(metric)) / Math.max(n, 1);
 }
@@ -60,7 +60,7 @@ function ownForce({ n, metric, curvature, ridge }: Program): number {
 function lagrangianGradient(program: Program, point: Point): { gradient: Float64Array; scale: number } {
   const { n, metric, curvature, ridge, centre, linear, rows, norms } = program;
   const gradient = Float64Array.from(linear);
-  let scale = Math.max(NEGLIGIBLE * ownForce(program), Number.MIN_VALUE);
+  let scale = Math.max(NEGLIGIBLE * computeOwnForce(program), Number.MIN_VALUE);
   const add = (multiplier: number, force: Float64Array, from = 0) => {
     if (multiplier !== 0) scale = addForce(gradient, { multiplier, force, from }, scale);
   };

@@ -49,7 +49,7 @@ export function computeCornerSlope(
   for (let i = 0; i < n; i++)
     if (state.names[i] !== FREE && program.lower[i] !== program.upper[i])
       signs.push(signOf(state.names[i] !== UPPER, force[i]!, growth[i]!));
-  return leastRise(signs, RATE_MIN * gain.reduce((most, value) => Math.max(most, Math.abs(value)), 0));
+  return findLeastRise(signs, RATE_MIN * gain.reduce((most, value) => Math.max(most, Math.abs(value)), 0));
 }
 
 /** A quantity that may not be negative: base + rise x rate. */
@@ -62,7 +62,7 @@ function signOf(isPositive: boolean, base: number, rate: number): Sign {
   return isPositive ? { base, rate } : { base: -base, rate: -rate };
 }
 
-function leastRise(signs: readonly Sign[], rateMin: number): number | undefined {
+function findLeastRise(signs: readonly Sign[], rateMin: number): number | undefined {
   let rise = 0;
   for (const { base, rate } of signs) {
     if (base >= 0 && rate >= -rateMin) continue;

@@ -42,7 +42,7 @@ const TABLEAU_MAX = 4_000_000;
 export function createSegments(program: Program): Segments | undefined {
   const { rows, kinks } = program;
   if (!isLinear(program)) return undefined;
-  const upper = impliedUpper(program);
+  const upper = findImpliedUpper(program);
   if (upper === undefined) return undefined;
   const pieces = piecesOf(program, upper);
   const limited = [...kinks.keys()].filter((k) => kinks[k]!.limit !== null);
@@ -78,7 +78,7 @@ function isLinear({ curvature, ridge, rows, kinks, norms }: Program): boolean {
  * Returns the upper bounds of variables, including those implied by a row with positive coefficients; undefined if a
  * variable is unbounded.
  */
-function impliedUpper({ n, lower, upper, rows }: Program): Float64Array | undefined {
+function findImpliedUpper({ n, lower, upper, rows }: Program): Float64Array | undefined {
   if (!lower.every(Number.isFinite)) return undefined;
   const implied = upper.slice();
   for (let r = 0; r < rows.count && !implied.every(Number.isFinite); r++) {

@@ -110,7 +110,7 @@ function textColumn(values: readonly (string | null)[], rows: number): EncodedCo
 function doubleColumn(values: Float64Array, rows: number): EncodedColumn {
   let first = 0;
   while (first < rows && values[first] === values[first]) first++;
-  const held = first === rows ? values.subarray(0, rows) : withoutNaN(values, rows);
+  const held = first === rows ? values.subarray(0, rows) : removeNaN(values, rows);
   const levels = first === rows ? encodeWholeLevels(rows) : levelsOf(rows, (row) => values[row] === values[row]);
   const coded = codesOf(held);
   return coded === undefined
@@ -118,7 +118,7 @@ function doubleColumn(values: Float64Array, rows: number): EncodedColumn {
     : dictionaryColumn(bytesOf(Float64Array.from(coded.distinct)), coded.distinct.length, coded.codes, levels, rows);
 }
 
-function withoutNaN(values: Float64Array, rows: number): Float64Array {
+function removeNaN(values: Float64Array, rows: number): Float64Array {
   const present = new Float64Array(rows);
   let count = 0;
   for (let row = 0; row < rows; row++) {

@@ -10,7 +10,7 @@ export function levelsOf(rows: number, isPresent: (row: number) => boolean): Uin
   if (isWhole) return encodeWholeLevels(rows);
   const runs: number[] = [];
   putVarint(runs, Math.ceil(rows / 8) * 2 + 1);
-  return withLength(
+  return addLength(
     runs,
     packBits(Math.ceil(rows / 8) * 8, (row) => (row < rows && isPresent(row) ? 1 : 0), 1),
   );
@@ -20,10 +20,10 @@ export function levelsOf(rows: number, isPresent: (row: number) => boolean): Uin
 export function encodeWholeLevels(rows: number): Uint8Array {
   const run: number[] = [];
   putVarint(run, rows * 2);
-  return withLength([...run, 1], new Uint8Array(0));
+  return addLength([...run, 1], new Uint8Array(0));
 }
 
-function withLength(runs: readonly number[], packed: Uint8Array): Uint8Array {
+function addLength(runs: readonly number[], packed: Uint8Array): Uint8Array {
   const levels = new Uint8Array(4 + runs.length + packed.length);
   new DataView(levels.buffer).setUint32(0, runs.length + packed.length, true);
   levels.set(runs, 4);

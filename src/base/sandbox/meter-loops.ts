@@ -5,7 +5,7 @@ import {
   readUnsigned,
   sectionsOf,
   skipLimits,
-  unsignedBytes,
+  encodeUnsigned,
   type WasmReader,
 } from './wasm-reader.js';
 
@@ -33,13 +33,13 @@ export interface Metered {
 export function meterLoops(bytes: Uint8Array): Metered {
   const sections = sectionsOf(bytes);
   const bodyOf = (wanted: number): Uint8Array | undefined => sections.find(({ id }) => id === wanted)?.body;
-  const imported = importedGlobals(bodyOf(IMPORTS));
+  const imported = countImportedGlobals(bodyOf(IMPORTS));
   const variables = countOf(bodyOf(GLOBALS));
   const terms = { imported, variables, steps: imported + variables };
   const written = sections.flatMap((section) => {
     const parts = change(section, terms);
     const length = parts.reduce((sum, part) => sum + part.length, 0);
-    return [Uint8Array.from([section.id, ...unsignedBytes(length)]), ...parts];
+    return [Uint8Array.from([section.id, ...encodeUnsigned(length)]), ...parts];
   });
   return { bytes: join([bytes.subarray(0, HEADER_BYTES), ...written]), variables };
 }
@@ -54,7 +54,7 @@ interface Terms {
 function change({ id, body }: { readonly id: number; readonly body: Uint8Array }, terms: Terms): Uint8Array[] {
   const { imported, variables, steps } = terms;
   if (id === GLOBALS) return append(body, [STEPS_AT_START]);
-  if (id === CODE) return meteredCode(body, charge(steps));
+  if (id === CODE) return meterCode(body, charge(steps));
   if (id !== EXPORTS) return [body];
   const own = Array.from({ length: variables }, (_, k) => exportOf(variableExport(k), imported + k));
   return append(body, [exportOf(STEPS_EXPORT, steps), ...own]);
@@ -67,12 +67,12 @@ const exportOf = (name: string, index: number): number[] => [
   name.length,
   ...new TextEncoder().encode(name),
   0x03,
-  ...unsignedBytes(index),
+  ...encodeUnsigned(index),
 ];
 
 /** `steps -= 1; if (steps < 0) unreachable`. */
 function charge(steps: number): Uint8Array {
-  const index = unsignedBytes(steps);
+  const index = encodeUnsigned(steps);
   const less = [0x23, ...index, 0x41, 0x01, 0x6b, 0x24, ...index];
   return Uint8Array.from([...less, 0x23, ...index, 0x41, 0x00, 0x48, 0x04, 0x40, 0x00, 0x0b]);
 }
@@ -82,29 +82,29 @@ function append(body: Uint8Array, entries: readonly (readonly number[])[]): Uint
   const reader: WasmReader = { bytes: body, at: 0 };
   const count = readUnsigned(reader);
   return [
-    Uint8Array.from(unsignedBytes(count + entries.length)),
+    Uint8Array.from(encodeUnsigned(count + entries.length)),
     body.subarray(reader.at),
     Uint8Array.from(entries.flat()),
   ];
 }
 
-function meteredCode(body: Uint8Array, toll: Uint8Array): Uint8Array[] {
+function meterCode(body: Uint8Array, toll: Uint8Array): Uint8Array[] {
   const reader: WasmReader = { bytes: body, at: 0 };
   const functions = readUnsigned(reader);
   const parts: Uint8Array[] = [body.subarray(0, reader.at)];
   for (let k = 0; k < functions; k++) {
     const length = readUnsigned(reader);
     const end = reader.at + length;
-    const chunks = meteredFunction(reader, end, toll);
+    const chunks = meterFunction(reader, end, toll);
     const size = chunks.reduce((sum, chunk) => sum + chunk.length, 0);
-    parts.push(Uint8Array.from(unsignedBytes(size)), ...chunks);
+    parts.push(Uint8Array.from(encodeUnsigned(size)), ...chunks);
     reader.at = end;
   }
   return parts;
 }
 
 /** Adds counters at the beginning of a function and of each loop. */
-function meteredFunction(reader: WasmReader, end: number, toll: Uint8Array): Uint8Array[] {
+function meterFunction(reader: WasmReader, end: number, toll: Uint8Array): Uint8Array[] {
   const { bytes } = reader;
   let from = reader.at;
   const kinds = readUnsigned(reader);
@@ -127,7 +127,7 @@ const countOf = (body: Uint8Array | undefined): number =>
   body === undefined ? 0 : readUnsigned({ bytes: body, at: 0 });
 
 /** Returns the number of imported variables, which precede the module's own. */
-function importedGlobals(body: Uint8Array | undefined): number {
+function countImportedGlobals(body: Uint8Array | undefined): number {
   if (body === undefined) return 0;
   const reader: WasmReader = { bytes: body, at: 0 };
   const imports = readUnsigned(reader);

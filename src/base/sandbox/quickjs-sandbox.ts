@@ -140,7 +140,7 @@ function evaluate(
   const at = module._malloc(bytes.length);
   module.HEAPU8.set(bytes, at);
   const value = ffi.QTS_Eval(context, at as BorrowedHeapCharPointer, bytes.length - 1, name, AS_SCRIPT, STRICT);
-  return withoutException({ ffi, module, steps }, context, value);
+  return removeException({ ffi, module, steps }, context, value);
 }
 
 function callFunction(
@@ -153,12 +153,12 @@ function callFunction(
   module.HEAPU8.set(new Uint8Array(Int32Array.from(values).buffer), list);
   const nothing = ffi.QTS_GetUndefined();
   const result = ffi.QTS_Call(context, target, nothing, values.length, list as JSValueConstPointerPointer);
-  return withoutException({ ffi, module, steps }, context, result);
+  return removeException({ ffi, module, steps }, context, result);
 }
 
 type Bounded = Pick<Interpreter, 'ffi' | 'module' | 'steps'>;
 
-function withoutException(
+function removeException(
   { ffi, module, steps }: Bounded,
   context: JSContextPointer,
   value: JSValuePointer,

@@ -24,7 +24,7 @@ export function skipLimits(reader: WasmReader): void {
   if ((flags & 1) !== 0) skipNumber(reader);
 }
 
-export function unsignedBytes(value: number): number[] {
+export function encodeUnsigned(value: number): number[] {
   const bytes: number[] = [];
   let rest = value;
   do {

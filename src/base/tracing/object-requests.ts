@@ -13,7 +13,7 @@ export interface ObjectRequest {
 const REQUESTS = channel('divisor:object-request');
 
 /** Sends a request and reports its time to the listeners of this thread. */
-export async function timedRequest(method: string, send: () => Promise<Response>): Promise<Response> {
+export async function timeRequest(method: string, send: () => Promise<Response>): Promise<Response> {
   const startMs = performance.now();
   let isAnswered = false;
   try {
@@ -28,7 +28,7 @@ export async function timedRequest(method: string, send: () => Promise<Response>
 
 /** Listens to each request of this thread, including retries. @returns a function that stops listening */
 export function onObjectRequest(call: (request: ObjectRequest) => void): () => void {
-  const listener = (message: unknown): void => call(message as ObjectRequest); // as `timedRequest` publishes it
+  const listener = (message: unknown): void => call(message as ObjectRequest); // as `timeRequest` publishes it
   REQUESTS.subscribe(listener);
   return () => void REQUESTS.unsubscribe(listener);
 }

@@ -2,14 +2,14 @@ import type { Engine } from '#kernels/engines/engine.js';
 import { openNativeEngine } from '#kernels/engines/native.js';
 import { openWasmEngine } from '#kernels/engines/wasm.js';
 import { readCommandLine, type Grammar } from '../command-line.js';
-import { withService, CONNECTION_HELP, EXIT } from '../connection.js';
+import { runWithService, CONNECTION_HELP, EXIT } from '../connection.js';
 import { right, screenOf, step, table, whole, type Cell, type Screen, type Step } from '../terminal.js';
-import { withTemporaryHome } from '../temporary-home.js';
+import { runWithTemporaryHome } from '../temporary-home.js';
 import { UsageError } from '../usage-error.js';
 import { engineVersion } from '../version.js';
 import { timeKernels, type KernelTiming } from './kernels.js';
 import { measureLimits, processorName, type Limits } from './machine.js';
-import { generatedWork, storedWork, type MarketSize, type WorkTiming, type WorkWatch } from './work.js';
+import { benchGeneratedWork, benchStoredWork, type MarketSize, type WorkTiming, type WorkWatch } from './work.js';
 
 const GRAMMAR: Grammar = {
   words: [],
@@ -57,8 +57,8 @@ export async function bench(argv: readonly string[], environment: NodeJS.Process
   const index = flags.text('index');
   const reporter = reporterOn(screenOf(process.stdout), common.json);
   if (index !== undefined) {
-    return withService(common, environment, async (client) => {
-      await storedWork(client, index, reporter.watch);
+    return runWithService(common, environment, async (client) => {
+      await benchStoredWork(client, index, reporter.watch);
       reporter.end();
       return EXIT.done;
     });
@@ -72,9 +72,9 @@ export async function bench(argv: readonly string[], environment: NodeJS.Process
     throw new UsageError(`--years must be at least ${YEARS_MIN}: a year of history, and a year to run`);
   reporter.machine(measureLimits());
   reporter.kernels(timeKernels(enginesHere()));
-  return withTemporaryHome({ name: 'bench', port: '0', environment }, (url) =>
-    withService({ url }, {}, async (client) => {
-      await generatedWork(client, size, reporter.watch);
+  return runWithTemporaryHome({ name: 'bench', port: '0', environment }, (url) =>
+    runWithService({ url }, {}, async (client) => {
+      await benchGeneratedWork(client, size, reporter.watch);
       reporter.end();
       return EXIT.done;
     }),

@@ -29,7 +29,7 @@ const VARIANTS = 12;
 const REPEATS = 3;
 
 /** Generates a market and runs the main jobs on it. */
-export async function generatedWork(
+export async function benchGeneratedWork(
   client: DivisorClient,
   { assets, years }: MarketSize,
   watch: WorkWatch,
@@ -66,7 +66,7 @@ export async function generatedWork(
   );
   await client.call('putConstraintSet', {
     params: { constraint_set_id: 'bench' },
-    body: boundedSet(Object.keys(run.rebalances.at(-1)?.weights ?? {}).length),
+    body: createBoundedSet(Object.keys(run.rebalances.at(-1)?.weights ?? {}).length),
   });
   await timed(
     'optimisation',
@@ -81,7 +81,7 @@ export async function generatedWork(
 }
 
 /** Times a service on a stored index; changes no stored document. */
-export async function storedWork(client: DivisorClient, indexId: string, watch: WorkWatch): Promise<void> {
+export async function benchStoredWork(client: DivisorClient, indexId: string, watch: WorkWatch): Promise<void> {
   const health = await client.call('getHealth');
   const active = 'store' in health ? health.store.active : null;
   const served = active === null ? null : await client.call('getStore', { params: { store_id: active } });
@@ -210,7 +210,7 @@ const indexFrom = (year: number): IndexDocumentBody => ({
 });
 
 /** Bounds on each weight at 1.5 times equal weight, which forces weight from the largest securities to all others. */
-const boundedSet = (names: number) => ({
+const createBoundedSet = (names: number) => ({
   id: 'bench',
   name: 'Bench',
   constraints: [{ type: 'PositionBounds' as const, params: { upper: 1.5 / names } }],

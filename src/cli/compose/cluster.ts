@@ -15,7 +15,7 @@ export function workerHandlers(handlers: Handlers<typeof WORKER_API>): Handlers<
 }
 
 /** Wraps job kinds so that each attempt first loads the active market, whichever process activated it. */
-export function withActiveMarket(kinds: JobHandlers, { follow }: Pick<Activations, 'follow'>): JobHandlers {
+export function addActiveMarket(kinds: JobHandlers, { follow }: Pick<Activations, 'follow'>): JobHandlers {
   const entries = Object.entries(kinds as Record<string, JobKind<unknown>>).map(([name, kind]) => {
     const run: JobKind<unknown>['run'] = async (payload, attempt) => {
       await follow();

@@ -32,7 +32,7 @@ export function readMarket(markets: Pick<MarketRooms['markets'], 'failure' | 'se
 }
 
 /** Fails readiness while the data store of before a restart is loading. */
-export function awaitedMarket(markets: Pick<MarketRooms['markets'], 'awaited'>): Check {
+export function awaitMarket(markets: Pick<MarketRooms['markets'], 'awaited'>): Check {
   return {
     name: 'data',
     unready: 'STORE_UNAVAILABLE',

@@ -1,6 +1,6 @@
 import type { Attempt, JobHandlers, JobKind } from '#jobs/job-kind.js';
 import type { JobSystem } from '#jobs/job-system.js';
-import { marketOfCall, offMarket } from '#market/serving/call-market.js';
+import { marketOfCall, runOffMarket } from '#market/serving/call-market.js';
 import type { Markets } from '#market/serving/markets.js';
 import type { StoreMarkets } from '#services/datasets/store-markets.js';
 
@@ -29,9 +29,9 @@ export function onStores(
   { stores, markets }: { readonly stores: Pick<StoreMarkets, 'within'>; readonly markets: Pick<Markets, 'settled'> },
 ): JobHandlers {
   const read = async <T>({ on_store: storeId }: OnStore, work: () => Promise<T>): Promise<T> => {
-    if (storeId === undefined) return offMarket(work);
+    if (storeId === undefined) return runOffMarket(work);
     await markets.settled(); // The store may be the one of before a restart.
-    return offMarket(() => stores.within(storeId, work));
+    return runOffMarket(() => stores.within(storeId, work));
   };
   const wrap = <P extends OnStore>(kind: JobKind<P>): JobKind<P> => ({
     ...kind,
@@ -45,5 +45,5 @@ export function onStores(
     name,
     wrap(kind),
   ]);
-  return Object.fromEntries(wrapped) as JobHandlers; // The same kinds under the same names.
+  return Object.fromEntries(wrapped) as JobHandlers; // Each kind keeps its name.
 }

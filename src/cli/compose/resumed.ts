@@ -16,7 +16,7 @@ export interface ResumedTerms {
 }
 
 /** Loads the market that was served before the restart, once the database answers. */
-export async function resumedMarket(
+export async function resumeMarket(
   rooms: Pick<Rooms, 'activations' | 'markets' | 'datasets' | 'settings'>,
   { role, keepsServed, stopping }: ResumedTerms,
 ): Promise<void> {

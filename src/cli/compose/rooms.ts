@@ -42,7 +42,7 @@ import { openNumerics } from '../numerics.js';
 import { partsOf } from '../places.js';
 import { openSecrets } from '../secrets.js';
 import type { Settings } from '../settings.js';
-import { tracedDocuments } from './traced-documents.js';
+import { traceDocuments } from './traced-documents.js';
 import { buildInfo, buildVersion, engineVersion } from '../version.js';
 import { openLiveCalendars } from './live-calendars.js';
 import type { FollowingCalendars } from '#services/stored/recorded-closures.js';
@@ -50,7 +50,7 @@ import { openDeliveries, type Messages } from './callbacks.js';
 import { composeMarket, type MarketRooms } from './market.js';
 import { limitPanels, limitReading } from './memory-limits.js';
 import { openApprovals } from './approvals.js';
-import { awaitedMarket, readMarket } from './market-checks.js';
+import { awaitMarket, readMarket } from './market-checks.js';
 import { databaseFigures } from './database-figures.js';
 import { checksOfStore } from './health-checks.js';
 import { jobsOfCalls } from './on-stores.js';
@@ -108,7 +108,7 @@ export async function openRooms({ role, home, settings, log, onDefect, open }: R
   open.push(store, disk);
   const numerics = await openNumerics(settings.numerics, log);
 
-  const documents = guardDocuments(tracedDocuments(store.documents, settings));
+  const documents = guardDocuments(traceDocuments(store.documents, settings));
   const secrets = await openSecrets(settings, store.documents);
   /** Artifacts that features read for requests; a worker has no requests. Threads and effects of jobs wait longer. */
   const artifacts = (role === 'worker' ? undefined : store.artifacts.forRequests) ?? store.artifacts;
@@ -120,7 +120,7 @@ export async function openRooms({ role, home, settings, log, onDefect, open }: R
     disk.check,
     ...checksOfStore(store),
     numerics,
-    awaitedMarket(market.markets),
+    awaitMarket(market.markets),
     readMarket(market.markets),
   ];
   const { pool, ...work } = await openWork({

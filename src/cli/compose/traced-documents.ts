@@ -3,7 +3,7 @@ import type { DocumentStore } from '#store/port.js';
 import { collectorOf, type TraceSettings } from '../tracing/trace-settings.js';
 
 /** Wraps documents so that their transactions are spans of the writing work, if a collector is configured. */
-export function tracedDocuments(documents: DocumentStore, settings: TraceSettings): DocumentStore {
+export function traceDocuments(documents: DocumentStore, settings: TraceSettings): DocumentStore {
   if (collectorOf(settings) === undefined) return documents;
   return {
     ...documents,

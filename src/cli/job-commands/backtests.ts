@@ -1,7 +1,7 @@
 import { DivisorError, type DivisorClient } from '#clients/typescript/divisor.js';
 import { EXIT } from '../connection.js';
 import type { JobCommand } from '../job-command.js';
-import { takenAtStart } from '../taken-at-start.js';
+import { listTakenAtStart } from '../taken-at-start.js';
 import { table } from '../terminal.js';
 import {
   AS_KNOWN,
@@ -68,7 +68,7 @@ export const backtests: JobCommand<readonly Backtested[]> = {
       else result.push({ ...nothing, outcome: 'refused', error: error && `${error.code}: ${error.message}` });
     }
     if (!result.some(({ outcome }) => outcome === 'done')) return { result };
-    const taken = await takenAtStart(client);
+    const taken = await listTakenAtStart(client);
     return { result: result.map((row) => ({ ...row, findings: [...row.findings, ...taken] })) };
   },
   show: (result) => table([HEADER, ...rowsOf(result).map((row) => row.map((cell) => String(cell ?? '-')))]),

@@ -73,7 +73,7 @@ async function sendModel(
   if (ending === '.json') {
     if (date !== undefined)
       throw new UsageError('--date applies to a .csv or .arrow file; JSON contains the date of each model');
-    const body = { ...(await jsonFile<RiskModelImportInput>(path)), ...withoutAbsent(terms) } as RiskModelImportInput; // The service validates it.
+    const body = { ...(await jsonFile<RiskModelImportInput>(path)), ...removeAbsent(terms) } as RiskModelImportInput; // The service validates it.
     return client.call('importRiskModel', { params, body });
   }
   const media = MEDIA[ending];
@@ -82,11 +82,11 @@ async function sendModel(
   const bytes = new Uint8Array(
     await readFile(path).catch(() => Promise.reject(new UsageError(`there is no file ${path}`))),
   );
-  return client.upload('importRiskModel', media, bytes, { params, query: { ...withoutAbsent(terms), date } });
+  return client.upload('importRiskModel', media, bytes, { params, query: { ...removeAbsent(terms), date } });
 }
 
 /** Keeps the values that the flags give. */
-function withoutAbsent<T extends object>(terms: T): Partial<T> {
+function removeAbsent<T extends object>(terms: T): Partial<T> {
   return Object.fromEntries(
     Object.entries(terms).filter(([, value]) => value !== undefined && value !== false),
   ) as Partial<T>;

@@ -20,7 +20,7 @@ import {
   findingsTable,
   findingText,
   requestInspection,
-  withoutDamaged,
+  removeDamaged,
   type Reading,
 } from './inspect.js';
 import { answersOf, flagOf, READING, type Answers } from './reading-flags.js';
@@ -172,19 +172,19 @@ function readingOf(read: Reading | Mapping, { adjustment, ...said }: Answers): O
 /** Faulty rows are no question of the mapping. */
 const unreadableError = (findings: InspectResult['findings'], proposed: InspectResult) => {
   const count = findings.length === 1 ? '1 error' : `${findings.length} errors`;
-  const message = [`${count} in the data.`, ...withoutDamaged(proposed), ...requiredOf(proposed)].join(' ');
+  const message = [`${count} in the data.`, ...removeDamaged(proposed), ...listRequired(proposed)].join(' ');
   return new DivisorError({ code: 'VALIDATION_FAILED', message, detail: { findings } }, { status: 422 });
 };
 
 /** Open questions, each with its flag. */
-const requiredOf = ({ unsure }: Pick<InspectResult, 'unsure'>) =>
+const listRequired = ({ unsure }: Pick<InspectResult, 'unsure'>) =>
   unsure.filter(({ required }) => required).map(({ field, question }) => `--${flagOf(field)}: ${question}`);
 
 function unsureOf(proposed: InspectResult): string {
   const statements = [
-    ...requiredOf(proposed),
+    ...listRequired(proposed),
     ...proposed.findings.filter(({ severity }) => severity === 'error').map(findingText),
-    ...withoutDamaged(proposed),
+    ...removeDamaged(proposed),
   ];
   const lines = statements.map((line) => `  ${line}\n`).join('');
   return `the format of the data is ambiguous:\n${lines}Each flag answers its question. Or write the proposal with divisor inspect PATH --out mapping.json, edit it and pass it to import --mapping`;

@@ -20,7 +20,7 @@ export const inspectData: JobCommand<InspectResult> = {
   notices: (inspection) => [
     ...assumptions(inspection),
     ...errorsOf(inspection).map(findingText),
-    ...withoutDamaged(inspection),
+    ...removeDamaged(inspection),
   ],
   exitStatus: (inspection) =>
     errorsOf(inspection).length > 0 || inspection.rows_read === 0 ? EXIT.refused : EXIT.done,
@@ -48,17 +48,17 @@ const errorsOf = ({ findings }: Pick<InspectResult, 'findings'>) =>
   findings.filter(({ severity }) => severity === 'error');
 
 /** Returns the flag that skips damaged files, if others remain. */
-export function withoutDamaged({ files, findings }: Pick<InspectResult, 'files' | 'findings'>): string[] {
+export function removeDamaged({ files, findings }: Pick<InspectResult, 'files' | 'findings'>): string[] {
   const damaged = [...new Set(errorsOf({ findings }).flatMap(({ file }) => file ?? []))].toSorted();
   if (damaged.length === 0 || damaged.length >= files) return [];
   const names = damaged.join(',');
   return [
-    `${damaged.length} of ${formatCount(files, 'file')} cannot be read this way; --ignore ${quotedWord(names)} skips them.`,
+    `${damaged.length} of ${formatCount(files, 'file')} cannot be read this way; --ignore ${quoteWord(names)} skips them.`,
   ];
 }
 
 /** Quotes a word for a shell. */
-const quotedWord = (text: string) =>
+const quoteWord = (text: string) =>
   /^[\w.,@%+=:/-]+$/.test(text) ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`;
 
 type FindingShown = InspectResult['findings'][number];

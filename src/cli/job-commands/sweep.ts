@@ -52,12 +52,12 @@ export const sweep: JobCommand<SweepView> = {
   submit: async (client, [file = ''], flags) => ({
     job: await client.call('startSweep', { query: jobQuery(flags), body: await requestOf(file, flags) }),
   }),
-  show: (view, flags) => `${rankedTable(view, flags.number('rows') ?? ROWS_SHOWN)}\n${verdict(view)}`,
+  show: (view, flags) => `${formatRanking(view, flags.number('rows') ?? ROWS_SHOWN)}\n${verdict(view)}`,
   lines: ({ rows, ...rest }) => ({ event: 'row', records: rows, rest }),
 };
 
 async function requestOf(file: string, flags: FlagValues): Promise<SweepRequest> {
-  const given = asRequest(file, await jsonFile<unknown>(file));
+  const given = toRequest(file, await jsonFile<unknown>(file));
   const document = flags.text('document');
   const [index, start, end, id, rankBy] = [
     flags.text('index'),
@@ -92,7 +92,7 @@ async function requestOf(file: string, flags: FlagValues): Promise<SweepRequest>
  * Distinguishes a grid or a list of variants from a request by its keys: pointers begin with a slash, fields do
  * not.
  */
-function asRequest(file: string, value: unknown): SweepRequest {
+function toRequest(file: string, value: unknown): SweepRequest {
   if (Array.isArray(value)) return { patches: value };
   if (typeof value !== 'object' || value === null)
     throw new UsageError(`${file} must contain a grid, a list of variants or a request, not ${JSON.stringify(value)}`);
@@ -101,7 +101,7 @@ function asRequest(file: string, value: unknown): SweepRequest {
   return isGrid ? { grid: value as NonNullable<SweepRequest['grid']> } : (value as SweepRequest); // The service validates both.
 }
 
-function rankedTable({ rows, rank_by }: SweepView, shown: number): string {
+function formatRanking({ rows, rank_by }: SweepView, shown: number): string {
   const pointers = [...new Set(rows.flatMap(({ patch }) => Object.keys(patch)))];
   const metrics = [rank_by, ...METRICS.filter((name) => name !== rank_by)];
   const header = [

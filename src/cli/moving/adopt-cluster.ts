@@ -31,7 +31,7 @@ export interface Adoption {
  * store
  */
 export function takeOver(settings: Settings, options?: Pick<AdoptOptions, 'observeMs'>): Promise<Adoption> {
-  return withDatabase(settings, async (documents) => {
+  return runWithDatabase(settings, async (documents) => {
     const place = artifactsOf(settings)!; // given together with the database
     const storeId = await takePlaceOver(documents, place, { ...options, identity: documents.identity });
     const { files, close } = await openFiles(settings, storeId);
@@ -51,7 +51,7 @@ export function takeOver(settings: Settings, options?: Pick<AdoptOptions, 'obser
  * @throws StartRefusal 75, 78 if the new place belongs to another store or the previous one not to the database
  */
 export function moveToNewPlace(settings: Settings, to: Settings): Promise<Adoption> {
-  return withDatabase(settings, async (documents) => {
+  return runWithDatabase(settings, async (documents) => {
     const { identity } = documents;
     const oldId = await assertPlace(documents, artifactsOf(settings)!);
     if (oldId === undefined)
@@ -81,7 +81,7 @@ async function copyNamed(documents: DatabaseDocuments, move: FileMove): Promise<
 }
 
 /** @throws StartRefusal 75 while a service uses the database, 78 without a database and a place of results */
-async function withDatabase<T>(settings: Settings, work: (documents: DatabaseDocuments) => Promise<T>): Promise<T> {
+async function runWithDatabase<T>(settings: Settings, work: (documents: DatabaseDocuments) => Promise<T>): Promise<T> {
   const place = { url: settings.database!, migrate: false, moves: 'from' as const };
   const documents = await openDatabaseDocuments({
     place,

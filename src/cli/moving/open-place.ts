@@ -92,11 +92,11 @@ export async function openDatabasePlace(settings: Settings, clock: CopyClock, is
  * @throws StartRefusal 75 if they are unavailable, 78 if the place belongs to another database
  */
 export async function openArtifactsOf(settings: Settings): Promise<OpenFiles> {
-  return openFiles(settings, await recordedPlace(settings));
+  return openFiles(settings, await findRecordedPlace(settings));
 }
 
 /** @returns the id of the store of the settings, if the database names one; throws like `assertPlace` */
-export async function recordedPlace(settings: Settings): Promise<string | undefined> {
+export async function findRecordedPlace(settings: Settings): Promise<string | undefined> {
   await runWithClient(settings.database!, assertMigrated);
   const snapshot = await openSnapshot(settings.database!);
   try {

@@ -3,7 +3,7 @@ import { jsonFile } from '../command-line.js';
 import type { JobCommand } from '../job-command.js';
 import { UsageError } from '../usage-error.js';
 import { NOTE } from './documents.js';
-import { savedText } from './indices.js';
+import { formatSavedText } from './indices.js';
 
 /** Appends an amendment to a stored definition, unless the definition changes meanwhile. */
 export const amend: JobCommand<SavedIndex> = {
@@ -44,5 +44,5 @@ export const amend: JobCommand<SavedIndex> = {
     const request = { params: { index_id }, body, note, ifMatch: etag ?? undefined };
     return { result: await client.call('putIndex', request) };
   },
-  show: savedText,
+  show: formatSavedText,
 };

@@ -39,10 +39,10 @@ export const put: JobCommand<SavedIndex> = {
     const request = { params: { index_id: String(body.id) }, body, note: flags.text('note') };
     return { result: await client.call('putIndex', request) };
   },
-  show: savedText,
+  show: formatSavedText,
 };
 
-export function savedText({ index, findings }: SavedIndex): string {
+export function formatSavedText({ index, findings }: SavedIndex): string {
   return table([
     ['stored', index.id],
     ...findings.map(({ severity, code, path, message }) => [severity, `${code} ${path}: ${message}`]),
@@ -122,7 +122,7 @@ export const restore: JobCommand<SavedIndex> = {
   submit: async (client, [index_id = '', version = ''], flags) => ({
     result: await client.call('restoreIndexVersion', { params: { index_id, version }, note: flags.text('note') }),
   }),
-  show: savedText,
+  show: formatSavedText,
 };
 
 /** Members with single values. */

@@ -112,8 +112,8 @@ const dayOf = (
   flags: FlagValues,
 ) => client.call('getScheduleDay', { params, query: { wait: flags.number('wait') } });
 
-type DayListing = Awaited<ReturnType<typeof listedDays>>;
-const listedDays = (client: DivisorClient, schedule_id: string) =>
+type DayListing = Awaited<ReturnType<typeof readListedDays>>;
+const readListedDays = (client: DivisorClient, schedule_id: string) =>
   client.call('listScheduleDays', { params: { schedule_id } });
 
 export const runSchedule = viewCommand({

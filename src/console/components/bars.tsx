@@ -23,7 +23,7 @@ interface BarsProps {
 
 /** Bars with their values, or steps from one to the next. The rows are a table, so that they can be read too. */
 export function Bars({ label, bars, isRunning = false, isPlain = false, format }: BarsProps) {
-  const placed = placedBars(bars, isRunning);
+  const placed = placeBars(bars, isRunning);
   const least = Math.min(0, ...placed.flatMap(({ from, to }) => [from, to]));
   const most = Math.max(0, ...placed.flatMap(({ from, to }) => [from, to]));
   const span = most - least || 1;
@@ -56,7 +56,7 @@ interface Placed {
   readonly to: number;
 }
 
-function placedBars(bars: readonly Bar[], isRunning: boolean): readonly Placed[] {
+function placeBars(bars: readonly Bar[], isRunning: boolean): readonly Placed[] {
   let reached = 0;
   return bars.map((bar) => {
     const from = isRunning && bar.isTotal !== true ? reached : 0;

@@ -1,10 +1,10 @@
 import type { Operations } from '#clients/typescript/divisor.js';
 import { attempt } from '../state/actions.js';
 import { copyText } from '../state/clipboard.js';
-import { chosenRange } from '../state/range.js';
+import { findChosenRange } from '../state/range.js';
 import { service } from '../state/service.js';
 import { addressOf, parameter } from '../state/place.js';
-import { shownRun } from '../state/shown-run.js';
+import { readShownRun } from '../state/shown-run.js';
 import { Download } from './download.js';
 import { Icon } from './icon.js';
 import { Menu } from './menu.js';
@@ -31,9 +31,9 @@ interface ExportMenuProps {
 
 /** Renders a menu that downloads a table of a run as a file, for the selected range. */
 export function ExportMenu({ id, table, end, text = '' }: ExportMenuProps) {
-  const range = chosenRange();
+  const range = findChosenRange();
   const window = end === undefined ? { start: range?.from ?? null, end: range?.to ?? null } : { start: null, end };
-  const query = { ...shownRun(), start: window.start ?? undefined, end: window.end ?? undefined };
+  const query = { ...readShownRun(), start: window.start ?? undefined, end: window.end ?? undefined };
   const read = (format: (typeof FORMATS)[number]['format'], media: string) =>
     service.value.download('exportRun', media, { params: { index_id: id, table }, query: { ...query, format } });
   const copy = () =>

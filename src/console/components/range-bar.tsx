@@ -1,4 +1,4 @@
-import { chooseRange, chosenRange, earlierRanges, PRESETS } from '../state/range.js';
+import { chooseRange, findChosenRange, earlierRanges, PRESETS } from '../state/range.js';
 import { isDate } from '../words/dates.js';
 import './control.css';
 import './range-bar.css';
@@ -11,7 +11,7 @@ interface RangeBarProps {
 
 /** Renders a selector of the date range, by a name or by two dates. */
 export function RangeBar({ start, end }: RangeBarProps) {
-  const range = chosenRange();
+  const range = findChosenRange();
   const from = range?.from ?? start;
   const to = range?.to ?? end;
   return (
@@ -54,7 +54,7 @@ export function RangeBar({ start, end }: RangeBarProps) {
 
 /** Earlier ranges within the dates. */
 function EarlierRanges({ start, end }: RangeBarProps) {
-  const now = chosenRange();
+  const now = findChosenRange();
   const others = earlierRanges.value
     .filter(({ from, to }) => from >= start && to <= end && (from !== now?.from || to !== now.to))
     .toReversed();

@@ -1,5 +1,5 @@
 import { useLayoutEffect, useRef, useState } from 'preact/hooks';
-import { parameter, withQuery } from '../state/place.js';
+import { parameter, addQuery } from '../state/place.js';
 import { isPrinting } from '../state/printing.js';
 import { Menu } from './menu.js';
 import { useWidth } from './use-width.js';
@@ -31,7 +31,7 @@ export function Tabs({ label, tabs, name = 'tab' }: TabsProps) {
   const link = ({ id, text }: Tab) => (
     <a
       key={id}
-      href={withQuery({ [name]: id === tabs[0]?.id ? null : id })}
+      href={addQuery({ [name]: id === tabs[0]?.id ? null : id })}
       aria-current={id === open ? 'page' : undefined}
     >
       {text}

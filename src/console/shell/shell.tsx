@@ -11,7 +11,7 @@ import { Problem } from '../components/problem.js';
 import { PageSkeleton } from '../components/skeleton.js';
 import { Wait } from '../components/wait.js';
 import { connectionTrouble, health, isOutdated } from '../state/live.js';
-import { onlyPart, showOnly } from '../state/part.js';
+import { findOnlyPart, showOnly } from '../state/part.js';
 import { place } from '../state/place.js';
 import { world } from '../state/resource.js';
 import { session, signOut } from '../state/session.js';
@@ -44,7 +44,7 @@ export function Shell() {
     const timer = setTimeout(() => void loadPalette().catch(() => undefined), PALETTE_MS);
     return () => clearTimeout(timer);
   }, []);
-  const part = onlyPart();
+  const part = findOnlyPart();
   useEffect(() => (part === null ? undefined : showOnly(part)), [part]);
   const [areKeysShown, showKeys] = useState(false);
   useShortcuts({ onFind: () => setFinding(true), onKeys: () => showKeys(true) });

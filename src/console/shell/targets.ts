@@ -17,7 +17,7 @@ import { moment } from '../words/dates.js';
 import { jobAddress, jobIdent, jobSubject } from '../words/jobs.js';
 import { actionsFor } from './palette-actions.js';
 import { forms, partsOf, PLACES } from './palette-pages.js';
-import { found, type Target } from '../words/search.js';
+import { findTargets, type Target } from '../words/search.js';
 
 const SHOWN_MAX = 12;
 const RECENT_SHOWN = 6;
@@ -108,7 +108,7 @@ export function useTargets(typed: string, onShortcuts: () => void): readonly Tar
     strategies: (strategies.data?.strategies ?? []).map(({ strategy }) => strategy),
     stores: (stores.data?.stores ?? []).map(({ store_id: id, name }) => ({ id, name })),
   });
-  return [...found([...all, ...forms(), ...actions, ...parts], text), ...ofMarket].slice(0, SHOWN_MAX);
+  return [...findTargets([...all, ...forms(), ...actions, ...parts], text), ...ofMarket].slice(0, SHOWN_MAX);
 }
 
 /** `CORE, 21 Nov 2026 18:00` for a sweep of CORE. */

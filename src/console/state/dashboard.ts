@@ -1,4 +1,4 @@
-import { keptList } from './kept.js';
+import { createStoredList } from './kept.js';
 import { addressOf, place } from './place.js';
 import { say } from './toasts.js';
 
@@ -16,7 +16,7 @@ export interface Pin {
 
 export const PINS_MAX = 24;
 
-const { items, set } = keptList<Pin>('divisor.dashboard', PINS_MAX);
+const { items, set } = createStoredList<Pin>('divisor.dashboard', PINS_MAX);
 
 export const pins = items;
 export const setPins = set;

@@ -7,7 +7,7 @@ export interface KeptList<T> {
 }
 
 /** @param most maximum number of items; the first ones are dropped */
-export function keptList<T>(place: string, most: number): KeptList<T> {
+export function createStoredList<T>(place: string, most: number): KeptList<T> {
   const items = signal<readonly T[]>(load(place));
   // Another tab changed it.
   addEventListener('storage', ({ key }) => {

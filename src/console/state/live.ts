@@ -22,7 +22,7 @@ type Tell = (message: Message) => void;
 
 /** Unfinished jobs, and those that ended while the page was open; newest first. */
 const known = signal<ReadonlyMap<string, JobStatus>>(new Map());
-export const liveJobs = computed(() => [...known.value.values()].filter(isUnfinished).toSorted(byAge));
+export const liveJobs = computed(() => [...known.value.values()].filter(isUnfinished).toSorted(compareByAge));
 export const health = signal<Health | null>(null);
 /** True if the stream is open. */
 export const isFollowing = signal(false);
@@ -34,7 +34,7 @@ export const isOutdated = computed(
 );
 
 const isUnfinished = ({ status }: JobStatus): boolean => status === 'pending' || status === 'running';
-const byAge = (a: JobStatus, b: JobStatus): number => b.created_at.localeCompare(a.created_at);
+const compareByAge = (a: JobStatus, b: JobStatus): number => b.created_at.localeCompare(a.created_at);
 
 /** The state of a job as last reported by the stream. */
 export const jobOf = (jobId: string): JobStatus | undefined => known.value.get(jobId);

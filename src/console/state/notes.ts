@@ -1,4 +1,4 @@
-import { keptList } from './kept.js';
+import { createStoredList } from './kept.js';
 
 /** Note on a day or a period of an index, stored in this browser. */
 export interface Note {
@@ -14,7 +14,7 @@ export interface Note {
 /** Notes of a browser. */
 const NOTES_MAX = 500;
 
-const { items: all, set: keep } = keptList<Note>('divisor.notes', NOTES_MAX);
+const { items: all, set: keep } = createStoredList<Note>('divisor.notes', NOTES_MAX);
 
 /** Notes about something, the earliest day first. */
 export const notesOf = (subject: string): readonly Note[] =>

@@ -4,7 +4,7 @@ import { parameter } from './place.js';
 export const partName = (label: string): string => label.replaceAll(/\d{4}-\d{2}-\d{2}/g, '…');
 
 /** Returns the only part of the page to show, from the address; null for the whole page. */
-export const onlyPart = (): string | null => parameter('part');
+export const findOnlyPart = (): string | null => parameter('part');
 
 /** Returns the charts, tables and figures on the page, in order. */
 export const partsOnPage = (): readonly string[] => {

@@ -32,7 +32,7 @@ export function addressOf(path: string, query: Readonly<Record<string, string | 
 }
 
 /** Returns the address of this page with other parameters. */
-export function withQuery(changes: Readonly<Record<string, string | null>>): string {
+export function addQuery(changes: Readonly<Record<string, string | null>>): string {
   const { path, query } = current.value;
   return addressOf(path, { ...Object.fromEntries(query), ...changes });
 }
@@ -44,7 +44,7 @@ export function parameter(name: string): string | null {
 
 /** Changes parameters of the address without a new step of the way back. */
 export function setParameters(changes: Readonly<Record<string, string | null>>): void {
-  go(withQuery(changes), { replace: true });
+  go(addQuery(changes), { replace: true });
 }
 
 /** Returns true if an address belongs to the console, not to the API or another site. */

@@ -1,9 +1,9 @@
 import { monthsBefore } from '../words/dates.js';
-import { keptList } from './kept.js';
-import { go, parameter, withQuery } from './place.js';
+import { createStoredList } from './kept.js';
+import { go, parameter, addQuery } from './place.js';
 
 /** Returns the range of dates in the address; null for all dates. */
-export function chosenRange(): { readonly from: string; readonly to: string } | null {
+export function findChosenRange(): { readonly from: string; readonly to: string } | null {
   const from = parameter('from');
   const to = parameter('to');
   return from === null || to === null ? null : { from, to };
@@ -11,10 +11,10 @@ export function chosenRange(): { readonly from: string; readonly to: string } | 
 
 /** Selects a range; the way back leads to the one before. */
 export function chooseRange(range: { readonly from: string; readonly to: string } | null): void {
-  const before = chosenRange();
+  const before = findChosenRange();
   if (before?.from === range?.from && before?.to === range?.to) return;
   if (range !== null) noteRange(range);
-  go(withQuery({ from: range?.from ?? null, to: range?.to ?? null }));
+  go(addQuery({ from: range?.from ?? null, to: range?.to ?? null }));
 }
 
 interface DateRange {
@@ -24,7 +24,7 @@ interface DateRange {
 
 const RANGES_MAX = 8;
 
-const { items, set } = keptList<DateRange>('divisor.ranges', RANGES_MAX);
+const { items, set } = createStoredList<DateRange>('divisor.ranges', RANGES_MAX);
 
 /** Ranges that were chosen in this browser, the newest last. */
 export const earlierRanges = items;

@@ -1,4 +1,4 @@
-import { keptList } from './kept.js';
+import { createStoredList } from './kept.js';
 
 /** A page that was seen. */
 interface Visit {
@@ -8,7 +8,7 @@ interface Visit {
 
 const RECENT_MAX = 30;
 
-const { items, set } = keptList<Visit>('divisor.visits', RECENT_MAX);
+const { items, set } = createStoredList<Visit>('divisor.visits', RECENT_MAX);
 
 /** Pages seen, the newest last. */
 export const recent = items;
@@ -20,7 +20,7 @@ export function noteVisit(visit: Visit): void {
 const INDEX_PAGE = /^\/console\/indices\/([^/]+)/;
 
 /** Returns the index among these whose pages were seen last; the first one if none was. */
-export function lastSeen(ids: readonly string[]): string | undefined {
+export function findLastVisit(ids: readonly string[]): string | undefined {
   const seen = items.peek().flatMap(({ address }) => INDEX_PAGE.exec(address)?.[1] ?? []);
   return seen.map(decodeURIComponent).findLast((id) => ids.includes(id)) ?? ids[0];
 }

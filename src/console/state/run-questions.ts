@@ -2,7 +2,7 @@ import type { IndexDocument, StoredStrategy } from '#clients/typescript/divisor.
 import { parameter } from './place.js';
 import { prime } from './resource.js';
 import { service, troubleOf } from './service.js';
-import { runKey, shownRun } from './shown-run.js';
+import { runKey, readShownRun } from './shown-run.js';
 
 export type Definition =
   | { readonly index: IndexDocument; readonly strategy: null }
@@ -28,7 +28,7 @@ export const definitionKey = (id: string): string => `definition ${id}`;
 export const overviewKey = (id: string): string => `overview ${runKey(id)}`;
 
 export const overviewOf = (id: string, signal: AbortSignal) =>
-  service.value.call('getOverview', { params: { index_id: id }, query: shownRun(), signal });
+  service.value.call('getOverview', { params: { index_id: id }, query: readShownRun(), signal });
 
 /** Parts of an index page that show no run. */
 const WITHOUT_RUN = ['versions', 'methodology'];

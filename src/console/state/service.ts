@@ -1,6 +1,6 @@
 import { computed, signal } from '@preact/signals';
 import { createDivisorClient, DivisorError, UnreachableError } from '#clients/typescript/divisor.js';
-import { lookForSession, withToken } from './session.js';
+import { lookForSession, addToken } from './session.js';
 
 void lookForSession();
 
@@ -18,7 +18,7 @@ export const keyWanted = signal<string | null>(null);
 /** Wraps fetch to record whether the service is reachable. */
 const noting: typeof fetch = async (input, init) => {
   try {
-    const response = await fetch(input, withToken(init));
+    const response = await fetch(input, addToken(init));
     isReached.value = true;
     // The body of an aborted request is unreadable, so the state is unchanged.
     if (response.status === 401)

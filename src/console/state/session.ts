@@ -28,7 +28,7 @@ export async function signOut(): Promise<void> {
 }
 
 /** Returns a request of a page with what writes of a session repeat. */
-export function withToken(init: RequestInit | undefined): RequestInit | undefined {
+export function addToken(init: RequestInit | undefined): RequestInit | undefined {
   const token = session.peek()?.csrf_token; // Requests do not depend on the session.
   if (token === undefined || (init?.method ?? 'GET') === 'GET') return init;
   const headers = new Headers(init?.headers);

@@ -1,7 +1,7 @@
 import { addressOf, parameter } from './place.js';
 
 /** Returns the query parameters of the displayed run: the latest unless the address names one. */
-export function shownRun(): { readonly run_id?: string } {
+export function readShownRun(): { readonly run_id?: string } {
   const run = parameter('run_id');
   return run === null ? {} : { run_id: run };
 }

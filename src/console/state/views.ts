@@ -1,4 +1,4 @@
-import { keptList } from './kept.js';
+import { createStoredList } from './kept.js';
 
 /** Address of the console with a name. */
 export interface SavedView {
@@ -8,7 +8,7 @@ export interface SavedView {
 
 const VIEWS_MAX = 100;
 
-const { items, set } = keptList<SavedView>('divisor.views', VIEWS_MAX);
+const { items, set } = createStoredList<SavedView>('divisor.views', VIEWS_MAX);
 
 /** Views that were saved in this browser. */
 export const savedViews = items;

@@ -1,5 +1,5 @@
 import type { IndexAction } from '#clients/typescript/divisor.js';
-import { atMost, figure, inMoney } from './numbers.js';
+import { formatAtMost, figure, formatMoney } from './numbers.js';
 
 const CASH: ReadonlySet<string> = new Set([
   'DIVIDEND',
@@ -20,7 +20,7 @@ const DIGITS = 6;
  */
 export function actionValue(type: IndexAction['type'], value: number | null, currency: string | null = null): string {
   if (value === null) return figure(value);
-  if (CASH.has(type)) return `${inMoney(atMost(value, DIGITS), currency)} a share`;
-  if (type === 'RIGHTS_ISSUE') return `${atMost(value, DIGITS)} new for 1`;
+  if (CASH.has(type)) return `${formatMoney(formatAtMost(value, DIGITS), currency)} a share`;
+  if (type === 'RIGHTS_ISSUE') return `${formatAtMost(value, DIGITS)} new for 1`;
   return SHARES.has(type) ? `${figure(value)} for 1` : figure(value);
 }

@@ -4,7 +4,7 @@ import {
   differences,
   isObject,
   valueAt,
-  withValue,
+  addValue,
   type Difference,
   type Json,
   type JsonObject,
@@ -83,7 +83,7 @@ export function textsOn(
     .reduce<Json>((text, { changes }) => mergePatch(text, changes ?? {}), first) as JsonObject; // Patches of an object.
   const amended = amendable.reduce<Json>((text, { path }) => {
     const own = wholeLists(path, before, inForce);
-    return withValue(text, own, valueAt(after, own));
+    return addValue(text, own, valueAt(after, own));
   }, inForce) as JsonObject; // Members of it are replaced.
   return { inForce, amended };
 }
@@ -99,7 +99,7 @@ function wholeLists(path: Path, before: JsonObject, inForce: JsonObject): Path {
 }
 
 /** Returns the stored definition with a further amendment, and with changes that affect no close. */
-export function withAmendment(date: string, terms: JsonObject, changed: Amended): JsonObject {
+export function addAmendment(date: string, terms: JsonObject, changed: Amended): JsonObject {
   const { before, after } = changed;
   const { inForce, amended } = textsOn(date, changed);
   const amendment = { ...terms, effective_from: date, changes: patchBetween(inForce, amended) };

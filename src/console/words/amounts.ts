@@ -1,4 +1,4 @@
-import { atMost, decimal, figure, NONE } from './numbers.js';
+import { formatAtMost, decimal, figure, NONE } from './numbers.js';
 
 const UNITS = ['', 'K', 'M', 'B', 'T'] as const;
 
@@ -11,5 +11,5 @@ export function compact(value: number | null): string {
   const step = size < 1 ? 0 : Math.floor(Math.log10(size) / 3);
   const scaled = rounded / 1000 ** step;
   const digits = Math.abs(scaled) >= 100 ? 0 : Math.abs(scaled) >= 10 ? 1 : 2;
-  return `${step === 0 ? atMost(scaled, digits) : decimal(scaled, digits)}${UNITS[step]!}`;
+  return `${step === 0 ? formatAtMost(scaled, digits) : decimal(scaled, digits)}${UNITS[step]!}`;
 }

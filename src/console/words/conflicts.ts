@@ -1,4 +1,4 @@
-import { differences, pathText, valueAt, withValue, type Json, type JsonObject, type Path } from './paths.js';
+import { differences, pathText, valueAt, addValue, type Json, type JsonObject, type Path } from './paths.js';
 
 /** Field in which two editors of one document differ. */
 export interface ChangedField {
@@ -24,7 +24,7 @@ interface Versions {
  * Returns the fields in which two versions differ, in the order of the document. If one changed a part of a field that
  * the other changed, the whole field is returned.
  */
-export function changedFields({ base, mine, theirs }: Versions): readonly ChangedField[] {
+export function listChangedFields({ base, mine, theirs }: Versions): readonly ChangedField[] {
   const own = pathsOf(base, mine);
   const other = pathsOf(base, theirs);
   const outermost = [...new Map([...own, ...other].map((path) => [pathText(path), path])).values()].filter(
@@ -57,5 +57,5 @@ export function resolve(
   if (fields.some((field) => sideOf(field, chosen) === null)) return null;
   return fields
     .filter((field) => sideOf(field, chosen) === 'mine')
-    .reduce<JsonObject>((all, { path, mine }) => withValue(all, path, mine) as JsonObject, theirs); // Stays an object.
+    .reduce<JsonObject>((all, { path, mine }) => addValue(all, path, mine) as JsonObject, theirs); // Stays an object.
 }

@@ -1,4 +1,4 @@
-import { count, figure, inMoney, percent } from './numbers.js';
+import { count, figure, formatMoney, percent } from './numbers.js';
 
 /** Money in the currency of the index, regardless of the currency of a security. */
 const MONEY: ReadonlySet<string> = new Set(['MARKET_CAP', 'FREE_FLOAT_MARKET_CAP', 'VALUE_TRADED']);
@@ -25,7 +25,7 @@ export function datapointText(
   if (value === null) return 'missing';
   if (typeof value !== 'number') return String(value);
   const name = /^[A-Z_]+(?=$|[ ,])/.exec(said)?.[0] ?? '';
-  if (MONEY.has(name)) return inMoney(figure(value), currency);
+  if (MONEY.has(name)) return formatMoney(figure(value), currency);
   if (SHARES.has(name)) return `${count(value)} shares`;
   return FRACTIONS.has(name) ? percent(value) : figure(value);
 }

@@ -43,7 +43,7 @@ function distanceOf(a: string, b: string): number {
 }
 
 /** Changes datapoints in an expression to the case of the store; functions and quoted texts are unchanged. */
-export function inStoreCase(text: string, datapoints: readonly string[]): string {
+export function toStoreCase(text: string, datapoints: readonly string[]): string {
   const byLower = new Map(datapoints.map((name) => [name.toLowerCase(), name]));
   return text.replaceAll(/"[^"]*"|'[^']*'|[A-Za-z_]\w*/g, (word, at: number) =>
     datapoints.includes(word) || isCalled(text, at + word.length) ? word : (byLower.get(word.toLowerCase()) ?? word),

@@ -40,4 +40,4 @@ export function completionsOf(
 }
 
 /** Returns a text with its last word completed. */
-export const completed = (text: string, insert: string): string => text.replace(LAST_WORD, () => insert);
+export const completeFormula = (text: string, insert: string): string => text.replace(LAST_WORD, () => insert);

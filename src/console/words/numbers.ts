@@ -27,7 +27,7 @@ function fixed(value: number, digits: number, isSigned = false, least = digits):
 }
 
 /** A number with the decimals it has, up to a limit: `1.25`. */
-export const atMost = (value: number, digits: number): string => fixed(value, digits, false, 0);
+export const formatAtMost = (value: number, digits: number): string => fixed(value, digits, false, 0);
 
 /** Returns a fraction as percent: 0.0523 is `5.23%`. */
 export const percent = (value: Maybe, digits = 2): string =>
@@ -55,7 +55,7 @@ export const decimal = (value: Maybe, digits = 2): string =>
   value === null || value === undefined ? NONE : fixed(value, digits);
 
 /** Returns a written amount with its currency, where both are known: `12.50 USD`. */
-export const inMoney = (written: string, currency: string | null): string =>
+export const formatMoney = (written: string, currency: string | null): string =>
   currency === null || written === NONE ? written : `${written} ${currency}`;
 
 /** A count of things: `1,234`. */
@@ -79,7 +79,7 @@ export function bytes(value: Maybe): string {
 }
 
 /** Returns a text with its mebibytes in the largest unit: `70121 MiB` reads `68.5 GiB`. */
-export const inLargeUnits = (text: string): string =>
+export const formatLargeUnits = (text: string): string =>
   text.replaceAll(/(?<!\d)(\d{1,15}) MiB/g, (own, size: string) =>
     Number(size) < 1024 ? own : `${fixed(Number(size) / 1024, 1)} GiB`,
   );

@@ -6,7 +6,7 @@ export type Pair = readonly [name: string, value: string];
  * the cells. Further cells are ignored, and a first line without a number is a heading.
  * @returns empty for a text that is not a table, such as a single name
  */
-export function pastedPairs(text: string): readonly Pair[] {
+export function parsePastedPairs(text: string): readonly Pair[] {
   const rows = text
     .split(/\r?\n/)
     .map((line) => line.trim().split(/\t|;|\s{2,}|\s(?=[-+\d.,%]+$)/))

@@ -26,13 +26,13 @@ export function isObject(value: Json | undefined): value is JsonObject {
 }
 
 /** Returns the document with a value at a path; undefined deletes the member. Missing objects on the path are created. */
-export function withValue(document: Json | undefined, path: Path, value: Json | undefined): Json {
+export function addValue(document: Json | undefined, path: Path, value: Json | undefined): Json {
   const [step, ...rest] = path;
   if (step === undefined) return value ?? null;
   if (typeof step === 'number') {
     const list = Array.isArray(document) ? [...(document as readonly Json[])] : [];
     if (rest.length === 0 && value === undefined) list.splice(step, 1);
-    else list[step] = withValue(list[step], rest, value);
+    else list[step] = addValue(list[step], rest, value);
     return list;
   }
   const { [step]: before, ...others } = isObject(document) ? document : {};
@@ -40,13 +40,13 @@ export function withValue(document: Json | undefined, path: Path, value: Json | 
   // A member keeps its position, so that the displayed JSON does not jump.
   return isObject(document) && step in document
     ? Object.fromEntries(
-        Object.entries(document).map(([name, own]) => [name, name === step ? withValue(before, rest, value) : own]),
+        Object.entries(document).map(([name, own]) => [name, name === step ? addValue(before, rest, value) : own]),
       )
-    : { ...others, [step]: withValue(before, rest, value) };
+    : { ...others, [step]: addValue(before, rest, value) };
 }
 
 /** Returns a list with an item at another place. */
-export function moved<T>(list: readonly T[], from: number, to: number): readonly T[] {
+export function moveItem<T>(list: readonly T[], from: number, to: number): readonly T[] {
   const item = list[from];
   if (item === undefined || to < 0 || to >= list.length) return list;
   const rest = list.filter((_, i) => i !== from);

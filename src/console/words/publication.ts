@@ -25,7 +25,7 @@ export function throughProblem(
 }
 
 /** Dates of a run that are published for the first time. @param dates ascending */
-export function firstTimes(
+export function listFirstTimes(
   dates: readonly string[],
   through: string | undefined,
   { last }: Pick<Publishable, 'last'>,

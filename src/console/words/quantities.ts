@@ -1,4 +1,4 @@
-import { atMost, figure } from './numbers.js';
+import { formatAtMost, figure } from './numbers.js';
 
 /** Numbers as people type them: `5%` for a fraction, `5m` for money, `5k` for counts. */
 
@@ -37,7 +37,7 @@ const DIGITS = 6;
 
 /** Returns a number with its unit: 0.05 of a fraction is `5%`, 0.01234 is `1.234%`; `10 bps`. */
 export function quantityText(value: number, unit: string | null | undefined): string {
-  if (isFraction(unit)) return `${atMost(value * 100, PERCENT_DIGITS)}%`;
+  if (isFraction(unit)) return `${formatAtMost(value * 100, PERCENT_DIGITS)}%`;
   const isTiny = value !== 0 && Math.abs(value) < 10 ** -DIGITS;
-  return [isTiny ? figure(value) : atMost(value, DIGITS), unit].filter(Boolean).join(' ');
+  return [isTiny ? figure(value) : formatAtMost(value, DIGITS), unit].filter(Boolean).join(' ');
 }

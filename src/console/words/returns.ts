@@ -13,5 +13,5 @@ const RETURNS: Readonly<Record<Variant, string>> = {
 export const returnText = (variant: Variant): string => RETURNS[variant];
 
 /** Formats `EQ, price return`; only the name if the return is unknown. */
-export const withReturn = (name: string, variant: Variant | null | undefined): string =>
+export const addReturn = (name: string, variant: Variant | null | undefined): string =>
   variant === null || variant === undefined ? name : `${name}, ${returnText(variant)}`;

@@ -15,7 +15,7 @@ export interface Target {
  * Returns targets whose text, kind or other words match every typed word, in any order: as a substring, or letter by letter with
  * others between. Texts that begin with the typed text come first.
  */
-export function found(targets: readonly Target[], typed: string): readonly Target[] {
+export function findTargets(targets: readonly Target[], typed: string): readonly Target[] {
   const text = typed.trim().toLowerCase();
   const words = text.split(/\s+/);
   const placeOf = ({ text: title, kind, words: more = '' }: Target): number => {

@@ -22,7 +22,7 @@ export function csvToTabs(csv: string): string {
   const rows: string[][] = [];
   let row: string[] = [];
   for (let at = 0; at < csv.length;) {
-    const cell = csv[at] === '"' ? quotedCell(csv, at) : plainCell(csv, at);
+    const cell = csv[at] === '"' ? quoteCell(csv, at) : plainCell(csv, at);
     row.push(cell.text.replaceAll(/\s+/g, ' '));
     at = cell.end;
     if (csv[at] === ',') {
@@ -43,7 +43,7 @@ interface Cell {
   readonly end: number;
 }
 
-function quotedCell(csv: string, start: number): Cell {
+function quoteCell(csv: string, start: number): Cell {
   let text = '';
   for (let from = start + 1; ;) {
     const quote = csv.indexOf('"', from);

@@ -37,7 +37,7 @@ export function computeRun(input: ComputeInput): ComputedRun {
   const to = findLastPriced(sm, findLastAtMost(sm.sessions, range.end));
   const composer = input.composer ?? composerUntil(input, sm.sessions[to] ?? range.end);
   const compositions = composer.compositions(indexId);
-  const from = firstOfRun(composer, { indexId, start: range.start, first: compositions.first, to });
+  const from = findFirstSessionOfRun(composer, { indexId, start: range.start, first: compositions.first, to });
   report(0.5, 'simulating the index');
   const index = indexOf(input, { compositions, from, to, coverage: range.coverage });
   const { own, warnings, solves } = decideOwnTerms(index, {
@@ -89,14 +89,14 @@ function composerUntil(input: ComputeInput, until: Day): Composer {
     documents: plan.documents,
     models,
     createDecider,
-    known: knownFor(input),
+    known: findKnownCompositions(input),
     until,
     tick: (fraction) => report(0.5 * fraction, 'deciding compositions'),
   });
 }
 
 /** Returns the market as known at decisions, if the request asks for it. */
-function knownFor({ plan: { request, documents }, known }: ComputeInput): KnownMarkets | undefined {
+function findKnownCompositions({ plan: { request, documents }, known }: ComputeInput): KnownMarkets | undefined {
   if (request.as_known === undefined) return undefined;
   assertScheduled(documents);
   if (known === undefined) throw new Error('the run lacks the data known at its decisions');
@@ -153,7 +153,7 @@ interface FirstInput {
   readonly to: number;
 }
 
-function firstOfRun(composer: Composer, { indexId, start, first, to }: FirstInput): number {
+function findFirstSessionOfRun(composer: Composer, { indexId, start, first, to }: FirstInput): number {
   const sm = composer.market(indexId);
   let from = Math.max(first, findFirstAtLeast(sm.sessions, start));
   const isPriced = (session: number) =>

@@ -33,17 +33,17 @@ function documentChanges(before: BacktestPlan, now: BacktestPlan): string[] {
   const changes = Object.keys(before.documents)
     .toSorted()
     .flatMap((id) => {
-      const [was, is] = [withoutClosures(before.documents[id]!), withoutClosures(now.documents[id])];
+      const [was, is] = [removeClosures(before.documents[id]!), removeClosures(now.documents[id])];
       return is === undefined || isSame(was, is)
         ? []
-        : [`The index ${id} changed since this run: ${list(changedFields(was, is))}.`];
+        : [`The index ${id} changed since this run: ${list(listChangedFields(was, is))}.`];
     });
   const isOther = before.indexId !== now.indexId || !isSame(reachOf(before), reachOf(now));
   if (changes.length > 0 || !isOther) return changes;
   return [`The indices that the run depends on changed from ${list(reachOf(before))} to ${list(reachOf(now))}.`];
 }
 
-const withoutClosures = <T extends IndexDocument | undefined>(document: T): T =>
+const removeClosures = <T extends IndexDocument | undefined>(document: T): T =>
   document && { ...document, closures: undefined };
 
 /** Maximum number of changed days in a sentence. */
@@ -53,7 +53,7 @@ const NAMED_DAYS_MAX = 5;
 function calendarChanges({ documents: before }: BacktestPlan, { documents: now }: BacktestPlan): string[] {
   const [was, is] = [listClosures(before), listClosures(now)];
   return [...new Set([...Object.keys(was), ...Object.keys(is)])].toSorted().flatMap((code) => {
-    const days = changedDays(was[code]?.changes ?? [], is[code]?.changes ?? []);
+    const days = listChangedDays(was[code]?.changes ?? [], is[code]?.changes ?? []);
     if (days.length === 0) return [];
     const more = days.length > NAMED_DAYS_MAX ? ` and ${days.length - NAMED_DAYS_MAX} more` : '';
     return [`The calendar ${code} changed since this run: ${list(days.slice(0, NAMED_DAYS_MAX))}${more}.`];
@@ -61,7 +61,7 @@ function calendarChanges({ documents: before }: BacktestPlan, { documents: now }
 }
 
 /** Dates of changes that only one of two lists has. Reasons and hours have no effect on a run. */
-function changedDays(before: readonly SessionChange[], now: readonly SessionChange[]): string[] {
+function listChangedDays(before: readonly SessionChange[], now: readonly SessionChange[]): string[] {
   const effectOf = ({ date, session }: SessionChange) => `${date} ${session}`;
   const [was, is] = [new Set(before.map(effectOf)), new Set(now.map(effectOf))];
   const changed = [
@@ -101,14 +101,14 @@ function strategyChanges(before: AskedPlan, now: AskedPlan): string[] {
   if (was === undefined || is === undefined)
     return [`${runId} was ${was ? 'a strategy' : 'an index'}; it is ${is ? 'a strategy' : 'an index'}.`];
   const isAskedAgain = before.asked !== undefined && isSame(before.asked, now.asked ?? null);
-  const filledIn = isAskedAgain ? changedFields(before.plan.request, now.plan.request) : [];
+  const filledIn = isAskedAgain ? listChangedFields(before.plan.request, now.plan.request) : [];
   const name = before.plan.name === now.plan.name ? [] : ['name'];
-  const fields = [...name, ...changedFields(was, is), ...filledIn];
+  const fields = [...name, ...listChangedFields(was, is), ...filledIn];
   return fields.length === 0 ? [] : [`The strategy ${runId} changed since this run: ${list(fields)}.`];
 }
 
 /** Returns the fields that differ, in alphabetical order. */
-function changedFields(before: object, now: object): string[] {
+function listChangedFields(before: object, now: object): string[] {
   const was = new Map<string, unknown>(Object.entries(before));
   const is = new Map<string, unknown>(Object.entries(now));
   return [...new Set([...was.keys(), ...is.keys()])]

@@ -22,7 +22,7 @@ export function groupFindings({ decisions, solves, index, portfolio }: FindingsI
       message: `${sm.identifiers[column]} left on ${formatDay(sm.sessions[session]!)}: it had no price bar for ${sm.barAge(session, column)} sessions of its exchange, and no corporate action ended it.`,
       path: '',
     }));
-  const rights = unadjustedRights(index).map(({ session, column }): Finding => ({
+  const rights = findUnadjustedRights(index).map(({ session, column }): Finding => ({
     severity: 'warning',
     code: 'RIGHTS_NOT_ADJUSTED',
     message: `The rights issue of ${sm.identifiers[column]} on ${formatDay(sm.sessions[session]!)} has no subscription price; no adjustment was made.`,
@@ -136,7 +136,7 @@ export function reportPartialLastSession({ sm, from, length, columns, weights }:
 }
 
 /** Finds rights issues without a subscription price of securities that the book held. */
-function unadjustedRights({ sm, from, length, columns, weights }: Book): Gap[] {
+function findUnadjustedRights({ sm, from, length, columns, weights }: Book): Gap[] {
   const results: Gap[] = [];
   if (sm.market.adjustment === 'total') return results;
   for (const { session, column } of sm.actions.unpricedRights) {

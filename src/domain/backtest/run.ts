@@ -129,6 +129,6 @@ export interface ComputeInput extends RunInput {
   readonly before?: Pick<ComputedRun, 'composer' | 'index' | 'from' | 'to'>;
   /** True if only a portfolio that holds the index reads the weights. Never true for a strategy. */
   readonly levelsOnly?: boolean;
-  /** Memory for the weights in that case, zeroed. */
+  /** Returns zeroed memory for the weights if `levelsOnly` is true. */
   readonly roomForWeights?: (cells: number) => Float64Array;
 }

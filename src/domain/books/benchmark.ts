@@ -1,4 +1,5 @@
-import { createPair, refuseRateNotAboveZero, readRateSeries, requireRatesAboveZero } from '../market/exchange-rates.js';
+import { refuseRateNotAboveZero, readRateSeries, requireRatesAboveZero } from '../market/exchange-rates.js';
+import { createPair } from '../market/currency-codes.js';
 import { computeGrowth } from '../index-mathematics/growth.js';
 import type { MeasuredVariant } from '../market/market-data.js';
 import { resolveVariant } from '../market/price-basis.js';

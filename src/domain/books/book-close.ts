@@ -226,7 +226,7 @@ function spreadProceeds(state: BookState, session: number, { exits, selling }: P
 }
 
 /** Returns the slots that are held or targeted, ascending. */
-function tradedSlots({ asked, before, slots }: BookState): Int32Array {
+function computeTradedSlots({ asked, before, slots }: BookState): Int32Array {
   let count = 0;
   for (let slot = 0; slot < slots.length; slot++) if (asked[slot] !== 0 || before[slot] !== 0) slots[count++] = slot;
   return slots.subarray(0, count);
@@ -245,7 +245,7 @@ function takeTargets(state: BookState, targets: Targets, session: number): void 
     asked[slotOf[column]!] = targets.weights[k]!;
   }
   before.set(weights.subarray(row, row + columns.length));
-  const slots = tradedSlots(state);
+  const slots = computeTradedSlots(state);
   const { frozen, unpriced, waiting } = findFrozenSlots({ input, columns, session, slots, before, asked });
   const order = { before, targets: asked, cash: targets.cash, slots, frozen, costRate: input.costRate };
   const isAround = input.tolerance !== undefined || (frozen.size > 0 && hasShortSide(order));

@@ -35,7 +35,7 @@ export function createBookRounding(
  * @param exact divisor after the adjustments of the opening
  */
 export function computeOpeningDivisor(state: BookState, session: number, exact: number): number {
-  const kept = keptDivisor(state, exact, { session, day: dayOf(state, session) });
+  const kept = computeKeptDivisor(state, exact, { session, day: dayOf(state, session) });
   if (kept !== exact) state.carry *= exact / kept;
   return kept;
 }
@@ -53,14 +53,18 @@ export function roundDivisor(state: BookState, session: number): void {
   if (exactDivisor === null) return;
   const at = session - input.from;
   const exact = divisor[at]!;
-  const kept = keptDivisor(state, exact, { session, day: dayOf(state, session) + 1 });
+  const kept = computeKeptDivisor(state, exact, { session, day: dayOf(state, session) + 1 });
   divisor[at] = kept;
   exactDivisor[at] = exact / kept;
   state.roundedBy = exact / kept;
 }
 
 /** @throws Refusal NUMERIC_FAILURE if the rounded divisor is 0 */
-function keptDivisor({ input, sm, exactDivisor }: BookState, exact: number, { session, day }: RoundedOn): number {
+function computeKeptDivisor(
+  { input, sm, exactDivisor }: BookState,
+  exact: number,
+  { session, day }: RoundedOn,
+): number {
   const decimals = findRounding(input.rounding, day).divisor;
   if (decimals === undefined || exactDivisor === null) return exact;
   const kept = roundHalfAwayFromZero(Number(exact.toPrecision(DIGITS)), decimals);

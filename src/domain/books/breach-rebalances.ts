@@ -108,7 +108,7 @@ function watchSpan(composer: Composer, input: WatchInput, span: Span, state: Wat
   if (rule === null) return book;
   let from = at + 1;
   for (;;) {
-    const breach = nextBreach(book, { rule, from, to, span, state });
+    const breach = findNextBreach(book, { rule, from, to, span, state });
     if (breach === null) return book;
     from = breach + 1;
     const session = effectiveSession(sm, breach + rebalance.effective_lag, input.last);
@@ -158,7 +158,7 @@ interface WatchedSpan {
 }
 
 /** Returns the first session at whose close a breach begins that triggers a rebalance. */
-function nextBreach(book: Book, { rule, from, to, span, state }: WatchedSpan): number | null {
+function findNextBreach(book: Book, { rule, from, to, span, state }: WatchedSpan): number | null {
   const { sm, columns, weights } = book;
   const names = Array.from(columns, (column) => sm.identifiers[column]!);
   const watch = createBreachWatch({ rule, market: sm.market, names, open: state.open });

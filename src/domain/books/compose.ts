@@ -22,7 +22,7 @@ export function compose(composer: Composer, { indexId, until, tick }: ComposeInp
   const sm = composer.market(indexId);
   const treatment = composer.treatment(indexId);
   const last = findLastAtMost(sm.sessions, until);
-  const first = firstPriced(composer, { indexId, until });
+  const first = findFirstPriced(composer, { indexId, until });
   const due = listDueUnderTexts(document, sm, { first, last });
   const decided = hasMemberChanges(composer, indexId)
     ? decideWithChanges(composer, { indexId, due, first, last, tick })
@@ -46,7 +46,7 @@ export function composeFirstRebalance(
   composer: Composer,
   { indexId, until }: Omit<ComposeInput, 'tick'>,
 ): DueRebalance {
-  const first = firstPriced(composer, { indexId, until });
+  const first = findFirstPriced(composer, { indexId, until });
   return listDueRebalances(composer.document(indexId), composer.market(indexId), { first, last: first })[0]!; // the index begins there
 }
 
@@ -110,7 +110,7 @@ function decideAll(
 }
 
 /** Returns the first session on or after the base date with a price bar of a security in the universe. */
-function firstPriced(composer: Composer, { indexId, until }: Pick<ComposeInput, 'indexId' | 'until'>): number {
+function findFirstPriced(composer: Composer, { indexId, until }: Pick<ComposeInput, 'indexId' | 'until'>): number {
   const document = composer.document(indexId);
   const sm = composer.market(indexId);
   const last = findLastAtMost(sm.sessions, until);

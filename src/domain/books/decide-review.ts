@@ -36,7 +36,7 @@ export function decideReview(composer: Composer, input: ReviewInput): Decision {
   const staleMax = countStaleSessions(composer.treatment(indexId));
   const members = selectPriceable(seat.composer.market(indexId), seat.session, held.columns, staleMax);
   const decided = decider.decide(seat.session, incumbents, outgoingAt(current, rebalance), members);
-  return review.scope === 'weights' || decided.kind !== 'decided' ? decided : withFactors(decided, held);
+  return review.scope === 'weights' || decided.kind !== 'decided' ? decided : addFactors(decided, held);
 }
 
 /** Returns the composition before a rebalance. If it takes effect after the decision, returns it as decided. */
@@ -110,7 +110,7 @@ function targetOf({
  * Returns market values of new share counts, each times the factor that caps had given the constituent. A constituent
  * without a market value keeps its weight relative to the others.
  */
-function withFactors(decided: Decided, { columns, weights: held, uncapped: raw }: Current): Decided {
+function addFactors(decided: Decided, { columns, weights: held, uncapped: raw }: Current): Decided {
   const valueOf = new Map(Array.from(decided.columns, (column, k) => [column, decided.uncapped[k]!]));
   const values = Float64Array.from(columns, (column) => valueOf.get(column) ?? Number.NaN);
   const isCapped = !isEqual(held, raw);

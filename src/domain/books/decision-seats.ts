@@ -134,7 +134,7 @@ export function createSeats({ composer, known, calendars, createDecider }: Seats
       const market = known.at(sessions[decision]!);
       if (seen?.market !== market) seen = seeing(market);
       const seat = seen.seatOf(indexId);
-      const session = lastKnown(seat.composer, { indexId, session: decision });
+      const session = findLastKnown(seat.composer, { indexId, session: decision });
       seat.decided = sessions[decision]!;
       seat.known = sessions[session]!;
       return { composer: seat.composer, session };
@@ -150,7 +150,7 @@ interface AskedSession {
 }
 
 /** Returns the last session up to a given one with any known price bar. */
-function lastKnown(composer: Composer, { indexId, session }: AskedSession): number {
+function findLastKnown(composer: Composer, { indexId, session }: AskedSession): number {
   const sm = composer.market(indexId);
   let last = Math.min(session, sm.sessions.length - 1);
   while (last > 0 && !hasAnyBar(sm, last)) last--;

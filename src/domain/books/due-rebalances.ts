@@ -21,7 +21,7 @@ export interface DueRebalance {
    */
   readonly pricing?: number;
   readonly announced: Day | null;
-  /** Position of the version of the definition that it follows, if not the first: see `textsOf`. */
+  /** Position of the version of the definition that it follows, if not the first: see `listTexts`. */
   readonly amendment?: number;
   /** Trigger, if not the schedule. */
   readonly cause?: EventCause;
@@ -107,7 +107,7 @@ function dueOfCadence(
     .flatMap((date) => listPhaseCloses(date, fractions, calendar))
     .filter(({ session }) => session >= from && session <= to)
     .toSorted((a, b) => a.session - b.session || a.phase.start - b.phase.start);
-  return lastOfSessions(closes.map(({ phase, ...date }) => ({ ...placeRebalance(date, sm, first), phase })));
+  return listLastOfSessions(closes.map(({ phase, ...date }) => ({ ...placeRebalance(date, sm, first), phase })));
 }
 
 /** Returns the closes of a rebalance after a session; the rules of a document date them from its effective session. */
@@ -145,7 +145,7 @@ export function listPhaseCloses(date: RebalanceDate, fractions: readonly number[
  * Keeps the last of several closes that are priced from one session. It begins the phase if the first close of the same
  * rebalance is among those removed. A rebalance ends the phase of the previous one.
  */
-function lastOfSessions(due: readonly (DueRebalance & { readonly phase: PhaseClose })[]): DueRebalance[] {
+function listLastOfSessions(due: readonly (DueRebalance & { readonly phase: PhaseClose })[]): DueRebalance[] {
   const kept: (DueRebalance & { readonly phase: PhaseClose })[] = [];
   for (const one of due) {
     const before = kept.at(-1);
@@ -165,7 +165,7 @@ function placeRebalance(
   first: number,
 ): DueRebalance {
   const { sessions } = sm;
-  const position = pricedSession(sm, findLastAtMost(sessions, session), first);
+  const position = findPricedSession(sm, findLastAtMost(sessions, session), first);
   const decided = Math.min(findLastAtMost(sessions, decision), position);
   const reaches = sessions[decided] !== undefined && decision >= sessions[0]! && decision < session;
   if (!reaches) return { date, also, session: position, decision: position, announced: null };
@@ -184,7 +184,7 @@ function placeRebalance(
  * Returns the session for prices: a session without any price bar was an unscheduled closure, so the latest session
  * before it applies.
  */
-function pricedSession(sm: SessionMarket, session: number, first: number): number {
+function findPricedSession(sm: SessionMarket, session: number, first: number): number {
   let position = session;
   while (position > first && !hasAnyBar(sm, position)) position--;
   return position;

@@ -29,14 +29,14 @@ export function listDueAfterUnderTexts(document: IndexDocument, sm: SessionMarke
       k === 0 ? rebalance : { ...rebalance, amendment: k },
     );
   });
-  return lastOfTexts(due.toSorted((a, b) => a.session - b.session || a.date - b.date));
+  return listLastOfTexts(due.toSorted((a, b) => a.session - b.session || a.date - b.date));
 }
 
 /**
  * Keeps the closes of the latest version if several versions have a close on one session. Its review ends a phase of
  * the previous version.
  */
-function lastOfTexts(due: readonly DueRebalance[]): DueRebalance[] {
+function listLastOfTexts(due: readonly DueRebalance[]): DueRebalance[] {
   const latest = new Map<number, number>();
   for (const { session, amendment = 0 } of due) latest.set(session, Math.max(amendment, latest.get(session) ?? 0));
   return due.filter(({ session, amendment = 0, phase }) => phase === undefined || amendment === latest.get(session));

@@ -48,7 +48,7 @@ function countShares(book: Book, currency: string): SharesOf {
     const decided = decidedIn(sm, composition);
     if (overlay !== undefined || at < 0 || at >= book.length) return { ...decided, shares: null, factors: null };
     const rates = createExchangeRates(sm, currency);
-    const shares = heldWeights(book, composition).map(
+    const shares = computeHeldWeights(book, composition).map(
       (weight, k) =>
         (weight * level[at]! * divisor[at]! * (exactDivisor?.[at] ?? 1)) /
         (sm.carriedClose(session, columns[k]!) * rates.rateAt(session, columns[k]!)),
@@ -66,7 +66,7 @@ function countShares(book: Book, currency: string): SharesOf {
  * Returns the weights of a composition at its effective close; if shares are rounded, the weights of the rounded
  * shares.
  */
-function heldWeights(book: Book, { session, columns, weights }: Composition): Float64Array {
+function computeHeldWeights(book: Book, { session, columns, weights }: Composition): Float64Array {
   if (book.hasWholeShares === undefined) return weights;
   const row = (session - book.from) * book.columns.length;
   return Float64Array.from(columns, (column) => book.weights[row + book.columns.indexOf(column)]!);

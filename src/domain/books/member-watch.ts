@@ -93,7 +93,7 @@ export function weighEntrants(
   const { session } = at;
   const unit = computeMarketValueUnit(watch, at);
   const before = findInForce(known, session)!;
-  const ownWorth = (): number | null => {
+  const findOwnWorth = (): number | null => {
     const isSelfWeighing = fixesOwnWeights(watch.document.pipeline?.weighting);
     return isSelfWeighing ? computePoolValue(pool, session, { ...held, without: before.capped }) : null;
   };
@@ -106,7 +106,7 @@ export function weighEntrants(
     before,
     held,
     uncapped,
-    worth: unit === null ? ownWorth() : worth / unit,
+    worth: unit === null ? findOwnWorth() : worth / unit,
   };
 }
 

@@ -56,7 +56,7 @@ export function listHeldCompositions(
     for (const one of list) if (one.session > from && one.session < from + length) taken.set(one.session, one);
   }
   for (const { at, rebalanced } of book.events)
-    if (rebalanced && at > 0 && !taken.has(from + at)) taken.set(from + at, restoredOn(sm, from + at));
+    if (rebalanced && at > 0 && !taken.has(from + at)) taken.set(from + at, restoreWeights(sm, from + at));
   return [...taken]
     .toSorted(([a], [b]) => a - b)
     .map(([session, one]) => {
@@ -67,7 +67,10 @@ export function listHeldCompositions(
 }
 
 /** Returns a rebalance of the overlay itself: its definition has the weights. */
-function restoredOn({ sessions }: Book['sm'], session: number): Omit<Composition, 'columns' | 'weights' | 'uncapped'> {
+function restoreWeights(
+  { sessions }: Book['sm'],
+  session: number,
+): Omit<Composition, 'columns' | 'weights' | 'uncapped'> {
   return { date: sessions[session]!, also: [], session, decision: session, announced: null, ...UNCAPPED };
 }
 

@@ -1,12 +1,7 @@
 import { estimatePeriodsPerYear } from '../calendars/periods-per-year.js';
 import { toCivilDate, parseValidDay, formatDay } from '../time/days.js';
-import {
-  createExchangeRates,
-  findMajorUnit,
-  createPair,
-  refuseRateNotAboveZero,
-  readRateSeries,
-} from '../market/exchange-rates.js';
+import { createExchangeRates, refuseRateNotAboveZero, readRateSeries } from '../market/exchange-rates.js';
+import { findMajorUnit, createPair } from '../market/currency-codes.js';
 import { readSeriesRates } from '../market/interest-rates.js';
 import { carryCloses } from '../market/series.js';
 import type { OverlayContext } from '../overlays/overlay-type.js';

@@ -85,7 +85,7 @@ function join(before: OverlayPath, after: OverlayPath): OverlayPath {
     growth: behind(before.growth, after.growth),
     exposures: before.exposures.map((exposure, k) => concatenate(exposure.subarray(0, shift), after.exposures[k]!)),
     exchange: before.exchange && after.exchange && behind(before.exchange, after.exchange),
-    parts: joinedParts(before, after),
+    parts: joinParts(before, after),
     resets:
       before.resets &&
       Uint8Array.from([...before.resets.map((is, t) => is | begins[t]!), ...after.resets!.subarray(1)]),
@@ -104,7 +104,7 @@ function behind(before: Float64Array, after: Float64Array): Float64Array {
   return concatenate(before, after.subarray(1));
 }
 
-function joinedParts(before: OverlayPath, after: OverlayPath): OverlayPart[] {
+function joinParts(before: OverlayPath, after: OverlayPath): OverlayPart[] {
   const names = new Set([...before.parts, ...after.parts].map(({ part }) => part));
   const of = ({ parts, growth }: OverlayPath, name: OverlayPart['part']): Float64Array =>
     parts.find(({ part }) => part === name)?.contributions ?? new Float64Array(growth.length);

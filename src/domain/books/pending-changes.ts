@@ -34,10 +34,10 @@ export function findPendingChange(composer: Composer, at: IndexAtClose): Pending
     return isReview(latest)
       ? undefined
       : { effective: composer.market(indexId).sessions[session]!, composition: latest };
-  return announcedExit(composer, at);
+  return findAnnouncedExit(composer, at);
 }
 
-function announcedExit(composer: Composer, at: IndexAtClose): PendingComposition | undefined {
+function findAnnouncedExit(composer: Composer, at: IndexAtClose): PendingComposition | undefined {
   const { indexId, session, list } = at;
   const { amendment = 0 } = findInForce(list.filter(isReview), session) ?? {};
   const document = composer.document(indexId);

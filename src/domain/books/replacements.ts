@@ -104,7 +104,9 @@ export function composeEntering(input: EnteringInput): Composition {
   const { composer, indexId, session, decision, cause, before, held, uncapped, worth, swaps } = input;
   const { columns, weights, grown } = entered(input, { ...held, worth, cap: before.cap });
   const ofUncapped =
-    before.uncapped === before.weights ? null : entered(input, { ...uncapped, worth: uncappedWorth(input), cap: null });
+    before.uncapped === before.weights
+      ? null
+      : entered(input, { ...uncapped, worth: findUncappedWorth(input), cap: null });
   const sm = composer.market(indexId);
   const following = createShareChangeTerms({
     sm,
@@ -146,7 +148,7 @@ export function composeEntering(input: EnteringInput): Composition {
 }
 
 /** Returns the money that divides a market value to give a weight of the index without caps. */
-function uncappedWorth({ pool, session, uncapped, leaving, entries, worth }: EnteringInput): number | null {
+function findUncappedWorth({ pool, session, uncapped, leaving, entries, worth }: EnteringInput): number | null {
   if (worth === null || entries.length === 0) return null;
   return computePoolValue(pool, session, { ...uncapped, without: leaving });
 }

@@ -1,7 +1,8 @@
 import type { Calendar } from '../calendars/calendar.js';
 import { formatDay, type Day } from '../time/days.js';
 import type { IndexDocument } from '../documents/index-document.js';
-import { isRateHeld, createPair } from '../market/exchange-rates.js';
+import { isRateHeld } from '../market/exchange-rates.js';
+import { createPair } from '../market/currency-codes.js';
 import type { MarketData } from '../market/market-data.js';
 import type { PriceSeries } from '../market/series.js';
 import { Refusal } from '../refusals/refusal.js';

@@ -37,7 +37,7 @@ function takeComposition(index: TakingIndex, timing: DueRebalance, decided: Deci
   const { decision, pricing = decision, session } = timing;
   const isPending = index.weightsAs === 'shares' && pricing < session;
   if (!isPending) {
-    const staying = withoutLeavers(index, decided, { decision, session });
+    const staying = removeLeavers(index, decided, { decision, session });
     if (staying === undefined) return undefined;
     const following = createShareChangeTerms(index);
     const counts = following && readCounts(following, session, staying.columns);
@@ -49,7 +49,7 @@ function takeComposition(index: TakingIndex, timing: DueRebalance, decided: Deci
       ...(counts === undefined ? {} : { counts }),
     };
   }
-  const priced = withoutLeavers(index, decided, { decision, session: pricing });
+  const priced = removeLeavers(index, decided, { decision, session: pricing });
   return priced && takeShares(index, { ...timing, pricing }, { decided, priced });
 }
 
@@ -126,7 +126,7 @@ function compositionParts({ columns, weights, uncapped, cap, capped, redistribut
  * Returns a decision as of a later session. Constituents that have ended since, or that leave on it because they have
  * no price, pass their weight pro rata to the constituents of their side. Returns undefined if all have left.
  */
-function withoutLeavers(
+function removeLeavers(
   { sm, treatment }: TakingIndex,
   decided: Decided,
   { decision, session }: Pick<DueRebalance, 'decision' | 'session'>,

@@ -53,7 +53,7 @@ function addTrades(trades: MutableTrades, { value, weights, columns }: Book, eve
   const { at, before, valueBefore } = event;
   const row = at * names;
   const valueAfter = value[at]!;
-  const moved = movedMoney(event, names);
+  const moved = findMovedMoney(event, names);
   const smallest = NOTIONAL_MIN * Math.abs(valueBefore);
   const free: TradeKind = { at, reason: DELISTING!, isFree: 1 };
   const usual: TradeKind = { at, reason: event.rebalanced ? REBALANCE! : DELISTING!, isFree: 0 };
@@ -96,7 +96,7 @@ function add(trades: MutableTrades, { at, reason, isFree }: TradeKind, { slot, n
 }
 
 /** Returns the value of securities that left or entered without a trade, [H]; null if there are none. */
-function movedMoney(event: BookEvent, names: number): Float64Array | null {
+function findMovedMoney(event: BookEvent, names: number): Float64Array | null {
   if (event.exits.length === 0 && event.conversions.length === 0) return null;
   const money = new Float64Array(names);
   moveWeights(money, event, event.valueBefore);

@@ -47,7 +47,7 @@ function correctCalendar(calendar: ExchangeCalendar, recorded: VersionedClosures
     hoursOn(day) {
       const hours = isSession(day) ? findUsualHours(calendar, day) : undefined;
       const change = byDay.get(day);
-      return hours && change ? changedHours(hours, change) : hours;
+      return hours && change ? createChangedHours(hours, change) : hours;
     },
   };
 }
@@ -58,7 +58,7 @@ export const findUsualHours = (
   day: Day,
 ): TradingHours | undefined => hoursOn(day) ?? hoursOn(sessions[findLastAtMost(sessions, day)] ?? day);
 
-function changedHours(usual: TradingHours, { opens, closes }: SessionChange): TradingHours {
+function createChangedHours(usual: TradingHours, { opens, closes }: SessionChange): TradingHours {
   const hours = closes === undefined ? usual : closeHoursAt(usual, closes);
   if (opens === undefined) return hours;
   return { ...hours, open: opens, openDay: 0, breaks: hours.breaks.filter(([start]) => start > opens) };

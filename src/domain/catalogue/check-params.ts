@@ -25,13 +25,13 @@ export function checkParams<S extends z.ZodObject>(
   return {
     value: shaped.value,
     findings: [
-      ...shaped.findings.map((finding) => asParameterFinding(finding, { schema, path: at.path })),
+      ...shaped.findings.map((finding) => toParameterFinding(finding, { schema, path: at.path })),
       ...unread.map((finding) => ({ ...finding, row_id: at.rowId })),
     ],
   };
 }
 
-function asParameterFinding(
+function toParameterFinding(
   finding: Finding,
   { schema, path }: { readonly schema: z.ZodObject; readonly path: string },
 ): Finding {

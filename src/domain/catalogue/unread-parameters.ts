@@ -26,7 +26,7 @@ export function reportUnreadParameters(
   return conditionalOf(schema).flatMap(({ name, when, usual }): Finding[] => {
     const value = values[name];
     if (JSON.stringify(value) === JSON.stringify(usual)) return [];
-    const beside = firstAgainst(when, values);
+    const beside = findFirstAgainst(when, values);
     if (beside === undefined) return [];
     const field = formatPath(path, [name]);
     const message = `${field} has no effect if ${beside} is ${String(values[beside])}.`;
@@ -48,7 +48,7 @@ function conditionalOf(schema: z.ZodObject): readonly Conditional[] {
  * Returns, for the condition that is closest to being met, the parameter that violates it; undefined if a condition is
  * met.
  */
-function firstAgainst(when: readonly Condition[], values: Readonly<Record<string, unknown>>): string | undefined {
+function findFirstAgainst(when: readonly Condition[], values: Readonly<Record<string, unknown>>): string | undefined {
   let furthest = -1;
   let against: string | undefined;
   for (const condition of when) {

@@ -33,7 +33,7 @@ export function checkAmendments(body: UncheckedBody, check: (text: UncheckedBody
   return amendments.flatMap((amendment, k) => {
     const before = text;
     text = amendText(before, amendment) as UncheckedBody; // A patched object is an object.
-    const matches = [...check(text), ...fixedMembers(first, text), ...bookFindings(first, text)].filter(
+    const matches = [...check(text), ...findFixedMembers(first, text), ...bookFindings(first, text)].filter(
       (finding) => finding.severity === 'error' && !reported.has(keyOf(finding)),
     );
     for (const finding of matches) reported.add(keyOf(finding)); // Later versions contain it as well.
@@ -124,7 +124,7 @@ function memberFindings({ changes }: Sent, k: number): Finding[] {
     ...unknown.map((member) =>
       createError('UNKNOWN_FIELD', `${path}.${member}`, unknownMessage(member), { accepted: [...AMENDABLE] }),
     ),
-    ...fixedTreatment(isObject(pipeline) ? pipeline['treatment'] : undefined, `${path}.pipeline.treatment`),
+    ...findFixedTreatment(isObject(pipeline) ? pipeline['treatment'] : undefined, `${path}.pipeline.treatment`),
     ...(isObject(universe) && listWatchlists(universe as unknown as UniverseSpec).length > 0
       ? [
           createError(
@@ -138,7 +138,7 @@ function memberFindings({ changes }: Sent, k: number): Finding[] {
 }
 
 /** Finds changes of return variant and reinvestment, which determine the series of an index on all sessions. */
-function fixedTreatment(treatment: unknown, path: string): Finding[] {
+function findFixedTreatment(treatment: unknown, path: string): Finding[] {
   if (treatment === undefined) return [];
   if (!isObject(treatment)) return [createError('IMMUTABLE_FIELD', path, 'An amendment cannot remove treatment.')];
   return FIXED_TREATMENT.filter((member) => member in treatment).map((member) =>
@@ -151,12 +151,12 @@ function fixedTreatment(treatment: unknown, path: string): Finding[] {
 }
 
 /** Finds changes of members that all versions must share. */
-function fixedMembers(first: UncheckedBody, text: UncheckedBody): Finding[] {
-  return [...fixedOverlay(first, text), ...fixedCounts(first, text), ...oneWatch(first, text)];
+function findFixedMembers(first: UncheckedBody, text: UncheckedBody): Finding[] {
+  return [...findFixedOverlay(first, text), ...requireFixedCounts(first, text), ...requireOneWatch(first, text)];
 }
 
 /** Finds changes of the type, the currencies or the underlying indices of an overlay. */
-function fixedOverlay(first: UncheckedBody, text: UncheckedBody): Finding[] {
+function findFixedOverlay(first: UncheckedBody, text: UncheckedBody): Finding[] {
   const [before, after] = [first, text].map((one) => IndexDocument.safeParse(one).data);
   if (before === undefined || after === undefined) return []; // The checks of that version report it.
   if (!isOverlayDocument(before) && !isOverlayDocument(after)) return [];
@@ -172,7 +172,7 @@ function fixedOverlay(first: UncheckedBody, text: UncheckedBody): Finding[] {
 }
 
 /** Requires share counts that are followed between reviews to be with free float, or without, in every version. */
-function fixedCounts(first: UncheckedBody, text: UncheckedBody): Finding[] {
+function requireFixedCounts(first: UncheckedBody, text: UncheckedBody): Finding[] {
   const [before, after] = [first, text].map((one) => {
     const { data } = IndexDocument.safeParse(one);
     return data?.events?.share_changes === 'effective' ? findCountedShares(data.pipeline?.weighting) : null;
@@ -183,7 +183,7 @@ function fixedCounts(first: UncheckedBody, text: UncheckedBody): Finding[] {
 }
 
 /** Requires one kind of change between reviews, by breaches or by events, in all versions. */
-function oneWatch(first: UncheckedBody, text: UncheckedBody): Finding[] {
+function requireOneWatch(first: UncheckedBody, text: UncheckedBody): Finding[] {
   const [before, after] = [first, text].map((one) => IndexDocument.safeParse(one).data);
   const isCalled = (one: IndexDocument | undefined): boolean => findBreachRule(one?.pipeline?.treatment) !== null;
   const changes = (one: IndexDocument | undefined): boolean => changesMembers(one?.events);

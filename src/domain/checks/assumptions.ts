@@ -1,7 +1,8 @@
 import type { Finding } from '../refusals/findings.js';
 import type { MarketData } from '../market/market-data.js';
 import { hasCash, listVariants } from '../market/price-basis.js';
-import { createPair, listUsedPairs } from '../market/exchange-rates.js';
+import { listUsedPairs } from '../market/exchange-rates.js';
+import { createPair } from '../market/currency-codes.js';
 import { listRequiredCurrencies, isHeld, listSecuritiesWithoutCurrency } from './required-rates.js';
 import {
   isDerivedDocument,
@@ -39,7 +40,7 @@ export function reportAssumptions(assumed: AssumptionInput): Finding[] {
     ...basisFindings(assumed),
     ...staleFindings(assumed),
     ...currencyFindings(assumed),
-    ...crossedRates(assumed),
+    ...reportCrossedRates(assumed),
     ...findUnknownNames(document, market),
     ...findUnknownRowNames(rows ?? [], market, 'constraints'),
   ];
@@ -92,7 +93,7 @@ function currencyFindings({ document, market, indexOf }: AssumptionInput): Findi
  * Reports missing exchange rates that are derived from two other rates, both for securities and for the conversion of
  * an overlay.
  */
-function crossedRates({ document, market, indexOf }: AssumptionInput): Finding[] {
+function reportCrossedRates({ document, market, indexOf }: AssumptionInput): Finding[] {
   const holders = isOverlayDocument(document) ? holdersBeneath(document, indexOf) : [document];
   const needed = [
     ...holders.flatMap((holder) =>

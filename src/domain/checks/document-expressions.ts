@@ -59,7 +59,7 @@ export function parseDocumentExpressions(sent: UncheckedBody, market: MarketData
 const WeightingLimits = WeightingSpec.pick({ cap: true, phase_in: true });
 
 /** Replaces an expression that is a constant by a number as the cap of a weighting. */
-function withNumber(weighting: UncheckedBody): UncheckedBody {
+function addNumber(weighting: UncheckedBody): UncheckedBody {
   const { cap } = weighting;
   // An expression that cannot be parsed has no text.
   return isObject(cap) && cap['node'] === 'value' && typeof cap['value'] === 'number' && 'text' in cap
@@ -76,7 +76,7 @@ function rowsWithTrees(holder: UncheckedBody, path: string, read: ReadRow): Unch
   const place = `${path}.weighting`;
   const ofClass = parseRow(weighting, findWeightingClass, { path: place, read });
   const weighed = isObject(ofClass)
-    ? withNumber(read(WeightingLimits, ofClass, { path: place }) as UncheckedBody)
+    ? addNumber(read(WeightingLimits, ofClass, { path: place }) as UncheckedBody)
     : ofClass;
   return {
     ...holder,

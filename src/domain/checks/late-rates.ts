@@ -46,7 +46,7 @@ function beginsBy(indexId: string, reached: Reached): Day | undefined {
   const calendar = document && reached.calendars.get(document.calendar);
   if (document === undefined || calendar === undefined) return undefined;
   const base = parseValidDay(document.base_date);
-  if (isRuleDocument(document)) return firstPriced(document, base, { ...reached, isSession: calendar.isSession });
+  if (isRuleDocument(document)) return findFirstPriced(document, base, { ...reached, isSession: calendar.isSession });
   if (!isOverlayDocument(document)) return undefined;
   const beneath = listSources(document).map((id) => beginsBy(id, reached));
   if (beneath.some((day) => day === undefined)) return undefined;
@@ -54,7 +54,7 @@ function beginsBy(indexId: string, reached: Reached): Day | undefined {
   return calendar.sessions[findFirstAtLeast(calendar.sessions, from)];
 }
 
-function firstPriced(
+function findFirstPriced(
   document: IndexDocument,
   base: Day,
   { market, isSession }: Reached & { readonly isSession: (day: Day) => boolean },

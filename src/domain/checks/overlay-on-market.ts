@@ -1,13 +1,7 @@
 import { parseValidDay, formatDay, type Day } from '../time/days.js';
 import type { Finding } from '../refusals/findings.js';
-import {
-  findFirstRateDay,
-  isCurrency,
-  isRateHeld,
-  findMajorUnit,
-  parsePair,
-  createPair,
-} from '../market/exchange-rates.js';
+import { findFirstRateDay, isRateHeld } from '../market/exchange-rates.js';
+import { isCurrency, findMajorUnit, parsePair, createPair } from '../market/currency-codes.js';
 import { describeRateBeyond, findInvalidRate } from '../market/interest-rates.js';
 import type { MarketData } from '../market/market-data.js';
 import { listCurrencies } from './required-rates.js';
@@ -26,7 +20,7 @@ interface OnMarket {
  * warning.
  */
 export function checkOverlayOnMarket(document: OverlayDocument, on: OnMarket): Finding[] {
-  const missing = [...missingSeries(document, on), ...otherCurrencies(document, on), ...missingPairs(document, on)];
+  const missing = [...missingSeries(document, on), ...findOtherCurrencies(document, on), ...missingPairs(document, on)];
   if (on.severity === 'error') return missing;
   const base = Math.max(parseValidDay(document.base_date), on.market.dates[0] ?? 0);
   return [...missing, ...findLateSeries(document, on, base), ...unquote(document, on)];
@@ -61,7 +55,7 @@ const isPair = (id: string): boolean => parsePair(id)?.every(isCurrency) === tru
  * currency, the two are swapped and computation is refused. Any other currency may be intended, as for a pegged
  * currency.
  */
-function otherCurrencies(document: OverlayDocument, { market, indexOf, severity }: OnMarket): Finding[] {
+function findOtherCurrencies(document: OverlayDocument, { market, indexOf, severity }: OnMarket): Finding[] {
   const beneath = indexOf(listSources(document)[0]!)?.currency ?? null;
   const used = findOverlayType(document.overlay)
     .series(document.overlay)

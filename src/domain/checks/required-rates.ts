@@ -1,5 +1,6 @@
 import { findListedNames, type IndexDocument } from '../documents/index-document.js';
-import { isRateHeld, createPair, listPairs } from '../market/exchange-rates.js';
+import { isRateHeld, listPairs } from '../market/exchange-rates.js';
+import { createPair } from '../market/currency-codes.js';
 import type { MarketData } from '../market/market-data.js';
 import { isBlank, createReferenceSpells, type ReferenceSpell } from '../market/reference-spells.js';
 

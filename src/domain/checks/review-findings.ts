@@ -28,7 +28,7 @@ export function checkReviews(body: UncheckedBody, context: IndexContext): readon
   }));
   const findings = [
     ...own.findings,
-    ...repeatedReviews(rows.map(({ review }) => review['id'])),
+    ...reportRepeatedReviews(rows.map(({ review }) => review['id'])),
     ...checked.flatMap(({ review, path, cadence }) => [
       ...findUnknownMembers(review, Object.keys(ReviewSpec.shape), path),
       ...findUnknownMembers(review['schedule'], Object.keys(RebalanceSpec.shape), `${path}.schedule`),
@@ -94,7 +94,7 @@ function idleReviews(reviews: readonly unknown[]): Finding[] {
 }
 
 /** Reports ids of reviews that are already used, also by the rebalance of the document itself. */
-function repeatedReviews(ids: readonly unknown[]): Finding[] {
+function reportRepeatedReviews(ids: readonly unknown[]): Finding[] {
   return ids.flatMap((id, i) => {
     const path = `reviews[${i}].id`;
     if (id === DEFAULT_REVIEW) {
@@ -141,13 +141,13 @@ function scopeFindings(
         ]
       : []),
     ...(scope !== 'shares' && own && (own['type'] === PRICE_WEIGHT) !== (base['type'] === PRICE_WEIGHT)
-      ? [mixedShares(path, String(own['type']), String(base['type']))]
+      ? [reportMixedShares(path, String(own['type']), String(base['type']))]
       : []),
   ];
 }
 
 /** Reports fixed numbers of shares combined with weights: a split would be ambiguous. */
-function mixedShares(path: string, own: string, base: string): Finding {
+function reportMixedShares(path: string, own: string, base: string): Finding {
   const message = `${path}.weighting.type is ${own} and pipeline.weighting.type is ${base}: ${PRICE_WEIGHT} must be the weighting of every review or of none.`;
   return createError('NOT_IN_CHOICES', `${path}.weighting.type`, message, { value: own });
 }

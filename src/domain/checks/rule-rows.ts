@@ -15,7 +15,7 @@ export function checkRuleRows(holder: UncheckedBody, path: string): Finding[] {
   const findings = rows.flatMap((row, i) =>
     isObject(row) ? rowFindings(row, `${path}.selection[${i}]`, findSelectionClass, SELECTION_CLASSES) : [],
   );
-  findings.push(...repeatedIds(rows, `${path}.selection`));
+  findings.push(...listRepeatedIds(rows, `${path}.selection`));
   if (!isObject(weighting)) return findings;
   const at = `${path}.weighting`;
   findings.push(...rowFindings(weighting, at, findWeightingClass, WEIGHTING_CLASSES));
@@ -74,7 +74,7 @@ function fallbackFindings(row: UncheckedBody, { path, rowId, schema }: FallbackP
   });
 }
 
-function repeatedIds(rows: readonly unknown[], path: string): Finding[] {
+function listRepeatedIds(rows: readonly unknown[], path: string): Finding[] {
   const first = new Map<string, number>();
   return rows.flatMap((row, i) => {
     const id = isObject(row) ? row['id'] : undefined;

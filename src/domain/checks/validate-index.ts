@@ -48,7 +48,7 @@ export function validateIndex(sent: UncheckedBody, context: IndexContext): Check
   const findings = [
     ...tooLarge,
     ...shaped.findings.filter(({ path }) => !tooLarge.some((finding) => finding.path === path)),
-    ...ownFindings(body, context),
+    ...checkOwnFindings(body, context),
     ...(isObject(body['pipeline']) ? pipelineFindings(body['pipeline']) : []),
     ...(isObject(body['derivation'])
       ? checkDerivation(body['derivation'], body, context)
@@ -116,7 +116,7 @@ export function readIndex(body: unknown): IndexDocument | undefined {
   if (known !== undefined) return known;
   const parsed = IndexDocument.safeParse(applyOlderSettings(body));
   if (!parsed.success) return undefined;
-  const document = stateIndexDefaults(withDefaultUniverse(parsed.data), 'earlier');
+  const document = stateIndexDefaults(addDefaultUniverse(parsed.data), 'earlier');
   if (isConstant) documentsOf.set(body, document);
   return document;
 }
@@ -127,13 +127,13 @@ export function parseAcceptedIndex(body: unknown): IndexDocument | undefined {
   return data && accept(data);
 }
 
-const accept = (document: IndexDocument): IndexDocument => stateIndexDefaults(withDefaultUniverse(document), 'today');
+const accept = (document: IndexDocument): IndexDocument => stateIndexDefaults(addDefaultUniverse(document), 'today');
 
 /**
  * Adds the default universe, all securities, to an index that selects by rules. A derived index has the universe of its
  * source.
  */
-function withDefaultUniverse(document: IndexDocument): IndexDocument {
+function addDefaultUniverse(document: IndexDocument): IndexDocument {
   return isDerivedDocument(document) || isOverlayDocument(document) || document.universe !== undefined
     ? document
     : { ...document, universe: { kind: 'all' } };
@@ -150,7 +150,7 @@ export function listAssumptions(
 }
 
 /** Checks the id, the calendar and the kind of index. */
-function ownFindings(body: UncheckedBody, { calendars }: IndexContext): Finding[] {
+function checkOwnFindings(body: UncheckedBody, { calendars }: IndexContext): Finding[] {
   const findings: Finding[] = [];
   const { id, calendar } = body;
   if ((RESERVED_INDEX_IDS as readonly unknown[]).includes(id)) {

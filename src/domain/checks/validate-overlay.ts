@@ -1,4 +1,4 @@
-import { once } from '#base/once.js';
+import { callOnce } from '#base/once.js';
 import { listBlendParts, OverlaySpec, findOverlayType } from '../overlays/catalogue.js';
 import type { Finding } from '../refusals/findings.js';
 import { refuseWithFindings } from '../refusals/refusal.js';
@@ -75,7 +75,7 @@ export function checkOverlayTerms(document: IndexDocument, { indexOf }: Pick<Ind
     ...currencyFindings(document, sources),
     ...beginFindings(document, sources),
     ...remarksOn(document, sources[0]),
-    ...ownRebalance(document),
+    ...reportOwnRebalance(document),
     ...(overlay.type === 'blend' ? [...blendFindings(overlay), ...returnFindings(overlay, sources, indexOf)] : []),
   ];
 }
@@ -86,10 +86,10 @@ function remarksOn({ overlay, base_value: baseValue }: OverlayDocument, source: 
   return remarks.map((remark) => ({ ...remark, path: `overlay.${remark.path}` }));
 }
 
-const usualRebalance = once(() => JSON.stringify(RebalanceSpec.parse({})));
+const usualRebalance = callOnce(() => JSON.stringify(RebalanceSpec.parse({})));
 
 /** Reports the schedule of an overlay, which the underlying indices determine. */
-function ownRebalance({ rebalance, overlay }: OverlayDocument): Finding[] {
+function reportOwnRebalance({ rebalance, overlay }: OverlayDocument): Finding[] {
   if (JSON.stringify(rebalance) === usualRebalance()) return [];
   const instead =
     overlay.type === 'blend'

@@ -20,7 +20,7 @@ export function checkUniverse(body: UncheckedBody, { indexOf }: IndexContext): F
   }
   if (isTooDeep(universe))
     return [createError('OUT_OF_RANGE', 'universe', 'The sets of the universe are nested too deeply.')];
-  return oneUniverse(universe, { path: 'universe', ownId: body['id'], indexOf });
+  return listOneUniverse(universe, { path: 'universe', ownId: body['id'], indexOf });
 }
 
 interface UniversePlace {
@@ -29,14 +29,14 @@ interface UniversePlace {
   readonly indexOf: IndexContext['indexOf'];
 }
 
-function oneUniverse(universe: unknown, place: UniversePlace): Finding[] {
+function listOneUniverse(universe: unknown, place: UniversePlace): Finding[] {
   if (!isObject(universe)) return [];
   const { path, ownId, indexOf } = place;
   const { kind, id, identifiers } = universe;
   const foreign = Object.entries(KINDS_OF_MEMBER).filter(
     ([member, kinds]) => isGiven(universe[member]) && !kinds.includes(kind as string),
   );
-  if (kind === undefined && foreign.length > 0) return [withoutKind(path, ...foreign[0]!)];
+  if (kind === undefined && foreign.length > 0) return [removeKind(path, ...foreign[0]!)];
   if (isKind(kind) && foreign.length > 0)
     return foreign.map(([member, kinds]) => ofAnotherKind(kind, { path, member, kinds }));
   if (kind === 'list' && (!Array.isArray(identifiers) || identifiers.length === 0)) {
@@ -61,7 +61,7 @@ function setFindings(universe: UncheckedBody, kind: string, place: UniversePlace
   const unknown = [universe, ...parts].flatMap((part, i) =>
     findUnknownMembers(part, Object.keys(UniverseSpec.shape), i === 0 ? path : `${path}.of[${i - 1}]`),
   );
-  return [...unknown, ...parts.flatMap((part, i) => oneUniverse(part, { ...place, path: `${path}.of[${i}]` }))];
+  return [...unknown, ...parts.flatMap((part, i) => listOneUniverse(part, { ...place, path: `${path}.of[${i}]` }))];
 }
 
 /** Kinds of universes that have a member. Runs contain the securities of a watchlist next to it. */
@@ -77,7 +77,7 @@ const isKind = (kind: unknown): kind is UniverseSpec['kind'] => UniverseSpec.sha
 const isGiven = (value: unknown) =>
   value !== undefined && value !== null && !(Array.isArray(value) && value.length === 0);
 
-const withoutKind = (path: string, member: string, kinds: readonly string[]): Finding =>
+const removeKind = (path: string, member: string, kinds: readonly string[]): Finding =>
   createError(
     'REQUIRED',
     `${path}.kind`,

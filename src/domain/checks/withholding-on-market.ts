@@ -26,13 +26,13 @@ export function checkWithholding(document: RuleDocument, market: MarketData, sev
   const isTaxed = (identifier: string): boolean => own === undefined || own.has(identifier);
   const columns = [...market.identifiers.keys()].filter((column) => isTaxed(market.identifiers[column]!));
   const values = listValuesWithoutRate(market, tax, {
-    columns: list === undefined ? withReference(market, columns) : columns,
+    columns: list === undefined ? addReference(market, columns) : columns,
   });
   if (values.length === 0) return [];
   return [{ severity, code: 'NO_RATE', path: PATH, message: `${describeWithoutRate(tax, values)}.`, value: values }];
 }
 
 /** Returns columns that have reference rows: exchange rates among the securities of a store have none. */
-function withReference({ identifiers, reference }: MarketData, columns: readonly number[]): number[] {
+function addReference({ identifiers, reference }: MarketData, columns: readonly number[]): number[] {
   return columns.filter((column) => reference.rows.has(identifiers[column]!));
 }

@@ -56,7 +56,7 @@ export function measureSumAbove(trigger: number): Measure {
     },
     movesOf: (holdings, bound) =>
       bothWays(holdings, trigger, {
-        beyond: (above, from, to) => firstBeyond(above, bound, from, to),
+        beyond: (above, from, to) => computeFirstBeyond(above, bound, from, to),
         gapAt: (sum) => gapOf(bound, sum),
         kept: bound.side === 'lower' ? undefined : keptBelow(bound.limit),
       }),
@@ -80,7 +80,7 @@ export function measureSumUpTo(trigger: number): Measure {
           others.fixed = total - fixed;
           others.moving = totalMoving - moving;
           others.weight = weight;
-          return firstBeyond(others, bound, from, to);
+          return computeFirstBeyond(others, bound, from, to);
         },
         gapAt: (sum) => gapOf(bound, invested - sum),
         kept: bound.side === 'upper' ? undefined : keptBeside(invested, bound.limit),
@@ -93,7 +93,7 @@ export function measureSumUpTo(trigger: number): Measure {
  * Returns the first move, between two, at which (fixed + moving x) / (1 + weight x) exceeds a bound; Infinity if there
  * is none.
  */
-function firstBeyond(
+function computeFirstBeyond(
   { fixed, moving, weight }: Pick<Above, 'fixed' | 'moving' | 'weight'>,
   { side, limit }: Bound,
   from: number,
@@ -201,7 +201,7 @@ function bothWays(holdings: Holdings, trigger: number, question: Question): Move
   }
 
   return {
-    least: leastProduct(near, issuers, { trigger, ...question }) * (1 - ROUNDING),
+    least: computeLeastProduct(near, issuers, { trigger, ...question }) * (1 - ROUNDING),
     moveOf: (name, reach) => selectNearer(finite(walk(name, 1, reach)), finite(walk(name, -1, reach))),
   };
 }
@@ -239,7 +239,7 @@ function turnsOf({ net, weight, trigger, direction, end }: OwnIssuer): Turn[] {
 const ROUNDING = 1e-9;
 
 /** Returns the least product of a move and a weight that may pass the bound. */
-function leastProduct(
+function computeLeastProduct(
   { gap, sum, rising, most, isShort }: ByDistance,
   issuers: Float64Array,
   { gapAt, kept, trigger }: Question & { readonly trigger: number },

@@ -73,10 +73,10 @@ export interface WatchOptions {
  * @cost O(rows * H) per date
  */
 export function watchLimits(watched: Iterable<WatchedDate>, options: WatchOptions): Watch {
-  return watchMeasured(measuredDates(watched), options);
+  return watchMeasured(listMeasuredDates(watched), options);
 }
 
-function* measuredDates(watched: Iterable<WatchedDate>): Iterable<MeasuredDate> {
+function* listMeasuredDates(watched: Iterable<WatchedDate>): Iterable<MeasuredDate> {
   for (const date of watched) yield measureDate(date);
 }
 
@@ -88,7 +88,7 @@ export function measureDate(date: WatchedDate): MeasuredDate {
     rows,
     valueOf: (k) => rows[k]!.measure.valueOf(holdings),
     causeOf: (k) => causeOf(rows[k]!, date),
-    distance: () => leastMove(rows, holdings),
+    distance: () => findLeastMove(rows, holdings),
   };
 }
 
@@ -169,11 +169,11 @@ function causeOf(row: LimitRow, { event }: WatchedDate): BreachCause {
  */
 export function measureDistanceToBreach(rows: readonly LimitRow[], holdings: Holdings): Move | null {
   const isBreached = rows.some((row) => !isWithin(row, row.measure.valueOf(holdings)));
-  return isBreached ? null : leastMove(rows, holdings);
+  return isBreached ? null : findLeastMove(rows, holdings);
 }
 
 /** Returns the least move within every limit. */
-function leastMove(rows: readonly LimitRow[], holdings: Holdings): Move | null {
+function findLeastMove(rows: readonly LimitRow[], holdings: Holdings): Move | null {
   const { weights } = holdings;
   // The heaviest first: their moves give the tightest limit for the others.
   const heaviest = findHeaviest(weights);

@@ -22,7 +22,7 @@ export interface ConstraintCheck {
 export function validateConstraints(rows: readonly ConstraintRow[], check: ConstraintCheck): Finding[] {
   const { path } = check;
   const findings = rows.flatMap((row, position) => validateRow(row, { ...check, path: `${path}[${position}]` }));
-  return sortFindings([...findings, ...repeatedIds(rows, path)]);
+  return sortFindings([...findings, ...listRepeatedIds(rows, path)]);
 }
 
 function validateRow(
@@ -72,7 +72,7 @@ function strangers(
     }));
 }
 
-function repeatedIds(rows: readonly ConstraintRow[], path: string): Finding[] {
+function listRepeatedIds(rows: readonly ConstraintRow[], path: string): Finding[] {
   const first = new Map<string, number>();
   return rows.flatMap((row, position): Finding[] => {
     if (row.id === '') return [];

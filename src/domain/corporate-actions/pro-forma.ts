@@ -115,11 +115,11 @@ function ended(
     };
   const paid = type === 'MERGER' ? undefined : computeProceeds(value, type === 'DELISTING', treatment.delisting);
   const proceeds = paid ?? price;
-  return { weight: 0, shares: 0, divisor: withoutName(weight, proceeds / price), proceeds, received: null };
+  return { weight: 0, shares: 0, divisor: removeName(weight, proceeds / price), proceeds, received: null };
 }
 
 /** Returns the divisor after over before the exit of a security at a price; null if nothing else is held. */
-function withoutName(weight: number, moved: number): number | null {
+function removeName(weight: number, moved: number): number | null {
   const others = 1 - weight;
   const level = others + weight * moved;
   return others !== 0 && level > 0 ? others / level : null;

@@ -15,7 +15,7 @@ export function createAgeSeries({ market, rowOf, names }: SessionMarket): AgeSer
    * Searches the bars before the axis too: if the market starts at a later session, securities may be older.
    * @cost the sessions before the axis
    */
-  const firstBar = (column: number): number => {
+  const findFirstBar = (column: number): number => {
     for (let session = 0; session < rowOf.length; session++) {
       const row = rowOf[session]!;
       if (row >= 0 && !Number.isNaN(close[row * names + column]!)) return session;
@@ -26,7 +26,7 @@ export function createAgeSeries({ market, rowOf, names }: SessionMarket): AgeSer
     fill(session: number, columns: Int32Array, out: Float64Array) {
       for (let i = 0; i < columns.length; i++) {
         const column = columns[i]!;
-        if (first[column] === UNKNOWN) first[column] = firstBar(column);
+        if (first[column] === UNKNOWN) first[column] = findFirstBar(column);
         const since = first[column]!;
         out[i] = since > session ? NaN : session - since;
       }

@@ -103,8 +103,8 @@ export function computeDeviation({ cells, starts, length, enough }: Windows, out
   for (let k = 0; k < starts.length; k += 2) {
     const a = starts[k]!;
     const b = starts[Math.min(k + 1, starts.length - 1)]!;
-    const firstA = firstValue(cells, a, length);
-    const firstB = firstValue(cells, b, length);
+    const firstA = findFirstValue(cells, a, length);
+    const firstB = findFirstValue(cells, b, length);
     let countA = 0;
     let countB = 0;
     let sumA = 0;
@@ -131,7 +131,7 @@ export function computeDeviation({ cells, starts, length, enough }: Windows, out
 }
 
 /** Returns the first value of a window; NaN if it has none. */
-function firstValue(cells: Float64Array, from: number, length: number): number {
+function findFirstValue(cells: Float64Array, from: number, length: number): number {
   let i = from;
   while (i < from + length - 1 && Number.isNaN(cells[i]!)) i++;
   return cells[i]!;

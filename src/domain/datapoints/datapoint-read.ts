@@ -95,11 +95,11 @@ function earliestOf(
 ): number {
   const isStatistic = source.kind !== 'series' || field.aggregate !== 'last';
   const needed = isStatistic ? Math.max(1, computeHalf(field.window ?? DEFAULT_WINDOW)) : 1;
-  const begin = firstBar(sm, column) + (GROWTH_BASED.has(field.name) ? 1 : 0); // a return needs an earlier price bar
+  const begin = findFirstBar(sm, column) + (GROWTH_BASED.has(field.name) ? 1 : 0); // a return needs an earlier price bar
   return begin + needed - 1 + field.lag;
 }
 
-function firstBar({ lastBar, names }: SessionMarket, column: number): number {
+function findFirstBar({ lastBar, names }: SessionMarket, column: number): number {
   for (let cell = column; cell < lastBar.length; cell += names) if (lastBar[cell]! >= 0) return lastBar[cell]!;
   return NaN;
 }

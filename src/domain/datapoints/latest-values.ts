@@ -26,12 +26,12 @@ export function writeLatestValues(values: Float64Array, latest: Latest): void {
   series.fill(end, columns, values);
   for (let i = 0; i < values.length; i++) {
     const value = values[i]!;
-    if (value !== value) values[i] = carriedValue(latest, columns[i]!);
+    if (value !== value) values[i] = findCarriedValue(latest, columns[i]!);
   }
 }
 
 /** Returns the latest value of a security without a value on the session; NaN if none is valid. */
-function carriedValue({ rebase, ...latest }: Latest, column: number): number {
+function findCarriedValue({ rebase, ...latest }: Latest, column: number): number {
   const { sm, series, end } = latest;
   const session = findLatestSession({ ...latest, column });
   if (session < 0) return NaN;

@@ -86,7 +86,7 @@ export function createSeriesTable(sm: SessionMarket, terms: SeriesTerms): Series
   const table: SeriesTable = {
     market: (name) => once(`market ${name}`, () => panelSeries(sm, name)),
     reference: (name) => once(`reference ${name}`, () => createReferenceSeries(sm, name)),
-    derived: (name) => once(`derived ${name}`, () => derivedSeries(name)),
+    derived: (name) => once(`derived ${name}`, () => deriveSeries(name)),
     shares: (hasFloat) =>
       hasFloat ? multiplySeries(held('SHARES_OUTSTANDING'), freeFloat()) : held('SHARES_OUTSTANDING'),
     returns: (name) => once(`returns ${name}`, () => betweenBars(sm, growthBehind(name), 1)),
@@ -101,7 +101,7 @@ export function createSeriesTable(sm: SessionMarket, terms: SeriesTerms): Series
   const growthBehind = (name: SessionReturn) => (name === 'RETURN' ? terms : terms.price);
   const held = (name: string): Series => (sm.market.fields.has(name) ? table.market(name) : table.reference(name));
 
-  function derivedSeries(name: Exclude<DerivedName, 'VOLATILITY' | 'MOMENTUM' | 'BETA'>): Series {
+  function deriveSeries(name: Exclude<DerivedName, 'VOLATILITY' | 'MOMENTUM' | 'BETA'>): Series {
     switch (name) {
       case 'MARKET_CAP':
         return table.inIndexCurrency(multiplySeries(table.market('CLOSE'), held('SHARES_OUTSTANDING')));

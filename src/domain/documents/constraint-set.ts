@@ -38,7 +38,7 @@ export function checkConstraintSet(body: Readonly<Record<string, unknown>>): Che
   const shaped = checkShape(ConstraintSet, rows === undefined ? body : { ...body, constraints: rows }, {
     unknownFields: 'warning',
   });
-  const findings = [...shaped.findings, ...reservedId(body['id']), ...ofTexts, ...checkRows(rows, 'constraints')];
+  const findings = [...shaped.findings, ...listReservedId(body['id']), ...ofTexts, ...checkRows(rows, 'constraints')];
   const set = hasErrors(findings) || shaped.value === undefined ? undefined : state(shaped.value, 'today');
   return { set, findings: sortFindings(findings) };
 }
@@ -78,7 +78,7 @@ export function readRows(
 /** Returns findings about the classes and parameters of a list of rows; the shape check reports invalid shapes. */
 export function checkRows(rows: unknown, path: string): Finding[] {
   if (!Array.isArray(rows)) return [];
-  const shaped = rows.map((row: unknown) => ConstraintRow.safeParse(withoutUnknown(row)).data);
+  const shaped = rows.map((row: unknown) => ConstraintRow.safeParse(removeUnknown(row)).data);
   if (shaped.every((row) => row !== undefined)) return validateConstraints(shaped, { path });
   return shaped.flatMap((row, i) =>
     row === undefined
@@ -90,7 +90,7 @@ export function checkRows(rows: unknown, path: string): Finding[] {
   );
 }
 
-function withoutUnknown(row: unknown): unknown {
+function removeUnknown(row: unknown): unknown {
   if (typeof row !== 'object' || row === null || Array.isArray(row)) return row;
   const { type, id, params } = row as Record<string, unknown>; // It is an object, as asserted above.
   return {
@@ -100,7 +100,7 @@ function withoutUnknown(row: unknown): unknown {
   };
 }
 
-function reservedId(id: unknown): Finding[] {
+function listReservedId(id: unknown): Finding[] {
   if (!(RESERVED_CONSTRAINT_SET_IDS as readonly unknown[]).includes(id)) return [];
   return [
     {

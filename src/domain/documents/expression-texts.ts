@@ -33,7 +33,7 @@ export function parseExpressions<T>(schema: z.ZodType, value: T, place: TextPlac
   const findings: Finding[] = [];
   const texts = new Map<string, ReadText>();
   const visit = (at: z.ZodType, given: unknown, path: string): unknown => {
-    const expected = expectedBy(at);
+    const expected = describeExpected(at);
     if (expected !== undefined) return treeOf(given, { ...place, path }, { expected, findings, texts });
     const inner = unwrap(at);
     if (inner !== at) return visit(inner, given, path);
@@ -49,7 +49,7 @@ export function parseExpressions<T>(schema: z.ZodType, value: T, place: TextPlac
   return { value: visit(schema, value, place.path) as T, findings, texts }; // The shape is the same except for expressions.
 }
 
-function expectedBy(schema: z.ZodType): Expected | undefined {
+function describeExpected(schema: z.ZodType): Expected | undefined {
   const { format } = (schema.meta() ?? {}) as { format?: string }; // our own `.meta` calls
   if (format === 'expression') return 'number';
   return format === 'condition' ? 'condition' : undefined;

@@ -123,7 +123,7 @@ export const Mapping = defineObject(() => ({
 export type Mapping = z.infer<typeof Mapping>;
 
 /** Some members of a mapping, without their defaults: absent members do not change. */
-export const MappingChange = defineObject(() => z.strictObject(withoutDefaults(Mapping.shape)).partial().shape).meta({
+export const MappingChange = defineObject(() => z.strictObject(removeDefaults(Mapping.shape)).partial().shape).meta({
   id: 'MappingChange',
   description: 'Members of a mapping to change; the others stay unchanged. A member is replaced as a whole.',
 });
@@ -131,7 +131,7 @@ export type MappingChange = z.infer<typeof MappingChange>;
 
 type WithoutDefaults<Shape> = { [K in keyof Shape]: Shape[K] extends z.ZodDefault<infer Inner> ? Inner : Shape[K] };
 
-function withoutDefaults<Shape extends z.ZodRawShape>(shape: Shape): WithoutDefaults<Shape> {
+function removeDefaults<Shape extends z.ZodRawShape>(shape: Shape): WithoutDefaults<Shape> {
   const inner = ([key, schema]: [string, z.ZodRawShape[string]]) => {
     if (!(schema instanceof z.ZodDefault)) return [key, schema];
     return [key, (schema.unwrap() as z.ZodType).meta(schema.meta() ?? {})];

@@ -76,17 +76,17 @@ export function createTemplateDocuments(template: MethodologyTemplate, { indexId
   return template.documents.map((document) => {
     // The base date also occurs where the document refers to it, as in a bound that follows a path.
     const words = baseDate === undefined ? renamed : new Map([...renamed, [document.base_date, baseDate]]);
-    return withNames(document, words) as Body; // An object stays an object.
+    return addNames(document, words) as Body; // An object stays an object.
   });
 }
 
 /** Replaces document ids in texts: whole texts, or quoted parts of expressions. */
-function withNames(value: unknown, renamed: ReadonlyMap<string, string>): unknown {
+function addNames(value: unknown, renamed: ReadonlyMap<string, string>): unknown {
   if (typeof value === 'string')
     return renamed.get(value) ?? value.replaceAll(/"([^"]*)"/g, (all, name: string) => quote(renamed.get(name)) ?? all);
-  if (Array.isArray(value)) return value.map((item) => withNames(item, renamed));
+  if (Array.isArray(value)) return value.map((item) => addNames(item, renamed));
   if (typeof value !== 'object' || value === null) return value;
-  return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, withNames(member, renamed)]));
+  return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, addNames(member, renamed)]));
 }
 
 const quote = (name: string | undefined): string | undefined => (name === undefined ? undefined : `"${name}"`);

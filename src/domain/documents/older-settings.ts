@@ -16,13 +16,13 @@ export function applyOlderSettings(body: unknown): unknown {
   if (!isRecord(body)) return body;
   const { rebalance = {}, pipeline } = body;
   if (!isRecord(rebalance)) return body;
-  if ('weights_as' in rebalance) return withOlderGaps(body);
+  if ('weights_as' in rebalance) return addOlderGaps(body);
   const settings = { ...body, rebalance: { ...rebalance, weights_as: 'weights' } };
-  return withOlderGaps(isRecord(pipeline) ? { ...settings, pipeline: olderPipeline(pipeline) } : settings);
+  return addOlderGaps(isRecord(pipeline) ? { ...settings, pipeline: olderPipeline(pipeline) } : settings);
 }
 
 /** Returns a stored document of versions up to 0.3.0 with their longest gap, which also applied to entries. */
-function withOlderGaps(body: Raw): unknown {
+function addOlderGaps(body: Raw): unknown {
   const { pipeline } = body;
   if (!isRecord(pipeline)) return body;
   const { treatment = {} } = pipeline;

@@ -45,10 +45,10 @@ export function findStore(documents: Documents, asked: string | null | undefined
 /** Returns documents without their stores: results depend on contents, and a run records its store. */
 export function removeStores(documents: Documents): Documents {
   if (Object.values(documents).every((document) => !('store_id' in document))) return documents;
-  return Object.fromEntries(Object.entries(documents).map(([id, document]) => [id, withoutStore(document)]));
+  return Object.fromEntries(Object.entries(documents).map(([id, document]) => [id, removeStore(document)]));
 }
 
-function withoutStore(document: IndexDocument): IndexDocument {
+function removeStore(document: IndexDocument): IndexDocument {
   const { store_id: _, ...others } = document;
   return others;
 }

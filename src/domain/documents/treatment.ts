@@ -29,14 +29,14 @@ export function resolveTreatment(
   calendars?: Calendars,
 ): DatedTreatment | undefined {
   const { pipeline, derivation } = document;
-  if (pipeline !== null) return withAmendments(pipeline.treatment, document, calendars);
+  if (pipeline !== null) return addAmendments(pipeline.treatment, document, calendars);
   const sourceId = isOverlayDocument(document) ? listSources(document)[0] : derivation?.source_index_id;
   const source = sourceId === undefined ? undefined : indexOf(sourceId);
   const beneath = source && resolveTreatment(source, indexOf, calendars);
   return beneath && combineTreatment(document, beneath);
 }
 
-function withAmendments(treatment: TreatmentSpec, document: IndexDocument, calendars?: Calendars): DatedTreatment {
+function addAmendments(treatment: TreatmentSpec, document: IndexDocument, calendars?: Calendars): DatedTreatment {
   const calendar = calendars?.get(document.calendar);
   const spans = calendar === undefined ? [] : listTextSpans(document, calendar);
   if (spans.length === 0) return treatment;

@@ -61,7 +61,7 @@ export function limitTerms({ amended, ...first }: GrowthTerms, day: Day): Growth
 }
 
 /** Changes some members of terms on every date. */
-function changedTerms(terms: GrowthTerms, change: Partial<GrowthTerms>): GrowthTerms {
+function createChangedTerms(terms: GrowthTerms, change: Partial<GrowthTerms>): GrowthTerms {
   const { withholdingTax } = change;
   const { amended } = terms;
   return {
@@ -115,7 +115,7 @@ export function createSecurityTerms(variant: ReturnVariant, currency: string): G
 export function toShortTerms(terms: GrowthTerms): GrowthTerms {
   const taxed = all(terms).some(({ withholdingTax }) => isTaxed(withholdingTax));
   return terms.reinvestment === 'constituent' && terms.variant === 'net' && taxed
-    ? changedTerms(terms, { variant: 'total', withholdingTax: 0 })
+    ? createChangedTerms(terms, { variant: 'total', withholdingTax: 0 })
     : terms;
 }
 
@@ -124,7 +124,7 @@ export function toShortTerms(terms: GrowthTerms): GrowthTerms {
  * variant.
  */
 export function toHeldTerms(terms: GrowthTerms): GrowthTerms {
-  return terms.reinvestment === 'index' ? changedTerms(terms, { variant: 'price', withholdingTax: 0 }) : terms;
+  return terms.reinvestment === 'index' ? createChangedTerms(terms, { variant: 'price', withholdingTax: 0 }) : terms;
 }
 
 /** Returns true if corporate actions other than splits adjust previous closes. */

@@ -23,7 +23,7 @@ interface Cached {
 
 const cache = new WeakMap<SessionMarket, Cached>();
 
-function cachedFor(sm: SessionMarket): Cached {
+function findCachedGrowth(sm: SessionMarket): Cached {
   let cached = cache.get(sm);
   if (!cached) cache.set(sm, (cached = { panels: new Map(), indices: new Map() }));
   return cached;
@@ -40,7 +40,7 @@ function cachedFor(sm: SessionMarket): Cached {
 export function computeGrowth(sm: SessionMarket, terms: GrowthTerms, used: Iterable<number> = []): Float64Array {
   const rates = createExchangeRates(sm, terms.currency);
   for (const column of used) requireRate(rates, sm, sm.sessions.length - 1, column);
-  return latest(cachedFor(sm).panels, createKey(terms), () => growthPanel(sm, terms));
+  return latest(findCachedGrowth(sm).panels, createKey(terms), () => growthPanel(sm, terms));
 }
 
 /**
@@ -51,7 +51,7 @@ export function computeGrowth(sm: SessionMarket, terms: GrowthTerms, used: Itera
  */
 export function computeValueIndex(sm: SessionMarket, terms: GrowthTerms): Float64Array {
   const held = toHeldTerms(terms);
-  return latest(cachedFor(sm).indices, createKey(held), () => accumulate(sm, held));
+  return latest(findCachedGrowth(sm).indices, createKey(held), () => accumulate(sm, held));
 }
 
 /** Returns a cached panel, or a new one that replaces the least recently used. */
@@ -68,7 +68,7 @@ function accumulate(sm: SessionMarket, terms: GrowthTerms): Float64Array {
   const rates = createExchangeRates(sm, terms.currency);
   const panel = growthPanel(sm, terms, indexMemory);
   if (sm.mark) panel.set(termsMarkOf(sm, sm.mark, terms).index);
-  for (let s = firstMade(sm); s < sessions.length; s++) {
+  for (let s = findFirstComputed(sm); s < sessions.length; s++) {
     const row = readPanelRow(sm, s);
     for (let i = 0; i < names; i++) {
       const value = s === 0 ? Number.NaN : panel[row - names + i]! * panel[row + i]!;
@@ -97,8 +97,8 @@ function growthPanel(
   const { columns, starts } = table;
   const growth = memory((sessions.length - first) * names, names);
   // Last price of each security on the share basis of the previous session.
-  const carried = carriedFirst(sm, terms);
-  for (let s = firstMade(sm); s < sessions.length; s++) {
+  const carried = carryFirst(sm, terms);
+  for (let s = findFirstComputed(sm); s < sessions.length; s++) {
     const touched: Touched[] = [];
     for (let e = starts[s]!; e < starts[s + 1]!; e++)
       touched.push({ effect: readEffect(table, e), before: carried[columns[e]!]! });
@@ -117,12 +117,12 @@ function growthPanel(
 }
 
 /** Returns the first session whose row must be computed. */
-function firstMade({ mark }: SessionMarket): number {
+function findFirstComputed({ mark }: SessionMarket): number {
   return mark ? mark.session + 1 : 0;
 }
 
 /** Returns base prices of the first computed session. */
-function carriedFirst(sm: SessionMarket, terms: GrowthTerms): Float64Array {
+function carryFirst(sm: SessionMarket, terms: GrowthTerms): Float64Array {
   const { mark, names } = sm;
   if (mark === null) return new Float64Array(names).fill(Number.NaN);
   if (mark.terms === null) return findCarriedPrices(sm, terms, { session: mark.session, bars: mark.lastBar });
@@ -170,7 +170,7 @@ export function findCarriedUnder(sm: SessionMarket, table: EffectTable, session:
 }
 
 /**
- * Returns the start of a session's row in `growthOf`. A market that does not begin with the first session has no growth
+ * Returns the start of a session's row in `computeGrowth`. A market that does not begin with the first session has no growth
  * on its first one.
  * @throws BeforeMarket
  */
@@ -264,7 +264,7 @@ function convert(sm: SessionMarket, currency: string, growth: Float64Array): voi
   for (let i = 0; i < names; i++) {
     if (rates.isNative(i)) continue;
     const series = rates.seriesOf(i);
-    for (let s = Math.max(1, firstMade(sm)); s < sessions.length; s++)
+    for (let s = Math.max(1, findFirstComputed(sm)); s < sessions.length; s++)
       growth[readPanelRow(sm, s) + i]! *= series[s]! / series[s - 1]!;
   }
 }

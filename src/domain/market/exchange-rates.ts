@@ -1,29 +1,11 @@
 import { formatDay, type Day } from '../time/days.js';
 import { findLastAtMost } from '../numbers/search.js';
 import { Refusal } from '../refusals/refusal.js';
+import { findMajorUnit, findUnit } from './currency-codes.js';
 import type { MarketData } from './market-data.js';
 import { isBlank, createReferenceSpells, findSpell } from './reference-spells.js';
 import { carryCloses } from './series.js';
 import type { SessionMarket } from './session-market.js';
-
-/** Currency units that are hundredths of another. */
-const MINOR_UNITS: Readonly<Record<string, { readonly major: string; readonly scale: number }>> = {
-  GBX: { major: 'GBP', scale: 0.01 },
-  ZAC: { major: 'ZAR', scale: 0.01 },
-  ILA: { major: 'ILS', scale: 0.01 },
-};
-
-const CURRENCIES: ReadonlySet<string> = new Set(Intl.supportedValuesOf('currency'));
-
-/** Returns true for a current or former ISO 4217 code, or a minor unit in which prices are quoted. */
-export function isCurrency(code: string): boolean {
-  return CURRENCIES.has(code) || Object.hasOwn(MINOR_UNITS, code);
-}
-
-/** Splits a name such as EURUSD into two currency codes, which need not exist; undefined if its length differs. */
-export function parsePair(name: string): readonly [from: string, to: string] | undefined {
-  return name.length === 6 ? [name.slice(0, 3), name.slice(3)] : undefined;
-}
 
 /** Exchange rates of every security of a market into one currency, by the currency of its prices on the day. */
 export interface ExchangeRates {
@@ -130,7 +112,7 @@ export function requireRates(
 
 function readRates(sm: SessionMarket, currency: string): ExchangeRates {
   const spells = createReferenceSpells(sm.market, 'CURRENCY');
-  const target = unitOf(currency);
+  const target = findUnit(currency);
   const currencies = new Set(
     spells
       .flat()
@@ -168,24 +150,10 @@ function readRates(sm: SessionMarket, currency: string): ExchangeRates {
     },
     missingPair: (session, column) => {
       const rate = rateAt(session, column);
-      return rate === rate ? undefined : `${unitOf(currencyAt(session, column)).major}${target.major}`;
+      return rate === rate ? undefined : `${findUnit(currencyAt(session, column)).major}${target.major}`;
     },
     pairColumns,
   };
-}
-
-/** Returns the currency whose main unit a code belongs to: GBP for GBX. */
-export function findMajorUnit(code: string): string {
-  return unitOf(code).major;
-}
-
-function unitOf(code: string): { readonly major: string; readonly scale: number } {
-  return MINOR_UNITS[code] ?? { major: code, scale: 1 };
-}
-
-/** Returns the identifier or series of the market that contains the price of one currency in another. */
-export function createPair(from: string, to: string): string {
-  return `${unitOf(from).major}${unitOf(to).major}`;
 }
 
 /** Currencies through which a pair is crossed if the store lacks it, in this order. */
@@ -196,8 +164,8 @@ const CROSS_CURRENCIES = ['USD', 'EUR', 'GBP', 'JPY', 'CHF'] as const;
  * impossible. @cost O(S)
  */
 export function readRateSeries(sm: SessionMarket, from: string, to: string): Float64Array | undefined {
-  const source = unitOf(from);
-  const target = unitOf(to);
+  const source = findUnit(from);
+  const target = findUnit(to);
   const scale = source.scale / target.scale;
   if (source.major === target.major) return new Float64Array(sm.sessions.length).fill(scale);
   const direct = directSeries(sm, [source.major, target.major], scale);
@@ -255,14 +223,15 @@ export function refuseRateNotAboveZero(
 }
 
 /**
- * Returns the first day on which a market has a rate between two currencies, from the pair or cross that `rateSeries`
+ * Returns the first day on which a market has a rate between two currencies, from the pair or cross that `readRateSeries`
  * uses; undefined if it has none or needs none.
  * @cost O(T) for a pair that is a security of the market
  */
 export function findFirstRateDay(market: MarketData, from: string, to: string): Day | undefined {
   const [source, target] = [findMajorUnit(from), findMajorUnit(to)];
   if (source === target) return undefined;
-  const directDay = (a: string, b: string): Day | undefined => firstDayOf(market, a + b) ?? firstDayOf(market, b + a);
+  const directDay = (a: string, b: string): Day | undefined =>
+    findFirstDay(market, a + b) ?? findFirstDay(market, b + a);
   const direct = directDay(source, target);
   if (direct !== undefined) return direct;
   for (const cross of CROSS_CURRENCIES) {
@@ -272,7 +241,7 @@ export function findFirstRateDay(market: MarketData, from: string, to: string): 
   return undefined;
 }
 
-function firstDayOf({ identifiers, fields, dates, series }: MarketData, pair: string): Day | undefined {
+function findFirstDay({ identifiers, fields, dates, series }: MarketData, pair: string): Day | undefined {
   const column = identifiers.indexOf(pair);
   if (column < 0) return series?.get(pair)?.days[0];
   const close = fields.get('CLOSE')!;
@@ -310,13 +279,13 @@ export function isRateHeld(holds: (pair: string) => boolean, from: string, to: s
  */
 function pairSeries(sm: SessionMarket, pair: string, convert: (rate: number) => number): Float64Array | undefined {
   const column = sm.columnOf(pair);
-  if (column >= 0) return carriedSeries(sm, column, convert);
+  if (column >= 0) return carrySeries(sm, column, convert);
   const series = sm.market.series?.get(pair);
   return series && carryCloses(series, sm.sessions).map((rate) => (rate > 0 ? convert(rate) : Number.NaN));
 }
 
 /** Returns the latest bar at or before each session, on any day of the store; NaN before the first. */
-function carriedSeries(sm: SessionMarket, column: number, convert: (rate: number) => number): Float64Array {
+function carrySeries(sm: SessionMarket, column: number, convert: (rate: number) => number): Float64Array {
   const { market, sessions, names } = sm;
   const close = market.fields.get('CLOSE')!;
   const series = new Float64Array(sessions.length);

@@ -84,8 +84,8 @@ export function shareMarket(market: MarketData, shared: SharedTables = shareTabl
     contentHash: market.contentHash,
     adjustment: market.adjustment,
     currency: market.currency ?? null,
-    dates: sharedBytes(market.dates),
-    fields: [...market.fields].map(([name, values]) => ({ name, values: sharedPanel(values) })),
+    dates: copyToSharedBytes(market.dates),
+    fields: [...market.fields].map(([name, values]) => ({ name, values: copyToSharedMemory(values) })),
     tables: shared.tables,
     actionPlaces: shared.actionPlaces,
   };
@@ -97,7 +97,7 @@ function shareTables(market: MarketData): SharedTables {
   const { text: actions, places } = actionLines(market, new TextEncoder().encode(before).length);
   const tables =
     before + actions + textOf([...inLines(market.universes, (universes) => ({ universes })), ...seriesLines(market)]);
-  return { tables: sharedBytes(new TextEncoder().encode(tables)), actionPlaces: sharedBytes(places) };
+  return { tables: copyToSharedBytes(new TextEncoder().encode(tables)), actionPlaces: copyToSharedBytes(places) };
 }
 
 function seriesLines({ series }: Pick<MarketData, 'series'>): Line[] {
@@ -328,11 +328,13 @@ export function reopenMarket(
 const NEWLINE = 10;
 
 /** A panel at the start of shared memory is used in place, regardless of the space after it. */
-function sharedPanel(values: Float64Array): SharedArrayBuffer {
-  return values.buffer instanceof SharedArrayBuffer && values.byteOffset === 0 ? values.buffer : sharedBytes(values);
+function copyToSharedMemory(values: Float64Array): SharedArrayBuffer {
+  return values.buffer instanceof SharedArrayBuffer && values.byteOffset === 0
+    ? values.buffer
+    : copyToSharedBytes(values);
 }
 
-function sharedBytes(view: Int32Array | Float64Array | Uint8Array): SharedArrayBuffer {
+function copyToSharedBytes(view: Int32Array | Float64Array | Uint8Array): SharedArrayBuffer {
   const whole = view.byteOffset === 0 && view.byteLength === view.buffer.byteLength;
   if (view.buffer instanceof SharedArrayBuffer && whole) return view.buffer;
   const shared = new SharedArrayBuffer(view.byteLength);

@@ -27,7 +27,7 @@ export function createReferenceSpells(market: MarketData, column: string): Colum
   const columns = cache.get(market) ?? new Map<string, ColumnSpells>();
   cache.set(market, columns);
   const known = columns.get(column);
-  const spells = known ?? declaredSpells(market, column);
+  const spells = known ?? createDeclaredSpells(market, column);
   columns.delete(column);
   columns.set(column, spells);
   if (known !== undefined) return known;
@@ -41,7 +41,7 @@ export function createReferenceSpells(market: MarketData, column: string): Colum
   return spells;
 }
 
-function declaredSpells(market: MarketData, column: string): ColumnSpells {
+function createDeclaredSpells(market: MarketData, column: string): ColumnSpells {
   const spells = spellsOf(market, column);
   const { currency = null } = market;
   return column === 'CURRENCY' && currency !== null ? spells.map((own) => fill(own, currency)) : spells;

@@ -38,7 +38,7 @@ export interface ColumnLayout {
 const known = new WeakMap<Float64Array, ReturnGaps>();
 
 /**
- * @param growth [S - first x N] from `growthOf`
+ * @param growth [S - first x N] from `computeGrowth`
  * @cost O(gaps), once per panel
  */
 export function findReturnGaps(sm: SessionMarket, growth: Float64Array): ReturnGaps {

@@ -111,7 +111,7 @@ export function alignMarket({ market, calendar, calendars, mark }: AlignMarketIn
   const close = market.fields.get('CLOSE')!;
   const columns = new Map(identifiers.map((identifier, column) => [identifier, column]));
   const columnOf = (identifier: string): number => columns.get(identifier) ?? -1;
-  const { lastBar, gaps } = lastBars({ close, rowOf, names }, mark);
+  const { lastBar, gaps } = createLastBars({ close, rowOf, names }, mark);
   const actions = placeActions({ market, sessions, calendar, columnOf });
   const splits = market.adjustment === 'none' ? ratiosOf(actions) : new Map<number, readonly Ratio[]>();
   const endings = endingsOf(actions, columnOf);
@@ -199,7 +199,7 @@ interface Panel {
   readonly names: number;
 }
 
-function lastBars(
+function createLastBars(
   { close, rowOf, names }: Panel,
   mark: MarketMark | undefined,
 ): Pick<SessionMarket, 'lastBar' | 'gaps'> {

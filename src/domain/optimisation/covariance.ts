@@ -97,7 +97,7 @@ export function estimateRisk(
     };
   }
   if (estimator !== null) {
-    const estimate = engine.scope(() => asEstimated(engine, window, coverage, estimator));
+    const estimate = engine.scope(() => toEstimated(engine, window, coverage, estimator));
     return {
       periods,
       metric: spread(estimate.metric, coverage, columns),
@@ -215,7 +215,7 @@ function computeCovarianceFromLoadings(
 }
 
 /** Returns an estimator's covariance of the covered securities. Must run inside an engine's scope. */
-function asEstimated(
+function toEstimated(
   engine: Engine,
   window: ReturnWindow,
   coverage: Coverage,

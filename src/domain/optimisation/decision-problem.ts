@@ -98,12 +98,12 @@ export function createDecisionProblem(input: ProblemInput): Problem {
     excluded:
       objective.entry.type === TRACKING.entry.type || risk.isIdentity
         ? []
-        : uncoveredNames([risk.coverage, ...scenarios.map(({ coverage }) => coverage)], columns),
+        : listUncoveredNames([risk.coverage, ...scenarios.map(({ coverage }) => coverage)], columns),
   });
 }
 
 /** Returns positions of securities that any of some windows does not cover. */
-function uncoveredNames(coverages: readonly Coverage[], columns: Int32Array): number[] {
+function listUncoveredNames(coverages: readonly Coverage[], columns: Int32Array): number[] {
   return Array.from(columns.keys()).filter((place) => coverages.some(({ excluded }) => excluded.has(columns[place]!)));
 }
 

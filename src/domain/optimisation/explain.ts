@@ -207,7 +207,7 @@ function nameSolve({ problem }: DerivedSolve, solution: Solution, i: number): Na
   const weight = solution.weights[i]!;
   return {
     sourceWeight: problem.index[i]!,
-    rows: listRowSides(problem, solution).flatMap((side) => placedSide({ problem, solution, i, forces }, side)),
+    rows: listRowSides(problem, solution).flatMap((side) => listPlacedSide({ problem, solution, i, forces }, side)),
     lower,
     upper,
     stiffness,
@@ -266,7 +266,7 @@ interface SideInput {
 }
 
 /** Returns one side of a row for a security in it; empty for other securities. */
-function placedSide({ problem, solution, i, forces }: SideInput, side: RowSide): NameRowSide[] {
+function listPlacedSide({ problem, solution, i, forces }: SideInput, side: RowSide): NameRowSide[] {
   const { row, origin } = side.placed;
   const { weights } = solution;
   const forceOf = (isOfRow: (placed: PlacedRow | undefined) => boolean): number =>

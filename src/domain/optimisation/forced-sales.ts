@@ -12,13 +12,13 @@ export function measuresHeldWeights({ params }: ConstraintRow): boolean {
  */
 export function countsForcedSales(problem: Problem, origin: Origin): boolean {
   const { type, params, priority } = origin;
-  return type === 'Turnover' && params['reference'] === 'held' && priority > 0 && forcedSales(problem, origin) > 0;
+  return type === 'Turnover' && params['reference'] === 'held' && priority > 0 && sumForcedSales(problem, origin) > 0;
 }
 
 /**
  * Returns the held weight of securities outside the problem, and of those excluded because they have no risk estimate.
  */
-function forcedSales({ rows }: Problem, turnover: Origin): number {
+function sumForcedSales({ rows }: Problem, turnover: Origin): number {
   const row = rows.find(({ origin }) => origin === turnover)?.row;
   if (row?.form !== 'distance') return 0;
   const excluded = rows.flatMap(({ origin, row: other }) =>

@@ -159,7 +159,7 @@ export function createProblem(input: ProblemInput): Problem {
     withRows: (others) => createProblem({ ...input, tails, rows: others }),
     without: ({ index: left }) => createProblem({ ...input, tails, rows: input.rows.filter((_, row) => row !== left) }),
     withParameters: (changes) =>
-      widenRows(createProblem({ ...input, tails, rows: changedRows(input.rows, changes) }), changes),
+      widenRows(createProblem({ ...input, tails, rows: listChangedRows(input.rows, changes) }), changes),
   };
 }
 
@@ -205,7 +205,7 @@ function eligibleNames(n: number, rows: readonly PlacedRow[]): Uint8Array {
   return eligible;
 }
 
-function changedRows(rows: readonly ConstraintRow[], changes: readonly ParameterChange[]): ConstraintRow[] {
+function listChangedRows(rows: readonly ConstraintRow[], changes: readonly ParameterChange[]): ConstraintRow[] {
   return rows.map((row, index) => {
     const own = changes.filter(({ origin, parameter }) => origin.index === index && parameter !== null);
     return own.length === 0

@@ -33,7 +33,7 @@ export interface Improved {
 
 /** Work and precision of a proof. It is bounded by work, not by time, so that equal requests have equal answers. */
 export interface ProofEffort {
-  /** Maximum of the sum of third powers of the number of open securities over all iterations. */
+  /** Maximum work of all iterations, see `countWork`. */
   readonly workMax: number;
   /** Number of iterations of the split before the first decision, and after each. */
   readonly rootIterations: number;
@@ -41,10 +41,10 @@ export interface ProofEffort {
 }
 
 /** A minute of one processor. */
-export const THOROUGH_PROOF: ProofEffort = { workMax: 1e11, rootIterations: 800, branchIterations: 100 };
+export const THOROUGH_PROOF: ProofEffort = { workMax: 3e11, rootIterations: 800, branchIterations: 100 };
 
 /** Share of the work before the first decision. */
-const ROOT_SHARE = 0.5;
+const ROOT_SHARE = 0.6;
 
 /** Relative distance at which a bound counts as equal to an objective: the accuracy of the bounds. */
 export const PROVEN_WITHIN = 1e-7;
@@ -53,8 +53,9 @@ export const PROVEN_WITHIN = 1e-7;
 const ROOT_TURNS = 4;
 const BRANCH_TURNS = 2;
 
-/** Maximum number of decided branches. */
+/** Maximum number of decided branches, and the minimum number that raises the bound of the root at all. */
 const BRANCHES_MAX = 2000;
+const BRANCHES_MIN = 10;
 
 export interface ProofTerms {
   /** A lower bound. */
@@ -83,15 +84,16 @@ export function proveBound(
   let work = 0;
   let lowest = Infinity;
   const { workMax, rootIterations, branchIterations } = effort;
-  const iterations = Math.min(rootIterations, Math.ceil((ROOT_SHARE * workMax) / cubeOf(n)));
+  const iterations = Math.min(rootIterations, Math.ceil((ROOT_SHARE * workMax) / countWork(n)));
   const root = boundBranch({ names: new Uint8Array(n), bound: least }, iterations, ROOT_TURNS);
   if (root === undefined) return undefined;
   ({ value } = improve(largestShares(root)));
+  const isDeep = workMax - work >= 2 * BRANCHES_MIN * branchIterations * countWork(n);
   const open: Branch[] = [root];
   for (let count = 0; open.length > 0; count++) {
     const branch = takeLeast(open);
     if (!isOpen(branch.bound)) break;
-    if (work >= workMax || count >= BRANCHES_MAX) return Math.min(lowest, branch.bound);
+    if (!isDeep || work >= workMax || count >= BRANCHES_MAX) return Math.min(lowest, branch.bound);
     const name = leastCertain(branch);
     if (name === undefined) {
       const improved = improve(largestShares(branch));
@@ -121,7 +123,7 @@ export function proveBound(
   ): Branch | undefined {
     const pairs = splitPairs!(names, count, state);
     if (pairs === undefined) return undefined;
-    work += count * cubeOf(pairs.state.open.length);
+    work += count * countWork(pairs.state.open.length);
     const start = { names, shares: pairs.shares, shareMin: SHARE_MIN, turnsMax };
     const relaxed = relaxShares(solver, pairs.counted, pairs.split, start);
     if (relaxed === undefined) return { names, bound, shares: pairs.shares, state: pairs.state };
@@ -162,4 +164,7 @@ export function proveBound(
   }
 }
 
-const cubeOf = (order: number): number => order * order * order;
+/** Returns the work of an iteration: the eigenpairs cost its third power, passes over the matrices its square. */
+function countWork(order: number): number {
+  return order * order * (order + 400);
+}

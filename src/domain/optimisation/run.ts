@@ -137,7 +137,7 @@ export function runOptimisation(input: OptimisationInput): OptimisationRun {
   const { assembled, answer, weights } = solution;
   const trackingError = Math.sqrt(computeTrackingVariance(problem, weights));
   return {
-    ...pricedSpan(sm, target.columns, window),
+    ...createPricedSpan(sm, target.columns, window),
     rebalanceDate: findCompositionDate(target, sm.sessions, input.asOf ?? sm.sessions.at(-1)!),
     observed: typeof input.spec.risk_model === 'string' ? null : findReturnSpan(sm, risk.coverage),
     isConverged: isOptimal(checkKkt(assembled.program, answer.point)),
@@ -181,7 +181,7 @@ function resampleInSpan(
 }
 
 /** Returns the days of the first and the last session of the window on which any of the securities has a price. */
-function pricedSpan(
+function createPricedSpan(
   sm: SessionMarket,
   columns: Int32Array,
   { from, to }: Window,

@@ -19,6 +19,7 @@ import { createSearch, type Search } from './name-search.js';
 import { isFixedQuadratic } from './neighbour-bound.js';
 import type { SearchInput } from './restricted-solves.js';
 import type { Solvers } from './solvers.js';
+import { findSwapStart } from './swap-starts.js';
 
 /** Solution of a problem with all its rows, convex or not. */
 export interface Solution extends ConvexSolution {
@@ -77,8 +78,8 @@ const NODES_FIRST_MAX = 400;
 const BRIEF_SHARE = 0.1;
 
 /** Effort of proofs for few securities: up to three seconds, and up to a third of a second. */
-const FEW_QUICK: ProofEffort = { workMax: 4e8, rootIterations: 300, branchIterations: 30 };
-const FEW_BRIEF: ProofEffort = { ...FEW_QUICK, workMax: 4e7 };
+const FEW_QUICK: ProofEffort = { workMax: 4e9, rootIterations: 300, branchIterations: 30 };
+const FEW_BRIEF: ProofEffort = { ...FEW_QUICK, workMax: 4e8 };
 const FEW_THOROUGH: ProofEffort = { ...FEW_QUICK, workMax: THOROUGH_PROOF.workMax };
 
 /**
@@ -87,6 +88,9 @@ const FEW_THOROUGH: ProofEffort = { ...FEW_QUICK, workMax: THOROUGH_PROOF.workMa
  */
 const NODES_CERTIFIED_MAX = 400;
 const NODES_TIMES_NAMES_MAX = 80_000;
+
+/** Multiplications of the search by exchanges: up to a tenth of a second, a second, and some seconds. */
+const SWAP_WORK_MAX: Readonly<Record<Proof, number>> = { brief: 1e8, quick: 1e9, thorough: 5e9 };
 
 /** Gap of the certified bound, as a share of the objective, above which a search would not close most of it. */
 const GAP_MAX = 0.04;
@@ -109,8 +113,12 @@ export function solveProblem(solvers: Solvers, problem: Problem, options: Search
   const isAnyEnough = options.wanted === 'any';
   const { floor } = options;
   const search = createSearch(solvers, { problem, rows, options: restricted, relaxed, isAnyEnough, floor });
+  const swapped =
+    isAnyEnough || floor !== undefined || isSmall(relaxed)
+      ? undefined
+      : findSwapStart(solvers, { problem, rows, relaxed }, SWAP_WORK_MAX[options.proof ?? 'quick']);
   const result =
-    search.from(startsOf(problem, rows, relaxed)) ??
+    search.from([...startsOf(problem, rows, relaxed), ...(swapped === undefined ? [] : [swapped])]) ??
     search.from(largestOf(problem, rows)) ??
     startFromMinimum(solvers, problem, rows, options) ??
     startFromWidestBounds(search, solvers, { problem, rows, options: restricted, relaxed });

@@ -1,21 +1,13 @@
 import { IDLE, UPPER, type ActiveState } from '#kernels/optimisation/active-set/active-state.js';
 import type { ProgramAnswer } from '#kernels/optimisation/program-answer.js';
 import type { Solver } from '#kernels/optimisation/solve-program.js';
-import { assembleProgram, isTracking, removePlanes, type Assembled, type Assembly } from './assemble.js';
-import {
-  createTangentPlanes,
-  computeExcess,
-  isCurve,
-  findLargestMeasure,
-  measureOf,
-  findParameterAtMeasure,
-  type PlacedCurve,
-} from './curved-rows.js';
+import { assembleProgram, removePlanes, type Assembled, type Assembly } from './assemble.js';
+import { createTangentPlanes, computeExcess, findLargestMeasure, measureOf, type PlacedCurve } from './curved-rows.js';
 import { isPureTracking } from '../objectives/goal.js';
 import { computeGoalValue } from './goals/goal-value.js';
-import { computePrices } from './goals/prices.js';
 import type { GoalAnswer } from './goals/goal-answer.js';
 import { solveGoal } from './goals/solve-goal.js';
+import { computeCurveCharge, computePricedViolations, isCheckedOnly, listCurves } from './soft-curves.js';
 import { computeTrackingVariance } from './tracking-variance.js';
 import type { TailStart } from './goals/solve-tail.js';
 import { isPriced, solvePricedTail, type ExceededTail } from './tails/priced-tail.js';
@@ -70,13 +62,13 @@ export function solveConvex(solver: Solver, problem: Problem, options: ConvexOpt
   const isChecked = isCheckedOnly(problem);
   if (startsNearby(problem, options)) {
     const result = attempt(solver, problem, { ...options, withCurves: true });
-    return result === undefined || exceededCurves(problem, result.weights, options).length > 0 ? undefined : result;
+    return result === undefined || listExceededCurves(problem, result.weights, options).length > 0 ? undefined : result;
   }
   const free = attempt(solver, problem, { ...options, withCurves: false });
   // If nothing else bounds the weights, a linear objective has a solution only with the curved rows.
   if (free === undefined)
     return isLinear(problem) ? attempt(solver, problem, { ...options, withCurves: true }) : undefined;
-  const exceeded = exceededCurves(problem, free.weights, options);
+  const exceeded = listExceededCurves(problem, free.weights, options);
   if (exceeded.some(isChecked)) return undefined; // The least tracking error is above its limit.
   if (exceeded.length === 0) return free;
   const hard = attempt(solver, problem, { ...options, withCurves: true, iterations: free.iterations });
@@ -85,7 +77,7 @@ export function solveConvex(solver: Solver, problem: Problem, options: ConvexOpt
   if (solution === undefined) return undefined;
   // Every hard curve is measured on the weights themselves, whether or not the program contained it.
   const isViolated = (placed: PlacedCurve): boolean => isChecked(placed) || placed.origin.soft === null;
-  return exceededCurves(problem, solution.weights, options).some(isViolated) ? undefined : solution;
+  return listExceededCurves(problem, solution.weights, options).some(isViolated) ? undefined : solution;
 }
 
 /**
@@ -95,7 +87,7 @@ export function solveConvex(solver: Solver, problem: Problem, options: ConvexOpt
 function startsNearby(problem: Problem, options: ConvexOptions): boolean {
   return (
     options.beside?.state.norms.includes(UPPER) === true &&
-    curvesIn(problem, options).every(({ origin }) => origin.soft === null)
+    listCurves(problem, options).every(({ origin }) => origin.soft === null)
   );
 }
 
@@ -108,11 +100,6 @@ export function createFullProgram(problem: Problem, options: Assembly): Assemble
 
 function isLinear({ goal }: Problem): boolean {
   return goal.form === 'tail' || (goal.form === 'quadratic' && goal.curvature === 0);
-}
-
-/** Returns rows that are only checked: limits on the tracking error while it is the only objective. */
-function isCheckedOnly({ goal, index, costs }: Problem): (placed: PlacedRow) => boolean {
-  return isPureTracking(goal, index, costs) ? isTracking : () => false;
 }
 
 interface Attempt extends ConvexOptions {
@@ -132,11 +119,11 @@ function attempt(solver: Solver, problem: Problem, options: Attempt): ConvexSolu
     const touching = createTangentPlanes(problem, { ...options, radii }, result.weights, planes);
     if (touching.length === 0) return result;
     const cuts = [...touching];
-    for (const tail of isPriced(isLinear(problem), round) ? exceededTails(problem, result.weights, options) : []) {
+    for (const tail of isPriced(isLinear(problem), round) ? listExceededTails(problem, result.weights, options) : []) {
       const { planes: priced, attained, optimum } = solvePricedTail(solver, problem.tails, tail, result);
       const solution =
         optimum === null ? undefined : solutionAt(problem, { ...optimum, iterations: result.iterations }, options);
-      if (solution !== undefined && exceededTails(problem, solution.weights, options).length === 0) return solution;
+      if (solution !== undefined && listExceededTails(problem, solution.weights, options).length === 0) return solution;
       cuts.push(...priced);
       if (attained !== null) radii = new Map([...(radii ?? []), [tail.placed.origin, attained]]);
     }
@@ -159,8 +146,8 @@ function isBlockedByTails(problem: Problem, { withCurves, planes }: Attempt): bo
 const isTailRow = (placed: PlacedRow): placed is ExceededTail['placed'] => placed.row.form === 'tail';
 
 /** Returns rows of the program whose tails exceed their limits. */
-function exceededTails(problem: Problem, weights: Float64Array, options: Attempt): ExceededTail[] {
-  return curvesIn(problem, options).flatMap((placed) => {
+function listExceededTails(problem: Problem, weights: Float64Array, options: Attempt): ExceededTail[] {
+  return listCurves(problem, options).flatMap((placed) => {
     const { origin } = placed;
     if (!isTailRow(placed) || (origin.soft !== null && options.radii?.get(origin) === undefined)) return [];
     return computeExcess(problem, placed, weights, options) > 0
@@ -201,7 +188,7 @@ function solveRows(solver: Solver, problem: Problem, options: Attempt): ConvexSo
     effort,
     tail,
     beside,
-    charge: chargeOf(problem, options.radii),
+    charge: computeCurveCharge(problem, options.radii),
   });
   if (result === undefined) return undefined;
   return toSolution(problem, assembled, result, options);
@@ -216,7 +203,7 @@ function toSolution(
   const { goal, index, costs } = problem;
   const isPure = isPureTracking(goal, index, costs);
   const weights = clearRoundingWeights(answer.point.x);
-  const priced = pricedViolations(problem, assembled, weights, options);
+  const priced = computePricedViolations(problem, assembled, weights, options);
   const objective = isPure ? computeTrackingVariance(problem, weights) : computeGoalValue(problem, weights);
   return {
     weights,
@@ -251,46 +238,17 @@ function removeCurvedRows(assembled: Assembled): Assembled {
   return { ...linear, program: { ...linear.program, norms: [] }, norms: [] };
 }
 
-/** Returns the cost of soft curves at their widened limits. */
-function chargeOf({ rows }: Problem, radii: ReadonlyMap<Origin, number> | undefined): number {
-  if (radii === undefined) return 0;
-  let total = 0;
-  for (const placed of rows) {
-    const most = radii.get(placed.origin);
-    if (most !== undefined && isCurve(placed)) total += priceBetween(placed, placed.row.limit.value, most);
-  }
-  return total;
-}
-
-/** Returns the cost of a soft curve at a measure above its limit. */
-function priceBetween({ origin, row }: PlacedCurve, most: number, measure: number): number {
-  return (origin.soft ?? 0) * Math.abs(findParameterAtMeasure(row, measure) - findParameterAtMeasure(row, most));
-}
-
-/** Returns the cost of the violations of soft rows, except limits on the tracking error. */
-function pricedViolations(problem: Problem, { program }: Assembled, weights: Float64Array, options: Assembly): number {
-  const isChecked = isCheckedOnly(problem);
-  let total = computePrices(program, weights);
-  for (const placed of curvesIn(problem, options)) {
-    if (placed.origin.soft === null || isChecked(placed)) continue;
-    const measure = measureOf(problem, placed.row, weights);
-    const most = findLargestMeasure(placed, { changes: options.changes });
-    if (measure > most) total += priceBetween(placed, most, measure);
-  }
-  return total;
-}
-
-function curvesIn(problem: Problem, { includes }: Assembly): PlacedCurve[] {
-  return problem.rows.filter(isCurve).filter(({ origin }) => includes?.(origin) !== false);
-}
-
 /**
  * Returns curves above their limits; soft limits on the tracking error have no effect and never count if only that is
  * minimised.
  */
-function exceededCurves(problem: Problem, weights: Float64Array, { includes, changes }: ConvexOptions): PlacedCurve[] {
+function listExceededCurves(
+  problem: Problem,
+  weights: Float64Array,
+  { includes, changes }: ConvexOptions,
+): PlacedCurve[] {
   const isChecked = isCheckedOnly(problem);
-  return curvesIn(problem, { includes }).filter(
+  return listCurves(problem, { includes }).filter(
     (placed) =>
       !(isChecked(placed) && placed.origin.soft !== null) && computeExcess(problem, placed, weights, { changes }) > 0,
   );

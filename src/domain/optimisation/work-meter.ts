@@ -56,13 +56,13 @@ export function limitWork(solver: Solver, workMax: number): LimitedSolver {
   return {
     spent: inner.spent,
     hasEnded: () => ended,
-    solve: (program, options) => (isLeft() ? inner.solve(program, options) : unsolvedAnswer(program)),
+    solve: (program, options) => (isLeft() ? inner.solve(program, options) : createUnsolvedAnswer(program)),
     nearly: (program) => (isLeft() ? inner.nearly(program) : betweenBounds(program)),
   };
 }
 
 /** Returns the answer of a solver that did not run. */
-function unsolvedAnswer(program: Program): ProgramAnswer {
+function createUnsolvedAnswer(program: Program): ProgramAnswer {
   const point = {
     x: betweenBounds(program),
     rowMultipliers: new Float64Array(program.rows.count),

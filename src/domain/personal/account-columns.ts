@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { once } from '#base/once.js';
+import { callOnce } from '#base/once.js';
 import { Account, AccountLot, RecentTrade } from './account-request.js';
 
 /** Form of the cells of a column. */
@@ -37,12 +37,12 @@ const rowColumns = (): readonly AccountColumn[] => [
 ];
 
 /** Returns the columns of the account, stated on one of its rows or on several with the same value. */
-export const ownColumns = once((): readonly AccountColumn[] =>
+export const ownColumns = callOnce((): readonly AccountColumn[] =>
   columnsBelow(Account, '').filter(({ name }) => !['account_id', 'lots', 'recent'].includes(name)),
 );
 
 /** Returns all columns: the account, its rows, its other fields. The fields of an account in `Account` determine them. */
-export const accountColumns = once((): readonly AccountColumn[] => [
+export const accountColumns = callOnce((): readonly AccountColumn[] => [
   columnOf('account_id', Account.shape.account_id, 'account_id'),
   ...rowColumns(),
   ...ownColumns(),
@@ -96,7 +96,7 @@ export function parseValue(text: string, form: ColumnForm): unknown {
   }
 }
 
-/** Returns the cell of a value: the inverse of `valueOf`. */
+/** Returns the cell of a value: the inverse of `parseValue`. */
 export function formatCell(value: unknown, form: ColumnForm): string {
   if (value === undefined || value === null) return '';
   if (form === 'list') return (value as readonly string[]).join(ENTRY);

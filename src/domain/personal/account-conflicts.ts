@@ -78,7 +78,7 @@ function givingOf(common: BatchCommon, account: Account, { rule, rules }: Giving
     const nearest = findNearestTrades(program)?.figures;
     return { amount: nearest === undefined ? null : Math.sqrt(nearest.variance) - account.tracking_error_limit! };
   }
-  const giving = rule === 'exclusions' ? excludedRow(common, built, account) : rowOf(built, rule);
+  const giving = rule === 'exclusions' ? createExcludedRow(common, built, account) : rowOf(built, rule);
   if (giving === undefined) return { amount: null };
   const figures = findTrades({ ...program, rows: [...rows, { ...giving, penalty: GIVING }] })?.figures;
   if (figures === undefined) return { amount: null };
@@ -100,7 +100,7 @@ const rowOf = ({ program, rowIds }: BuiltAccount, rule: string): AccountRow | un
   program.rows[rowIds.indexOf(rule)];
 
 /** Returns a row that is violated by the weight of excluded securities. */
-function excludedRow(common: BatchCommon, { names }: BuiltAccount, { exclusions }: Account): AccountRow {
+function createExcludedRow(common: BatchCommon, { names }: BuiltAccount, { exclusions }: Account): AccountRow {
   const excluded = new Set(exclusions);
   const weights = Float64Array.from(names, (name) => Number(excluded.has(common.identifiers[name]!)));
   return { weights, short: 0, long: 0, cost: 0, constant: 0, penalty: GIVING };

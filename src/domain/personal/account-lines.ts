@@ -44,7 +44,7 @@ export function findAccountId(line: Buffer): string | undefined {
   const at = line.lastIndexOf(ID_KEY);
   const text = at < 0 ? '' : line.toString('utf8', at + ID_KEY.length, at + ID_KEY.length + ID_SPAN);
   const found = /^\s*:\s*"([^"\\]{1,64})"/.exec(text)?.[1];
-  return found ?? (at < 0 && !line.includes(ESCAPE) ? undefined : parsedId(line.toString()));
+  return found ?? (at < 0 && !line.includes(ESCAPE) ? undefined : findParsedId(line.toString()));
 }
 
 /** Characters after the key that contain an id. */
@@ -52,7 +52,7 @@ const ID_SPAN = 512;
 const ESCAPE = Buffer.from('\\u');
 
 /** Returns the id of a line whose key or id is written in another way, such as with escapes. */
-function parsedId(text: string): string | undefined {
+function findParsedId(text: string): string | undefined {
   const parsed = parseLine(text, 1);
   const id = 'value' in parsed ? (parsed.value as { account_id?: unknown } | null)?.account_id : undefined;
   return typeof id === 'string' && id.length <= 64 ? id : undefined;

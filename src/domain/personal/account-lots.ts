@@ -34,19 +34,21 @@ export interface LotsQuestion {
 export function listSecurityLots(account: Account, own: readonly number[], question: LotsQuestion): SecurityLots {
   const { price, asOf, wash, isExcluded } = question;
   const { lot_method: method, wash_sales: rule } = account.tax;
-  const byDate = (a: number, b: number): number =>
+  const compareByDate = (a: number, b: number): number =>
     parseValidDay(account.lots[a]!.acquired) - parseValidDay(account.lots[b]!.acquired) || a - b;
-  const byCost = (a: number, b: number): number => account.lots[b]!.cost - account.lots[a]!.cost || a - b;
+  const compareByCost = (a: number, b: number): number => account.lots[b]!.cost - account.lots[a]!.cost || a - b;
   const replaced = wash?.replaced ?? 0;
-  if (isExcluded && replaced > 0) return { lots: soldTogether(account, own.toSorted(byDate), question), ...ALL_SOLD };
-  const order = [...own].sort(method === 'hifo' ? byCost : byDate);
+  if (isExcluded && replaced > 0)
+    return { lots: soldTogether(account, own.toSorted(compareByDate), question), ...ALL_SOLD };
+  const order = [...own].sort(method === 'hifo' ? compareByCost : compareByDate);
   const isLoss = (lot: number): boolean => account.lots[lot]!.cost > price;
   const isExposed = replaced > 0 && order.some(isLoss);
   const isForbidden = isExposed && rule === 'forbid' && !isExcluded;
   const sold = isForbidden ? order.filter((lot) => !isLoss(lot)) : order;
   // If losses of a security are partly disallowed, its loss lots are sold first, in the order of purchase.
   const isSplit = isExposed && !isForbidden;
-  if (isSplit && method === 'specific') sold.sort((a, b) => Number(isLoss(b)) - Number(isLoss(a)) || byDate(a, b));
+  if (isSplit && method === 'specific')
+    sold.sort((a, b) => Number(isLoss(b)) - Number(isLoss(a)) || compareByDate(a, b));
   const lots: SaleLot[] = [];
   let left = isSplit ? replaced : 0;
   for (const lot of sold) {

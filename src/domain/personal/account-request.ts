@@ -92,11 +92,11 @@ export const AccountDefaults = defineObject(() => {
   const { account_id: _id, lots: _lots, recent: _recent, tax: _tax, ...ownFields } = Account.shape;
   const { realised, ...taxFields } = AccountTax.shape;
   return {
-    ...withoutDefaults(ownFields),
+    ...removeDefaults(ownFields),
     tax: z
       .strictObject({
-        ...withoutDefaults(taxFields),
-        realised: z.strictObject(withoutDefaults(realised.unwrap().shape)).optional().meta({
+        ...removeDefaults(taxFields),
+        realised: z.strictObject(removeDefaults(realised.unwrap().shape)).optional().meta({
           description: 'Net gains realised this year before this trade, in money.',
         }),
       })
@@ -106,7 +106,7 @@ export const AccountDefaults = defineObject(() => {
 }).meta({ id: 'AccountDefaults' });
 
 /** Returns fields that may be absent and then stay so. */
-function withoutDefaults(shape: Readonly<Record<string, z.ZodType>>): Record<string, z.ZodType> {
+function removeDefaults(shape: Readonly<Record<string, z.ZodType>>): Record<string, z.ZodType> {
   const own = Object.entries(shape).map(([name, schema]) => {
     const inner = schema instanceof z.ZodDefault ? (schema.unwrap() as z.ZodType) : schema;
     const description = schema.description ?? inner.description;

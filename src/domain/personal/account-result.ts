@@ -23,7 +23,7 @@ export function createAccountResult(common: BatchCommon, built: BuiltAccount, so
   const own = certificates[answer.own]!;
   const prices = computePricesAt(program, program.sides[own.side]!, own.multipliers);
   const objective = figures.objective + forcedCost;
-  const before = heldFigures(program);
+  const before = createHeldFigures(program);
   const trackingError = Math.sqrt(figures.variance);
   const conflicts = answer.status === 'infeasible' ? listConflicts(common, built) : [];
   const saving = answer.status === 'infeasible' ? null : computeBasisPointSaving(program, answer);
@@ -43,8 +43,8 @@ export function createAccountResult(common: BatchCommon, built: BuiltAccount, so
     ),
     tracking_error: trackingError,
     tracking_error_before: Math.sqrt(before.variance),
-    short_gain: value * (figures.short - program.fixedShort) + forcedGain(built, false),
-    long_gain: value * (figures.long - program.fixedLong) + forcedGain(built, true),
+    short_gain: value * (figures.short - program.fixedShort) + computeForcedGain(built, false),
+    long_gain: value * (figures.long - program.fixedLong) + computeForcedGain(built, true),
     tax: value * figures.tax,
     tax_saved: value * (fifoTax(common, built, solved) - figures.tax),
     costs: value * (figures.cost + forcedCost),
@@ -89,7 +89,7 @@ export function createAccountResult(common: BatchCommon, built: BuiltAccount, so
 /** Gap up to which a result is called optimal, in shares of the value. */
 export const GAP_OPTIMAL = 1e-8;
 
-function heldFigures({ n, k, held, target, specific, loadings }: AccountProgram): { readonly variance: number } {
+function createHeldFigures({ n, k, held, target, specific, loadings }: AccountProgram): { readonly variance: number } {
   let variance = 0;
   const exposures = new Float64Array(k);
   for (let i = 0; i < n; i++) {
@@ -101,7 +101,7 @@ function heldFigures({ n, k, held, target, specific, loadings }: AccountProgram)
   return { variance };
 }
 
-const forcedGain = ({ forced }: BuiltAccount, isLong: boolean): number =>
+const computeForcedGain = ({ forced }: BuiltAccount, isLong: boolean): number =>
   forced.reduce((sum, { lot }) => (lot.isLong === isLong ? sum + lot.shares * lot.gain : sum), 0);
 
 function tradesOf(common: BatchCommon, built: BuiltAccount, { answer }: SolvedAccount) {

@@ -1,4 +1,4 @@
-import { once } from '#base/once.js';
+import { callOnce } from '#base/once.js';
 import { didYouMean } from '#base/text/nearest-name.js';
 import type { Finding } from '../refusals/findings.js';
 import { refuseWithFindings } from '../refusals/refusal.js';
@@ -58,7 +58,7 @@ export function locateInTable({ unit, columns, line, lines, recent, own }: Table
   return column === undefined ? `${unit} ${line}` : at(own[column]!, column);
 }
 
-const columnOfField = once(() => new Map(accountColumns().map(({ field, name }) => [field, name])));
+const columnOfField = callOnce(() => new Map(accountColumns().map(({ field, name }) => [field, name])));
 
 /**
  * Yields the accounts of a table as JSON, with the places of their values. Cells that have not the form of their column
@@ -119,7 +119,7 @@ function columnsIn(header: readonly string[], unit: TableRows['unit']): Columns 
     findings.push(
       problem(unit === 'line' ? 'line 1' : 'columns', `the header lacks ${lacking.join(', ')}`, 'MISSING_COLUMN'),
     );
-  if (findings.length > 0) throw refuseWithFindings('body', withColumns(findings, known));
+  if (findings.length > 0) throw refuseWithFindings('body', addColumns(findings, known));
   const at = (name: string): number => header.indexOf(name);
   return {
     id: at('account_id'),
@@ -253,7 +253,7 @@ export function assertAccountColumns(header: readonly string[]): void {
   const findings = header.flatMap((name, at) =>
     known.includes(name) ? [] : [unknownColumn(name, `column ${at + 1}`, known)],
   );
-  if (findings.length > 0) throw refuseWithFindings('body', withColumns(findings, known));
+  if (findings.length > 0) throw refuseWithFindings('body', addColumns(findings, known));
 }
 
 function unknownColumn(name: string, path: string, known: readonly string[]): Finding {
@@ -264,7 +264,7 @@ function unknownColumn(name: string, path: string, known: readonly string[]): Fi
 }
 
 /** Adds the known columns to the first finding of an unknown one. */
-function withColumns(findings: readonly Finding[], known: readonly string[]): Finding[] {
+function addColumns(findings: readonly Finding[], known: readonly string[]): Finding[] {
   const first = findings.findIndex(({ code }) => code === 'UNKNOWN_FIELD');
   return findings.map((finding, at) =>
     at === first ? { ...finding, message: `${finding.message} The columns are ${known.join(', ')}.` } : finding,

@@ -81,7 +81,7 @@ function modelOf(composer: Composer, { modelId, sm, columns, asOf }: ModelQuesti
       `The risk model ${modelId} is estimated on returns up to ${formatDay(model.observedEnd)}, after ${formatDay(asOf)}.`,
       { model_id: modelId, observed_end: formatDay(model.observedEnd), decision_date: formatDay(asOf) },
     );
-  if (model.factors === undefined) throw withoutFactors(modelId);
+  if (model.factors === undefined) throw removeFactors(modelId);
   const factored = model.factors();
   const placeOf = new Map(model.names.map((name, at) => [name, at]));
   const lacking = columns.filter((column) => !placeOf.has(sm.identifiers[column]!));
@@ -141,7 +141,7 @@ function groupsOf({ market }: SessionMarket, { row, at, columns, asOf }: GroupQu
     .map(([group, own]) => ({ row: at, group, members: own }));
 }
 
-const withoutFactors = (modelId: string): Refusal =>
+const removeFactors = (modelId: string): Refusal =>
   refuseWithFindings('request', [
     {
       severity: 'error',

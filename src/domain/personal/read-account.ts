@@ -25,8 +25,9 @@ const FINDINGS_MAX = 50;
 /** Reads one account of a batch. */
 export function readAccount(common: BatchCommon, value: unknown, place: AccountPlace): ReadAccount {
   const { source, account: sent } = splitSource(value);
-  if (memberAt(sent, ['is_repeated']) === true) return { account: undefined, findings: [repeatedFinding(sent, place)] };
-  const { value: account, findings } = checkShape(Account, withDefaults(sent, common.terms.defaults));
+  if (memberAt(sent, ['is_repeated']) === true)
+    return { account: undefined, findings: [createRepeatedFinding(sent, place)] };
+  const { value: account, findings } = checkShape(Account, addDefaults(sent, common.terms.defaults));
   const found = [...(account === undefined ? findings : accountFindings(common, account))];
   const rows = (source?.problems ?? []).map((message): Finding => ({
     severity: 'error',
@@ -34,7 +35,7 @@ export function readAccount(common: BatchCommon, value: unknown, place: AccountP
     path: place.path,
     message,
   }));
-  const placed = found.map((finding) => withPlace(finding, { ...place, id: idOf(sent), source }));
+  const placed = found.map((finding) => addPlace(finding, { ...place, id: idOf(sent), source }));
   const count = placed.length + (source?.problem_count ?? 0);
   return { account: count === 0 ? account : undefined, findings: bounded([...rows, ...placed], count, place.path) };
 }
@@ -50,7 +51,7 @@ function splitSource(value: unknown): { readonly source?: TableSource; readonly 
 }
 
 /** Adds the defaults of the batch to an account: its own values replace them, taxes field by field. */
-function withDefaults(value: unknown, defaults: AccountDefaults | undefined): unknown {
+function addDefaults(value: unknown, defaults: AccountDefaults | undefined): unknown {
   if (defaults === undefined || !isObject(value)) return value;
   const own: Record<string, unknown> = { ...defaults, ...value };
   for (const path of [['tax'], ['tax', 'realised']] as const) {
@@ -73,10 +74,10 @@ const idOf = (value: unknown): string | null => {
   return typeof id === 'string' && id !== '' ? id.slice(0, 64) : null;
 };
 
-function repeatedFinding(sent: unknown, place: AccountPlace): Finding {
+function createRepeatedFinding(sent: unknown, place: AccountPlace): Finding {
   const message = 'an earlier account has the same id, and only that one trades.';
   const finding: Finding = { severity: 'error', code: 'DUPLICATE_ID', path: 'account_id', message };
-  return withPlace(finding, { ...place, id: idOf(sent), source: undefined });
+  return addPlace(finding, { ...place, id: idOf(sent), source: undefined });
 }
 
 interface FindingPlace extends AccountPlace {
@@ -85,7 +86,7 @@ interface FindingPlace extends AccountPlace {
 }
 
 /** Adds the path of the account to that of a finding; its message begins with the line or the path, and the account. */
-function withPlace(finding: Finding, { path, line, id, source }: FindingPlace): Finding {
+function addPlace(finding: Finding, { path, line, id, source }: FindingPlace): Finding {
   const at = source === undefined ? (line === null ? path : `line ${line}`) : locateInTable(source, finding.path);
   const whole = finding.path === '' ? path : formatPath(path, [finding.path]);
   const account = id === null ? '' : `, account ${id}`;

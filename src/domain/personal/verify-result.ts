@@ -23,11 +23,11 @@ export function verifyResult(common: BatchCommon, account: Account, result: Acco
   const { program, value, forcedCost } = built;
   if (result.status === 'infeasible') {
     const wrong = result.trades.length > 0 ? ['an infeasible account has trades'] : [];
-    provedBound(built, result, wrong);
+    computeProvedBound(built, result, wrong);
     return wrong;
   }
   const { trades, wrong } = tradesIn(common, built, result);
-  wrong.push(...brokenRules(common, built, trades));
+  wrong.push(...reportBrokenRules(common, built, trades));
   const figures = computeFigures(program, trades);
   const { certificate } = result;
   const differs = (what: string, own: number, stated: number): void => {
@@ -38,7 +38,7 @@ export function verifyResult(common: BatchCommon, account: Account, result: Acco
   differs('objective', figures.objective + forcedCost, certificate.objective);
   differs('tracking error', figures.variance, result.tracking_error ** 2);
   differs('tax', figures.tax, result.tax / value);
-  const least = provedBound(built, result, wrong);
+  const least = computeProvedBound(built, result, wrong);
   if (
     result.status === 'optimal' &&
     result.nodes === 0 &&
@@ -85,7 +85,11 @@ function tradesIn(common: BatchCommon, { program, value, names, lots, forced }: 
 }
 
 /** Reports purchases beyond their limit, purchases of securities that are sold, and lots sold out of order. */
-function brokenRules(common: BatchCommon, { program, names }: BuiltAccount, { bought, sold }: AccountTrades): string[] {
+function reportBrokenRules(
+  common: BatchCommon,
+  { program, names }: BuiltAccount,
+  { bought, sold }: AccountTrades,
+): string[] {
   const wrong: string[] = [];
   for (let i = 0; i < program.n; i++) {
     const name = common.identifiers[names[i]!]!;
@@ -103,7 +107,7 @@ function brokenRules(common: BatchCommon, { program, names }: BuiltAccount, { bo
 }
 
 /** Returns the bound that the certificate proves; reports sides that it states wrongly or lacks. */
-function provedBound(
+function computeProvedBound(
   { program, forcedCost }: BuiltAccount,
   { certificate, nodes }: AccountResult,
   wrong: string[],

@@ -49,12 +49,12 @@ const NO_SPLITS: readonly Split[] = [];
 const splitsByMarket = new WeakMap<SessionMarket, ReadonlyMap<number, readonly Split[]>>();
 
 function splitsOf(sm: SessionMarket, column: number): readonly Split[] {
-  const known = splitsByMarket.get(sm) ?? allSplits(sm);
+  const known = splitsByMarket.get(sm) ?? listAllSplits(sm);
   splitsByMarket.set(sm, known);
   return known.get(column) ?? NO_SPLITS;
 }
 
-function allSplits({ actions, market }: SessionMarket): ReadonlyMap<number, readonly Split[]> {
+function listAllSplits({ actions, market }: SessionMarket): ReadonlyMap<number, readonly Split[]> {
   const splits = new Map<number, Split[]>();
   if (market.adjustment !== 'none') return splits;
   for (const { session, column, action } of actions.all) {

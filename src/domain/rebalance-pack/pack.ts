@@ -114,7 +114,7 @@ export function createPack(
       participation,
     ),
     capacity: computeCapacity(names, participation),
-    findings: [...findings, ...withoutVolume(names)],
+    findings: [...findings, ...removeVolume(names)],
   };
 }
 
@@ -168,7 +168,7 @@ function shortOfCash(account: string, cash: number, position: number): Finding {
   };
 }
 
-function withoutVolume(names: readonly KnownName[]): Finding[] {
+function removeVolume(names: readonly KnownName[]): Finding[] {
   const without = names.filter(({ adv }) => adv === null || adv === 0).map(({ identifier }) => identifier);
   if (without.length === 0) return [];
   const [first] = without;

@@ -31,7 +31,7 @@ export function reconcile(announced: PackedNames, now: PackedNames): ReconciledA
   const priceNow = pricesOf(now.names);
   return now.accounts.map(({ name, trades }, a) => {
     const then = announced.accounts[a]!;
-    const [sharesThen, sharesNow] = [signedShares(then.trades), signedShares(trades)];
+    const [sharesThen, sharesNow] = [listSignedShares(then.trades), listSignedShares(trades)];
     const identifiers = [...new Set([...sharesThen.keys(), ...sharesNow.keys()])].toSorted(compareText);
     return {
       name,
@@ -55,6 +55,6 @@ function pricesOf(names: readonly KnownName[]): Map<string, number> {
   return new Map(names.map(({ identifier, price }) => [identifier, price]));
 }
 
-function signedShares(trades: PackAccount['trades']): Map<string, number> {
+function listSignedShares(trades: PackAccount['trades']): Map<string, number> {
   return new Map(trades.map(({ identifier, side, shares }) => [identifier, side === 'buy' ? shares : -shares]));
 }

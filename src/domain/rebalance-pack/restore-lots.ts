@@ -21,7 +21,7 @@ export function restoreLots(orders: readonly Order[], { net, cash }: Funds): num
     .toSorted((one, other) => compareText(one.name.identifier, other.name.identifier));
   let rest = cash;
   for (;;) {
-    const open = byName.filter((order) => order.givenUp > 0 && nextLot(order) <= rest);
+    const open = byName.filter((order) => order.givenUp > 0 && computeNextLot(order) <= rest);
     if (open.length === 0) return rest;
     rest += buyAlike(open, { net, cash: rest });
     rest = buyInTurn(open, { net, cash: rest });
@@ -29,7 +29,7 @@ export function restoreLots(orders: readonly Order[], { net, cash }: Funds): num
 }
 
 /** Returns the cash for the next lot, including its cost. */
-const nextLot = (order: Order): number => computePaidWithout(order, order.givenUp - 1) - computePayment(order);
+const computeNextLot = (order: Order): number => computePaidWithout(order, order.givenUp - 1) - computePayment(order);
 
 /** Returns the missing value of an order. */
 const lack = ({ name, after }: Order, net: number): number => name.weight * net - after * name.price;
@@ -40,7 +40,7 @@ function buyInTurn(open: readonly Order[], { net, cash }: Funds): number {
   let rest = cash;
   let lots = LOTS_IN_TURN * open.length;
   for (let order = queue.first(); order !== undefined && lots > 0; order = queue.first()) {
-    const fits = order.givenUp > 0 && nextLot(order) <= rest;
+    const fits = order.givenUp > 0 && computeNextLot(order) <= rest;
     if (fits) {
       rest += reducePurchase(order, order.givenUp - 1);
       lots--;

@@ -14,7 +14,7 @@ export interface AskedIndices {
  * @throws Refusal VALIDATION_FAILED, INDEX_REQUIRED
  */
 export function bindTemplate(template: ReportTemplateDocument, asked: AskedIndices): ReportTemplateDocument {
-  const findings = askedTwice(asked);
+  const findings = listAskedTwice(asked);
   if (findings.length > 0) throw refuseWithFindings('request', findings);
   const ids = asked.index_ids ?? (asked.index_id === null ? [] : [asked.index_id]);
   if (ids.length > 0 && requestsIndices(template)) return repeatTemplate(template, ids);
@@ -67,7 +67,7 @@ function nothingToBind({ template_id: id }: ReportTemplateDocument): Finding {
   return { severity: 'error', code: 'OUT_OF_RANGE', path, message };
 }
 
-function askedTwice({ index_id: id, index_ids: ids }: AskedIndices): Finding[] {
+function listAskedTwice({ index_id: id, index_ids: ids }: AskedIndices): Finding[] {
   if (ids === null) return [];
   if (id !== null) {
     const message = 'Only one of index_id and index_ids may be given.';

@@ -36,14 +36,14 @@ export function createTerms(
 ): RunTerms {
   const overlay = index !== undefined && isOverlayDocument(index) ? index : null;
   return {
-    transactionCostBps: ownCostOf(overlay) ?? BacktestFields.parse(request).transaction_cost_bps,
+    transactionCostBps: findOwnCost(overlay) ?? BacktestFields.parse(request).transaction_cost_bps,
     adjustment: adjustment ?? null,
     overlay: overlay && overlayTerms(overlay),
   };
 }
 
 /** Returns the charge of an overlay for a change of its exposure; null for a kind without this term. */
-function ownCostOf(document: OverlayDocument | null): number | null {
+function findOwnCost(document: OverlayDocument | null): number | null {
   return document !== null && 'cost_bps' in document.overlay ? (document.overlay.cost_bps ?? null) : null;
 }
 

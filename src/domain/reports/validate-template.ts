@@ -17,7 +17,7 @@ export function validateTemplate(body: Readonly<Record<string, unknown>>): Check
   const all = [
     ...nonFinite,
     ...(value?.blocks.flatMap(idleFindings) ?? []),
-    ...findings.filter(({ path }) => nonFinite.every((reported) => reported.path !== path)).map(asBlockFinding),
+    ...findings.filter(({ path }) => nonFinite.every((reported) => reported.path !== path)).map(toBlockFinding),
   ];
   return { document: nonFinite.length > 0 ? undefined : value, findings: sortFindings(all) };
 }
@@ -31,7 +31,7 @@ const idleFindings = (block: ReportBlock, at: number): Finding[] =>
   });
 
 /** Describes an unknown kind in the terms of templates. */
-function asBlockFinding(finding: Finding): Finding {
+function toBlockFinding(finding: Finding): Finding {
   return finding.code === 'NOT_IN_CHOICES' && /^blocks\[\d+\]\.kind$/.test(finding.path)
     ? { ...finding, code: 'UNKNOWN_BLOCK_KIND' }
     : finding;

@@ -18,7 +18,7 @@ const known = new WeakMap<Float64Array, BarHistory>();
 /**
  * Builds the history of a market's bars and of returns over a growth panel. A return needs a bar on its session and on
  * the previous one, and a growth factor, because an exchange rate may be missing where prices exist.
- * @param growth [S x N] from `growthOf`
+ * @param growth [S x N] from `computeGrowth`
  * @cost one pass over S x N, once per panel; then O(log) of the number of missing sessions
  */
 export function createBarHistory(sm: SessionMarket, growth: Float64Array): BarHistory {

@@ -2,7 +2,7 @@ import { estimatePeriodsPerYear } from '../calendars/periods-per-year.js';
 import type { EigenvalueRange } from '#kernels/algebra/eigenvalue-range.js';
 import type { Engine } from '#kernels/engines/engine.js';
 import {
-  diagnosedFactors,
+  estimateWithDiagnostics,
   estimateCovariance,
   estimateStructured,
   lowRankEigenvalues,
@@ -114,7 +114,7 @@ export function estimateFrom(
       computeFactorCovariance(engine, estimated.model, covariance);
       const { model } = estimated;
       const parts = { loadings: createLoadings(model), specific: model.specific };
-      return { intensity: null, ...diagnosedFactors(engine, covariance, parts, onStage) };
+      return { intensity: null, ...estimateWithDiagnostics(engine, covariance, parts, onStage) };
     }
     if (estimator !== 'shrinkage') {
       const structured = { estimator, threshold, lags, simulations, scale, ...weights };

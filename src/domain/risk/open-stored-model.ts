@@ -1,4 +1,4 @@
-import { once } from '#base/once.js';
+import { callOnce } from '#base/once.js';
 import { parseValidDay } from '../time/days.js';
 import { groupPartsByDate, type ModelDate } from './imported/model-dates.js';
 import { openPackedFactors } from './packed-factors.js';
@@ -21,7 +21,7 @@ export interface ModelContent {
 
 export function openStoredModel(modelId: string, content: ModelContent): StoredModel {
   const { names, observedEnd, factors, dates, matrix } = content;
-  if (dates !== undefined) return importedModel(modelId, { ...content, dates });
+  if (dates !== undefined) return createImportedModel(modelId, { ...content, dates });
   return {
     modelId,
     names,
@@ -34,10 +34,10 @@ export function openStoredModel(modelId: string, content: ModelContent): StoredM
 type DatedContent = ModelContent & { readonly dates: readonly ModelDate[] };
 
 /** Latest model of an imported one, with the models of earlier dates. */
-function importedModel(modelId: string, { names, factors, dates, ...content }: DatedContent): StoredModel {
+function createImportedModel(modelId: string, { names, factors, dates, ...content }: DatedContent): StoredModel {
   const K = factors?.names.length ?? 0;
-  const numbers = once(content.numbers);
-  const ofFactors = once(() => factors!.numbers()); // Called only for a model with factors.
+  const numbers = callOnce(content.numbers);
+  const ofFactors = callOnce(() => factors!.numbers()); // Called only for a model with factors.
   const models = groupPartsByDate(names, dates, K).map(({ date, names: own, at, factorsAt }): StoredModel => {
     const n = own.length;
     const factorsEnd = factorsAt + n * K + K * K + n;
@@ -46,9 +46,9 @@ function importedModel(modelId: string, { names, factors, dates, ...content }: D
       names: own,
       observedEnd: parseValidDay(date),
       isImported: true,
-      covariance: once(() => openPackedMatrix(numbers().subarray(at, at + (n * (n + 1)) / 2), n)),
+      covariance: callOnce(() => openPackedMatrix(numbers().subarray(at, at + (n * (n + 1)) / 2), n)),
       ...(factors && {
-        factors: once(() => openPackedFactors(ofFactors().subarray(factorsAt, factorsEnd), factors.names, n)),
+        factors: callOnce(() => openPackedFactors(ofFactors().subarray(factorsAt, factorsEnd), factors.names, n)),
       }),
     };
   });

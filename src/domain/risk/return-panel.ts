@@ -15,7 +15,7 @@ const COVERAGE_MIN = 0.8;
 /** Source of returns: growth factors over the sessions of a window. */
 export interface ReturnWindow {
   readonly sm: SessionMarket;
-  /** Growth factors of a unit of value, [S - first x N]: `growthOf(sm, createGrowthTerms(..., 'total'))`. */
+  /** Growth factors of a unit of value, [S - first x N]: `computeGrowth(sm, createGrowthTerms(..., 'total'))`. */
   readonly growth: Float64Array;
   /** First session of the window; it has no return. */
   readonly from: number;
@@ -122,7 +122,7 @@ export interface ReturnSource {
   readonly window?: ReturnWindow;
 }
 
-/** Returns the returns of a window, for columns of its market. @cost of `coverageOf` */
+/** Returns the returns of a window, for columns of its market. @cost of `findCoverage` */
 export function createReturnSource(window: ReturnWindow, asked: ArrayLike<number>): ReturnSource {
   const coverage = findCoverage(window, asked);
   return { sm: window.sm, coverage, read: (out, engine) => readReturns(window, coverage, out, engine), window };

@@ -59,7 +59,7 @@ export function bindPipeline(
   return {
     rules,
     weighting: bound,
-    ranked: rankedUses(document.events),
+    ranked: listRankedUses(document.events),
     groupCaps: weighting.group_caps.map(({ field, cap, groups }) => ({ use: category(field), cap, groups })),
     cap: boundCap,
     capBy: capBy === undefined ? null : category(capBy),
@@ -70,7 +70,7 @@ export function bindPipeline(
   };
 }
 
-function rankedUses(events: RuleDocument['events']): PlacedUse[] {
+function listRankedUses(events: RuleDocument['events']): PlacedUse[] {
   const fields = { fast_entry: events?.fast_entry?.field, fast_exit: events?.fast_exit?.field };
   return Object.entries(fields).flatMap(([name, field]) =>
     field === undefined ? [] : [{ use: numeric(field, 'field'), path: `events.${name}.field`, rowId: null }],

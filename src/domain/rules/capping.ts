@@ -58,7 +58,7 @@ export function applyCaps(input: CapInput): Capped | CapInfeasible {
   const n = input.raw.length;
   const cap = input.cap === null ? null : Math.max(input.cap, 1 / n);
   const floor = input.floor === null ? 0 : Math.min(input.floor, 1 / n);
-  if (input.groups.length > 0) return withGroups({ raw: input.raw, cap, floor, groups: input.groups });
+  if (input.groups.length > 0) return addGroups({ raw: input.raw, cap, floor, groups: input.groups });
   if (cap === null && floor === 0)
     return applyCap({
       raw: input.raw,
@@ -140,7 +140,7 @@ interface Grouped {
  * ascent on the dual of the closest weights in relative entropy, so the result does not depend on the order of
  * securities or groupings.
  */
-function withGroups({ raw, cap, floor, groups }: Grouped): Capped | CapInfeasible {
+function addGroups({ raw, cap, floor, groups }: Grouped): Capped | CapInfeasible {
   const limits: Limits = { floor, cap: cap ?? 1 };
   const multipliers = groups.map(({ caps }) => new Float64Array(caps.length).fill(1));
   for (let round = 0; round < ROUNDS_MAX; round++) {
@@ -161,7 +161,7 @@ function withGroups({ raw, cap, floor, groups }: Grouped): Capped | CapInfeasibl
         floor,
         cap,
         reduced: reducedTo(scaled, lambda, cap)
-          .concat(heldToCaps({ raw, scaled, weights }, groups))
+          .concat(listHeldToCaps({ raw, scaled, weights }, groups))
           .toSorted(ascending),
         rounds: [],
       });
@@ -176,7 +176,7 @@ function withGroups({ raw, cap, floor, groups }: Grouped): Capped | CapInfeasibl
 const ascending = (a: number, b: number): number => a - b;
 
 /** Returns positions whose weights are reduced by constituent or group caps. */
-function heldToCaps(
+function listHeldToCaps(
   { raw, scaled, weights }: Readonly<Record<'raw' | 'scaled' | 'weights', Float64Array>>,
   groups: readonly GroupCaps[],
 ): number[] {

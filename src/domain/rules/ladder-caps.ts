@@ -19,7 +19,7 @@ export interface LadderInput {
  */
 export function applyLadder({ raw, groupOf, ladder }: LadderInput): Capped | CapInfeasible {
   const before = groupOf === null ? raw : summed(raw, groupOf);
-  const first = ladder.single === undefined ? before : firstStage(before, ladder.single);
+  const first = ladder.single === undefined ? before : createFirstStage(before, ladder.single);
   if ('kind' in first) return first;
   const second = ladder.group === undefined ? first : secondStage(first, ladder.group);
   if ('kind' in second) return second;
@@ -46,7 +46,7 @@ function summed(raw: Float64Array, groupOf: Int32Array): Float64Array {
 
 type Stage = Float64Array | CapInfeasible;
 
-function firstStage(weights: Float64Array, { above, to }: NonNullable<LadderCaps['single']>): Stage {
+function createFirstStage(weights: Float64Array, { above, to }: NonNullable<LadderCaps['single']>): Stage {
   if (weights.every((weight) => weight <= above + TOLERANCE)) return weights;
   return upTo(weights, { cap: to, total: 1, what: `weights of at most ${to}` });
 }

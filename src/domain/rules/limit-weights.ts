@@ -21,22 +21,22 @@ export interface LimitInput {
 /** Applies the caps, the floor and the caps in stages of a weighting. */
 export function limitWeights({ weighting, pipeline, cross, columns, raw, capOf }: LimitInput): Capped | CapInfeasible {
   const { cap, floor, ladder_caps: ladder } = weighting;
-  const groupOf = pipeline.capBy === null ? null : ownGroups(cross, pipeline.capBy.field, columns);
+  const groupOf = pipeline.capBy === null ? null : computeOwnGroups(cross, pipeline.capBy.field, columns);
   if (ladder !== undefined) return applyLadder({ raw, groupOf, ladder });
   const groups = groupCapsOf(pipeline.groupCaps, cross, columns);
   const single = typeof cap === 'number' ? cap : null;
   if (groupOf === null && capOf === null) return applyCaps({ raw, cap: single, floor, groups });
   if (groupOf === null) {
     const own: GroupCaps = { groupOf: Int32Array.from(raw.keys()), caps: capOf!, stated: 'cap' };
-    return withLargest(applyCaps({ raw, cap: null, floor, groups: [own, ...groups] }), own.caps);
+    return addLargest(applyCaps({ raw, cap: null, floor, groups: [own, ...groups] }), own.caps);
   }
   if (single === null && capOf === null) return applyCaps({ raw, cap: null, floor, groups });
   const own: GroupCaps = { groupOf, caps: capsByGroup(groupOf, capOf, single), stated: 'cap' };
-  return withLargest(applyCaps({ raw, cap: null, floor, groups: [own, ...groups] }), own.caps);
+  return addLargest(applyCaps({ raw, cap: null, floor, groups: [own, ...groups] }), own.caps);
 }
 
 /** Returns an outcome with the largest of the caps as its effective one. */
-function withLargest(outcome: Capped | CapInfeasible, caps: Float64Array): Capped | CapInfeasible {
+function addLargest(outcome: Capped | CapInfeasible, caps: Float64Array): Capped | CapInfeasible {
   if (outcome.kind === 'infeasible') return outcome;
   return { ...outcome, cap: caps.reduce((most, cap) => Math.max(most, cap), 0) };
 }
@@ -55,7 +55,7 @@ function capsByGroup(groupOf: Int32Array, capOf: Float64Array | null, single: nu
 type Field = NonNullable<BoundPipeline['capBy']>['field'];
 
 /** Returns the group of each security, in order of occurrence; one without a value forms a separate group, [n]. */
-function ownGroups(cross: CrossSection, field: Field, columns: Int32Array): Int32Array {
+function computeOwnGroups(cross: CrossSection, field: Field, columns: Int32Array): Int32Array {
   const { of, names } = cross.groups(field, columns);
   const positions = new Map<number, number>();
   let count = 0;

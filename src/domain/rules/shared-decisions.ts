@@ -137,7 +137,7 @@ function keepingChoices(room: Room): (asked: AskedDecision, make: () => Choice) 
     if (known !== undefined && isSame(known.asked, asked)) return known.choice;
     const choice = make();
     if (known === undefined && asked.universe.length <= room.left) {
-      kept.set(asked.session, { asked, choice: withoutParts(choice) });
+      kept.set(asked.session, { asked, choice: removeParts(choice) });
       room.left -= asked.universe.length;
     }
     return choice;
@@ -148,7 +148,7 @@ function keepingChoices(room: Room): (asked: AskedDecision, make: () => Choice) 
  * Removes the parts of raw weights, which keep a covariance in memory. Only explanations need them, and explanations
  * share nothing.
  */
-function withoutParts(choice: Choice): Choice {
+function removeParts(choice: Choice): Choice {
   if (choice.raw?.kind !== 'weighed') return choice;
   const { kind, values } = choice.raw;
   return { ...choice, raw: { kind, values } };

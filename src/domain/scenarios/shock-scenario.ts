@@ -41,7 +41,7 @@ interface SortedShocks {
  */
 export function computeShockScenario(market: ScenarioMarket, terms: ShockTerms): ScenarioResult {
   const { held, session, sm } = market;
-  const { names, groups, factors, moves } = sortedShocks(market, terms);
+  const { names, groups, factors, moves } = sortShocks(market, terms);
   const direct = ({ identifier, group }: HeldSecurity) => names.get(identifier) ?? groups.get(group);
   if (factors.length === 0) {
     const returns = held.map((name): AssignedReturn => ({ value: direct(name) ?? 0, proxy: null }));
@@ -82,7 +82,7 @@ export function computeShockScenario(market: ScenarioMarket, terms: ShockTerms):
 
 /** Returns true if shocks apply only to holdings and their groups, so that nothing is estimated. */
 export function isShockedDirectly(market: ScenarioMarket, terms: ShockTerms): boolean {
-  return sortedShocks(market, terms).factors.length === 0;
+  return sortShocks(market, terms).factors.length === 0;
 }
 
 const NO_WINDOW = { window: null, worst_session: null, worst_sessions: [] } as const;
@@ -108,7 +108,7 @@ function respondingWeights(
   return weights;
 }
 
-function sortedShocks({ sm, held }: ScenarioMarket, { shocks, path, by }: ShockTerms): SortedShocks {
+function sortShocks({ sm, held }: ScenarioMarket, { shocks, path, by }: ShockTerms): SortedShocks {
   const names = new Map<string, number>();
   const groups = new Map<string, number>();
   const factors: string[] = [];

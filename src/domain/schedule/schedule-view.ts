@@ -28,7 +28,7 @@ export function selectScheduleAround({ schedule, asOf, limit }: ScheduleAroundQu
   const covered = Math.max(...cadences.map(({ calendar }) => calendar.sessions.at(-1) ?? calendar.coverage.to));
   const lookaheadEnd = Math.min(asOf + LIMITS.SCHEDULE_LOOKAHEAD_DAYS, covered);
   const called = schedule.called.filter(({ decision }) => decision <= asOf);
-  const dates = onceADate(listIndexDates({ ...schedule, called }));
+  const dates = mergeSameDates(listIndexDates({ ...schedule, called }));
   const past = dates.filter(({ date }) => date <= asOf);
   return {
     recent: past.toReversed().slice(0, limit),
@@ -41,6 +41,6 @@ export function selectScheduleAround({ schedule, asOf, limit }: ScheduleAroundQu
 }
 
 /** Keeps the first announcement of each date. */
-function onceADate(dates: readonly IndexDate[]): readonly IndexDate[] {
+function mergeSameDates(dates: readonly IndexDate[]): readonly IndexDate[] {
   return dates.filter(({ date }, at) => dates[at - 1]?.date !== date);
 }

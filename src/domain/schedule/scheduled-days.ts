@@ -28,9 +28,9 @@ export function listScheduledDays(rebalance: RebalanceSpec, calendar: Calendar, 
     case 'custom':
       return customDays(rebalance, calendar, base);
     case 'weekly':
-      return weeklyDays(rebalance.weekday, withClosedDays(calendar), base);
+      return weeklyDays(rebalance.weekday, addClosedDays(calendar), base);
     default:
-      return monthlyDays(rebalance, rebalance.months ?? MONTHS[rebalance.frequency], withClosedDays(calendar), base);
+      return monthlyDays(rebalance, rebalance.months ?? MONTHS[rebalance.frequency], addClosedDays(calendar), base);
   }
 }
 
@@ -39,7 +39,7 @@ interface ScheduledCalendar extends Pick<Calendar, 'sessions' | 'coverage'> {
   readonly closed: readonly Day[];
 }
 
-function withClosedDays({ sessions, coverage, recorded }: Calendar): ScheduledCalendar {
+function addClosedDays({ sessions, coverage, recorded }: Calendar): ScheduledCalendar {
   const closed = (recorded?.changes ?? []).flatMap(({ date, session }) =>
     session === 'closed' ? [parseValidDay(date)] : [],
   );
@@ -58,7 +58,7 @@ function weeklyDays(weekday: number | null, calendar: ScheduledCalendar, base: D
     monday + DAYS_PER_WEEK - 1 <= calendar.coverage.to;
     monday += DAYS_PER_WEEK
   ) {
-    const day = weekday === null ? lastSession(calendar, monday, monday + DAYS_PER_WEEK - 1) : monday + weekday;
+    const day = weekday === null ? findLastSession(calendar, monday, monday + DAYS_PER_WEEK - 1) : monday + weekday;
     if (day !== undefined && day > base) days.push(day);
   }
   return days;
@@ -97,9 +97,9 @@ function anchorDay(
   const last = first + countDaysInMonth(year, month) - 1;
   switch (anchor) {
     case 'first_session':
-      return firstSession(calendar, first, last);
+      return findFirstSession(calendar, first, last);
     case 'last_session':
-      return lastSession(calendar, first, last);
+      return findLastSession(calendar, first, last);
     case 'third_friday':
       return nthWeekday({ first, last, nth: 3, weekday: FRIDAY });
     case 'nth_weekday':
@@ -115,7 +115,7 @@ function nthWeekday({ first, last, nth, weekday }: { first: Day; last: Day; nth:
   return findWeekdayOnOrAfter(first, weekday) + DAYS_PER_WEEK * (nth - 1);
 }
 
-function firstSession({ sessions }: ScheduledCalendar, first: Day, last: Day): Day | undefined {
+function findFirstSession({ sessions }: ScheduledCalendar, first: Day, last: Day): Day | undefined {
   const session = sessions[findFirstAtLeast(sessions, first)];
   return session !== undefined && session <= last ? session : undefined;
 }
@@ -124,7 +124,7 @@ function firstSession({ sessions }: ScheduledCalendar, first: Day, last: Day): D
  * Returns the last session of a period. If a closure was recorded for it, the day remains the anchor and rolls: the
  * session before may have passed already.
  */
-function lastSession({ sessions, closed }: ScheduledCalendar, first: Day, last: Day): Day | undefined {
+function findLastSession({ sessions, closed }: ScheduledCalendar, first: Day, last: Day): Day | undefined {
   const session = sessions[findLastAtMost(sessions, last)] ?? -Infinity;
   const day = Math.max(session, ...closed.filter((one) => one >= first && one <= last));
   return day >= first ? day : undefined;

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { once } from '#base/once.js';
+import { callOnce } from '#base/once.js';
 
 /**
  * Returns the strict schema of an object whose fields are built at the first use of the schema, not at the import of its
@@ -8,7 +8,7 @@ import { once } from '#base/once.js';
 export function defineObject<Shape extends z.core.$ZodLooseShape>(
   fields: () => Shape,
 ): z.ZodObject<Shape, z.core.$strict> {
-  const shapeOf = once(fields);
+  const shapeOf = callOnce(fields);
   return new z.ZodObject({
     type: 'object',
     get shape() {

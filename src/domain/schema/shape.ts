@@ -75,14 +75,14 @@ export function checkShape<S extends z.ZodType>(
   options: ShapeOptions = {},
 ): Shaped<z.output<S>> {
   const { unknownFields = 'error' } = options;
-  const first = schema.safeParse(value, { reportInput: true, error: acceptedKeys });
+  const first = schema.safeParse(value, { reportInput: true, error: findAcceptedKeys });
   if (first.success) return { value: first.data, findings: [] };
-  const issues = withoutConsequences(flatten(first.error.issues));
+  const issues = removeConsequences(flatten(first.error.issues));
   const outermost = schema instanceof z.ZodObject ? Object.keys(schema.shape) : [];
   const findings = issues.flatMap((issue) => toFindings(issue, value, { ...options, outermost }));
   const unknown = issues.filter((issue) => issue.code === 'unrecognized_keys');
   if (unknownFields === 'error' || unknown.length === 0) return { value: undefined, findings };
-  const second = schema.safeParse(withoutUnknown(value, unknown), { reportInput: true });
+  const second = schema.safeParse(removeUnknown(value, unknown), { reportInput: true });
   return { value: second.success ? second.data : undefined, findings };
 }
 
@@ -92,13 +92,13 @@ type Issue = z.core.$ZodIssue;
  * Returns the message of unknown keys with the keys that the object accepts, because the issue does not contain its
  * schema.
  */
-const acceptedKeys: z.core.$ZodErrorMap = ({ code, inst }) => {
+const findAcceptedKeys: z.core.$ZodErrorMap = ({ code, inst }) => {
   if (code !== 'unrecognized_keys') return undefined;
   return inst instanceof z.ZodObject ? Object.keys(inst.shape).join(' ') : '';
 };
 
 /** Drops issues about relations between values that have an issue themselves. */
-function withoutConsequences(issues: readonly Issue[]): Issue[] {
+function removeConsequences(issues: readonly Issue[]): Issue[] {
   const own = issues.filter(({ code }) => code === 'too_small' || code === 'too_big');
   const isWithin = (outer: Issue) => (inner: Issue) => outer.path.every((key, k) => inner.path[k] === key);
   return issues.filter((issue) => issue.code !== 'custom' || issue.path.length === 0 || !own.some(isWithin(issue)));
@@ -123,14 +123,14 @@ function flatten(issues: readonly Issue[]): Issue[] {
     }
     const order = (a: Issue[], b: Issue[]) => depth(b) - depth(a) || a.length - b.length;
     const best = fitting.toSorted(order)[0]!;
-    return anyOfMissing(fitting.filter((branch) => order(branch, best) === 0)).map(
+    return listAnyOfMissing(fitting.filter((branch) => order(branch, best) === 0)).map(
       (inner) => ({ ...inner, path: [...issue.path, ...inner.path] }) as Issue,
     );
   });
 }
 
 /** Returns the issues of the first of equally close branches; if each lacks one member, any of these would do. */
-function anyOfMissing(branches: readonly Issue[][]): Issue[] {
+function listAnyOfMissing(branches: readonly Issue[][]): Issue[] {
   const missing = branches.map((branch) => branch.filter(isMissing).map(({ path }) => path[0]!));
   const own = missing.map((keys) => keys.filter((key) => !missing.every((others) => others.includes(key))));
   const [first, ...others] = new Set(own.flat());
@@ -147,7 +147,7 @@ function isMissing({ code, path, input }: Issue): boolean {
   return path.length === 1 && code !== 'custom' && input === undefined;
 }
 
-function withoutUnknown(value: unknown, unknown: readonly Issue[]): unknown {
+function removeUnknown(value: unknown, unknown: readonly Issue[]): unknown {
   const copy = structuredClone(value);
   for (const issue of unknown) {
     const holder = at(copy, issue.path) as Record<string, unknown>;

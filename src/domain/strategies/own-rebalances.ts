@@ -76,18 +76,18 @@ function onSessions(
     while (position > first && !hasAnyBar(sm, position)) position--;
     bySession.set(position, [...new Set([...(bySession.get(position) ?? []), date, ...also])]);
   }
-  return Array.from(bySession, ([session, days]) => heldComposition(book, days, session)).toSorted(
+  return Array.from(bySession, ([session, days]) => createHeldComposition(book, days, session)).toSorted(
     (a, b) => a.session - b.session,
   );
 }
 
 /** Returns the initial holdings of a strategy: the holdings of its index at that close. */
 export function findOpening({ book }: Pick<IndexRun, 'book'>, from: number): Composition {
-  return heldComposition(book, [book.sm.sessions[from]!], from);
+  return createHeldComposition(book, [book.sm.sessions[from]!], from);
 }
 
 /** Returns the holdings and pending purchases of a book, as an uncapped composition without its other cash. */
-function heldComposition(book: IndexRun['book'], [date, ...also]: readonly Day[], session: number): Composition {
+function createHeldComposition(book: IndexRun['book'], [date, ...also]: readonly Day[], session: number): Composition {
   const { columns, weights } = findRequestedShares(book, session);
   return {
     date: date!,

@@ -43,7 +43,7 @@ export function createRefusedVariants(variation: Variation): RefusedVariants {
     },
     assertNone() {
       if (refusals.size === 0) return;
-      const findings = [...shared.values()].map((one) => asSent(one, member, variation));
+      const findings = [...shared.values()].map((one) => toSent(one, member, variation));
       const all = unlisted === 0 ? findings : [...findings, moreOf(member, unlisted)];
       const { code, message, detail } = refuseWithFindings('sweep', all);
       const variants = [...refusals];
@@ -54,7 +54,7 @@ export function createRefusedVariants(variation: Variation): RefusedVariants {
 }
 
 /** Returns a finding for clients: with the name of its first variant, and the places of all. */
-function asSent({ finding, variants }: Shared, member: string, variation: Variation): Finding {
+function toSent({ finding, variants }: Shared, member: string, variation: Variation): Finding {
   const [first] = variants as [number, ...number[]]; // It occurred at least once.
   const others = variants.length - 1;
   const also = others === 0 ? '' : ` and ${others} more`;

@@ -52,7 +52,7 @@ export function runVariants(input: VariantsInput): VariantOutcome[] {
   const { variants, report, room = createSparseRoom() } = input;
   const outcomes: VariantOutcome[] = [];
   let done = 0;
-  for (const group of byDefinition(variants)) {
+  for (const group of groupByDefinition(variants)) {
     const isSparse = group.every((position) => variants[position]!.strategy === null);
     let first: ComputedRun | undefined;
     let before: ComputedRun | undefined;
@@ -74,7 +74,7 @@ export function runVariants(input: VariantsInput): VariantOutcome[] {
 }
 
 /** Returns positions of variants with one definition and end, in the order of the first of each. */
-function byDefinition(variants: readonly Variant[]): Iterable<readonly number[]> {
+function groupByDefinition(variants: readonly Variant[]): Iterable<readonly number[]> {
   const groups = new Map<string, number[]>();
   variants.forEach(({ document, request }, position) => {
     const key = toCanonicalJson([document, request.end, request.as_known ?? null]);

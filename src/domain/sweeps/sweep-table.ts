@@ -119,7 +119,7 @@ export function createSweepTable({ outcomes, rankBy, partitions, folds, engine, 
             best: first.sample,
             deflatedSharpe: rows[0]!.deflatedSharpe,
           },
-    ...outOfSample(
+    ...computeOutOfSample(
       { outcomes, trials: trials.map(({ variant }) => variant), days, first: first?.variant ?? null },
       { partitions, folds, engine, tick },
     ),
@@ -153,7 +153,7 @@ function summarise(outcomes: OutcomeSource, tick: SweepTableInput['tick']) {
     };
     ran.push({ variant, run, sample: createSharpeSample(returnsOn(outcome, outcome.days)) });
     keys[variant] = outcomes.keyOf(outcome);
-    days = days === undefined ? outcome.days : sharedDays(days, outcome.days);
+    days = days === undefined ? outcome.days : listSharedDays(days, outcome.days);
   });
   ran.sort((a, b) => a.variant - b.variant);
   refusals.sort((a, b) => a.variant - b.variant);
@@ -182,7 +182,7 @@ interface Trials {
 }
 
 /** Computes overfitting, the choice by folds and the fan of levels, on the common dates of all trials. */
-function outOfSample(
+function computeOutOfSample(
   { outcomes, trials, days, first }: Trials,
   { partitions, folds, engine, tick }: Pick<SweepTableInput, 'partitions' | 'folds' | 'engine' | 'tick'>,
 ): Pick<SweepTable, 'overfitting' | 'folds' | 'fan'> {
@@ -224,7 +224,7 @@ function outOfSample(
 }
 
 /** Returns common days of two runs, ascending. */
-function sharedDays(days: Int32Array, others: Int32Array): Int32Array {
+function listSharedDays(days: Int32Array, others: Int32Array): Int32Array {
   if (isEqual(days, others)) return days;
   const known = new Set(others);
   return days.every((day) => known.has(day)) ? days : days.filter((day) => known.has(day));

@@ -109,7 +109,7 @@ export function applyPatch(
     strategy: base.strategy ?? {},
   });
   const misplaced = Object.entries(patch).flatMap(([text, value]) => setFindings(parts, { text, value, path }));
-  const document = check(withItsCurrency(parts['document'] as Record<string, unknown>, patch)); // an object: pointers lead into it
+  const document = check(setCurrency(parts['document'] as Record<string, unknown>, patch)); // an object: pointers lead into it
   const request = checkShape(SweepTerms, parts['request']);
   const usesStrategy = base.strategy !== null || Object.keys(patch).some((text) => text.startsWith('/strategy/'));
   const strategy = usesStrategy ? checkShape(SweepStrategy, parts['strategy']) : { value: null, findings: [] };
@@ -151,7 +151,7 @@ export function applyPatch(
 }
 
 /** Returns an overlay with changed terms and unchanged currency in the currency of its terms, like one that is sent. */
-function withItsCurrency(document: Record<string, unknown>, patch: Patch): Record<string, unknown> {
+function setCurrency(document: Record<string, unknown>, patch: Patch): Record<string, unknown> {
   const pointers = Object.keys(patch);
   const isChanged = pointers.some((text) => text.startsWith('/document/overlay'));
   if (!isChanged || pointers.includes('/document/currency')) return document;

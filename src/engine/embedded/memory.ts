@@ -4,14 +4,14 @@
  * Allocates shared memory if the page may use it, otherwise ordinary memory, which suffices because no other thread
  * reads it.
  */
-function ownMemory(bytes: number): SharedArrayBuffer {
+function allocateMemory(bytes: number): SharedArrayBuffer {
   const memory = typeof SharedArrayBuffer === 'undefined' ? new ArrayBuffer(bytes) : new SharedArrayBuffer(bytes);
   return memory as SharedArrayBuffer; // Arrays on either are alike.
 }
 
-export const allocatePanels = ownMemory;
-export const allocateHandedMemory = ownMemory;
-export const allocateWork = ownMemory;
+export const allocatePanels = allocateMemory;
+export const allocateHandedMemory = allocateMemory;
+export const allocateWork = allocateMemory;
 
 export const isPaged = (): boolean => false;
 export const isWorkPaged = isPaged;

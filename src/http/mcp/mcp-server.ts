@@ -142,7 +142,7 @@ function pageOfListing<T>(sdk: Sdk, entries: readonly T[], cursor: string | unde
 function serveResources(sdk: Sdk, server: SdkServer, catalogue: McpCatalogue, client: McpClient): void {
   const invalid = (message: string, data?: unknown) => new sdk.McpError(sdk.ErrorCode.InvalidParams, message, data);
   server.setRequestHandler(sdk.ListResourcesRequestSchema, async ({ params }) => {
-    const all: ListedResource[] = [...documentationResources(catalogue.pages), ...(await storedIndices(client))];
+    const all: ListedResource[] = [...documentationResources(catalogue.pages), ...(await listStoredIndices(client))];
     const { page, ...next } = pageOfListing(sdk, all, params?.cursor, PAGE_ENTRIES);
     return { resources: page, ...next };
   });
@@ -178,7 +178,7 @@ function serveResources(sdk: Sdk, server: SdkServer, catalogue: McpCatalogue, cl
 }
 
 /** Lists definitions and methodology texts of the indices that the client may read. */
-async function storedIndices({ ask, headers }: McpClient): Promise<ListedResource[]> {
+async function listStoredIndices({ ask, headers }: McpClient): Promise<ListedResource[]> {
   const answer = await ask(new Request(`http://localhost/indices?limit=${INDICES_MAX}`, { headers: { ...headers } }));
   const bytes = answer.status === 200 ? await bytesWithin(answer, LIMITS.MAX_RESOURCE_BYTES) : undefined;
   if (bytes === undefined) return [];

@@ -43,13 +43,13 @@ function expandSchema(schema: unknown, components: Json, depth: number): unknown
       .map(([name, member]) => [
         name,
         BY_NAME.has(name)
-          ? namedSchemas(member as Json, components, depth - 1)
+          ? listNamedSchemas(member as Json, components, depth - 1)
           : expandSchema(member, components, ALTERNATIVES.has(name) ? depth : depth - 1),
       ]),
   );
 }
 
-const namedSchemas = (schemas: Json, components: Json, depth: number): Json =>
+const listNamedSchemas = (schemas: Json, components: Json, depth: number): Json =>
   Object.fromEntries(Object.entries(schemas).map(([name, schema]) => [name, expandSchema(schema, components, depth)]));
 
 /** Reduces a schema to its type and description. */

@@ -67,12 +67,12 @@ function shorten(value: unknown, place: Place): unknown {
   if (typeof value !== 'object' || value === null) return value;
   if (Array.isArray(value)) {
     if (value.length > items) note(place, value.length, 'items');
-    return firstAndLast(value, items).map((item) => shorten(item, { ...place, path: `${path}[]` }));
+    return listFirstAndLast(value, items).map((item) => shorten(item, { ...place, path: `${path}[]` }));
   }
   const members = Object.entries(value);
   if (members.length > most) note(place, members.length, 'members');
   return Object.fromEntries(
-    firstAndLast(members, most).map(([name, member]) => [
+    listFirstAndLast(members, most).map(([name, member]) => [
       name,
       shorten(member, { ...place, path: path === '' ? name : `${path}.${name}` }),
     ]),
@@ -80,7 +80,7 @@ function shorten(value: unknown, place: Place): unknown {
 }
 
 /** Returns the first and the last items. */
-function firstAndLast<T>(items: readonly T[], length: number): readonly T[] {
+function listFirstAndLast<T>(items: readonly T[], length: number): readonly T[] {
   if (items.length <= length) return items;
   return [...items.slice(0, length / 2), ...items.slice(-length / 2)];
 }

@@ -39,7 +39,7 @@ export function analyticsHandlers(analytics: Analytics, batches: BacktestBatches
     async getRecord({ params, query, header }) {
       const { etag, read } = await analytics.record(readAskedRun({ params, query }));
       // A client with a current copy gets a 304, so its body is not written.
-      return namesEtag(header('if-none-match'), etag) ? { bytes: NOTHING, etag } : storedReply(await read());
+      return namesEtag(header('if-none-match'), etag) ? { bytes: NOTHING, etag } : readStoredReply(await read());
     },
     async deleteRecord({ params, precondition, authorship }) {
       await analytics.remove(params.index_id, precondition(), authorship());
@@ -52,6 +52,6 @@ export function analyticsHandlers(analytics: Analytics, batches: BacktestBatches
 const NOTHING = new Uint8Array(0);
 
 /** Streams bytes that are stored with the run. */
-async function storedReply({ length, etag, open }: StoredBytes): Promise<Reply> {
+async function readStoredReply({ length, etag, open }: StoredBytes): Promise<Reply> {
   return { stream: await open(), length, etag };
 }

@@ -9,7 +9,7 @@ export function auditHandlers(audit: Audit): Handlers<typeof auditRoutes> {
     async getAudit({ query, media }) {
       const { head, batches, seals, keys, left, isWhole } = await audit.read(query);
       return media === LOG_MEDIA
-        ? { stream: logLines(isWhole ? withSeals(batches, seals) : batches), type: LOG_MEDIA }
+        ? { stream: logLines(isWhole ? addSeals(batches, seals) : batches), type: LOG_MEDIA }
         : {
             stream: streamLogObject(batches, `${JSON.stringify({ head, seals, keys, ...left }).slice(1, -1)},`),
             type: 'application/json; charset=utf-8',
@@ -19,7 +19,7 @@ export function auditHandlers(audit: Audit): Handlers<typeof auditRoutes> {
 }
 
 /** Appends the signatures of a whole log after its entries. */
-async function* withSeals(batches: AuditReading['batches'], seals: AuditReading['seals']): AsyncGenerator<object[]> {
+async function* addSeals(batches: AuditReading['batches'], seals: AuditReading['seals']): AsyncGenerator<object[]> {
   for await (const batch of batches) yield [...batch];
   yield seals.map((seal) => ({ seal }));
 }

@@ -3,7 +3,7 @@ import type { documentationRoutes } from '#contract/documentation.js';
 import { MARKDOWN_MEDIA } from '#contract/media-formats.js';
 import type { OpenApiDocument } from '#contract/openapi.js';
 import type { Route } from '#contract/route.js';
-import { once } from '#base/once.js';
+import { callOnce } from '#base/once.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import { PAGE_POLICY, type Page } from '#views/documentation/page.js';
 import { guidePage, type GuidePage } from '#views/documentation/guide-page.js';
@@ -33,16 +33,16 @@ export type BuiltDocument = 'contract' | 'reference';
  * @cost about 200 ms to render the contract
  */
 export function documentationHandlers(sources: DocumentationSources): Handlers<typeof documentationRoutes> {
-  const openApi = once(sources.openApi);
-  const guide = once(sources.guide);
-  const json = once(() => {
+  const openApi = callOnce(sources.openApi);
+  const guide = callOnce(sources.guide);
+  const json = callOnce(() => {
     const built = sources.built('contract');
     if (built !== undefined) return built;
     const bytes = new TextEncoder().encode(JSON.stringify(openApi()));
     return { bytes, etag: createHash('sha256').update(bytes).digest('hex') };
   });
-  const reference = once(() => sources.built('reference') ?? referencePage(openApi(), guide()));
-  const pages = once(() => new Map(guide().map((page) => [page.name, guidePage(page, guide())])));
+  const reference = callOnce(() => sources.built('reference') ?? referencePage(openApi(), guide()));
+  const pages = callOnce(() => new Map(guide().map((page) => [page.name, guidePage(page, guide())])));
 
   const coded = memoise(sources.coded);
 

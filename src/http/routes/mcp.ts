@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { once } from '#base/once.js';
+import { callOnce } from '#base/once.js';
 import { findCurrentSpan, traceParentOf } from '#base/tracing/spans.js';
 import { DEFAULT_TOOLSETS, TOOLSETS, type mcpRoutes } from '#contract/mcp.js';
 import type { OpenApiDocument } from '#contract/openapi.js';
@@ -38,7 +38,7 @@ type McpRequest = RouteRequest<(typeof mcpRoutes)['callMcp']>;
  */
 export function mcpHandlers(sources: McpSources): Handlers<typeof mcpRoutes> {
   const { api, version, isReadOnly } = sources;
-  const catalogue = once((): McpCatalogue => ({
+  const catalogue = callOnce((): McpCatalogue => ({
     version,
     isReadOnly,
     tools: toolsOf(api, sources.openApi()),

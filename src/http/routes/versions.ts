@@ -44,16 +44,16 @@ export interface VersionedServices {
 export function versionHandlers(services: VersionedServices): Handlers<typeof versionRoutes> {
   const { versions, indices, strategies, optimisations, reports, watchlists } = services;
   const index = familyHandlers(versions, 'index', 'index_id', async ({ body }, id, ifMatch, by) =>
-    savedReply(await indices.replace(id, body, ifMatch, by)),
+    createSavedReply(await indices.replace(id, body, ifMatch, by)),
   );
   const strategy = familyHandlers(versions, 'strategy', 'strategy_id', async ({ body }, id, ifMatch, by) =>
-    savedReply(await strategies.replace(id, body, ifMatch, by)),
+    createSavedReply(await strategies.replace(id, body, ifMatch, by)),
   );
   const set = familyHandlers(versions, 'constraint-set', 'constraint_set_id', async ({ body }, id, ifMatch, by) =>
-    savedReply(await optimisations.replaceSet(id, body, ifMatch, by)),
+    createSavedReply(await optimisations.replaceSet(id, body, ifMatch, by)),
   );
   const template = familyHandlers(versions, 'template', 'template_id', async ({ body }, id, ifMatch, by) =>
-    savedReply(await reports.putTemplate(id, body, ifMatch, by)),
+    createSavedReply(await reports.putTemplate(id, body, ifMatch, by)),
   );
   const watchlist = familyHandlers(versions, 'watchlist', 'watchlist_id', async ({ body }, id, ifMatch, by) => {
     const restored = await watchlists.put(id, WatchlistDocument.parse(body), ifMatch, by);
@@ -145,7 +145,7 @@ type Restore = (
   principal: Principal,
 ) => Promise<Reply>;
 
-const savedReply = ({ saved: json, etag }: { readonly saved: unknown; readonly etag: string }): Reply => ({
+const createSavedReply = ({ saved: json, etag }: { readonly saved: unknown; readonly etag: string }): Reply => ({
   json,
   etag,
 });

@@ -8,10 +8,10 @@ import { assertRoom, newCallback, putDeliveries } from '../callbacks.js';
 import type { JobClass } from '../job-class.js';
 import { identityOf } from '../job-identity.js';
 import type { StoredInput } from '../kept-parts.js';
-import { renewedRecord } from '../renewal.js';
+import { renewRecord } from '../renewal.js';
 import { lifeLimits } from '../life-limits.js';
 import type { RetryPolicies } from '#domain/jobs/retry-policy.js';
-import { lostJobs, newListing, type LostJobs } from '../job-listing.js';
+import { readLostJobs, newListing, type LostJobs } from '../job-listing.js';
 import {
   authorOf,
   readJobRecord,
@@ -25,7 +25,7 @@ import {
   advance,
   isTerminal,
   newLife,
-  storedResult,
+  findStoredResult,
   type Impossible,
   type Life,
   type LifeEvent,
@@ -36,7 +36,7 @@ import { createJobHistory } from './job-history.js';
 import { lanesOf } from './lane-tally.js';
 import {
   deleteResultsOf,
-  failedJob,
+  failJob,
   forgetIn,
   isEndedIn,
   submittedIn,
@@ -137,7 +137,7 @@ export function createJobTable(dependencies: JobTableDependencies): JobTable {
   async function load(): Promise<LiveJob[]> {
     const stored = await store.list('job', readJobRecord);
     const records = [...stored.documents].sort((a, b) => a.sequence - b.sequence);
-    if (stored.skipped > 0) lost = await lostJobs(store, records);
+    if (stored.skipped > 0) lost = await readLostJobs(store, records);
     nextSequence = (records.at(-1)?.sequence ?? 0) + 1;
     const adopted: LiveJob[] = [];
     for (const record of records) {
@@ -279,7 +279,7 @@ export function createJobTable(dependencies: JobTableDependencies): JobTable {
     if (stored === undefined) return undefined;
     const record = readStored(stored, readJobRecord);
     if (record === undefined) throw new Refusal('DOCUMENT_UNREADABLE', `The stored status of ${jobId} cannot be read.`);
-    return { status: toStatus(record, record, record), stored: storedResult(record), revision };
+    return { status: toStatus(record, record, record), stored: findStoredResult(record), revision };
   }
 
   async function list({ limit, ...query }: JobQuery): Promise<JobListing> {
@@ -311,8 +311,8 @@ export function createJobTable(dependencies: JobTableDependencies): JobTable {
   return {
     load,
     add,
-    failed: async (jobId) => (live.has(jobId) ? undefined : failedJob(store, jobId)),
-    renew: ({ record, input }) => write(renewedRecord(record, submitted()), input),
+    failed: async (jobId) => (live.has(jobId) ? undefined : failJob(store, jobId)),
+    renew: ({ record, input }) => write(renewRecord(record, submitted()), input),
     transition,
     addCallback,
     beat: (job) => apply(job as Entry, { type: 'beat', attempt: job.life.attempt, at: timestamp() }),

@@ -2,7 +2,7 @@ import type { DocumentStore } from '#store/port.js';
 import { formatTimestamp } from '#store/timestamp.js';
 import type { Clock } from '../clock.js';
 import type { Lane } from '../compute-pool.js';
-import { endedJob, eventOf } from '../ending.js';
+import { endJob, eventOf } from '../ending.js';
 import { placesByClass, type JobClass } from '../job-class.js';
 import { logFields } from '../job-record.js';
 import type { LifeEvent } from '../life-cycle.js';
@@ -75,7 +75,7 @@ export function createLocalQueue(dependencies: LocalQueueDependencies): JobQueue
     } else if (before === 'pending') lines.remove(job.identity);
     else leases.end(job, event.type === 'cancel' || event.type === 'crash' || event.type === 'lose');
     if (before === 'running' && status === 'pending') delayed.queueAgain(job, event);
-    const ended = endedJob(job);
+    const ended = endJob(job);
     if (ended !== undefined) onEnded?.(ended);
     node?.onWork();
   }
@@ -122,7 +122,7 @@ export function createLocalQueue(dependencies: LocalQueueDependencies): JobQueue
   }
 
   async function heartbeat(lease: Lease): Promise<boolean> {
-    const job = heldJob(lease);
+    const job = findHeldJob(lease);
     if (job === undefined) return false;
     leases.beat(lease, clock.monotonicMs());
     table.beat(job);
@@ -130,19 +130,19 @@ export function createLocalQueue(dependencies: LocalQueueDependencies): JobQueue
   }
 
   /** Returns the running job of a lease; undefined once the attempt has been abandoned. */
-  function heldJob(lease: Lease): LiveJob | undefined {
+  function findHeldJob(lease: Lease): LiveJob | undefined {
     return leases.isHeld(lease) ? table.live(lease.jobId) : undefined;
   }
 
   async function complete(lease: Lease, ending: Ending): Promise<boolean> {
-    const job = heldJob(lease);
+    const job = findHeldJob(lease);
     if (job === undefined) return false;
     const effect = ending.type === 'succeed' ? ending.effect : undefined;
     return typeof (await table.transition(job, eventOf(ending, lease.attempt, timestamp()), effect)) !== 'string';
   }
 
   function expire(lease: Lease): void {
-    const job = heldJob(lease);
+    const job = findHeldJob(lease);
     if (job === undefined || table.isSettling(job)) return;
     const cause = `no heartbeat for ${limits.leaseMs / 1000} seconds`;
     complete(lease, { type: 'lose', cause }).catch((thrown: unknown) => {

@@ -67,7 +67,7 @@ export async function submittedIn(store: Pick<DocumentStore, 'get'>, jobId: stri
 }
 
 /** Returns a failed job with its input. @throws Refusal DOCUMENT_UNREADABLE if the input no longer exists */
-export async function failedJob(store: Pick<DocumentStore, 'get'>, jobId: string): Promise<FailedJob | undefined> {
+export async function failJob(store: Pick<DocumentStore, 'get'>, jobId: string): Promise<FailedJob | undefined> {
   const stored = await store.get('job', jobId);
   const record = readStored(stored, readJobRecord);
   if (record?.status !== 'failed') return undefined;

@@ -25,11 +25,11 @@ import { lifeLimits } from '../life-limits.js';
 import type { Ending, NewJob } from '../queue.js';
 import type { JobStatus } from '../status.js';
 import type { Admission, Waiting } from '../admission.js';
-import { inputIn, renewedRecord } from '../renewal.js';
+import { inputIn, renewRecord } from '../renewal.js';
 import type { AttemptKey } from '../attempt-key.js';
 import { resultsOf } from '../stored-results.js';
 import type { JobRows, Place, PlaceOfJob, ReservedJob } from './job-rows.js';
-import { queuedKind, queuedLane } from './queued-kinds.js';
+import { formatKind, formatLane } from './queued-kinds.js';
 import { NOTHING, type Beat, type FoundBody, type SeenJob } from './seen-job.js';
 
 /** A committed change of a job. */
@@ -131,7 +131,7 @@ export function createJobDocuments({ documents, rows, retryOf }: JobDocumentsDep
     if (attempt !== undefined && record.sequence !== attempt.sequence) return 'stale-attempt';
     const { identity, life } = splitRecord(record);
     if (attempt !== undefined && life.attempt !== attempt.attempt) return 'stale-attempt';
-    const before = withBeat(life, seen.beat);
+    const before = addBeat(life, seen.beat);
     const next = advance(before, event, lifeLimits(identity, { attempt: before.attempt, retryOf }));
     if (typeof next === 'string') return next;
     setBy(record);
@@ -155,7 +155,7 @@ export function createJobDocuments({ documents, rows, retryOf }: JobDocumentsDep
         tx.buildOn({ kind: 'job', id: jobId }, seen.version);
         const before = recordOf(seen.found);
         if (before !== undefined && !isTerminal(before.status)) {
-          if (before.input_hash !== job.inputHash) throw otherRequest(jobId);
+          if (before.input_hash !== job.inputHash) throw refuseOtherRequest(jobId);
           return { record: url === null ? before : await addCallback(tx, before, url), isNew: false };
         }
         admit(place);
@@ -178,7 +178,7 @@ export function createJobDocuments({ documents, rows, retryOf }: JobDocumentsDep
         const { owner, estimated_bytes: estimatedBytes } = before;
         const { sequence, ...place } = await placeOf({ jobId, owner });
         admit({ owner, estimatedBytes }, place);
-        const record = renewedRecord(before, { created_at: at, sequence });
+        const record = renewRecord(before, { created_at: at, sequence });
         await write(tx, record);
         await tx.put('job-input', jobId, input);
         return { record, isNew: true };
@@ -193,7 +193,7 @@ export function createJobDocuments({ documents, rows, retryOf }: JobDocumentsDep
       if (record === undefined) await rows.drop(offered);
       if (record === undefined || !isOf(record)) return undefined;
       const { identity, life: before } = splitRecord(record);
-      const life = withBeat(before, beat);
+      const life = addBeat(before, beat);
       return { identity, before, life, status: toStatus(identity, life, record), seen };
     },
     async move(order) {
@@ -235,7 +235,7 @@ async function addCallback(tx: DocumentTransaction, record: JobRecord, url: stri
   return changed;
 }
 
-const otherRequest = (jobId: string): Refusal =>
+const refuseOtherRequest = (jobId: string): Refusal =>
   new Refusal('JOB_RUNNING', `The job ${jobId} runs with a different request.`, { job_id: jobId });
 
 async function forgetIn(tx: JobTransaction, id: string, sequence: number): Promise<void> {
@@ -251,9 +251,9 @@ async function forgetIn(tx: JobTransaction, id: string, sequence: number): Promi
 /** Builds the row of a job. @param lease lease of a running attempt */
 export function rowOf(record: JobRecord, lease?: { readonly node: string; readonly ms: number }): JobRow {
   const { job_id, kind, owner, status, sequence, attempt, estimated_bytes, priority } = record;
-  const lane = queuedLane(JOB_KIND_CATALOGUE[kind].lane, priority);
+  const lane = formatLane(JOB_KIND_CATALOGUE[kind].lane, priority);
   const leaseColumns = { node: lease?.node ?? null, lease_ms: lease?.ms ?? null };
-  return { job_id, kind: queuedKind(kind), lane, owner, status, sequence, attempt, estimated_bytes, ...leaseColumns };
+  return { job_id, kind: formatKind(kind), lane, owner, status, sequence, attempt, estimated_bytes, ...leaseColumns };
 }
 
 /** Parses a stored job; undefined if it is absent or unreadable. */
@@ -270,7 +270,7 @@ export function requireRecord(stored: FoundBody, jobId: string): JobRecord | und
 }
 
 /** Merges the row into a life: the start of its attempt and its last report. */
-export function withBeat<L extends Life>(stored: L, beat: Beat | undefined): L {
+export function addBeat<L extends Life>(stored: L, beat: Beat | undefined): L {
   if (beat === undefined) return stored;
   const at = (time: Date): string => formatTimestamp(time.getTime());
   const isBegun = stored.status === 'pending' && beat.started_at !== null;

@@ -1,9 +1,9 @@
 import { causeOf } from '#store/read-stored.js';
 import { newListing } from '../job-listing.js';
 import { readJobRecord, toStatus } from '../job-record.js';
-import { storedResult } from '../life-cycle.js';
+import { findStoredResult } from '../life-cycle.js';
 import type { FoundJob, JobListing, JobQuery, JobReader } from '../queue.js';
-import { requireRecord, withBeat } from './job-documents.js';
+import { requireRecord, addBeat } from './job-documents.js';
 import type { JobRows } from './job-rows.js';
 import type { SeenRevision } from './seen-job.js';
 
@@ -13,7 +13,7 @@ export function createJobReader(rows: JobRows): Omit<JobReader, 'lanes'> {
 
   async function find(jobId: string): Promise<FoundJob | undefined> {
     const seen = await look(jobId);
-    return seen && foundJob(seen, jobId);
+    return seen && readJobRow(seen, jobId);
   }
 
   async function list(query: JobQuery): Promise<JobListing> {
@@ -23,7 +23,7 @@ export function createJobReader(rows: JobRows): Omit<JobReader, 'lanes'> {
     for (const jobId of jobIds) {
       const found = seen.get(jobId);
       const cause = causeOf(found?.found, readJobRecord);
-      const job = found === undefined || cause !== undefined ? undefined : foundJob(found, jobId);
+      const job = found === undefined || cause !== undefined ? undefined : readJobRow(found, jobId);
       if (cause !== undefined) listed.skip(cause);
       else if (job !== undefined) listed.add(job.status);
     }
@@ -44,8 +44,8 @@ export function createJobReader(rows: JobRows): Omit<JobReader, 'lanes'> {
 }
 
 /** @throws Refusal DOCUMENT_UNREADABLE */
-function foundJob({ found, beat, revision }: SeenRevision, jobId: string): FoundJob | undefined {
+function readJobRow({ found, beat, revision }: SeenRevision, jobId: string): FoundJob | undefined {
   const record = requireRecord(found, jobId);
   if (record === undefined) return undefined;
-  return { status: toStatus(record, withBeat(record, beat), record), stored: storedResult(record), revision };
+  return { status: toStatus(record, addBeat(record, beat), record), stored: findStoredResult(record), revision };
 }

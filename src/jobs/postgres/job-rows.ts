@@ -5,7 +5,7 @@ import type { Database } from '#store/postgres/database.js';
 import type { Lane, TaskProgress } from '../compute-pool.js';
 import type { AttemptKey } from '../attempt-key.js';
 import type { JobCounts, JobQuery, WaitingJob } from '../queue.js';
-import { CLAIMED_KINDS, kindOfRow, queuedLanes } from './queued-kinds.js';
+import { CLAIMED_KINDS, kindOfRow, formatLanes } from './queued-kinds.js';
 import {
   createLooks,
   documentColumns,
@@ -232,7 +232,7 @@ function waitingRows(database: Database, { schema, jobs, kinds }: WaitingOptions
     ['revision', `nextval('${schema}.job_revision')`],
   ];
   /** Each lane has its part of the index, and a later one is read only if the earlier ones are empty. */
-  const firstOfLane = (i: number): string =>
+  const formatFirstOfLane = (i: number): string =>
     `(SELECT job_id FROM ${jobs} WHERE ${isFitting('$2', '$3')} AND lane = ($4::text[])[${i}] AND NOT owner = ANY($5)
         ORDER BY turn, jobs.sequence LIMIT 1 FOR UPDATE SKIP LOCKED)`;
   const ofStart = ({ node, leaseMs, at, claim }: Start) => [node, leaseMs, at, claim];
@@ -270,13 +270,13 @@ function waitingRows(database: Database, { schema, jobs, kinds }: WaitingOptions
       const [row] = await database.query<ReservedRow>(
         `WITH reserved AS (
             UPDATE ${jobs} SET ${reserved.join(', ')}
-              WHERE job_id = coalesce(${JOB_PRIORITIES.map((_, i) => firstOfLane(i + 1)).join(', ')}) RETURNING job_id, ${kindOfRow} AS kind, owner, estimated_bytes, sequence, attempt, ${BEAT},
+              WHERE job_id = coalesce(${JOB_PRIORITIES.map((_, i) => formatFirstOfLane(i + 1)).join(', ')}) RETURNING job_id, ${kindOfRow} AS kind, owner, estimated_bytes, sequence, attempt, ${BEAT},
                 CASE WHEN ${fits} THEN claim END AS claim
           )
           SELECT reserved.*, ${documentColumns('document')}, ${documentColumns('input')} FROM reserved
             LEFT JOIN LATERAL (SELECT * FROM ${schema}.documents WHERE kind = 'job' AND id = job_id LIMIT 1) AS document ON true
             LEFT JOIN LATERAL (SELECT * FROM ${schema}.documents WHERE kind = 'job-input' AND id = job_id LIMIT 1) AS input ON true`,
-        [kinds(), freeBytes, memoryBytes, queuedLanes(lane), exceptOwners, ...ofStart(start)],
+        [kinds(), freeBytes, memoryBytes, formatLanes(lane), exceptOwners, ...ofStart(start)],
       );
       if (row === undefined) return undefined;
       const { job_id, kind, owner, claim, estimated_bytes: bytes } = row;

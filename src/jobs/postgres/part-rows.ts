@@ -48,7 +48,7 @@ export function createPartRows(database: Database, schema: string, { node, versi
   const table = `${schema}.parts`;
   const keyOf = ({ jobId, sequence, attempt }: AttemptKey) => [jobId, sequence, attempt] as const;
   const isOwn = `${SAME} AND part = ANY($4) AND node = $5 AND output IS NULL`;
-  const ownValues = (taken: TakenParts) => [...keyOf(taken), taken.parts, node];
+  const listOwnValues = (taken: TakenParts) => [...keyOf(taken), taken.parts, node];
   const isRunning = `EXISTS (SELECT FROM ${schema}.jobs WHERE ${SAME} AND status = 'running')`;
 
   return {
@@ -130,22 +130,22 @@ export function createPartRows(database: Database, schema: string, { node, versi
       const beaten = await database.query(
         `UPDATE ${table} SET lease_until = clock_timestamp() + $6::double precision * interval '1 ms'
           WHERE ${isOwn} AND ${isRunning} RETURNING part`,
-        [...ownValues(taken), leaseMs],
+        [...listOwnValues(taken), leaseMs],
       );
       return beaten.length > 0;
     },
     async write(taken, written) {
       const rows = await database.query(
         `UPDATE ${table} SET output = $6 WHERE ${isOwn} AND ${isRunning} RETURNING part`,
-        [...ownValues(taken), JSON.stringify(written)],
+        [...listOwnValues(taken), JSON.stringify(written)],
       );
       return rows.length > 0;
     },
     async release(taken) {
-      await database.query(`UPDATE ${table} SET node = NULL, lease_until = NULL WHERE ${isOwn}`, ownValues(taken));
+      await database.query(`UPDATE ${table} SET node = NULL, lease_until = NULL WHERE ${isOwn}`, listOwnValues(taken));
     },
     async giveBack(taken) {
-      await database.query(`UPDATE ${table} SET lease_until = '-infinity' WHERE ${isOwn}`, ownValues(taken));
+      await database.query(`UPDATE ${table} SET lease_until = '-infinity' WHERE ${isOwn}`, listOwnValues(taken));
     },
   };
 }

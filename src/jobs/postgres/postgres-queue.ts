@@ -6,7 +6,7 @@ import { formatTimestamp } from '#store/timestamp.js';
 import type { AttemptKey } from '../attempt-key.js';
 import type { Clock } from '../clock.js';
 import type { TaskProgress } from '../compute-pool.js';
-import { endedJob, eventOf } from '../ending.js';
+import { endJob, eventOf } from '../ending.js';
 import { createLeases } from '../local/leases.js';
 import { logFields } from '../job-record.js';
 import type { StoredInput } from '../kept-parts.js';
@@ -27,7 +27,7 @@ import { createOwnAttempts } from './own-attempts.js';
 import { createPartRows } from './part-rows.js';
 import type { PausedKinds } from '../paused-kinds.js';
 import { createPresence, type Presence } from './presence.js';
-import { startedKinds } from './queued-kinds.js';
+import { listStartedKinds } from './queued-kinds.js';
 import { createSharedParts, type SharedParts } from './shared-parts.js';
 import { createSubmissions } from './submissions.js';
 
@@ -79,7 +79,7 @@ const ENDS_OF_OTHERS: ReadonlySet<LifeEvent['type']> = new Set(['cancel', 'crash
 /** Creates the queue on the tables of a database. */
 export function createPostgresQueue(dependencies: PostgresQueueDependencies): JobQueue {
   const { database, schema, node, describe, limits, documents, paused } = dependencies;
-  const kinds = () => startedKinds((kind) => paused?.has(kind) === true);
+  const kinds = () => listStartedKinds((kind) => paused?.has(kind) === true);
   const helper = describe && { node, version: () => describe().version };
   const rows = createJobRows(database, schema, kinds);
   const parts =
@@ -122,7 +122,7 @@ export function createSharedQueue(dependencies: SharedQueueDependencies): JobQue
     );
     if (life.status === 'running') leases.grant(changed, clock.monotonicMs());
     else if (before.status === 'running') leases.end(changed, ENDS_OF_OTHERS.has(event.type));
-    const ended = endedJob(changed);
+    const ended = endJob(changed);
     if (ended !== undefined) onEnded?.(ended);
     onChange(jobId);
   }

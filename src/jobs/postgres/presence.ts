@@ -30,7 +30,7 @@ export interface PresenceOptions {
 
 /** Tasks for a node after a look at its database. */
 export interface Sight {
-  /** True if a job or a part waits that it has memory for. */
+  /** True if the node has memory for a waiting job or part. */
   readonly hasWork: boolean;
   /** Attempts whose lease has expired. */
   readonly silent: readonly RunningJob[];

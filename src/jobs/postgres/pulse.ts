@@ -3,7 +3,7 @@ import type { EventReading } from '#store/postgres/event-reader.js';
 import type { Room } from '../queue.js';
 import { keyOf, type KeyRow, type RunningJob } from './job-rows.js';
 import type { NodeState } from './node-rows.js';
-import { CLAIMED_KINDS, queuedLanes } from './queued-kinds.js';
+import { CLAIMED_KINDS, formatLanes } from './queued-kinds.js';
 import type { PartNode } from './takeable-parts.js';
 
 /** Reads and reports of one statement; the rest is not due. */
@@ -59,7 +59,7 @@ export function createPulse(options: PulseOptions): (order: PulseOrder) => Promi
     const work =
       room === undefined || room.lanes.length === 0
         ? [null, null, null, null, null]
-        : [kinds(), room.lanes.flatMap(queuedLanes), room.freeBytes, room.memoryBytes, helper?.version() ?? null];
+        : [kinds(), room.lanes.flatMap(formatLanes), room.freeBytes, room.memoryBytes, helper?.version() ?? null];
     const values = [node, stateText, ...eventPosition, asksSilent, asksNodes, ...work];
     const row = (await database.query<PulseRow>(statement, values))[0]!; // exactly one row
     events?.take({ horizon: row.horizon!, ids: row.event_ids ?? [], events: row.events ?? [] });

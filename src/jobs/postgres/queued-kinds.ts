@@ -18,13 +18,13 @@ const inGeneration = (kind: JobKindName, generation: number): string =>
   generation === 1 ? kind : `${kind}${SEPARATOR}${generation}`;
 
 /** Kind in the row of a job that this release submits. */
-export const queuedKind = (kind: JobKindName): string => inGeneration(kind, GENERATION);
+export const formatKind = (kind: JobKindName): string => inGeneration(kind, GENERATION);
 
 /** Kinds in rows that this release claims: its own and those of earlier releases. */
 export const CLAIMED_KINDS: readonly string[] = claimed(JOB_KINDS);
 
 /** Returns those kinds without paused ones. */
-export const startedKinds = (isPaused: (kind: JobKindName) => boolean): readonly string[] =>
+export const listStartedKinds = (isPaused: (kind: JobKindName) => boolean): readonly string[] =>
   JOB_KINDS.some(isPaused) ? claimed(JOB_KINDS.filter((kind) => !isPaused(kind))) : CLAIMED_KINDS;
 
 function claimed(kinds: readonly JobKindName[]): readonly string[] {
@@ -38,11 +38,11 @@ export const kindOfRow = `split_part(kind, '${SEPARATOR}', 1)`;
  * Lane in the row of a job: each priority has its own line, in which owners take turns. Nodes of releases without
  * priorities claim those of normal priority.
  */
-export const queuedLane = (lane: Lane, priority: JobPriority = 'normal'): string =>
+export const formatLane = (lane: Lane, priority: JobPriority = 'normal'): string =>
   priority === 'normal' ? lane : `${lane}${SEPARATOR}${priority}`;
 
 /** Returns the lanes in rows, in the order in which their jobs start. */
-export const queuedLanes = (lane: Lane): string[] => JOB_PRIORITIES.map((priority) => queuedLane(lane, priority));
+export const formatLanes = (lane: Lane): string[] => JOB_PRIORITIES.map((priority) => formatLane(lane, priority));
 
 /** SQL expression for the lane of a row. @param column its column */
 export const laneOfRow = (column: string): string => `split_part(${column}, '${SEPARATOR}', 1)`;

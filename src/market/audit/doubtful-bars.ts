@@ -8,12 +8,12 @@ const STALE_BARS = 10;
 
 /** Finds bars that are repeated, are constant at the end of a history, or have volume but no price. */
 export function* findDoubtfulBars(history: NameHistory, content: MarketContent): Generator<Doubt> {
-  yield* repeatedBars(history, content);
+  yield* listRepeatedBars(history, content);
   yield* staleTail(history, content);
   yield* volumeWithoutTrade(history, content);
 }
 
-function* repeatedBars(
+function* listRepeatedBars(
   { identifier, position, rows, days }: NameHistory,
   { fields, identifiers }: MarketContent,
 ): Generator<Doubt> {

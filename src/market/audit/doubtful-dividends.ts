@@ -86,7 +86,7 @@ function* sizes(history: NameHistory, payments: readonly Payment[], doubted: Set
   const hundredfold = hundredfoldProbability(payments);
   for (const payment of payments) {
     const doubt = denied.has(payment)
-      ? deniedSize(payment, payments, denied)
+      ? findDeniedSize(payment, payments, denied)
       : (oldBasisSize(history, payment, payments) ?? smallSize(payment, payments, hundredfold));
     if (doubt === undefined) continue;
     doubted.add(payment);
@@ -101,7 +101,11 @@ const isDenied = ({ yield: share, move, sigma }: Payment) =>
   move > -share / 2;
 
 /** Finds a dividend whose size contradicts the price, unless the security paid the same amount at other times. */
-function deniedSize(payment: Payment, payments: readonly Payment[], denied: ReadonlySet<Payment>): Doubt | undefined {
+function findDeniedSize(
+  payment: Payment,
+  payments: readonly Payment[],
+  denied: ReadonlySet<Payment>,
+): Doubt | undefined {
   const { action, yield: share, move } = payment;
   const others = neighboursOf(payment, payments).filter((other) => !denied.has(other));
   const alike = others.filter((other) => isWithin(share / other.yield, ALIKE));
@@ -245,7 +249,7 @@ function* unadjusted(
     const step = factor(bar) / factor(bar - 1);
     const due = 1 / (1 - share);
     if (share < YIELD_ADJUSTED_MIN || !Number.isFinite(step) || share >= 1) continue;
-    const unit = lastDigit(Array.from({ length: Math.min(bar, ROUNDING_BARS) + 1 }, (_, i) => adjust(bar - i)));
+    const unit = findLastDigit(Array.from({ length: Math.min(bar, ROUNDING_BARS) + 1 }, (_, i) => adjust(bar - i)));
     const rounding = unit / 2 / adjust(bar) + unit / 2 / adjust(bar - 1);
     if (Math.abs(step - due) < 0.5 * share + rounding) continue;
     yield {
@@ -289,7 +293,7 @@ export function rowOf({ identifier, type, value, exDay }: CorporateAction): Acti
 }
 
 /** Returns one unit of the last decimal that the vendor writes. */
-function lastDigit(values: Iterable<number>): number {
+function findLastDigit(values: Iterable<number>): number {
   let decimals = 0;
   for (const value of values) decimals = Math.max(decimals, decimalsOf(value));
   return raiseToPower(10, -decimals);

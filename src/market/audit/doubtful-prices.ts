@@ -39,7 +39,7 @@ export function* findDoubtfulPrices(
 ): Generator<Doubt> {
   const { close, sigma } = history;
   const columns = PRICES.filter((name) => held.includes(name));
-  const growths = explainedGrowths(history, panels);
+  const growths = explainGrowths(history, panels);
   const structural = structuralBars(history);
   for (let b = 1; b < close.length; b++) {
     const move = growths[b]! - 1;
@@ -58,14 +58,14 @@ export function* findDoubtfulPrices(
         continue;
       }
     }
-    const split = missedSplit(history, b, growths, panels);
+    const split = findMissedSplit(history, b, growths, panels);
     if (split !== undefined) yield claim(history, b, split, { held, panels });
     else if (isUnusual && Math.abs(move) > JUMP_MIN) yield jump(history, b, growths[b]!);
   }
 }
 
 /** Returns the growth of each bar including cash of actions on it. Splits are in the returns of prices as traded. */
-function explainedGrowths({ returns, close, actions }: NameHistory, { adjustment }: AuditPanels): Float64Array {
+function explainGrowths({ returns, close, actions }: NameHistory, { adjustment }: AuditPanels): Float64Array {
   const growths = returns.map((move) => 1 + move);
   if (adjustment === 'total') return growths;
   for (const { bar, action } of actions) {
@@ -135,7 +135,7 @@ function print(history: NameHistory, b: number, back: number, held: readonly str
 /**
  * Returns the split that explains a growth, if that is more probable than not and the price does not jump back by it.
  */
-function missedSplit(
+function findMissedSplit(
   history: NameHistory,
   b: number,
   growths: Float64Array,
@@ -179,9 +179,9 @@ function claim(
     ? 'and the prices before it are not divided by it'
     : elsewhere !== undefined
       ? `and its action says ${formatDay(elsewhere.action.exDay)}`
-      : recordedRatio(history, b) === undefined
+      : findRecordedRatio(history, b) === undefined
         ? 'and no action explains it'
-        : `in addition to the split of ${recordedRatio(history, b)!.value} in the actions`;
+        : `in addition to the split of ${findRecordedRatio(history, b)!.value} in the actions`;
   const certainty = Math.abs(distance) <= RATIO_TOLERANCE ? 0.99 : CONFIDENCE_AWAY;
   return {
     id: `missed_split ${identifier} ${date}`,
@@ -208,12 +208,12 @@ function claim(
   };
 }
 
-const recordedRatio = ({ actions }: NameHistory, b: number) =>
+const findRecordedRatio = ({ actions }: NameHistory, b: number) =>
   actions.find(({ bar, action }) => bar === b && ACTION_KINDS[action.type] === 'ratio')?.action;
 
 /** Returns a new split action, or the action of that day with the ratio that the price shows. */
 function recording(history: NameHistory, b: number, ratio: number): Repair {
-  const recorded = recordedRatio(history, b);
+  const recorded = findRecordedRatio(history, b);
   if (recorded === undefined)
     return {
       kind: 'insert_action',

@@ -51,15 +51,15 @@ export function actionDoubts(content: MarketContent, adjustment: Adjustment): Ac
     content,
     adjustment,
     position: new Map(identifiers.map((name, n) => [name, n])),
-    splits: byName(adjustment === 'none' ? actions.filter(isSplit) : []),
-    endings: byName(actions.filter(({ type, status }) => ENDINGS.has(type) && status !== 'cancelled')),
+    splits: groupByName(adjustment === 'none' ? actions.filter(isSplit) : []),
+    endings: groupByName(actions.filter(({ type, status }) => ENDINGS.has(type) && status !== 'cancelled')),
   };
   return actions.flatMap((action) =>
     action.status === 'cancelled' ? [] : DOUBTS.flatMap((doubtOf) => doubtOf(action, prices) ?? []),
   );
 }
 
-function byName(actions: readonly CorporateAction[]): ReadonlyMap<string, readonly CorporateAction[]> {
+function groupByName(actions: readonly CorporateAction[]): ReadonlyMap<string, readonly CorporateAction[]> {
   const results = new Map<string, CorporateAction[]>();
   for (const action of actions) {
     const own = results.get(action.identifier);
@@ -243,12 +243,21 @@ function termsOf({ type, value, related, cash }: CorporateAction): string {
   return value > 0 ? `${type} at ${value}` : `${type} without a price`;
 }
 
-const DOUBTS = [conflictDoubt, splitsDoubt, datesDoubt, electionDoubt, endDoubt, sizeDoubt, splitDoubt, relatedDoubt];
+const DOUBTS = [
+  conflictDoubt,
+  splitsDoubt,
+  datesDoubt,
+  electionDoubt,
+  endDoubt,
+  sizeDoubt,
+  splitDoubt,
+  findRelatedDoubt,
+];
 
 /** Actions that pay shares of another security. */
 const GIVES_SHARES: ReadonlySet<string> = new Set(['MERGER', 'SPIN_OFF']);
 
-function relatedDoubt(action: CorporateAction, prices: Prices): ActionDoubt | undefined {
+function findRelatedDoubt(action: CorporateAction, prices: Prices): ActionDoubt | undefined {
   const { type, identifier, related, value, exDay, cash = 0 } = action;
   if (!GIVES_SHARES.has(type)) return undefined;
   const without = (why: string): ActionDoubt => ({

@@ -30,7 +30,7 @@ export async function marksWithoutLater(market: MarketData, day: Day): Promise<r
   }
   const rest = digestOf(market, columns, { from: whole * BLOCK_DAYS, to: days });
   const held = new Set(names);
-  return [withoutNames(market, new Set(identifiers.filter((name) => !held.has(name)))), market].map((tables) => {
+  return [removeNames(market, new Set(identifiers.filter((name) => !held.has(name)))), market].map((tables) => {
     const history = historyDigests({ ...tables, dates: dates.subarray(0, whole * BLOCK_DAYS) });
     const restHistory = historyDigest(tables, {
       after: whole === 0 ? undefined : dates[whole * BLOCK_DAYS - 1]!,
@@ -71,7 +71,7 @@ function digestOf(
 }
 
 /** Returns the tables of a market without some securities. */
-function withoutNames(market: MarketData, names: ReadonlySet<string>): MarketData {
+function removeNames(market: MarketData, names: ReadonlySet<string>): MarketData {
   const { reference, actions, universes } = market;
   const isOther = ({ identifier }: { readonly identifier: string }): boolean => !names.has(identifier);
   return {

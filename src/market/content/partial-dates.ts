@@ -1,7 +1,7 @@
 import type { Calendar, Calendars } from '#domain/calendars/calendar.js';
 import { formatDay, type Day } from '#domain/time/days.js';
 import type { Finding } from '#domain/refusals/findings.js';
-import { once } from '#base/once.js';
+import { callOnce } from '#base/once.js';
 import type { MarketContent } from './market-content.js';
 import { ENDINGS, GAP_SESSIONS_MAX } from './market-warnings.js';
 
@@ -45,8 +45,8 @@ export function partialDates(
   const { identifiers, dates } = content;
   const close = content.fields.get('CLOSE')!;
   const assets = identifiers.length;
-  const returnsUntil = lastExpected(content, close);
-  const isClosed = closedOn(content, codes, once(open));
+  const returnsUntil = computeLastExpected(content, close);
+  const isClosed = closedOn(content, codes, callOnce(open));
   const lastBar = new Int32Array(assets).fill(-1);
   const results: PartialDate[] = [];
   /** True if every security has a bar on the previous day, which `lastBar` does not record. */
@@ -93,7 +93,7 @@ function isWhole(close: Float64Array, row: number, assets: number): boolean {
 /**
  * Returns the last date on which a security is expected: its last bar, or the last date of the store if it may return.
  */
-function lastExpected({ identifiers, dates, actions }: MarketContent, close: Float64Array): Int32Array {
+function computeLastExpected({ identifiers, dates, actions }: MarketContent, close: Float64Array): Int32Array {
   const assets = identifiers.length;
   const last = new Int32Array(assets).fill(-1);
   const wanted = last.map((_, n) => n);

@@ -30,11 +30,11 @@ export interface MarketPrefix {
 
 /** Latest ex day up to which a market may lack cash actions when its prefix is computed; -Infinity: none. */
 export function findSettledDay({ dates }: Pick<MarketData, 'dates'>, day: Day): number {
-  return lastWholeDay(dates, day) ?? -Infinity;
+  return findLastCompleteDay(dates, day) ?? -Infinity;
 }
 
 /** Returns the last day of the last complete block up to a day. */
-function lastWholeDay(dates: Int32Array, day: Day): number | undefined {
+function findLastCompleteDay(dates: Int32Array, day: Day): number | undefined {
   return dates[wholeBlocks(findLastAtMost(dates, day) + 1) * BLOCK_DAYS - 1];
 }
 
@@ -69,14 +69,14 @@ const rests = new WeakMap<MarketData, Map<Day, PrefixRest>>();
 function restOf(market: MarketData, day: Day): PrefixRest {
   let byDay = rests.get(market);
   if (byDay === undefined) rests.set(market, (byDay = new Map()));
-  const result = byDay.get(day) ?? hashedRest(market, day);
+  const result = byDay.get(day) ?? hashRemainder(market, day);
   byDay.delete(day);
   byDay.set(day, result);
   if (byDay.size > DAYS_MAX) byDay.delete(byDay.keys().next().value!);
   return result;
 }
 
-function hashedRest(market: MarketData, day: Day): PrefixRest {
+function hashRemainder(market: MarketData, day: Day): PrefixRest {
   const { dates, fields, identifiers } = market;
   const rows = findLastAtMost(dates, day) + 1;
   const names = [...fields.keys()].toSorted(compareText);
@@ -87,7 +87,7 @@ function hashedRest(market: MarketData, day: Day): PrefixRest {
   return {
     axes: axesOf(market),
     rest: rest.digest(),
-    restHistory: historyDigest(market, { after: lastWholeDay(dates, day), to: day }),
+    restHistory: historyDigest(market, { after: findLastCompleteDay(dates, day), to: day }),
   };
 }
 

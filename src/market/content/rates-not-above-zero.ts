@@ -1,5 +1,5 @@
 import { formatDay } from '#domain/time/days.js';
-import { isCurrency, parsePair } from '#domain/market/exchange-rates.js';
+import { isCurrency, parsePair } from '#domain/market/currency-codes.js';
 import type { SeriesTable } from '#domain/market/series.js';
 
 /** An exchange rate that cannot be one. */

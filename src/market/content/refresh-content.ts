@@ -47,8 +47,8 @@ export function refreshContent(
   const columns = judgement === undefined || !options.isWhole ? [] : findNewColumns(held, fresh, held.dates.at(-1)!);
   const { panels, ...rest } =
     judgement === undefined
-      ? restatedPanels(held, fresh, options)
-      : nextPanels(held, { ...fresh, fields: withoutFields(fresh.fields, columns) }, judgement, options, taken);
+      ? restatePanels(held, fresh, options)
+      : createNextPanels(held, { ...fresh, fields: removeFields(fresh.fields, columns) }, judgement, options, taken);
   const content: MarketContent = {
     identifiers: panels.identifiers,
     dates: panels.dates,
@@ -69,11 +69,11 @@ export function refreshContent(
 /** Returns true if no bar of a stored day changed. */
 const isHistoryKept = ({ restated, late }: Judgement): boolean => restated.size === 0 && late === 0;
 
-const withoutFields = (fields: Panels['fields'], names: readonly string[]): Panels['fields'] =>
+const removeFields = (fields: Panels['fields'], names: readonly string[]): Panels['fields'] =>
   names.length === 0 ? fields : new Map([...fields].filter(([name]) => !names.includes(name)));
 
 /** Returns the stored bars together with the accepted bars of the source. */
-function nextPanels(
+function createNextPanels(
   held: Panels,
   fresh: Panels,
   judgement: Judgement,
@@ -81,13 +81,13 @@ function nextPanels(
   taken: SharedArrayBuffer | undefined,
 ): NextPanels {
   if (isHistoryKept(judgement))
-    return grownPanels(held, withoutSecurities(fresh, judgement.rejected, held.dates.at(-1)!), options, taken);
+    return grownPanels(held, removeSecurities(fresh, judgement.rejected, held.dates.at(-1)!), options, taken);
   const panels = mergeRestatedPanels(held, fresh, judgement, options.until);
   return { panels, taken: createTakenCount(panels.dates.length) };
 }
 
 /** Returns the later days of a source without the securities that are rejected. */
-function withoutSecurities(fresh: Panels, rejected: Judgement['rejected'], after: Day): Panels {
+function removeSecurities(fresh: Panels, rejected: Judgement['rejected'], after: Day): Panels {
   if (!fresh.identifiers.some((identifier) => rejected.has(identifier))) return fresh;
   const columns = fresh.identifiers.flatMap((identifier, n) => (rejected.has(identifier) ? [] : [n]));
   const rows = rowsWhere(fresh.dates, (day) => day > after);
@@ -107,7 +107,7 @@ function withoutSecurities(fresh: Panels, rejected: Judgement['rejected'], after
 type NextPanels = { readonly panels: Panels; readonly taken: SharedArrayBuffer | undefined };
 
 /** Returns the bars of the source up to `until`, and stored bars of later days. */
-function restatedPanels(held: Panels, fresh: Panels, { until }: RefreshOptions): NextPanels {
+function restatePanels(held: Panels, fresh: Panels, { until }: RefreshOptions): NextPanels {
   const later = until === null ? [] : rowsWhere(held.dates, (day) => day > until);
   const parts = [
     { panels: fresh, rows: rowsWhere(fresh.dates, (day) => until === null || day <= until) },
@@ -133,7 +133,7 @@ function grownPanels(
   if (part.rows.length === 0) return { panels: held, taken };
   if (addsOnlyDays(held, part)) {
     const isTaken = takeRoom(held, taken, part.rows.length);
-    const panels = withLaterDays(held, part, isTaken);
+    const panels = addLaterDays(held, part, isTaken);
     return { panels, taken: isTaken ? taken! : createTakenCount(panels.dates.length) };
   }
   const panels = removeEmptyLines(combine([{ panels: held, rows: rowsWhere(held.dates, () => true) }, part]));
@@ -183,7 +183,7 @@ function takeRoom(held: Panels, taken: SharedArrayBuffer | undefined, days: numb
  * Returns the stored panels followed by later days of the same securities and fields, in the same memory if it was
  * claimed.
  */
-function withLaterDays(held: Panels, { panels, rows }: Part, isTaken: boolean): Panels {
+function addLaterDays(held: Panels, { panels, rows }: Part, isTaken: boolean): Panels {
   const width = held.identifiers.length;
   const before = held.dates.length * width;
   const cells = before + rows.length * width;

@@ -105,7 +105,7 @@ export interface ReportTerms extends Pick<RefreshOptions, 'full'> {
 export function refreshReport({ held, content }: Versions, { full, judgement, columns }: ReportTerms): RefreshReport {
   const lastDay = held.dates.at(-1)!;
   const isKept = judgement !== undefined && judgement.restated.size === 0 && judgement.late === 0;
-  const taken = isKept ? addedBars(held, content) : compareBars(held, content);
+  const taken = isKept ? countAddedBars(held, content) : compareBars(held, content);
   const tables = compareTables(held, content, { identifiers: held.identifiers, lastDay });
   const all = [taken, ...Object.values(tables)];
   const known = new Set(held.identifiers);
@@ -162,7 +162,7 @@ const sum = <T>(items: readonly T[], valueOf: (item: T) => number): number =>
 const countsOf = ({ added, changed, removed }: RowCounts): RowCounts => ({ added, changed, removed });
 
 /** Counts bars after the last stored day, which are the only differences without `full`. */
-function addedBars(held: Panels, now: Panels): MarketChanges {
+function countAddedBars(held: Panels, now: Panels): MarketChanges {
   const panels = [...now.fields.values()];
   let added = 0;
   for (let cell = held.dates.length * now.identifiers.length; cell < now.dates.length * now.identifiers.length; cell++)

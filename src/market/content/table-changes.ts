@@ -52,8 +52,8 @@ export function compareTables(
   const names = new Set(held.identifiers);
   const isLiteral = held.isLiteral === true;
   const rules: Rules = {
-    isHistory: (rows) => names.has(rows[0]!.identifier) && firstDay(rows) <= held.lastDay,
-    isTold: (is) => isLiteral && firstDay([is]) <= held.lastDay,
+    isHistory: (rows) => names.has(rows[0]!.identifier) && findFirstDay(rows) <= held.lastDay,
+    isTold: (is) => isLiteral && findFirstDay([is]) <= held.lastDay,
     isContinued: (was, is) =>
       !isLiteral && ((was.end === Infinity && is.end !== undefined && is.end > held.lastDay) || isPaidSince(was, is)),
   };
@@ -142,7 +142,7 @@ function compareRows(table: RowTable, before: Rows, after: Rows, rules: Rules): 
 }
 
 /** First day for which two versions of a row, or a row that one version lacks, differ. */
-function firstDay(rows: readonly TableRow[]): number {
+function findFirstDay(rows: readonly TableRow[]): number {
   const ends = rows.flatMap(({ end }) => end ?? []);
   return rows.length === 2 && ends.length === 2 ? Math.min(...ends) : (rows[0]!.day ?? -Infinity);
 }

@@ -1,5 +1,5 @@
 import { formatDay } from '#domain/time/days.js';
-import { isCurrency, parsePair } from '#domain/market/exchange-rates.js';
+import { isCurrency, parsePair } from '#domain/market/currency-codes.js';
 import { didYouMean } from '#base/text/nearest-name.js';
 import type { MarketContent } from './market-content.js';
 

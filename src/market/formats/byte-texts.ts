@@ -24,7 +24,7 @@ export function createByteTexts(
     values = new Int32Array(slots);
     before.forEach((spelling, i) => {
       if (spelling === undefined) return;
-      let slot = firstSlot(spelling, 0, spelling.length, slots);
+      let slot = findFirstSlot(spelling, 0, spelling.length, slots);
       while (spellings[slot] !== undefined) slot = (slot + 1) & (slots - 1);
       spellings[slot] = spelling;
       values[slot] = numbers[i]!;
@@ -32,7 +32,7 @@ export function createByteTexts(
   }
 
   return (bytes, start, end) => {
-    let slot = firstSlot(bytes, start, end, slots);
+    let slot = findFirstSlot(bytes, start, end, slots);
     for (;;) {
       const known = spellings[slot];
       if (known === undefined) break;
@@ -50,7 +50,7 @@ export function createByteTexts(
   };
 }
 
-function firstSlot(bytes: Uint8Array, start: number, end: number, slots: number): number {
+function findFirstSlot(bytes: Uint8Array, start: number, end: number, slots: number): number {
   let hash = 0x811c9dc5;
   for (let i = start; i < end; i++) hash = Math.imul(hash ^ bytes[i]!, 0x01000193);
   return (hash ^ (hash >>> 16)) & (slots - 1);

@@ -17,11 +17,11 @@ const STARTERS: ReadonlySet<string> = new Set([
 ]);
 
 /** Returns a text for a sheet. A text that a spreadsheet would read as a formula gets a leading apostrophe. */
-export function protectedText(text: string): string {
+export function protectText(text: string): string {
   return STARTERS.has(text[0] ?? '') ? `'${text}` : text;
 }
 
-/** Returns the text that `protectedText` was given. */
-export function unprotectedText(text: string): string {
+/** Returns the text that `protectText` was given. */
+export function removeProtection(text: string): string {
   return text[0] === "'" && STARTERS.has(text[1] ?? '') ? text.slice(1) : text;
 }

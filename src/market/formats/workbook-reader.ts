@@ -1,6 +1,6 @@
 import { toDay } from '#domain/time/days.js';
 import { formatWrittenCell, type Cell, type Heading } from './cells.js';
-import { unprotectedText } from './formula-text.js';
+import { removeProtection } from './formula-text.js';
 import { attribute, xmlTokens } from './xml-tokens.js';
 import { openZip, type ZipMember } from './zip-reader.js';
 
@@ -57,7 +57,7 @@ export async function readWorkbook(
 ): Promise<readonly string[]> {
   const members = new Map((await openZip(archive)).map((member) => [member.name, member]));
   const { sheets, isFrom1904 } = await readStructure(members);
-  const texts = await sharedTexts(members.get('xl/sharedStrings.xml'));
+  const texts = await listSharedTexts(members.get('xl/sharedStrings.xml'));
   const dateStyles = await readDateStyles(members.get('xl/styles.xml'));
   for (const { name, path } of sheets) {
     const member = members.get(path);
@@ -103,7 +103,7 @@ async function readStructure(members: ReadonlyMap<string, ZipMember>): Promise<{
   return { sheets, isFrom1904 };
 }
 
-async function sharedTexts(member: ZipMember | undefined): Promise<readonly string[]> {
+async function listSharedTexts(member: ZipMember | undefined): Promise<readonly string[]> {
   const texts: string[] = [];
   if (member === undefined) return texts;
   let text = '';
@@ -277,5 +277,5 @@ function valueOf(
 
 /** Removes the apostrophe before a text that would be read as a formula. */
 function unprotected(text: string): Cell {
-  return text === '' ? null : unprotectedText(text);
+  return text === '' ? null : removeProtection(text);
 }

@@ -1,4 +1,4 @@
-import { protectedText } from './formula-text.js';
+import { protectText } from './formula-text.js';
 import { writeZip } from './zip-writer.js';
 
 /** A sheet of texts and numbers. */
@@ -53,7 +53,7 @@ function sheetXml({ rows }: Sheet): string {
 function cellXml(cell: string | number | null, reference: string, isHeader: boolean): string {
   if (cell === null) return '';
   if (typeof cell === 'number') return `<c r="${reference}"><v>${cell}</v></c>`;
-  return `<c r="${reference}"${isHeader ? ' s="1"' : ''} t="inlineStr"><is><t>${escape(protectedText(cell))}</t></is></c>`;
+  return `<c r="${reference}"${isHeader ? ' s="1"' : ''} t="inlineStr"><is><t>${escape(protectText(cell))}</t></is></c>`;
 }
 
 function columnName(column: number): string {

@@ -39,7 +39,7 @@ export async function openZip(archive: Uint8Array, membersMax = PARTS_MAX): Prom
   });
   if (file.entryCount > membersMax)
     throw new ZipFault(`The archive has ${file.entryCount} members; at most ${membersMax} are read.`);
-  const entries = await allEntries(file);
+  const entries = await listAllEntries(file);
   const inflated = entries.reduce((sum, { uncompressedSize }) => sum + uncompressedSize, 0);
   if (inflated > INFLATED_BYTES_MAX)
     throw new ZipFault(
@@ -61,7 +61,7 @@ export async function openZip(archive: Uint8Array, membersMax = PARTS_MAX): Prom
     }));
 }
 
-function allEntries(file: ZipFile): Promise<Entry[]> {
+function listAllEntries(file: ZipFile): Promise<Entry[]> {
   return new Promise((resolve, reject) => {
     const entries: Entry[] = [];
     file.on('error', (error: Error) => reject(new ZipFault(sentence(error))));

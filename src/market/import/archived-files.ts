@@ -24,7 +24,7 @@ const ZIP_MARK = 'PK';
  * Returns the files of an archive; for a CSV file, which is not an archive, the market as its only file.
  * @throws ZipFault
  */
-export async function archivedFiles(
+export async function readArchivedFiles(
   bytes: Uint8Array,
   format: 'csv' | 'csv.zip',
   mapping: Mapping | null,

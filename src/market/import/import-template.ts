@@ -1,7 +1,7 @@
 import { TABLE_KINDS } from '#domain/documents/dataset-document.js';
 import type { ImportFormat } from '#domain/documents/import-request.js';
 import { KNOWN_COLUMNS, type TableKind } from '../tables/table-kinds.js';
-import { protectedText } from '../formats/formula-text.js';
+import { protectText } from '../formats/formula-text.js';
 import { writeWorkbook, type Sheet } from '../formats/workbook-writer.js';
 import { writeZip } from '../formats/zip-writer.js';
 
@@ -54,7 +54,7 @@ export function importTemplate(format: ImportFormat): Uint8Array<ArrayBuffer> {
 }
 
 function csvText(rows: Rows): string {
-  return `${rows.map((row) => row.map((cell) => (typeof cell === 'string' ? quote(protectedText(cell)) : (cell ?? ''))).join(',')).join('\r\n')}\r\n`;
+  return `${rows.map((row) => row.map((cell) => (typeof cell === 'string' ? quote(protectText(cell)) : (cell ?? ''))).join(',')).join('\r\n')}\r\n`;
 }
 
 const quote = (text: string) => (/[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);

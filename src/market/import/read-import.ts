@@ -14,7 +14,7 @@ import { PLAIN_TERMS, type MarketTerms } from '../mapping/mapped-content.js';
 import type { SourceRead } from '../sources/source-read.js';
 import { readWorkbook, WorkbookFault, type SheetSink } from '../formats/workbook-reader.js';
 import {
-  archivedFiles,
+  readArchivedFiles,
   baseOf,
   createWorkbookReader,
   isWorkbook,
@@ -130,7 +130,7 @@ interface Archive {
 
 async function readArchive({ kind, bytes }: Archive, reading: Reading): Promise<void> {
   const { rows, mapping, problems } = reading;
-  const { members, areWorkbooks } = await archivedFiles(bytes, kind, mapping);
+  const { members, areWorkbooks } = await readArchivedFiles(bytes, kind, mapping);
   const readWorkbookOf = createWorkbookReader();
   const names = new Set<string>();
   for (const member of members) {

@@ -113,14 +113,14 @@ export async function inspect(inspected: Inspected, said: Said = {}): Promise<In
 async function inspectSource(inspected: Opened, said: Said): Promise<Inspection> {
   const unread = inspected.kind === 'files' ? (inspected.unread ?? []) : [];
   const inspection = await lookedAt(inspected, said);
-  return unread.length === 0 ? inspection : withUnread(inspection, unread);
+  return unread.length === 0 ? inspection : addUnread(inspection, unread);
 }
 
 /**
  * Adds findings about unreadable files. They do not prevent the inspection of other files; a question asks whether to
  * ignore them.
  */
-function withUnread(inspection: Inspection, unread: readonly Finding[]): Inspection {
+function addUnread(inspection: Inspection, unread: readonly Finding[]): Inspection {
   const names = unread.map(({ file, path }) => file ?? path);
   const question = `Nothing can be read of ${names.join(', ')}. To leave ${names.length === 1 ? 'it' : 'them'} out: --ignore ${names.join(',')}.`;
   return {
@@ -135,10 +135,10 @@ async function lookedAt(inspected: Opened, { mapping: given = null, answers = {}
   const problems = createProblems();
   const source = await openSource(inspected, problems, answers);
   if (source === undefined) return nothingSeen(source, problems);
-  if (given !== null) return tried(source, asGiven(given, answers), { answers, trialsMax: 1 });
+  if (given !== null) return tried(source, toGiven(given, answers), { answers, trialsMax: 1 });
   const proposal =
     proposeMapping(source.samples, source.namedBy, answers) ??
-    (saysColumns(answers) ? asGiven(applyAnswers({}, answers), answers) : undefined);
+    (saysColumns(answers) ? toGiven(applyAnswers({}, answers), answers) : undefined);
   return proposal === undefined
     ? nothingSeen(source, problems)
     : tried(source, proposal, { answers, trialsMax: TRIALS_MAX });
@@ -147,7 +147,7 @@ async function lookedAt(inspected: Opened, { mapping: given = null, answers = {}
 /** Returns true if only answers describe how to read a table that does not look like a price table. */
 const saysColumns = ({ columns, field, fields }: Answers) => (columns ?? field ?? fields ?? null) !== null;
 
-const asGiven = (mapping: Mapping, { adjustment }: Answers): Proposal => ({
+const toGiven = (mapping: Mapping, { adjustment }: Answers): Proposal => ({
   mapping,
   ...(adjustment === undefined ? { adjustment: null, reason: null } : stateAdjustment(adjustment)),
   recognisedAs: null,
@@ -202,7 +202,7 @@ function describeTable(source: Source | undefined): string {
 
 async function openSource(inspected: Opened, problems: Problems, answers: Answers): Promise<Source | undefined> {
   const encoding = answers.encoding ?? null;
-  if (inspected.kind === 'files') return openedFiles(inspected.files, problems, answers);
+  if (inspected.kind === 'files') return openFiles(inspected.files, problems, answers);
   if (inspected.kind === 'database') {
     const { place, tables } = inspected;
     const all = await sampleDatabase(place, SAMPLE_ROWS, problems);
@@ -231,11 +231,7 @@ async function openSource(inspected: Opened, problems: Problems, answers: Answer
   };
 }
 
-async function openedFiles(
-  files: TableFiles,
-  problems: Problems,
-  { encoding = null, ignore }: Answers,
-): Promise<Source> {
+async function openFiles(files: TableFiles, problems: Problems, { encoding = null, ignore }: Answers): Promise<Source> {
   let duck: DuckDb | undefined;
   const paths = files.market.flatMap(({ format, path }) => (format === 'parquet' ? [path] : []));
   const samples = await sampleFiles(files.market, problems, {

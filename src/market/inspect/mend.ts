@@ -43,7 +43,7 @@ export function mend(
       },
     };
   const encoded = of('UNREADABLE_FILE').find(isOfEncoding);
-  if (encoded !== undefined && isFree('encoding') && mapping.encoding === null) return withEncoding(mapping, encoded);
+  if (encoded !== undefined && isFree('encoding') && mapping.encoding === null) return addEncoding(mapping, encoded);
   const written = mendNumbers(mapping, findings, isFree);
   if (written !== undefined) return written;
   // Several tables of one security are reported separately: choosing between their rows is not a question of
@@ -57,7 +57,7 @@ export function mend(
   const isFreeColumn = (column: string) =>
     column !== '' && !Object.values(mapping.columns).includes(column) && !mapping.ignore.includes(column);
   const wordy = of('NOT_A_NUMBER').filter((finding) => isFreeColumn(columnIn(finding)));
-  return wordy.length === 0 ? undefined : withoutColumns(mapping, wordy, answers);
+  return wordy.length === 0 ? undefined : removeColumns(mapping, wordy, answers);
 }
 
 /** Accepts repeated rows of one security and date once if they are equal, otherwise the last one. */
@@ -108,7 +108,7 @@ function conflictsIn(conflicts: readonly RowConflict[]): string {
   return `Rows that differ, of ${securities}: ${named.join(', ')}${more > 0 ? ` and ${more} more` : ''}. `;
 }
 
-function withEncoding(mapping: Mapping, { file, path }: Finding): Mended {
+function addEncoding(mapping: Mapping, { file, path }: Finding): Mended {
   const question = `The text of ${file ?? path} is not UTF-8: read as ${USUAL_ENCODING}.`;
   const others = ENCODINGS.filter((encoding) => encoding !== USUAL_ENCODING && encoding !== 'utf-8');
   return {
@@ -132,7 +132,7 @@ function mendNumbers(
   if (!isFree('thousands') || mapping.thousands !== null) return undefined;
   if (mapping.decimal === '.') {
     const apart = texts.filter((text) => thousandsIn(text) !== undefined);
-    return apart.length === 0 ? undefined : withThousands(mapping, apart);
+    return apart.length === 0 ? undefined : addThousands(mapping, apart);
   }
   const counts = texts.filter((text) => isGroupedCount(text, ','));
   return counts.length === 0
@@ -153,7 +153,7 @@ function countText(findings: readonly Finding[], one: string, many: string): str
   return `${total} ${total === 1 ? one : many}`;
 }
 
-function withThousands(mapping: Mapping, apart: readonly string[]): Mended {
+function addThousands(mapping: Mapping, apart: readonly string[]): Mended {
   const mark = thousandsIn(apart[0])!; // each has one
   const name = { ',': 'commas', "'": 'apostrophes', ' ': 'spaces' }[mark];
   return {
@@ -169,13 +169,13 @@ function withThousands(mapping: Mapping, apart: readonly string[]): Mended {
 }
 
 /** Excludes columns that contain values other than numbers. Without adjusted closes, nothing is derived from them. */
-function withoutColumns(mapping: Mapping, wordy: readonly Finding[], answers: Answers): Mended | undefined {
+function removeColumns(mapping: Mapping, wordy: readonly Finding[], answers: Answers): Mended | undefined {
   const columns = [...new Set(wordy.map(columnIn))];
   const left = { ...mapping, ignore: [...mapping.ignore, ...columns] };
   const { adjusted_close: adjusted } = mapping;
   if (adjusted !== null && columns.includes(adjusted)) {
     const at = wordy.find((finding) => columnIn(finding) === adjusted)!; // it is one of the columns
-    const question = `Some of ${adjusted} are no finite numbers (${placeOf(at)}): left out, and no dividends are derived.${withoutFiles(mapping, wordy)}`;
+    const question = `Some of ${adjusted} are no finite numbers (${placeOf(at)}): left out, and no dividends are derived.${removeFiles(mapping, wordy)}`;
     if (isAnswered(answers, 'adjusted_close')) return undefined;
     return {
       mapping: { ...left, adjusted_close: null },
@@ -183,7 +183,7 @@ function withoutColumns(mapping: Mapping, wordy: readonly Finding[], answers: An
     };
   }
   const names = columns.join(',');
-  const question = `Texts stand among the numbers of ${columns.join(', ')} (${placeOf(wordy[0]!)}): left out.${withoutFiles(mapping, wordy)}`;
+  const question = `Texts stand among the numbers of ${columns.join(', ')} (${placeOf(wordy[0]!)}): left out.${removeFiles(mapping, wordy)}`;
   return { mapping: left, question: { field: 'ignore', question, taken: names, others: [], required: true } };
 }
 
@@ -194,7 +194,7 @@ function placeOf({ file, path, value }: Finding): string {
 }
 
 /** Returns the way out where some files of many are damaged. */
-function withoutFiles({ identifier_from: from }: Mapping, findings: readonly Finding[]): string {
+function removeFiles({ identifier_from: from }: Mapping, findings: readonly Finding[]): string {
   const files = [...new Set(findings.flatMap(({ file }) => file ?? []))].toSorted();
   if (files.length === 0 || from?.startsWith('file:') !== true) return '';
   const those = files.length === 1 ? 'that file' : `those ${files.length} files`;

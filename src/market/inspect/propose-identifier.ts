@@ -89,11 +89,11 @@ function identifierFromHeading(draft: Draft, { samples }: Tables): boolean {
   const labels = (headings[0] ?? []).flatMap((row) => row.filter((text) => roleOf(text) === 'identifier'));
   const label = labels.find((each) => headings.every((heading) => isAssetIdentifier(valueBeside(each, heading) ?? '')));
   if (label === undefined) return false;
-  draft.mapping.identifier_from = `heading:${withoutColon(label)}`;
+  draft.mapping.identifier_from = `heading:${removeColon(label)}`;
   return true;
 }
 
-function withoutColon(label: string): string {
+function removeColon(label: string): string {
   const text = label.trimEnd();
   return text.endsWith(':') ? text.slice(0, -1).trimEnd() : text;
 }

@@ -7,7 +7,7 @@ import { addZones } from '../sources/parquet/parquet-zones.js';
 import type { TextEncoding } from '../formats/text-encoding.js';
 import { FORMULA, readWorkbook, type SheetSink } from '../formats/workbook-reader.js';
 import type { ZipMember } from '../formats/zip-reader.js';
-import { archivedFiles, baseOf, createWorkbookReader, isWorkbookFault } from '../import/archived-files.js';
+import { readArchivedFiles, baseOf, createWorkbookReader, isWorkbookFault } from '../import/archived-files.js';
 import { createProblems, type Problems } from '../tables/problems.js';
 import { tableNamed } from '../tables/table-kinds.js';
 import { cellOf, sqlText, type DuckDb, boundColumnSql } from '../formats/duckdb.js';
@@ -83,14 +83,14 @@ type Rows = Omit<Sample, 'name'>;
 /** Reads rows of a text file. A file that is not UTF-8 is read as windows-1252 if no encoding is specified. */
 async function textRows(file: SourceFile, problems: Problems, terms: SampleTerms): Promise<Rows> {
   const result = createProblems();
-  const rows = await encodedRows(file, result, terms);
+  const rows = await readEncodedRows(file, result, terms);
   if (terms.encoding === null && result.findings().some(isOfEncoding))
     return textRows(file, problems, { ...terms, encoding: USUAL_ENCODING });
   problems.take(result.findings());
   return rows;
 }
 
-async function encodedRows(file: SourceFile, problems: Problems, { encoding, ignore }: SampleTerms): Promise<Rows> {
+async function readEncodedRows(file: SourceFile, problems: Problems, { encoding, ignore }: SampleTerms): Promise<Rows> {
   let delimiter: string | undefined;
   const rows: (readonly (Cell | undefined)[])[] = [];
   const add = (cells: readonly (Cell | undefined)[] | null) => {
@@ -133,7 +133,7 @@ function delimiterIn({ bytes, starts, ends, cells }: CsvRecord): string | undefi
 /** Undefined, with a finding, where the file cannot be read. */
 async function parquetRows(file: SourceFile, duck: DuckDb, problems: Problems): Promise<Rows | undefined> {
   try {
-    return { rows: await firstRows(file, duck), index: await pandasIndex(file, duck) };
+    return { rows: await findFirstRows(file, duck), index: await pandasIndex(file, duck) };
   } catch (error) {
     problems.nameFile(file.label, basename(file.path));
     problems.error(describeUnreadableFile(file, error));
@@ -141,7 +141,7 @@ async function parquetRows(file: SourceFile, duck: DuckDb, problems: Problems): 
   }
 }
 
-async function firstRows(file: SourceFile, { connection }: DuckDb): Promise<Sample['rows']> {
+async function findFirstRows(file: SourceFile, { connection }: DuckDb): Promise<Sample['rows']> {
   const { files, columns } = await addZones(connection, [file]);
   const scan = scanOf(files, { withRows: false });
   const names = columns.map(({ name }) => name);
@@ -213,7 +213,7 @@ async function sampleArchive(
   problems: Problems,
   terms: SampleTerms,
 ): Promise<ContentSample> {
-  const { members } = await archivedFiles(bytes, format, null);
+  const { members } = await readArchivedFiles(bytes, format, null);
   const of = (ending: RegExp) => members.filter(({ name }) => ending.test(name) && isOfMarket(baseOf(name)));
   const texts = of(/\.(csv|txt|tsv)$/i);
   const chosen = texts.length > 0 ? texts : of(/\.xlsx$/i);

@@ -66,7 +66,7 @@ export function wrapFooters(rowsOn: (problems: Problems) => MarketRows, problems
 
   function endTable(): void {
     if (footer.length > 0 && table !== undefined) {
-      problems.warning(ignoredFooter(footer, table));
+      problems.warning(createIgnoredFooter(footer, table));
       left += footer.reduce((sum, { counted }) => sum + counted, 0);
     }
     [footer, current, hasBars] = [[], null, false];
@@ -180,7 +180,7 @@ function createCatcher(problems: Problems): Catcher {
 }
 
 /** Returns the warning about a footer, with its first texts. */
-function ignoredFooter(footer: readonly FooterRow[], table: MarketFile): Problem {
+function createIgnoredFooter(footer: readonly FooterRow[], table: MarketFile): Problem {
   const texts = footer.flatMap((row) => row.texts);
   const quoted = texts.slice(0, QUOTED_MAX).map((text) => JSON.stringify(text.slice(0, 60)));
   const which = footer.length === 1 ? 'The last row holds' : `The last ${footer.length} rows hold`;

@@ -20,7 +20,7 @@ export const ADJUSTED_CLOSE = '\u0000adjusted close';
  * Returns the names of the columns of a long table under its mapping, '' for unread columns.
  * @returns undefined, with a finding, if a required column is absent.
  */
-export function mappedColumns(
+export function mapColumns(
   mapping: Mapping,
   label: string,
   written: readonly string[],

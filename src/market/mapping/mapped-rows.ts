@@ -12,7 +12,7 @@ import { createSlashlessNames } from './slashless-names.js';
 import { createOwnDividends } from './own-dividends.js';
 import { createUnreadTerms } from './unread-terms.js';
 import { isMarketTable } from './market-tables.js';
-import { ADJUSTED_CLOSE, mappedColumns } from './mapped-columns.js';
+import { ADJUSTED_CLOSE, mapColumns } from './mapped-columns.js';
 import { createTextColumns } from './text-columns.js';
 import { createCountMarks } from './count-marks.js';
 import { numberReader } from './written-numbers.js';
@@ -67,13 +67,13 @@ export function createMappedRows(mapping: Mapping, problems: Problems, options: 
   ): MarketFile | undefined {
     const name = table ?? label.split('/').at(-1)!;
     if (mapping.layout === 'wide') return beginWide(label, written, name);
-    const names = mappedColumns(mapping, label, written, problems);
+    const names = mapColumns(mapping, label, written, problems);
     if (names === undefined) return undefined;
     for (const report of reports) report(written);
     fileRow = 0;
     const file = rows.openFile({ label, written }, names);
     const code = codeOfFile(file, name, heading);
-    return mappedFile(mapping, code === undefined ? file : { ...file, code }, names);
+    return mapFile(mapping, code === undefined ? file : { ...file, code }, names);
   }
 
   function codeOfFile(file: MarketFile, name: string, heading: Heading): number | undefined {
@@ -120,7 +120,7 @@ export function createMappedRows(mapping: Mapping, problems: Problems, options: 
       const written = [...file.written, ...cells.slice(file.written.length).map(() => '')]; // a sheet ends a row at its last cell
       const columns = columnsOfTwoRows(mapping, written, cells);
       const isHeader = typeof readDay(cells[columns.date]) !== 'number';
-      if (!isHeader) problems.error(withoutField(file.label));
+      if (!isHeader) problems.error(removeField(file.label));
       file.columns = isHeader ? openWide({ label: file.label, written }, columns) : undefined;
       return;
     }
@@ -263,7 +263,7 @@ export function createMappedRows(mapping: Mapping, problems: Problems, options: 
   };
 }
 
-const mappedFile = (mapping: Mapping, file: MarketFile, names: readonly string[]): MappedFile => ({
+const mapFile = (mapping: Mapping, file: MarketFile, names: readonly string[]): MappedFile => ({
   ...file,
   hasOwnNumbers: mapping.decimal === ',' || mapping.thousands !== null || mapping.units === 'read',
   ...columnsCalled(mapping, names),
@@ -292,7 +292,7 @@ function fieldOfTable(mapping: Mapping, table: string): string | null | undefine
 }
 
 /** Describes a wide table whose second row already contains numbers. */
-const withoutField = (label: string): Problem => ({
+const removeField = (label: string): Problem => ({
   code: 'MISSING_COLUMN',
   path: label,
   message:

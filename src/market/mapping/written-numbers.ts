@@ -96,7 +96,7 @@ export function unitsIn(
 }
 
 /** Returns the number in a cell that may have a sign of money and a unit: 59.83M is 59,830,000, rounded once. */
-function withUnits(read: ReadNumber): ReadNumber {
+function addUnits(read: ReadNumber): ReadNumber {
   return (cell) => {
     const units = unitsIn(cell);
     return read(units === undefined ? cell : units.number + units.exponent);
@@ -110,7 +110,7 @@ function withUnits(read: ReadNumber): ReadNumber {
 export function numberReader({ decimal, thousands, units, columns }: Mapping, field: string): ReadNumber {
   const read = plainReader(decimal, thousands, COUNTS.has(field));
   const isNamed = isKnownColumn('market', field) || field === ADJUSTED_CLOSE || Object.hasOwn(columns, field);
-  return units === 'read' && isNamed ? withUnits(read) : read;
+  return units === 'read' && isNamed ? addUnits(read) : read;
 }
 
 function plainReader(decimal: Mapping['decimal'], thousands: Mapping['thousands'], isCount: boolean): ReadNumber {

@@ -64,14 +64,14 @@ export async function transferAll(
   for (let at = offset; ;) {
     left = left.filter(({ length }) => length > 0);
     if (left.length === 0) return;
-    const done = await call(firstBytes(left, CALL_BYTES_MAX), at);
+    const done = await call(listFirstBytes(left, CALL_BYTES_MAX), at);
     if (done === 0) throw new Error(`the shared file ends at byte ${at}; more bytes were announced`);
     at += done;
     left = behind(left, done);
   }
 }
 
-function firstBytes(pieces: readonly Uint8Array[], bytes: number): Uint8Array[] {
+function listFirstBytes(pieces: readonly Uint8Array[], bytes: number): Uint8Array[] {
   const first: Uint8Array[] = [];
   for (let i = 0, room = bytes; i < pieces.length && room > 0; i++) {
     first.push(pieces[i]!.subarray(0, room));

@@ -78,7 +78,7 @@ async function runTask<K extends Exclude<MarketTaskName, 'inspect'>>(
   const folders: string[] = [];
   const incoming = createIncomingMarket();
   try {
-    for (const place of sharedFolders()) {
+    for (const place of listSharedFolders()) {
       const folder = await mkdtemp(join(place, `${FOLDER_PREFIX}${process.pid}-`)).catch((error: unknown) => {
         if (place !== SHARED_MEMORY) throw error; // that place may be closed to this user
       });
@@ -244,7 +244,7 @@ async function writeBody([folder, ...others]: readonly string[], body: Uint8Arra
 
 /** Removes files in shared memory of processes that have ended. Called once at start. */
 export async function sweepSharedFolders(): Promise<void> {
-  for (const place of sharedFolders()) {
+  for (const place of listSharedFolders()) {
     for (const name of await readdir(place).catch(() => [])) {
       const pid = Number(/^divisor-(\d+)-/.exec(name)?.[1]);
       if (pid > 0 && !isAlive(pid)) await rm(join(place, name), { recursive: true, force: true });
@@ -333,7 +333,7 @@ function converse(
  * Returns folders for the transfer: first memory-backed ones if available, because the files are read back and removed
  * at once; then temporary files; last the folder of paged memory, for data that does not fit into memory.
  */
-function sharedFolders(): readonly string[] {
+function listSharedFolders(): readonly string[] {
   const { folder } = findMemoryLimit();
   return [...(existsSync(SHARED_MEMORY) ? [SHARED_MEMORY] : []), tmpdir(), ...(folder === null ? [] : [folder])];
 }

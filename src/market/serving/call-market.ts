@@ -22,7 +22,7 @@ export async function onMarket<T>(market: ServedMarket, work: () => T | Promise<
 }
 
 /** Runs work of the service itself, on the active store. */
-export const offMarket = <T>(work: () => T): T => calls.run(undefined, work);
+export const runOffMarket = <T>(work: () => T): T => calls.run(undefined, work);
 
 /** The market of the present call; undefined if it reads the active store. */
 export function marketOfCall(): ServedMarket | undefined {

@@ -34,8 +34,8 @@ export function lookupOf(market: MarketData): MarketLookup {
 function createLookup(market: MarketData): MarketLookup {
   const { identifiers, dates } = market;
   const positions = new Map(identifiers.map((identifier, n) => [identifier, n]));
-  const actions = byIdentifier(market.actions);
-  const memberships = byIdentifier(market.universes);
+  const actions = groupByIdentifier(market.actions);
+  const memberships = groupByIdentifier(market.universes);
   const spans = new Map<string, { readonly start: Day; readonly end: Day } | null>();
   const close = market.fields.get('CLOSE')!;
   const all = new Set([...identifiers, ...market.reference.rows.keys(), ...actions.keys(), ...memberships.keys()]);
@@ -70,7 +70,7 @@ function createLookup(market: MarketData): MarketLookup {
   };
 }
 
-function byIdentifier<T extends { readonly identifier: string }>(
+function groupByIdentifier<T extends { readonly identifier: string }>(
   items: readonly T[],
 ): ReadonlyMap<string, readonly T[]> {
   const known = grouped.get(items) as ReadonlyMap<string, readonly T[]> | undefined; // the value of a table is its rows

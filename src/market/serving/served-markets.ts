@@ -61,7 +61,7 @@ export function createServedMarkets(onServe: () => void = () => {}): ServedMarke
   });
   const awaitValue = (): string | undefined => (current === undefined ? expected : undefined);
 
-  function servedOrNone(): ServedMarket | undefined {
+  function findServedMarket(): ServedMarket | undefined {
     const coming = awaitValue();
     if (coming !== undefined) throw refuseWhileLoading(coming);
     return current;
@@ -76,9 +76,9 @@ export function createServedMarkets(onServe: () => void = () => {}): ServedMarke
 
   return {
     served: () => current,
-    current: servedOrNone,
+    current: findServedMarket,
     require() {
-      const served = servedOrNone();
+      const served = findServedMarket();
       if (served === undefined) throw noDataSource(failed);
       return served;
     },
@@ -105,7 +105,7 @@ export function createServedMarkets(onServe: () => void = () => {}): ServedMarke
     },
     declare({ datasetId, adjustment, currency = null }) {
       if (current?.identity.datasetId !== datasetId) return;
-      const declared = redeclared(current, { adjustment, currency });
+      const declared = redeclareMarket(current, { adjustment, currency });
       if (declared !== current) serve(declared);
     },
     hold: contents.add,
@@ -119,7 +119,7 @@ export function createServedMarkets(onServe: () => void = () => {}): ServedMarke
 }
 
 /** Returns a market with the present declarations of its store. */
-export function redeclared(
+export function redeclareMarket(
   served: ServedMarket,
   { adjustment, currency = null }: Pick<MarketIdentity, 'adjustment' | 'currency'>,
 ): ServedMarket {

@@ -2,7 +2,7 @@ import { ENCODINGS } from '#domain/documents/mapping.js';
 import { createByteTexts } from '../formats/byte-texts.js';
 import type { MarketFile, MarketRows } from '../content/market-rows.js';
 import type { Cell, Heading } from '../formats/cells.js';
-import { unprotectedText } from '../formats/formula-text.js';
+import { removeProtection } from '../formats/formula-text.js';
 import { convertToUtf8, type TextEncoding } from '../formats/text-encoding.js';
 
 /** Maximum record size: more than a thousand columns of a hundred characters. */
@@ -90,7 +90,7 @@ export async function readCsv(
       while (heading.length < skip) {
         const next = afterLine(bytes, position);
         if (next < 0) return position;
-        heading.push(headingCells(decodedText(bytes, position, next)));
+        heading.push(headingCells(decodeText(bytes, position, next)));
         position = next;
       }
       delimiter = delimiterOf(bytes, position, last);
@@ -227,11 +227,11 @@ function concatenate(a: Uint8Array, b: Uint8Array): Uint8Array {
 
 /** Returns the text of a cell, surrounding spaces removed. @throws CsvFault if it is not UTF-8. */
 export function cellText(record: CsvRecord, cell: number): string {
-  const text = decodedText(record.bytes, record.starts[cell]!, record.ends[cell]!);
+  const text = decodeText(record.bytes, record.starts[cell]!, record.ends[cell]!);
   return record.escaped[cell] === 1 ? text.replaceAll('""', '"') : text;
 }
 
-function decodedText(bytes: Uint8Array, start: number, end: number): string {
+function decodeText(bytes: Uint8Array, start: number, end: number): string {
   try {
     return utf8.decode(bytes.subarray(start, end)).trim();
   } catch {
@@ -246,7 +246,7 @@ function decodedText(bytes: Uint8Array, start: number, end: number): string {
 /** Returns the cells of a record as text, null if empty. An apostrophe that prevents formulas is removed. */
 export function textCells(record: CsvRecord): Cell[] {
   return Array.from({ length: record.cells }, (_, cell) =>
-    record.starts[cell] === record.ends[cell] ? null : unprotectedText(cellText(record, cell)),
+    record.starts[cell] === record.ends[cell] ? null : removeProtection(cellText(record, cell)),
   );
 }
 
@@ -261,8 +261,8 @@ export type MarketRecords = (
 /** Adds the records of market files to the rows, one file after another. Numbers are read from the bytes, identifiers and days once per spelling. */
 export function createMarketRecords(rows: MarketRows): MarketRecords {
   let file: MarketFile;
-  const names = createByteTexts((bytes, start, end) => rows.codeOf(file, decodedText(bytes, start, end) || null));
-  const days = createByteTexts((bytes, start, end) => rows.dayOf(file, decodedText(bytes, start, end)));
+  const names = createByteTexts((bytes, start, end) => rows.codeOf(file, decodeText(bytes, start, end) || null));
+  const days = createByteTexts((bytes, start, end) => rows.dayOf(file, decodeText(bytes, start, end)));
 
   return (label, columns, table, heading) => {
     const opened = rows.beginFile(label, columns, table, heading);

@@ -57,7 +57,7 @@ export async function folderFiles(
   const isMapped = mapping !== null && tables.market === undefined && !names.some((name) => isCalled(name, 'market'));
   for (const table of TABLE_KINDS) {
     if (table === 'market' && isMapped) {
-      files.market = await mappedFiles(folder, names, mapping, { field: 'market', locations, problems });
+      files.market = await mapFiles(folder, names, mapping, { field: 'market', locations, problems });
       continue;
     }
     const given = tables[table];
@@ -147,7 +147,7 @@ interface Listing {
 }
 
 /** Returns the files of a mapped market: readable files of the folder that belong to no other dataset. */
-async function mappedFiles(
+async function mapFiles(
   folder: string,
   names: readonly string[],
   mapping: Mapping,

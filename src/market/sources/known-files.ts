@@ -30,12 +30,12 @@ export function toKnownFiles(files: TableFiles, digests: readonly FileDigest[], 
       const digest = digestOf.get(label);
       return digest === undefined
         ? []
-        : [{ ...digest, dataset: table, path, identity: settledIdentity({ identity, changedAt }, listedAt) }];
+        : [{ ...digest, dataset: table, path, identity: findSettledIdentity({ identity, changedAt }, listedAt) }];
     }),
   );
 }
 
-function settledIdentity(
+function findSettledIdentity(
   { identity, changedAt }: Pick<SourceFile, 'identity' | 'changedAt'>,
   listedAt: number,
 ): string | null {
@@ -68,7 +68,7 @@ export async function findKnownByBytes(
       continue;
     const result = await digestFile(file.path, file.label, memory).catch(() => undefined); // problems of a file are reported by its reader
     if (result?.sha256 !== held.sha256 || (await identityOfFile(file.path)) !== file.identity) continue;
-    same.set(file.path, { ...held, identity: settledIdentity(file, listedAt) });
+    same.set(file.path, { ...held, identity: findSettledIdentity(file, listedAt) });
   }
   return same;
 }

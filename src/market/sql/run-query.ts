@@ -26,7 +26,7 @@ export async function runQuery(order: SqlOrder, ask: (needs: SqlNeeds) => Promis
   let needs: SqlNeeds;
   try {
     const checked = await checkQuery(planning.connection, query);
-    const runs = plannedRuns(order.runs, checked.texts);
+    const runs = createPlannedRuns(order.runs, checked.texts);
     await planning.connection.run(planningTables(order, runs, checked.tables));
     if (checked.isDescription) return await answer(planning.connection, order);
     needs = needsOf(order, checked, runs.named, await tablesIn(planning.connection, query));
@@ -53,7 +53,7 @@ const PLANNED_RUNS = 1000;
 /** Maximum number of texts of a query that are excluded from the further runs. */
 const EXCLUDED_TEXTS = 100;
 
-function plannedRuns(ids: readonly string[], texts: ReadonlySet<string>): PlannedRuns {
+function createPlannedRuns(ids: readonly string[], texts: ReadonlySet<string>): PlannedRuns {
   if (ids.length <= PLANNED_RUNS) return { named: ids, hasRest: false, others: [] };
   const named = ids.filter((id) => texts.has(id)).slice(0, PLANNED_RUNS);
   const isRun = new Set(ids);

@@ -24,7 +24,7 @@ const declared = (columns: Columns) =>
     .map(([name, type]) => `${sqlName(name)} ${TYPES[type]}`)
     .join(', ');
 
-const ownColumns = (columns: Columns): Columns =>
+const createOwnColumns = (columns: Columns): Columns =>
   Object.fromEntries(Object.entries(columns).filter(([name]) => name !== 'index_id'));
 
 /** Runs of a plan. */
@@ -51,7 +51,7 @@ export function planningTables(
   const excluded = [...named, ...others].map((id, i) => `${i === 0 ? 'WHERE' : 'AND'} index_id <> ${sqlText(id)}`);
   const ofRuns = RUN_VIEWS.flatMap((view) => {
     if (!views.has(view) || (named.length === 0 && !hasRest)) return [emptyView(view, columns[view])];
-    const own = declared(ownColumns(columns[view]));
+    const own = declared(createOwnColumns(columns[view]));
     const names = named.map((id, i) => [sqlText(id), runTable(view, i)] as const);
     const rest = `SELECT * FROM ${table(restTable(view))} ${excluded.join(' ')}`;
     return [

@@ -39,7 +39,7 @@ export function dividendPolicy(
 }
 
 /** Announced three weeks earlier; paid if the payment day is within the window. */
-export function paid(exDay: Day, payDays: number, sessions: Int32Array): Partial<CorporateAction> {
+export function createDividend(exDay: Day, payDays: number, sessions: Int32Array): Partial<CorporateAction> {
   const payDay = exDay + payDays;
   return { payDay, announcedDay: exDay - 21, status: payDay <= sessions.at(-1)! ? 'paid' : 'announced' };
 }

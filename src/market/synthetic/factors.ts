@@ -1,6 +1,6 @@
 import { toCivilDate } from '#domain/time/days.js';
 import { createCounterRandom } from '#kernels/random/counter-random.js';
-import { clusteredShocks } from './shocks.js';
+import { drawClusteredShocks } from './shocks.js';
 import { SESSIONS_PER_YEAR, type SyntheticSpec } from './spec.js';
 
 /** Volatility of a sector in addition to the market's, as a fraction of the market's. */
@@ -22,7 +22,7 @@ export interface Factors {
 export function drawFactors({ seed, sessions, sectors, market_return, market_volatility }: SyntheticSpec): Factors {
   const daily = market_volatility / Math.sqrt(SESSIONS_PER_YEAR);
   const path = (stream: number, deviation: number, drift: number) => {
-    const shocks = clusteredShocks(createCounterRandom({ seed, stream }), {
+    const shocks = drawClusteredShocks(createCounterRandom({ seed, stream }), {
       deviation,
       reaction: 0.08,
       persistence: 0.9,

@@ -2,13 +2,13 @@ import type { CorporateAction } from '#domain/market/market-data.js';
 import { createCounterRandom, type CounterRandom } from '#kernels/random/counter-random.js';
 import { openAccounts, type Accounts } from './accounts.js';
 import type { Bars, Birth, Company } from './company.js';
-import { DIVIDEND_SMOOTHING, dividendPolicy, paid, type DividendPolicy } from './dividend-policy.js';
+import { DIVIDEND_SMOOTHING, dividendPolicy, createDividend, type DividendPolicy } from './dividend-policy.js';
 import { drawBar, createEmptyBars, toTick } from './draw-bar.js';
 import { chooseEnding, endLife, LOSS_MAX, nearingEnd, type Ending } from './endings.js';
 import type { Factors } from './factors.js';
 import { eventOf, hazardsOf, splitOf, type Hazard } from './hazards.js';
 import { SECTORS } from './names.js';
-import { clusteredShocks, type Shocks } from './shocks.js';
+import { drawClusteredShocks, type Shocks } from './shocks.js';
 import { SESSIONS_PER_YEAR, type SyntheticSpec } from './spec.js';
 import { spinOff, SPIN_OFFS_MAX } from './spin-off.js';
 
@@ -120,7 +120,7 @@ function drawTraits(spec: SyntheticSpec, random: CounterRandom): Traits {
   const beta = 0.6 + 0.8 * random.uniform();
   const sectorBeta = 0.7 + 0.6 * random.uniform();
   const deviation = (spec.specific_volatility * (0.6 + 0.8 * random.uniform())) / Math.sqrt(SESSIONS_PER_YEAR);
-  const shocks = clusteredShocks(random, { deviation, reaction: 0.06, persistence: 0.91 });
+  const shocks = drawClusteredShocks(random, { deviation, reaction: 0.06, persistence: 0.91 });
   const turnover = (0.4 + 1.6 * random.uniform()) / SESSIONS_PER_YEAR;
   return { beta, sectorBeta, deviation, shocks, turnover, hazards: hazardsOf(spec) };
 }
@@ -221,13 +221,13 @@ function payDividends(life: Life, event: Hazard['event'] | undefined, t: number,
     const amount = toTick(life.perShare / change.ratio);
     if (amount > 0) {
       change.cash += amount;
-      act(life, 'DIVIDEND', t, amount, paid(day, policy.payDays, spec.sessions));
+      act(life, 'DIVIDEND', t, amount, createDividend(day, policy.payDays, spec.sessions));
     }
   }
   if (event === 'special') {
     const amount = toTick((0.03 + 0.05 * fate.uniform()) * (price / change.ratio));
     change.cash += amount;
-    if (amount > 0) act(life, 'SPECIAL_DIVIDEND', t, amount, paid(day, policy.payDays, spec.sessions));
+    if (amount > 0) act(life, 'SPECIAL_DIVIDEND', t, amount, createDividend(day, policy.payDays, spec.sessions));
   }
 }
 

@@ -35,7 +35,7 @@ export interface Shocks {
  * @source Bollerslev (1986), Journal of Econometrics 31, 307-327. Only sums, products and square roots of uniform
  *   numbers: the same bits on every platform.
  */
-export function clusteredShocks(
+export function drawClusteredShocks(
   random: CounterRandom,
   {
     deviation,

@@ -157,7 +157,7 @@ function orderOf(
   const places = panels.map(({ buffer }) => findWrittenPlace(buffer));
   const isHashed =
     places.every((place) => place?.isOnDisk) &&
-    threads * stagedBytes(shape) <= STAGED_SHARE * findMemoryLimit().panelBytes;
+    threads * stageBytes(shape) <= STAGED_SHARE * findMemoryLimit().panelBytes;
   const stripeDays = isHashed ? BLOCK_DAYS : stripeDaysOf(shape);
   const target: StripeTarget = {
     assets,
@@ -167,12 +167,12 @@ function orderOf(
     floors: floorsOf(fields),
     batchDays: days,
     stripeDays,
-    left: sharedIntegers(rowsTogether(rowsOfDay, days)),
-    whole: sharedIntegers(new Int32Array(Math.ceil(dates.length / stripeDays))),
+    left: copyToSharedIntegers(rowsTogether(rowsOfDay, days)),
+    whole: copyToSharedIntegers(new Int32Array(Math.ceil(dates.length / stripeDays))),
     filled: new Uint8Array(new SharedArrayBuffer(dates.length * assets)),
     hashed: isHashed ? fields.toSorted(compareText).map((name) => fields.indexOf(name)) : null,
   };
-  const next = sharedIntegers(new Int32Array(1));
+  const next = copyToSharedIntegers(new Int32Array(1));
   return {
     order: { target, places, positions, parts, next } satisfies ScatterOrder,
     panels: { identifiers, dates, fields: new Map(fields.map((name, f) => [name, panels[f]!])) },
@@ -181,10 +181,10 @@ function orderOf(
 }
 
 /** Memory of a thread that fills whole blocks. */
-const stagedBytes = ({ assets, fields }: { readonly assets: number; readonly fields: number }): number =>
+const stageBytes = ({ assets, fields }: { readonly assets: number; readonly fields: number }): number =>
   STAGED_BLOCKS_MAX * panelBytes({ dates: BLOCK_DAYS, identifiers: assets, fields });
 
-function sharedIntegers(values: Int32Array): Int32Array {
+function copyToSharedIntegers(values: Int32Array): Int32Array {
   const shared = new Int32Array(new SharedArrayBuffer(values.byteLength));
   shared.set(values);
   return shared;

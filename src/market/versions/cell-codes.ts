@@ -40,9 +40,9 @@ const WIDTH = Int32Array.BYTES_PER_ELEMENT;
 export function encodeCells(cells: Float64Array, assets: number): Uint8Array {
   for (const end of [-NONE, LONG_END]) {
     for (
-      let decimals = firstFit(cells, 0, end);
+      let decimals = findFirstFit(cells, 0, end);
       decimals <= DECIMALS_MAX;
-      decimals = firstFit(cells, decimals + 1, end)
+      decimals = findFirstFit(cells, decimals + 1, end)
     ) {
       const integers = integersOf(cells, decimals, end);
       if (integers instanceof Int32Array) return planesOf(integers, assets, decimals);
@@ -68,7 +68,7 @@ function roomOf(what: keyof typeof room, bytes: number): ArrayBuffer {
 const bytesOf = (length: number): Uint8Array<ArrayBuffer> => new Uint8Array(roomOf('bytes', length), 0, length);
 
 /** Smallest number of decimals, at or above a given one, that represents the first value. */
-function firstFit(cells: Float64Array, from: number, end: number): number {
+function findFirstFit(cells: Float64Array, from: number, end: number): number {
   const first = cells.find((value) => value === value) ?? 0;
   for (let decimals = from; decimals <= DECIMALS_MAX; decimals++) {
     const scale = raiseToPower(10, decimals);

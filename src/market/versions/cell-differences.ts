@@ -66,13 +66,15 @@ export function differenceOf(
     }));
   const cells = compared.reduce((sum, { total }) => sum + total, 0);
   // One difference more than the limit shows that there are further ones.
-  const list = isAppendedListed ? [...changes, ...appendedCells(before, after, limit - changes.length + 1)] : changes;
+  const list = isAppendedListed
+    ? [...changes, ...listAppendedCells(before, after, limit - changes.length + 1)]
+    : changes;
   return {
     cells,
     rows: sumCounts(compared),
     changes: list.slice(0, limit),
     isCut: cells > changes.length || list.length > limit,
-    appended: appendedBars(before, after),
+    appended: findAppendedBars(before, after),
   };
 }
 
@@ -83,7 +85,7 @@ function firstAfter(before: MarketContent, { dates }: MarketContent): number {
   return place < 0 ? dates.length : place;
 }
 
-function appendedBars(before: MarketContent, after: MarketContent): AppendedBars | null {
+function findAppendedBars(before: MarketContent, after: MarketContent): AppendedBars | null {
   const first = firstAfter(before, after);
   const { dates, identifiers } = after;
   if (first === dates.length) return null;
@@ -97,7 +99,7 @@ function appendedBars(before: MarketContent, after: MarketContent): AppendedBars
 }
 
 /** Values of the bars that were appended, by session and name. */
-function appendedCells(before: MarketContent, after: MarketContent, limit: number): CellDifference[] {
+function listAppendedCells(before: MarketContent, after: MarketContent, limit: number): CellDifference[] {
   const cells: CellDifference[] = [];
   const { dates, identifiers, fields } = after;
   for (let t = firstAfter(before, after); t < dates.length; t++)

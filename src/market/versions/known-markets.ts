@@ -72,7 +72,7 @@ function touchedFrom(last: MarketContent, earlier: readonly EarlierContent[]): F
   let touched = Infinity;
   earlier.forEach(({ change }, place) => {
     const before = stageBefore(after, change);
-    touched = Math.min(touched, firstTouched(change, before, after));
+    touched = Math.min(touched, findFirstChanged(change, before, after));
     after = before;
     first[place] = touched;
   });
@@ -94,20 +94,20 @@ function stageBefore({ dates, identifiers, tables }: Stage, change: ContentChang
   };
 }
 
-function firstTouched(change: ContentChange, before: Stage, after: Stage): number {
+function findFirstChanged(change: ContentChange, before: Stage, after: Stage): number {
   const isSameFields =
     before.fields.length === after.fields.length && before.fields.every((name) => after.fields.includes(name));
   if (before.identifiers !== after.identifiers || !isSameFields) return -Infinity;
-  let first = firstParted(before.dates, after.dates);
+  let first = computeFirstParted(before.dates, after.dates);
   for (const { rows } of change.fields) for (const row of rows) first = Math.min(first, before.dates[row]!);
   for (const table of TABLE_NAMES)
-    for (const line of partedLines(change.tables[table], after.tables[table]))
+    for (const line of listPartedLines(change.tables[table], after.tables[table]))
       first = Math.min(first, dayOfLine(table, line));
   return first;
 }
 
 /** Returns the first day that only one of two axes has. */
-function firstParted(before: readonly Day[], after: readonly Day[]): number {
+function computeFirstParted(before: readonly Day[], after: readonly Day[]): number {
   let place = 0;
   while (place < before.length && before[place] === after[place]) place++;
   return Math.min(before[place] ?? Infinity, after[place] ?? Infinity);
@@ -121,7 +121,7 @@ function isWhole<T>(change: ListChange<T>, after: readonly T[]): boolean {
 }
 
 /** Lines that only one of two lists has. */
-function partedLines(change: ListChange<string>, after: readonly string[]): readonly string[] {
+function listPartedLines(change: ListChange<string>, after: readonly string[]): readonly string[] {
   if (isWhole(change, after)) return [];
   const isShared = new Uint8Array(after.length);
   const own: string[] = [];

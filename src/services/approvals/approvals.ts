@@ -11,7 +11,7 @@ import type { Authorship } from '#domain/documents/version-document.js';
 import { toCanonicalJson } from '#domain/json/canonical-json.js';
 import { isWithin } from '#domain/documents/reach.js';
 import { Refusal } from '#domain/refusals/refusal.js';
-import { numberedId } from '#store/document-id.js';
+import { formatNumberedId } from '#store/document-id.js';
 import type { DocumentReader, DocumentStore, DocumentTransaction } from '#store/port.js';
 import { parseStored } from '#store/read-stored.js';
 import { refuseOutside } from '#store/reach/guarded-store.js';
@@ -93,7 +93,7 @@ export interface ApprovalsDependencies {
 /** Maximum number of open requests, more than the indices of all families of a service. */
 const OPEN_MAX = 5000;
 const OWNER = 'approval';
-const keyOf = (approvalId: number): string => numberedId(OWNER, approvalId);
+const keyOf = (approvalId: number): string => formatNumberedId(OWNER, approvalId);
 
 /** A change that lacks its approval; caught by `guarded`. */
 class Unapproved extends Error {

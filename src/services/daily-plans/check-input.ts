@@ -117,7 +117,7 @@ export async function checkInput(
     closing,
     opening,
     levels: levelsOf((await table('levels', start)) ?? []),
-    published: reads.has('published') ? await publishedLevels(publications, index.id, formatDay(from)) : new Map(),
+    published: reads.has('published') ? await listPublishedLevels(publications, index.id, formatDay(from)) : new Map(),
     decimals: {
       level: rounding?.level ?? null,
       divisor: rounding?.divisor ?? null,
@@ -180,7 +180,7 @@ function levelsOf(rows: Rows): ReadonlyMap<Day, CheckedLevels> {
   );
 }
 
-async function publishedLevels(
+async function listPublishedLevels(
   publications: Pick<Publications, 'entries'>,
   indexId: string,
   start: string,

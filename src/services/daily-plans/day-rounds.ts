@@ -67,7 +67,7 @@ export function createDayRounds({
       }));
       await calendars.follow(); // The notification of a closure that another process recorded may still be pending.
       const closure = closureOn(day);
-      if (closure !== undefined) return await keeper.end((now) => closedDay(now, closure, timestamp()));
+      if (closure !== undefined) return await keeper.end((now) => findClosedDay(now, closure, timestamp()));
       const fault = authorFault(day);
       const terms = { keeper, performers, carried, timestamp, monotonicMs: clock.monotonicMs, signal };
       const end: RoundEnd =
@@ -116,7 +116,7 @@ const failureText = (thrown: unknown): string =>
   isUnavailable(thrown) ? thrown.message : 'A step failed unexpectedly; the log of the service says why.';
 
 /** Returns a day that ends because its exchange was closed. */
-const closedDay = (day: DayDocument, reason: string, at: string): DayDocument => ({
+const findClosedDay = (day: DayDocument, reason: string, at: string): DayDocument => ({
   ...day,
   state: 'skipped',
   reason,

@@ -9,14 +9,14 @@ import type { Authorship } from '#domain/documents/version-document.js';
 import { Refusal, refuseWithFindings } from '#domain/refusals/refusal.js';
 import { assertOrder } from '#domain/schema/assert-order.js';
 import { parseValidDay, formatDay } from '#domain/time/days.js';
-import { numberedId } from '#store/document-id.js';
+import { formatNumberedId } from '#store/document-id.js';
 import type { ArtifactStore, DocumentStore, DocumentTransaction } from '#store/port.js';
 import { parseStored } from '#store/read-stored.js';
 import type { Admission, ApprovalGate, Requested } from '../approvals/approvals.js';
 import { formatTimestamp } from '#store/timestamp.js';
 import type { DayChanges } from './day-changes.js';
 import { filesOf } from './files-of.js';
-import { createDay, renewedDay, type AuthoredPlan } from './new-day.js';
+import { createDay, renewDay, type AuthoredPlan } from './new-day.js';
 import { requireSchedule, type ScheduleReader } from './schedules.js';
 import { heldBy, holdsLaterDays, shownDay, summaryOf } from './shown-day.js';
 import { assertFound, createWaiverRequest, type WaiverRequest } from './waivers.js';
@@ -112,7 +112,7 @@ export function createDays(dependencies: DaysDependencies): Days {
     const seq = (await tx.lastNumber('judgement', judged.schedule_id)) + 1;
     const { author, keyId = null } = by;
     const judgement: Judgement = { seq, at: formatTimestamp(now()), author, key_id: keyId, ...NO_WAIVER, ...judged };
-    await tx.put('judgement', numberedId(judged.schedule_id, seq), judgement);
+    await tx.put('judgement', formatNumberedId(judged.schedule_id, seq), judgement);
   }
 
   /** @throws Refusal VALIDATION_FAILED for a day in the future or without a session */
@@ -172,7 +172,7 @@ export function createDays(dependencies: DaysDependencies): Days {
     const isRunning = stored.state === 'running' && stored.lease !== null;
     const earlier = isRunning ? (stored.renewal?.again ?? []) : [];
     const renewal: Renewal = { plan, version, author, key_id: keyId, again: [...new Set([...earlier, ...again])] };
-    return isRunning ? { ...stored, renewal, next_attempt_at: at } : renewedDay(stored, renewal, at);
+    return isRunning ? { ...stored, renewal, next_attempt_at: at } : renewDay(stored, renewal, at);
   }
 
   /** Returns the first open day for which later ones wait. */
@@ -312,7 +312,9 @@ export function createDays(dependencies: DaysDependencies): Days {
       await requireSchedule(schedules, scheduleId);
       const last = await documents.lastNumber('judgement', scheduleId);
       const numbers = Array.from({ length: Math.min(limit, last) }, (_, k) => last - k);
-      const found = await Promise.all(numbers.map((seq) => documents.get('judgement', numberedId(scheduleId, seq))));
+      const found = await Promise.all(
+        numbers.map((seq) => documents.get('judgement', formatNumberedId(scheduleId, seq))),
+      );
       return found.flatMap((stored) => {
         const read = parseStored(stored, Judgement);
         return read === undefined ? [] : [read];

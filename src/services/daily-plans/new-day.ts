@@ -54,7 +54,7 @@ export function createDay(schedule: AuthoredPlan, { date, dueMs, deadlineMs }: D
 }
 
 /** Returns a day that is too old to be caught up. */
-export function missedDay(schedule: AuthoredPlan, due: DueDay, atMs: number): DayDocument {
+export function createMissedDay(schedule: AuthoredPlan, due: DueDay, atMs: number): DayDocument {
   const reason = `It was due more than ${formatCount(schedule.plan.catch_up, 'session')} before the service could begin it.`;
   return {
     ...createDay(schedule, due, atMs),
@@ -77,7 +77,7 @@ const stepsUnder = (plan: ScheduleDocument, { plan: before, steps }: DayDocument
 const REQUESTED_AGAIN: ReadonlySet<string | null> = new Set(['APPROVAL_REQUIRED', 'APPROVAL_CLOSED']);
 
 /** Returns a day that is performed again from a time: it keeps the results of all steps but those of `again`. */
-export function renewedDay(stored: DayDocument, { again, ...schedule }: Renewal, at: string): DayDocument {
+export function renewDay(stored: DayDocument, { again, ...schedule }: Renewal, at: string): DayDocument {
   const { renewal: _renewal, ...day } = stored;
   const steps = stepsUnder(schedule.plan, day).map((step, k) =>
     again.includes(step.type)

@@ -59,7 +59,7 @@ async function performStep(position: number, spec: Step, terms: PerformTerms): P
   // The performer belongs to the type of the step. TypeScript does not infer this through the union.
   const perform = performers[spec.type] as Performer<never>;
   const outcome = await perform(contextOf(position, spec, terms) as never).catch((thrown: unknown) =>
-    refusedStep(thrown, terms.signal),
+    createRefusedStep(thrown, terms.signal),
   );
   await keeper.changeStep(position, {
     state: outcome.state,
@@ -76,7 +76,7 @@ async function performStep(position: number, spec: Step, terms: PerformTerms): P
  * Returns the result of a step that is refused as a whole, for example without a served store.
  * @throws every other error
  */
-function refusedStep(thrown: unknown, signal: AbortSignal): StepOutcome {
+function createRefusedStep(thrown: unknown, signal: AbortSignal): StepOutcome {
   const isAway: boolean = isUnavailable(thrown);
   if (isAway || signal.aborted || !(thrown instanceof Refusal)) throw thrown;
   return { state: 'failed', code: thrown.code, message: thrown.message };

@@ -6,7 +6,7 @@ import { isBuiltIn } from '#domain/reports/built-in.js';
 import { parseValidDay } from '#domain/time/days.js';
 
 /** Returns steps and checks that need an earlier step, by their place. */
-export function misplacedSteps({ steps }: ScheduleBody): readonly (readonly [string, string])[] {
+export function listMisplacedSteps({ steps }: ScheduleBody): readonly (readonly [string, string])[] {
   const firstRun = steps.findIndex(({ type }) => type === 'run');
   const firstFile = steps.findIndex(({ type }) => type === 'export' || type === 'render');
   return steps.flatMap((step, k) => {
@@ -24,7 +24,7 @@ export function misplacedSteps({ steps }: ScheduleBody): readonly (readonly [str
 }
 
 /** Returns the indices that steps name, by their place. */
-export function namedIndices({ steps }: ScheduleBody): readonly (readonly [string, string])[] {
+export function listNamedIndices({ steps }: ScheduleBody): readonly (readonly [string, string])[] {
   const list = (ids: readonly string[] | null, path: string): [string, string][] =>
     (ids ?? []).map((id, i) => [`${path}.indices[${i}]`, id]);
   return steps.flatMap((step, k) => {
@@ -50,7 +50,7 @@ interface NamedDocument {
 }
 
 /** Returns the stored documents that steps name, except indices. */
-export function namedDocuments({ steps }: ScheduleBody): readonly NamedDocument[] {
+export function listNamedDocuments({ steps }: ScheduleBody): readonly NamedDocument[] {
   return steps.flatMap((step, k): readonly NamedDocument[] => {
     const path = `steps[${k}]`;
     if (step.type === 'render' && !isBuiltIn(step.template_id))
@@ -78,13 +78,13 @@ interface PlannedFile {
 }
 
 /** Returns patterns that give two files of a day the same name, each once. */
-export function repeatedNames(
+export function reportRepeatedNames(
   schedule: string,
   body: ScheduleBody,
 ): readonly { readonly path: string; readonly pattern: string; readonly message: string }[] {
   const planned = new Map<string, PlannedFile>();
   const found = new Map<string, { path: string; pattern: string; message: string }>();
-  for (const file of plannedFiles(body)) {
+  for (const file of listPlannedFiles(body)) {
     const { path, pattern, index, table } = file;
     const name = createFileName(pattern, { schedule, index, table, day: SAMPLE });
     const other = planned.get(name);
@@ -98,7 +98,7 @@ export function repeatedNames(
   return [...found.values()];
 }
 
-function plannedFiles({ indices, steps }: ScheduleBody): readonly PlannedFile[] {
+function listPlannedFiles({ indices, steps }: ScheduleBody): readonly PlannedFile[] {
   return steps.flatMap((step, k) => {
     if (step.type === 'render')
       return (step.indices ?? indices).map((index) => {

@@ -35,7 +35,7 @@ export async function pruneFiles(documents: DocumentStore, { scheduleId, keepDay
         const day = await readDay(tx, scheduleId, date).catch(() => undefined);
         if (day === undefined || !hasFiles(day)) continue;
         const isOld = day.finished_at !== null && day.finished_at.slice(0, DATE_LENGTH) < cutoff;
-        if (isOld) await tx.put('schedule-day', dayId(scheduleId, date), withoutFiles(day));
+        if (isOld) await tx.put('schedule-day', dayId(scheduleId, date), removeFiles(day));
         else oldest = date;
       }
     });
@@ -53,7 +53,7 @@ export async function pruneFiles(documents: DocumentStore, { scheduleId, keepDay
 const hasFiles = ({ steps }: DayDocument): boolean =>
   steps.some(({ items }) => items.some(({ artifact }) => artifact !== null));
 
-const withoutFiles = (day: DayDocument): DayDocument => ({
+const removeFiles = (day: DayDocument): DayDocument => ({
   ...day,
   steps: day.steps.map((step) => ({ ...step, items: step.items.map((item) => ({ ...item, artifact: null })) })),
 });

@@ -7,7 +7,7 @@ import { toLocalDay } from '#domain/time/local-time.js';
 import { runUnrestricted } from '#store/reach/reach-context.js';
 import { createDayRounds, type DayRoundsDependencies } from './day-rounds.js';
 import { pruneFiles } from './prune-files.js';
-import { missedDay, createDay } from './new-day.js';
+import { createMissedDay, createDay } from './new-day.js';
 import type { ScheduleReader } from './schedules.js';
 import { holdsLaterDays } from './shown-day.js';
 
@@ -60,7 +60,7 @@ export function createDayRunner(dependencies: DayRunnerDependencies): DayRunner 
     const due = listDueDays(schedule.plan, calendar, { after: through, nowMs });
     if (due.length === 0) return;
     const firstKept = due.length - 1 - schedule.plan.catch_up;
-    const begun = due.map((day, k) => (k < firstKept ? missedDay : createDay)(schedule, day, nowMs));
+    const begun = due.map((day, k) => (k < firstKept ? createMissedDay : createDay)(schedule, day, nowMs));
     await days.begin(scheduleId, begun, due.at(-1)!.date);
     log.info({ schedule_id: scheduleId, days: due.length, last: due.at(-1)!.date }, 'days of a schedule began');
   }

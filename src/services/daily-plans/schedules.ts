@@ -6,7 +6,7 @@ import { isWithin } from '#domain/documents/reach.js';
 import type { Finding } from '#domain/refusals/findings.js';
 import { Refusal, refuseWithFindings } from '#domain/refusals/refusal.js';
 import { formatDay } from '#domain/time/days.js';
-import { lastVersionOf, versionOf } from '#store/history/history.js';
+import { readLastVersion, versionOf } from '#store/history/history.js';
 import { findCurrentReach } from '#store/reach/reach-context.js';
 import type { DocumentStore } from '#store/port.js';
 import { parseStored } from '#store/read-stored.js';
@@ -15,7 +15,7 @@ import { findIndex } from '../stored/stored-indices.js';
 import type { Precondition } from '../shared/preconditions.js';
 import { openStoredFamily, type Page, type PageQuery } from '../shared/stored-family.js';
 import type { AuthoredPlan } from './new-day.js';
-import { misplacedSteps, namedDocuments, namedIndices, repeatedNames } from './plan-faults.js';
+import { listMisplacedSteps, listNamedDocuments, listNamedIndices, reportRepeatedNames } from './plan-faults.js';
 
 export interface StoredSchedule {
   readonly schedule: ScheduleDocument & { readonly schedule_id: string; readonly updated_at: string };
@@ -76,11 +76,12 @@ export function createSchedules({ documents, calendars, now }: SchedulesDependen
       else if ((await findIndex(documents, index)) === undefined)
         error('UNKNOWN_INDEX', `indices[${k}]`, `No index is stored under the id ${index}.`, index);
     }
-    for (const [path, index] of namedIndices(body))
+    for (const [path, index] of listNamedIndices(body))
       if (!indices.includes(index)) error('UNKNOWN_INDEX', path, `${index} is no index of the schedule.`, index);
-    for (const [path, message] of misplacedSteps(body)) error('INVALID_RANGE', path, message);
-    for (const { path, pattern, message } of repeatedNames(id, body)) error('DUPLICATE_ID', path, message, pattern);
-    for (const { path, kind, word, name } of namedDocuments(body))
+    for (const [path, message] of listMisplacedSteps(body)) error('INVALID_RANGE', path, message);
+    for (const { path, pattern, message } of reportRepeatedNames(id, body))
+      error('DUPLICATE_ID', path, message, pattern);
+    for (const { path, kind, word, name } of listNamedDocuments(body))
       if ((await documents.get(kind, name)) === undefined)
         error('REQUIRED', path, `No ${word} is stored under ${name}.`, name);
     return findings;
@@ -104,7 +105,7 @@ export function createSchedules({ documents, calendars, now }: SchedulesDependen
       const plan = await planOf(id);
       if (plan === undefined) return undefined;
       const subject = { kind: 'schedule', id } as const;
-      const number = await lastVersionOf(documents, subject);
+      const number = await readLastVersion(documents, subject);
       const version = number === 0 ? undefined : await versionOf(documents, subject, number);
       const { author = LOCAL_AUTHOR, key_id: keyId = null } = typeof version === 'object' ? version : {};
       return { id, plan, version: number === 0 ? null : number, author, keyId };

@@ -1,11 +1,11 @@
 import { DayDocument, ScheduleState } from '#domain/daily-plans/day-document.js';
 import { parseValidDay } from '#domain/time/days.js';
 import { Refusal } from '#domain/refusals/refusal.js';
-import { numberedId } from '#store/document-id.js';
+import { formatNumberedId } from '#store/document-id.js';
 import type { DocumentReader, DocumentStore, DocumentTransaction } from '#store/port.js';
 import { parseStored } from '#store/read-stored.js';
 import { formatTimestamp } from '#store/timestamp.js';
-import { renewedDay } from './new-day.js';
+import { renewDay } from './new-day.js';
 
 /** Time without a sign of life after which another process may take over a day. */
 export const LEASE_MS = 60_000;
@@ -41,7 +41,7 @@ const NO_STATE: ScheduleState = { through: null, open: [] };
 const ENDED: ReadonlySet<DayDocument['state']> = new Set(['done', 'skipped', 'missed']);
 export const hasEnded = ({ state }: Pick<DayDocument, 'state'>): boolean => ENDED.has(state);
 
-export const dayId = (scheduleId: string, date: string): string => numberedId(scheduleId, parseValidDay(date));
+export const dayId = (scheduleId: string, date: string): string => formatNumberedId(scheduleId, parseValidDay(date));
 
 export async function readDay(
   reader: Pick<DocumentReader, 'get'>,
@@ -64,7 +64,7 @@ export async function readState(reader: Pick<DocumentReader, 'get'>, scheduleId:
  * Merges the day of its process with waivers and requests of people in the meantime. A decision of theirs has made the
  * day due, which takes effect at the end of the round.
  */
-function withDecisions(day: DayDocument, { waivers, renewal, next_attempt_at: due }: DayDocument): DayDocument {
+function addDecisions(day: DayDocument, { waivers, renewal, next_attempt_at: due }: DayDocument): DayDocument {
   return {
     ...day,
     waivers,
@@ -121,8 +121,8 @@ export function createStoredDays({ documents, now, isShared }: StoredDaysDepende
           if (stored?.lease?.holder !== holder) throw new LeaseLost(`${day.schedule_id} ${day.date}`);
           const lease = isOver ? null : { holder, until: formatTimestamp(now() + LEASE_MS) };
           const { renewal } = stored;
-          const merged = { ...withDecisions(day, stored), lease };
-          const after = isOver && renewal ? renewedDay(merged, renewal, formatTimestamp(now())) : merged;
+          const merged = { ...addDecisions(day, stored), lease };
+          const after = isOver && renewal ? renewDay(merged, renewal, formatTimestamp(now())) : merged;
           // The claim entered a running day in the state of its schedule.
           if (isOver || stored.state !== 'running') await putDay(tx, after);
           else await tx.put('schedule-day', dayId(day.schedule_id, day.date), after);

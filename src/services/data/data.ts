@@ -87,7 +87,7 @@ export function createData({ markets, jobs, dataVersions, datasetInUse, now }: D
     const lookup = lookupOf(market);
     const series = market.series?.get(identifier);
     if (series === undefined && !lookup.holds(identifier)) throw refuseUnknownIdentifier(identifier, handle.datasetId);
-    const held = series === undefined ? heldColumns(market) : ['CLOSE'];
+    const held = series === undefined ? listHeldColumns(market) : ['CLOSE'];
     const request: SeriesRequest = {
       ...window(query),
       interval: query.interval,
@@ -147,7 +147,7 @@ function barsOfSeries({ days, closes }: PriceSeries): Omit<NameBars, 'adjustment
   return { dates: days, fields: [{ name: 'CLOSE', values: closes }], names: 1, position: 0, actions: [] };
 }
 
-function heldColumns({ fields }: MarketData): string[] {
+function listHeldColumns({ fields }: MarketData): string[] {
   const held = [...fields.keys()];
   return [...USUAL_COLUMNS.filter((name) => fields.has(name)), ...held.filter((name) => !USUAL_COLUMNS.includes(name))];
 }

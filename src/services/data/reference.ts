@@ -56,11 +56,11 @@ export function fieldAt(market: MarketData, identifier: string, name: string, da
   if (position === undefined) return null;
   const value = market.fields.has(name)
     ? valueAt(market, name, position, day, LIMITS.MAX_STALE_SESSIONS)
-    : derivedAt(market, identifier, position, { name: name as Derived, day }); // one of the two, as was asserted
+    : findDerivationDay(market, identifier, position, { name: name as Derived, day }); // one of the two, as was asserted
   return Number.isFinite(value) ? value : null;
 }
 
-function derivedAt(
+function findDerivationDay(
   market: MarketData,
   identifier: string,
   position: number,

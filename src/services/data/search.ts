@@ -24,12 +24,12 @@ export function searchNames(market: MarketData, { q, limit, after }: SearchQuery
   }
   const page = matching.slice(0, limit);
   return {
-    identifiers: page.map((identifier) => listedSecurity(market, identifier)),
+    identifiers: page.map((identifier) => createListedSecurity(market, identifier)),
     next: matching.length > limit ? page.at(-1)! : null,
   };
 }
 
-function listedSecurity(market: MarketData, identifier: string): IdentifierSearch['identifiers'][number] {
+function createListedSecurity(market: MarketData, identifier: string): IdentifierSearch['identifiers'][number] {
   const dates = lookupOf(market).datesOf(identifier);
   const last = (field: string): number | null => {
     const value = dates === null ? null : fieldAt(market, identifier, field, dates.end);

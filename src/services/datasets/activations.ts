@@ -68,7 +68,7 @@ export function createLocalActivations(markets: ServedMarkets, readBy: string): 
 const ACTIVE = 'active';
 
 /** Returns the id of the document that names the shared content of a store. Ids of stores contain no slash. */
-const sharedId = (datasetId: string): string => `store/${datasetId}`;
+const formatSharedId = (datasetId: string): string => `store/${datasetId}`;
 
 /** Markets that become active while one is fetched. */
 const FOLLOWED_MAX = 20;
@@ -108,7 +108,7 @@ export function createSharedActivations(dependencies: SharedActivationsDependenc
     const { datasetId, contentHash, adjustment, currency = null } = served.identity;
     const market = { datasetId, contentHash, adjustment, currency };
     const document: ActiveMarketDocument = { market, loaded_at: served.loadedAt, snapshot };
-    await tx.put('market', sharedId(datasetId), document);
+    await tx.put('market', formatSharedId(datasetId), document);
     return document;
   }
 
@@ -159,12 +159,12 @@ export function createSharedActivations(dependencies: SharedActivationsDependenc
       tx.publish({ type: 'store-content', market: served.identity });
     },
     async shared({ store_id: datasetId, content_hash: contentHash, adjustment, currency }) {
-      const wanted = await named(documents, sharedId(datasetId));
+      const wanted = await named(documents, formatSharedId(datasetId));
       if (wanted === undefined || wanted.market.contentHash !== contentHash) return undefined;
       const { handle, files } = await readSnapshot(await artifacts.file(wanted.snapshot));
       return prepareServedMarket({ ...handle, adjustment, currency }, wanted.loaded_at, files);
     },
-    forget: async (tx, datasetId) => void (await tx.delete('market', sharedId(datasetId))),
+    forget: async (tx, datasetId) => void (await tx.delete('market', formatSharedId(datasetId))),
     async declare(tx, event) {
       const { datasetId, adjustment, currency = null } = event;
       const wanted = await active(tx);

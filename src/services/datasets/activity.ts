@@ -140,7 +140,7 @@ export function createDatasetActivity({ documents, jobs, markets }: DatasetActiv
     );
   }
 
-  async function asReader<T>(datasetId: string, work: () => Promise<T>): Promise<T> {
+  async function toReader<T>(datasetId: string, work: () => Promise<T>): Promise<T> {
     reading.add(datasetId);
     try {
       return await convertFailure('location', work());
@@ -149,7 +149,7 @@ export function createDatasetActivity({ documents, jobs, markets }: DatasetActiv
     }
   }
 
-  async function withFreeId<T>(stem: string, work: (datasetId: string) => Promise<T>): Promise<T> {
+  async function runWithFreeId<T>(stem: string, work: (datasetId: string) => Promise<T>): Promise<T> {
     const taken = new Set([...(await documents.ids('store')), ...reserved]);
     let n = 1;
     while (taken.has(`${stem}-${n}`)) n += 1;
@@ -178,8 +178,8 @@ export function createDatasetActivity({ documents, jobs, markets }: DatasetActiv
     admitLoad,
     beginReading,
     assertFree,
-    withFreeId,
-    asReader,
+    withFreeId: runWithFreeId,
+    asReader: toReader,
   };
 }
 

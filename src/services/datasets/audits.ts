@@ -75,7 +75,7 @@ export function createDatasetAudits({
     async repair(document, request, asker, by) {
       const market = await panelsOf(document, asker);
       const { doubts } = await jobs.query('audit-market', { market }, asker.signal);
-      const repairs = chosenRepairs(request.doubts, new Map(doubts.map(({ id, repair }) => [id, repair])));
+      const repairs = listChosenRepairs(request.doubts, new Map(doubts.map(({ id, repair }) => [id, repair])));
       const folder = await folders.create(request.store_id);
       try {
         const { handle, summary } = await jobs.query('repair-market', {
@@ -112,7 +112,7 @@ export function createDatasetAudits({
   };
 }
 
-function chosenRepairs(ids: readonly string[], known: ReadonlyMap<string, Repair | null>): Repair[] {
+function listChosenRepairs(ids: readonly string[], known: ReadonlyMap<string, Repair | null>): Repair[] {
   const findings: Finding[] = [];
   const repairs: Repair[] = [];
   [...new Set(ids)].forEach((id, i) => {

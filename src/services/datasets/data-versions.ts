@@ -140,7 +140,7 @@ export function createDataVersions(dependencies: DataVersionsDependencies): Data
       knownAt: timestamp(),
       ...none,
     };
-    const before = head === undefined ? undefined : await lastContent(head, market, replaced);
+    const before = head === undefined ? undefined : await findLastContent(head, market, replaced);
     if (head === undefined || before === undefined) return draft;
     const isCopied = head.copy !== null || pending.isPending(head.content_hash);
     const input = { before: before.handle, after: market.handle, isBothWays: !managed && isCopied };
@@ -150,7 +150,7 @@ export function createDataVersions(dependencies: DataVersionsDependencies): Data
   }
 
   /** Returns the latest content of a store: the served one, its copy, or its files; undefined if it is lost. */
-  async function lastContent(
+  async function findLastContent(
     head: DataHistoryDocument,
     after: Pick<ServedMarket, 'identity'>,
     replaced: ContentReader | undefined,
@@ -269,7 +269,7 @@ export function createDataVersions(dependencies: DataVersionsDependencies): Data
     preserve,
     async last(market) {
       const head = await historyOf(documents, market.identity.datasetId);
-      return head === undefined ? undefined : lastContent(head, market, undefined);
+      return head === undefined ? undefined : findLastContent(head, market, undefined);
     },
     onActivated: pending.onActivated,
     copyUsed(market, kind) {

@@ -1,5 +1,5 @@
 import type { ManagedFolders } from '#market/content/managed-folder.js';
-import { offMarket } from '#market/serving/call-market.js';
+import { runOffMarket } from '#market/serving/call-market.js';
 import type { ServedMarkets } from '#market/serving/served-markets.js';
 import type { DocumentStore } from '#store/port.js';
 import type { Activations } from './activations.js';
@@ -19,7 +19,7 @@ export interface DatasetEventsDependencies {
 export function followDatasetEvents(dependencies: DatasetEventsDependencies): void {
   const { documents, markets, stores, activations, versions, folders } = dependencies;
   documents.subscribe('market-activated', (event) =>
-    offMarket(() => {
+    runOffMarket(() => {
       activations.onActivated(event);
       versions.onActivated(event);
     }),

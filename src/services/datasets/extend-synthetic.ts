@@ -30,7 +30,7 @@ export function createExtension(dependencies: DatasetJobsDependencies) {
     const end = lastDay > document.end! ? lastDay : document.end!;
     const served = markets.served();
     const isServed = served?.handle.datasetId === datasetId;
-    const held = isServed ? served : (await heldVersion(document, attempt)).served!;
+    const held = isServed ? served : (await createHeldVersion(document, attempt)).served!;
     const folder = await folders.create(datasetId);
     try {
       const outcome = await generated(document, { ...request, end }, { folder, attempt });
@@ -106,7 +106,7 @@ export function createExtension(dependencies: DatasetJobsDependencies) {
     return result;
   }
 
-  async function heldVersion(document: DatasetDocument, attempt: Attempt) {
+  async function createHeldVersion(document: DatasetDocument, attempt: Attempt) {
     const read = await loading.read(document, { serve: true, signal: attempt.signal });
     if (read.kind === 'refused') throw failRead(read.findings, 'location');
     return read;

@@ -110,7 +110,7 @@ export function createDatasetImports(dependencies: DatasetImportsDependencies): 
         : readTable(body, onImport, asker));
       if (result.kind === 'refused') throw refuseData(placeFindings('content', result.findings));
       const { header, datasetId, folder } = work!; // answered, or nothing would have been accepted
-      const document = importedDataset(datasetId, header, previous, folder, result.summary);
+      const document = createImportedDataset(datasetId, header, previous, folder, result.summary);
       const handle =
         result.handle === null
           ? null
@@ -196,7 +196,7 @@ export function createDatasetImports(dependencies: DatasetImportsDependencies): 
     return files;
   }
 
-  function importedDataset(
+  function createImportedDataset(
     datasetId: string,
     header: ImportHeader,
     previous: DatasetDocument | undefined,
@@ -278,7 +278,7 @@ export function createDatasetImports(dependencies: DatasetImportsDependencies): 
       activate: handle !== null,
       on_exists: 'refuse',
     } as const;
-    const document = importedDataset(datasetId, header, undefined, folder, summary);
+    const document = createImportedDataset(datasetId, header, undefined, folder, summary);
     await commit(document, handle, { source: 'repair', by });
     return toDataStore(document, { isServed: activity.isServed(datasetId), activity: undefined });
   }

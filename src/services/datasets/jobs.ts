@@ -7,7 +7,7 @@ import { runMarketTask } from '#market/process/market-process.js';
 import { prepareServedMarket } from '#market/serving/served-markets.js';
 import type { DocumentStore } from '#store/port.js';
 import { parseStored } from '#store/read-stored.js';
-import { hasGrown, reloadedFields } from './served-content.js';
+import { hasGrown, createReloadFields } from './served-content.js';
 import { requireDataset, toDataStore } from '../stored/dataset-documents.js';
 import { createLoadedFields, failRead } from './loading.js';
 import { activateIn } from './activate.js';
@@ -37,7 +37,7 @@ export function createDatasetJobs(dependencies: DatasetJobsDependencies): Datase
       const isGrown = await hasGrown(document, served!); // it was to be served
       const version = await versions.prepare(served!, { source: 'reload', kind: document.kind });
       const counts = version?.rows ?? null;
-      const fields = reloadedFields(document, { summary, served: served!, hasGrown: isGrown, counts }, timestamp());
+      const fields = createReloadFields(document, { summary, served: served!, hasGrown: isGrown, counts }, timestamp());
       const after = { ...document, ...fields };
       await activations.prepare(served!);
       return {

@@ -1,6 +1,6 @@
 import type { DataVersions as DataVersionList } from '#contract/stores/data-versions.js';
 import { DataVersionDocument, type DataHistoryDocument } from '#domain/documents/data-version-document.js';
-import { numberedId } from '#store/document-id.js';
+import { formatNumberedId } from '#store/document-id.js';
 import type { DocumentReader, UnreadableCause } from '#store/port.js';
 import { skippedBy } from '../shared/skipped.js';
 import { firstOf } from '../stored/data-history.js';
@@ -13,7 +13,7 @@ export async function readStoredVersion(
   datasetId: string,
   version: number,
 ): Promise<DataVersionDocument | UnreadableCause | undefined> {
-  const stored = await reader.get('data-version', numberedId(datasetId, version));
+  const stored = await reader.get('data-version', formatNumberedId(datasetId, version));
   if (stored === undefined) return undefined;
   return 'unreadable' in stored ? stored.unreadable : (DataVersionDocument.safeParse(stored.body).data ?? 'invalid');
 }

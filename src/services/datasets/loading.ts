@@ -95,7 +95,7 @@ export function createDatasetLoading({
   calendarsInUse,
   timestamp,
 }: DatasetLoadingDependencies): DatasetLoading {
-  async function listedFiles(
+  async function createListedFiles(
     { location, tables, mapping }: Source,
     problems: Problems,
   ): Promise<TableFiles | undefined> {
@@ -115,8 +115,8 @@ export function createDatasetLoading({
     const result = await runMarketTask('readFiles', { ...input, isOwn: isManaged(source.kind) }, options);
     if (result.kind === 'refused') return result;
     const problems = createProblems();
-    const now = await listedFiles(source, problems);
-    for (const label of changedLabels(listed, now))
+    const now = await createListedFiles(source, problems);
+    for (const label of listChangedLabels(listed, now))
       problems.error({
         code: 'UNREADABLE_FILE',
         path: label,
@@ -145,7 +145,7 @@ export function createDatasetLoading({
   ): Promise<MarketTaskResult & { readonly known?: readonly KnownFile[] }> {
     const problems = createProblems();
     const listedAt = Date.parse(timestamp());
-    const files = await listedFiles(source, problems);
+    const files = await createListedFiles(source, problems);
     if (files === undefined || problems.errors > 0) return refusedWhole(termsOf(source), files, problems, options);
     const result = await readFiles(source, files, { files, terms: termsOf(source) }, options);
     problems.take(result.kind === 'refused' ? result.findings : result.summary.warnings);
@@ -171,13 +171,13 @@ export function createDatasetLoading({
   ): ReturnType<DatasetLoading['readAddition']> {
     const problems = createProblems();
     const listedAt = Date.parse(timestamp());
-    const files = await listedFiles(source, problems);
+    const files = await createListedFiles(source, problems);
     if (files === undefined || problems.errors > 0) return refusedWhole(termsOf(source), files, problems, options);
     const unread = selectUnreadFiles(
       files,
       known,
       await findKnownByBytes(files, known, listedAt),
-      derivedTables(source),
+      createDerivedTables(source),
     );
     const add = (
       unchangedTables: readonly TableKind[],
@@ -234,7 +234,7 @@ export function createDatasetLoading({
     async unchanged({ files: digests, ...source }) {
       if (source.kind !== 'folder') return undefined;
       const listedAt = Date.parse(timestamp());
-      const list = await listedFiles(source, createProblems());
+      const list = await createListedFiles(source, createProblems());
       const files = TABLE_KINDS.flatMap((table) => list?.[table] ?? []);
       const known = new Map(digests.map((digest) => [digest.label, digest]));
       const isSame = ({ label, bytes, sha256 }: Partial<FileDigest>): boolean => {
@@ -279,7 +279,7 @@ export function createDatasetLoading({
 }
 
 /** Tables derived from the market are as old as the market, regardless of their files. */
-const derivedTables = ({ mapping }: Source): readonly TableKind[] =>
+const createDerivedTables = ({ mapping }: Source): readonly TableKind[] =>
   mapping === null || mapping.adjusted_close === null ? [] : ['corporate_actions'];
 
 /** Terms on which the market of a source is read. */
@@ -290,7 +290,7 @@ const termsOf = ({ mapping, adjustment, price_overrides: overrides }: Source): M
 });
 
 /** Labels of files that only one of two listings of a folder has; one that cannot be listed any more has none. */
-function changedLabels(before: TableFiles, now: TableFiles | undefined): string[] {
+function listChangedLabels(before: TableFiles, now: TableFiles | undefined): string[] {
   const labelsOf = (files: TableFiles | undefined) =>
     new Set(TABLE_KINDS.flatMap((table) => files?.[table].map(({ label }) => label) ?? []));
   const [old, current] = [labelsOf(before), labelsOf(now)];

@@ -123,7 +123,7 @@ export function createPriceOverriding(dependencies: PriceOverridingDependencies)
       const close = await closeAt(storeId, request);
       assertOverridden(document, request);
       const noted = { ...by, note: request.reason };
-      const requested = requestedOverride(storeId, request, overrideAt(document, request)?.price ?? close);
+      const requested = createRequestedOverride(storeId, request, overrideAt(document, request)?.price ?? close);
       await approvals.guarded(noted, ({ admit }) =>
         documents.transaction(
           async (tx) => {
@@ -149,7 +149,7 @@ function assertOverridden(document: DatasetDocument, request: PriceOverrideReque
   throw refused('price', `${request.identifier} has no override on ${request.date} that could be withdrawn.`);
 }
 
-function requestedOverride(storeId: string, request: PriceOverrideRequest, before: number | null): Requested {
+function createRequestedOverride(storeId: string, request: PriceOverrideRequest, before: number | null): Requested {
   const { identifier, date, price, reason } = request;
   const what = price === null ? 'Withdraw the override of' : `Override by ${price}`;
   return {

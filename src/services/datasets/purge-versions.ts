@@ -1,6 +1,6 @@
 import { DataVersionDocument, type DataHistoryDocument } from '#domain/documents/data-version-document.js';
 import { PublicationBatch } from '#domain/documents/publication-document.js';
-import { numberedId } from '#store/document-id.js';
+import { formatNumberedId } from '#store/document-id.js';
 import type { DocumentKind, DocumentTransaction } from '#store/port.js';
 import { parseStored, readStored } from '#store/read-stored.js';
 import { readRun } from '../stored/run-documents.js';
@@ -21,13 +21,13 @@ export async function purgeDataVersions(tx: DocumentTransaction, datasetId: stri
   if (head === undefined || dataset?.versions_kept == null) return false;
   const wanted = head.latest - dataset.versions_kept + 1;
   if (wanted <= head.readable_from) return false;
-  const last = await firstReferred(tx, { datasetId, head, before: wanted });
+  const last = await readFirstReferred(tx, { datasetId, head, before: wanted });
   if (last <= head.readable_from) return false;
   const first = Math.min(last, head.readable_from + FORGOTTEN_AT_ONCE);
   for (let version = head.readable_from + 1; version <= first; version++) {
     const document = await versionOf(tx, datasetId, version);
     if (document !== undefined)
-      await tx.put('data-version', numberedId(datasetId, version), { ...document, change: null });
+      await tx.put('data-version', formatNumberedId(datasetId, version), { ...document, change: null });
   }
   await tx.put('data-history', datasetId, { ...head, readable_from: first } satisfies DataHistoryDocument);
   return first < last;
@@ -41,7 +41,7 @@ interface Span {
 }
 
 /** Returns the oldest version that something refers to; if there is none, the first version to keep. */
-async function firstReferred(tx: DocumentTransaction, { datasetId, head, before }: Span): Promise<number> {
+async function readFirstReferred(tx: DocumentTransaction, { datasetId, head, before }: Span): Promise<number> {
   const versions = new Map<string, number>();
   for (let version = before - 1; version >= head.readable_from; version--) {
     const document = await versionOf(tx, datasetId, version);
@@ -76,6 +76,6 @@ async function versionOf(
   datasetId: string,
   version: number,
 ): Promise<DataVersionDocument | undefined> {
-  const stored = await tx.get('data-version', numberedId(datasetId, version));
+  const stored = await tx.get('data-version', formatNumberedId(datasetId, version));
   return parseStored(stored, DataVersionDocument);
 }

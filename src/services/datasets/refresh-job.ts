@@ -12,7 +12,7 @@ import type { ServedMarket } from '#market/serving/markets.js';
 import { requireDataset } from '../stored/dataset-documents.js';
 import { type Addition, type Source, createLoadedFields, failRead } from './loading.js';
 import { isHole } from './partial-dates.js';
-import { filesTaken, isNoMarket, refreshedFields } from './refreshed-fields.js';
+import { filesTaken, isNoMarket, createRefreshFields } from './refreshed-fields.js';
 import { assertAccepted, findNewWarnings } from './rejected-refresh.js';
 import { activateIn, replaceIn } from './activate.js';
 import { addTaken } from './served-content.js';
@@ -45,7 +45,7 @@ export function createRefresh(dependencies: DatasetJobsDependencies) {
     const refreshed = await attempt.compute(
       'refresh-market',
       {
-        held: isTrial ? withoutRoom(held.handle) : held.handle,
+        held: isTrial ? removeSpareMemory(held.handle) : held.handle,
         fresh: fresh.handle,
         options: {
           until: lastDay,
@@ -62,7 +62,7 @@ export function createRefresh(dependencies: DatasetJobsDependencies) {
     const { handle, isSameTables, report, warnings } = refreshed;
     const dataWarnings = [...(fresh.summary.readWarnings ?? []), ...warnings];
     assertAccepted([...report.findings, ...findNewWarnings(dataWarnings, document)], failOn);
-    const value = { store_id: datasetId, dry_run: isTrial, ...toldReport(refreshed, document, held) };
+    const value = { store_id: datasetId, dry_run: isTrial, ...createReport(refreshed, document, held) };
     if (isTrial) return { result: { value } };
     const at = timestamp();
     const taken = filesTaken(fresh.files, report);
@@ -75,7 +75,7 @@ export function createRefresh(dependencies: DatasetJobsDependencies) {
       last_refreshed_at: at,
       taken_at_start: null,
       location: document.source,
-      ...refreshedFields(refreshed),
+      ...createRefreshFields(refreshed),
       rows: full && lastDay === null ? { ...fresh.summary.rows } : rowsAfter(document, fresh, report, served),
     };
     const version = await versions.prepare(served, { source: 'refresh', kind: document.kind });
@@ -130,7 +130,7 @@ const RECENT_DATES = 5;
  * Returns the report of a refresh with changes that starts accepted before it, and the partial dates and gaps among the
  * last dates.
  */
-function toldReport(
+function createReport(
   { report, warnings }: RefreshMarketOutput,
   { taken_at_start: taken }: DatasetDocument,
   { market: { dates } }: ServedMarket,
@@ -147,7 +147,7 @@ const recentPartialDates = (warnings: readonly Finding[], from: Day): Finding[] 
   );
 
 /** Returns a market without writable memory after its days, so that the next refresh can claim that memory. */
-function withoutRoom(handle: MarketHandle): MarketHandle {
+function removeSpareMemory(handle: MarketHandle): MarketHandle {
   const { taken: _, ...rest } = handle;
   return rest;
 }

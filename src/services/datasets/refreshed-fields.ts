@@ -4,7 +4,7 @@ import type { RefreshReport } from '#market/content/refresh-report.js';
 import type { KnownFile } from '#market/sources/known-files.js';
 
 /** Fields of a store's document that follow from its next version. */
-export const refreshedFields = ({
+export const createRefreshFields = ({
   handle,
   report,
   identifiers,

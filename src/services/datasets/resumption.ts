@@ -123,7 +123,7 @@ export function createDatasetResumption(dependencies: DatasetResumptionDependenc
    * Serves the previously served store. A failure is returned, reported in its status, and retried at the next start.
    */
   async function readAgain(active: DatasetDocument): Promise<FailedLoad | undefined> {
-    const failedBy = (error: ErrorDetail): FailedLoad => ({ datasetId: active.store_id, error });
+    const createFailure = (error: ErrorDetail): FailedLoad => ({ datasetId: active.store_id, error });
     activity.reading.add(active.store_id);
     try {
       const loaded = await loading.read(active, { serve: true, signal: closing });
@@ -141,7 +141,7 @@ export function createDatasetResumption(dependencies: DatasetResumptionDependenc
           await activateIn(tx, { document: after, served, activations, version });
         }
       });
-      return error === null ? undefined : failedBy(error);
+      return error === null ? undefined : createFailure(error);
     } catch (failure) {
       if (closing.aborted) return undefined;
       if (!(failure instanceof Refusal)) throw failure;
@@ -151,7 +151,7 @@ export function createDatasetResumption(dependencies: DatasetResumptionDependenc
           error: failure.toDetail(),
         }),
       );
-      return failedBy(failure.toDetail());
+      return createFailure(failure.toDetail());
     } finally {
       activity.reading.delete(active.store_id);
     }

@@ -59,7 +59,7 @@ export async function hasGrown(
 }
 
 /** The document of a store after it was read again; findings report a change of content. */
-export function reloadedFields(
+export function createReloadFields(
   before: DatasetDocument,
   { summary, hasGrown: isGrown, counts }: Reloaded,
   at: string,
@@ -75,12 +75,12 @@ export function reloadedFields(
 }
 
 /**
- * Returns fields like `reloadedFields`, for a start, at which nobody requested changes. Accepted changes are recorded
+ * Returns fields like `createReloadFields`, for a start, at which nobody requested changes. Accepted changes are recorded
  * for the next refresh, and findings of earlier changes remain while nothing else has changed.
  */
 export function createResumedFields(before: DatasetDocument, loaded: Reloaded, at: string): Partial<DatasetDocument> {
-  if (loaded.report != null) return settledFields(before, { ...loaded, report: loaded.report }, at);
-  const fields = reloadedFields(before, loaded, at);
+  if (loaded.report != null) return createSettledFields(before, { ...loaded, report: loaded.report }, at);
+  const fields = createReloadFields(before, loaded, at);
   const { findings = [] } = fields;
   const changes = findings.filter(({ code }) => CHANGE_CODES.has(code));
   if (changes.length > 0)
@@ -93,7 +93,7 @@ export function createResumedFields(before: DatasetDocument, loaded: Reloaded, a
 }
 
 /** Returns fields of a store after a start that accepted the changes that a refresh would accept. */
-function settledFields(
+function createSettledFields(
   before: DatasetDocument,
   { summary, report }: Reloaded & { readonly report: RefreshReport },
   at: string,

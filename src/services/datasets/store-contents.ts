@@ -8,7 +8,7 @@ import type { Activations } from './activations.js';
 import type { DataVersions } from './data-versions.js';
 import { refuseData, placeFindings } from './refused-data.js';
 import type { DatasetLoading } from './loading.js';
-import { hasGrown, reloadedFields } from './served-content.js';
+import { hasGrown, createReloadFields } from './served-content.js';
 
 export interface StoreContentsDependencies {
   readonly documents: DocumentStore;
@@ -49,7 +49,7 @@ export function createStoreContents({
     const version = await versions.prepare(served, { source: 'reload', kind: document.kind });
     const reloaded = { summary: loaded.summary, served, hasGrown: isGrown, counts: version?.rows ?? null };
     const isSame = document.content_hash === served.identity.contentHash;
-    const fields = isSame ? {} : reloadedFields(document, reloaded, timestamp());
+    const fields = isSame ? {} : createReloadFields(document, reloaded, timestamp());
     await activations.prepare(served);
     await documents.transaction(async (tx) => {
       const { document: now } = await requireDataset(tx, document.store_id);

@@ -3,9 +3,9 @@ import type { DatasetDocument } from '#domain/documents/dataset-document.js';
 import { mayRead } from '#domain/documents/reach.js';
 import { refuseWhileLoading } from '#domain/market/dataset-loading.js';
 import { Refusal } from '#domain/refusals/refusal.js';
-import { offMarket, onMarket } from '#market/serving/call-market.js';
+import { runOffMarket, onMarket } from '#market/serving/call-market.js';
 import type { ServedMarket } from '#market/serving/markets.js';
-import { redeclared, type ServedMarkets } from '#market/serving/served-markets.js';
+import { redeclareMarket, type ServedMarkets } from '#market/serving/served-markets.js';
 import type { DocumentStore } from '#store/port.js';
 import { runUnrestricted } from '#store/reach/reach-context.js';
 import { currentReach, outside } from '../operations/access.js';
@@ -84,7 +84,7 @@ export function createStoreMarkets({ documents, markets, load, keptBytesMax }: S
   function held(document: DatasetDocument): ServedMarket | undefined {
     const { store_id: datasetId, content_hash: contentHash, adjustment, currency } = document;
     const market = kept.get(datasetId) ?? released.get(datasetId)?.deref();
-    if (market?.identity.contentHash === contentHash) return redeclared(market, { adjustment, currency });
+    if (market?.identity.contentHash === contentHash) return redeclareMarket(market, { adjustment, currency });
     release(datasetId);
     released.delete(datasetId);
     return undefined;
@@ -94,7 +94,7 @@ export function createStoreMarkets({ documents, markets, load, keptBytesMax }: S
     for (let attempt = 1; ; attempt++) {
       const document = await requireStored(datasetId);
       try {
-        return await offMarket(() => runUnrestricted(() => load(document)));
+        return await runOffMarket(() => runUnrestricted(() => load(document)));
       } catch (failure) {
         const isChanged = (await requireStored(datasetId)).content_hash !== document.content_hash;
         if (!isChanged || attempt === READS_MAX) throw failure;

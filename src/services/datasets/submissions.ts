@@ -123,7 +123,7 @@ export function createDatasetSubmissions(dependencies: DatasetSubmissionsDepende
     by: Authorship | undefined,
   ): Promise<JobStatus> {
     const { store_id, name, ...rest } = request;
-    const full: GenerateRequest = { ...rest, end: request.end ?? lastYearEnd(timestamp()) };
+    const full: GenerateRequest = { ...rest, end: request.end ?? formatLastYearEnd(timestamp()) };
     assertGeneratable(full, calendars, 'end');
     const make = (datasetId: string) =>
       generateAs(
@@ -216,7 +216,7 @@ function whyNothing({ kind, synthetic }: DatasetDocument): string {
 }
 
 /** Returns the last day of the last complete calendar year. */
-function lastYearEnd(timestamp: string): string {
+function formatLastYearEnd(timestamp: string): string {
   return `${toCivilDate(parseValidDay(timestamp.slice(0, 10))).year - 1}-12-31`;
 }
 

@@ -5,7 +5,7 @@ import { EXPORT_NAMES } from '#domain/exports/catalogue.js';
 import { readSecret, findSecretOwner, TARGET_CATALOGUE, type Target } from '#domain/delivery/target-catalogue.js';
 import type { Finding } from '#domain/refusals/findings.js';
 import { refuseWithFindings } from '#domain/refusals/refusal.js';
-import { lastVersionOf } from '#store/history/history.js';
+import { readLastVersion } from '#store/history/history.js';
 import { findCurrentReach } from '#store/reach/reach-context.js';
 import type { DocumentReader, DocumentStore } from '#store/port.js';
 import { parseStored } from '#store/read-stored.js';
@@ -83,7 +83,7 @@ export function createClients({ documents, secrets, places }: ClientsDependencie
   }
 
   /** Returns the secrets to store with a client: secrets in the request, and stored ones whose address is the same. */
-  function nextSecrets(body: ClientBody, kept: Secrets): Secrets {
+  function listNextSecrets(body: ClientBody, kept: Secrets): Secrets {
     return Object.fromEntries(
       body.targets.flatMap((target) => {
         const sent = readSecret(target);
@@ -132,12 +132,12 @@ export function createClients({ documents, secrets, places }: ClientsDependencie
     },
     async put(id, body, ifMatch, by) {
       assertOwn(body);
-      const findings = await findingsOf(body, nextSecrets(body, await secretsIn(documents, id)));
+      const findings = await findingsOf(body, listNextSecrets(body, await secretsIn(documents, id)));
       if (findings.length > 0) throw refuseWithFindings('client', findings);
       await documents.transaction(
         async (tx) => {
           await assertPrecondition(tx, 'client', id, ifMatch);
-          const next = nextSecrets(body, await secretsIn(tx, id));
+          const next = listNextSecrets(body, await secretsIn(tx, id));
           await tx.put('client', id, removeSecrets(body));
           await tx.put('client-secrets', id, { client_id: id, secrets: next } satisfies ClientSecrets);
         },
@@ -155,7 +155,7 @@ export function createClients({ documents, secrets, places }: ClientsDependencie
       const document = parseStored(stored, ClientDocument);
       if (document === undefined) return undefined;
       const kept = await secretsIn(documents, id);
-      const version = await lastVersionOf(documents, { kind: 'client', id });
+      const version = await readLastVersion(documents, { kind: 'client', id });
       return {
         id,
         document,

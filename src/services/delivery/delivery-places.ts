@@ -64,7 +64,7 @@ export function createDeliveryPlaces(options: DeliveryPlacesOptions): DeliveryPl
     if (target.access_key_id !== null) return hostProblem(endpointOf(target));
     if (target.endpoint !== null)
       return 'The keys of the service are used with its own endpoint only: set access_key_id.';
-    const isAllowed = buckets.some((each) => withSlash(target.url).startsWith(withSlash(each)));
+    const isAllowed = buckets.some((each) => addSlash(target.url).startsWith(addSlash(each)));
     return isAllowed
       ? undefined
       : 'The bucket is none of those the operator allows (--delivery-buckets, DIVISOR_DELIVERY_BUCKETS), and the target has no access_key_id.';
@@ -114,7 +114,7 @@ export function createDeliveryPlaces(options: DeliveryPlacesOptions): DeliveryPl
   };
 }
 
-const withSlash = (url: string): string => (url.endsWith('/') ? url : `${url}/`);
+const addSlash = (url: string): string => (url.endsWith('/') ? url : `${url}/`);
 
 const isBelow = (path: string, roots: readonly string[]): boolean =>
   roots.some((root) => path === root || path.startsWith(root.endsWith(sep) ? root : root + sep));

@@ -1,7 +1,7 @@
 import { DELIVERY_LINES_MAX, DeliveryRecord, type DeliveredFile } from '#domain/delivery/delivery-record.js';
 import { parseValidDay, formatDay } from '#domain/time/days.js';
 import { Refusal } from '#domain/refusals/refusal.js';
-import { numberedId } from '#store/document-id.js';
+import { formatNumberedId } from '#store/document-id.js';
 import type { DocumentStore } from '#store/port.js';
 import { parseStored } from '#store/read-stored.js';
 
@@ -118,4 +118,4 @@ export function createDeliveryRecords(documents: DocumentStore): DeliveryRecords
 }
 
 const recordId = ({ clientId, scheduleId, date }: RecordPlace): string =>
-  numberedId(`${clientId}/${scheduleId}`, parseValidDay(date));
+  formatNumberedId(`${clientId}/${scheduleId}`, parseValidDay(date));

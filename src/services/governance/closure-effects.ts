@@ -34,7 +34,7 @@ const INDICES_PER_TURN = 32;
  * Creates a comparison of two states of one calendar. @cost reads every index and the plan of its run, and logs if past sessions change
  */
 export function createClosureEffects({ documents, calendars, schedulesOn, states, now }: ClosureEffectsDependencies) {
-  const withCalendar = (calendar: ExchangeCalendar): Calendars => ({
+  const addCalendar = (calendar: ExchangeCalendar): Calendars => ({
     list: () => calendars.list(),
     get: (code) => (code === calendar.code ? calendar : calendars.get(code)),
   });
@@ -50,7 +50,7 @@ export function createClosureEffects({ documents, calendars, schedulesOn, states
     }
   }
 
-  async function publishedOf(indexId: string, wanted: ReadonlySet<string>) {
+  async function readPublished(indexId: string, wanted: ReadonlySet<string>) {
     const head = await logHead(documents, indexId);
     const found = new Set<string>();
     let last = '';
@@ -78,7 +78,7 @@ export function createClosureEffects({ documents, calendars, schedulesOn, states
     { added, removed, recorded }: ChangedSessions & { readonly recorded: RecordedClosures },
   ) {
     const { documents: all } = await documents.list('index', readIndex);
-    const [was, is] = [schedulesOn(withCalendar(before)), schedulesOn(withCalendar(after))];
+    const [was, is] = [schedulesOn(addCalendar(before)), schedulesOn(addCalendar(after))];
     const isPast = [...added, ...removed].some((date) => 86_400_000 * parseValidDay(date) <= now());
     const indices: ClosureEffect['indices'] = [];
     for (const [at, document] of all.entries()) {
@@ -86,12 +86,12 @@ export function createClosureEffects({ documents, calendars, schedulesOn, states
       const stale = await staleReasons(document.id, recorded);
       if (document.calendar !== before.code && stale.length === 0) continue;
       const [old, fresh] = [await datesOn(was, document), await datesOn(is, document)];
-      const log = isPast ? await publishedOf(document.id, new Set(removed)) : { found: new Set<string>(), last: '' };
+      const log = isPast ? await readPublished(document.id, new Set(removed)) : { found: new Set<string>(), last: '' };
       indices.push({
         index_id: document.id,
         stale,
-        before: movedDates(old, fresh),
-        after: movedDates(fresh, old),
+        before: listMovedDates(old, fresh),
+        after: listMovedDates(fresh, old),
         published: [...log.found].toSorted(),
         unpublished: added.filter((date) => date < log.last),
       });
@@ -142,7 +142,7 @@ interface ChangedSessions {
 }
 
 /** Returns dates of one set that the other lacks, as text `DATE ANNOUNCEMENT`. */
-const movedDates = (one: ReadonlySet<string>, other: ReadonlySet<string>) =>
+const listMovedDates = (one: ReadonlySet<string>, other: ReadonlySet<string>) =>
   [...one].flatMap((text) => {
     if (other.has(text)) return [];
     const [date, announcement] = text.split(' ');

@@ -11,7 +11,7 @@ import { parseValidDay, formatDay } from '#domain/time/days.js';
 import type { Authorship } from '#domain/documents/version-document.js';
 import { compareText, type Finding } from '#domain/refusals/findings.js';
 import { Refusal, refuseWithFindings } from '#domain/refusals/refusal.js';
-import { lastVersionOf } from '#store/history/history.js';
+import { readLastVersion } from '#store/history/history.js';
 import type { DocumentReader, DocumentStore, DocumentTransaction } from '#store/port.js';
 import { parseStored } from '#store/read-stored.js';
 import { ALL_CLOSURES, readRecordedClosures, type FollowingCalendars } from '../stored/recorded-closures.js';
@@ -74,7 +74,7 @@ export function createClosures({ documents, calendars, compare, endClosedDays }:
     const id = createFileName(calendar.code);
     const [stored, version] = await Promise.all([
       documents.get(KIND, id),
-      lastVersionOf(documents, { kind: KIND, id }),
+      readLastVersion(documents, { kind: KIND, id }),
     ]);
     const named = { calendar: calendar.code, name: calendar.name, version };
     if (stored === undefined) return { closures: { ...named, updated_at: null, changes: [] }, etag: null };
@@ -109,7 +109,7 @@ export function createClosures({ documents, calendars, compare, endClosedDays }:
     calendar: ExchangeCalendar,
     { changes }: ClosuresDocument,
   ): Promise<void> {
-    const version = await lastVersionOf(tx, { kind: KIND, id: createFileName(calendar.code) });
+    const version = await readLastVersion(tx, { kind: KIND, id: createFileName(calendar.code) });
     const next = await sessionsWith(tx, calendar, { changes, version });
     await tx.put('recorded-closures', ALL_CLOSURES, next);
     tx.publish({ type: 'closures-recorded', calendar: calendar.code });
@@ -130,7 +130,7 @@ export function createClosures({ documents, calendars, compare, endClosedDays }:
       const calendar = requireCalendar(code);
       const { changes } = inOrder(document, calendar);
       const { code: name } = calendar;
-      const version = 1 + (await lastVersionOf(documents, { kind: KIND, id: createFileName(name) }));
+      const version = 1 + (await readLastVersion(documents, { kind: KIND, id: createFileName(name) }));
       const after = correctCalendars(calendars.base, { [name]: { version, changes } }).get(name)!;
       return compare(calendars.get(name)!, after, await sessionsWith(documents, calendar, { changes, version }));
     },

@@ -2,7 +2,7 @@ import { ProcedureDocument } from '#domain/documents/procedure-document.js';
 import type { Authorship } from '#domain/documents/version-document.js';
 import type { Finding } from '#domain/refusals/findings.js';
 import { refuseWithFindings } from '#domain/refusals/refusal.js';
-import { lastVersionOf } from '#store/history/history.js';
+import { readLastVersion } from '#store/history/history.js';
 import { logHead } from '#store/publication/log.js';
 import type { DocumentStore } from '#store/port.js';
 import { findIndex } from '../stored/stored-indices.js';
@@ -47,7 +47,7 @@ export function createProcedures({ documents }: { readonly documents: DocumentSt
 
   async function get(id: string): Promise<StoredProcedure> {
     const { document, etag, updatedAt } = await family.get(id);
-    const version = await lastVersionOf(documents, { kind: 'procedure', id });
+    const version = await readLastVersion(documents, { kind: 'procedure', id });
     return { procedure: { procedure_id: id, ...document, version, updated_at: updatedAt }, etag };
   }
 

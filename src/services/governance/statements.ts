@@ -16,9 +16,9 @@ import { selectScheduleAround } from '#domain/schedule/schedule-view.js';
 import type { IndexSchedule } from '#domain/schedule/index-schedule.js';
 import { parseValidDay, formatDay } from '#domain/time/days.js';
 import type { Markets } from '#market/serving/markets.js';
-import { lastVersionOf } from '#store/history/history.js';
+import { readLastVersion } from '#store/history/history.js';
 import { logHead } from '#store/publication/log.js';
-import { numberedId } from '#store/document-id.js';
+import { formatNumberedId } from '#store/document-id.js';
 import type { DocumentStore } from '#store/port.js';
 import { parseStored } from '#store/read-stored.js';
 import type { ApprovalGate } from '../approvals/approvals.js';
@@ -101,7 +101,7 @@ export function createStatements(dependencies: StatementsDependencies): Statemen
   }
 
   /** Returns an index and all indices on which it depends. */
-  async function withAncestors(document: IndexDocument): Promise<ReadonlySet<string>> {
+  async function addAncestors(document: IndexDocument): Promise<ReadonlySet<string>> {
     const found = new Set([document.id]);
     const visit = async (child: IndexDocument): Promise<void> => {
       for (const id of listReferences(child)) {
@@ -118,7 +118,7 @@ export function createStatements(dependencies: StatementsDependencies): Statemen
   /** Returns decisions about the days of an index. Waivers are those of its findings, and of those of its parents. */
   async function judgementsOf(document: IndexDocument): Promise<readonly Judgement[]> {
     const { id: indexId } = document;
-    const family = await withAncestors(document);
+    const family = await addAncestors(document);
     const found: Judgement[] = [];
     for (const scheduleId of await documents.ids('schedule')) {
       const stored = await documents.get('schedule', scheduleId);
@@ -126,7 +126,7 @@ export function createStatements(dependencies: StatementsDependencies): Statemen
       if (plan === undefined || !plan.indices.includes(indexId)) continue;
       const last = await documents.lastNumber('judgement', scheduleId);
       for (let seq = last; seq > Math.max(0, last - JUDGEMENTS_READ); seq--) {
-        const read = await documents.get('judgement', numberedId(scheduleId, seq));
+        const read = await documents.get('judgement', formatNumberedId(scheduleId, seq));
         const judgement = parseStored(read, Judgement);
         if (judgement === undefined || (judgement.index_id !== null && !family.has(judgement.index_id))) continue;
         if (judgement.action === 'run' && judgement.reason === null) continue;
@@ -201,7 +201,7 @@ export function createStatements(dependencies: StatementsDependencies): Statemen
         index_id: indexId,
         name: document.name,
         generated_at: at,
-        version: (await lastVersionOf(documents, { kind: 'index', id: indexId })) || null,
+        version: (await readLastVersion(documents, { kind: 'index', id: indexId })) || null,
         purpose: document.description ?? null,
         methodology: createMethodology(document, adjustment),
         calendar: { code: document.calendar, covered_to: calendar ? formatDay(calendar.coverage.publishedTo) : null },

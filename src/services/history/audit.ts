@@ -78,7 +78,7 @@ export function createAudit({ documents, signingKeys, timestamp }: AuditDependen
       const { seq, hash } = await auditHead(documents);
       const head: AuditHead = { seq, hash };
       const reach = findCurrentReach();
-      const entries = (): AuditBatches => withLimit(auditBatches(documents, { after, head }), query, reach);
+      const entries = (): AuditBatches => addLimit(auditBatches(documents, { after, head }), query, reach);
       for await (const batch of entries()) void batch; // Throws before the first byte is sent.
       const { documents: seals, ...left } = await documents.list(
         'audit-seal',
@@ -102,7 +102,7 @@ export function createAudit({ documents, signingKeys, timestamp }: AuditDependen
 
 const UNWRITABLE: ReadonlySet<string> = new Set(['STORAGE_FULL', 'STORE_UNAVAILABLE', 'DRAINING']);
 
-async function* withLimit(batches: AuditBatches, query: AuditQuery, reach: Reach | undefined): AuditBatches {
+async function* addLimit(batches: AuditBatches, query: AuditQuery, reach: Reach | undefined): AuditBatches {
   let left = query.limit ?? Infinity;
   for await (const batch of batches) {
     const result = batch.filter((entry) => isAsked(entry, query) && isVisible(entry, reach)).slice(0, left);

@@ -84,7 +84,7 @@ export function createVersions({ documents, markets }: VersionsDependencies): Ve
 
   async function load(subject: Subject, number: number): Promise<VersionContent> {
     const version = await requireVersion(subject, number);
-    if (version.content === null) throw deletedThen(subject, version);
+    if (version.content === null) throw refuseDeleted(subject, version);
     return { version: number, etag: version.etag, body: JSON.parse(version.content) as VersionContent['body'] };
   }
 
@@ -182,7 +182,7 @@ function versionNotFound(subject: Subject, version: number, { latest, purged }: 
   return new Refusal('VERSION_NOT_FOUND', message, { version, first: purged + 1, last: latest });
 }
 
-function deletedThen(subject: Subject, { version, action, at }: Version): Refusal {
+function refuseDeleted(subject: Subject, { version, action, at }: Version): Refusal {
   const message = `Version ${version} of the ${nameOf(subject)} is its deletion.`;
   return new Refusal('VERSION_NOT_FOUND', message, { version, action, at });
 }

@@ -46,7 +46,7 @@ function summaryOf(id: string, changes: readonly DefinitionChange[]): string {
 function definitionChanges(before: IndexDocument | null, after: IndexDocument): DefinitionChange[] {
   const known = amendmentsOf(before);
   const isAppended = toCanonicalJson(amendmentsOf(after).slice(0, known.length)) === toCanonicalJson(known);
-  const [was, is] = isAppended ? [withoutAmendments(before), withoutAmendments(after)] : [before, after];
+  const [was, is] = isAppended ? [removeAmendments(before), removeAmendments(after)] : [before, after];
   const direct = changeBetween(was, is as IndexDocument); // Only its amendments, which are optional, may be missing.
   const texts = listTexts(after);
   const amended = (isAppended ? amendmentsOf(after).slice(known.length) : []).map((amendment, k) => {
@@ -95,7 +95,7 @@ function inWords(path: string): string {
 
 const amendmentsOf = (document: IndexDocument | null): readonly Amendment[] => document?.amendments ?? [];
 
-function withoutAmendments(document: IndexDocument | null): object | null {
+function removeAmendments(document: IndexDocument | null): object | null {
   if (document === null) return null;
   const { amendments: _, ...rest } = document;
   return rest;

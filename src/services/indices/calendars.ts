@@ -31,7 +31,7 @@ export function createCalendarViews({ calendars, scheduleOf, today }: CalendarsD
   const listing: CalendarList = { calendars: calendars.list().map(toOption), default: DEFAULT_CALENDAR };
 
   async function firstAfter(indexId: string, asOf: Day): Promise<string | null> {
-    const schedule = await scheduleOf(indexId).catch(asMissing);
+    const schedule = await scheduleOf(indexId).catch(toMissing);
     const [next] = schedule === null ? [] : selectScheduleAround({ schedule, asOf, limit: 1 }).upcoming;
     return next === undefined ? null : formatDay(next.date);
   }
@@ -41,7 +41,7 @@ export function createCalendarViews({ calendars, scheduleOf, today }: CalendarsD
     nextRebalance: (indexId, after) => firstAfter(indexId, parseValidDay(after)),
     comingRebalance: (indexId, after) => firstAfter(indexId, Math.max(parseValidDay(after), today() - 1)),
     async schedule(indexId, query) {
-      const asOf = asOfDay(query) ?? today();
+      const asOf = toOfDay(query) ?? today();
       const schedule = await scheduleOf(indexId);
       const { recent, upcoming, lookaheadEnd } = selectScheduleAround({ schedule, asOf, limit: query.limit });
       const hasLag = schedule.cadences.some(({ rebalance }) => isNoticed(rebalance));
@@ -65,7 +65,7 @@ function isNoticed({ effective_lag: lag, reference, announcement }: RebalanceSpe
 }
 
 /** A deleted or unreadable definition has no schedule. */
-function asMissing(thrown: unknown): null {
+function toMissing(thrown: unknown): null {
   if (thrown instanceof Refusal) return null;
   throw thrown;
 }
@@ -81,7 +81,7 @@ function toOption({ code, name, region, tz, coverage }: CalendarOption): Calenda
   };
 }
 
-function asOfDay({ asof, as_of }: ScheduleQuery): Day | undefined {
+function toOfDay({ asof, as_of }: ScheduleQuery): Day | undefined {
   if (asof !== undefined && as_of !== undefined && asof !== as_of) {
     const message = `asof is ${asof} and as_of is ${as_of}; they are two names of one date.`;
     throw refuseWithFindings('query', [{ severity: 'error', code: 'BAD_DATE', message, path: 'as_of', value: as_of }]);

@@ -1,4 +1,4 @@
-import { once } from '#base/once.js';
+import { callOnce } from '#base/once.js';
 import type { IndexCollection, IndexDeletion, OverlayTypes, RuleTypes } from '#contract/indices/definition.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
 import type { IndexDocument } from '#domain/documents/index-document.js';
@@ -14,7 +14,7 @@ import { listRuleTypes } from '#domain/rules/catalogue.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import type { Markets } from '#market/serving/markets.js';
 import type { DocumentStore, DocumentTransaction } from '#store/port.js';
-import { assertIdOfPath, takenIdFindings } from '../shared/document-ids.js';
+import { assertIdOfPath, listTakenIdFindings } from '../shared/document-ids.js';
 import type { JobsAbout } from '../shared/jobs-about.js';
 import { assertPrecondition, type Precondition } from '../shared/preconditions.js';
 import { lookAheadOf, findUnknownModels } from '../stored/used-models.js';
@@ -148,7 +148,7 @@ export function createIndices({
     list: createIndexList(documents),
     get: (indexId) => requireIndex(documents, indexId),
     create(body, by) {
-      return save(body, (tx) => takenIdFindings(tx, { kind: 'index', name: 'An index', id: body['id'] }), by);
+      return save(body, (tx) => listTakenIdFindings(tx, { kind: 'index', name: 'An index', id: body['id'] }), by);
     },
     async derive(parentId, body, by) {
       const { document: source } = await requireIndex(documents, parentId);
@@ -182,8 +182,8 @@ export function createIndices({
         throw refuseWithFindings('index document', findings);
       return { valid: document !== undefined, findings };
     },
-    ruleTypes: once(() => ({ ...listRuleTypes(), fields: createDefinitionFields() }) as RuleTypes), // Lists are read-only here, plain there.
-    overlayTypes: once(() => ({ overlays: listOverlaySpecs() as OverlayTypes['overlays'] })), // As above.
+    ruleTypes: callOnce(() => ({ ...listRuleTypes(), fields: createDefinitionFields() }) as RuleTypes), // Lists are read-only here, plain there.
+    overlayTypes: callOnce(() => ({ overlays: listOverlaySpecs() as OverlayTypes['overlays'] })), // As above.
   };
 }
 

@@ -1,5 +1,5 @@
 import type { TemplateCollection, TemplateDetail, TemplateLevel } from '#contract/indices/templates.js';
-import { once } from '#base/once.js';
+import { callOnce } from '#base/once.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
 import { checkOnMarket } from '#domain/checks/index-on-market.js';
 import { listMissingNeeds, listDataNeeds, type DataNeed } from '#domain/checks/template-needs.js';
@@ -73,8 +73,8 @@ const HISTORY_DAYS = 366;
 const UNSUITABLE: ReadonlySet<ErrorCode> = new Set(['EMPTY_INDEX', 'INFEASIBLE']);
 
 export function createMethodologyTemplates({ read, calendars, markets, jobs }: Dependencies): MethodologyTemplates {
-  const templates = once(
-    () => new Map(read().map((template) => [template.id, once(() => knownOf(template, calendars))])),
+  const templates = callOnce(
+    () => new Map(read().map((template) => [template.id, callOnce(() => knownOf(template, calendars))])),
   );
 
   const answers = new WeakMap<MarketData, Answers>();

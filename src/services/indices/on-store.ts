@@ -18,7 +18,7 @@ export interface StoreRooms {
   readonly markets: Pick<Markets, 'current'>;
 }
 
-/** The rooms that lead from a definition to its store. */
+/** Documents and stores, to find the store of a definition. */
 interface StoreToRunOn {
   readonly documents: Pick<DocumentReader, 'get'>;
   readonly stores: Pick<StoreMarkets, 'within'>;

@@ -15,7 +15,7 @@ type Reader = Pick<DocumentReader, 'get'>;
 export async function resolveWatchlist(reader: Reader, document: IndexDocument): Promise<IndexDocument> {
   const { universe } = document;
   if (listWatchlists(universe).length === 0) return document;
-  const { filled, findings } = await filledIn(reader, universe!, 'universe'); // A universe that names a watchlist.
+  const { filled, findings } = await resolveWatchlists(reader, universe!, 'universe'); // A universe that names a watchlist.
   if (findings.length > 0) throw refuseWithFindings('index document', findings);
   return { ...document, universe: filled };
 }
@@ -35,7 +35,7 @@ function empty(universe: UniverseSpec): UniverseSpec {
 /** Errors about the watchlists of a definition that is to be stored. */
 export async function findUnknownWatchlists(reader: Reader, { universe }: IndexDocument): Promise<readonly Finding[]> {
   // A universe that names a watchlist.
-  return listWatchlists(universe).length === 0 ? [] : (await filledIn(reader, universe!, 'universe')).findings;
+  return listWatchlists(universe).length === 0 ? [] : (await resolveWatchlists(reader, universe!, 'universe')).findings;
 }
 
 interface Filled {
@@ -44,7 +44,7 @@ interface Filled {
 }
 
 /** Returns a universe with the securities of its watchlists, and lists those that are not stored. */
-async function filledIn(reader: Reader, universe: UniverseSpec, path: string): Promise<Filled> {
+async function resolveWatchlists(reader: Reader, universe: UniverseSpec, path: string): Promise<Filled> {
   if (universe.kind === 'watchlist') {
     const result = await watchlistOf(reader, universe, path);
     return 'finding' in result
@@ -52,7 +52,7 @@ async function filledIn(reader: Reader, universe: UniverseSpec, path: string): P
       : { filled: { ...universe, identifiers: result.identifiers }, findings: [] };
   }
   if (universe.of === undefined) return { filled: universe, findings: [] };
-  const parts = await Promise.all(universe.of.map((part, i) => filledIn(reader, part, `${path}.of[${i}]`)));
+  const parts = await Promise.all(universe.of.map((part, i) => resolveWatchlists(reader, part, `${path}.of[${i}]`)));
   return {
     filled: { ...universe, of: parts.map(({ filled }) => filled) },
     findings: parts.flatMap(({ findings }) => findings),

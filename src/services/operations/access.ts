@@ -5,7 +5,7 @@ import type { Authorship, Subject } from '#domain/documents/version-document.js'
 import { Refusal } from '#domain/refusals/refusal.js';
 import { runUnrestricted, findCurrentReach } from '#store/reach/reach-context.js';
 import { refuseOutside } from '#store/reach/guarded-store.js';
-import { firstAuthorOf } from '#store/history/history.js';
+import { findFirstAuthor } from '#store/history/history.js';
 import type { DocumentStore } from '#store/port.js';
 
 export { findCurrentReach as currentReach, runWithinReach as withinReach } from '#store/reach/reach-context.js';
@@ -44,7 +44,7 @@ interface Shared {
 export function createAccess({ documents, isHidden }: AccessDependencies): Access {
   let known: { readonly revision: number; readonly shared: readonly Shared[] } | undefined;
 
-  async function allShared(): Promise<readonly Shared[]> {
+  async function listAllShared(): Promise<readonly Shared[]> {
     const revision = await documents.revision('sharing');
     if (known?.revision === revision) return known.shared;
     const { documents: shared } = await documents.list('sharing', (body, subject) => {
@@ -72,7 +72,7 @@ export function createAccess({ documents, isHidden }: AccessDependencies): Acces
     await assertStored(subject);
     const name = `${subject.kind}/${subject.id}`;
     const stored = await documents.get('sharing', name);
-    const owner = await firstAuthorOf(documents, subject);
+    const owner = await findFirstAuthor(documents, subject);
     return {
       owner: owner == null ? null : { key_id: owner.key_id ?? null, name: owner.author },
       shared_with: stored === undefined || 'unreadable' in stored ? [] : namesIn(stored.body),
@@ -84,7 +84,7 @@ export function createAccess({ documents, isHidden }: AccessDependencies): Acces
       if (prefixes === undefined) return undefined;
       const names = isSubject === true ? [keyId] : [keyId, name];
       const own = (shared: Shared) => names.some((word) => word !== null && shared.with.has(word));
-      const shared = (await runUnrestricted(allShared)).filter(own).map(({ subject }) => subject);
+      const shared = (await runUnrestricted(listAllShared)).filter(own).map(({ subject }) => subject);
       return { prefixes, shared: new Set(shared), isHidden };
     },
     read,

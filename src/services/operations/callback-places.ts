@@ -1,5 +1,5 @@
 import { BlockList, isIP } from 'node:net';
-import { once } from '#base/once.js';
+import { callOnce } from '#base/once.js';
 
 export interface CallbackPlaceOptions {
   /** `host` for the port of the scheme, or `host:port`. */
@@ -53,7 +53,7 @@ export function createCallbackPlaces({ hosts, isPrivateAllowed, hasSecret }: Cal
 }
 
 /** This machine and private networks. @source IANA special-purpose address registries */
-const privateNetworks = once(() =>
+const privateNetworks = callOnce(() =>
   rangesOf(['127.0.0.0/8 10.0.0.0/8 172.16.0.0/12 192.168.0.0/16 100.64.0.0/10', '::1/128 fc00::/7']),
 );
 
@@ -62,7 +62,7 @@ const privateNetworks = once(() =>
  * map to IPv4.
  * @source the same
  */
-const nowhere = once(() =>
+const nowhere = callOnce(() =>
   rangesOf([
     '0.0.0.0/8 169.254.0.0/16 192.0.0.0/24 192.0.2.0/24 198.18.0.0/15 198.51.100.0/24 203.0.113.0/24 224.0.0.0/3',
     '::/128 ::ffff:0:0:0/96 64:ff9b::/96 64:ff9b:1::/48 100::/64 2001::/32 2001:db8::/32 2002::/16 fe80::/9 ff00::/8',

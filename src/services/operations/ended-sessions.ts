@@ -68,12 +68,12 @@ export async function createEndedSessions({
       if (session.scopes.length === 0) return; // It allows nothing.
       const id = personOf(session.subject);
       const at = now();
-      persons.set(id, withEnded(persons.get(id) ?? NONE, session, at));
+      persons.set(id, addEnded(persons.get(id) ?? NONE, session, at));
       if (isReadOnly) return;
       const past = [...persons].filter(([, person]) => endOf(person) <= at).slice(0, FORGOTTEN_MAX);
       await documents.transaction(async (tx) => {
         const known = personIn(await tx.get('ended-sessions', id)) ?? NONE;
-        await tx.put('ended-sessions', id, withEnded(known, session, at));
+        await tx.put('ended-sessions', id, addEnded(known, session, at));
         for (const [old] of past) {
           const person = personIn(await tx.get('ended-sessions', old));
           if (person !== undefined && endOf(person) <= at) await tx.delete('ended-sessions', old);
@@ -91,7 +91,7 @@ const personOf = (subject: string): string => createHash('sha256').update(subjec
 const personIn = (found: FoundDocument): Person | undefined =>
   found === undefined || 'unreadable' in found ? undefined : (found.body as Person);
 
-function withEnded(person: Person, { id, ends }: EndingSession, now: number): Person {
+function addEnded(person: Person, { id, ends }: EndingSession, now: number): Person {
   const others = person.sessions.filter((ended) => ended.id !== id && ended.ends > now);
   if (others.length < PERSON_SESSIONS_MAX) return { ...person, sessions: [...others, { id, ends }] };
   const latest = Math.max(person.all_until, ends, ...others.map((ended) => ended.ends));

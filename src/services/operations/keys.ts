@@ -109,7 +109,7 @@ export async function createKeys({ documents, environment, now }: KeysDependenci
   const saveAll = async (records: readonly KeyRecord[]) => {
     await documents.transaction(async (tx) => {
       for (const record of records) {
-        await tx.put('key', record.id, storedForm(record));
+        await tx.put('key', record.id, toStoredForm(record));
         tx.publish({ type: 'key-changed', key_id: record.id });
       }
     });
@@ -288,7 +288,7 @@ async function createKeyUses(documents: DocumentStore, now: () => number) {
  * Returns the stored form of a key. Release 0.2.0 ignores limits, so the digest of a limited key is stored where that
  * release does not look.
  */
-function storedForm({ sha256, ...record }: KeyRecord): object {
+function toStoredForm({ sha256, ...record }: KeyRecord): object {
   const isLimited = record.prefixes !== undefined || record.sources !== undefined;
   return isLimited ? { ...record, limited_sha256: sha256 } : { ...record, sha256 };
 }

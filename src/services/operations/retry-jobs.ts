@@ -19,7 +19,7 @@ const FOR_ALL: ReadonlySet<string> = new Set(['DRAINING', 'STORAGE_FULL', 'STORE
 /** Queues failed jobs again, the newest first. @throws Refusal DRAINING, STORAGE_FULL, STORE_UNAVAILABLE */
 export async function retryJobs(jobs: Pick<JobSystem, 'list' | 'retry'>, order: RetryOrder): Promise<JobRetries> {
   const { limit } = order;
-  const result = await failedJobs(jobs, { ...order, limit: limit + 1 });
+  const result = await listFailedJobs(jobs, { ...order, limit: limit + 1 });
   const retried: string[] = [];
   const refusals: JobRetries['refused'] = [];
   for (const jobId of result.slice(0, limit)) {
@@ -35,7 +35,7 @@ export async function retryJobs(jobs: Pick<JobSystem, 'list' | 'retry'>, order: 
 }
 
 /** Ids of failed jobs, the newest first. @cost pages over all failed jobs of the kinds until the limit */
-async function failedJobs(
+async function listFailedJobs(
   jobs: Pick<JobSystem, 'list'>,
   { kinds, job_ids: ids, since, limit }: RetryOrder,
 ): Promise<string[]> {

@@ -7,7 +7,7 @@ import { compareText, hasErrors, sortFindings, type Finding } from '#domain/refu
 import { refuseWithFindings } from '#domain/refusals/refusal.js';
 import type { Markets } from '#market/serving/markets.js';
 import type { DocumentStore, DocumentTransaction } from '#store/port.js';
-import { assertIdOfPath, takenIdFindings } from '../shared/document-ids.js';
+import { assertIdOfPath, listTakenIdFindings } from '../shared/document-ids.js';
 import { assertPrecondition, type Precondition } from '../shared/preconditions.js';
 import { requireSet, setNotFound } from './optimisation-plans.js';
 
@@ -81,7 +81,7 @@ export function createConstraintSets({ documents, markets }: ConstraintSetsDepen
     createSet(body, by) {
       return save(
         body,
-        (tx) => takenIdFindings(tx, { kind: 'constraint-set', name: 'A constraint set', id: body['id'] }),
+        (tx) => listTakenIdFindings(tx, { kind: 'constraint-set', name: 'A constraint set', id: body['id'] }),
         by,
       );
     },

@@ -1,4 +1,4 @@
-import { once } from '#base/once.js';
+import { callOnce } from '#base/once.js';
 import type { ConstraintTypes, ObjectiveTypes } from '#contract/optimise.js';
 import { listReturnsSpecs } from '#domain/expected-returns/catalogue.js';
 import { listObjectiveSpecs } from '#domain/objectives/catalogue.js';
@@ -84,8 +84,8 @@ export function createOptimise(dependencies: OptimiseDependencies): Optimise {
 
   return {
     ...createConstraintSets({ documents, markets }),
-    types: once(listConstraintTypes),
-    objectiveTypes: once(listObjectiveTypes),
+    types: callOnce(listConstraintTypes),
+    objectiveTypes: callOnce(listObjectiveTypes),
     async start(body, origin) {
       const request = readOptimisationRequest(body);
       const target = await requireTarget(documents, request.index_id);

@@ -37,7 +37,7 @@ export function createStudyJob(dependencies: StudyJobDependencies): JobKind<Stud
     const request = payload.requests[position]!;
     const { index_id, constraint_set_id } = request;
     const terms = { position, index_id, constraint_set_id };
-    if (markets.require().identity.contentHash !== payload.content_hash) throw changedData(payload.study_id);
+    if (markets.require().identity.contentHash !== payload.content_hash) throw refuseChangedData(payload.study_id);
     try {
       const documents = reachedFrom(payload.documents, index_id);
       const used = new Set([...listUsedModels(Object.values(documents)).keys(), readStoredModelId(request)]);
@@ -85,7 +85,7 @@ export function createStudyJob(dependencies: StudyJobDependencies): JobKind<Stud
 }
 
 /** All results of a study are of the same data. */
-const changedData = (studyId: string): Refusal =>
+const refuseChangedData = (studyId: string): Refusal =>
   new Refusal('STORE_MISMATCH', `The data has changed since the study ${studyId} was submitted: submit it again.`);
 
 /** Returns an index and every document that it refers to. */

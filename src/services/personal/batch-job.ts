@@ -44,7 +44,7 @@ export function createBatchJob(dependencies: BatchJobDependencies): JobKind<Batc
   }
 
   /** Adds the window of the model to a refusal of securities without an estimate. */
-  async function withWindow(failure: unknown, { terms }: BatchPayload): Promise<unknown> {
+  async function addWindow(failure: unknown, { terms }: BatchPayload): Promise<unknown> {
     if (!(failure instanceof Refusal) || failure.code !== 'MODEL_LACKS_NAMES') return failure;
     const { document } = await requireModel(documents, terms.risk_model);
     const { observed_start: start, observed_end: end } = document;
@@ -56,12 +56,12 @@ export function createBatchJob(dependencies: BatchJobDependencies): JobKind<Batc
   async function partOrder({ accounts }: BatchPayload, wanted: readonly number[]) {
     return Promise.all(
       wanted.map((part) =>
-        'parts' in accounts ? readPart(accounts.file, accounts.parts, part) : sentPart(accounts, part),
+        'parts' in accounts ? readPart(accounts.file, accounts.parts, part) : sendPart(accounts, part),
       ),
     );
   }
 
-  function sentPart(accounts: readonly unknown[], part: number): PartLines {
+  function sendPart(accounts: readonly unknown[], part: number): PartLines {
     const position = part * PART_ACCOUNTS;
     const own = accounts.slice(position, position + PART_ACCOUNTS);
     return { text: own.map((account) => JSON.stringify(account)).join('\n'), line: null, position };
@@ -95,7 +95,7 @@ export function createBatchJob(dependencies: BatchJobDependencies): JobKind<Batc
         },
       });
       const written = await solving.catch(async (failure: unknown) => {
-        throw await withWindow(failure, payload);
+        throw await addWindow(failure, payload);
       });
       const files = written.map(({ artifact: { name, sha256 }, parts: own }) => ({
         artifact: name,

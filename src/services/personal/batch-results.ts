@@ -50,7 +50,7 @@ export function createBatchResults({ documents, jobs, artifacts, kind }: BatchRe
     return { status: found?.status.status, volumes: volumesIn(found?.stored ?? null) };
   }
 
-  const withoutResults = (batchId: string, status: string | undefined): Refusal => {
+  const removeResults = (batchId: string, status: string | undefined): Refusal => {
     const why = status === undefined ? 'no batch is stored under the id' : `it is ${status}`;
     return new Refusal('JOB_NOT_FOUND', `The batch ${batchId} has no results: ${why}.`, { job_id: `batch:${batchId}` });
   };
@@ -58,12 +58,12 @@ export function createBatchResults({ documents, jobs, artifacts, kind }: BatchRe
   /** Text of a block, its accounts separated by commas. */
   async function readAccounts({ batchId, block }: WantedBlock) {
     const { status, volumes } = await findBatch(batchId);
-    if (volumes !== undefined) return finishedBlock(volumes.slice(1), block);
-    if (status !== 'pending' && status !== 'running') throw withoutResults(batchId, status);
+    if (volumes !== undefined) return finishBlock(volumes.slice(1), block);
+    if (status !== 'pending' && status !== 'running') throw removeResults(batchId, status);
     return runningBlock(batchId, block);
   }
 
-  async function finishedBlock(volumes: Volumes, block: number) {
+  async function finishBlock(volumes: Volumes, block: number) {
     const blocks = volumes.reduce((sum, volume) => sum + volume.blocks.length, 0);
     const count = volumes.reduce((sum, volume) => sum + volume.count, 0);
     let before = 0;
@@ -78,7 +78,7 @@ export function createBatchResults({ documents, jobs, artifacts, kind }: BatchRe
   /** A block whose parts are all solved, from the outputs that survive a crash. */
   async function runningBlock(batchId: string, block: number) {
     const input = await documents.get('job-input', `batch:${batchId}`);
-    if (input === undefined || 'unreadable' in input) throw withoutResults(batchId, 'ending');
+    if (input === undefined || 'unreadable' in input) throw removeResults(batchId, 'ending');
     const { payload, kept } = input.body as StoredInput; // A submission wrote it and the store checked it.
     const sizes = measureAccounts(kind.decode(payload)?.accounts ?? []);
     const blocks = Math.ceil(sizes.length / PARTS_PER_BLOCK);
@@ -121,7 +121,7 @@ export function createBatchResults({ documents, jobs, artifacts, kind }: BatchRe
     },
     async common(batchId) {
       const { status, volumes } = await findBatch(batchId);
-      if (volumes === undefined) throw withoutResults(batchId, status);
+      if (volumes === undefined) throw removeResults(batchId, status);
       const volume = volumes[0]!;
       return bytesOf(await readBlock(volume, { kind: 'batch', block: volume.blocks.length - 1 }, artifacts));
     },

@@ -122,20 +122,20 @@ export function createBatches(dependencies: BatchesDependencies): Batches {
     async startUpload({ media, bytes }, { terms: text, batchId }, origin) {
       const send = (terms: BatchTerms, sent: SentLines) =>
         submit(batchId === undefined ? terms : { ...terms, batch_id: batchId }, sent, origin);
-      const withoutLines = (accounts: AsyncIterable<string>): SentLines => ({ lines: encoded(accounts), line: null });
+      const removeLines = (accounts: AsyncIterable<string>): SentLines => ({ lines: encoded(accounts), line: null });
       if (media === ARROW) {
         const table = await readArrow(bytes);
         const terms = text === undefined ? termsFrom(table.terms ?? '', 'body') : termsFrom(text, 'query');
-        return send(terms, withoutLines(table.accounts));
+        return send(terms, removeLines(table.accounts));
       }
       if (media === PARQUET) {
         const terms = termsFrom(text ?? '', 'query');
-        return readParquet(bytes, (accounts) => send(terms, withoutLines(accounts)));
+        return readParquet(bytes, (accounts) => send(terms, removeLines(accounts)));
       }
       const lines = splitLines(bytes);
       if (media === 'text/csv') {
         const terms = termsFrom(text ?? '', 'query');
-        return send(terms, withoutLines(parseAccountTable(await csvRows(lines))));
+        return send(terms, removeLines(parseAccountTable(await csvRows(lines))));
       }
       if (text !== undefined) return send(termsFrom(text, 'query'), { lines, line: 1 });
       const head = await lines.next();

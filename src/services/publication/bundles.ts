@@ -57,7 +57,7 @@ export function createBundles(dependencies: BundlesDependencies): Bundles {
     dependencies;
 
   /** Returns the latest run whose closes were published. */
-  async function publishedRun(indexId: string): Promise<RunDocument> {
+  async function findPublishedRun(indexId: string): Promise<RunDocument> {
     const [id] = (await runListOf(documents, indexId)).published;
     if (id !== undefined) return requireRun(documents, { subject: indexId, id });
     throw new Refusal('RUN_NOT_FOUND', `The published runs of ${indexId} were purged.`, { index_id: indexId });
@@ -73,7 +73,7 @@ export function createBundles(dependencies: BundlesDependencies): Bundles {
   }
 
   /** Files of the contents before a version. */
-  async function knownFiles(version: number | null): Promise<KnownFiles> {
+  async function readKnownFiles(version: number | null): Promise<KnownFiles> {
     const { knownOn, earlier } = await dataVersions.before(version);
     const files = earlier.map(async ({ artifact, ...content }) => ({
       ...content,
@@ -104,7 +104,7 @@ export function createBundles(dependencies: BundlesDependencies): Bundles {
   return {
     async of(indexId, { by, signal }) {
       const [entries, { keys }] = [await entriesOf(indexId), await publications.keys(indexId)];
-      const run = await publishedRun(indexId);
+      const run = await findPublishedRun(indexId);
       const plan = addDefaultsToPlan(await readStoredPlan(artifacts, run));
       await assertReadable(indexId, Object.keys(plan.documents));
       await states.requireMarket(run);
@@ -116,7 +116,7 @@ export function createBundles(dependencies: BundlesDependencies): Bundles {
           plan,
           entries,
           ...(await runModelFiles(artifacts, plan.models, run.artifacts.models)),
-          ...(plan.request.as_known === undefined ? {} : { known: await knownFiles(version) }),
+          ...(plan.request.as_known === undefined ? {} : { known: await readKnownFiles(version) }),
         };
       });
       const { files, hashes, securities, dates } = await jobs.query('publication-bundle', input, signal);

@@ -4,7 +4,7 @@ import { decideError, PublishedError, type DecidedError, type ErrorPolicy } from
 import type { PublicationEntry } from '#domain/documents/publication-document.js';
 import type { Authorship } from '#domain/documents/version-document.js';
 import { toCanonicalJson } from '#domain/json/canonical-json.js';
-import { numberedId } from '#store/document-id.js';
+import { formatNumberedId } from '#store/document-id.js';
 import type { DocumentReader, DocumentTransaction } from '#store/port.js';
 import { parseStored } from '#store/read-stored.js';
 import { changesOn, sizesOf, type Closes, type Disagreement } from './disagreements.js';
@@ -55,7 +55,7 @@ export function treatErrors(
 /**
  * Returns the request of a publication as a policy decides it: closes within the window are restated for its reason.
  */
-export function treatedRequest(request: PublishRequest, treatment: ErrorTreatment | undefined): PublishRequest {
+export function createTreatedRequest(request: PublishRequest, treatment: ErrorTreatment | undefined): PublishRequest {
   if (treatment === undefined) return request;
   const { decision, reason } = treatment.decided;
   return decision === 'restated' ? { ...request, restate: true, reason: request.reason ?? reason } : request;
@@ -181,7 +181,7 @@ async function isRegistered(
 export async function registerError(tx: DocumentTransaction, error: NewError): Promise<void> {
   if (await isRegistered(tx, error)) return;
   const seq = (await tx.lastNumber(KIND, error.index_id)) + 1;
-  await tx.put(KIND, numberedId(error.index_id, seq), { seq, ...error } satisfies PublishedError);
+  await tx.put(KIND, formatNumberedId(error.index_id, seq), { seq, ...error } satisfies PublishedError);
 }
 
 /** Returns the register of an index, newest first. */
@@ -201,6 +201,6 @@ async function readError(
   indexId: string,
   seq: number,
 ): Promise<PublishedError | undefined> {
-  const stored = await reader.get(KIND, numberedId(indexId, seq));
+  const stored = await reader.get(KIND, formatNumberedId(indexId, seq));
   return parseStored(stored, PublishedError);
 }

@@ -35,7 +35,7 @@ import {
   listRegisteredErrors,
   registerError,
   treatErrors,
-  treatedRequest,
+  createTreatedRequest,
   type NewError,
 } from './errors.js';
 import { createPublicationRequest } from './requested-closes.js';
@@ -162,7 +162,7 @@ export function createPublications(dependencies: PublicationsDependencies): Publ
         const found = disagreementsOf(closes, standing);
         const treatment =
           asked.error_policy && treatErrors(asked.error_policy, { closes, standing, disagreements: found }, isClosed);
-        const request = treatedRequest(asked, treatment);
+        const request = createTreatedRequest(asked, treatment);
         const disagreements = treatment?.restated ?? found;
         assertAllowed(disagreements, request, { closes, standing });
         const key = await signingKeys.current(by);
@@ -182,7 +182,7 @@ export function createPublications(dependencies: PublicationsDependencies): Publ
             await documents.transaction((tx) => registerError(tx, error), { by: noted });
           return { ...answer, through: findLastDate(log), head: head?.hash ?? NO_HASH };
         }
-        const entries = await withSign(statements, log, key);
+        const entries = await addSign(statements, log, key);
         const requested = createPublicationRequest(statements, approvals, {
           ...terms,
           head,
@@ -240,7 +240,7 @@ async function readLog(documents: DocumentStore, indexId: string): Promise<Log> 
 }
 
 /** Chains and signs new entries, after the last entry. */
-async function withSign(statements: readonly Statement[], { head }: Log, key: SigningKey): Promise<PublicationEntry[]> {
+async function addSign(statements: readonly Statement[], { head }: Log, key: SigningKey): Promise<PublicationEntry[]> {
   const entries: PublicationEntry[] = [];
   const signHash = hashSigner(key);
   let { seq, hash } = head ?? { seq: 0, hash: NO_HASH };

@@ -65,8 +65,8 @@ export function createPublicationRequest(
 }
 
 /**
- * Returns the rule that a publication follows. Closes published together with a restatement need the persons of either
- * rule, whichever are more.
+ * Returns the rule that a publication follows. If closes are published together with a restatement, the rule that requires
+ * more persons applies.
  */
 function actionOf(
   { published, restated }: { readonly published: number; readonly restated: number },

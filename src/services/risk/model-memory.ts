@@ -9,10 +9,10 @@ import { parseValidDay } from '#domain/time/days.js';
 /** Panels of returns in a thread: as read, in the workspace of the engine, and as kept for the next part. */
 const PANELS_PER_THREAD = 3;
 
-/** Memory of a thread whatever the number of securities: code, and buffers of what it sends. */
-const THREAD_BYTES = 48 * 2 ** 20;
+/** Memory that the first estimate of a process adds, whatever the number of securities: code, and what it opens and sends. */
+const BEGIN_BYTES = 128 * 2 ** 20;
 
-/** Vectors of securities in the search for eigenvalues. */
+/** Maximum number of vectors of securities in the search for eigenvalues. */
 const EIGENVALUE_STEPS = 1_000;
 
 /** Returns the memory of an estimate; one in parts has its panels in each thread. */
@@ -25,7 +25,7 @@ export function memoryOfEstimate(
   if (names <= WHOLE_MODEL_MAX || !isSumOfPanel(request.estimator)) return memoryOfMatrix(market, names);
   const sessions = identifiers === null ? market.dates.length : daysIn(market, request);
   const vectors = names * (PANELS_PER_THREAD * sessions + EIGENVALUE_STEPS);
-  return workers * (THREAD_BYTES + 8 * (vectors + (2 * names * names) / MODEL_PARTS));
+  return BEGIN_BYTES + 8 * workers * (vectors + (2 * names * names) / MODEL_PARTS);
 }
 
 /** Panel and its reading, matrix, its packed copy and the workspace of its eigenvalues. */

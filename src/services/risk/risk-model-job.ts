@@ -15,7 +15,7 @@ import type { RiskUniverseOrder } from '#jobs/tasks/references.js';
 import type { Markets } from '#market/serving/markets.js';
 import type { ArtifactRef, ArtifactStore, DocumentStore } from '#store/port.js';
 import type { DataVersions } from '../datasets/data-versions.js';
-import { undamagedRun } from '../stored/damaged-runs.js';
+import { requireUndamagedRun } from '../stored/damaged-runs.js';
 import { columnsOf } from '../stored/run-documents.js';
 
 /** An order of the tasks of a model, without the parts of each. */
@@ -53,7 +53,7 @@ export function createRiskModelJob({
   async function universeOf({ identifiers, run }: RiskModelPayload): Promise<RiskUniverseOrder> {
     if (identifiers !== null) return { kind: 'names', identifiers };
     const { run_id, ...terms } = run!; // one of the two was given
-    return { kind: 'run', columns: columnsOf(await undamagedRun({ documents, artifacts }, run_id)), ...terms };
+    return { kind: 'run', columns: columnsOf(await requireUndamagedRun({ documents, artifacts }, run_id)), ...terms };
   }
 
   async function orderOf(payload: RiskModelPayload): Promise<RiskModelOrder> {

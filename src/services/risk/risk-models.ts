@@ -1,4 +1,4 @@
-import { once } from '#base/once.js';
+import { callOnce } from '#base/once.js';
 import type { RiskModelCollection } from '#contract/risk-models.js';
 import { assertOrder, assertHeld } from '#domain/schema/assert-order.js';
 import { listReferences } from '#domain/checks/validate-reference.js';
@@ -97,7 +97,7 @@ export interface RiskModels {
 }
 
 /** The request of an absent body. */
-const defaultsText = once(() => toCanonicalJson(RiskModelRequest.parse({})));
+const defaultsText = callOnce(() => toCanonicalJson(RiskModelRequest.parse({})));
 
 export function createRiskModels({
   documents,

@@ -3,7 +3,7 @@ import { jobKind, type JobKind } from '#jobs/job-kind.js';
 import type { Markets } from '#market/serving/markets.js';
 import type { ArtifactStore, DocumentStore } from '#store/port.js';
 import type { DataVersions } from '../datasets/data-versions.js';
-import { undamagedRun } from '../stored/damaged-runs.js';
+import { requireUndamagedRun } from '../stored/damaged-runs.js';
 import { columnsOf } from '../stored/run-documents.js';
 
 export interface RiskValidationJobDependencies {
@@ -33,7 +33,7 @@ export function createRiskValidationJob({
       run:
         index_id === null
           ? null
-          : { indexId: index_id, columns: columnsOf(await undamagedRun({ documents, artifacts }, index_id)) },
+          : { indexId: index_id, columns: columnsOf(await requireUndamagedRun({ documents, artifacts }, index_id)) },
       outputs: attempt.outputs(['view']),
     });
     return { result: { artifact: view }, message };

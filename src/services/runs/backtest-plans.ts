@@ -51,7 +51,7 @@ export function createBacktestPlans(documents: Pick<DocumentStore, 'get'>): Back
         ? undefined
         : (await requireStrategy(documents, runId)).strategy;
     const { document } =
-      strategy === undefined ? await requireIndex(documents, runId) : { document: await followedIndex(strategy) };
+      strategy === undefined ? await requireIndex(documents, runId) : { document: await findFollowedIndex(strategy) };
     const request = resolveRequest({ ...given, benchmark: await benchmarkOf(given.benchmark) }, strategy);
     assertOrder(request);
     if (strategy === undefined) assertForeign(document, request);
@@ -94,7 +94,7 @@ export function createBacktestPlans(documents: Pick<DocumentStore, 'get'>): Back
   }
 
   /** @throws Refusal VALIDATION_FAILED if the index was deleted or is unreadable */
-  async function followedIndex({ index_id: id }: StrategyDocument): Promise<IndexDocument> {
+  async function findFollowedIndex({ index_id: id }: StrategyDocument): Promise<IndexDocument> {
     const document = await indexOf(id);
     if (document !== undefined) return document;
     throw refuseWithFindings('strategy document', [

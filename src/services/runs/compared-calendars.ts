@@ -60,7 +60,7 @@ export function createComparedCalendars(calendars: ExchangeCalendars) {
   ): Promise<readonly [BacktestPlan, BacktestPlan]> {
     // A rebalance that a breach triggered takes effect on a session after the data.
     const last = (run.called ?? []).reduce((day, { effective }) => (effective > day ? effective : day), run.end);
-    const both = [withoutLater(was, last), withoutLater(is, last)] as const;
+    const both = [removeLater(was, last), removeLater(is, last)] as const;
     const isLaterSame = both.every((plan, k) => plan === [was, is][k]);
     if (isLaterSame) return both;
     try {
@@ -74,7 +74,7 @@ export function createComparedCalendars(calendars: ExchangeCalendars) {
 }
 
 /** Returns a plan without changes of sessions after a date; the plan itself if it has none. */
-function withoutLater(plan: BacktestPlan, last: string): BacktestPlan {
+function removeLater(plan: BacktestPlan, last: string): BacktestPlan {
   const isLater = Object.values(listClosures(plan.documents)).some(({ changes }) =>
     changes.some(({ date }) => date > last),
   );

@@ -33,7 +33,7 @@ export async function factorMeasure(
   assertOne({ risk_model: modelId, risk_estimator: estimator, model });
   if (modelId !== undefined) {
     if (factors !== undefined) throw refuse('UNKNOWN_FIELD', 'factors', 'A stored model has its own factors.');
-    return { stored: await storedFactors(artifacts, (await requireModel(reader, modelId)).document) };
+    return { stored: await readStoredFactors(artifacts, (await requireModel(reader, modelId)).document) };
   }
   const measured = estimator ?? model ?? DEFAULT_MODEL;
   return {
@@ -52,7 +52,7 @@ function assertOne(ways: Readonly<Record<string, string | undefined>>): void {
   throw refuse('UNKNOWN_FIELD', second[0], message);
 }
 
-async function storedFactors(
+async function readStoredFactors(
   artifacts: Pick<ArtifactStore, 'file'>,
   { model_id: modelId, request, imported, factor_model: told, factors: file, ...document }: RiskModelDocument,
 ): Promise<FactorModelFile> {

@@ -26,7 +26,7 @@ export interface DecidedSpan {
 export function assertAnyKnown({ knownOn, earlier }: KnownReferences, { market, end, documents }: DecidedSpan): void {
   assertScheduled(documents);
   const first = earlier.at(-1)?.knownOn ?? knownOn;
-  const last = lastDay(market, end);
+  const last = findLastDay(market, end);
   if (first <= last) return;
   const message = `No decision up to ${formatDay(last)} can be made on known data: the first available version of the data store ${market.datasetId} was known on ${formatDay(first)}.`;
   throw notKnown(message, { datasetId: market.datasetId, decision: last, first });
@@ -44,15 +44,15 @@ export function assertFirstKnown(known: KnownReferences, span: DecidedSpan & { r
   const { datasetId } = market;
   const first = known.earlier.at(-1)?.knownOn ?? known.knownOn;
   for (const document of Object.values(documents)) {
-    const day = firstSession(document, market, calendars);
-    if (day === undefined || day >= first || day > lastDay(market, end)) continue;
+    const day = findFirstSession(document, market, calendars);
+    if (day === undefined || day >= first || day > findLastDay(market, end)) continue;
     const message = `The decision of ${formatDay(day)}, the first of the index ${document.id}, is before the first available version of the data store ${datasetId}, known on ${formatDay(first)}.`;
     throw notKnown(message, { datasetId, decision: day, first });
   }
 }
 
 /** Returns the session that an index begins on; undefined if that is computed. */
-function firstSession(document: IndexDocument, market: MarketData, calendars: Calendars): Day | undefined {
+function findFirstSession(document: IndexDocument, market: MarketData, calendars: Calendars): Day | undefined {
   const { dates, identifiers } = market;
   const calendar = calendars.get(document.calendar);
   const closes = market.fields.get('CLOSE');
@@ -93,7 +93,7 @@ function membershipOn(
   return (identifier) => members.has(identifier);
 }
 
-const lastDay = ({ dates }: MarketData, end: string | null): Day =>
+const findLastDay = ({ dates }: MarketData, end: string | null): Day =>
   Math.min(dates.at(-1)!, end === null ? Infinity : parseValidDay(end));
 
 interface Decided {

@@ -79,7 +79,7 @@ export function createRunMaker({
    * Returns the stored run to extend; the reason if it cannot be extended, determined without reading its files; null
    * if there is none.
    */
-  async function storedRun(
+  async function createStoredRun(
     payload: BacktestPayload,
     market: MarketIdentity,
   ): Promise<Continuable | FullRunReason | null> {
@@ -150,7 +150,7 @@ export function createRunMaker({
       ...(plan.request.as_known === undefined ? {} : { known: await dataVersions.before(known.version) }),
       engineVersion,
     };
-    const stored = payload.data_version === undefined ? await storedRun(payload, identity) : null;
+    const stored = payload.data_version === undefined ? await createStoredRun(payload, identity) : null;
     const { output, files, newest } = await runs.make(attempt, { plan, task, stored });
     const called = output.called ?? newest?.called ?? [];
     return {

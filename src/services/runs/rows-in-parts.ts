@@ -55,7 +55,7 @@ export function createRowsInParts({ artifacts, markets, workers }: RowsInPartsDe
     await markets.settled();
     const { positions } = divideEvenly(order.count);
     const count = parts.reduce((sum, part) => sum + positions(part).length, 0);
-    const own = asOneOf(attempt, share / count);
+    const own = toOneOf(attempt, share / count);
     const output = [];
     for (const part of parts) {
       const entries = [];
@@ -101,7 +101,7 @@ export function createRowsInParts({ artifacts, markets, workers }: RowsInPartsDe
 }
 
 /** An attempt for one of many items: it fills a share of the progress, and the job computes on after it. */
-const asOneOf = (attempt: RowAttempt, share: number): RowAttempt => ({
+const toOneOf = (attempt: RowAttempt, share: number): RowAttempt => ({
   ...attempt,
   compute: (task, input, part = 1) => attempt.compute(task, input, part * share),
   computed: () => {},

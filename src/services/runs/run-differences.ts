@@ -181,7 +181,7 @@ function definitionChanges(from: BacktestPlan, to: BacktestPlan): DocumentChange
   const { [from.indexId]: before, ...reachedBefore } = from.documents;
   const { [to.indexId]: after, ...reachedAfter } = to.documents;
   const others = (plan: BacktestPlan, documents: BacktestPlan['documents']) => ({
-    documents: withoutBenchmark(plan, documents),
+    documents: removeBenchmark(plan, documents),
     models: plan.models ?? {},
     strategy: plan.strategy ?? null,
     index_id: plan.indexId,
@@ -190,7 +190,7 @@ function definitionChanges(from: BacktestPlan, to: BacktestPlan): DocumentChange
 }
 
 /** A benchmark is part of the request. */
-function withoutBenchmark(
+function removeBenchmark(
   { request: { benchmark } }: BacktestPlan,
   documents: BacktestPlan['documents'],
 ): BacktestPlan['documents'] {

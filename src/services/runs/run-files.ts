@@ -7,7 +7,7 @@ import { RUN_FILES } from '#jobs/tasks/runs.js';
 import type { StoredRunReferences } from '#jobs/tasks/references.js';
 import type { ArtifactRef, ArtifactStore, DocumentStore } from '#store/port.js';
 import { findRun } from '../stored/run-documents.js';
-import { createStoredPrices, storedFilesOf, storeOnce, ignoreRemoved } from './stored-once.js';
+import { createStoredPrices, createStoredFiles, storeOnce, ignoreRemoved } from './stored-once.js';
 
 /** A stored run that can be extended. */
 export interface Continuable {
@@ -48,7 +48,7 @@ export function createRunFiles({
   return {
     async make(attempt, { plan, task, stored }) {
       const last = await findRun(documents, plan.runId);
-      let offered = { prices: prices.with(last), files: last ? storedFilesOf(last) : {} };
+      let offered = { prices: prices.with(last), files: last ? createStoredFiles(last) : {} };
       for (let share = 1; ; share = 0) {
         const order = { ...task, storedPrices: [...offered.prices.values()], storedFiles: offered.files };
         const { output, earlier } = await computeValue(attempt, { task: order, stored, share });

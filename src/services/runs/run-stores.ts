@@ -31,13 +31,13 @@ export function createRunStores({ documents, markets, stores }: RunStoresDepende
     if (datasetId !== undefined) return datasetId;
     const served = markets.served()?.handle;
     if (served?.contentHash === hash) return served.datasetId;
-    return (await knownDatasets()).contents.find(({ contentHash }) => contentHash === hash)?.datasetId;
+    return (await readKnownDatasets()).contents.find(({ contentHash }) => contentHash === hash)?.datasetId;
   }
 
   let datasets: KnownDatasets | undefined;
 
   /** Contents of stores when last read. */
-  async function knownDatasets(): Promise<KnownDatasets> {
+  async function readKnownDatasets(): Promise<KnownDatasets> {
     const revision = await documents.revision('store');
     if (datasets?.revision === revision) return datasets;
     const { documents: all } = await documents.list('store', readDataset);
@@ -57,7 +57,7 @@ export function createRunStores({ documents, markets, stores }: RunStoresDepende
   async function currentContent(storeId: string | null): Promise<MarketIdentity | undefined> {
     const served = markets.served()?.handle;
     if (served !== undefined && (storeId === null || storeId === served.datasetId)) return served;
-    const { contents } = await knownDatasets();
+    const { contents } = await readKnownDatasets();
     return contents.find(({ isActive, datasetId }) => (storeId === null ? isActive : datasetId === storeId));
   }
 

@@ -11,7 +11,7 @@ import type { Precondition } from '../shared/preconditions.js';
 import type { StoredBytes } from '../stored/stored-bytes.js';
 import { assertUndamaged } from '../stored/damaged-runs.js';
 import { listEarlierFiles, provenanceOf, readRun } from '../stored/run-documents.js';
-import { unmarked } from '../stored/stamped-json.js';
+import { removeMarks } from '../stored/stamped-json.js';
 
 export interface RunTextsDependencies {
   readonly artifacts: ArtifactStore;
@@ -60,7 +60,7 @@ export function createRunTexts({ artifacts, jobs }: RunTextsDependencies): RunTe
   async function inputOf(run: RunDocument, text: RunTextName): Promise<RunTextInput> {
     const { columns, record, result, plan } = run.artifacts;
     const old = text === 'record' ? record : result;
-    if (old !== undefined) return { text, stored: await storedText(old) };
+    if (old !== undefined) return { text, stored: await readStoredText(old) };
     const source = {
       columns: await artifacts.file(columns),
       files: await Promise.all([columns, ...listEarlierFiles(run)].map(fileOf)),
@@ -70,7 +70,7 @@ export function createRunTexts({ artifacts, jobs }: RunTextsDependencies): RunTe
     return text === 'record' ? { ...source, text } : { ...source, text, plan: await fileOf(plan!) };
   }
 
-  async function storedText({ inset, ...file }: StoredResultFile): Promise<StoredText> {
+  async function readStoredText({ inset, ...file }: StoredResultFile): Promise<StoredText> {
     return { ...(await fileOf(file)), ...(inset ? { inset: { ...(await fileOf(inset)), at: inset.at } } : {}) };
   }
 
@@ -151,9 +151,9 @@ export function createRunTexts({ artifacts, jobs }: RunTextsDependencies): RunTe
     },
     stored: (result) =>
       bytesOf({
-        etag: storedEtag(result),
+        etag: formatStoredEtag(result),
         bytes: result.bytes + (result.inset?.bytes ?? 0),
-        input: async () => ({ text: 'result', stored: await storedText(result) }),
+        input: async () => ({ text: 'result', stored: await readStoredText(result) }),
       }),
   };
 }
@@ -161,10 +161,12 @@ export function createRunTexts({ artifacts, jobs }: RunTextsDependencies): RunTe
 /** ETag of a run's result, known without writing it. */
 function resultEtag(run: RunDocument): string {
   const { result } = run.artifacts;
-  return result === undefined ? hashOf(['result', recordEtag(run), run.index_version ?? null]) : storedEtag(result);
+  return result === undefined
+    ? hashOf(['result', recordEtag(run), run.index_version ?? null])
+    : formatStoredEtag(result);
 }
 
-const storedEtag = ({ sha256, inset }: StoredResultFile): string =>
+const formatStoredEtag = ({ sha256, inset }: StoredResultFile): string =>
   hashOf(['stored result', sha256, inset?.sha256 ?? null]);
 
 const hashOf = (value: unknown): string => createHash('sha256').update(JSON.stringify(value)).digest('hex');
@@ -190,7 +192,7 @@ export function assertRecordNamed(runId: string, found: FoundDocument, ifMatch: 
   if (ifMatch === undefined || ifMatch === '*') return;
   const run = readStored(found, readRun);
   const etag = run && recordEtag(run);
-  if (etag !== undefined && ifMatch.some((named) => unmarked(named) === etag)) return;
+  if (etag !== undefined && ifMatch.some((named) => removeMarks(named) === etag)) return;
   throw new Refusal(
     'PRECONDITION_FAILED',
     `If-Match names another record than the stored one, whose etag is ${etag ?? 'unknown'}.`,

@@ -76,7 +76,7 @@ export function createRunViews(dependencies: RunViewsDependencies): RunViews {
       let damaged = 0;
       for (let at = 0; at < request.length; at += ROWS_AT_ONCE) {
         const rows = await Promise.all(
-          request.slice(at, at + ROWS_AT_ONCE).map((run) => rowOf(run, signal).catch(asDamaged)),
+          request.slice(at, at + ROWS_AT_ONCE).map((run) => rowOf(run, signal).catch(toDamaged)),
         );
         const readable = rows.filter((row) => row !== null);
         summaries.push(...readable);
@@ -87,7 +87,7 @@ export function createRunViews(dependencies: RunViewsDependencies): RunViews {
     },
     async show({ terms, name, query, format, body }, signal) {
       const run = await requireRun(documents, name);
-      const { given, afterwards } = await lookedUp(terms, { run, query, body });
+      const { given, afterwards } = await lookUpRun(terms, { run, query, body });
       const columns = await (terms.isMadeAnew ? columnsFile(artifacts, run) : maker.columnsOf(run));
       // The type follows from the terms: the parameters of the route, and the additions of its needs.
       const input = { ...parametersOf(query), ...given, format, view: terms.name, columns } as unknown as RunViewInput;
@@ -97,7 +97,7 @@ export function createRunViews(dependencies: RunViewsDependencies): RunViews {
     },
   };
 
-  async function lookedUp(terms: RunViewTerms, asked: Omit<Asked, 'afterwards'>) {
+  async function lookUpRun(terms: RunViewTerms, asked: Omit<Asked, 'afterwards'>) {
     const given: object = {};
     const afterwards: (() => void)[] = [];
     for (const need of terms.needs)
@@ -114,7 +114,7 @@ const parametersOf = (query: Readonly<Record<string, unknown>>) =>
   Object.fromEntries(Object.entries(query).filter(([name, value]) => value !== undefined && !LOOKED_UP.has(name)));
 
 /** An error of one run does not hide other runs. */
-function asDamaged(thrown: unknown): null {
+function toDamaged(thrown: unknown): null {
   if (thrown instanceof Refusal && thrown.code === 'DOCUMENT_UNREADABLE') return null;
   throw thrown;
 }

@@ -12,7 +12,7 @@ import { assertSubject, findRun } from '../stored/run-documents.js';
 import { createBacktestPlans } from './backtest-plans.js';
 import { assertFirstKnown } from './known-decisions.js';
 import { applyStoredTerms, type RunStates } from './run-states.js';
-import { versionedPlan, type AskedBacktest, type RunnablePlan, type VersionedPlan } from './versioned-plan.js';
+import { readPlanVersion, type AskedBacktest, type RunnablePlan, type VersionedPlan } from './versioned-plan.js';
 
 export interface RunnableRunsDependencies {
   readonly documents: DocumentStore;
@@ -59,7 +59,7 @@ export function createRunnableRuns(dependencies: RunnableRunsDependencies): Runn
 
   async function planOf(runId: string, { request: given, asKnownOn }: AskedBacktest): Promise<RunnablePlan> {
     await assertSubject(documents, runId);
-    const planned = await versionedPlan({ documents, plans, runId, given });
+    const planned = await readPlanVersion({ documents, plans, runId, given });
     return stores.within(planned.storeId, () => runnablePlan(planned, asKnownOn));
   }
 

@@ -18,7 +18,7 @@ export async function requireRunOn(
   const { subject, id } = typeof name === 'string' ? { subject: name, id: undefined } : name;
   const run = await requireRun(reader, name);
   if (wasMadeOn(run, known)) return run;
-  if (id !== undefined) throw otherContent(run, known);
+  if (id !== undefined) throw refuseOtherContent(run, known);
   for await (const earlier of listEarlierRuns(reader, subject)) if (wasMadeOn(earlier, known)) return earlier;
   throw new Refusal(
     'RUN_NOT_FOUND',
@@ -35,7 +35,7 @@ function wasMadeOn(run: RunDocument, { served, version }: KnownMarket): boolean 
   return version === null || run.store_version == null || run.store_version === version;
 }
 
-function otherContent(run: RunDocument, { version }: KnownMarket): Refusal {
+function refuseOtherContent(run: RunDocument, { version }: KnownMarket): Refusal {
   const result = run.store_version == null ? 'other content' : `version ${run.store_version} of the data`;
   return refuseWithFindings('query', [
     {

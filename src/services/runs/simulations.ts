@@ -124,7 +124,7 @@ export function createSimulations({ documents, jobs, states, calendars, kind }: 
         kind,
         payload: { ...payloadOf(name), request, ...ahead },
         request,
-        estimatedBytes: estimatedBytes(request),
+        estimatedBytes: estimateBytes(request),
         origin,
       });
     },
@@ -132,6 +132,6 @@ export function createSimulations({ documents, jobs, states, calendars, kind }: 
 }
 
 /** Four numbers a path, twice while they are sorted, and counts. */
-function estimatedBytes({ paths }: SimulationRequest): number {
+function estimateBytes({ paths }: SimulationRequest): number {
   return 128 * 2 ** 20 + 56 * paths;
 }

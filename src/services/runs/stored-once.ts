@@ -60,7 +60,7 @@ export async function storeOnce<F extends Readonly<Record<string, ArtifactRef> &
   artifacts: Pick<ArtifactStore, 'newName' | 'destination' | 'isIntact'>,
   { own, unwritten, prices, newest, stored }: MadeFiles<F>,
 ): Promise<OnceStored<F> | undefined> {
-  const files = Object.values(newest ? storedFilesOf(newest) : {});
+  const files = Object.values(newest ? createStoredFiles(newest) : {});
   const known = new Map(files.map((ref) => [ref.sha256, ref]));
   const same: { readonly part: string; readonly link: ArtifactLink }[] = [];
   for (const [part, { sha256 }] of Object.entries(own)) {
@@ -110,7 +110,7 @@ async function undamaged(
 }
 
 /** Returns the files of a stored run that a repeated run may have too. */
-export function storedFilesOf({
+export function createStoredFiles({
   artifacts: { columns, checkpoint, plan },
 }: RunDocument): Partial<Record<RunFileName, ArtifactRef>> {
   return { columns, ...(checkpoint ? { checkpoint } : {}), ...(plan ? { plan } : {}) };

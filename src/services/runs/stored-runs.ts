@@ -64,7 +64,7 @@ export function createStoredRuns({ documents, artifacts, maker }: StoredRunsDepe
       store_content_hash: run.store_content_hash,
       engine_version: run.engine_version,
       request: requestOf(run),
-      metrics: (await metricsOf(run, signal).catch(asUndefined)) ?? null,
+      metrics: (await metricsOf(run, signal).catch(toUndefined)) ?? null,
       published: list.published.includes(id),
     };
   }
@@ -116,7 +116,7 @@ function requestOf({ request, as_known_on: version }: RunDocument): unknown {
   return version === undefined ? request : { ...(request as object), as_known_on: version };
 }
 
-function asUndefined(thrown: unknown): undefined {
+function toUndefined(thrown: unknown): undefined {
   if (thrown instanceof Refusal && UNREADABLE.has(thrown.code)) return undefined;
   throw thrown;
 }

@@ -31,7 +31,7 @@ export interface VersionedPlanInput {
 }
 
 /** Returns a plan with the version of its index or strategy, which did not change while it was read. */
-export async function versionedPlan({ documents, plans, runId, given }: VersionedPlanInput): Promise<VersionedPlan> {
+export async function readPlanVersion({ documents, plans, runId, given }: VersionedPlanInput): Promise<VersionedPlan> {
   for (;;) {
     const version = await subjectVersion(documents, runId);
     const planned = await plans.planOf(runId, given);

@@ -94,7 +94,7 @@ export function createWarmUp({
   /** @returns ms until the next check */
   async function askUntilBusy(): Promise<number | 'done'> {
     for (;;) {
-      const step = isOver ? undefined : await nextStep();
+      const step = isOver ? undefined : await findNextStep();
       if (step === undefined) return 'done';
       if (isAwaiting || !isIdle(step.lane)) return IDLE_MS;
       requests.add(step.key);
@@ -122,7 +122,7 @@ export function createWarmUp({
     return pool.load('light') === 0 && pool.load('heavy') < (lane === 'light' ? workers : 1);
   }
 
-  async function nextStep(): Promise<Step | undefined> {
+  async function findNextStep(): Promise<Step | undefined> {
     const served = markets.served();
     if (served === undefined) return undefined;
     const key = createMarketKey(served.handle);

@@ -13,7 +13,7 @@ export function assertIdOfPath(inPath: string, body: Readonly<Record<string, unk
 }
 
 /** Returns a finding if a document of a kind is already stored under the id of a new one. @param name of such a document */
-export async function takenIdFindings(
+export async function listTakenIdFindings(
   tx: Pick<DocumentTransaction, 'get'>,
   { kind, name, id }: { readonly kind: DocumentKind; readonly name: string; readonly id: unknown },
 ): Promise<readonly Finding[]> {

@@ -33,7 +33,7 @@ export async function assertUndamaged(artifacts: Looked, run: RunDocument): Prom
  * Returns the latest run of a subject, for a job that computes with it. @throws Refusal as `requireRun`, and if it is
  * damaged
  */
-export async function undamagedRun(
+export async function requireUndamagedRun(
   { documents, artifacts }: { readonly documents: Pick<DocumentStore, 'get'>; readonly artifacts: Looked },
   runId: string,
 ): Promise<RunDocument> {

@@ -7,7 +7,7 @@ import {
 } from '#domain/documents/data-version-document.js';
 import { NO_REQUEST, type Authorship } from '#domain/documents/version-document.js';
 import type { ChangeCounts } from '#market/versions/change-counts.js';
-import { numberedId, numberOf, ownerOf } from '#store/document-id.js';
+import { formatNumberedId, numberOf, ownerOf } from '#store/document-id.js';
 import type { ArtifactRef, DocumentReader, DocumentStore, DocumentTransaction } from '#store/port.js';
 import { parseStored } from '#store/read-stored.js';
 
@@ -51,7 +51,7 @@ export async function recordDataVersion(
   // Versions are in the order of their times, regardless of the clock.
   const known_at = head !== undefined && head.known_at > knownAt ? head.known_at : knownAt;
   const { author, note, requestId } = tx.authorship?.() ?? NO_REQUEST;
-  await tx.put('data-version', numberedId(datasetId, version), {
+  await tx.put('data-version', formatNumberedId(datasetId, version), {
     version,
     content_hash: contentHash,
     known_at,
@@ -110,7 +110,7 @@ export async function forgetLeft(tx: DocumentTransaction, datasetId: string, las
   let left = Math.min(last, await forgottenOf(tx, datasetId));
   for (let count = 0; count < FORGOTTEN_AT_ONCE; count++, left--)
     // Consecutive, without a gap.
-    if (left === 0 || !(await tx.delete('data-version', numberedId(datasetId, left)))) return 0;
+    if (left === 0 || !(await tx.delete('data-version', formatNumberedId(datasetId, left)))) return 0;
   return left;
 }
 
@@ -162,7 +162,7 @@ export async function contentsOf(reader: Reader, datasetId: string): Promise<Rea
   const hashes = new Set<string>();
   if (head === undefined) return (await forgottenOf(reader, datasetId)) > 0 ? hashes : null;
   for (let version = firstOf(head); version <= head.latest; version++) {
-    const stored = await reader.get('data-version', numberedId(datasetId, version));
+    const stored = await reader.get('data-version', formatNumberedId(datasetId, version));
     const document = parseStored(stored, DataVersionDocument);
     if (document === undefined) return null;
     hashes.add(document.content_hash);

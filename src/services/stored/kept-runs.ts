@@ -37,7 +37,7 @@ export async function* listEarlierRuns(
  */
 export async function putRun(tx: DocumentTransaction, run: RunDocument, runsKept: number): Promise<void> {
   const subject = run.run_id;
-  const list = await withNewest(tx, subject, await runListOf(tx, subject));
+  const list = await addNewest(tx, subject, await runListOf(tx, subject));
   await keepOnly(tx, subject, { list, stays: isKept(list, runsKept) });
   await tx.put('run', subject, run);
 }
@@ -87,7 +87,7 @@ export async function forgetRuns(
   { all = false }: { readonly all?: boolean | undefined } = {},
 ): Promise<number> {
   const before = await runListOf(tx, subject);
-  const list = await withNewest(tx, subject, before);
+  const list = await addNewest(tx, subject, before);
   const hadNewest = await tx.delete('run', subject);
   const isUnreadable = hadNewest && list === before;
   const forgotten = await keepOnly(tx, subject, { list, stays: (id) => !all && list.published.includes(id) });
@@ -107,7 +107,7 @@ export async function assertNothingPublished(
   const indices: string[] = [];
   let contents: ReadonlySet<string> | null | undefined;
   for (const subject of await reader.ids('run-list'))
-    for await (const { store_id: id, store_content_hash: hash } of publishedRuns(reader, subject)) {
+    for await (const { store_id: id, store_content_hash: hash } of listPublishedRuns(reader, subject)) {
       if (id !== datasetId) continue;
       if (contents === undefined) contents = await contentsOf(reader, datasetId);
       if (contents !== null && !contents.has(hash)) continue; // If versions are unknown, any run may be.
@@ -124,7 +124,10 @@ export async function assertNothingPublished(
 }
 
 /** Returns the readable runs of a subject with published closes. */
-async function* publishedRuns(reader: Pick<DocumentReader, 'get'>, subject: string): AsyncGenerator<RunDocument, void> {
+async function* listPublishedRuns(
+  reader: Pick<DocumentReader, 'get'>,
+  subject: string,
+): AsyncGenerator<RunDocument, void> {
   for (const id of (await runListOf(reader, subject)).published) {
     const kept = (await reader.get('kept-run', createKeptRunId(subject, id))) ?? (await reader.get('run', subject));
     const run = readStored(kept, readRun);
@@ -143,7 +146,7 @@ function isKept({ earlier, published }: RunListDocument, runsKept: number): (id:
 }
 
 /** Writes the latest run to the list of earlier ones. An unreadable one is not kept. */
-async function withNewest(tx: DocumentTransaction, subject: string, list: RunListDocument): Promise<RunListDocument> {
+async function addNewest(tx: DocumentTransaction, subject: string, list: RunListDocument): Promise<RunListDocument> {
   const stored = await tx.get('run', subject);
   const run = readStored(stored, readRun);
   if (run === undefined) return list;

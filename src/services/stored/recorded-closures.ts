@@ -2,7 +2,7 @@ import { ClosuresDocument, RecordedClosures } from '#domain/calendars/closures.j
 import { createFileName } from '#domain/calendars/calendars.js';
 import type { LiveCalendars } from '#domain/calendars/live-calendars.js';
 import { Refusal } from '#domain/refusals/refusal.js';
-import { lastVersionOf } from '#store/history/history.js';
+import { readLastVersion } from '#store/history/history.js';
 import type { DocumentReader, DocumentStore } from '#store/port.js';
 import { parseStored } from '#store/read-stored.js';
 
@@ -70,7 +70,7 @@ async function applyRecorded(documents: DocumentStore, calendars: LiveCalendars)
   const recorded: RecordedClosures = {};
   for (const { id, changes } of all) {
     const code = byId.get(id);
-    const version = await lastVersionOf(documents, { kind: 'closures', id });
+    const version = await readLastVersion(documents, { kind: 'closures', id });
     if (code !== undefined) recorded[code] = { version: Math.max(1, version), changes };
   }
   calendars.record(recorded);

@@ -145,7 +145,7 @@ export interface NamedFile {
   readonly sha256: string;
 }
 
-const namedMatrix = (name: string, matrix: MatrixFiles) =>
+const listNamedMatrix = (name: string, matrix: MatrixFiles) =>
   filesOf(matrix).map((ref, i) => ['files' in matrix ? `${name}, file ${i + 1}` : name, ref] as const);
 
 /** Returns all files of a run. */
@@ -155,7 +155,7 @@ export async function listNamedFiles(artifacts: Pick<ArtifactStore, 'file'>, run
   const named = [
     ...Object.entries({ ...others, snapshots: others.result?.inset }),
     ...earlier.map((ref, i) => [ref.name === prices ? 'prices' : `column segments of file ${i + 1}`, ref] as const),
-    ...Object.entries(models).flatMap(([id, matrix]) => namedMatrix(`risk model ${id}`, matrix)),
+    ...Object.entries(models).flatMap(([id, matrix]) => listNamedMatrix(`risk model ${id}`, matrix)),
   ];
   const files: NamedFile[] = [];
   for (const [name, ref] of named)

@@ -66,14 +66,14 @@ export function createSigningKeys({
     },
     async list() {
       const { documents: keys, ...left } = await documents.list('signing-key', readKey);
-      return { keys: keys.map(publicPart).toSorted(byAge), ...addUnreadable(left, 0) };
+      return { keys: keys.map(publicPart).toSorted(compareByAge), ...addUnreadable(left, 0) };
     },
     rotate: async (by) => publicPart(await documents.transaction((tx) => replace(tx, timestamp()), { by })),
   };
 }
 
 /** If several keys have the same creation time, because a clock was set back, the one in use is last. */
-function byAge(a: PublicKey, b: PublicKey): number {
+function compareByAge(a: PublicKey, b: PublicKey): number {
   if (a.valid_from !== b.valid_from) return a.valid_from < b.valid_from ? -1 : 1;
   return Number(a.valid_until === null) - Number(b.valid_until === null);
 }

@@ -24,7 +24,7 @@ const MARK = '.';
 const MARK_DIGITS = 16;
 
 /** Returns the etag of the stored bytes from one that includes a state. */
-export function unmarked(etag: string): string {
+export function removeMarks(etag: string): string {
   return etag.split(MARK)[0]!;
 }
 

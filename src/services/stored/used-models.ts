@@ -156,7 +156,7 @@ export async function findPlannedFiles(
   artifacts: Pick<ArtifactStore, 'damaged'>,
   planned?: PlannedModels,
 ): Promise<Readonly<Record<string, MatrixFiles>>> {
-  const documents = await plannedDocuments(reader, planned);
+  const documents = await listPlannedDocuments(reader, planned);
   for (const document of Object.values(documents)) await assertNumbers(artifacts, document);
   return Object.fromEntries(Object.entries(documents).map(([id, { covariance }]) => [id, covariance]));
 }
@@ -171,7 +171,7 @@ export async function listOptimisedModels(
   planned: PlannedModels | undefined,
 ): Promise<{ readonly models?: ModelReferences }> {
   if (planned === undefined) return {};
-  const documents = await plannedDocuments(reader, planned);
+  const documents = await listPlannedDocuments(reader, planned);
   for (const document of Object.values(documents)) await assertNumbers(artifacts, document);
   const references = Object.entries(documents).map(([id, document]) => [
     id,
@@ -191,7 +191,7 @@ function factorsOf({ factors, factor_model: told }: RiskModelDocument): Pick<Mod
   return { factors: { artifact: factors.name, names: told.factors.map(({ factor }) => factor) } };
 }
 
-async function plannedDocuments(
+async function listPlannedDocuments(
   reader: Reader,
   planned: PlannedModels = {},
 ): Promise<Readonly<Record<string, RiskModelDocument>>> {

@@ -17,7 +17,7 @@ export async function sealAudit(tx: DocumentTransaction, key: SigningKey, now: s
   const head = await auditHead(tx);
   const { seq, hash: entry_hash, seals } = head;
   if (seq === 0 || (await tx.get('audit-seal', entryId(seq))) !== undefined) return;
-  const before = await lastSeal(tx);
+  const before = await createLastSeal(tx);
   const count = before === null ? 0 : (seals ?? (await tx.ids('audit-seal')).length);
   const previous = before === null ? NO_HASH : (head.seal_hash ?? before?.hash);
   const at = findLatestTime(now, key.valid_from, before?.at);
@@ -29,11 +29,11 @@ export async function sealAudit(tx: DocumentTransaction, key: SigningKey, now: s
 
 /** Returns the time of the last signature of the log; undefined if none is readable. */
 export async function findLastSealTime(reader: Pick<DocumentReader, 'get' | 'ids'>): Promise<string | undefined> {
-  return (await lastSeal(reader))?.at;
+  return (await createLastSeal(reader))?.at;
 }
 
 /** Returns the last signature of the log: null if there is none, undefined if it is unreadable. */
-async function lastSeal(reader: Pick<DocumentReader, 'get' | 'ids'>): Promise<AuditSeal | null | undefined> {
+async function createLastSeal(reader: Pick<DocumentReader, 'get' | 'ids'>): Promise<AuditSeal | null | undefined> {
   const { sealed } = await auditHead(reader);
   const id = sealed === undefined ? (await reader.ids('audit-seal')).at(-1) : entryId(sealed);
   if (id === undefined) return null;

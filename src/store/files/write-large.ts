@@ -46,7 +46,7 @@ export async function writeLarge(call: FolderCall, hash: Hash, file: LargeFile):
   const { path, handle, bytes, written } = file;
   const isPlaced = bytes instanceof Uint8Array && isPageMemory(bytes.buffer) && bytes.byteOffset % SECTOR_BYTES === 0;
   const room = isPlaced ? undefined : (blockPairs.pop() ?? createBlockPair());
-  const blocks = room ? copiedBlocks(bytes, hash, room) : placedBlocks(bytes as Uint8Array, hash);
+  const blocks = room ? copyBlocks(bytes, hash, room) : placeBlocks(bytes as Uint8Array, hash);
   const disk = await openDisk(call, path, handle);
   try {
     let writing = Promise.resolve();
@@ -64,7 +64,7 @@ export async function writeLarge(call: FolderCall, hash: Hash, file: LargeFile):
 }
 
 /** Copies and hashes blocks through a buffer: each is written before the one after the next is requested. */
-function* copiedBlocks(bytes: Uint8Array | MadeBytes, hash: Hash, room: BlockPair): Generator<Uint8Array> {
+function* copyBlocks(bytes: Uint8Array | MadeBytes, hash: Hash, room: BlockPair): Generator<Uint8Array> {
   let block = 0;
   let filled = 0;
   for (const part of bytes instanceof Uint8Array ? [bytes] : bytes.parts())
@@ -84,7 +84,7 @@ function* copiedBlocks(bytes: Uint8Array | MadeBytes, hash: Hash, room: BlockPai
 }
 
 /** Hashes blocks in place. */
-function* placedBlocks(bytes: Uint8Array, hash: Hash): Generator<Uint8Array> {
+function* placeBlocks(bytes: Uint8Array, hash: Hash): Generator<Uint8Array> {
   for (let from = 0; from < bytes.length; from += BLOCK_BYTES) {
     const block = bytes.subarray(from, from + BLOCK_BYTES);
     for (let at = 0; at < block.length; at += HASHED_BYTES) {

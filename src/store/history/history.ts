@@ -10,7 +10,7 @@ import {
   type VersionAction,
   type VersionedKind,
 } from '#domain/documents/version-document.js';
-import { numberedId, numberedRange, numberOf } from '../document-id.js';
+import { formatNumberedId, createNumberedRange, numberOf } from '../document-id.js';
 import type { DocumentReader, DocumentTransaction, FoundDocument, UnreadableCause } from '../port.js';
 import { unpackContent, packContent } from './version-content.js';
 import { parseStored } from '../read-stored.js';
@@ -34,7 +34,7 @@ interface Change extends Omit<Authorship, 'restores' | 'purges'> {
 type Reader = Pick<DocumentReader, 'get' | 'ids' | 'lastNumber'>;
 
 const historyId = ({ kind, id }: Subject): string => `${kind}/${id}`;
-export const versionId = (subject: Subject, version: number): string => numberedId(historyId(subject), version);
+export const versionId = (subject: Subject, version: number): string => formatNumberedId(historyId(subject), version);
 
 /** Range of a document's versions: those after `purged`, up to `latest`. */
 export interface HistoryHead {
@@ -47,16 +47,16 @@ export interface HistoryHead {
  * derives the range from the keys of the versions.
  */
 export async function headOf(reader: Reader, subject: Subject): Promise<HistoryHead | undefined> {
-  const [last, record] = await Promise.all([lastVersionOf(reader, subject), recordOf(reader, subject)]);
+  const [last, record] = await Promise.all([readLastVersion(reader, subject), recordOf(reader, subject)]);
   if (record !== undefined) return { latest: Math.max(last, record.latest), purged: record.purged ?? 0 };
   if (last === 0) return undefined;
-  const prefix = numberedRange(historyId(subject)).from;
+  const prefix = createNumberedRange(historyId(subject)).from;
   const first = (await reader.ids('version')).find((id) => id.startsWith(prefix));
   return { latest: last, purged: first === undefined ? 0 : numberOf(first) - 1 };
 }
 
 /** Returns the number of the last stored version; 0 if there is none. */
-export function lastVersionOf(reader: Pick<DocumentReader, 'lastNumber'>, subject: Subject): Promise<number> {
+export function readLastVersion(reader: Pick<DocumentReader, 'lastNumber'>, subject: Subject): Promise<number> {
   return reader.lastNumber('version', historyId(subject));
 }
 
@@ -77,7 +77,7 @@ export async function versionWith(
   subject: Subject,
   etag: string,
 ): Promise<number | null> {
-  const last = await lastVersionOf(reader, subject);
+  const last = await readLastVersion(reader, subject);
   const stored = last === 0 ? undefined : await reader.get('version', versionId(subject, last));
   return parseStored(stored, VersionDocument)?.etag === etag ? last : null;
 }
@@ -103,7 +103,7 @@ export interface Standing {
 /** Pending reads of a document and of the number of its last version. */
 export interface Reading {
   readonly document: Promise<FoundDocument>;
-  /** Result of `lastVersionOf`; undefined if it was not requested. */
+  /** Result of `readLastVersion`; undefined if it was not requested. */
   readonly last: Promise<number> | undefined;
 }
 
@@ -113,10 +113,10 @@ export interface Reading {
  */
 export async function standingOf(tx: DocumentTransaction, subject: Subject, reading: Reading): Promise<Standing> {
   const { kind } = subject;
-  const [document, stored] = await Promise.all([reading.document, reading.last ?? lastVersionOf(tx, subject)]);
+  const [document, stored] = await Promise.all([reading.document, reading.last ?? readLastVersion(tx, subject)]);
   const latest = stored > 0 ? stored : (await headOf(tx, subject))?.latest;
   if (document === undefined) return { document, latest: latest ?? 0, etag: null };
-  if ('unreadable' in document) return { document, latest: latest ?? 0, etag: await lastEtag(tx, subject, latest) };
+  if ('unreadable' in document) return { document, latest: latest ?? 0, etag: await findLastEtag(tx, subject, latest) };
   const { etag, content } = contentOf(kind, document.body, document.etag);
   if (latest !== undefined) return { document, latest, etag };
   const first = { author: LOCAL_AUTHOR, note: null, requestId: '', action: 'created', at: document.updatedAt } as const;
@@ -124,7 +124,11 @@ export async function standingOf(tx: DocumentTransaction, subject: Subject, read
 }
 
 /** Returns the ETag of the last version, for a document that is no longer readable. */
-async function lastEtag(tx: DocumentTransaction, subject: Subject, latest: number | undefined): Promise<string | null> {
+async function findLastEtag(
+  tx: DocumentTransaction,
+  subject: Subject,
+  latest: number | undefined,
+): Promise<string | null> {
   const version = latest === undefined ? undefined : await versionOf(tx, subject, latest);
   return typeof version === 'object' && version.content !== null ? version.etag : null;
 }
@@ -213,7 +217,7 @@ export async function trimHistory(
 }
 
 /** Returns the author of the first version of a document, even if that version was trimmed; null without versions. */
-export async function firstAuthorOf(reader: Reader, subject: Subject): Promise<HistoryDocument['owner'] | null> {
+export async function findFirstAuthor(reader: Reader, subject: Subject): Promise<HistoryDocument['owner'] | null> {
   const [head, record] = await Promise.all([headOf(reader, subject), recordOf(reader, subject)]);
   if (!hasVersions(head)) return null;
   return record?.owner ?? (await authorOf(reader, subject, head.purged + 1)) ?? null;

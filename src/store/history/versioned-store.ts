@@ -17,7 +17,7 @@ import { appendAudit, auditHead, isAudited } from '../audit/log.js';
 import { formatTimestamp } from '../timestamp.js';
 import { createKeyQuota } from './key-quota.js';
 import {
-  lastVersionOf,
+  readLastVersion,
   purgeHistory,
   putVersioned,
   recordDeletion,
@@ -49,13 +49,16 @@ export function createVersionedStore(
     ...documents,
     async transaction(change, options) {
       if (quota === undefined || options?.by === undefined)
-        return documents.transaction((tx) => change(versionedTransaction(tx, { now, options, versionsKept })), options);
+        return documents.transaction(
+          (tx) => change(createVersionedTransaction(tx, { now, options, versionsKept })),
+          options,
+        );
       await quota.ready();
       let commit = (): void => {};
       const result = await documents.transaction((tx) => {
         const metered = quota.meter(tx); // again if a conflict makes the engine run it again
         ({ commit } = metered);
-        return change(versionedTransaction(metered.tx, { now, options, versionsKept }));
+        return change(createVersionedTransaction(metered.tx, { now, options, versionsKept }));
       }, options);
       commit();
       return result;
@@ -70,7 +73,7 @@ interface TransactionParts {
 }
 
 /** Wraps a transaction: writes of versioned kinds add versions, and writes of audited kinds are logged. */
-export function versionedTransaction<T extends DocumentTransaction>(
+export function createVersionedTransaction<T extends DocumentTransaction>(
   tx: T,
   { now, options, versionsKept: kept = Infinity }: TransactionParts,
 ): T {
@@ -171,7 +174,7 @@ function createReadsAhead(tx: DocumentTransaction, isRequest: boolean): ReadsAhe
     const known = readings.get(keyOf(subject));
     if (known !== undefined) return known;
     const document = tx.get(subject.kind, subject.id);
-    const last = isWritten && isDocumentId(subject.id) ? lastVersionOf(tx, subject) : undefined;
+    const last = isWritten && isDocumentId(subject.id) ? readLastVersion(tx, subject) : undefined;
     if (isWritten) end ??= auditHead(tx);
     for (const each of [last, end]) each?.catch(() => {}); // the caller that takes it gets the error
     const reading = { document, last };

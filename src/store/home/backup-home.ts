@@ -8,7 +8,7 @@ import { makeFolder } from '../files/make-folder.js';
 import { readFormat, type HomeFolders } from './home.js';
 import { probeDocuments } from '../lmdb/probe-documents.js';
 import { EXIT_CONFIGURATION, EXIT_TEMPORARY, StartRefusal } from '../start-refusal.js';
-import { artifactsOf, managedStoreOf, openDocumentsReader } from '../lmdb/stored-entries.js';
+import { artifactsOf, findManagedStore, openDocumentsReader } from '../lmdb/stored-entries.js';
 import { formatTimestamp } from '../timestamp.js';
 
 export interface BackupOptions {
@@ -133,7 +133,7 @@ async function pinNamed(home: HomeFolders, copy: string, pins: string): Promise<
       documents++;
       const hashes = new Map(artifactsOf(entry.body).map(({ name, sha256 }) => [name, sha256]));
       for (const name of entry.artifactNames) await pin(`artifacts/${name}`, hashes.get(name));
-      const store = managedStoreOf(entry);
+      const store = findManagedStore(entry);
       if (store === undefined) continue;
       await mkdir(join(pins, 'stores', store.folder), { recursive: true, mode: 0o700 });
       const names = await readdir(join(home.stores, store.folder)).catch(() => undefined);

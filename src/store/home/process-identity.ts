@@ -10,7 +10,7 @@ export interface ProcessIdentity {
 }
 
 export function readOwnIdentity(): ProcessIdentity {
-  return { pid: process.pid, started: startOf(process.pid), world: ownWorld() };
+  return { pid: process.pid, started: startOf(process.pid), world: findOwnWorld() };
 }
 
 /**
@@ -18,7 +18,7 @@ export function readOwnIdentity(): ProcessIdentity {
  * machine, or a system without /proc, which may have reused the id).
  */
 export function isAlive(identity: ProcessIdentity): boolean | 'unknown' {
-  const world = ownWorld();
+  const world = findOwnWorld();
   if (world !== null && identity.world === world) return startOf(identity.pid) === identity.started;
   if (world === null && identity.world === null) return hasProcess(identity.pid) ? 'unknown' : false;
   return 'unknown';
@@ -37,7 +37,7 @@ function startOf(pid: number): string | null {
   return ENDED.has(fields[0]) ? null : (fields[19] ?? null);
 }
 
-function ownWorld(): string | null {
+function findOwnWorld(): string | null {
   const boot = readOrNull(() => readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim());
   const namespace = readOrNull(() => readlinkSync('/proc/self/ns/pid'));
   return boot === null || namespace === null ? null : `${boot} ${namespace}`;

@@ -9,7 +9,7 @@ import { digestFile } from '../files/file-digest.js';
 import { readFormat, RESTORING, type HomeFolders } from './home.js';
 import { probeDocuments } from '../lmdb/probe-documents.js';
 import { EXIT_CONFIGURATION, StartRefusal } from '../start-refusal.js';
-import { artifactsOf, managedStoreOf, openDocumentsReader } from '../lmdb/stored-entries.js';
+import { artifactsOf, findManagedStore, openDocumentsReader } from '../lmdb/stored-entries.js';
 import type { DocumentsReader } from '../port.js';
 
 /** Counts of checked items of one kind, and the damaged ones. */
@@ -95,7 +95,7 @@ interface Reference {
 
 interface StoreReference {
   readonly key: string;
-  readonly store: NonNullable<ReturnType<typeof managedStoreOf>>;
+  readonly store: NonNullable<ReturnType<typeof findManagedStore>>;
 }
 
 interface Documents {
@@ -136,7 +136,7 @@ async function verifyDocuments(reader: DocumentsReader): Promise<Documents> {
       reference.owners.set(entry.key, `${part} ${entry.id}`);
       reference.expected ??= expected.get(name);
     }
-    const store = managedStoreOf(entry);
+    const store = findManagedStore(entry);
     if (store !== undefined) stores.push({ key: entry.key, store });
   }
   partOf('publication').damaged.push(...logs.faults());
@@ -191,7 +191,7 @@ async function verifyStores(
       bytes += result?.bytes ?? 0;
       const reason = result === undefined ? 'the file is missing' : differenceOf(result, expected);
       const entry = await reader.entry(key);
-      const isStill = entry !== undefined && managedStoreOf(entry)?.folder === store.folder;
+      const isStill = entry !== undefined && findManagedStore(entry)?.folder === store.folder;
       if (reason !== undefined && isStill) damaged.push({ name: `${store.datasetId}/${expected.label}`, reason });
     }
   }

@@ -8,7 +8,7 @@ import { createCommitListeners } from '../commit-listeners.js';
 import { createCommitQueue, type KeyView } from './commit-queue.js';
 import { createDocumentCache } from './document-cache.js';
 import { commitDurably } from './durable-commit.js';
-import { numberedId, numberedRange, numberOf } from '../document-id.js';
+import { formatNumberedId, createNumberedRange, numberOf } from '../document-id.js';
 import { createLastKeys } from './last-keys.js';
 import { documentKey, idOf, keyBytes, keyOf, keyText, kindRange, parseKey } from './document-key.js';
 import type {
@@ -106,10 +106,10 @@ export async function openDocumentStore(options: LmdbOptions): Promise<DocumentE
       return key === undefined ? undefined : find(key, id);
     },
     ids: async (kind) => idsOf(kind, keysBetween),
-    lastNumber: async (kind, owner) => lastNumberOf(kind, owner, lastKeys.find),
+    lastNumber: async (kind, owner) => readLastNumber(kind, owner, lastKeys.find),
     async numbers(kind, owner, { below, limit }) {
-      const { from, until } = numberedRange(owner);
-      const end = documentKey(kind, below === undefined ? until : numberedId(owner, below));
+      const { from, until } = createNumberedRange(owner);
+      const end = documentKey(kind, below === undefined ? until : formatNumberedId(owner, below));
       const backwards = { start: keyBytes(end), end: keyBytes(documentKey(kind, from)), reverse: true };
       const numbers: number[] = [];
       for (const bytes of environment().getKeys(backwards)) {
@@ -186,12 +186,12 @@ function idsOf(kind: DocumentKind, keys: (start: string, end: string) => string[
   return keys(start, end).flatMap((key) => idOf(kind, key) ?? []);
 }
 
-function lastNumberOf(
+function readLastNumber(
   kind: DocumentKind,
   owner: string,
   lastKey: (start: string, end: string) => string | undefined,
 ): number {
-  const { from, until } = numberedRange(owner);
+  const { from, until } = createNumberedRange(owner);
   const key = lastKey(documentKey(kind, from), documentKey(kind, until));
   return key === undefined ? 0 : numberOf(key);
 }
@@ -230,7 +230,7 @@ function transactionOver(open: () => KeyView, { find, time, events }: Transactio
       return value === undefined ? undefined : openValue(id, key, value);
     },
     ids: async (kind) => idsOf(kind, open().keys),
-    lastNumber: async (kind, owner) => lastNumberOf(kind, owner, open().lastKey),
+    lastNumber: async (kind, owner) => readLastNumber(kind, owner, open().lastKey),
     async put(kind, id, body) {
       const view = open();
       const key = documentKey(kind, id);

@@ -4,7 +4,7 @@ import type { Writes } from './commit-queue.js';
 const OWNERS_MAX = 4096;
 
 /**
- * Cache of the last keys of numbered owners (`numberedRange`), as of the last commit. Each write of a versioned
+ * Cache of the last keys of numbered owners (`createNumberedRange`), as of the last commit. Each write of a versioned
  * document needs one, and a lookup in the tree takes as long as a write. Only this process writes the documents of a
  * home.
  */

@@ -77,7 +77,7 @@ export interface ManagedStore {
 }
 
 /** Returns the managed folder of a `store` document; undefined if it has none, or its files are artifacts. */
-export function managedStoreOf({ kind, id, body }: StoredEntry): ManagedStore | undefined {
+export function findManagedStore({ kind, id, body }: StoredEntry): ManagedStore | undefined {
   if (kind !== 'store' || typeof body !== 'object' || body === null) return undefined;
   const { managed, location, files, kept } = body as {
     readonly kept?: unknown;

@@ -75,7 +75,7 @@ export async function openOwnership(
 
   async function look(): Promise<void> {
     const now = performance.now();
-    const result = await agreedState(lease);
+    const result = await findAgreedState(lease);
     if (result === undefined) return; // the place is unavailable, which its watch reports
     const { ownership } = result;
     isHolder = ownership?.holder === lease.self;
@@ -140,7 +140,7 @@ interface Lease {
  * @returns undefined if the place has no marker or the database names no place
  * @throws StartRefusal 78 if another database owns the place
  */
-async function agreedState(lease: Lease): Promise<RecordedStore | undefined> {
+async function findAgreedState(lease: Lease): Promise<RecordedStore | undefined> {
   const { documents, marker, times } = lease;
   for (let isAgain = false; ; isAgain = true) {
     const mark = await marker.read();

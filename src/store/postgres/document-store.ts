@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { CommitEvent } from '#domain/documents/commit-events.js';
 import { Refusal, isUnavailable } from '#domain/refusals/refusal.js';
 import { createCommitListeners } from '../commit-listeners.js';
-import { isDocumentId, numberedId, numberedRange, numberOf } from '../document-id.js';
+import { isDocumentId, formatNumberedId, createNumberedRange, numberOf } from '../document-id.js';
 import type {
   BodyReader,
   DocumentEngine,
@@ -70,8 +70,8 @@ export async function openPostgresDocuments(options: PostgresStoreOptions): Prom
       }),
     numbers: (kind, owner, { below, limit }) =>
       whileOpen(async () => {
-        const { from, until: end } = numberedRange(owner);
-        const until = below === undefined ? end : numberedId(owner, below);
+        const { from, until: end } = createNumberedRange(owner);
+        const until = below === undefined ? end : formatNumberedId(owner, below);
         return (await rows.idsBetween(kind, { from, until, limit })).map(numberOf);
       }),
     revision: (kind) => whileOpen(() => rows.revision(kind)),

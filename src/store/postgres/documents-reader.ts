@@ -3,7 +3,7 @@ import { DOCUMENT_KINDS } from '../document-kinds.js';
 import type { DocumentsReader, StoredEntry } from '../port.js';
 import { connect } from './connect.js';
 import { SCHEMA } from './migrate.js';
-import { MARK_ID, MARK_KIND, notWhole } from './move-mark.js';
+import { MARK_ID, MARK_KIND, refuseIncompleteMove } from './move-mark.js';
 import { COLUMNS, openRow, type Row } from './rows.js';
 
 type EntryRow = Row & { readonly artifacts: readonly string[] };
@@ -22,7 +22,7 @@ export async function openPostgresReader(url: string, schema: string = SCHEMA): 
   const { rowCount } = await client.query(`SELECT FROM ${table} WHERE kind = $1 AND id = $2`, [MARK_KIND, MARK_ID]);
   if (rowCount !== 0) {
     await client.end();
-    throw notWhole();
+    throw refuseIncompleteMove();
   }
   return {
     async *entries() {

@@ -2,7 +2,7 @@ import { Buffer } from 'node:buffer';
 import { createHash, hash } from 'node:crypto';
 import { toCanonicalJson } from '#domain/json/canonical-json.js';
 import { namesIn } from '../files/artifact-owners.js';
-import { isDocumentId, numberedId } from '../document-id.js';
+import { isDocumentId, formatNumberedId } from '../document-id.js';
 import { SCHEMA_VERSION } from '../schema-version.js';
 import type { DocumentKind } from '../port.js';
 
@@ -81,10 +81,10 @@ export function createDraft(): Draft {
         if (written.write === null) ids.delete(written.id);
         else ids.add(written.id);
       }
-      return [...ids].sort(byCodePoints);
+      return [...ids].sort(compareByCodePoints);
     },
     lastNumberOver(kind, owner, stored) {
-      const own = (number: number) => writes.get(keyOf(kind, numberedId(owner, number)))?.write;
+      const own = (number: number) => writes.get(keyOf(kind, formatNumberedId(owner, number)))?.write;
       let last = stored;
       while (own(last + 1) != null) last++;
       while (last > 0 && own(last) === null) last--;
@@ -144,4 +144,4 @@ function digestOf(ids: readonly string[]): string {
 }
 
 /** Orders by UTF-8 bytes, which differs from UTF-16 units beyond the basic plane. */
-const byCodePoints = (a: string, b: string): number => Buffer.compare(Buffer.from(a), Buffer.from(b));
+const compareByCodePoints = (a: string, b: string): number => Buffer.compare(Buffer.from(a), Buffer.from(b));

@@ -19,13 +19,13 @@ interface MarkedDatabase {
 
 /** Checks that a database is complete. @throws StartRefusal 78 while a restore or a copy into it is incomplete */
 export async function assertWhole(documents: Pick<DocumentReader, 'get'>): Promise<void> {
-  if (await isMarked(documents)) throw notWhole();
+  if (await isMarked(documents)) throw refuseIncompleteMove();
 }
 
 export const isMarked = async (documents: Pick<DocumentReader, 'get'>): Promise<boolean> =>
   (await documents.get(MARK_KIND, MARK_ID)) !== undefined;
 
-export const notWhole = (): StartRefusal =>
+export const refuseIncompleteMove = (): StartRefusal =>
   new StartRefusal(
     EXIT_CONFIGURATION,
     'A restore or copy into the database is incomplete; run `divisor restore` or `divisor copy` again.',

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { numberedRange } from '../document-id.js';
+import { createNumberedRange } from '../document-id.js';
 import { SCHEMA_VERSION } from '../schema-version.js';
 import type { DocumentKind, StoredDocument, UnreadableDocument } from '../port.js';
 import { formatTimestamp } from '../timestamp.js';
@@ -129,7 +129,7 @@ function selectionOf(read: RowRead, { place, given, table }: SelectionTerms): st
   const kind = given(read.kind);
   if ('id' in read)
     return `(SELECT ${place} AS place, ${COLUMNS} FROM ${table} WHERE kind = ${kind} AND id = ${given(read.id)})`;
-  const { from, until } = numberedRange(read.owner);
+  const { from, until } = createNumberedRange(read.owner);
   const range = `kind = ${kind} AND id > ${given(from)} AND id < ${given(until)}`;
   return `(SELECT ${place} AS place, ${HEADING} FROM ${table} WHERE ${range} ORDER BY id DESC LIMIT 1)`;
 }

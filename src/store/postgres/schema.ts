@@ -2,7 +2,7 @@ import { commitFunction as secondCommitFunction } from './commit-function.js';
 import { writeDelayedMoves, jobCommits } from './job-commit.js';
 import { prepareFunction, prepareJobsFunction } from './preparation.js';
 import { pulseFunction } from './pulse-function.js';
-import { writeKeptKinds, sealedDocuments } from './sealed-commit.js';
+import { writeKeptKinds, formatSealedDocuments } from './sealed-commit.js';
 
 /** Number of the last step below: the schema of this program. */
 export const PROTOCOL = 9;
@@ -18,7 +18,7 @@ export const STRIPES = 1024;
 export function stepsOf(schema: string): readonly string[] {
   const parts = [documentTables, jobTables, lockFunction, jobsFunction, commitFunction, tidyFunction];
   const first = parts.map((part) => part(schema)).join('');
-  const fifth = [sealedDocuments(schema, STRIPES), pulseFunction(schema), prepareFunction(schema)].join('');
+  const fifth = [formatSealedDocuments(schema, STRIPES), pulseFunction(schema), prepareFunction(schema)].join('');
   const sixth = [starts(schema), jobCommits(schema, STRIPES), prepareJobsFunction(schema)].join('');
   const seventh = writeDelayedMoves(schema, STRIPES);
   const eighth = writeKeptKinds(schema, STRIPES);

@@ -3,7 +3,7 @@
  * body, is not served. Functions of earlier steps write it too, so that programs that use them keep working. Older
  * rows have none until `divisor migrate` has sealed them (`seal-rows.ts`); only the hash of their body is checked.
  */
-export const sealedDocuments = (schema: string, stripes: number): string => `
+export const formatSealedDocuments = (schema: string, stripes: number): string => `
   ALTER TABLE ${schema}.documents ADD COLUMN seal bytea;
   ${commitFunction(schema, stripes, { create: 'CREATE', kind: 'job.kind' })}
   CREATE OR REPLACE FUNCTION ${schema}.commit_2(${PARAMETERS}, OUT written_version bigint, OUT unreferenced text[])

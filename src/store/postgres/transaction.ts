@@ -1,5 +1,5 @@
 import type { CommitEvent } from '#domain/documents/commit-events.js';
-import { isDocumentId, numberedId, numberOf } from '../document-id.js';
+import { isDocumentId, formatNumberedId, numberOf } from '../document-id.js';
 import type { DocumentKind, DocumentTransaction, FoundDocument } from '../port.js';
 import { formatTimestamp } from '../timestamp.js';
 import type { JobRow } from './commit-order.js';
@@ -53,16 +53,16 @@ function transactionOver(
     updatedAt: formatTimestamp(time),
   });
   const read = createJoinedReads(rows);
-  async function storedRow(kind: DocumentKind, id: string): Promise<Row | undefined> {
+  async function findStoredRow(kind: DocumentKind, id: string): Promise<Row | undefined> {
     const row = await read({ kind, id });
     draft.hasRead(kind, id, row?.version ?? ABSENT);
     return row;
   }
-  async function storedNumber(kind: DocumentKind, owner: string): Promise<number> {
+  async function readStoredNumber(kind: DocumentKind, owner: string): Promise<number> {
     const row = await read({ kind, owner });
     if (row !== undefined) draft.hasRead(kind, row.id, row.version);
     const number = row === undefined ? 0 : numberOf(row.id);
-    draft.hasRead(kind, numberedId(owner, number + 1), ABSENT);
+    draft.hasRead(kind, formatNumberedId(owner, number + 1), ABSENT);
     return number;
   }
   async function isStored(kind: DocumentKind, id: string): Promise<boolean> {
@@ -77,7 +77,7 @@ function transactionOver(
       if (!isDocumentId(id)) return undefined;
       const own = draft.own(kind, id);
       if (own !== undefined) return own === null ? undefined : write(id, own);
-      const row = await storedRow(kind, id);
+      const row = await findStoredRow(kind, id);
       return row && openRow(row);
     },
     async ids(kind) {
@@ -88,7 +88,7 @@ function transactionOver(
     },
     async lastNumber(kind, owner) {
       assertOpen();
-      return draft.lastNumberOver(kind, owner, await storedNumber(kind, owner));
+      return draft.lastNumberOver(kind, owner, await readStoredNumber(kind, owner));
     },
     async put(kind, id, body) {
       assertOpen();

@@ -6,7 +6,7 @@ import {
   type PublicationEntry,
 } from '#domain/documents/publication-document.js';
 import { Refusal } from '#domain/refusals/refusal.js';
-import { numberedId } from '../document-id.js';
+import { formatNumberedId } from '../document-id.js';
 import type { DocumentReader, DocumentTransaction } from '../port.js';
 import { findLatestTime } from '../timestamp.js';
 import { parseStored } from '../read-stored.js';
@@ -56,7 +56,7 @@ async function batchOf(
   indexId: string,
   batch: number,
 ): Promise<PublicationBatch | undefined> {
-  const stored = await reader.get('publication', numberedId(indexId, batch));
+  const stored = await reader.get('publication', formatNumberedId(indexId, batch));
   return parseStored(stored, PublicationBatch);
 }
 
@@ -86,7 +86,7 @@ export async function appendEntries(
   for (let from = 0; from < entries.length; from += BATCH_ENTRIES_MAX) {
     batches++;
     const batch: PublicationBatch = { entries: entries.slice(from, from + BATCH_ENTRIES_MAX) };
-    await tx.put('publication', numberedId(indexId, batches), batch);
+    await tx.put('publication', formatNumberedId(indexId, batches), batch);
   }
   const { seq, hash } = entries.at(-1)!; // callers append at least one entry
   await tx.put('publication-head', indexId, { seq, hash, batches } satisfies PublicationHead);

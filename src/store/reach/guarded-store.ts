@@ -89,7 +89,7 @@ export function guardDocuments(documents: DocumentStore): DocumentStore {
 
   return {
     ...documents,
-    ...guardedReader(documents, findCurrentReach),
+    ...guardReader(documents, findCurrentReach),
     async revision(kind) {
       const reach = findCurrentReach();
       return (await documents.revision(kind)) * ORDINALS + (reach === undefined ? 0 : ordinalOf(reach));
@@ -107,7 +107,7 @@ export function guardDocuments(documents: DocumentStore): DocumentStore {
       const reach = findCurrentReach();
       return reach === undefined
         ? documents.transaction(change, options)
-        : documents.transaction((tx) => change(guardedTransaction(tx, reach)), options);
+        : documents.transaction((tx) => change(guardTransaction(tx, reach)), options);
     },
   };
 }
@@ -115,7 +115,7 @@ export function guardDocuments(documents: DocumentStore): DocumentStore {
 /** Marks an omitted document, which does not count as unreadable. */
 const HIDDEN = Symbol('hidden');
 
-function guardedReader(reader: DocumentReader, reachNow: () => Reach | undefined): DocumentReader {
+function guardReader(reader: DocumentReader, reachNow: () => Reach | undefined): DocumentReader {
   return {
     async get(kind, id) {
       const [reach, guarded] = [reachNow(), GUARDED[kind]];
@@ -139,7 +139,7 @@ function isVisible(reach: Reach, { of, subject }: Guarded, id: string, body: unk
   return owner !== undefined && mayRead(reach, of, owner);
 }
 
-function guardedTransaction(tx: DocumentTransaction, reach: Reach): DocumentTransaction {
+function guardTransaction(tx: DocumentTransaction, reach: Reach): DocumentTransaction {
   function assertOwn(kind: DocumentKind, id: string): void {
     const guarded = GUARDED[kind];
     if (guarded === undefined || guarded.isNamedByChance === true) return;
@@ -150,7 +150,7 @@ function guardedTransaction(tx: DocumentTransaction, reach: Reach): DocumentTran
   }
   return {
     ...tx,
-    ...guardedReader(tx, () => reach),
+    ...guardReader(tx, () => reach),
     async put(kind, id, body) {
       assertOwn(kind, id);
       return tx.put(kind, id, body);

@@ -67,7 +67,7 @@ export function createObjectReads({ reader, cached, freeSpace, claimed }: Object
     return true;
   }
 
-  async function withRefetch<T>(ref: ArtifactRef, work: () => Promise<T>): Promise<T> {
+  async function runWithRefetch<T>(ref: ArtifactRef, work: () => Promise<T>): Promise<T> {
     await ensure(ref.name);
     try {
       return await work();
@@ -79,5 +79,5 @@ export function createObjectReads({ reader, cached, freeSpace, claimed }: Object
     }
   }
 
-  return { ensure, isThere, withRefetch };
+  return { ensure, isThere, withRefetch: runWithRefetch };
 }

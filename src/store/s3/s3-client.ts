@@ -6,7 +6,7 @@ import { Refusal } from '#domain/refusals/refusal.js';
 import { PlaceFault } from '../access/place-fault.js';
 import { createCurrentKeys } from './keys/current-keys.js';
 import type { Keys } from '../access/key-source.js';
-import { timedRequest } from '#base/tracing/object-requests.js';
+import { timeRequest } from '#base/tracing/object-requests.js';
 import { distrustOf, isWithoutTls, reasonOf } from './request-failure.js';
 import type { S3Access } from '../access/s3-access.js';
 import { EXPIRED, explainRefusal, mayPass } from './service-refusals.js';
@@ -172,7 +172,7 @@ export function createS3Client(
       if (signer?.used !== used) signer = signerOf(access, used);
       const { aws } = signer;
       const whole = { signal: AbortSignal.timeout(answerMs), ...init };
-      return { used, answer: await timedRequest(init.method ?? 'GET', () => aws.fetch(url, whole)) };
+      return { used, answer: await timeRequest(init.method ?? 'GET', () => aws.fetch(url, whole)) };
     } catch (cause) {
       return { cause };
     }

@@ -130,7 +130,7 @@ function rowMaker(columns: RunColumns, days: Int32Array, { sm, rates, offers, ou
           ...findTakenOutcome(terms, action, { session: sm.sessionAt(days[at]!), column, shares, level: level[at]! }),
         };
     const offer = offers.get(action);
-    const choices = offer === undefined ? ownChoices(action, held) : offerChoices(offer, held, worth);
+    const choices = offer === undefined ? listOwnChoices(action, held) : offerChoices(offer, held, worth);
     const election = offer === undefined ? action : { ...offer.shares, ...offer.cash };
     const isElective = offer !== undefined || action.type === 'RIGHTS_ISSUE' || action.scripRatio !== undefined;
     const awaitsDecision = isElective && (election.electionDay === undefined ? isComing : election.electionDay >= last);
@@ -160,7 +160,7 @@ function rowMaker(columns: RunColumns, days: Int32Array, { sm, rates, offers, ou
   };
 }
 
-function ownChoices(action: CorporateAction, held: BeforeAction): AfterChoice[] {
+function listOwnChoices(action: CorporateAction, held: BeforeAction): AfterChoice[] {
   return action.type === 'RIGHTS_ISSUE' ? computeRightsChoices(action, held) : computeScripChoices(action, held);
 }
 

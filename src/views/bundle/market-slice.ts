@@ -115,11 +115,11 @@ export function decodeSlice(files: MarketFiles): MarketData {
     dates,
     fields: panelsOf(tableFromIPC(files['market.arrow']), identifiers, dates),
     reference: { columns: reference.columns, rows: new Map(reference.rows) },
-    ...(series.length === 0 ? {} : { series: new Map(series.map((one) => [one.identifier, openedSeries(one)])) }),
+    ...(series.length === 0 ? {} : { series: new Map(series.map((one) => [one.identifier, openSeries(one)])) }),
   };
 }
 
-const openedSeries = (one: SliceTables['series'][number]): PriceSeries => ({
+const openSeries = (one: SliceTables['series'][number]): PriceSeries => ({
   ...one,
   days: Int32Array.from(one.days),
   closes: Float64Array.from(one.closes),

@@ -28,7 +28,7 @@ export interface Recomputation {
 }
 
 /** Returns the closes of a plan, and the run that they are of. @throws Refusal as a backtest does */
-export function recomputedCloses({ engine, onComposer, ...input }: Recomputation): {
+export function recomputeCloses({ engine, onComposer, ...input }: Recomputation): {
   readonly closes: ClosesView;
   readonly run: Run;
 } {

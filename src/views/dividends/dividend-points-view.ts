@@ -32,7 +32,7 @@ export function dividendPointsView(columns: RunColumns, input: DividendPointsInp
   const { from, to } = datesWithin(days, input.window);
   const level = levelsOf(columns);
   const isStored = columns.has('dividendPoints') && isOfIndex(columns);
-  const points = isStored ? storedPoints(columns) : pointsOn(columns, level, input.paid);
+  const points = isStored ? listStoredPoints(columns) : pointsOn(columns, level, input.paid);
   const shown = [...points.keys()].filter((at) => at >= from && at <= to);
   const pointsAt = (at: number): Points => points.get(at)!;
   const years = new Map<number, Points>();
@@ -106,7 +106,7 @@ function ofIndex(columns: RunColumns, block: Parameters<RunColumns['f64']>[0]): 
 }
 
 /** Points as the index reinvested them. */
-function storedPoints(columns: RunColumns): Map<number, Points> {
+function listStoredPoints(columns: RunColumns): Map<number, Points> {
   const points = ofIndex(columns, 'dividendPoints');
   const net = ofIndex(columns, 'netDividendPoints');
   const dated = [...points.keys()].filter((at) => at > 0 && (points[at] !== 0 || net[at] !== 0));

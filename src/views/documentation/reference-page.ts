@@ -21,7 +21,7 @@ export function referencePage(document: OpenApiDocument, guide: readonly GuidePa
     family,
     operations.filter((operation) => familyOf(operation) === family),
   ]);
-  const shared = sharedCodes(document);
+  const shared = listSharedCodes(document);
   const content = markup`<h1>${text(document.info['title'])} ${text(document.info['version'])}</h1>
 <p class="summary">${text(document.info['summary'])}</p>
 ${prose(text(document.info['description']))}
@@ -45,7 +45,7 @@ ${limitsOf()}`;
 }
 
 /** Returns the error codes of the responses that the document declares once for all operations. */
-function sharedCodes({ components }: OpenApiDocument): Set<string> {
+function listSharedCodes({ components }: OpenApiDocument): Set<string> {
   return new Set(Object.values(components.responses).flatMap(({ description }) => codesIn(text(description))));
 }
 

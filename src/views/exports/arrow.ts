@@ -145,7 +145,7 @@ const known = new WeakMap<readonly string[], EncodedTexts>();
 const ENCODER = new TextEncoder();
 const WORD = 4;
 
-function encodedTexts(list: readonly string[]): EncodedTexts {
+function encodeTexts(list: readonly string[]): EncodedTexts {
   const before = known.get(list);
   if (before !== undefined) return before;
   const texts = list.map((text) => ENCODER.encode(text));
@@ -166,7 +166,7 @@ function encodedTexts(list: readonly string[]): EncodedTexts {
 }
 
 function texts({ codes, texts: list }: TextValues, length: number): Data<Utf8> {
-  const encoded = encodedTexts(list);
+  const encoded = encodeTexts(list);
   const { last } = encoded;
   if (last !== undefined && areSame(last.codes, codes, length)) return last.data;
   const data = textsOf(encoded, codes, length);

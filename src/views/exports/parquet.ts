@@ -110,9 +110,9 @@ function join(batches: readonly KeptBatch[], rows: number): ParquetColumn[] {
           none: NONE,
         };
       case 'date':
-        return codedDays(name, put(new Int32Array(rows), values as Counted<Int32Array>[]));
+        return encodeDays(name, put(new Int32Array(rows), values as Counted<Int32Array>[]));
       case 'text':
-        return codedTexts(name, rows, values as Counted<TextValues>[]);
+        return encodeTexts(name, rows, values as Counted<TextValues>[]);
     }
   });
 }
@@ -129,7 +129,7 @@ function put<A extends Float64Array | Int32Array>(into: A, parts: readonly Count
 }
 
 /** Encodes days as positions in a list. Rows are ordered by date, so only a change of day needs a look-up. */
-function codedDays(name: string, values: Int32Array): ParquetColumn {
+function encodeDays(name: string, values: Int32Array): ParquetColumn {
   const positions = new Map<number, number>();
   const codes = new Int32Array(values.length);
   let last = NONE;
@@ -147,7 +147,7 @@ function codedDays(name: string, values: Int32Array): ParquetColumn {
 }
 
 /** Texts that the rows have, as positions in a list of them. */
-function codedTexts(name: string, rows: number, parts: readonly Counted<TextValues>[]): ParquetColumn {
+function encodeTexts(name: string, rows: number, parts: readonly Counted<TextValues>[]): ParquetColumn {
   const texts: string[] = [];
   const codes = new Int32Array(rows);
   let known: readonly string[] | undefined;

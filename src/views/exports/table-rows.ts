@@ -28,10 +28,10 @@ export function* tableRows(table: ExportTableName, source: ExportSource, from: n
   const produce = PRODUCERS[table] as Producer<ExportTableName>;
   const columns = Object.entries(tableColumns(table, source));
   for (const batch of produce(source, from))
-    yield { columns: namedColumns(columns, batch), count: batch.count, end: batch.end };
+    yield { columns: listNamedColumns(columns, batch), count: batch.count, end: batch.end };
 }
 
-function namedColumns(
+function listNamedColumns(
   columns: readonly (readonly [string, ExportColumn])[],
   batch: Batch<ExportTableName>,
 ): NamedColumn[] {

@@ -8,7 +8,7 @@ import { writeFigure } from './figure-texts.js';
 import type { GroupWeights } from './weights-by-group.js';
 
 /** Numbers, null if one is missing. */
-function knownMember<V, S>(of: (source: S) => Float64Array): Member<V, S> {
+function createKnownMember<V, S>(of: (source: S) => Float64Array): Member<V, S> {
   return createWrittenMember((json, source) => writeFigure(json, of(source)));
 }
 
@@ -32,23 +32,23 @@ const writeFigureOrNull = orNull(writeFigure);
 
 const GROUP = jsonObject<ExposuresView['groups'][number], GroupWeights>({
   group: textMember(({ group }) => group),
-  weights: knownMember(({ weights }) => weights),
+  weights: createKnownMember(({ weights }) => weights),
   benchmark_weights: createWrittenMember((json, { benchmark }) => writeFigureOrNull(json, benchmark)),
 });
 
 type FieldBody = Omit<ExposuresView['fields'][number], 'field' | 'benchmark'>;
 
 const PERCENTILES = jsonObject<FieldBody['percentiles'], FieldSeries['percentiles']>({
-  p10: knownMember(({ p10 }) => p10),
-  p25: knownMember(({ p25 }) => p25),
-  p50: knownMember(({ p50 }) => p50),
-  p75: knownMember(({ p75 }) => p75),
-  p90: knownMember(({ p90 }) => p90),
+  p10: createKnownMember(({ p10 }) => p10),
+  p25: createKnownMember(({ p25 }) => p25),
+  p50: createKnownMember(({ p50 }) => p50),
+  p75: createKnownMember(({ p75 }) => p75),
+  p90: createKnownMember(({ p90 }) => p90),
 });
 
 const FIELD_BODY = {
-  mean: knownMember<FieldBody['mean'], FieldSeries>(({ mean }) => mean),
-  coverage: knownMember<FieldBody['coverage'], FieldSeries>(({ coverage }) => coverage),
+  mean: createKnownMember<FieldBody['mean'], FieldSeries>(({ mean }) => mean),
+  coverage: createKnownMember<FieldBody['coverage'], FieldSeries>(({ coverage }) => coverage),
   percentiles: createWrittenMember<FieldBody['percentiles'], FieldSeries>((json, { percentiles }) =>
     PERCENTILES.write(json, percentiles),
   ),
@@ -57,18 +57,18 @@ const BENCHMARK_FIELD = jsonObject<FieldBody, FieldSeries>(FIELD_BODY);
 
 const FIELD = jsonObject<ExposuresView['fields'][number], Exposures['fields'][number]>({
   field: textMember(({ field }) => field),
-  mean: knownMember(({ own }) => own.mean),
-  coverage: knownMember(({ own }) => own.coverage),
+  mean: createKnownMember(({ own }) => own.mean),
+  coverage: createKnownMember(({ own }) => own.coverage),
   percentiles: createWrittenMember((json, { own }) => PERCENTILES.write(json, own.percentiles)),
   benchmark: createWrittenMember((json, { benchmark }) => orNull(BENCHMARK_FIELD.write)(json, benchmark)),
 });
 
 const CONCENTRATION = jsonObject<ExposuresView['concentration'], Exposures>({
-  herfindahl: knownMember(({ herfindahl }) => herfindahl),
-  effective: knownMember(({ effective }) => effective),
-  largest: knownMember(({ largest }) => largest),
-  gross_effective: knownMember(({ grossEffective }) => grossEffective),
-  gross_largest: knownMember(({ grossLargest }) => grossLargest),
+  herfindahl: createKnownMember(({ herfindahl }) => herfindahl),
+  effective: createKnownMember(({ effective }) => effective),
+  largest: createKnownMember(({ largest }) => largest),
+  gross_effective: createKnownMember(({ grossEffective }) => grossEffective),
+  gross_largest: createKnownMember(({ grossLargest }) => grossLargest),
 });
 
 const EXPOSURES = jsonObject<ExposuresView, Exposures>({
@@ -84,7 +84,7 @@ const EXPOSURES = jsonObject<ExposuresView, Exposures>({
   fields: createWrittenMember((json, { fields }) => writeItems(json, fields, FIELD.write)),
   concentration: createWrittenMember(CONCENTRATION.write),
   active_share: createWrittenMember((json, { activeShare }) => writeFigureOrNull(json, activeShare)),
-  turnover: knownMember(({ turnover }) => turnover),
+  turnover: createKnownMember(({ turnover }) => turnover),
 });
 
 /** Bytes of a number of seventeen digits with its comma, and of a date. */

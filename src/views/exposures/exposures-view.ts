@@ -32,7 +32,7 @@ import {
   groupsMaker,
   findKeptGroups,
   sideGroups,
-  summedGroups,
+  sumGroups,
   weightsByGroup,
   type GroupSums,
   type GroupWeights,
@@ -98,7 +98,7 @@ export function exposuresOf(columns: RunColumns, input: ExposuresInput): Exposur
   const { header } = columns;
   const all = columns.i32('days');
   const span = datesWithin(all, input.window);
-  const positions = reportedDates(all, span, input.interval);
+  const positions = selectReportedDates(all, span, input.interval);
   const shown = { positions, days: positions.map((at) => all[at]!) };
   const own = runSide(columns, positions);
   const benchmark = input.benchmark && input.benchmark.holdings.on(shown.days);
@@ -150,7 +150,7 @@ function groupsOf(of: Asked, name: SideName, makers: FiguresMaker[]): GroupSums 
   if (side === null) return null;
   const grouped = sideGroups(side.names, all, input.groupOf);
   const { groups } = grouped;
-  if (groups.length > KEPT_GROUPS_MAX) return summedGroups(grouped, side, shown.days);
+  if (groups.length > KEPT_GROUPS_MAX) return sumGroups(grouped, side, shown.days);
   const figures = keptOf(of, name, { what: ['groups', input.by], width: groups.length, standsAlone: true });
   makers.push(groupsMaker(figures, grouped, name));
   return findKeptGroups(groups, figures, shown.positions);
@@ -178,7 +178,7 @@ function keptOf(of: Asked, name: SideName, { what, width, standsAlone }: SideFig
 function fieldsOf(of: Asked, makers: FiguresMaker[]): () => Exposures['fields'] {
   const { input, sides, shown } = of;
   const { fields: reader } = input;
-  const readOn = onceADay(reader);
+  const readOn = readOnceADay(reader);
   const names = Math.max(sides.own.names.length, sides.benchmark?.names.length ?? 0);
   const results = reader.fields.map((field, f) => {
     const weighted = computeWeightedField(input.engine, readOn, { field: f, names });
@@ -199,7 +199,7 @@ function fieldsOf(of: Asked, makers: FiguresMaker[]): () => Exposures['fields'] 
 }
 
 /** Reads each day once for all requested datapoints. */
-function onceADay({ on }: FieldReader): FieldReader['on'] {
+function readOnceADay({ on }: FieldReader): FieldReader['on'] {
   let day: Day | undefined;
   let read: FieldsOfDay | undefined;
   return (asked, held) => {
@@ -210,7 +210,7 @@ function onceADay({ on }: FieldReader): FieldReader['on'] {
 }
 
 /** Positions of the dates that are reported. */
-function reportedDates(days: Int32Array, { from, to }: Span, interval: ExposuresInput['interval']): Int32Array {
+function selectReportedDates(days: Int32Array, { from, to }: Span, interval: ExposuresInput['interval']): Int32Array {
   const all = Int32Array.from({ length: to - from + 1 }, (_, k) => from + k);
   if (interval === 'native') return all;
   return all.filter((at) => at === to || spanOf(days[at]!, interval) !== spanOf(days[at + 1]!, interval));
@@ -237,7 +237,7 @@ function tradedOn(columns: RunColumns, figures: DatedFigures): DatedFigures {
     if (at <= 0) return;
     columns.fill('before', event * width, was);
     columns.fill('weights', at * width, is);
-    values[at]! += movedBetween(was, is) / 2;
+    values[at]! += computeMovedBetween(was, is) / 2;
   });
   known.fill(1);
   return figures;
@@ -253,7 +253,7 @@ function turnoverOf(traded: DatedFigures, shown: Shown, from: number): Float64Ar
   return sums;
 }
 
-function movedBetween(was: Float64Array, is: Float64Array): number {
+function computeMovedBetween(was: Float64Array, is: Float64Array): number {
   let moved = 0;
   for (let i = 0; i < is.length; i++) moved += Math.abs(is[i]! - was[i]!);
   return moved;

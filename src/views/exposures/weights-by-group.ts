@@ -52,7 +52,7 @@ export interface GroupSums {
 }
 
 /** Returns sums that are computed each time. */
-export function summedGroups({ groups, summing }: SideGroups, side: Side, days: ArrayLike<Day>): GroupSums {
+export function sumGroups({ groups, summing }: SideGroups, side: Side, days: ArrayLike<Day>): GroupSums {
   /** @param take gets the sums of a date, valid until the next one */
   const pass = (take: (row: Float64Array, k: number) => void): void => {
     const row = new Float64Array(groups.length);
@@ -100,7 +100,7 @@ export function groupsMaker(figures: DatedFigures, { groups, summing }: SideGrou
   };
 }
 
-/** Returns the sums as `summedGroups` does, from existing figures. @param positions of the dates in those of the run */
+/** Returns the sums as `sumGroups` does, from existing figures. @param positions of the dates in those of the run */
 export function findKeptGroups(groups: readonly string[], figures: DatedFigures, positions: Int32Array): GroupSums {
   const columnOf = (group: number): Float64Array =>
     figures.values.subarray(group * figures.known.length, (group + 1) * figures.known.length);

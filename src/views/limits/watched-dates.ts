@@ -41,7 +41,7 @@ export function* yieldWatchedDates(columns: RunColumns, to: number, input: Watch
     // Weights before trades are those of the portfolio, because those of an accompanying index are not stored.
     let drifted = isEvent && !header.has_index_weights && at > 0 ? before.at(event) : null;
     if (drifted !== null && kind === 'action')
-      drifted = withoutExits(drifted, { previous, close, growth: level[at]! / level[at - 1]! });
+      drifted = removeExits(drifted, { previous, close, growth: level[at]! / level[at - 1]! });
     yield {
       at,
       rows: input.rowsOn(days[at]!, held),
@@ -65,7 +65,7 @@ interface Around {
 }
 
 /** Weights that only prices determine: the proceeds of a leaving security instead of its last price are excluded. */
-function withoutExits(drifted: Float64Array, { previous, close, growth }: Around): Float64Array {
+function removeExits(drifted: Float64Array, { previous, close, growth }: Around): Float64Array {
   const own = drifted.map((weight, name) => (weight !== 0 && close[name] === 0 ? previous[name]! / growth : weight));
   const total = own.reduce((sum, weight, name) => sum + weight - drifted[name]!, 1);
   return own.map((weight) => weight / total);

@@ -25,7 +25,7 @@ export function contributionPass(columns: RunColumns, weights: PanelRows): RowPa
   const names = columns.header.names.length + (columns.header.parts?.length ?? 0);
   const spans = [
     { from: 0, to: last, name: 'contributions' },
-    ...drawnWindows(last).map((span) => ({
+    ...listDrawnWindows(last).map((span) => ({
       ...span,
       name: `contributions ${formatDay(days[span.from]!)} to ${formatDay(days[span.to]!)}`,
     })),
@@ -59,7 +59,7 @@ export function contributionPass(columns: RunColumns, weights: PanelRows): RowPa
   };
 }
 
-function drawnWindows(last: number): Span[] {
+function listDrawnWindows(last: number): Span[] {
   const random = createCounterRandom({ seed: last, stream: 0 });
   return Array.from({ length: WINDOWS }, () => {
     const from = Math.min(last - 1, Math.floor(random.uniform() * last));

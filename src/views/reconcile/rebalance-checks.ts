@@ -32,7 +32,7 @@ interface Applied {
 export function rebalanceChecks(columns: RunColumns): Check[] {
   return columns.header.rebalances.flatMap((rebalance, r) => {
     const applied = readApplied(columns, rebalance, r);
-    return [...sumChecks(applied), ...heldCheck(applied), ...capChecks(applied)];
+    return [...sumChecks(applied), ...checkHeld(applied), ...capChecks(applied)];
   });
 }
 
@@ -113,7 +113,7 @@ function exposureOf({ applied, uncapped, isOfIndex }: Pick<Applied, 'applied' | 
   return isOfIndex || before === 0 ? 1 : applied.reduce((sum, weight) => sum + Math.abs(weight), 0) / before;
 }
 
-function heldCheck({ date, applied, held, prices }: Applied): Check[] {
+function checkHeld({ date, applied, held, prices }: Applied): Check[] {
   if (held === null) return [];
   const furthestHeld = furthest();
   noteHeld(furthestHeld, { held, applied, prices });

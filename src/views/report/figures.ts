@@ -13,7 +13,7 @@ import type { RunLabels } from '#domain/backtest/run-file/labels.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import type { StaleState } from '#domain/backtest/stale-reasons.js';
 import { compareText } from '#domain/refusals/findings.js';
-import { once } from '#base/once.js';
+import { callOnce } from '#base/once.js';
 import type { RunTerms } from '#domain/reports/run-terms.js';
 import { findLastAtMost } from '#domain/numbers/search.js';
 import { attributionView } from '../attribution-view.js';
@@ -147,8 +147,8 @@ export function createRunFigures({
   const overview = JSON.parse(new TextDecoder().decode(stored)) as OverviewView; // written by this engine
   const days = columns.i32('days');
   const level: DatedLine = { days, values: columns.f64('level') };
-  const labels = once(() => readStoredLabels(columns));
-  const weights = once(() =>
+  const labels = callOnce(() => readStoredLabels(columns));
+  const weights = callOnce(() =>
     weightsView({
       runId: header.run_id,
       requestedAsOf: null,
@@ -159,48 +159,48 @@ export function createRunFigures({
       activeRisk: null,
     }),
   );
-  const constituents = once(() => toConstituents(weights(), header.names, labels()));
-  const attribution = once(() => attributionView(columns, { start: null, end: null }));
-  const positions = once(() => new Map(header.names.map((name, i) => [name, i])));
+  const constituents = callOnce(() => toConstituents(weights(), header.names, labels()));
+  const attribution = callOnce(() => attributionView(columns, { start: null, end: null }));
+  const positions = callOnce(() => new Map(header.names.map((name, i) => [name, i])));
   return {
     stale,
     terms,
     overview,
-    exposure: once(() => measureExposure(latestTargets(columns))),
+    exposure: callOnce(() => measureExposure(latestTargets(columns))),
     currency: header.currency,
     variant: header.variant,
     hasCap: header.has_cap,
     levelDecimals: decimalsOn(columns, 'level', days.at(-1)!) ?? 2,
     weightDecimals: decimalsOn(columns, 'weights', days.at(-1)!) ?? null,
     level,
-    indexLevel: once(() => ({ days, values: indexOver(columns, days) })),
-    benchmark: once(() => benchmarkOf(columns)),
-    drawdown: once(() => ({ days, values: computeDrawdown(level.values) })),
-    volatility: once(() => volatilityOf(level)),
+    indexLevel: callOnce(() => ({ days, values: indexOver(columns, days) })),
+    benchmark: callOnce(() => benchmarkOf(columns)),
+    drawdown: callOnce(() => ({ days, values: computeDrawdown(level.values) })),
+    volatility: callOnce(() => volatilityOf(level)),
     concentration: () => weights().concentration,
-    annualReturns: once(() => computeAnnualReturns(days, level.values)),
-    monthlyReturns: once(() => computeMonthlyReturns(days, level.values)),
+    annualReturns: callOnce(() => computeAnnualReturns(days, level.values)),
+    monthlyReturns: callOnce(() => computeMonthlyReturns(days, level.values)),
     constituents,
-    sectors: once(() => sectorsOf(constituents())),
-    sectorHistory: once(() =>
+    sectors: callOnce(() => sectorsOf(constituents())),
+    sectorHistory: callOnce(() =>
       sectorWeights(
         columns,
         days.map((_, at) => at),
       ),
     ),
     yearEndSectors: (years) => yearEndSectors(columns, years),
-    limits: once(() =>
+    limits: callOnce(() =>
       watchRules(columns, { market: 'missing' in market ? null : market.market, from: 0, to: days.length - 1 }),
     ),
     watchedRule: header.treatment.breach_rule ?? null,
     hasIssuers: !('missing' in market) && market.market.reference.columns.includes(ISSUER),
-    breaches: once(() => watchBreaches(columns, 'missing' in market ? null : market.market)),
-    dividendPoints: once(() => ('missing' in market ? market : runDividends(columns, market))),
+    breaches: callOnce(() => watchBreaches(columns, 'missing' in market ? null : market.market)),
+    dividendPoints: callOnce(() => ('missing' in market ? market : runDividends(columns, market))),
     pack: (aum) => ('missing' in market ? market : rebalanceOrders(columns, market, aum)),
     scenarios: (asked) => ('missing' in market ? market : runScenarios(columns, market, asked)),
     rebalances: (limit) => latestRebalances(columns, limit),
     attribution,
-    risk: once(() => ('missing' in risk ? risk : riskFigures(risk.measured, constituents()))),
+    risk: callOnce(() => ('missing' in risk ? risk : riskFigures(risk.measured, constituents()))),
     nameOf: (identifier) => labels().names[positions().get(identifier) ?? -1] ?? null,
   };
 }

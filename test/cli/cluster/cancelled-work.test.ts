@@ -65,7 +65,7 @@ function taskOf(path: string): Task | undefined {
 }
 
 /** Returns the ids of this process and of all processes that it started, including workers and readers of markets. */
-function ownProcesses(): readonly number[] {
+function listOwnProcesses(): readonly number[] {
   const ids = readdirSync('/proc').map(Number).filter(Number.isInteger);
   const parents = new Map(ids.map((id) => [id, taskOf(`/proc/${id}`)?.parent ?? 0]));
   const isOwn = (id: number): boolean => id === process.pid || (id > 1 && isOwn(parents.get(id) ?? 0));
@@ -98,7 +98,7 @@ const LOOKS = 10;
 async function settled(wanted: boolean, processes?: readonly number[]): Promise<number> {
   let since = performance.now();
   for (let looks = 0; looks < LOOKS;) {
-    if (isBusy(processes ?? ownProcesses()) === wanted) looks++;
+    if (isBusy(processes ?? listOwnProcesses()) === wanted) looks++;
     else {
       looks = 0;
       since = performance.now();
@@ -130,7 +130,7 @@ describe.skipIf(!IS_SOAK || !hasPostgresql)('a job that is cancelled gives its p
     const jobId = submitted.body.job_id;
     await cluster.until(jobId, ({ status }) => status === 'running');
     await settled(true);
-    const processes = ownProcesses(); // The next reader of a market starts at once.
+    const processes = listOwnProcesses(); // The next reader of a market starts at once.
     const start = performance.now();
     const { body: answer } = await front.ask<{ status: string }>('DELETE', `/jobs/${jobId}`);
     expect(answer).toMatchObject({ status: 'cancelled' });

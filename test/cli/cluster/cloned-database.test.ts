@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Client } from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { finished, finishedHere, servingHere } from '../process.js';
+import { finished, runHere, servingHere } from '../process.js';
 import { hasPostgresql, openTestDatabase } from '../../postgresql/shared-postgresql.js';
 import { prepare } from './running-cluster.js';
 import { runService, type RunningService } from '../../services/running-service.js';
@@ -21,7 +21,7 @@ describe.skipIf(!hasPostgresql)('a copy of the database of a live service', () =
     const { url, drop } = await openTestDatabase();
     drops.push(drop);
     environment = { DATABASE_URL: url, DIVISOR_ARTIFACTS: `file://${join(base, 'results')}` };
-    expect((await finishedHere(['migrate'], environment)).status).toBe(0);
+    expect((await runHere(['migrate'], environment)).status).toBe(0);
     live = await runService(['--workers', '1'], environment);
     await prepare(live, ['EVEN']);
     const { body } = await live.ask<{ job_id: string }>('POST', '/analytics/EVEN/backtest', {});
@@ -38,7 +38,7 @@ describe.skipIf(!hasPostgresql)('a copy of the database of a live service', () =
   async function copied(url: string): Promise<string> {
     const target = await openTestDatabase();
     drops.push(target.drop);
-    expect((await finishedHere(['migrate'], { DATABASE_URL: target.url })).status).toBe(0);
+    expect((await runHere(['migrate'], { DATABASE_URL: target.url })).status).toBe(0);
     const [from, to] = [new Client(url), new Client(target.url)];
     await from.connect();
     await to.connect();
@@ -90,7 +90,7 @@ describe.skipIf(!hasPostgresql)('a copy of the database of a live service', () =
   test('gets a separate place by adopt --new-place, and both are served afterwards', async () => {
     const before = await filesOf('results');
     const own = `file://${join(base, 'own')}`;
-    const adopted = await finishedHere(['adopt', '--new-place', own, '--json'], clone);
+    const adopted = await runHere(['adopt', '--new-place', own, '--json'], clone);
     expect([adopted.status, JSON.parse(adopted.out)]).toMatchObject([0, { missing: [] }]);
     expect((JSON.parse(adopted.out) as { named: number }).named).toBeGreaterThan(0);
     const { url, stop } = await servingHere(join(base, 'home'), [], { ...clone, DIVISOR_ARTIFACTS: own });
@@ -104,10 +104,10 @@ describe.skipIf(!hasPostgresql)('a copy of the database of a live service', () =
   });
 
   test('adopt is refused if no option names the way, and for a place that is in use', async () => {
-    const without = await finishedHere(['adopt'], clone);
+    const without = await runHere(['adopt'], clone);
     expect(without).toMatchObject({ status: 64, err: expect.stringContaining('one of --take-over and --new-place') });
     const own = { ...clone, DIVISOR_ARTIFACTS: `file://${join(base, 'own')}` };
-    const busy = await finishedHere(['adopt', '--new-place', environment['DIVISOR_ARTIFACTS']!], own);
+    const busy = await runHere(['adopt', '--new-place', environment['DIVISOR_ARTIFACTS']!], own);
     expect(busy).toMatchObject({ status: 78, err: expect.stringContaining('choose an empty folder or prefix') });
   });
 

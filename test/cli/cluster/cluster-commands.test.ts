@@ -12,7 +12,7 @@ import { createS3Client } from '#store/s3/s3-client.js';
 import { openCuttingProxy } from '../../postgresql/cutting-proxy.js';
 import { makeLeastRole } from '../../postgresql/least-role.js';
 import { hasPostgresql, openTestDatabase } from '../../postgresql/shared-postgresql.js';
-import { finished, finishedHere, servingHere } from '../process.js';
+import { finished, runHere, servingHere } from '../process.js';
 import { openCluster, prepare, type RunningCluster } from './running-cluster.js';
 
 describe.skipIf(!hasPostgresql)('the commands of a home on a database and a place for results', () => {
@@ -42,7 +42,7 @@ describe.skipIf(!hasPostgresql)('the commands of a home on a database and a plac
   }
 
   /** Creates another database, and a folder for results. */
-  async function otherPlaces(name: string): Promise<Record<string, string>> {
+  async function createOtherPlaces(name: string): Promise<Record<string, string>> {
     const { url, drop } = await openTestDatabase();
     drops.push(drop);
     return { DATABASE_URL: url, DIVISOR_ARTIFACTS: `file://${join(base, name)}` };
@@ -74,7 +74,7 @@ describe.skipIf(!hasPostgresql)('the commands of a home on a database and a plac
 
   test('verify reads every object, and names the documents of a damaged one', async () => {
     const elsewhere = { ...cluster.environment, DIVISOR_HOME: join(base, 'none') };
-    const whole = await finishedHere(['verify', '--json'], elsewhere);
+    const whole = await runHere(['verify', '--json'], elsewhere);
     expect(whole.status).toBe(0);
     expect(parts(whole.out).find(({ part }) => part === 'artifacts')).toMatchObject({ damaged: [] });
     const [named] = await cluster.query<{ name: string }>(
@@ -83,11 +83,11 @@ describe.skipIf(!hasPostgresql)('the commands of a home on a database and a plac
     const client = createS3Client(cluster.s3.access);
     const bytes = new Uint8Array((await client.get(named!.name, ({ body }) => arrayBuffer(body)))!);
     await client.put(named!.name, Uint8Array.of(1), 'a'.repeat(64)).catch(() => {});
-    const damaged = await finishedHere(['verify', '--json'], cluster.environment);
+    const damaged = await runHere(['verify', '--json'], cluster.environment);
     expect([damaged.status, damaged.out.includes(named!.name)]).toEqual([1, true]);
     const digest = Buffer.from(await crypto.subtle.digest('SHA-256', bytes)).toString('hex');
     await client.put(named!.name, bytes, digest);
-    expect((await finishedHere(['verify', '--json'], cluster.environment)).status).toBe(0);
+    expect((await runHere(['verify', '--json'], cluster.environment)).status).toBe(0);
   });
 
   test('doctor, config, keys and nodes take both places, and show no password', async () => {
@@ -96,16 +96,16 @@ describe.skipIf(!hasPostgresql)('the commands of a home on a database and a plac
     const home = ['--home', join(base, 'keys')];
     const outputs = [];
     for (const words of [['doctor', '--port', '0', '--json'], ['config'], ['keys', 'list', ...home]])
-      outputs.push(await finishedHere([...words, ...places], access));
+      outputs.push(await runHere([...words, ...places], access));
     expect(outputs.map(({ status }) => status)).toEqual([0, 0, 0]);
     expect(outputs[0]!.out).toContain('Results can be written, read and removed');
     expect(outputs[0]!.out).toMatch(
       /rights to serve\. It occupies \d+ MiB\..*Documents refer to \d+ results? of \d+ MiB\./s,
     );
     for (const { out } of outputs) expect(out).not.toContain(new URL(DATABASE_URL!).password);
-    expect((await finishedHere(['nodes', '--json'], cluster.environment)).out).toContain('"role":"service"');
+    expect((await runHere(['nodes', '--json'], cluster.environment)).out).toContain('"role":"service"');
     const doctor = ['doctor', '--port', '0', '--home', join(base, 'doctor'), ...places];
-    const nowhere = await finishedHere(doctor, { ...access, AWS_ENDPOINT_URL_S3: 'nowhere' });
+    const nowhere = await runHere(doctor, { ...access, AWS_ENDPOINT_URL_S3: 'nowhere' });
     expect([nowhere.status, nowhere.out.includes('AWS_ENDPOINT_URL_S3 must be a URL')]).toEqual([1, true]);
     // In a separate process that no other handle keeps alive while it waits between two attempts.
     const nobody = await finished(doctor, { ...access, AWS_ENDPOINT_URL_S3: 'http://127.0.0.1:1' });
@@ -118,12 +118,12 @@ describe.skipIf(!hasPostgresql)('the commands of a home on a database and a plac
     const [place, home] = [join(base, 'unclaimed'), join(base, 'unmade')];
     const own = { DATABASE_URL: url, DIVISOR_ARTIFACTS: `file://${place}`, DIVISOR_HOME: home };
     const doctor = ['doctor', '--port', '0', '--json'];
-    const bare = await finishedHere(doctor, own);
+    const bare = await runHere(doctor, own);
     expect([bare.status, bare.out.includes('run divisor migrate')]).toEqual([1, true]);
     expect(bare.out).not.toMatch(/relation|ENOENT/);
-    expect((await finishedHere(['migrate'], own)).status).toBe(0);
-    expect((await finishedHere(['keys', 'create', '--name', 'ci'], own)).status).toBe(0);
-    expect((await finishedHere(['keys', 'list'], own)).out).toContain('ci');
+    expect((await runHere(['migrate'], own)).status).toBe(0);
+    expect((await runHere(['keys', 'create', '--name', 'ci'], own)).status).toBe(0);
+    expect((await runHere(['keys', 'list'], own)).out).toContain('ci');
     expect([existsSync(place), existsSync(home)]).toEqual([false, false]);
 
     const client = new Client(url);
@@ -134,16 +134,14 @@ describe.skipIf(!hasPostgresql)('the commands of a home on a database and a plac
         JSON.stringify({ role: node, version: '1', places: { heavy: 0, light: 4 }, market: null, stale: 0 }),
       ]);
     for (const node of ['command', 'worker']) await silent(node);
-    expect(parts((await finishedHere(['nodes', '--json'], own)).out)).toMatchObject([
-      { node: 'worker', is_lost: true },
-    ]);
+    expect(parts((await runHere(['nodes', '--json'], own)).out)).toMatchObject([{ node: 'worker', is_lost: true }]);
     const least = await makeLeastRole(client, { url, role, schema: 'divisor' });
     await client.query(`REVOKE SELECT ON divisor.parts FROM "${new URL(least).username}"`);
     await client.end();
     const lacking = /lacks rights in the schema divisor, .*: SELECT on parts\./;
-    const nodes = await finishedHere(['nodes'], { ...own, DATABASE_URL: least });
+    const nodes = await runHere(['nodes'], { ...own, DATABASE_URL: least });
     expect([nodes.status, nodes.err]).toEqual([78, expect.stringMatching(lacking)]);
-    expect((await finishedHere(doctor, { ...own, DATABASE_URL: least })).out).toMatch(lacking);
+    expect((await runHere(doctor, { ...own, DATABASE_URL: least })).out).toMatch(lacking);
   });
 
   test('none takes a home by its flag while the environment names a database and a place for results', async () => {
@@ -155,7 +153,7 @@ describe.skipIf(!hasPostgresql)('the commands of a home on a database and a plac
       ['keys', 'list'],
       ['index', 'list'],
     ]) {
-      const { status, out, err } = await finishedHere([...words, '--home', home], cluster.environment);
+      const { status, out, err } = await runHere([...words, '--home', home], cluster.environment);
       expect([status, out], words[0]).toEqual([64, '']);
       expect(err).toContain('--home names a home, but the environment variables DATABASE_URL and DIVISOR_ARTIFACTS');
     }
@@ -163,21 +161,21 @@ describe.skipIf(!hasPostgresql)('the commands of a home on a database and a plac
 
   test('backup copies what services write, and restore puts it into another database or a home', async () => {
     const folder = join(base, 'backup');
-    expect(await finishedHere(['backup', folder, '--json'], cluster.environment)).toMatchObject({ status: 0 });
-    expect((await finishedHere(['verify', '--backup', folder])).status).toBe(0);
+    expect(await runHere(['backup', folder, '--json'], cluster.environment)).toMatchObject({ status: 0 });
+    expect((await runHere(['verify', '--backup', folder])).status).toBe(0);
     expect((await readdir(folder)).toSorted()).toEqual(['artifacts', 'documents', 'manifest.json', 'stores']);
-    const other = await otherPlaces('restored');
-    expect(await finishedHere(['restore', folder, '--json'], other)).toMatchObject({ status: 0 });
-    expect(await finishedHere(['restore', folder], other)).toMatchObject({ status: 78 });
+    const other = await createOtherPlaces('restored');
+    expect(await runHere(['restore', folder, '--json'], other)).toMatchObject({ status: 0 });
+    expect(await runHere(['restore', folder], other)).toMatchObject({ status: 78 });
     await assertServes(other, join(base, 'restored-home'));
     const home = join(base, 'as-home');
-    expect((await finishedHere(['restore', folder, '--home', home, '--json'])).status).toBe(0);
+    expect((await runHere(['restore', folder, '--home', home, '--json'])).status).toBe(0);
     await assertServes({}, home);
   });
 
   test('a restore or copy that is cut short anywhere is served by nobody, and can be run again', async () => {
     const folder = join(base, 'backup');
-    const [target, home] = [await otherPlaces('cut'), join(base, 'cut-home')];
+    const [target, home] = [await createOtherPlaces('cut'), join(base, 'cut-home')];
     const { settings } = readSettings([], target);
     const own = { ...target, DIVISOR_HOME: join(base, 'cut-own') };
     const cutAt = (kind: string) => (message: string) => {
@@ -190,7 +188,7 @@ describe.skipIf(!hasPostgresql)('the commands of a home on a database and a plac
       if (kind === 'job')
         commands.push(['backup', join(base, 'y')], ['keys', 'list'], ['copy', '--to', join(base, 'z')]);
       for (const words of commands) {
-        const { status, err } = await finishedHere(words, own);
+        const { status, err } = await runHere(words, own);
         expect([words[0], kind, status], err).toEqual([words[0], kind, 78]);
         expect(err).toContain('run `divisor restore` or `divisor copy` again');
       }
@@ -198,16 +196,16 @@ describe.skipIf(!hasPostgresql)('the commands of a home on a database and a plac
     // A process that is killed during a write leaves such a file.
     const [killed] = await readdir(join(folder, 'artifacts'));
     await rename(join(base, 'cut', killed!), join(base, 'cut', `${killed!}.new`));
-    expect(await finishedHere(['restore', folder], own)).toMatchObject({ status: 0 });
-    expect((await finishedHere(['verify'], own)).status).toBe(0);
+    expect(await runHere(['restore', folder], own)).toMatchObject({ status: 0 });
+    expect((await runHere(['verify'], own)).status).toBe(0);
 
     const place = await openHomePlace(home, { ms: Date.now() }, true);
     expect(await place.begin()).toBe(false);
     await place.documents.transaction((tx) => tx.put('index', 'HALF', {}));
     await place.close(false);
-    expect(await finishedHere(['serve', '--home', home, '--port', '0'])).toMatchObject({ status: 78 });
-    expect(await finishedHere(['copy', '--to', home], target)).toMatchObject({ status: 0 });
-    expect((await finishedHere(['verify', '--home', home])).status).toBe(0);
+    expect(await runHere(['serve', '--home', home, '--port', '0'])).toMatchObject({ status: 78 });
+    expect(await runHere(['copy', '--to', home], target)).toMatchObject({ status: 0 });
+    expect((await runHere(['verify', '--home', home])).status).toBe(0);
     await assertServes({}, home);
     await assertServes(own, own.DIVISOR_HOME);
   });
@@ -217,7 +215,7 @@ describe.skipIf(!hasPostgresql)('the commands of a home on a database and a plac
       ['copy', '--to', join(base, 'in-the-way')],
       ['restore', join(base, 'backup')],
     ])
-      expect(await finishedHere(words, cluster.environment)).toMatchObject({
+      expect(await runHere(words, cluster.environment)).toMatchObject({
         status: 75,
         err: 'divisor: Services or commands use the database: stop the services first.\n',
       });
@@ -251,14 +249,18 @@ describe.skipIf(!hasPostgresql)('the commands of a home on a database and a plac
 
   test('copy takes results and stores along, to a home and to a database', async () => {
     const folder = join(base, 'backup');
-    const [home, first, second] = [join(base, 'copied'), await otherPlaces('first'), await otherPlaces('second')];
-    expect((await finishedHere(['restore', folder], first)).status).toBe(0);
-    const back = await finishedHere(['copy', '--to', home, '--json'], first);
+    const [home, first, second] = [
+      join(base, 'copied'),
+      await createOtherPlaces('first'),
+      await createOtherPlaces('second'),
+    ];
+    expect((await runHere(['restore', folder], first)).status).toBe(0);
+    const back = await runHere(['copy', '--to', home, '--json'], first);
     expect(back.status).toBe(0);
     expect(parts(back.out).find(({ kind }) => kind === 'artifacts')).toMatchObject({ unreadable: [] });
-    expect((await finishedHere(['verify', '--home', home])).status).toBe(0);
-    expect((await finishedHere(['copy', '--from', home, '--json'], second)).status).toBe(0);
-    expect((await finishedHere(['verify'], { ...second, DIVISOR_HOME: join(base, 'none') })).status).toBe(0);
+    expect((await runHere(['verify', '--home', home])).status).toBe(0);
+    expect((await runHere(['copy', '--from', home, '--json'], second)).status).toBe(0);
+    expect((await runHere(['verify'], { ...second, DIVISOR_HOME: join(base, 'none') })).status).toBe(0);
     await assertServes(second, join(base, 'second-home'));
   });
 });

@@ -22,7 +22,7 @@ interface HeldJob {
  * its offer of parts waits for a table lock, which is then released: however slow the machine is, the parts exist and
  * none is computed.
  */
-export async function heldParts(cluster: RunningCluster, { workerAt, start }: HeldJob): Promise<HeldParts> {
+export async function startHeldParts(cluster: RunningCluster, { workerAt, start }: HeldJob): Promise<HeldParts> {
   const holders = async (): Promise<readonly string[]> =>
     (await cluster.query<{ node: string }>('SELECT DISTINCT node FROM divisor.parts WHERE node IS NOT NULL')).map(
       ({ node }) => node,

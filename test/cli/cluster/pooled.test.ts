@@ -8,7 +8,7 @@ import { Client } from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { hasPostgresql, openTestDatabase } from '../../postgresql/shared-postgresql.js';
 import { runService, type RunningService } from '../../services/running-service.js';
-import { finishedHere } from '../process.js';
+import { runHere } from '../process.js';
 import { prepare } from './running-cluster.js';
 
 const hasPgbouncer = spawnSync('pgbouncer', ['--version']).status === 0;
@@ -67,7 +67,7 @@ default_pool_size = ${POOL_SIZE}
     const pooled = new URL(place.url);
     pooled.host = `127.0.0.1:${own}`;
     const environment = { DATABASE_URL: place.url, DIVISOR_ARTIFACTS: `file://${join(folder, 'artifacts')}` };
-    await finishedHere(['migrate'], environment);
+    await runHere(['migrate'], environment);
     service = await runService(['--workers', '1'], { ...environment, DATABASE_POOLER_URL: pooled.href });
   });
   afterAll(async () => {

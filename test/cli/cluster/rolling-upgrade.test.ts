@@ -102,7 +102,7 @@ test.skipIf(OLDER === undefined || !hasPostgresql)(
       expect(await levels(own, id)).toEqual(await levels(own, 'BEFORE'));
 
     const lastOld = await listening(older, 'worker', 'last-old-worker');
-    const lost = await lostAmongOthers(versions, front, second);
+    const lost = await readLostAmongOthers(versions, front, second);
     expect(await run(old, 'OLD-E')).toMatchObject({ status: 'succeeded', attempt: 1 });
     expect(await ask(old, 'GET', `/jobs/${lost}`)).toMatchObject({ status: 'pending', attempt: 2 });
     const third = await listening('.', 'worker', 'third-worker');
@@ -125,7 +125,7 @@ async function protocolsOf({ finished }: Versions): Promise<readonly number[]> {
 }
 
 /** Kills the worker of a job of this version; processes of the earlier version release the job. @returns its id */
-async function lostAmongOthers({ running, s3 }: Versions, front: Process, worker: Process): Promise<string> {
+async function readLostAmongOthers({ running, s3 }: Versions, front: Process, worker: Process): Promise<string> {
   s3.isHeld = true;
   const jobId = await submitted(front.url, 'LOST');
   await expect.poll(async () => (await running()).get(worker.name)).toBe(jobId);

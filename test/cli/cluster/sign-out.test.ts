@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { expect, test } from 'vitest';
 import { hasPostgresql } from '../../postgresql/shared-postgresql.js';
 import { startProvider } from '../../http/oidc-provider.js';
-import { go, signedIn } from '../../security/signed-in.js';
+import { go, signIn } from '../../security/signed-in.js';
 import { openCluster } from './running-cluster.js';
 
 test.skipIf(!hasPostgresql)(
@@ -20,7 +20,7 @@ test.skipIf(!hasPostgresql)(
     const other = await cluster.startFront();
     const elsewhere = await cluster.startFront(['--oidc-scopes', 'groups=desk:read']);
     const reads = async ({ url }: typeof front, cookie: string) => (await go(`${url()}/indices`, { cookie })).status;
-    const [leaving, staying] = [await signedIn(front.url()), await signedIn(other.url())];
+    const [leaving, staying] = [await signIn(front.url()), await signIn(other.url())];
     for (const at of [front, other])
       for (const { cookie } of [leaving, staying]) expect(await reads(at, cookie)).toBe(200);
     // The scopes of another grant differ from those with which the session began.

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { openStallingProxy, type StallingProxy } from '../../postgresql/stalling-proxy.js';
 import { hasPostgresql, openTestDatabase } from '../../postgresql/shared-postgresql.js';
 import { IS_SOAK } from '../../soak.js';
-import { finishedHere, serving, type Run } from '../process.js';
+import { runHere, serving, type Run } from '../process.js';
 
 const SILENT_MS = IS_SOAK ? 60_000 : 7500;
 /** 50 requests a second. */
@@ -27,7 +27,7 @@ interface Answered {
 }
 
 /** Returns how long the main thread of a process has waited for a core; 0 if the system does not count it. */
-function waitedForCoreMs(pid: number): number {
+function computeWaitedForCoreMs(pid: number): number {
   try {
     return Number(readFileSync(`/proc/${pid}/task/${pid}/schedstat`, 'utf8').split(' ')[1]) / 1e6;
   } catch {
@@ -47,7 +47,7 @@ describe.skipIf(!hasPostgresql)('a service whose database says nothing', () => {
   beforeAll(async () => {
     place = await openTestDatabase();
     folder = await mkdtemp(join(tmpdir(), 'divisor-silent-'));
-    await finishedHere(['migrate'], { DATABASE_URL: place.url });
+    await runHere(['migrate'], { DATABASE_URL: place.url });
     proxy = await openStallingProxy(place.url);
     front = await serving(join(folder, 'home'), ['--log-level', 'error', '--drain-ms', '0', '--workers', '1'], {
       DATABASE_URL: proxy.url,
@@ -63,9 +63,10 @@ describe.skipIf(!hasPostgresql)('a service whose database says nothing', () => {
   });
 
   async function ask(sinceMs: number, n: number): Promise<Answered> {
-    const waitedMs = (): number => waitedForCoreMs(front.child.pid!) + waitedForCoreMs(process.pid);
+    const computeWaitedMs = (): number =>
+      computeWaitedForCoreMs(front.child.pid!) + computeWaitedForCoreMs(process.pid);
     const start = performance.now();
-    const beforeMs = waitedMs();
+    const beforeMs = computeWaitedMs();
     const [path, init] =
       n % 5 === 0
         ? ['/data/watchlists/desk', { method: 'PUT', body: JSON.stringify({ name: 'Desk', identifiers: ['A'] }) }]
@@ -73,7 +74,7 @@ describe.skipIf(!hasPostgresql)('a service whose database says nothing', () => {
     const response = await fetch(`${front.url}${path}`, { ...init, headers: { 'content-type': 'application/json' } });
     await response.arrayBuffer();
     const ms = performance.now() - start;
-    const ownMs = Math.max(0, ms - (waitedMs() - beforeMs));
+    const ownMs = Math.max(0, ms - (computeWaitedMs() - beforeMs));
     const { status, headers } = response;
     return { atMs: start - sinceMs, ms, ownMs, status, retryAfter: headers.get('retry-after') };
   }

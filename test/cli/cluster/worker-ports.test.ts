@@ -3,7 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { hasPostgresql, openTestDatabase } from '../../postgresql/shared-postgresql.js';
-import { divisor, finishedHere, type Run } from '../process.js';
+import { divisor, runHere, type Run } from '../process.js';
 
 describe.skipIf(!hasPostgresql)('workers without a port', () => {
   let place: Awaited<ReturnType<typeof openTestDatabase>>;
@@ -12,7 +12,7 @@ describe.skipIf(!hasPostgresql)('workers without a port', () => {
   beforeAll(async () => {
     place = await openTestDatabase();
     folder = await mkdtemp(join(tmpdir(), 'divisor-ports-'));
-    await finishedHere(['migrate'], { DATABASE_URL: place.url });
+    await runHere(['migrate'], { DATABASE_URL: place.url });
   });
   afterAll(async () => {
     for (const { child } of workers) child.kill('SIGTERM');

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { hasPostgresql, openTestDatabase } from '../../postgresql/shared-postgresql.js';
-import { divisor, finishedHere, serving } from '../process.js';
+import { divisor, runHere, serving } from '../process.js';
 
 describe.skipIf(!hasPostgresql)('a node whose clock is wrong', () => {
   let place: Awaited<ReturnType<typeof openTestDatabase>>;
@@ -11,7 +11,7 @@ describe.skipIf(!hasPostgresql)('a node whose clock is wrong', () => {
   beforeAll(async () => {
     place = await openTestDatabase();
     folder = await mkdtemp(join(tmpdir(), 'divisor-clock-'));
-    await finishedHere(['migrate'], { DATABASE_URL: place.url });
+    await runHere(['migrate'], { DATABASE_URL: place.url });
   });
   afterAll(async () => {
     await place?.drop();
@@ -51,7 +51,7 @@ describe.skipIf(!hasPostgresql)('a node whose clock is wrong', () => {
     expect((await fetch(`${front.url}/health/ready`)).status).toBe(200);
     await expect
       .poll(async () => {
-        const { out } = await finishedHere(['nodes', '--json'], { DATABASE_URL: place.url });
+        const { out } = await runHere(['nodes', '--json'], { DATABASE_URL: place.url });
         const { clock_offset_ms: offset, lacks } = JSON.parse(out.split('\n')[0]!) as {
           readonly clock_offset_ms: number;
           readonly lacks: readonly string[];

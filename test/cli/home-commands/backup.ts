@@ -1,7 +1,7 @@
 import { mkdir, readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { finishedHere, servingHere } from '../process.js';
+import { runHere, servingHere } from '../process.js';
 import { home, service, newFolder, ask, lines } from './set-up.js';
 
 /** Versions of documents and data, stored runs and publications, as in a backup; `verify` covers the audit log. */
@@ -33,14 +33,14 @@ export function describeBackup(): void {
       })();
       await expect.poll(() => written.length).toBeGreaterThan(3);
       const before = written.at(-1)!;
-      const { status, out, err } = await finishedHere(['backup', folder, '--home', home]);
+      const { status, out, err } = await runHere(['backup', folder, '--home', home]);
       over.abort();
       await writing;
       expect({ status, err }).toEqual({ status: 0, err: '' });
       expect(lines(out)[0]).toMatchObject({ folder, damaged: [] });
 
       const other = join(await newFolder(), 'elsewhere');
-      expect((await finishedHere(['restore', folder, '--home', other])).status).toBe(0);
+      expect((await runHere(['restore', folder, '--home', other])).status).toBe(0);
       const record = await (await fetch(`${service.url}/analytics/EVEN/record`)).text();
       const then = await Promise.all(KEPT.map((path) => ask(service.url, 'GET', path)));
       expect(then.map(({ status: found }) => found)).toEqual(KEPT.map(() => 200));
@@ -55,13 +55,13 @@ export function describeBackup(): void {
       } finally {
         await again.stop();
       }
-      expect((await finishedHere(['verify', '--home', other])).status).toBe(0);
+      expect((await runHere(['verify', '--home', other])).status).toBe(0);
     });
 
     test('goes to a new folder only, and leaves nothing behind in the home', async () => {
       const folder = await newFolder();
       await writeFile(join(folder, 'mine'), '');
-      const { status, err } = await finishedHere(['backup', folder, '--home', home]);
+      const { status, err } = await runHere(['backup', folder, '--home', home]);
       expect([status, err]).toEqual([
         78,
         `divisor: The folder ${folder} is not empty; a backup requires a new folder.\n`,
@@ -72,13 +72,13 @@ export function describeBackup(): void {
     test('removes what one that was killed left in the home', async () => {
       await mkdir(join(home, '.backup-4194300-ab', 'artifacts'), { recursive: true });
       const folder = join(await newFolder(), 'copy');
-      expect((await finishedHere(['backup', folder, '--home', home])).status).toBe(0);
+      expect((await runHere(['backup', folder, '--home', home])).status).toBe(0);
       expect((await readdir(home)).filter((name) => name.startsWith('.'))).toEqual([]);
     });
 
     test('of no home is refused', async () => {
       const folder = await newFolder();
-      expect((await finishedHere(['backup', join(folder, 'copy'), '--home', join(folder, 'none')])).status).toBe(78);
+      expect((await runHere(['backup', join(folder, 'copy'), '--home', join(folder, 'none')])).status).toBe(78);
     });
   });
 }

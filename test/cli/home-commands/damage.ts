@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { flipDocument } from '../../store/flip-document.js';
-import { finishedHere, servingHere } from '../process.js';
+import { runHere, servingHere } from '../process.js';
 import { home, newFolder, ask, lines } from './set-up.js';
 
 export function describeDamage(): void {
@@ -11,7 +11,7 @@ export function describeDamage(): void {
     let whole: string;
     beforeAll(async () => {
       whole = join(await mkdtemp(join(tmpdir(), 'divisor-whole-')), 'backup');
-      expect((await finishedHere(['backup', whole, '--home', home])).status).toBe(0);
+      expect((await runHere(['backup', whole, '--home', home])).status).toBe(0);
     });
     afterAll(() => rm(dirname(whole), { recursive: true }));
 
@@ -25,7 +25,7 @@ export function describeDamage(): void {
     /** Copies the home while no process serves it. */
     async function stillHome(): Promise<string> {
       const other = join(await newFolder(), 'home');
-      await finishedHere(['restore', whole, '--home', other]);
+      await runHere(['restore', whole, '--home', other]);
       return other;
     }
 
@@ -46,7 +46,7 @@ export function describeDamage(): void {
       await rm(join(other, 'artifacts', artifacts[1]!));
       await flipDocument(other, 'main\u0000watchlist\u0000mine');
 
-      const { status, out } = await finishedHere(['verify', '--home', other]);
+      const { status, out } = await runHere(['verify', '--home', other]);
       expect(status).toBe(1);
       const damaged = Object.fromEntries(lines(out).map(({ part, damaged: found }) => [part, found]));
       expect(damaged['watchlist']).toEqual([{ name: 'mine', reason: 'its checksum differs' }]);
@@ -61,7 +61,7 @@ export function describeDamage(): void {
       expect(damaged['index']).toEqual([]);
 
       const folder = join(await newFolder(), 'copy');
-      const copied = await finishedHere(['backup', folder, '--home', other]);
+      const copied = await runHere(['backup', folder, '--home', other]);
       expect(copied.status).toBe(1);
       expect(lines(copied.out)[0]!['damaged']).toEqual(
         expect.arrayContaining([`artifacts/${artifacts[0]}`, `artifacts/${artifacts[1]}`]),
@@ -82,9 +82,9 @@ export function describeDamage(): void {
       const folder = await newFolder();
       const copy = await backupIn(folder);
       await flip(join(copy, 'documents', 'data.mdb'));
-      expect((await finishedHere(['verify', '--backup', copy])).status).toBe(1);
+      expect((await runHere(['verify', '--backup', copy])).status).toBe(1);
       const other = join(folder, 'home');
-      const { status, err } = await finishedHere(['restore', copy, '--home', other]);
+      const { status, err } = await runHere(['restore', copy, '--home', other]);
       expect([status, err]).toEqual([
         78,
         `divisor: The backup ${copy} is damaged and was not restored: documents/data.mdb.\n`,
@@ -107,7 +107,7 @@ export function describeDamage(): void {
       const copy = await backupIn(folder);
       const file = join(copy, 'manifest.json');
       await writeFile(file, JSON.stringify({ ...(JSON.parse(await readFile(file, 'utf8')) as object), ...change }));
-      const { status, err } = await finishedHere(['restore', copy, '--home', join(folder, 'home')]);
+      const { status, err } = await runHere(['restore', copy, '--home', join(folder, 'home')]);
       expect(status).toBe(78);
       expect(err).toContain(says);
     });

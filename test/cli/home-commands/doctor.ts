@@ -1,14 +1,14 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { finished, finishedHere } from '../process.js';
+import { finished, runHere } from '../process.js';
 import { home, service, newFolder, lines } from './set-up.js';
 
 export function describeDoctor(): void {
   describe('the doctor', () => {
     test('finds a served home well, and says who serves it', async () => {
       const { hostname, port } = new URL(service.url);
-      const { status, out } = await finishedHere(['doctor', '--home', home, '--host', hostname, '--port', port]);
+      const { status, out } = await runHere(['doctor', '--home', home, '--host', hostname, '--port', port]);
       const result = Object.fromEntries(lines(out).map(({ subject, state, says }) => [subject, [state, says]]));
       expect(lines(out).filter(({ state }) => state === 'fault')).toEqual([]);
       expect(status).toBe(0);
@@ -22,12 +22,12 @@ export function describeDoctor(): void {
       ['those given', ['--data-roots', '/usr:/absent/place']],
     ])('names the allowed folders as the settings show them: %s', async (_, flags) => {
       const folder = await newFolder();
-      const shown = (await finishedHere(['config', '--home', folder, ...flags])).out
+      const shown = (await runHere(['config', '--home', folder, ...flags])).out
         .split('\n')
         .find((line) => line.startsWith('dataRoots'))!;
       const value = shown.split(/ {2,}/)[1]!;
       expect(value).toBe(flags.length === 0 ? folder : '/usr, /absent/place');
-      const { out } = await finishedHere(['doctor', '--home', folder, '--port', '0', ...flags]);
+      const { out } = await runHere(['doctor', '--home', folder, '--port', '0', ...flags]);
       const match = lines(out).find(({ subject }) => subject === 'data roots')!;
       expect(match['says']).toContain(
         `Folder stores and file databases must be below ${value}; --data-roots or DIVISOR_DATA_ROOTS sets other folders.`,
@@ -49,9 +49,9 @@ export function describeDoctor(): void {
       );
       await writeFile(table, ['date,identifier,CLOSE', ...bars, ''].join('\n'));
       const at = ['--home', join(folder, 'home')];
-      const result = await finishedHere(['import', table, '--activate', '--id', 'part', '--data-roots', folder, ...at]);
+      const result = await runHere(['import', table, '--activate', '--id', 'part', '--data-roots', folder, ...at]);
       expect(result.status, result.err).toBe(0);
-      const { out } = await finishedHere(['doctor', '--port', '0', ...at]);
+      const { out } = await runHere(['doctor', '--port', '0', ...at]);
       expect(lines(out).find(({ subject }) => subject === 'data')).toMatchObject({
         state: 'warning',
         says: expect.stringContaining('1 date has bars of only some securities, the latest 2024-01-03'),
@@ -63,7 +63,7 @@ export function describeDoctor(): void {
       await writeFile(join(folder, 'format'), '7\n');
       await mkdir(join(folder, 'documents'));
       await writeFile(join(folder, 'documents', 'data.mdb'), '');
-      const { status, out } = await finishedHere([
+      const { status, out } = await runHere([
         'doctor',
         '--home',
         folder,

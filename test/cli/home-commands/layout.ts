@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { openHome } from '#store/home/home.js';
 import { openStore } from '#store/open-store.js';
-import { finishedHere, servingHere } from '../process.js';
+import { runHere, servingHere } from '../process.js';
 import { newFolder } from './set-up.js';
 
 export function describeLayout(): void {
@@ -50,7 +50,7 @@ export function describeLayout(): void {
       }
       await store.close();
       await opened.close();
-      expect((await finishedHere(['verify', '--home', path])).status).toBe(0);
+      expect((await runHere(['verify', '--home', path])).status).toBe(0);
     });
 
     test('with results but without documents is refused, and nothing is swept', async () => {

@@ -1,7 +1,7 @@
 import { readdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { divisor, finishedHere, servingHere } from '../process.js';
+import { divisor, runHere, servingHere } from '../process.js';
 import { home, newFolder, lines } from './set-up.js';
 
 export function describeRestore(): void {
@@ -9,37 +9,37 @@ export function describeRestore(): void {
     test('does not touch a home that is served, nor one that has documents without the option for it', async () => {
       const folder = await newFolder();
       const copy = join(folder, 'backup');
-      await finishedHere(['backup', copy, '--home', home]);
-      expect((await finishedHere(['restore', copy, '--home', home, '--replace'])).status).toBe(75);
+      await runHere(['backup', copy, '--home', home]);
+      expect((await runHere(['restore', copy, '--home', home, '--replace'])).status).toBe(75);
 
       const other = join(folder, 'home');
-      await finishedHere(['restore', copy, '--home', other]);
-      const refusal = await finishedHere(['restore', copy, '--home', other]);
+      await runHere(['restore', copy, '--home', other]);
+      const refusal = await runHere(['restore', copy, '--home', other]);
       expect([refusal.status, refusal.err]).toEqual([
         78,
         `divisor: The home ${other} already contains documents, artifacts, stores; --replace moves them aside.\n`,
       ]);
-      const replaced = await finishedHere(['restore', copy, '--home', other, '--replace']);
+      const replaced = await runHere(['restore', copy, '--home', other, '--replace']);
       expect(replaced.status).toBe(0);
       const aside = String(lines(replaced.out)[0]!['aside']);
       expect((await readdir(aside)).toSorted()).toEqual(['artifacts', 'documents', 'stores']);
-      expect((await finishedHere(['verify', '--home', other])).status).toBe(0);
+      expect((await runHere(['verify', '--home', other])).status).toBe(0);
     });
 
     test('that was interrupted is not served, and completes when it is run again', async () => {
       const folder = await newFolder();
       const copy = join(folder, 'backup');
       const other = join(folder, 'home');
-      await finishedHere(['backup', copy, '--home', home]);
-      await finishedHere(['restore', copy, '--home', other]);
+      await runHere(['backup', copy, '--home', home]);
+      await runHere(['restore', copy, '--home', other]);
       await writeFile(join(other, 'format'), 'restoring\n');
       await rm(join(other, 'artifacts'), { recursive: true });
       await expect(servingHere(other)).rejects.toMatchObject({
         exitStatus: 78,
         message: expect.stringContaining('is incomplete') as string,
       });
-      expect((await finishedHere(['restore', copy, '--home', other])).status).toBe(0);
-      expect((await finishedHere(['verify', '--home', other])).status).toBe(0);
+      expect((await runHere(['restore', copy, '--home', other])).status).toBe(0);
+      expect((await runHere(['verify', '--home', other])).status).toBe(0);
     });
   });
 

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type Run, divisor, DIVISOR_IN_SHELL, finishedHere, serving } from '../process.js';
+import { type Run, divisor, DIVISOR_IN_SHELL, runHere, serving } from '../process.js';
 import { hasPseudoTerminal, onTerminal } from '../pseudo-terminal.js';
 import { testRetries } from './retries.js';
 import { testSqlShell } from './sql-shell.js';
@@ -15,9 +15,7 @@ export function describeAgainstAService(): void {
     let service: Run & { readonly url: string };
     let key: string;
     beforeAll(async () => {
-      key = (
-        await finishedHere(['keys', 'create', '--home', home, '--name', 'test', '--scopes', 'read,run'])
-      ).out.trim();
+      key = (await runHere(['keys', 'create', '--home', home, '--name', 'test', '--scopes', 'read,run'])).out.trim();
       service = await serving(home, ['--log-level', 'error', '--workers', '1', '--drain-ms', '0'], {
         DIVISOR_DATA_ROOTS: folder,
       });
@@ -36,19 +34,19 @@ export function describeAgainstAService(): void {
       });
     }
     const asked = (words: readonly string[], environment: Record<string, string> = {}) =>
-      finishedHere(words, { DIVISOR_URL: service.url, DIVISOR_API_KEY: key, ...environment });
+      runHere(words, { DIVISOR_URL: service.url, DIVISOR_API_KEY: key, ...environment });
 
     describe('with a key for everything', () => {
       let all: string;
       beforeAll(async () => {
-        const made = await finishedHere(['keys', 'create', '--home', home, '--name', 'all', '--scopes', 'admin']);
+        const made = await runHere(['keys', 'create', '--home', home, '--name', 'all', '--scopes', 'admin']);
         all = made.out.trim();
       });
       testFilesAndData(() => ({ DIVISOR_URL: service.url, DIVISOR_API_KEY: all }));
     });
 
     test('a home that a service has is left to it, in one sentence', async () => {
-      const { status, err } = await finishedHere(['backtest', 'EVEN', '--home', home]);
+      const { status, err } = await runHere(['backtest', 'EVEN', '--home', home]);
       expect([status, err]).toEqual([75, expect.stringContaining(`in use by process ${service.child.pid}`)]);
     });
 
@@ -106,7 +104,7 @@ export function describeAgainstAService(): void {
 
     test('a folder outside the allowed ones is refused without a path, and where to see them is said', async () => {
       const key = (
-        await finishedHere(['keys', 'create', '--home', home, '--name', 'data', '--scopes', 'read,data'])
+        await runHere(['keys', 'create', '--home', home, '--name', 'data', '--scopes', 'read,data'])
       ).out.trim();
       const { status, err } = await asked(['import', '/', '--name', 'Root'], { DIVISOR_API_KEY: key });
       expect([status, err.split('\n').at(-2)]).toEqual([
@@ -256,7 +254,7 @@ export function describeAgainstAService(): void {
 
     test('a nightly script run twice at once, and once killed, leaves whole files and no others', async () => {
       const key = (
-        await finishedHere(['keys', 'create', '--home', home, '--name', 'night', '--scopes', 'read,run,data,write'])
+        await runHere(['keys', 'create', '--home', home, '--name', 'night', '--scopes', 'read,run,data,write'])
       ).out.trim();
       await writeFile(file('odd.json'), JSON.stringify({ ...INDEX, id: 'ODD', name: 'Odd' }));
       const put = await asked(['index', 'put', file('odd.json')], { DIVISOR_API_KEY: key });

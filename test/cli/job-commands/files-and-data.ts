@@ -1,7 +1,7 @@
 import { tableFromArrays, tableToIPC } from 'apache-arrow';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { expect, test } from 'vitest';
-import { type Ending, finished, finishedHere } from '../process.js';
+import { type Ending, finished, runHere } from '../process.js';
 import { file, INDEX, linesOf } from './set-up.js';
 
 /**
@@ -9,7 +9,7 @@ import { file, INDEX, linesOf } from './set-up.js';
  * home.
  */
 export function testFilesAndData(environment: () => Readonly<Record<string, string>>): void {
-  const ask = (words: readonly string[]): Promise<Ending> => finishedHere(words, environment());
+  const ask = (words: readonly string[]): Promise<Ending> => runHere(words, environment());
   const piped = (words: readonly string[], input: string) => finished(words, environment(), input);
 
   test('a document may come on standard input', async () => {
@@ -74,13 +74,13 @@ export function testFilesAndData(environment: () => Readonly<Record<string, stri
     expect((await ask(['publication', 'keys', 'EVEN', '--out', keys])).status).toBe(0);
     expect((await readFile(log, 'utf8')).trim().split('\n')).toHaveLength(result.published);
     const verify = ['verify-published', log, '--key', keys, '--head', result.head];
-    expect(await finishedHere(verify)).toMatchObject({
+    expect(await runHere(verify)).toMatchObject({
       status: 0,
       out: expect.stringMatching(/^The hash chain and the signatures are intact/) as string,
     });
     const writes = file('audit.jsonl');
     expect((await ask(['audit', '--out', writes])).status).toBe(0);
-    expect(await finishedHere(['audit', '--check', writes, '--key', keys])).toMatchObject({
+    expect(await runHere(['audit', '--check', writes, '--key', keys])).toMatchObject({
       status: 0,
       out: expect.stringMatching(/signed up to entry (\d+): \1 entries/) as string,
     });

@@ -2,10 +2,10 @@ import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { generatedWork, type WorkTiming } from '#cli/bench/work.js';
+import { benchGeneratedWork, type WorkTiming } from '#cli/bench/work.js';
 import { createDivisorClient } from '#clients/typescript/divisor.js';
 import { IS_SOAK } from '../../soak.js';
-import { finishedHere, servingHere } from '../process.js';
+import { runHere, servingHere } from '../process.js';
 import { INDEX, folder, home, file, linesOf, onHome } from './set-up.js';
 
 const GENERATED_WORK = [
@@ -47,7 +47,7 @@ export function describeOnAHome(): void {
 
     test('the ids that a shell completes are those of the home', async () => {
       const ask = async (kind: string) => {
-        const { status, out } = await finishedHere(['completion', 'ids', kind], { DIVISOR_HOME: home });
+        const { status, out } = await runHere(['completion', 'ids', kind], { DIVISOR_HOME: home });
         return [status, out.split('\n')];
       };
       expect(await ask('indices')).toEqual([0, expect.arrayContaining(['EVEN'])]);
@@ -175,7 +175,7 @@ export function describeOnAHome(): void {
 
     // It measures the kernels at their usual sizes, which takes seconds.
     test.runIf(IS_SOAK)('a benchmark of the machine says its limits, its kernels and its jobs', async () => {
-      const { status, out, err } = await finishedHere(['bench', '--assets', '20', '--years', '2']);
+      const { status, out, err } = await runHere(['bench', '--assets', '20', '--years', '2']);
       expect([status, err]).toEqual([0, '']);
       const lines = linesOf(out);
       expect([...new Set(lines.map(({ event }) => event))]).toEqual(['machine', 'kernel', 'work', 'result']);
@@ -187,7 +187,7 @@ export function describeOnAHome(): void {
       const timings: WorkTiming[] = [];
       const watch = { begin: () => {}, progress: () => {}, end: (timing: WorkTiming) => void timings.push(timing) };
       const { url, stop } = await servingHere(file('bench'));
-      await generatedWork(createDivisorClient({ url }), { assets: 20, years: 2 }, watch);
+      await benchGeneratedWork(createDivisorClient({ url }), { assets: 20, years: 2 }, watch);
       await stop();
       expect(timings.map(({ work }) => work)).toEqual(GENERATED_WORK);
       for (const { seconds } of timings) expect(seconds).toBeGreaterThan(0);

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
-import type { finishedHere } from '../process.js';
+import type { runHere } from '../process.js';
 import { linesOf } from './set-up.js';
 
 /** @param asked runs a command against the service */
-export function testRetries(asked: (words: readonly string[]) => ReturnType<typeof finishedHere>): void {
+export function testRetries(asked: (words: readonly string[]) => ReturnType<typeof runHere>): void {
   test('failed jobs are queued again in bulk', async () => {
     const { status, out, err } = await asked(['jobs', 'retry', '--failed', '--kind', 'sweep', '--since', '2024-06-28']);
     expect([status, err, linesOf(out)]).toEqual([0, '', [{ event: 'result', result: { rows: 0 } }]]);

@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll } from 'vitest';
-import { finishedHere } from '../process.js';
+import { runHere } from '../process.js';
 import { hasPseudoTerminal } from '../pseudo-terminal.js';
 
 if (!hasPseudoTerminal)
@@ -62,4 +62,4 @@ afterAll(() => rm(folder, { recursive: true, force: true }));
 
 /** Runs a command on the home to its end. */
 export const onHome = (words: readonly string[], at = home) =>
-  finishedHere([...words, '--home', at], { DIVISOR_DATA_ROOTS: folder });
+  runHere([...words, '--home', at], { DIVISOR_DATA_ROOTS: folder });

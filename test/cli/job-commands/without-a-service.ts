@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { DivisorError, type DivisorClient } from '#clients/typescript/divisor.js';
 import { readCommandLine } from '#cli/command-line.js';
 import { refresh } from '#cli/view-commands/data.js';
-import { finishedHere } from '../process.js';
+import { runHere } from '../process.js';
 import { COMPLETED, COMPLETED_IN_A_LIST, isInstalled, offered } from './completed.js';
 import { file } from './set-up.js';
 import { type AddressInfo, createServer } from 'node:net';
@@ -22,7 +22,7 @@ export function describeWithoutAService(): void {
       '%s completes commands, flags and their values',
       async (shell, { skip }) => {
         if (shell === 'fish' && !isInstalled('fish')) skip('fish is not installed');
-        const script = (await finishedHere(['completion', shell])).out;
+        const script = (await runHere(['completion', shell])).out;
         const cases = shell === 'zsh' ? COMPLETED : [...COMPLETED, ...COMPLETED_IN_A_LIST];
         const lines = cases.map(([line]) => line);
         expect(offered(shell, script, lines)).toEqual(cases.map(([, words]) => words));
@@ -39,14 +39,14 @@ export function describeWithoutAService(): void {
         publication: ['keys', 'rotate'],
       };
       for (const shell of ['bash', 'zsh', 'fish']) {
-        const { status, out } = await finishedHere(['completion', shell]);
+        const { status, out } = await runHere(['completion', shell]);
         const held = new Set(out.split(/[\s"]+/));
         const missing = [...words.split(' '), ...Object.entries(families).flat(2)].filter((word) => !held.has(word));
         expect([shell, status, missing]).toEqual([shell, 0, []]);
       }
       for (const words of ['import --mapping', 'import --field', 'backtests --if-stale', 'backtests --benchmark']) {
         const [name = '', flag = ''] = words.split(' ');
-        expect((await finishedHere([name, '--help'])).out).toContain(flag);
+        expect((await runHere([name, '--help'])).out).toContain(flag);
       }
     });
 
@@ -90,7 +90,7 @@ export function describeWithoutAService(): void {
     test('nobody at the address ends with 69', async () => {
       const { port, close } = await deadPort();
       await close();
-      const { status, out, err } = await finishedHere([
+      const { status, out, err } = await runHere([
         'report',
         'FACTSHEET-A4',
         '--index',
@@ -126,14 +126,14 @@ export function describeWithoutAService(): void {
         '--data-roots applies to a home that the command opens',
       ],
     ])('%j is explained and ends with 64', async (words, message) => {
-      const { status, out, err } = await finishedHere([...words], { DIVISOR_HOME: file('unused') });
+      const { status, out, err } = await runHere([...words], { DIVISOR_HOME: file('unused') });
       expect([status, out, err]).toEqual([64, '', expect.stringContaining(message)]);
       expect(err.trim().split('\n')).toHaveLength(1);
     });
 
     test('every command explains its words, flags, examples and exit statuses', async () => {
       for (const name of ['import', 'backtest', 'sweep', 'optimise', 'risk', 'validate-risk', 'report']) {
-        const { status, out } = await finishedHere([name, '--help']);
+        const { status, out } = await runHere([name, '--help']);
         expect([name, status]).toEqual([name, 0]);
         for (const part of [`Usage: divisor ${name} `, 'Flags', 'Examples', 'Exit statuses', '--url URL', '--json'])
           expect(out).toContain(part);

@@ -188,7 +188,7 @@ async function open(page: Page, typed: string, found: string): Promise<void> {
 }
 
 /** Returns the paths that the first page requests until it is shown. */
-async function firstLoad({ page, service }: Desk): Promise<readonly string[]> {
+async function measureFirstLoad({ page, service }: Desk): Promise<readonly string[]> {
   const requests = new Set<string>();
   const note = (request: Request) => requests.add(new URL(request.url()).pathname);
   page.on('request', note);
@@ -270,7 +270,7 @@ export function describePages(desk: () => Desk): void {
 
   test('pages, rows, marks of charts and order of rules are reached by keys alone', async () => {
     const { page, service } = desk();
-    expect(bytesOf(await firstLoad(desk()))).toBeLessThanOrEqual(FIRST_LOAD_MAX);
+    expect(bytesOf(await measureFirstLoad(desk()))).toBeLessThanOrEqual(FIRST_LOAD_MAX);
     await picture(page, 'home');
     await page.keyboard.press('Tab');
     await page.keyboard.press('Tab');

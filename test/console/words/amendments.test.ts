@@ -5,7 +5,7 @@ import {
   patchBetween,
   sortChanges,
   textsOn,
-  withAmendment,
+  addAmendment,
 } from '#console/words/amendments.js';
 import type { JsonObject } from '#console/words/paths.js';
 import { AMENDABLE as ALLOWED, FIXED_TREATMENT as FIXED } from '#domain/documents/amendment.js';
@@ -52,7 +52,7 @@ describe('changes of a definition with published closes', () => {
     const after = { ...stored, name: 'Other', rebalance: { frequency: 'monthly', anchor: 'first_day' } };
     const changed = { before: stored, after, amendable: sortChanges(stored, after, '2024-01-31').amendable };
     expect(textsOn('2024-06-01', changed).amended['rebalance']).toEqual({ frequency: 'daily', anchor: 'first_day' });
-    expect(withAmendment('2024-06-01', { reason: 'Review' }, changed)).toEqual({
+    expect(addAmendment('2024-06-01', { reason: 'Review' }, changed)).toEqual({
       ...stored,
       name: 'Other',
       amendments: [

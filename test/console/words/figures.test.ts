@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import type { OverviewView, PerformanceView } from '#clients/typescript/divisor.js';
 import { againstBenchmark, againstParent, figuresOf, statisticsOf, subjectOf } from '#console/pages/index/figures.js';
 import { actionValue } from '#console/words/actions.js';
-import { withReturn } from '#console/words/returns.js';
+import { addReturn } from '#console/words/returns.js';
 
 const RELATIVE = {
   observations: 100,
@@ -70,8 +70,8 @@ test('a tracking error states its reference: the index of the portfolio, or the 
   ]);
   expect(againstBenchmark(portfolio).find(({ term }) => term === 'Information ratio')!.value).toBe('–');
   expect(againstBenchmark(view({}))).toEqual([]);
-  expect(withReturn('Benchmark EQ', 'price')).toBe('Benchmark EQ, price return');
-  expect(withReturn('Benchmark EQ', null)).toBe('Benchmark EQ');
+  expect(addReturn('Benchmark EQ', 'price')).toBe('Benchmark EQ, price return');
+  expect(addReturn('Benchmark EQ', null)).toBe('Benchmark EQ');
 });
 
 test('a derived index has the tracking error to its parent next to the forecast of it', () => {

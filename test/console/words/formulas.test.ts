@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { completed, completionsOf, formulaText } from '#console/words/formulas.js';
+import { completeFormula, completionsOf, formulaText } from '#console/words/formulas.js';
 
 const FUNCTIONS = [
   { name: 'zscore', signature: 'zscore(x)', help: 'Distance from the mean.' },
@@ -14,8 +14,8 @@ test('the word at the end of a formula is completed as a datapoint or a function
   expect(inserts('1 + ma')).toEqual(['MARKET_CAP', 'MAXIMUM', 'max(']);
   expect(inserts('MARKET_CAP')).toEqual([]);
   expect(inserts('MARKET_CAP * ')).toEqual([]);
-  expect(completed('zscore(mo', 'MOMENTUM')).toBe('zscore(MOMENTUM');
-  expect(completed('1 + ma', 'max(')).toBe('1 + max(');
+  expect(completeFormula('zscore(mo', 'MOMENTUM')).toBe('zscore(MOMENTUM');
+  expect(completeFormula('1 + ma', 'max(')).toBe('1 + max(');
 });
 
 test('a formula is shown as it was typed, or as its tree says it', () => {

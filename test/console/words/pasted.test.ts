@@ -1,17 +1,17 @@
 import { expect, test } from 'vitest';
-import { pastedPairs } from '#console/words/pasted.js';
+import { parsePastedPairs } from '#console/words/pasted.js';
 
 test('rows of a spreadsheet are securities and numbers; a heading and further columns are discarded', () => {
   const expected = [
     ['AAA', '10000'],
     ['BRK B', '2.5'],
   ];
-  expect(pastedPairs('AAA\t10000\nBRK B\t2.5\n')).toEqual(expected);
-  expect(pastedPairs('Name\tShares\tPrice\r\nAAA\t10 000\t5\r\nBRK B\t2.5\t7\r\n')).toEqual(expected);
-  expect(pastedPairs('AAA;10000\nBRK B;2.5')).toEqual(expected);
-  expect(pastedPairs('AAA 10000\nBRK B 2.5')).toEqual(expected);
+  expect(parsePastedPairs('AAA\t10000\nBRK B\t2.5\n')).toEqual(expected);
+  expect(parsePastedPairs('Name\tShares\tPrice\r\nAAA\t10 000\t5\r\nBRK B\t2.5\t7\r\n')).toEqual(expected);
+  expect(parsePastedPairs('AAA;10000\nBRK B;2.5')).toEqual(expected);
+  expect(parsePastedPairs('AAA 10000\nBRK B 2.5')).toEqual(expected);
 });
 
 test('a name that is pasted alone is a name', () => {
-  expect([pastedPairs('AAA'), pastedPairs('BRK B'), pastedPairs('')]).toEqual([[], [], []]);
+  expect([parsePastedPairs('AAA'), parsePastedPairs('BRK B'), parsePastedPairs('')]).toEqual([[], [], []]);
 });

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { firstTimes, latestClose, throughProblem } from '#console/words/publication.js';
+import { listFirstTimes, latestClose, throughProblem } from '#console/words/publication.js';
 
 const run = { start: '2024-01-02', end: '2024-01-31', last: '2024-01-15', isRestated: false };
 
@@ -16,9 +16,9 @@ test('closes are published through a day of the run that is not published yet', 
 
 test('the first publication contains the closes after the log', () => {
   const dates = ['2024-01-12', '2024-01-15', '2024-01-16', '2024-01-17'];
-  expect(firstTimes(dates, undefined, run)).toEqual(['2024-01-16', '2024-01-17']);
-  expect(firstTimes(dates, '2024-01-16', run)).toEqual(['2024-01-16']);
-  expect(firstTimes(dates, undefined, { last: null })).toEqual(dates);
+  expect(listFirstTimes(dates, undefined, run)).toEqual(['2024-01-16', '2024-01-17']);
+  expect(listFirstTimes(dates, '2024-01-16', run)).toEqual(['2024-01-16']);
+  expect(listFirstTimes(dates, undefined, { last: null })).toEqual(dates);
 });
 
 test('the latest close is that of the last date, not the last entry of the log', () => {

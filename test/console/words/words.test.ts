@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { axisTexts, logSplits, PERCENT, spread, stack, within } from '#console/components/chart/series.js';
+import { axisTexts, logSplits, PERCENT, spread, stack, limitToRange } from '#console/components/chart/series.js';
 import { withoutUnread } from '#console/components/form/field-spec.js';
 import { notePath } from '#console/pages/data/folder-files.js';
 import { nameFrom, troubleOfFiles, withFiles, withoutFile } from '#console/pages/data/import-files.js';
@@ -11,8 +11,8 @@ import { duration, isDate, monthsBefore, zoneText } from '#console/words/dates.j
 import { pathOfPointer, pathWords } from '#console/words/labels.js';
 import { compact } from '#console/words/amounts.js';
 import { plainSentence } from '#console/words/methodology.js';
-import { bytes, change, figure, inLargeUnits, percent, signClass } from '#console/words/numbers.js';
-import { differences, withValue } from '#console/words/paths.js';
+import { bytes, change, figure, formatLargeUnits, percent, signClass } from '#console/words/numbers.js';
+import { differences, addValue } from '#console/words/paths.js';
 import { fileOf, placeOf } from '#console/words/places.js';
 import { riskWindow } from '#console/words/risk-window.js';
 import { scalarOf, scalarText } from '#console/words/scalars.js';
@@ -150,8 +150,8 @@ test('scales are round, spread evenly, and cover what they show', () => {
   expect(axisTexts([0, 0.005, 0.01], PERCENT)).toEqual(['0.0%', '0.5%', '1.0%']);
   expect(spread(1000, 3)).toEqual([0, 500, 999]);
   const dates = ['2024-01-02', '2024-01-03', '2024-01-05'];
-  expect(within(dates, { from: '2024-01-03', to: '2024-01-04' })).toEqual([1, 1]);
-  expect(within(dates, { from: '2025-01-01', to: '2025-02-01' })).toEqual([0, 2]);
+  expect(limitToRange(dates, { from: '2024-01-03', to: '2024-01-04' })).toEqual([1, 1]);
+  expect(limitToRange(dates, { from: '2025-01-01', to: '2025-02-01' })).toEqual([0, 2]);
   const line = (values: (number | null)[]) => ({ id: 'a', label: 'a', values, colour: 1 });
   expect(stack([line([1, null]), line([2, 3])]).map(({ values }) => values)).toEqual([
     [1, 0],
@@ -167,8 +167,8 @@ test('dates stay in their month, and long durations are written in words', () =>
 
 test('two documents differ at the place where a value was put, and nowhere else', () => {
   const base = { a: 1, b: { c: [1, 2] } };
-  expect(differences(base, withValue(base, ['b', 'c', 1], 3))).toEqual([{ path: ['b', 'c', 1], before: 2, after: 3 }]);
-  expect(differences(base, withValue(base, ['a'], undefined)).map(({ path }) => path)).toEqual([['a']]);
+  expect(differences(base, addValue(base, ['b', 'c', 1], 3))).toEqual([{ path: ['b', 'c', 1], before: 2, after: 3 }]);
+  expect(differences(base, addValue(base, ['a'], undefined)).map(({ path }) => path)).toEqual([['a']]);
   // Lists of different lengths differ as a whole.
   expect(differences([1, 2], [1])).toEqual([{ path: [], before: [1, 2], after: [1] }]);
 });
@@ -317,7 +317,7 @@ describe('files that are to be imported', () => {
 });
 
 test('sizes and large numbers are written in the largest unit', () => {
-  expect(inLargeUnits('70121 MiB are free; 256 MiB are needed for writes.')).toBe(
+  expect(formatLargeUnits('70121 MiB are free; 256 MiB are needed for writes.')).toBe(
     '68.5 GiB are free; 256 MiB are needed for writes.',
   );
   expect([1_234_000_000, 1_200_000_000, 51.5638, 50, -4_850_000_000, null].map(compact)).toEqual([

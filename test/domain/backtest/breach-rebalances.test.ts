@@ -59,7 +59,7 @@ const tilted = (prices: readonly number[]): number[] => {
   return raw.map((value) => value / sum);
 };
 
-const tiltedDecider: DeciderFactory = (document, composer) => ({
+const createTiltedDecider: DeciderFactory = (document, composer) => ({
   decide(session) {
     const sm = composer.market(document.id);
     const columns = composer.universe(document.id, session);
@@ -131,7 +131,8 @@ test('a breach is answered by a rebalance decided on its close, as on holdings c
       (prices, lag, frequency) => {
         const market = marketOf(prices);
         const treatment = { on_breach: 'rebalance', breach_rule: 'UCITS_20_35' };
-        const runOf = (given: object) => run(market, indexOn(lag, frequency, given), { createDecider: tiltedDecider });
+        const runOf = (given: object) =>
+          run(market, indexOn(lag, frequency, given), { createDecider: createTiltedDecider });
         const plain = runOf({});
         const scheduled = new Set(plain.rebalances.map(({ session }) => session - plain.index.book.from));
         const watched = runOf(treatment);

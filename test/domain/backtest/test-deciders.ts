@@ -46,7 +46,7 @@ export interface SignedTerms {
 }
 
 /** All securities of the universe, one in three of them short; all long if one of the sides would be empty. */
-export function signedDecider({ short, cash }: SignedTerms): DeciderFactory {
+export function createSignedDecider({ short, cash }: SignedTerms): DeciderFactory {
   return (document, composer) => ({
     decide(session): Decision {
       const columns = composer.universe(document.id, session);
@@ -83,7 +83,7 @@ export const SIGNED_DECIDERS: readonly DeciderFactory[] = [
   { short: 0, cash: 0.2 },
   { short: 0.2, cash: 0.3 },
   { short: 0.8, cash: 1 },
-].map(signedDecider);
+].map(createSignedDecider);
 
 const nothing: Decision = {
   kind: 'empty',

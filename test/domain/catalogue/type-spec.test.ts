@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { createParameterSpecs } from '#domain/catalogue/type-spec.js';
 
-describe('parameterSpecs', () => {
+describe('createParameterSpecs', () => {
   const params = z.strictObject({
     count: z.int().min(1).meta({ label: 'Names', help: 'How many to keep.', unit: 'names' }),
     limit: z.number().nullable().default(null).meta({ unit: 'fraction' }),

@@ -3,9 +3,9 @@ import { validateIndex } from '#domain/checks/validate-index.js';
 import { checkConstraintSet } from '#domain/documents/constraint-set.js';
 import type { IndexDocument } from '#domain/documents/index-document.js';
 import { listNamedIndices } from '#domain/documents/named-indices.js';
-import { CALENDARS, generatedMarket } from '../rules/rule-market.js';
+import { CALENDARS, createGeneratedMarket } from '../rules/rule-market.js';
 
-const market = generatedMarket({ names: 10, sessions: 30, seed: 1 });
+const market = createGeneratedMarket({ names: 10, sessions: 30, seed: 1 });
 const stored = new Map<string, IndexDocument>();
 const context = { calendars: CALENDARS.list(), indexOf: (id: string) => stored.get(id), market };
 

@@ -100,7 +100,7 @@ function sketch({
   // A halted price is the last traded one: after a special dividend during the halt it is not the value of a share.
   for (const { name, at } of weighting === 'PriceWeight' ? [] : halts)
     close[NAMES[name]!]![at] = close[NAMES[name]!]![at + 1] = null;
-  const actions = ownEvents(events).map(({ name, type, at, size }) =>
+  const actions = listOwnEvents(events).map(({ name, type, at, size }) =>
     toAction(NAMES[name]!, type, { ex: days[at]!, size }),
   );
   // Spun-off securities have prices from their ex-date on; acquired and merged securities have none afterwards.
@@ -172,7 +172,7 @@ function changesOf({ threshold, isReplaced }: { threshold: number | undefined; i
 }
 
 /** Keeps at most one event of a security per session, and none after its end. A never ends; all mergers are into A. */
-function ownEvents<E extends { name: number; type: string; at: number }>(events: readonly E[]): E[] {
+function listOwnEvents<E extends { name: number; type: string; at: number }>(events: readonly E[]): E[] {
   const ends = (type: string): boolean => type === 'MERGER' || type === 'ACQUISITION';
   const sorted = events.toSorted((a, b) => a.at - b.at);
   return sorted.filter(({ name, type, at }, i) => {

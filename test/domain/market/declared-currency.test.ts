@@ -109,7 +109,7 @@ describe('the currency that a store declares', () => {
         ),
         ({ market }, document, blank) => {
           const place = market.reference.columns.indexOf('CURRENCY');
-          const withCurrency = (value: string | null): MarketData => ({
+          const addCurrency = (value: string | null): MarketData => ({
             ...market,
             reference: {
               ...market.reference,
@@ -121,8 +121,8 @@ describe('the currency that a store declares', () => {
               ),
             },
           });
-          const named = tryRun(withCurrency('EUR'), document);
-          const declared = tryRun({ ...withCurrency(null), currency: 'EUR' }, document);
+          const named = tryRun(addCurrency('EUR'), document);
+          const declared = tryRun({ ...addCurrency(null), currency: 'EUR' }, document);
           expect(declared?.level).toEqual(named?.level);
           expect(declared?.portfolio.weights).toEqual(named?.portfolio.weights);
           expect(declared?.findings).toEqual(named?.findings);

@@ -99,7 +99,7 @@ describe(`a convex row holds with ${MET}, at an optimum that nothing feasible is
     });
     for (const { problem, solution } of answers) {
       const { type: objective } = problem.objective.entry;
-      const { violation } = certify(withFiniteBounds(solution.assembled.program), solution.answer.point);
+      const { violation } = certify(addFiniteBounds(solution.assembled.program), solution.answer.point);
       expect(violation, objective).toBeLessThan(2e-9);
       const least = computeGoalValue(problem, solution.weights);
       // The optima of the other objectives are feasible, and so are all points between them.
@@ -115,7 +115,7 @@ describe(`a convex row holds with ${MET}, at an optimum that nothing feasible is
   });
 });
 
-function withFiniteBounds<P extends { lower: Float64Array; upper: Float64Array }>(program: P): P {
+function addFiniteBounds<P extends { lower: Float64Array; upper: Float64Array }>(program: P): P {
   const finite = (values: Float64Array) => values.map((value) => Math.min(Math.max(value, -10), 10));
   return { ...program, lower: finite(program.lower), upper: finite(program.upper) };
 }
@@ -176,7 +176,7 @@ describe('a choice of names', () => {
   const small = (objective: { type: string }, maximum: number) =>
     smallProblem({ names: SMALL, seed: 3, rows: [{ type: 'Cardinality', params: { maximum } }], objective });
 
-  function byEnumeration(problem: ReturnType<typeof small>, size: number): number {
+  function computeByEnumeration(problem: ReturnType<typeof small>, size: number): number {
     let best = Infinity;
     for (let set = 0; set < 1 << SMALL; set++) {
       const held = Uint8Array.from({ length: SMALL }, (_, i) => (set >> i) & 1);
@@ -196,7 +196,7 @@ describe('a choice of names', () => {
     const outcome = solveProblem(solvers, problem);
     if (outcome.kind !== 'solved') throw new Error(outcome.kind);
     expect(outcome.solution.isHeuristic).toBe(false);
-    expect(Math.abs(outcome.solution.value / byEnumeration(problem, 3) - 1)).toBeLessThan(1e-9);
+    expect(Math.abs(outcome.solution.value / computeByEnumeration(problem, 3) - 1)).toBeLessThan(1e-9);
   });
 
   test('has no answer where every name has a budget of risk', () => {

@@ -4,9 +4,9 @@ import { createComposer } from '#domain/books/create-composer.js';
 import { createIndexDeciders } from '#domain/backtest/index-decider.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
 import { explainWeight, isDerivedExplanation, type NameSolve } from '#domain/optimisation/explain.js';
-import { CALENDARS, documentOf, generatedMarket } from '../rules/rule-market.js';
+import { CALENDARS, documentOf, createGeneratedMarket } from '../rules/rule-market.js';
 
-const market = generatedMarket({ names: 30, sessions: 320, seed: 4 });
+const market = createGeneratedMarket({ names: 30, sessions: 320, seed: 4 });
 const parent = documentOf(
   {
     selection: [{ id: 'size', type: 'TopN', params: { field: 'MARKET_CAP', count: 20 } }],

@@ -15,7 +15,10 @@ interface Choices {
 }
 
 /** Smallest one-way turnover over every choice: the larger of required sales and purchases. */
-function leastTurnover(from: Float64Array, { maximum, cap = 1, threshold = 0, each = from.length }: Choices): number {
+function computeLeastTurnover(
+  from: Float64Array,
+  { maximum, cap = 1, threshold = 0, each = from.length }: Choices,
+): number {
   let least = Infinity;
   for (let choice = 1; choice < 2 ** from.length; choice++) {
     const held = Array.from(from, (_, i) => (choice >> i) % 2 === 1);
@@ -55,7 +58,7 @@ describe('a limit on turnover too low for a choice of names', () => {
     for (const [seed, type] of objectives.entries()) {
       const rows = [turnover, { type: 'Cardinality', params: { maximum: choices.maximum } }, ...others];
       const problem = smallProblem({ names: 9, seed, rows, hasPrevious: true, objective: { type } });
-      const least = leastTurnover(problem.previous!.weights, choices);
+      const least = computeLeastTurnover(problem.previous!.weights, choices);
       const { relaxations } = explainChoice(solvers, problem, true);
       const report = relaxations.find((each) => each.type === 'Turnover')!;
       expect([report.to, report.bound]).toEqual([expect.closeTo(least, 6), undefined]);

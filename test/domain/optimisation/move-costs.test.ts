@@ -43,7 +43,7 @@ describe('createMoveCosts', () => {
   });
 });
 
-describe('choiceBound', () => {
+describe('computeChoiceBound', () => {
   test('is the least sum over all ways to hold a number of securities, also with one of them held or not', () => {
     const random = seeded(3);
     for (let trial = 0; trial < 200; trial++) {

@@ -13,7 +13,7 @@ import { smallProblem, solvers } from './small-problems.js';
 /** Number of random cases of convex rows. */
 const TRIALS = IS_SOAK ? 3 : 1;
 
-const withPriority = (each: Row, priority: number): Row => ({ ...each, params: { ...each.params, priority } });
+const addPriority = (each: Row, priority: number): Row => ({ ...each, params: { ...each.params, priority } });
 
 interface Given {
   readonly row: number;
@@ -61,7 +61,7 @@ describe('a row with a priority is relaxed', () => {
         const [first, ...others] = draw(random);
         const problemOf = (rows: readonly Row[]) => smallProblem({ names, seed: trial + 1, rows, hasPrevious: true });
         const place = `${type} ${trial} ${JSON.stringify([first, ...others])}`;
-        const result = given(problemOf([withPriority(first!, 1), ...others]));
+        const result = given(problemOf([addPriority(first!, 1), ...others]));
         expect(result, place).not.toBeNull();
         expect(new Set(result!.moves.map((move) => move.row)), place).toEqual(new Set([0]));
         // Reducing any of the relaxations makes the problem infeasible.
@@ -84,7 +84,7 @@ describe('a row with a priority is relaxed', () => {
           ).not.toBe('solved');
         }
         expect(given(problemOf([first!, ...others])), `${place} without a priority`).toBeNull();
-        expect(given(problemOf([withPriority(first!, 0), ...others])), `${place} with priority zero`).toBeNull();
+        expect(given(problemOf([addPriority(first!, 0), ...others])), `${place} with priority zero`).toBeNull();
       }
     },
   );

@@ -50,7 +50,7 @@ interface Trial {
 const problemOf = (rows: readonly Row[], trial: Trial) => smallProblem({ ...trial, rows, hasPrevious: true });
 const isFeasible = (rows: readonly Row[], trial: Trial) =>
   solveProblem(solvers, problemOf(rows, trial), { wanted: 'any' }).kind === 'solved';
-const withParameter = (rows: readonly Row[], index: number | null, parameter: string, to: number): Row[] =>
+const addParameter = (rows: readonly Row[], index: number | null, parameter: string, to: number): Row[] =>
   rows.map((each, i) => (i === index ? { ...each, params: { ...each.params, [parameter]: to } } : each));
 
 function explained(rows: readonly Row[], trial: Trial): Infeasibility | undefined {
@@ -107,7 +107,7 @@ describe('relaxations of every class', () => {
         ).toEqual(expect.arrayContaining(parameter.split(' ').map((name) => `0 ${name}`)));
         for (const { index, parameter: moved, from, to } of detail!.relaxations) {
           expect(
-            isFeasible(withParameter(rows, index, moved, to), market),
+            isFeasible(addParameter(rows, index, moved, to), market),
             `${place}: ${moved} of ${index} to ${to}`,
           ).toBe(true);
           const isWhole =
@@ -117,7 +117,7 @@ describe('relaxations of every class', () => {
             type !== 'EffectiveNumber';
           const less = isWhole ? to - Math.sign(to - from) : from + 0.99 * (to - from);
           expect(
-            isFeasible(withParameter(rows, index, moved, less), market),
+            isFeasible(addParameter(rows, index, moved, less), market),
             `${place}: ${moved} of ${index} only to ${less}, not ${to}`,
           ).toBe(false);
         }

@@ -28,7 +28,7 @@ const measuredIn = (market: SmallMarket): [Problem, Float64Array] => {
 const held = (weights: Float64Array) => weights.reduce((count, weight) => count + (Math.abs(weight) > 1e-9 ? 1 : 0), 0);
 
 /** Returns the minimum over all choices of `size` securities, each solved separately. */
-function byEnumeration(problem: Problem, size: number): number {
+function computeByEnumeration(problem: Problem, size: number): number {
   const n = problem.index.length;
   let best = Infinity;
   const choose = (from: number, chosen: number[]): void => {
@@ -95,7 +95,7 @@ describe('a number of names', () => {
       const problem = smallProblem({ names: 12, seed, rows: [{ type: 'Cardinality', params: { maximum: 4 } }] });
       const solution = found(problem);
       expect(solution.isHeuristic).toBe(false);
-      expect(Math.abs(solution.objective / byEnumeration(problem, 4) - 1), `seed ${seed}`).toBeLessThan(1e-9);
+      expect(Math.abs(solution.objective / computeByEnumeration(problem, 4) - 1), `seed ${seed}`).toBeLessThan(1e-9);
     }
   });
 
@@ -109,7 +109,8 @@ describe('a number of names', () => {
     for (const { type } of OBJECTIVE_CLASSES) {
       const isSlow = type === 'min_cdar' || (type === 'min_cvar' && row.type !== 'Cardinality');
       if (type === 'risk_parity' || (isSlow && !IS_SOAK)) continue; // Equal risk holds every security.
-      const market = { names: IS_SOAK ? 8 : type === 'min_cvar' ? 5 : 6, seed: 4 };
+      const isSmall = type === 'min_cvar' || row.type !== 'GroupCardinality'; // Six names have two of one group.
+      const market = { names: IS_SOAK ? 8 : isSmall ? 5 : 6, seed: 4 };
       const nearest = { ...market, rows: [row], objective: { type: 'min_tracking_error' } };
       const limit = {
         type: 'TrackingError',
@@ -142,7 +143,9 @@ describe('a number of names', () => {
       const limit = { type: 'TrackingError', params: { limit: 0.12, ...(soft === undefined ? {} : { soft }) } };
       const rows = [limit, { type: 'Cardinality', params: { maximum: 3 } }];
       const problem = smallProblem({ names: 6, seed: 4, rows, objective: { type: 'min_variance' } });
-      expect(Math.abs(found(problem).value / byEnumeration(problem, 3) - 1), `penalty ${soft}`).toBeLessThan(1e-8);
+      expect(Math.abs(found(problem).value / computeByEnumeration(problem, 3) - 1), `penalty ${soft}`).toBeLessThan(
+        1e-8,
+      );
     }
   });
 
@@ -151,7 +154,7 @@ describe('a number of names', () => {
     const problem = smallProblem({ names: 8, seed: 2, rows, objective: { type, confidence: 0.8 } });
     const solution = found(problem);
     expect([solution.isHeuristic, held(solution.weights)]).toEqual([false, 3]);
-    expect(Math.abs(solution.objective / byEnumeration(problem, 3) - 1)).toBeLessThan(1e-7);
+    expect(Math.abs(solution.objective / computeByEnumeration(problem, 3) - 1)).toBeLessThan(1e-7);
   });
 
   test('a limit on a tail that few choices keep is kept by the names of the least', () => {
@@ -179,7 +182,7 @@ describe('a number of names', () => {
     });
     const solution = found(problem);
     expect(solution.isHeuristic).toBe(false);
-    expect(Math.abs(solution.objective / byEnumeration(problem, 5) - 1)).toBeLessThan(1e-9);
+    expect(Math.abs(solution.objective / computeByEnumeration(problem, 5) - 1)).toBeLessThan(1e-9);
   });
 
   test('a choice weighs the price of soft rows with the tracking variance', () => {
@@ -192,7 +195,7 @@ describe('a number of names', () => {
       const problem = smallProblem({ names: 10, seed, rows, hasPrevious: true });
       const solution = found(problem);
       expect(solution.value).toBeGreaterThan(solution.objective);
-      expect(Math.abs(solution.value / byEnumeration(problem, 3) - 1), `seed ${seed}`).toBeLessThan(1e-7);
+      expect(Math.abs(solution.value / computeByEnumeration(problem, 3) - 1), `seed ${seed}`).toBeLessThan(1e-7);
     }
   });
 
@@ -202,7 +205,7 @@ describe('a number of names', () => {
       [12, 0],
       [10, 0.03],
     ] as const;
-    for (const [maximum, threshold] of IS_SOAK ? cases : cases.slice(0, 2)) {
+    for (const [maximum, threshold] of IS_SOAK ? cases : cases.slice(0, 1)) {
       const rows = [
         { type: 'Cardinality', params: { maximum } },
         ...(threshold > 0 ? [{ type: 'MinimumHolding', params: { threshold } }] : []),
@@ -224,7 +227,10 @@ describe('a number of names', () => {
       expect(held(solution.weights)).toBeLessThanOrEqual(5);
       for (const place of [2, 7]) expect(solution.weights[place]).toBeLessThanOrEqual(-0.05 + 1e-9);
       expect(solution.isHeuristic).toBe(false);
-      expect(solution.value / Math.min(byEnumeration(problem, 4), byEnumeration(problem, 5))).toBeCloseTo(1, 7);
+      expect(solution.value / Math.min(computeByEnumeration(problem, 4), computeByEnumeration(problem, 5))).toBeCloseTo(
+        1,
+        7,
+      );
     }
   });
 
@@ -336,15 +342,4 @@ describe('other choices', () => {
     );
     expect(outcome).toMatchObject({ kind: 'no-choice', isProven: true });
   });
-});
-
-test('the objective is the annualised variance of the active weights', () => {
-  const problem = smallProblem({ names: 6, seed: 1, rows: [] });
-  const matrix = createMetricMatrix(problem.metric);
-  const weights = problem.index.map((weight, i) => weight + (i % 2 === 0 ? 0.01 : -0.01));
-  let variance = 0;
-  for (let i = 0; i < 6; i++)
-    for (let j = 0; j < 6; j++)
-      variance += (i % 2 === 0 ? 0.01 : -0.01) * matrix[i * 6 + j]! * (j % 2 === 0 ? 0.01 : -0.01);
-  expect(computeTrackingVariance(problem, weights)).toBeCloseTo(variance, 18);
 });

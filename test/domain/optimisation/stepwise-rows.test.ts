@@ -14,7 +14,7 @@ const dates = ['2024-03-01', ...WEEK];
 const common = { calendar: 'MAIN', rebalance: { frequency: 'weekly' }, base_date: dates[0] };
 const parent = IndexDocument.parse({ ...common, id: 'P', name: 'P', pipeline: { weighting: { type: 'EqualWeight' } } });
 
-function derivedBody(constraints: readonly object[], more: object = {}) {
+function createDerivedBody(constraints: readonly object[], more: object = {}) {
   const derivation = { source_index_id: 'P', objective: 'min_tracking_error', constraints, ...more };
   return { ...common, id: 'D', name: 'D', derivation };
 }
@@ -22,13 +22,13 @@ function derivedBody(constraints: readonly object[], more: object = {}) {
 const context = { calendars: CALENDARS.list(), indexOf: (id: string) => (id === 'P' ? parent : undefined) };
 
 function accepted(constraints: readonly object[], more: object = {}): IndexDocument {
-  const { document, findings } = validateIndex(derivedBody(constraints, more), context);
+  const { document, findings } = validateIndex(createDerivedBody(constraints, more), context);
   if (document === undefined) throw new Error(JSON.stringify(findings));
   return document;
 }
 
 const errorsOf = (constraints: readonly object[], more: object = {}) =>
-  validateIndex(derivedBody(constraints, more), context)
+  validateIndex(createDerivedBody(constraints, more), context)
     .findings.filter(({ severity }) => severity === 'error')
     .map(({ code, path }) => `${code} ${path}`);
 

@@ -42,7 +42,7 @@ function tailProblem({ names, returns, rows }: Tails): Problem {
 }
 
 /** Returns scenarios in each of which one security loses its part of `losses` and the others nothing. */
-function ownLosses(losses: readonly number[]): Float64Array {
+function computeOwnLosses(losses: readonly number[]): Float64Array {
   const n = losses.length;
   const returns = new Float64Array(n * n);
   losses.forEach((loss, i) => (returns[i * n + i] = -loss));
@@ -76,7 +76,7 @@ describe('a limit below the least of a tail', () => {
   ] as const)('%s of a single worst scenario: the least is reported, and is sufficient', (type, least) => {
     const names = LOSSES.length;
     const params = { limit: least / 3, confidence: 0.99 };
-    const problem = tailProblem({ names, returns: ownLosses(LOSSES), rows: [{ id: 'tail', type, params }] });
+    const problem = tailProblem({ names, returns: computeOwnLosses(LOSSES), rows: [{ id: 'tail', type, params }] });
     const { detail, remaining } = explainRows(solvers, problem)!;
     expect(detail.proven).toBe(true);
     expect(detail.conflict.map(({ id }) => id)).toContain('tail');

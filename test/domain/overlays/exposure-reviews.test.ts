@@ -6,7 +6,7 @@ import type { PriceSeries } from '#domain/market/series.js';
 import { createMethodology } from '#domain/rules/methodology.js';
 import { buildMarket } from '../backtest/market-builder.js';
 import { run } from '../backtest/random-run.js';
-import { columnsOf, overlayOn, withRates } from './overlay-case.js';
+import { columnsOf, overlayOn, addRates } from './overlay-case.js';
 
 const source = IndexDocument.parse({
   id: 'X',
@@ -30,7 +30,7 @@ const RETURNS = [0.01, 0.02, 0.01, 0.04, 0.01];
 const fiveReturns = ['2023-12-27', '2023-12-28', '2023-12-29', '2024-01-01', '2024-01-02', '2024-01-03'];
 /** Closes with these logarithmic returns. */
 const closes = RETURNS.reduce((all, own) => [...all, all.at(-1)! * Math.exp(own)], [100]);
-const market = withRates(buildMarket({ dates: fiveReturns, close: { A: closes } }));
+const market = addRates(buildMarket({ dates: fiveReturns, close: { A: closes } }));
 /** A half-life so short that all but the last return are reduced to 2^-1000. */
 const LAST_RETURN = { half_lives: [0.001], lag: 0 };
 const RISK = { type: 'risk_control', target: 0.01 * Math.sqrt(252), max_leverage: 1.5, ...LAST_RETURN };
@@ -103,7 +103,7 @@ test('the explanation of an exposure has target, volatility and the reason', () 
 
 test('a month end beyond the data is no review, and the run up to it keeps its bits', () => {
   const spec = { ...RISK, review: 'monthly' };
-  const cut = withRates(buildMarket({ dates: fiveReturns.slice(0, 5), close: { A: closes.slice(0, 5) } }));
+  const cut = addRates(buildMarket({ dates: fiveReturns.slice(0, 5), close: { A: closes.slice(0, 5) } }));
   const [whole, part] = [market, cut].map((on) => valueOf(on, spec).index.book);
   expect([...part!.value]).toEqual([...whole!.value.subarray(0, 5)]);
   expect([...part!.weights]).toEqual([...whole!.weights.subarray(0, 5)]);
@@ -117,7 +117,7 @@ test('the methodology names tolerance, largest change and review', () => {
 });
 
 /** Returns the market with pounds in dollars that move by several percent a day. */
-function withPounds(rates: readonly number[]): MarketData {
+function addPounds(rates: readonly number[]): MarketData {
   const days = Int32Array.from({ length: rates.length }, (_, k) => market.dates[k]!);
   const series: PriceSeries = {
     identifier: 'GBPUSD',
@@ -131,7 +131,7 @@ function withPounds(rates: readonly number[]): MarketData {
 
 test('by hand: a quanto in pounds has the return in dollars, whatever the pound does; a conversion does not', () => {
   const rates = [1.2, 1.3, 1.1, 1.4, 1.25, 1.5];
-  const on = withPounds(rates);
+  const on = addPounds(rates);
   const pounds = { currency: 'GBP', base_value: 1000 };
   const quanto = valueOf(on, { type: 'quanto', to: 'GBP' }, pounds);
   const converted = valueOf(on, { type: 'currency', to: 'GBP' }, pounds).index.book.value;

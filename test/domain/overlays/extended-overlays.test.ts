@@ -12,7 +12,7 @@ import { fc } from '../../fast-check.js';
 import { contentOf, cut, expectSameReads, extend, filesAfter, opened, STAMP } from '../backtest/extend/extended.js';
 import { randomMarket } from '../backtest/random-market.js';
 import { randomDocument, run } from '../backtest/random-run.js';
-import { BENEATH, EVERY_OVERLAY, ON_OVERLAYS, overlayOn, withRates } from './overlay-case.js';
+import { BENEATH, EVERY_OVERLAY, ON_OVERLAYS, overlayOn, addRates } from './overlay-case.js';
 import { overviewOf, resultOf, runOverviewJson, runResultJson } from '../backtest/run-texts.js';
 
 const RUNS = Number(process.env['PROPERTY_RUNS'] ?? 2);
@@ -86,7 +86,7 @@ function outcomesOf(keyed: Iterable<readonly [key: string, outcomes: readonly st
 const onMarkets = (work: (market: MarketData, source: IndexDocument, rows: number) => void): void =>
   fc.assert(
     fc.property(randomMarket, randomDocument, fc.integer({ min: 13, max: 21 }), ({ market }, source, rows) =>
-      work(withRates(market), source, rows),
+      work(addRates(market), source, rows),
     ),
     { numRuns: RUNS },
   );

@@ -3,7 +3,7 @@ import { parseValidDay } from '#domain/time/days.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
 import { buildMarket } from '../backtest/market-builder.js';
 import { run } from '../backtest/random-run.js';
-import { overlayOn, withRates } from './overlay-case.js';
+import { overlayOn, addRates } from './overlay-case.js';
 
 const dates = Array.from({ length: 60 }, (_, k) => new Date(Date.UTC(2023, 11, 27 + k)))
   .filter((date) => date.getUTCDay() % 6 !== 0)
@@ -15,7 +15,7 @@ const price = { A: wave(50, 3, 0.3), B: wave(20, 2, 0.7), C: wave(300, 25, 0.2),
 /** Dollars for a pound and a euro. */
 const spot = { GBP: wave(1.25, 0.08, 0.25), EUR: wave(1.1, 0.06, 0.4) };
 const currency = { A: 'USD', B: 'EUR', C: 'GBX', D: 'GBP' };
-const market = withRates(
+const market = addRates(
   buildMarket({
     dates,
     close: { ...price, EURUSD: spot.EUR },
@@ -44,7 +44,7 @@ const levelsOf = (overlay: object, rest: object = {}) =>
     documents: { X: beneath },
   }).index.book.value;
 
-/** Returns the last known rate of a session in percent a year, as in `withRates`. */
+/** Returns the last known rate of a session in percent a year, as in `addRates`. */
 const rateAt = (series: string, t: number): number => {
   const { days: known, closes } = market.series!.get(series)!;
   return closes[known.findLastIndex((day) => day <= days[t]!)]! / 100;

@@ -20,7 +20,7 @@ export function overlayOn(overlay: Readonly<Record<string, unknown>>, rest: obje
 }
 
 /** Returns the market with two interest rates and pounds in dollars, which change every few days. */
-export function withRates(market: MarketData): MarketData {
+export function addRates(market: MarketData): MarketData {
   const first = market.dates[0]! - 20;
   const days = Int32Array.from({ length: 60 }, (_, k) => first + 3 * k);
   const series = (identifier: string, valueAt: (k: number) => number): [string, PriceSeries] => [

@@ -8,7 +8,7 @@ import { checkShape } from '#domain/schema/shape.js';
 import { createMethodology } from '#domain/rules/methodology.js';
 import { buildMarket } from '../backtest/market-builder.js';
 import { run } from '../backtest/random-run.js';
-import { EVERY_OVERLAY, overlayOn, withRates } from './overlay-case.js';
+import { EVERY_OVERLAY, overlayOn, addRates } from './overlay-case.js';
 
 const source = IndexDocument.parse({
   id: 'X',
@@ -36,7 +36,7 @@ let market: MarketData;
 let levels: Float64Array;
 let days: number[];
 beforeAll(() => {
-  market = withRates(
+  market = addRates(
     buildMarket({
       dates,
       close: {

@@ -10,7 +10,7 @@ import { fc } from '../../fast-check.js';
 import { buildMarket } from '../backtest/market-builder.js';
 import { randomMarket } from '../backtest/random-market.js';
 import { randomDocument, run } from '../backtest/random-run.js';
-import { BENEATH, columnsOf, EVERY_OVERLAY, ON_OVERLAYS, overlayOn, withRates } from './overlay-case.js';
+import { BENEATH, columnsOf, EVERY_OVERLAY, ON_OVERLAYS, overlayOn, addRates } from './overlay-case.js';
 
 const RUNS = Number(process.env['PROPERTY_RUNS'] ?? 3);
 
@@ -42,7 +42,7 @@ function tried(market: MarketData, document: IndexDocument, source: IndexDocumen
 
 function onMarkets(law: (market: MarketData, source: IndexDocument) => void): void {
   fc.assert(
-    fc.property(randomMarket, randomDocument, ({ market }, source) => law(withRates(market), source)),
+    fc.property(randomMarket, randomDocument, ({ market }, source) => law(addRates(market), source)),
     { numRuns: RUNS },
   );
 }
@@ -86,7 +86,7 @@ test('what comes later changes no bit of a level or a weight', () => {
       const { book } = cut.index;
       expect([...book.value]).toEqual([...whole.index.book.value.subarray(0, book.length)]);
       const last = book.length - 1; // The last session before the end on which a security has a price.
-      expect(namedWeights(cut, last)).toEqual(namedWeights(whole, last));
+      expect(listNamedWeights(cut, last)).toEqual(listNamedWeights(whole, last));
     }
   });
 });
@@ -110,7 +110,7 @@ function cutAfter(market: MarketData, day: number): MarketData {
   };
 }
 
-function namedWeights({ index: { book } }: Run, at: number): Map<string, number> {
+function listNamedWeights({ index: { book } }: Run, at: number): Map<string, number> {
   const { columns, weights, sm } = book;
   const row = weights.subarray(at * columns.length, (at + 1) * columns.length);
   return new Map(

@@ -10,12 +10,12 @@ import { riskControl } from '#domain/overlays/types/risk-control.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import { buildMarket } from '../backtest/market-builder.js';
 import { CALENDARS, run } from '../backtest/random-run.js';
-import { overlayOn, withRates } from './overlay-case.js';
+import { overlayOn, addRates } from './overlay-case.js';
 
 const dates = ['2023-12-27', '2023-12-28', '2023-12-29', '2024-01-02', '2024-01-03', '2024-01-04', '2024-01-08'];
 const close = { A: [10, 11, 12, 11, 13, 12, 14], B: [20, 19, 21, 22, 20, 23, 21] };
 const reference = { A: { CURRENCY: 'USD' }, B: { CURRENCY: 'EUR' } };
-const priced = withRates(buildMarket({ dates, close, reference }));
+const priced = addRates(buildMarket({ dates, close, reference }));
 const euros = { ...priced.series!.get('GBPUSD')!, identifier: 'EURUSD' };
 const market: MarketData = { ...priced, series: new Map([...priced.series!, ['EURUSD', euros]]) };
 const indexOn = (id: string, rest: object = {}): IndexDocument =>

@@ -4,7 +4,7 @@ import { IndexDocument } from '#domain/documents/index-document.js';
 import { attributionView } from '#views/attribution-view.js';
 import { buildMarket } from '../backtest/market-builder.js';
 import { run } from '../backtest/random-run.js';
-import { columnsOf, overlayOn, withRates } from './overlay-case.js';
+import { columnsOf, overlayOn, addRates } from './overlay-case.js';
 
 /** Days on which at least one of two exchanges is open: MAIN is closed on 15 January, OTHER on the 22nd and 23rd. */
 const dates = ['10', '11', '12', '15', '16', '17', '18', '19', '22', '23', '24', '25'].map((day) => `2024-01-${day}`);
@@ -14,7 +14,7 @@ const prices = {
   A: [100, 103, 101, null, 107, 104, 109, 111, 105, 113, 118, 116],
   B: [50, 49, 52, null, 51, 54, 53, 50, 55, 57, 52, 56],
 };
-const market = withRates(buildMarket({ dates, close: prices }));
+const market = addRates(buildMarket({ dates, close: prices }));
 const beneath = IndexDocument.parse({
   id: 'X',
   name: 'X',

@@ -3,14 +3,14 @@ import { IndexDocument } from '#domain/documents/index-document.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { buildMarket } from '../backtest/market-builder.js';
 import { run } from '../backtest/random-run.js';
-import { overlayOn, withRates } from './overlay-case.js';
+import { overlayOn, addRates } from './overlay-case.js';
 
 /** The last session of a month, on which forwards expire, and the previous one. */
 const DATES = ['2024-01-30', '2024-01-31'];
 
 /** Returns a market with a foreign index of the given growth and a currency that moves between two rates. */
 function marketOf(growth: number, rates: readonly [number, number], pair: string): MarketData {
-  const plain = withRates(buildMarket({ dates: DATES, close: { A: [100, 100 * growth] } }));
+  const plain = addRates(buildMarket({ dates: DATES, close: { A: [100, 100 * growth] } }));
   const series = new Map(plain.series);
   const days = Int32Array.from(plain.dates);
   const dated = { name: null, currency: null, days };

@@ -31,7 +31,7 @@ function costByHand({ price, adv, spreadBps, impactBps }: PackName, traded: numb
  * Applies the rule of the guide lot by lot.
  * @returns target shares, filled shares, and the cash left after one more lot
  */
-function filledByHand(names: readonly PackName[], held: Float64Array, cash: number) {
+function createFilledByHand(names: readonly PackName[], held: Float64Array, cash: number) {
   const value = names.reduce((sum, { price }, i) => sum + held[i]! * price, cash);
   const net = netByHand(names, held, value);
   const first = names.map(({ weight, price, lot }) => roundHalfEven((weight * net) / (price * lot)) * lot);
@@ -108,7 +108,7 @@ test('purchases are lowered and given back as one lot after the other would be; 
         const { orders, cash: left, isShort } = createOrders(names, held, cash);
         const after = [...held];
         for (const order of orders) after[names.indexOf(order.name)] = order.after;
-        const byLots = filledByHand(names, held, cash);
+        const byLots = createFilledByHand(names, held, cash);
         expect(after).toEqual(byLots.after);
         if (isShort) return;
         expect(left).toBeGreaterThanOrEqual(0);

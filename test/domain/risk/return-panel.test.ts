@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { assertEstimable, findCoverage, readReturns } from '#domain/risk/return-panel.js';
 import { randomReturns, windowOf } from './window.js';
 
-const withHoles = (
+const addHoles = (
   sessions: number,
   names: number,
   holes: readonly (readonly [session: number, name: number])[],
@@ -22,7 +22,7 @@ describe('coverage', () => {
   });
 
   test('a gap of one session loses two returns of everybody', () => {
-    const coverage = findCoverage(windowOf({ returns: withHoles(41, 3, [[10, 1]]) }), [0, 1, 2]);
+    const coverage = findCoverage(windowOf({ returns: addHoles(41, 3, [[10, 1]]) }), [0, 1, 2]);
     expect([...coverage.columns]).toEqual([0, 1, 2]);
     expect(coverage.sessions).toHaveLength(38);
     expect([...coverage.sessions]).not.toContain(10);
@@ -31,7 +31,7 @@ describe('coverage', () => {
 
   test('a late listing is left out before rows are dropped for its sake', () => {
     const late = Array.from({ length: 30 }, (_, s) => [s, 2] as const);
-    const coverage = findCoverage(windowOf({ returns: withHoles(60, 3, late) }), [0, 1, 2]);
+    const coverage = findCoverage(windowOf({ returns: addHoles(60, 3, late) }), [0, 1, 2]);
     expect([...coverage.columns]).toEqual([0, 1]);
     expect(coverage.sessions).toHaveLength(59);
     expect(coverage.excluded.get(2)).toBe('prices on 30 of 60 sessions; at least 48 are required');
@@ -40,7 +40,7 @@ describe('coverage', () => {
   test('a name needs 20 returns even when it has most of a short window', () => {
     const coverage = findCoverage(
       windowOf({
-        returns: withHoles(23, 2, [
+        returns: addHoles(23, 2, [
           [21, 1],
           [22, 1],
         ]),
@@ -51,7 +51,7 @@ describe('coverage', () => {
     expect(
       findCoverage(
         windowOf({
-          returns: withHoles(22, 2, [
+          returns: addHoles(22, 2, [
             [20, 1],
             [21, 1],
           ]),
@@ -63,7 +63,7 @@ describe('coverage', () => {
 
   test('80 % of the sessions are enough, one fewer is not', () => {
     const last = (missing: number) =>
-      withHoles(
+      addHoles(
         100,
         2,
         Array.from({ length: missing }, (_, k) => [99 - k, 1] as const),
@@ -75,7 +75,7 @@ describe('coverage', () => {
   test('a security without any price is reported', () => {
     const coverage = findCoverage(
       windowOf({
-        returns: withHoles(
+        returns: addHoles(
           30,
           2,
           Array.from({ length: 30 }, (_, s) => [s, 0] as const),
@@ -101,7 +101,7 @@ describe('coverage', () => {
     expect(() => assertEstimable(enough, findCoverage(enough, [0, 1]))).not.toThrow();
     // Each security has 21 returns, but their gaps do not coincide.
     const apart = windowOf({
-      returns: withHoles(24, 2, [
+      returns: addHoles(24, 2, [
         [5, 0],
         [15, 1],
       ]),

@@ -2,7 +2,15 @@ import { describe, expect, test } from 'vitest';
 import { indexDecider } from '#domain/backtest/index-decider.js';
 import { createComposer } from '#domain/books/create-composer.js';
 import { createMethodology } from '#domain/rules/methodology.js';
-import { aligned, CALENDARS, documentOf, generatedMarket, marketOf, selectedBy, deciderOf } from './rule-market.js';
+import {
+  aligned,
+  CALENDARS,
+  documentOf,
+  createGeneratedMarket,
+  marketOf,
+  selectedBy,
+  deciderOf,
+} from './rule-market.js';
 
 /** Ten securities of equal size in two sectors; J has the best score and A the worst. */
 const NAMES = ['A', 'B', 'C', 'D', 'E', 'F', 'G', 'H', 'I', 'J'];
@@ -90,7 +98,7 @@ describe('a fallback', () => {
 });
 
 describe('sets of universes', () => {
-  const market = generatedMarket({ names: 30, sessions: 120, seed: 4 });
+  const market = createGeneratedMarket({ names: 30, sessions: 120, seed: 4 });
   const named = (id: string, rest: Record<string, unknown>) =>
     documentOf(
       {

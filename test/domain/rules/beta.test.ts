@@ -24,7 +24,11 @@ const all = Int32Array.from({ length: NAMES }, (_, column) => column);
 const some = Int32Array.of(0, 2, 3, 7, 10);
 
 /** Covariance with the mean of the universe divided by its variance, over the sessions that both have. */
-function byDefinition(column: number, universe: Int32Array, { from, end }: { from: number; end: number }): number {
+function computeByDefinition(
+  column: number,
+  universe: Int32Array,
+  { from, end }: { from: number; end: number },
+): number {
   const pairs: [number, number][] = [];
   for (let session = from; session <= end; session++) {
     const held = [...universe].map((name) => cells[name * SESSIONS + session]!).filter((value) => !Number.isNaN(value));
@@ -41,7 +45,7 @@ test('the slope of each name is its covariance with the market over the variance
   const window = { returns, from: 10, end: 10 + LENGTH - 1 };
   const market = computeEqualWeightedReturns(window, some);
   const slopes = computeBetas(window, { market, length: LENGTH, columns: all });
-  for (const column of all) expect(slopes[column]).toBeCloseTo(byDefinition(column, some, window), 12);
+  for (const column of all) expect(slopes[column]).toBeCloseTo(computeByDefinition(column, some, window), 12);
 });
 
 test('the market of a universe has the same bits, whichever windows and universes were asked for before', () => {

@@ -5,9 +5,9 @@ import { indexDecider } from '#domain/backtest/index-decider.js';
 import { WEIGHTING_CLASSES } from '#domain/rules/catalogue.js';
 import type { ExplainedWeighting } from '#domain/rules/explained-parts.js';
 import { explainName, type Explanation } from '#domain/rules/explain.js';
-import { CALENDARS, documentOf, generatedMarket } from './rule-market.js';
+import { CALENDARS, documentOf, createGeneratedMarket } from './rule-market.js';
 
-const market = generatedMarket({ names: 40, sessions: 320, seed: 8 });
+const market = createGeneratedMarket({ names: 40, sessions: 320, seed: 8 });
 
 /** Normal cumulative probability by its power series. */
 function phi(z: number): number {

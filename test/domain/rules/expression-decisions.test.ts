@@ -8,7 +8,7 @@ import { createDecider } from '#domain/rules/decide.js';
 import { lookBackOf } from '#domain/rules/look-back.js';
 import { previewRules } from '#domain/rules/preview.js';
 import { parseValidDay } from '#domain/time/days.js';
-import { aligned, CALENDARS, generatedMarket, marketOf, priceable, WEEKDAYS } from './rule-market.js';
+import { aligned, CALENDARS, createGeneratedMarket, marketOf, priceable, WEEKDAYS } from './rule-market.js';
 
 const known = new Map<string, IndexDocument>();
 
@@ -31,7 +31,7 @@ function stored(id: string, body: Record<string, unknown>): RuleDocument {
   return document as RuleDocument;
 }
 
-const market = generatedMarket({ names: 40, sessions: 320, seed: 21 });
+const market = createGeneratedMarket({ names: 40, sessions: 320, seed: 21 });
 const sm = aligned(market);
 const LAST = sm.sessions.length - 1;
 

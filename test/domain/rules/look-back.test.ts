@@ -16,7 +16,7 @@ import { generateMarket } from '#market/synthetic/generate-market.js';
 const CALENDARS = openCalendars();
 const XNYS = CALENDARS.get('XNYS')!;
 const SESSIONS = XNYS.sessions.filter((day) => day > 16_500).slice(0, 900);
-const MARKET = withIssuers({
+const MARKET = addIssuers({
   datasetId: 'test',
   contentHash: 'look-back',
   adjustment: 'none',
@@ -45,7 +45,7 @@ const HANDLE = shareMarket(MARKET);
 const DECISIONS = [620, 700, 777, 899];
 
 /** Returns the market with two securities per issuer for half of them. */
-function withIssuers(market: MarketData): MarketData {
+function addIssuers(market: MarketData): MarketData {
   const { columns, rows } = market.reference;
   const issuer = (identifier: string): string => `I${Math.floor(market.identifiers.indexOf(identifier) / 2)}`;
   return {

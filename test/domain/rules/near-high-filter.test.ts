@@ -6,7 +6,7 @@ import { TreatmentSpec } from '#domain/documents/index-document.js';
 import { SELECTION_CLASSES, WEIGHTING_CLASSES } from '#domain/rules/catalogue.js';
 import { createIndexCrossSections } from '#domain/rules/decide.js';
 import { nearHighFilter } from './near-high-filter.js';
-import { aligned, generatedMarket } from './rule-market.js';
+import { aligned, createGeneratedMarket } from './rule-market.js';
 import { slowMarket } from './slow-market.js';
 
 /** The worked example of the guide, checked against the laws of all classes. */
@@ -30,7 +30,7 @@ test('is served as its object says, and finds what is wrong with its parameters'
 });
 
 test('keeps the securities of its definition, and gives the reasons', () => {
-  const market = generatedMarket({ names: 60, sessions: 300, seed: 6 });
+  const market = createGeneratedMarket({ names: 60, sessions: 300, seed: 6 });
   const sm = aligned(market);
   const slow = slowMarket(market);
   const universe = sm.identifiers.flatMap((name, column) => (slow.isPriceable(name, 280) ? [column] : []));

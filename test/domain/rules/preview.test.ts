@@ -12,7 +12,7 @@ import {
   CALENDARS,
   deciderOf,
   documentOf,
-  generatedMarket,
+  createGeneratedMarket,
   selectedBy,
   marketOf,
   weightsBy,
@@ -45,7 +45,7 @@ const waiting: typeof buffered = {
 };
 
 describe('a preview of a decision date is the decision of the run', () => {
-  const market = generatedMarket({ names: 60, sessions: 320, seed: 9 });
+  const market = createGeneratedMarket({ names: 60, sessions: 320, seed: 9 });
   const last = market.dates.at(-1)!;
 
   test.each([

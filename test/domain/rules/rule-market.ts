@@ -110,7 +110,7 @@ export function priceable(sm: SessionMarket, session: number): Int32Array {
 }
 
 /** Another index with any id: every third security, weighted equally. */
-function everyThird({ names }: SessionMarket): { readonly columns: number[]; readonly weights: number[] } {
+function selectEveryThird({ names }: SessionMarket): { readonly columns: number[]; readonly weights: number[] } {
   const columns = Array.from({ length: Math.ceil(names / 3) }, (_, i) => 3 * i);
   return { columns, weights: columns.map(() => 1 / columns.length) };
 }
@@ -120,7 +120,7 @@ export function deciderOf(sm: SessionMarket, pipeline: unknown, rest: Record<str
     document: documentOf(pipeline, rest),
     market: sm,
     universe: (session) => priceable(sm, session),
-    indexWeights: () => everyThird(sm),
+    indexWeights: () => selectEveryThird(sm),
   });
 }
 
@@ -173,7 +173,7 @@ export interface GeneratedOptions {
  * Returns a market with all difficulties for selection: late listings, early ends, missing bars, fields with ties and
  * missing values, missing groups, splits, and ordinary, special and cancelled dividends.
  */
-export function generatedMarket({ names, sessions, seed }: GeneratedOptions): MarketData {
+export function createGeneratedMarket({ names, sessions, seed }: GeneratedOptions): MarketData {
   const random = generator(seed);
   const normal = () => Math.sqrt(-2 * Math.log(1 - random())) * Math.cos(2 * Math.PI * random());
   const pick = <T>(items: readonly T[]): T => items[Math.floor(random() * items.length)]!;

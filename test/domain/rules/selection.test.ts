@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest';
 import { SELECTION_CLASSES } from '#domain/rules/catalogue.js';
-import { aligned, deciderOf, generatedMarket, selectedBy } from './rule-market.js';
+import { aligned, deciderOf, createGeneratedMarket, selectedBy } from './rule-market.js';
 import { values } from './selection/case.js';
 import { DATAPOINTS } from './selection/datapoints.js';
 import { RANKS } from './selection/ranks.js';
-import { median, rankedNames, slowMarket } from './slow-market.js';
+import { median, listRankedNames, slowMarket } from './slow-market.js';
 
 const CASES = [...RANKS, ...DATAPOINTS];
 
@@ -16,7 +16,7 @@ test('every selection class is evaluated here', () => {
 
 describe('each selection class keeps what its definition says', () => {
   for (const seed of [1, 2]) {
-    const market = generatedMarket({ names: 70, sessions: 300, seed });
+    const market = createGeneratedMarket({ names: 70, sessions: 300, seed });
     const sm = aligned(market);
     const slow = slowMarket(market);
     CASES.forEach(({ type, params, keeps }, i) => {
@@ -33,7 +33,7 @@ describe('each selection class keeps what its definition says', () => {
 });
 
 describe('laws of selection', () => {
-  const market = generatedMarket({ names: 60, sessions: 280, seed: 5 });
+  const market = createGeneratedMarket({ names: 60, sessions: 280, seed: 5 });
   const sm = aligned(market);
 
   test('the best n of the best m are the best n', () => {
@@ -104,7 +104,7 @@ describe('laws of selection', () => {
 });
 
 describe('constituents and their buffers', () => {
-  const sm = aligned(generatedMarket({ names: 70, sessions: 300, seed: 3 }));
+  const sm = aligned(createGeneratedMarket({ names: 70, sessions: 300, seed: 3 }));
   const slow = slowMarket(sm.market);
   const universeAt = (t: number) => slow.identifiers.filter((name) => slow.isPriceable(name, t));
 
@@ -112,7 +112,7 @@ describe('constituents and their buffers', () => {
     const params = { field: 'SCORE', count: 20, enter_rank: 15, exit_rank: 28 };
     let before: string[] | null = null;
     for (const t of [120, 150, 180, 210, 240, 270, 299]) {
-      const order = rankedNames(values(universeAt(t), (name) => slow.latest('SCORE', name, t)));
+      const order = listRankedNames(values(universeAt(t), (name) => slow.latest('SCORE', name, t)));
       const rank = new Map(order.map((name, i) => [name, i + 1]));
       const expected = new Set(order.slice(0, before === null ? 20 : 15));
       if (before !== null) {
@@ -138,7 +138,7 @@ describe('constituents and their buffers', () => {
 
   test('CumulativeCoverage keeps constituents up to the coverage and the buffer', () => {
     const caps = values(universeAt(299), (name) => slow.latest('FREE_FLOAT_MARKET_CAP', name, 299));
-    const order = rankedNames(caps);
+    const order = listRankedNames(caps);
     const total = order.reduce((sum, name) => sum + caps.get(name)!, 0);
     const upTo = (share: number) => {
       let sum = 0;

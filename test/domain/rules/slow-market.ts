@@ -26,7 +26,7 @@ export function slowMarket(market: MarketData, staleMax = 5) {
     const bar = barBefore(name, t);
     return bar >= 0 && t - bar <= staleMax;
   };
-  const carriedClose = (name: string, t: number): number | null => {
+  const findCarriedClose = (name: string, t: number): number | null => {
     const bar = barBefore(name, t);
     return bar < 0 ? null : cell('CLOSE', name, bar)! / splitBetween(name, bar, t);
   };
@@ -83,7 +83,7 @@ export function slowMarket(market: MarketData, staleMax = 5) {
    */
   const growth = (name: string, t: number, hasDividends = true): number | null => {
     if (t < 1) return null;
-    const before = carriedClose(name, t - 1);
+    const before = findCarriedClose(name, t - 1);
     if (before === null) return null;
     const today = actionsOf(name).filter(({ exDay }) => exDay > dates[t - 1]! && exDay <= dates[t]!);
     const ratio = today
@@ -99,7 +99,7 @@ export function slowMarket(market: MarketData, staleMax = 5) {
   const latest = (field: string, name: string, t: number): number | null => {
     for (let s = t; s >= Math.max(0, t - staleMax); s--) {
       const value =
-        field === 'CLOSE' ? (cell('CLOSE', name, s) === null ? null : carriedClose(name, t)) : own(field, name, s);
+        field === 'CLOSE' ? (cell('CLOSE', name, s) === null ? null : findCarriedClose(name, t)) : own(field, name, s);
       if (value !== null) return value;
     }
     return null;
@@ -166,7 +166,7 @@ export function slowMarket(market: MarketData, staleMax = 5) {
     growth,
     reference,
     paidInYears,
-    carriedClose,
+    carriedClose: findCarriedClose,
   };
 }
 
@@ -198,7 +198,7 @@ export function zScores(values: ReadonlyMap<string, number | null>): Map<string,
  * Returns securities by value, best first, ties by identifier; securities without a value come last if they are
  * included.
  */
-export function rankedNames(
+export function listRankedNames(
   values: ReadonlyMap<string, number | null>,
   options: { readonly ascending?: boolean; readonly include?: boolean } = {},
 ): string[] {

@@ -4,7 +4,7 @@ import type { MarketData } from '#domain/market/market-data.js';
 import { SELECTION_CLASSES, findSelectionClass } from '#domain/rules/catalogue.js';
 import { createIndexCrossSections } from '#domain/rules/decide.js';
 import type { Verdict } from '#domain/rules/selection-class.js';
-import { aligned, generatedMarket, generator, marketOf } from './rule-market.js';
+import { aligned, createGeneratedMarket, generator, marketOf } from './rule-market.js';
 
 /** Securities of descending scores: the first has 100 and ranks first, the next 90, and so on. */
 const SCORES = [100, 90, 80, 70, 60, 50, 40, 30, 20, 10];
@@ -177,7 +177,7 @@ const MOVABLE = [
 ];
 
 describe.each([3, 5])('in a market of chance (seed %i)', (seed) => {
-  const market = generatedMarket({ names: 50, sessions: 40, seed });
+  const market = createGeneratedMarket({ names: 50, sessions: 40, seed });
   const random = generator(seed);
   const constituents = market.identifiers.flatMap((_, column) => (random() < 0.35 ? [column] : []));
 
@@ -214,7 +214,7 @@ describe.each([3, 5])('in a market of chance (seed %i)', (seed) => {
 });
 
 describe('with its example', () => {
-  const generated = generatedMarket({ names: 60, sessions: 330, seed: 9 });
+  const generated = createGeneratedMarket({ names: 60, sessions: 330, seed: 9 });
   const { columns, rows } = generated.reference;
   const market = {
     ...generated,

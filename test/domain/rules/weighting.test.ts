@@ -3,8 +3,8 @@ import { describe, expect, test } from 'vitest';
 import { WEIGHTING_CLASSES } from '#domain/rules/catalogue.js';
 import { LINKAGES } from '#kernels/weighting/hierarchical-risk-parity.js';
 import { plainOrder, plainWeights, pointsOf } from '../../kernels/weighting/plain-hierarchy.js';
-import { aligned, generatedMarket, marketOf, weightsBy } from './rule-market.js';
-import { deviation, mean, rankedNames, slowMarket, zScores, type SlowMarket } from './slow-market.js';
+import { aligned, createGeneratedMarket, marketOf, weightsBy } from './rule-market.js';
+import { deviation, mean, listRankedNames, slowMarket, zScores, type SlowMarket } from './slow-market.js';
 
 type Raw = Map<string, number>;
 
@@ -79,7 +79,7 @@ const CASES: Case[] = [
     type: 'RankWeight',
     params: { field: 'SCORE' },
     raw(slow, universe, t) {
-      const order = rankedNames(nullable(universe, (name) => slow.latest('SCORE', name, t)));
+      const order = listRankedNames(nullable(universe, (name) => slow.latest('SCORE', name, t)));
       return of(universe, (name) => (order.includes(name) ? order.length - order.indexOf(name) : 0));
     },
   },
@@ -87,7 +87,7 @@ const CASES: Case[] = [
     type: 'RankWeight',
     params: { field: 'SCORE', ascending: true, scheme: 'reciprocal' },
     raw(slow, universe, t) {
-      const order = rankedNames(
+      const order = listRankedNames(
         nullable(universe, (name) => slow.latest('SCORE', name, t)),
         { ascending: true },
       );
@@ -187,7 +187,7 @@ test('every weighting class is evaluated here', () => {
 
 describe('each weighting class gives the weights of its formula', () => {
   for (const seed of [1, 2]) {
-    const market = generatedMarket({ names: 50, sessions: 200, seed });
+    const market = createGeneratedMarket({ names: 50, sessions: 200, seed });
     const sm = aligned(market);
     const slow = slowMarket(market);
     CASES.forEach(({ type, params, raw }, i) => {
@@ -207,7 +207,7 @@ describe('each weighting class gives the weights of its formula', () => {
 });
 
 describe('weightings solved from a covariance', () => {
-  const market = generatedMarket({ names: 25, sessions: 300, seed: 4 });
+  const market = createGeneratedMarket({ names: 25, sessions: 300, seed: 4 });
   const sm = aligned(market);
   const slow = slowMarket(market);
   const t = 299;

@@ -204,8 +204,8 @@ test('an overlay has the currency that its changed terms lead into, unless that 
     overlay: { type: 'currency', to: 'EUR' },
   });
   const overlays = { ...base, document: overlay };
-  const asSent: DocumentCheck = (body) => validateIndex(body, { calendars: CALENDARS.list(), indexOf: () => document });
-  const currencyOf = (patch: Patch) => applyPatch(overlays, patch, { path: '', check: asSent });
+  const toSent: DocumentCheck = (body) => validateIndex(body, { calendars: CALENDARS.list(), indexOf: () => document });
+  const currencyOf = (patch: Patch) => applyPatch(overlays, patch, { path: '', check: toSent });
   const into = (to: string) => currencyOf({ '/document/overlay/to': to });
   for (const to of ['GBP', 'EUR', 'JPY'])
     expect(into(to)).toMatchObject({ findings: [], variant: { document: { currency: to, overlay: { to } } } });

@@ -21,7 +21,7 @@ It starts on 2019-01-02 on the calendar XNYS with a value of 100 in USD.`;
 const NUMBERS: Readonly<Record<string, string>> = { quarterly: 'quarterly', monthly: 'monthly' };
 
 /** Returns the first definition of a careless agent: the number of constituents is in the wrong field. */
-function firstDraft(rulebook: string) {
+function findFirstDraft(rulebook: string) {
   const [, count] = /the (\d+) largest/.exec(rulebook)!;
   const [, frequency] = /rebalanced (\w+)/.exec(rulebook)!;
   const [, baseDate, calendar] = /starts on (\S+) on the calendar (\w+)/.exec(rulebook)!;
@@ -69,7 +69,7 @@ test('an agent designs an index from a rulebook, backtests it, explains its larg
   );
 
   // The findings name the wrong parameter and the accepted ones; the agent uses them to correct it.
-  const draft = firstDraft(RULEBOOK);
+  const draft = findFirstDraft(RULEBOOK);
   const report = await agent.ok<{ valid: boolean; findings: readonly Finding[] }>('validateIndex', { body: draft });
   expect(report.valid).toBe(false);
   const [fault] = report.findings.filter(({ severity }) => severity === 'error');

@@ -86,13 +86,13 @@ const explain = (id: string, name: string, asOf = AS_OF) =>
   service.ok<IndexExplanation>('GET', `/indices/${id}/explain/${name}?as_of=${asOf}`);
 
 /** The weight of a rule-driven index by hand. */
-function byRules({ weighting, capping, stayed }: IndexExplanation): number {
+function computeByRules({ weighting, capping, stayed }: IndexExplanation): number {
   const { raw, raw_total } = weighting!;
   return Math.min(capping!.cap!, Math.max(capping!.floor, (capping!.scale * raw) / raw_total)) / stayed;
 }
 
 /** The weight of a derived index by hand: the equilibrium of its forces, or the value of a binding constraint. */
-function bySolve({ derivation, stayed }: IndexExplanation): number {
+function computeBySolve({ derivation, stayed }: IndexExplanation): number {
   const { source_weight, solve } = derivation!;
   const { pull, force, stiffness, lower, upper, held_by, held_at, scale } = solve!;
   const free = source_weight! - (pull + force) / stiffness;
@@ -130,9 +130,9 @@ describe('the chain behind a weight of a derived index', () => {
         drift: null,
       });
       expect(source.rules.map(({ rule_id, kept }) => [rule_id, kept])).toEqual([['size', true]]);
-      expect(Math.abs(byRules(source) - source_weight!)).toBeLessThan(1e-12);
+      expect(Math.abs(computeByRules(source) - source_weight!)).toBeLessThan(1e-12);
       expect(source.weight).toBe(source_weight);
-      expect(Math.abs(bySolve(explanation) - explanation.weight!)).toBeLessThan(1e-12);
+      expect(Math.abs(computeBySolve(explanation) - explanation.weight!)).toBeLessThan(1e-12);
       expect(Math.abs(explanation.weight! - preview.weights[name]!)).toBeLessThan(1e-12);
     }
   });
@@ -219,8 +219,8 @@ describe('the chain behind a weight of a derived index', () => {
       'BROAD',
       null,
     ]);
-    expect(Math.abs(bySolve(explanation) - explanation.weight!)).toBeLessThan(1e-12);
-    expect(Math.abs(bySolve(child) - explanation.derivation!.source_weight!)).toBeLessThan(1e-12);
+    expect(Math.abs(computeBySolve(explanation) - explanation.weight!)).toBeLessThan(1e-12);
+    expect(Math.abs(computeBySolve(child) - explanation.derivation!.source_weight!)).toBeLessThan(1e-12);
   });
 
   test('of a name that left since has the event, its date and what was paid, in every generation', async () => {

@@ -72,7 +72,7 @@ const node = { onWork: () => {}, progressOf: () => undefined, room };
 const order = { lane: 'heavy', exceptOwners: new Set<string>(), freeBytes: 1, take: () => true } as const;
 
 /** Runs a test on a joined queue with one waiting job. */
-async function withJob(work: (world: OpenedQueue & { time: TestClock; ended: EndedJob[] }) => Promise<void>) {
+async function addJob(work: (world: OpenedQueue & { time: TestClock; ended: EndedJob[] }) => Promise<void>) {
   const time = createTestClock();
   const ended: EndedJob[] = [];
   const world = await openOn(await newFolder(), LIMITS, time, ended);
@@ -86,7 +86,7 @@ async function withJob(work: (world: OpenedQueue & { time: TestClock; ended: End
 }
 
 test.each([3_600_000, -3_600_000, 86_400_000 * 366])('a wall clock set by %d ms ends no lease', (jumpMs) =>
-  withJob(async ({ queue, time }) => {
+  addJob(async ({ queue, time }) => {
     const { lease } = (await queue.claim(order))!;
     time.jump(jumpMs);
     await time.pass(59_000);
@@ -96,7 +96,7 @@ test.each([3_600_000, -3_600_000, 86_400_000 * 366])('a wall clock set by %d ms 
 );
 
 test('an ended job is reported with its outcome and the times of its last attempt', () =>
-  withJob(async ({ queue, time, ended }) => {
+  addJob(async ({ queue, time, ended }) => {
     await queue.submit({ ...job, jobId: 'backtest:never' });
     await time.pass(2000);
     const { lease } = (await queue.claim(order))!;

@@ -65,7 +65,7 @@ describe.skipIf(!hasPostgresql)('nodes on one PostgreSQL', () => {
   const { joinAs } = createQueues(() => Promise.reject(new Error('opened below')));
 
   /** Runs a test with two joined nodes. */
-  async function withNodes(
+  async function addNodes(
     run: (
       nodes: readonly (OpenedNode & Awaited<ReturnType<typeof joinAs>>)[],
       pass: (ms: number) => Promise<void>,
@@ -92,7 +92,7 @@ describe.skipIf(!hasPostgresql)('nodes on one PostgreSQL', () => {
   }
 
   test('take each job once, whoever submitted it', async () => {
-    await withNodes(async ([one, other]) => {
+    await addNodes(async ([one, other]) => {
       const ids = Array.from({ length: 40 }, (_, i) => `j${i}`);
       await Promise.all(ids.map((id, i) => (i % 2 === 0 ? one! : other!).queue.submit(job(id))));
       const claims = await Promise.all(Array.from({ length: 60 }, (_, i) => (i % 2 === 0 ? one! : other!).claim()));
@@ -103,7 +103,7 @@ describe.skipIf(!hasPostgresql)('nodes on one PostgreSQL', () => {
   });
 
   test('ask the database four times for a job of nothing, once to find it and twice to cancel one', async () => {
-    await withNodes(async ([front, worker]) => {
+    await addNodes(async ([front, worker]) => {
       const [submitter, runner] = [front!, worker!];
       async function statementsOf<T>(work: () => Promise<T>): Promise<{ readonly value: T; readonly count: number }> {
         const ask = (): number => submitter.statements.length + runner.statements.length;
@@ -126,7 +126,7 @@ describe.skipIf(!hasPostgresql)('nodes on one PostgreSQL', () => {
   });
 
   test('take a start back whose answer was lost, which is no crash of the job', async () => {
-    await withNodes(async ([front, worker]) => {
+    await addNodes(async ([front, worker]) => {
       await front!.queue.submit(job('a'));
       worker!.loseNext('FOR UPDATE SKIP LOCKED');
       await expect(worker!.claim()).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' });
@@ -137,7 +137,7 @@ describe.skipIf(!hasPostgresql)('nodes on one PostgreSQL', () => {
   });
 
   test('accept a job whose input of before was left behind', async () => {
-    await withNodes(async ([front, worker]) => {
+    await addNodes(async ([front, worker]) => {
       await front!.documents.transaction((tx) => tx.put('job-input', 'backtest:a', { payload: 'of before' }));
       await front!.queue.submit(job('a'));
       expect((await worker!.claimed()).input).toMatchObject({ payload: { of: 'a' } });
@@ -145,7 +145,7 @@ describe.skipIf(!hasPostgresql)('nodes on one PostgreSQL', () => {
   });
 
   test('end an attempt that was resubmitted with a callback meanwhile, and deliver it', async () => {
-    await withNodes(async ([front, worker]) => {
+    await addNodes(async ([front, worker]) => {
       await front!.queue.submit(job('a'));
       const { lease } = await worker!.claimed();
       const origin = { ...from('somebody').origin!, callback: 'http://127.0.0.1:9/told' };
@@ -156,7 +156,7 @@ describe.skipIf(!hasPostgresql)('nodes on one PostgreSQL', () => {
   });
 
   test('answer an equal submission with one job, and refuse another under its id', async () => {
-    await withNodes(async ([one, other]) => {
+    await addNodes(async ([one, other]) => {
       const both = await Promise.all([one!, other!].map(({ queue }) => queue.submit(job('a'))));
       expect(both.map(({ status }) => status)).toEqual(['pending', 'pending']);
       expect(await one!.queue.liveIds()).toEqual(['backtest:a']);
@@ -167,7 +167,7 @@ describe.skipIf(!hasPostgresql)('nodes on one PostgreSQL', () => {
   });
 
   test('show the progress and the end of what another runs, and hear of both', async () => {
-    await withNodes(async ([front, worker], pass) => {
+    await addNodes(async ([front, worker], pass) => {
       await front!.queue.submit(job('a'));
       const { lease } = await worker!.claimed();
       worker!.state.progress = { fraction: 0.5, message: 'Half.' };
@@ -184,7 +184,7 @@ describe.skipIf(!hasPostgresql)('nodes on one PostgreSQL', () => {
   });
 
   test('learn of a cancellation elsewhere at the next heartbeat, and their late end changes nothing', async () => {
-    await withNodes(async ([front, worker], pass) => {
+    await addNodes(async ([front, worker], pass) => {
       await front!.queue.submit(job('a'));
       const { lease } = await worker!.claimed();
       expect(await front!.queue.cancel('backtest:a')).toMatchObject({ status: 'cancelled' });
@@ -200,7 +200,7 @@ describe.skipIf(!hasPostgresql)('nodes on one PostgreSQL', () => {
   });
 
   test('redo what a silent one ran, and refuse what it says later', async () => {
-    await withNodes(async ([silent, other], pass, { url, schema, query }) => {
+    await addNodes(async ([silent, other], pass, { url, schema, query }) => {
       const lost = async () => (await listNodes({ url, schema })).map(({ is_lost: isLost }) => isLost);
       expect(await lost()).toEqual([false, false]);
       await query(`UPDATE $schema.nodes SET seen_at = seen_at - interval '1 hour' WHERE node = 'one'`);
@@ -220,7 +220,7 @@ describe.skipIf(!hasPostgresql)('nodes on one PostgreSQL', () => {
   });
 
   test('that paused while their end was written learn that it is too late', async () => {
-    await withNodes(async ([silent, other], pass, { url, schema }) => {
+    await addNodes(async ([silent, other], pass, { url, schema }) => {
       await silent!.queue.submit(job('a'));
       const { lease } = await silent!.claimed();
       silent!.failNext(async () => {
@@ -240,7 +240,7 @@ describe.skipIf(!hasPostgresql)('nodes on one PostgreSQL', () => {
   });
 
   test('learn of a cancellation at once through a notification', async () => {
-    await withNodes(
+    await addNodes(
       async ([front, worker]) => {
         await front!.queue.submit(job('a'));
         const { lease } = await worker!.claimed();
@@ -257,7 +257,7 @@ describe.skipIf(!hasPostgresql)('nodes on one PostgreSQL', () => {
   });
 
   test('are listed with what they run and the late ends that they were refused, until they leave', async () => {
-    await withNodes(async ([one, other], pass, { url, schema, query }) => {
+    await addNodes(async ([one, other], pass, { url, schema, query }) => {
       await one!.queue.submit(job('a'));
       const { lease } = await one!.claimed();
       const list = await listNodes({ url, schema });
@@ -285,7 +285,7 @@ describe.skipIf(!hasPostgresql)('nodes on one PostgreSQL', () => {
   });
 
   test('leave jobs of a kind that their version does not know to others', async () => {
-    await withNodes(async ([old], pass, { query }) => {
+    await addNodes(async ([old], pass, { query }) => {
       await old!.queue.submit(job('a'));
       await old!.queue.submit(job('b'));
       await query(`UPDATE $schema.jobs SET kind = 'of-a-newer-version' WHERE job_id = 'backtest:a'`);
@@ -298,7 +298,7 @@ describe.skipIf(!hasPostgresql)('nodes on one PostgreSQL', () => {
   });
 
   test('pass over a job that needs more memory than they have left, and make room for one that has waited long', async () => {
-    await withNodes(async ([busy, idle], _pass, { query }) => {
+    await addNodes(async ([busy, idle], _pass, { query }) => {
       const busyTakes = { freeBytes: 500, take: (offered: WaitingJob) => offered.estimated_bytes <= 500 };
       const taken = async (claim: Promise<Claim | undefined>) => (await claim)?.lease.jobId.slice('backtest:'.length);
       for (const id of ['large', 'later']) await busy!.queue.submit(job(id, { estimatedBytes: 900 }));
@@ -320,7 +320,7 @@ describe.skipIf(!hasPostgresql)('nodes on one PostgreSQL', () => {
 
   test('accept a huge job that one of them has the memory for, which no other is given', async () => {
     const memories = [1000, 3 * HUGE_BYTES];
-    await withNodes(
+    await addNodes(
       async ([front, large], _pass, { url, schema, query }) => {
         await query(`UPDATE $schema.nodes SET seen_at = seen_at + interval '1 hour'`); // The nodes stay alive.
         const estimatedBytes = 2 * HUGE_BYTES;
@@ -339,7 +339,7 @@ describe.skipIf(!hasPostgresql)('nodes on one PostgreSQL', () => {
   });
 
   test('hear of work that another submits', async () => {
-    await withNodes(async ([front, worker], pass) => {
+    await addNodes(async ([front, worker], pass) => {
       await front!.queue.submit(job('a'));
       const before = worker!.state.calls;
       while (worker!.state.calls === before) await pass(250);

@@ -1,6 +1,6 @@
 import { Refusal } from '#domain/refusals/refusal.js';
 import { readJobRecord, type JobRecord } from '#jobs/job-record.js';
-import { withBeat } from '#jobs/postgres/job-documents.js';
+import { addBeat } from '#jobs/postgres/job-documents.js';
 import type { JobRows, OfferedKey, RunningJob, Start } from '#jobs/postgres/job-rows.js';
 import type { Beat, SeenRevision } from '#jobs/postgres/seen-job.js';
 import type { Room } from '#jobs/queue.js';
@@ -69,7 +69,7 @@ export function createSharedDatabase(now: () => number, onCommit: (change: Chang
     if (stored === undefined) return undefined;
     records.set(body, stored);
     const row = rows.get(jobId);
-    return withBeat(stored, row && beatOf(row));
+    return addBeat(stored, row && beatOf(row));
   }
   const found = (kind: string, id: string) => {
     const body = documents.get(`${kind}/${id}`);

@@ -11,7 +11,7 @@ const REFERENCE = JSON.parse(readFileSync('test/kernels/lots/convex-reference.js
 const hasPython = spawnSync('python3', ['--version']).status === 0;
 
 /** Returns account and answer as JSON for scripts in other languages. */
-export function asJson(program: AccountProgram, answer?: AccountAnswer): string {
+export function toJson(program: AccountProgram, answer?: AccountAnswer): string {
   const plain = (_: string, value: unknown): unknown =>
     ArrayBuffer.isView(value) ? Array.from(value as Float64Array) : value === Infinity ? 'inf' : value;
   if (answer === undefined) return JSON.stringify(program, plain);
@@ -34,7 +34,7 @@ describe('a convex account', () => {
     'meets the conditions of optimality by an independent script (%i)',
     (seed) => {
       const program = convexAccount(seed);
-      const input = asJson(program, solveAccount(program, { nodes: 0 }));
+      const input = toJson(program, solveAccount(program, { nodes: 0 }));
       const { stdout, stderr } = spawnSync('python3', ['test/kernels/lots/check-kkt.py'], { input, encoding: 'utf8' });
       expect(stderr).toBe('');
       const { worst } = JSON.parse(stdout) as { readonly worst: number };
@@ -47,7 +47,7 @@ describe('a convex account', () => {
     const answer = solveAccount(program, { nodes: 0 });
     answer.trades.bought[4]! += 0.002;
     const { stdout } = spawnSync('python3', ['test/kernels/lots/check-kkt.py'], {
-      input: asJson(program, answer),
+      input: toJson(program, answer),
       encoding: 'utf8',
     });
     expect((JSON.parse(stdout) as { readonly worst: number }).worst).toBeGreaterThan(1e-5);

@@ -136,7 +136,7 @@ describe('solveAccount', () => {
   });
 });
 
-describe('taxAt', () => {
+describe('computeTax', () => {
   it.each([
     [0.02, 0.03],
     [0.02, -0.01],

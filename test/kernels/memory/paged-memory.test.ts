@@ -33,7 +33,7 @@ beforeEach(async () => {
 afterEach(() => void limitMemory(usual));
 
 /** Bytes of the memory of this process in files of the folder. */
-function mappedBytes(): number {
+function computeMappedBytes(): number {
   const lines = readFileSync('/proc/self/maps', 'utf8').split('\n');
   const ranges = lines.filter((line) => line.includes(folder)).map((line) => line.split(' ', 1)[0]!.split('-'));
   return ranges.reduce((sum, [from, to]) => sum + Number(`0x${to!}`) - Number(`0x${from!}`), 0);
@@ -47,7 +47,7 @@ test('memory beyond the limit is in unnamed files, and threads share it', async 
   unlessPaged(skip);
   const panel = new Float64Array(allocatePanels(2 * MIB));
   expect(panel.every((value) => value === 0)).toBe(true);
-  expect(mappedBytes()).toBeGreaterThanOrEqual(2 * MIB - 2 * 65_536);
+  expect(computeMappedBytes()).toBeGreaterThanOrEqual(2 * MIB - 2 * 65_536);
   expect(readdirSync(folder)).toEqual([]);
   panel.forEach((_, i) => (panel[i] = i + 0.5));
   const worker = new Worker(
@@ -98,11 +98,11 @@ test('panels are paged by the size of their store, arrays made from them from a 
   expect([isPaged(MIB), isPaged(MIB + 1)]).toEqual([false, true]);
   allocatePanels(MIB / 4, MIB);
   allocateWork(MIB / 16);
-  expect(mappedBytes()).toBe(0);
+  expect(computeMappedBytes()).toBe(0);
   const panel = allocatePanels(MIB / 4, 2 * MIB);
-  const panels = mappedBytes();
+  const panels = computeMappedBytes();
   const array = allocateWork(MIB / 4);
-  expect([panels > 0, mappedBytes() > panels, panel.byteLength, array.byteLength]).toEqual([
+  expect([panels > 0, computeMappedBytes() > panels, panel.byteLength, array.byteLength]).toEqual([
     true,
     true,
     MIB / 4,
@@ -181,11 +181,11 @@ test('bytes that are written into memory are there, at its edges, across them an
 
 test('without a folder nothing is paged, whatever its size', () => {
   limitMemory({ panelBytes: 1, folder: null });
-  expect([isPaged(MIB), allocatePanels(MIB).byteLength, mappedBytes()]).toEqual([false, MIB, 0]);
+  expect([isPaged(MIB), allocatePanels(MIB).byteLength, computeMappedBytes()]).toEqual([false, MIB, 0]);
 });
 
 /** Returns the bytes of the folder's files that count as memory of this process. */
-function touchedBytes(): number {
+function computeTouchedBytes(): number {
   const parts = readFileSync('/proc/self/smaps', 'utf8').split(/^(?=[0-9a-f]+-)/mu);
   const sizes = parts.filter((part) => part.includes(folder)).map((part) => Number(/^Rss: +(\d+)/mu.exec(part)![1]));
   return 1024 * sizes.reduce((sum, kilobytes) => sum + kilobytes, 0);
@@ -197,7 +197,7 @@ test('values of a file that are read in passing count as memory of nobody', ({ s
   const result = allocatePanels(ALONE_BYTES);
   const bytes = new Float64Array(ALONE_BYTES / 8).map((_, i) => i + 0.5);
   writeInto(result, 0, new Uint8Array(bytes.buffer));
-  const before = touchedBytes();
+  const before = computeTouchedBytes();
   const room = new Float64Array(8192);
   const values = new Float64Array(result);
   for (const from of [0, 1, 4095, 1_000_003, values.length - room.length]) {
@@ -205,7 +205,7 @@ test('values of a file that are read in passing count as memory of nobody', ({ s
     expect(copy.buffer).toBe(room.buffer);
     expect(copy).toEqual(bytes.subarray(from, from + room.length));
   }
-  expect(touchedBytes()).toBe(before);
+  expect(computeTouchedBytes()).toBe(before);
   expect(copyInParts(values.subarray(7, 9), room)).toEqual(Float64Array.of(7.5, 8.5));
 });
 

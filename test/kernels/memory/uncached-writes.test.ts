@@ -21,7 +21,7 @@ beforeEach(async () => {
 afterEach(() => void limitMemory(usual));
 
 /** Returns memory on a file that stays open, where the library maps it separately. */
-function writtenMemory(skip: (reason: string) => never): SharedArrayBuffer {
+function createWrittenMemory(skip: (reason: string) => never): SharedArrayBuffer {
   if (!canPage()) skip('memory is paged on Linux with the optional package koffi');
   const memory = allocatePanels(ALONE_BYTES + 100);
   if (findPagedFile(memory) === undefined) skip('memory of this size is not asked of the system alone here');
@@ -33,7 +33,7 @@ const SIZES = [1, 4095, 4096, 4097, 10_240, 100_008];
 test.for([0, 8, 16, 4080, 4096, 100_000, ALONE_BYTES - 50_000])(
   'bytes from byte %i on are in memory as they were written, and no others',
   (offset, { skip }) => {
-    const memory = writtenMemory(skip);
+    const memory = createWrittenMemory(skip);
     const uncached = openUncachedWrites([memory]);
     if (uncached === undefined) skip('the folder for temporary files takes no writes past the cache');
     const sizes = [...SIZES, memory.byteLength - offset].filter((size) => offset + size <= memory.byteLength);
@@ -59,7 +59,7 @@ test.for([0, 8, 16, 4080, 4096, 100_000, ALONE_BYTES - 50_000])(
 test('bytes that lie otherwise than those of the file are written all the same, and so is what comes after the end', ({
   skip,
 }) => {
-  const memory = writtenMemory(skip);
+  const memory = createWrittenMemory(skip);
   const uncached = openUncachedWrites([memory]);
   if (uncached === undefined) skip('the folder for temporary files takes no writes past the cache');
   const room = new ArrayBuffer(50_000 + SPARE_BYTES);
@@ -73,7 +73,7 @@ test('bytes that lie otherwise than those of the file are written all the same, 
 });
 
 test('memory outside a disk has none', ({ skip }) => {
-  const memory = writtenMemory(skip);
+  const memory = createWrittenMemory(skip);
   limitMemory({ ...findMemoryLimit(), panelBytes: 2 ** 40, sharedFolder: findMemoryLimit().folder! });
   const shared = allocateHandedMemory(ALONE_BYTES, ALONE_BYTES);
   expect(openUncachedWrites([memory, shared])).toBeUndefined();

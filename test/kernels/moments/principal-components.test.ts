@@ -6,7 +6,7 @@ import { computePrincipalComponents } from '#kernels/moments/principal-component
 import { expectClose } from '../closeness.js';
 import { randomPanel } from '../engines/random-matrices.js';
 
-describe('principalComponents', () => {
+describe('computePrincipalComponents', () => {
   test.each([
     [40, 6],
     [6, 40],

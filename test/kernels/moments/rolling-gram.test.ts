@@ -14,7 +14,7 @@ const read = (rows: Int32Array, out: Float64Array) =>
   rows.forEach((row, t) => out.set(values.subarray(row * NAMES, row * NAMES + NAMES), t * NAMES));
 
 /** The definition: every product of every row. */
-function byDefinition(rows: Int32Array): number[] {
+function computeByDefinition(rows: Int32Array): number[] {
   return Array.from({ length: NAMES * NAMES }, (_, e) =>
     rows.reduce(
       (sum, row) => sum + values[row * NAMES + Math.floor(e / NAMES)]! * values[row * NAMES + (e % NAMES)]!,
@@ -29,7 +29,7 @@ describe('createRollingGram', () => {
     for (let step = 0; step < 40; step++) {
       const rows = rowsFrom(step * 6, 100 + (step % 3));
       const { products, sums } = rolling.over(names, rows, read);
-      const expected = byDefinition(rows);
+      const expected = computeByDefinition(rows);
       for (let i = 0; i < NAMES; i++) {
         for (let j = i; j < NAMES; j++)
           expect(Math.abs(products[i * NAMES + j]! - expected[i * NAMES + j]!)).toBeLessThan(1e-15);
@@ -93,7 +93,7 @@ describe('createRollingGram', () => {
     const { products } = rolling.over(two, rows, (some, out) =>
       some.forEach((row, t) => two.forEach((name, k) => (out[t * 2 + k] = values[row * NAMES + name]!))),
     );
-    expect(products[1]).toBeCloseTo(byDefinition(rows)[2 * NAMES + 5]!, 15);
+    expect(products[1]).toBeCloseTo(computeByDefinition(rows)[2 * NAMES + 5]!, 15);
   });
 });
 

@@ -19,7 +19,7 @@ export interface CovarianceCase {
   sklearn_ledoit_wolf_ddof0: { intensity: number; covariance: number[] };
 }
 
-describe('sampleCovariance', () => {
+describe('computeSampleCovariance', () => {
   test.each(golden<CovarianceCase[]>('covariance'))('agrees with numpy: $name', ({ returns, assets, covariance }) => {
     const out = new Float64Array(assets * assets);
     computeSampleCovariance(Float64Array.from(returns), assets, out);

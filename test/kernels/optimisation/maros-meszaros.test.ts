@@ -4,7 +4,7 @@ import { certify } from '#kernels/optimisation/certified/certify.js';
 import { computeMetricSquare } from '#kernels/optimisation/program/metric.js';
 import { createSolver } from '#kernels/optimisation/solve-program.js';
 import { IS_SOAK } from '../../soak.js';
-import { isThere, problemNames, publishedOptima, readProblem } from './maros-problem.js';
+import { isThere, problemNames, listPublishedOptima, readProblem } from './maros-problem.js';
 import { rationalResiduals } from './rational.js';
 
 if (!isThere) console.log('the Maros-Meszaros problems are not in ../shared: their test is skipped');
@@ -37,7 +37,7 @@ const QUICK = [
   'ZECEVIC2',
 ];
 
-const optima = publishedOptima();
+const optima = listPublishedOptima();
 
 describe.skipIf(!isThere)('the Maros-Meszaros problems', () => {
   const engine = isThere ? openWasmEngine() : (undefined as never); // The module exists wherever tests run.

@@ -38,7 +38,7 @@ export function problemNames(): string[] {
 }
 
 /** Returns published optima by name, for the problems in the list of the folder. */
-export function publishedOptima(): ReadonlyMap<string, number> {
+export function listPublishedOptima(): ReadonlyMap<string, number> {
   if (!isThere) return new Map();
   const lines = readFileSync(`${FOLDER}optima.csv`, 'utf8').trim().split('\n').slice(1);
   return new Map(lines.map((line) => [line.split(',')[0]!, Number(line.split(',')[6])]));

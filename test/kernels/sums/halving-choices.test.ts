@@ -28,7 +28,7 @@ function sumsOf(variants: number, blocks: number): BlockSums {
  * Returns rank and ratio of the choice on the other half, for each half of the blocks, computed separately, sorted by
  * size.
  */
-function oneByOne({ first, second, means, half }: BlockSums): number[][] {
+function listOneByOne({ first, second, means, half }: BlockSums): number[][] {
   const variants = means.length;
   const blocks = first.length / variants;
   const figures: number[][] = [];
@@ -66,7 +66,7 @@ describe.each([
     const out = new Float64Array(2 * countHalves(blocks));
     choicesOf(sums, out);
     const figures = Array.from({ length: countHalves(blocks) }, (_, i) => [out[2 * i]!, out[2 * i + 1]!]);
-    expect(inOrder(figures)).toEqual(inOrder(oneByOne(sums)));
+    expect(inOrder(figures)).toEqual(inOrder(listOneByOne(sums)));
   });
 
   test('refuses an odd number of blocks, too many, and room for other figures', () => {

@@ -6,7 +6,7 @@ import { computeWeightedPercentiles } from '#kernels/sums/weighted-percentiles.j
 const SHARES = Float64Array.of(0.1, 0.5, 0.9);
 
 /** By definition: the smallest value at or below which the given share of the weights is. */
-function byDefinition(values: readonly number[], weights: readonly number[], share: number): number {
+function computeByDefinition(values: readonly number[], weights: readonly number[], share: number): number {
   const held = values.map((_, i) => i).filter((i) => weights[i] !== 0 && !Number.isNaN(values[i]!));
   const total = held.reduce((sum, i) => sum + Math.abs(weights[i]!), 0);
   const below = (limit: number) => held.reduce((sum, i) => sum + (values[i]! <= limit ? Math.abs(weights[i]!) : 0), 0);
@@ -46,7 +46,7 @@ describe.each(MADE_BY)('%s', (_, percentilesOf) => {
       const [mean, coverage, ...percentiles] = figuresOf(date.values, date.weights);
       expect(mean).toBeCloseTo(date.mean, 14);
       expect(coverage).toBeCloseTo(date.coverage, 14);
-      expect(percentiles).toEqual([...SHARES].map((share) => byDefinition(date.values, date.weights, share)));
+      expect(percentiles).toEqual([...SHARES].map((share) => computeByDefinition(date.values, date.weights, share)));
     }
   });
 
@@ -76,7 +76,7 @@ describe.each(MADE_BY)('%s', (_, percentilesOf) => {
       const values = names.map(spread);
       for (const weights of [names.map(() => 1 / 256), names.map((i) => ((i * 7919) % 101) / 64 - 0.5)])
         expect(figuresOf(values, weights).slice(2)).toEqual(
-          [...SHARES].map((share) => byDefinition(values, weights, share)),
+          [...SHARES].map((share) => computeByDefinition(values, weights, share)),
         );
     }
   });

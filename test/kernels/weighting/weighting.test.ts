@@ -135,7 +135,7 @@ describe('minimum variance weights', () => {
     const covariance = randomCovariance(n, 40, 3);
     const w = new Float64Array(n);
     solveMinimumVarianceWeights(covariance, 0.3, w);
-    const slow = projectedGradient(covariance, n, 0.3);
+    const slow = listProjectedGradient(covariance, n, 0.3);
     slow.forEach((weight, i) => expect(w[i]).toBeCloseTo(weight, 8));
   });
 
@@ -154,7 +154,7 @@ describe('minimum variance weights', () => {
 });
 
 /** Slow reference: gradient steps projected on the capped simplex by bisection. */
-function projectedGradient(covariance: Float64Array, n: number, upper: number): number[] {
+function listProjectedGradient(covariance: Float64Array, n: number, upper: number): number[] {
   let w = Array.from({ length: n }, () => 1 / n);
   const step = 1 / (n * Math.max(...Array.from({ length: n }, (_, i) => covariance[i * n + i]!)));
   for (let k = 0; k < 60_000; k++) {

@@ -59,7 +59,7 @@ const KNOWN_FAULTS: ReadonlySet<string> = new Set([
 export function scoresOf(set: RealSet, declared: readonly Adjustment[], seed: number): Score[] {
   const large = largeMoves(set.content);
   const truth: Planted[] = [];
-  const content = withSplits(set.content, seed, truth);
+  const content = addSplits(set.content, seed, truth);
   return declared.map((each) => scoreOf({ set, declared: each, large, truth, content }));
 }
 
@@ -111,7 +111,7 @@ function largeMoves(content: MarketContent): number {
 
 const isLarge = (growth: number) => Math.max(growth, 1 / growth) > LARGE_MOVE;
 
-function withSplits(content: MarketContent, seed: number, truth: Planted[]): MarketContent {
+function addSplits(content: MarketContent, seed: number, truth: Planted[]): MarketContent {
   const random = createCounterRandom({ seed, stream: 0 });
   const fields = new Map([...content.fields].map(([name, panel]) => [name, panel.slice()]));
   const [close, volume] = [fields.get('CLOSE')!, fields.get('VOLUME')];

@@ -34,7 +34,7 @@ async function inspected(files: Record<string, string>) {
   return inspect({ kind: 'files', files: listed });
 }
 
-const inspectedSheets = (sheets: readonly Sheet[]) =>
+const readInspectedSheets = (sheets: readonly Sheet[]) =>
   inspect({ kind: 'xlsx', content: Buffer.from(writeWorkbook(sheets)).toString('base64') });
 
 /** Files of vendors with the closes of A, 10 and 11 on 2 and 3 January 2024. */
@@ -224,7 +224,7 @@ describe('exports to Excel', () => {
       'A.N',
     ],
   ])('of %s are read, whatever stands above them', async (vendor, sheets, name) => {
-    const { recognised_as, findings, preview } = await inspectedSheets(sheets);
+    const { recognised_as, findings, preview } = await readInspectedSheets(sheets);
     expect(findings).toEqual([]);
     expect(recognised_as).toBe(vendor);
     const close = preview.columns.indexOf('CLOSE');
@@ -335,7 +335,7 @@ describe('hostile files', () => {
       (fault: Error) => fault.message,
     );
     expect(typeof looked === 'string' || looked.confidence === 'unsure').toBe(true);
-    const { findings } = await inspectedSheets([
+    const { findings } = await readInspectedSheets([
       {
         name: 'x',
         rows: [

@@ -28,7 +28,7 @@ async function inspected(given: Record<string, string>, said: Said = {}) {
   return { ...inspection, names: [...new Set(inspection.preview.data.map(([name]) => name))] };
 }
 
-const inspectedSheet = async (rows: readonly (readonly (string | number | null)[])[]) => {
+const readInspectedSheet = async (rows: readonly (readonly (string | number | null)[])[]) => {
   const content = Buffer.from(writeWorkbook([{ name: 'Sheet1', rows }])).toString('base64');
   return inspect({ kind: 'xlsx', content });
 };
@@ -72,7 +72,7 @@ test('CRSP needs splits and dividends in addition to its closes', async () => {
 });
 
 test('identifiers of Datastream are above their codes and currencies, which are reported', async () => {
-  const { recognised_as, preview, unsure, findings } = await inspectedSheet([
+  const { recognised_as, preview, unsure, findings } = await readInspectedSheet([
     ['Name', 'ALPHA INC', 'BETA INC'],
     ['Code', '@A(P)', '@B(P)'],
     ['CURRENCY', 'USD', 'USD'],
@@ -91,7 +91,7 @@ test('identifiers of Datastream are above their codes and currencies, which are 
 
 test('days next to each of many securities form pairs, and a slash in an identifier is read as a point', async () => {
   const names = ['A', 'B', 'C', 'D', 'BRK/B'].map((name) => `${name} US Equity`);
-  const { recognised_as, rows_read, findings, preview } = await inspectedSheet([
+  const { recognised_as, rows_read, findings, preview } = await readInspectedSheet([
     names.flatMap((name, i) => (i === names.length - 1 ? [name] : [name, null])),
     names.flatMap(() => ['Dates', 'PX_LAST']),
     names.flatMap((_, i) => ['2024-01-02', 10 + i]),
@@ -104,7 +104,7 @@ test('days next to each of many securities form pairs, and a slash in an identif
 });
 
 test('bars of a table with several fields a name are counted once', async () => {
-  const { rows_read } = await inspectedSheet([
+  const { rows_read } = await readInspectedSheet([
     [null, 'A', 'A', 'B', 'B'],
     ['Date', 'Close', 'Volume', 'Close', 'Volume'],
     ['2024-01-02', 10, 5, 20, 6],

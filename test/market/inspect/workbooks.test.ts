@@ -3,7 +3,7 @@ import { Mapping } from '#domain/documents/mapping.js';
 import { writeWorkbook, type Sheet } from '#market/formats/workbook-writer.js';
 import { inspect, type Said } from '#market/inspect/inspect.js';
 
-const inspectedSheets = (sheets: readonly Sheet[], said: Said = {}) =>
+const readInspectedSheets = (sheets: readonly Sheet[], said: Said = {}) =>
   inspect({ kind: 'xlsx', content: Buffer.from(writeWorkbook(sheets)).toString('base64') }, said);
 
 describe('a workbook', () => {
@@ -32,7 +32,7 @@ describe('a workbook', () => {
 
   test('of one sheet per security is read whole, with its reference and without its notes', async () => {
     const sheets = [notes, sheet('AAPL', 10), sheet('BRK.B', 20), reference, { name: 'Sheet4', rows: [] }];
-    const { files, rows_read, mapping, preview, unsure, findings } = await inspectedSheets(sheets);
+    const { files, rows_read, mapping, preview, unsure, findings } = await readInspectedSheets(sheets);
     expect([files, rows_read, mapping.identifier_from, mapping.ignore]).toEqual([2, 4, 'file:{identifier}', ['Notes']]);
     expect(preview.data.map(([name, day, , close]) => [name, day, close])).toEqual([
       ['AAPL', '2024-01-02', 10],
@@ -46,7 +46,7 @@ describe('a workbook', () => {
     expect(findings.filter(({ severity }) => severity === 'error')).toEqual([]);
   });
 
-  const withHeading = (name: string, security: string, close: number): Sheet => ({
+  const addHeading = (name: string, security: string, close: number): Sheet => ({
     name,
     rows: [
       ['Security', security],
@@ -60,8 +60,8 @@ describe('a workbook', () => {
   });
 
   test('of a sheet a name with a heading above its prices is named by the security there, and by no other line', async () => {
-    const sheets = [withHeading('Sheet1', 'USB US Equity', 10), withHeading('Sheet2', 'LH US Equity', 20)];
-    const { mapping, rows_read, preview, recognised_as, unsure } = await inspectedSheets(sheets);
+    const sheets = [addHeading('Sheet1', 'USB US Equity', 10), addHeading('Sheet2', 'LH US Equity', 20)];
+    const { mapping, rows_read, preview, recognised_as, unsure } = await readInspectedSheets(sheets);
     expect([mapping.identifier_from, rows_read, recognised_as]).toEqual(['heading:Security', 4, 'Bloomberg']);
     expect(unsure.filter(({ required }) => required)).toEqual([]);
     expect(preview.data.map(([name, day, close]) => [name, day, close])).toEqual([
@@ -73,18 +73,18 @@ describe('a workbook', () => {
   });
 
   test('with one security in two sheets is refused by the names of both, and joined where it says which row counts', async () => {
-    const sheets = [withHeading('Old', 'LH US Equity', 10), withHeading('New', 'LH US Equity', 20)];
-    const refusal = await inspectedSheets(sheets);
+    const sheets = [addHeading('Old', 'LH US Equity', 10), addHeading('New', 'LH US Equity', 20)];
+    const refusal = await readInspectedSheets(sheets);
     expect([refusal.rows_read, refusal.confidence]).toEqual([0, 'unsure']);
     const both = expect.stringContaining('"Old" and "New" are both of "LH US Equity"');
     expect(refusal.findings).toContainEqual(expect.objectContaining({ code: 'DUPLICATE_ID', message: both }));
-    const joined = await inspectedSheets(sheets, { answers: { on_duplicate: 'last' } });
+    const joined = await readInspectedSheets(sheets, { answers: { on_duplicate: 'last' } });
     expect(joined.preview.data.map(([, , close]) => close)).toEqual([20, 21]);
     expect(joined.findings).toContainEqual(expect.objectContaining({ severity: 'warning', message: both }));
   });
 
   test('whose sheets are called as Excel calls them asks whether those are the names', async () => {
-    const { confidence, unsure } = await inspectedSheets([sheet('Sheet1', 10), sheet('Sheet2', 20)]);
+    const { confidence, unsure } = await readInspectedSheets([sheet('Sheet1', 10), sheet('Sheet2', 20)]);
     expect(confidence).toBe('unsure');
     expect(unsure.filter(({ required }) => required).map(({ field, taken }) => [field, taken])).toEqual([
       ['identifier_from', 'file:{identifier}'],
@@ -92,7 +92,7 @@ describe('a workbook', () => {
   });
 
   test('of one sheet asks whether it is called like its name', async () => {
-    const { mapping, confidence, unsure } = await inspectedSheets([sheet('Sheet1', 10)]);
+    const { mapping, confidence, unsure } = await readInspectedSheets([sheet('Sheet1', 10)]);
     expect([mapping.identifier_from, confidence]).toEqual(['file:{identifier}', 'unsure']);
     expect(unsure.filter(({ required }) => required).map(({ field, question }) => [field, question])).toEqual([
       ['identifier_from', 'No column holds the identifier; the name of the sheet is taken for it: Sheet1.'],
@@ -107,7 +107,7 @@ describe('a workbook', () => {
         [day, 'A', 10],
       ],
     });
-    const { files, rows_read, preview } = await inspectedSheets([
+    const { files, rows_read, preview } = await readInspectedSheets([
       year('2023', '2023-01-03'),
       year('2024', '2024-01-02'),
     ]);
@@ -123,7 +123,7 @@ describe('a workbook', () => {
       ],
     };
     const mapping = Mapping.parse({ identifier_from: 'file:{identifier}', columns: { date: 'Date', CLOSE: 'Close' } });
-    const { rows_read, findings } = await inspectedSheets([sheet('AAPL', 10), other], { mapping });
+    const { rows_read, findings } = await readInspectedSheets([sheet('AAPL', 10), other], { mapping });
     expect(rows_read).toBe(0);
     expect(findings.map(({ code, file, path }) => [code, file, path])).toEqual([
       ['MISSING_COLUMN', 'MSFT', 'market/MSFT.Close'],

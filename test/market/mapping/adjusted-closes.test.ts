@@ -45,7 +45,7 @@ async function derivedFrom(
  * Computes adjusted closes as vendors do: a dividend multiplies the prices before its ex-date by 1 - dividend /
  * previous close, a split divides them.
  */
-function adjustedGrowth(
+function computeAdjustedGrowth(
   closes: readonly number[],
   days: readonly string[],
   actions: readonly { type: string; value: number; date: string }[],
@@ -192,7 +192,7 @@ describe.each([2, 4, 6])('adjusted closes written with %d decimals', (decimals) 
       if (value > 0) planted.push({ type: 'DIVIDEND', value, date: days[t]! });
       if (t === splitAt) planted.push({ type: 'SPLIT', value: ratio, date: days[t]! });
     }
-    return { ratio, days, closes, planted, total: adjustedGrowth(closes, days, planted) };
+    return { ratio, days, closes, planted, total: computeAdjustedGrowth(closes, days, planted) };
   }
 
   test('imply each split as traded, and no dividend for it', async () => {
@@ -210,7 +210,7 @@ describe.each([2, 4, 6])('adjusted closes written with %d decimals', (decimals) 
       // Both ends of a growth are rounded: half a unit each.
       const unit = 10 ** -decimals;
       const first = Number(written[0]);
-      adjustedGrowth(closes, days, actions).forEach((level, t) => {
+      computeAdjustedGrowth(closes, days, actions).forEach((level, t) => {
         const rounding = unit / 2 / first + unit / 2 / Number(written[t]);
         expect(Math.abs((level * first) / Number(written[t]) - 1)).toBeLessThan(Math.max(1e-6, 1.01 * rounding));
       });
@@ -238,7 +238,7 @@ test('adjusted closes of ten years, rounded to six decimals, imply each split an
     ...(t % 63 === 40 ? [{ type: 'DIVIDEND', value: 0.25 + (t % 5) / 100, date }] : []),
     ...(t === 900 ? [{ type: 'SPLIT', value: 3, date }] : []),
   ]);
-  const total = adjustedGrowth(closes, days, planted);
+  const total = computeAdjustedGrowth(closes, days, planted);
   const last = total.at(-1)!;
   const adjusted = total.map((level) => ((level / last) * closes.at(-1)!).toFixed(6));
   const { actions, places: found } = await derivedFrom(
@@ -279,7 +279,7 @@ describe.skipIf(!hasRealSets)('real adjusted closes', () => {
       const column = new Map(rows.map((row) => [row[0]!.slice(0, 10), of(row, 'Dividends')]));
       for (const { date, value } of actions)
         if (!isHalved(name, date)) expect(Math.abs(value / column.get(date)! - 1), date).toBeLessThan(1e-3);
-      const levels = adjustedGrowth(
+      const levels = computeAdjustedGrowth(
         priced.map((row) => of(row, 'Close')),
         priced.map((row) => row[0]!.slice(0, 10)),
         actions,

@@ -5,7 +5,7 @@ import { runMarketTask } from '#market/process/market-process.js';
 import { childrenOf, readersOf } from './reading-processes.js';
 
 /** Runs an import that is refused when it asks. @returns the processes at that time */
-async function refusedImport(): Promise<readonly number[]> {
+async function importRefused(): Promise<readonly number[]> {
   const market = { index: [0], columns: ['identifier', 'date', 'CLOSE'], data: [['A', '2024-01-02', 1]] };
   const body = new TextEncoder().encode(JSON.stringify({ name: 'x', tables: { market } }));
   let working: readonly number[] = [];
@@ -30,7 +30,7 @@ test('a process that waited in vain ends, and the next task starts another', asy
   await expect.poll(() => readersOf(process.pid).length).toBe(1);
   const prepared = readersOf(process.pid);
   await expect.poll(() => readersOf(process.pid).length).toBe(0);
-  const working = await refusedImport();
+  const working = await importRefused();
   expect(working).toEqual([expect.toSatisfy((pid: number) => !prepared.includes(pid))]);
   await anotherWaits(working);
 });
@@ -40,7 +40,7 @@ test('a process that was prepared takes the first task, and another waits for th
   prepareMarketProcess();
   await expect.poll(() => readersOf(process.pid).length).toBe(1);
   const prepared = readersOf(process.pid);
-  const working = await refusedImport();
+  const working = await importRefused();
   expect(working).toEqual(prepared);
   await anotherWaits(working);
 });

@@ -2,7 +2,7 @@ import { DuckDBInstance } from '@duckdb/node-api';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { once } from '#base/once.js';
+import { callOnce } from '#base/once.js';
 import { limitMemory, findMemoryLimit, findPagedFile } from '#kernels/memory/paged-memory.js';
 import { BLOCK_DAYS, blockDigests } from '#market/panels/day-blocks.js';
 import { createProblems } from '#market/tables/problems.js';
@@ -93,7 +93,7 @@ async function read(files: Awaited<ReturnType<typeof write>>, isApart: boolean):
 }
 
 /** Day, name, close and volume of every row. */
-const expectedBars = once(async () => {
+const expectedBars = callOnce(async () => {
   const connection = await (await DuckDBInstance.create(':memory:')).connect();
   const written = await connection.runAndReadAll(`SELECT t, 'ID' || n, CLOSE::DOUBLE, VOLUME::DOUBLE FROM (${BARS})`);
   connection.closeSync();

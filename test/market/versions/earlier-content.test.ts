@@ -63,7 +63,7 @@ const dividend = (identifier: string, exDay: number, value: number): CorporateAc
 function later(market: Plain, random: () => number): Plain {
   const pick = <T>(of: readonly T[]): T => of[Math.floor(random() * of.length)]!;
   const draw = random();
-  const withCell = (field: string, cell: string, value: number | undefined): Plain['fields'] => {
+  const addCell = (field: string, cell: string, value: number | undefined): Plain['fields'] => {
     const values = new Map(market.fields.get(field) ?? []);
     if (value === undefined) values.delete(cell);
     else values.set(cell, value);
@@ -77,13 +77,13 @@ function later(market: Plain, random: () => number): Plain {
     return { ...market, days: [...market.days, day], fields, series: [...market.series, [day, random()]] };
   }
   if (draw < 0.6)
-    return { ...market, fields: withCell('CLOSE', key(pick(market.days), pick(market.names)), random() - 0.1) };
-  if (draw < 0.65) return { ...market, fields: withCell('CLOSE', key(pick(market.days), pick(market.names)), -0) };
+    return { ...market, fields: addCell('CLOSE', key(pick(market.days), pick(market.names)), random() - 0.1) };
+  if (draw < 0.65) return { ...market, fields: addCell('CLOSE', key(pick(market.days), pick(market.names)), -0) };
   if (draw < 0.7) return { ...market, days: market.days.filter((day) => day !== pick(market.days.slice(1))) };
   if (draw < 0.78) return { ...market, names: [...market.names, `N${Math.floor(random() * 1e6)}`].toSorted() };
   if (draw < 0.83 && market.names.length > 2) return { ...market, names: market.names.slice(1) };
   if (draw < 0.88)
-    return { ...market, fields: withCell('VOLUME', key(pick(market.days), pick(market.names)), random()) };
+    return { ...market, fields: addCell('VOLUME', key(pick(market.days), pick(market.names)), random()) };
   if (draw < 0.92) return { ...market, fields: new Map([['CLOSE', market.fields.get('CLOSE')!]]) };
   if (draw < 0.96)
     return { ...market, actions: [...market.actions, dividend(pick(market.names), pick(market.days), random())] };

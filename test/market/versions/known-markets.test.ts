@@ -15,7 +15,7 @@ import {
   randomDefinition,
   randomDerivation,
   randomMarket,
-  withVolume,
+  addVolume,
 } from '../../domain/backtest/extend/random-definitions.js';
 import { buildMarket, weekdayCalendars } from '../../domain/backtest/market-builder.js';
 import { CALENDARS, run, runOn, tryRun, type RunRequest } from '../../domain/backtest/random-run.js';
@@ -81,7 +81,7 @@ test('decisions on the data known at the time are those of a plain run, bit for 
   let compared = 0;
   fc.assert(
     fc.property(randomMarket, randomRun, ({ market: priced }, { document, documents }) => {
-      const market = withVolume(priced);
+      const market = addVolume(priced);
       const vintages = daily(1, market.dates.length, () => market);
       const last = vintages.at(-1)!.content;
       const plain = tryRun(last, document, requestOf(documents));
@@ -106,7 +106,7 @@ test('a correction changes no decision from before it was known', () => {
       fc.array(fc.nat(1000), { minLength: 1, maxLength: 6 }),
       fc.integer({ min: 40, max: 55 }),
       ({ market: priced }, { document, documents }, wrong, row) => {
-        const right = withVolume(priced);
+        const right = addVolume(priced);
         const close = right.fields.get('CLOSE')!.slice();
         for (const cell of wrong) close[(20 + (cell % 20)) * right.identifiers.length + (cell % 7)]! *= 1.5;
         const uncorrected: MarketData = { ...right, fields: new Map([...right.fields, ['CLOSE', close]]) };

@@ -11,7 +11,7 @@ import {
   familyOn,
   fileOf,
   performed,
-  publishedDates,
+  listPublishedDates,
   putSchedule,
   SESSIONS,
 } from '../daily-plans/family.js';
@@ -71,7 +71,7 @@ test('a schedule holds back closes until a second person approves them, and then
   const day = await performed(as('ada'), day1);
   expect(day).toMatchObject({ state: 'waiting', held: [{ index_id: 'CORE', code: 'APPROVAL_REQUIRED' }] });
   expect(day.steps.at(-1)).toMatchObject({ type: 'publish', state: 'done', held: 1, indices: 1 });
-  expect(await publishedDates(as('ada'), 'CORE')).toEqual([]);
+  expect(await listPublishedDates(as('ada'), 'CORE')).toEqual([]);
   const [approval, ...others] = await listed('?state=pending');
   expect(others).toEqual([]);
   expect(approval).toMatchObject({
@@ -102,7 +102,7 @@ test('a schedule holds back closes until a second person approves them, and then
     return now;
   });
   expect(done.reason).toBeNull();
-  expect(await publishedDates(as('ada'), 'CORE')).toEqual(SESSIONS.slice(0, 10));
+  expect(await listPublishedDates(as('ada'), 'CORE')).toEqual(SESSIONS.slice(0, 10));
   const used = (await as('ada').ask<Approval>('GET', '/approvals/1')).body;
   expect(used.history.map(({ author, action, comment }) => [author, action, comment])).toEqual([
     ['ada', 'requested', `Schedule close, ${day1}`],
@@ -132,7 +132,7 @@ test('who requested a change does not decide it, under another key of the same n
   const isBlocked = ({ code, reason }: HeldIndex) => code === 'APPROVAL_CLOSED' && reason.endsWith('BB is wrong');
   await waitFor(async () => expect((await dayOf(as('ada'), day2)).held.some(isBlocked)).toBe(true));
   expect(await listed('?state=pending')).toEqual([]);
-  expect(await publishedDates(as('ada'), 'CORE')).toEqual(SESSIONS.slice(0, 10));
+  expect(await listPublishedDates(as('ada'), 'CORE')).toEqual(SESSIONS.slice(0, 10));
 });
 
 /** Reads the changed history again. */
@@ -145,7 +145,7 @@ test('a rejected change is requested again, and its approval covers exactly its 
   await performed(as('ada'), day2);
   const [approval] = await listed('?state=pending');
   await decide('ben', approval!.approval_id, 'approve');
-  await waitFor(async () => expect(await publishedDates(as('ada'), 'CORE')).toHaveLength(11));
+  await waitFor(async () => expect(await listPublishedDates(as('ada'), 'CORE')).toHaveLength(11));
 
   // A price is corrected after the request: the approval of the first figures publishes nothing.
   await folder.write(fileOf(day3));
@@ -158,9 +158,9 @@ test('a rejected change is requested again, and its approval covers exactly its 
   expect(pending).toHaveLength(2);
   expect((await decide('ben', first!.approval_id, 'approve')).body.state).toBe('approved');
   await performed(as('ada'), day3);
-  expect(await publishedDates(as('ada'), 'CORE')).toHaveLength(11);
+  expect(await listPublishedDates(as('ada'), 'CORE')).toHaveLength(11);
   await decide('ben', pending[0]!.approval_id, 'approve');
-  await waitFor(async () => expect(await publishedDates(as('ada'), 'CORE')).toHaveLength(12));
+  await waitFor(async () => expect(await listPublishedDates(as('ada'), 'CORE')).toHaveLength(12));
 });
 
 test('a restatement follows the rule of restatements, and counts each person once', async () => {
@@ -253,10 +253,10 @@ test('the approvals of a family are requested at once, and an overlay is publish
   await decide('ben', child!, 'approve');
   const still = await performed(as('ada'), day3, {}, 'family');
   expect(still.reason).toContain('It may be published, and waits for EVEN, on which it depends.');
-  expect(await publishedDates(as('ada'), 'EVEN-2X')).toEqual([]);
+  expect(await listPublishedDates(as('ada'), 'EVEN-2X')).toEqual([]);
   await decide('ben', parent!, 'approve');
   await waitFor(async () => expect((await dayOf(as('ada'), day3, 'family')).state).toBe('done'));
-  for (const id of ['EVEN', 'EVEN-2X']) expect((await publishedDates(as('ada'), id)).at(-1)).toBe(day3);
+  for (const id of ['EVEN', 'EVEN-2X']) expect((await listPublishedDates(as('ada'), id)).at(-1)).toBe(day3);
 });
 
 test('a corporate action is decided by two persons, of whom the second sees its effect on each index', async () => {

@@ -3,7 +3,16 @@ import type { BenchmarkStatement } from '#contract/governance.js';
 import type { Judgement } from '#domain/daily-plans/judgement-document.js';
 import type { ScheduleDay } from '#domain/daily-plans/day-document.js';
 import { runService, type RunningService } from '../running-service.js';
-import { familyOn, fileOf, performed, publishedDates, putSchedule, schedule, SESSIONS, settledDay } from './family.js';
+import {
+  familyOn,
+  fileOf,
+  performed,
+  listPublishedDates,
+  putSchedule,
+  schedule,
+  SESSIONS,
+  waitSettledDay,
+} from './family.js';
 
 /** A sequence for a family whose data is checked before publication; each test depends on the previous one. */
 let service: RunningService;
@@ -54,7 +63,7 @@ test('a wrong price holds back the indices with the security until a person waiv
     ['CORE-FEE', 'CHECK_FAILED'],
     ['EVEN', 'CHECK_FAILED'],
   ]);
-  expect((await publishedDates(service, 'CORE')).at(-1)).toBe(day1);
+  expect((await listPublishedDates(service, 'CORE')).at(-1)).toBe(day1);
 
   const step = day.steps.find(({ type }) => type === 'checks')!;
   expect(step).toMatchObject({ state: 'done', held: 3, indices: 3 });
@@ -78,14 +87,14 @@ test('a wrong price holds back the indices with the security until a person waiv
     `identifier: The check moves has no finding of BB in EVEN on ${day2}, but of AA.`,
   ]);
   await service.ask('POST', path, { check: 'moves', index_id: 'CORE', identifier: 'AA', reason: 'It is so' });
-  const waived = await settledDay(service, day2);
+  const waived = await waitSettledDay(service, day2);
   expect(findingsOf(waived)).toEqual(['CORE moves AA done', 'CORE-FEE moves AA done', 'EVEN moves AA blocked']);
   expect(waived.held.map(({ index_id }) => index_id)).toEqual(['EVEN']);
   const { items, log } = waived.steps.find(({ type }) => type === 'checks')!;
   expect(items.find(({ key }) => key === 'EVEN moves AA')!.detail!['measure']).toMatchObject({ limit: 0.25 });
   expect(log.filter(({ message }) => message === 'local accepted moves of AA in CORE: It is so')).toHaveLength(1);
-  expect((await publishedDates(service, 'CORE')).at(-1)).toBe(day2);
-  expect((await publishedDates(service, 'EVEN')).at(-1)).toBe(day1);
+  expect((await listPublishedDates(service, 'CORE')).at(-1)).toBe(day2);
+  expect((await listPublishedDates(service, 'EVEN')).at(-1)).toBe(day1);
   const { judgements } = (await service.ask<{ judgements: Judgement[] }>('GET', '/schedules/close/judgements')).body;
   expect(judgements[0]).toMatchObject({
     action: 'waive',
@@ -108,7 +117,7 @@ test('the source corrects its price: published closes stand until a policy for e
   await service.finished('refresh:vendor');
   const day = await performed(service, day2);
   expect(findingsOf(day)).toEqual(['CORE published null blocked']);
-  expect((await publishedDates(service, 'EVEN')).at(-1)).toBe(day2);
+  expect((await listPublishedDates(service, 'EVEN')).at(-1)).toBe(day2);
   const errors = { materiality_bps: 1, correction_window: 5 };
   await putSchedule(service, { enabled: false, steps: [...steps.slice(0, 3), { type: 'publish', errors }] });
   const decided = await performed(service, day2);

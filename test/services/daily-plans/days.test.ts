@@ -8,7 +8,7 @@ import {
   familyOn,
   fileOf,
   performed,
-  publishedDates,
+  listPublishedDates,
   putSchedule,
   schedule,
   SESSIONS,
@@ -88,9 +88,9 @@ test('a day runs and publishes a family, parents first, and a second round publi
   expect(published.map(({ index_id: id }) => id).toSorted()).toEqual(FAMILY.toSorted());
   const order = published.map(({ key }) => key);
   expect(order.indexOf('CORE')).toBeLessThan(order.indexOf('CORE-FEE'));
-  for (const id of FAMILY) expect(await publishedDates(service, id)).toEqual(SESSIONS.slice(0, 10));
+  for (const id of FAMILY) expect(await listPublishedDates(service, id)).toEqual(SESSIONS.slice(0, 10));
   await performed(service, day1);
-  for (const id of FAMILY) expect(await publishedDates(service, id)).toEqual(SESSIONS.slice(0, 10));
+  for (const id of FAMILY) expect(await listPublishedDates(service, id)).toEqual(SESSIONS.slice(0, 10));
 });
 
 test('a day waits for the prices of its session, and resumes when they have come', async () => {
@@ -107,7 +107,7 @@ test('a day waits for the prices of its session, and resumes when they have come
   expect(days.map((day) => day.reason)).toEqual([reason, waiting.reason]);
   await folder.write(fileOf(day2));
   expect(await performed(service, day2)).toMatchObject({ state: 'done', rounds: 2 });
-  expect((await publishedDates(service, 'CORE')).at(-1)).toBe(day2);
+  expect((await listPublishedDates(service, 'CORE')).at(-1)).toBe(day2);
 });
 
 test('an index whose closes are refused holds back what is made from it and nothing else', async () => {
@@ -129,7 +129,7 @@ test('an index whose closes are refused holds back what is made from it and noth
     ['EVEN', 'RESTATEMENT'], // Its definition changed after closes were published.
   ]);
   expect(day.held[1]!.reason).toMatch(/^Its parent CORE is held back/);
-  expect((await publishedDates(service, 'CORE')).at(-1)).toBe(day2);
+  expect((await listPublishedDates(service, 'CORE')).at(-1)).toBe(day2);
 });
 
 test('a skip needs a reason, ends the day and is registered and audited; the next day publishes what it left', async () => {
@@ -150,7 +150,7 @@ test('a skip needs a reason, ends the day and is registered and audited; the nex
   await service.ask('POST', '/data/stores/vendor/refresh', { full: true });
   await service.finished('refresh:vendor');
   expect(await performed(service, day4)).toMatchObject({ state: 'done' });
-  expect((await publishedDates(service, 'CORE')).slice(-3)).toEqual([day2, day3, day4]);
+  expect((await listPublishedDates(service, 'CORE')).slice(-3)).toEqual([day2, day3, day4]);
 });
 
 test('files of the published run are written once, and again on request', async () => {

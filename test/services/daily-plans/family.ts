@@ -4,7 +4,7 @@ import type { PublicationEntry } from '#domain/documents/publication-document.js
 import { openCalendars } from '#market/serving/calendar-files.js';
 import { formatDay, parseValidDay } from '#domain/time/days.js';
 import { seeded } from '../../seeded.js';
-import { servedFolder } from '../datasets/served-folder.js';
+import { serveFolder } from '../datasets/served-folder.js';
 import type { RunningService } from '../running-service.js';
 import { waitFor } from '../../waiting.js';
 
@@ -60,7 +60,7 @@ export async function familyOn(service: RunningService, count: number) {
     (all, date) => ({ ...all, ...fileOf(date) }),
     {},
   );
-  const folder = await servedFolder(service, 'vendor', files);
+  const folder = await serveFolder(service, 'vendor', files);
   const put = async (id: string, body: object) => {
     const { status, body: answer } = await service.ask('PUT', `/indices/${id}`, body);
     if (status !== 200) throw new Error(JSON.stringify(answer));
@@ -95,7 +95,7 @@ export const dayOf = async (service: RunningService, date: string, id = 'close')
   (await service.ask<ScheduleDay>('GET', `/schedules/${id}/days/${date}`)).body;
 
 /** Waits until a day has ended a round. */
-export async function settledDay(service: RunningService, date: string, id = 'close'): Promise<ScheduleDay> {
+export async function waitSettledDay(service: RunningService, date: string, id = 'close'): Promise<ScheduleDay> {
   return waitFor(async () => {
     const day = await dayOf(service, date, id);
     const isSettled = day.state !== undefined && day.state !== 'running' && day.rounds > 0;
@@ -111,7 +111,7 @@ export async function performed(service: RunningService, date: string, request: 
   const { status, body } = await service.ask('POST', `/schedules/${id}/days/${date}/run`, request);
   if (status !== 200) throw new Error(JSON.stringify(body));
   return waitFor(async () => {
-    const day = await settledDay(service, date, id);
+    const day = await waitSettledDay(service, date, id);
     if (day.rounds <= before) throw new Error('not begun');
     return day;
   });
@@ -121,7 +121,7 @@ export const putSchedule = (service: RunningService, change: object = {}, id = '
   service.ask<Schedule>('PUT', `/schedules/${id}`, schedule(change));
 
 /** Returns the dates of the published log of an index, in its order. */
-export async function publishedDates(service: RunningService, indexId: string): Promise<string[]> {
+export async function listPublishedDates(service: RunningService, indexId: string): Promise<string[]> {
   const { body } = await service.ask<{ readonly entries?: readonly PublicationEntry[] }>(
     'GET',
     `/analytics/${indexId}/published`,

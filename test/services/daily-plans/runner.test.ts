@@ -250,7 +250,7 @@ test('files of a day are kept for their days after its end, and longer once the 
   const runner = world.runner();
   minutes(1);
   await runner.tick();
-  const withFile = async () => {
+  const addFile = async () => {
     const day = (await world.day(MONDAY))!;
     const items = day.steps[2]!.items.map((item) => ({ ...item, artifact: `${'a'.repeat(32)}.art` }));
     const changed = {
@@ -266,10 +266,10 @@ test('files of a day are kept for their days after its end, and longer once the 
     await runner.tick();
     return hasFile();
   };
-  await withFile();
+  await addFile();
   expect(await after(30)).toBe(true);
   expect(await after(1)).toBe(false);
-  await withFile();
+  await addFile();
   expect(await after(20)).toBe(true);
   expect(await after(10)).toBe(true);
   expect(await after(1)).toBe(false);

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { z } from 'zod';
 import type { DeskAction, DeskActionDetail } from '#contract/action-desk.js';
-import { familyOn, fileOf, performed, publishedDates, putSchedule, SESSIONS } from '../daily-plans/family.js';
+import { familyOn, fileOf, performed, listPublishedDates, putSchedule, SESSIONS } from '../daily-plans/family.js';
 import { runService, type RunningService } from '../running-service.js';
 
 /** A split in an index that requires confirmed actions; each test depends on the previous one. */
@@ -39,7 +39,7 @@ afterAll(() => service.close());
 
 test('a session without actions is published', async () => {
   expect(await heldBy(day1)).toEqual([]);
-  expect(await publishedDates(service, 'CORE')).toHaveLength(10);
+  expect(await listPublishedDates(service, 'CORE')).toHaveLength(10);
 });
 
 test('an action that takes effect holds its index back until it is confirmed', async () => {
@@ -58,7 +58,7 @@ test('an action that takes effect holds its index back until it is confirmed', a
   });
   expect(confirmed.body).toMatchObject({ state: 'confirmed', flags: [] });
   expect(await heldBy(day2)).toEqual([]);
-  expect(await publishedDates(service, 'CORE')).toHaveLength(11);
+  expect(await listPublishedDates(service, 'CORE')).toHaveLength(11);
 });
 
 test('an action shows its effect on each index, before and after', async () => {

@@ -4,7 +4,7 @@ import sqlite from 'node-sqlite3-wasm';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { DataStore } from '#contract/stores/store.js';
 import { runService, type RunningService } from '../running-service.js';
-import { bars, changesOf, FIRST, servedFolder } from './served-folder.js';
+import { bars, changesOf, FIRST, serveFolder } from './served-folder.js';
 
 let service: RunningService;
 beforeAll(async () => {
@@ -12,7 +12,7 @@ beforeAll(async () => {
 });
 afterAll(() => service.close());
 
-const served = (id: string, files: Readonly<Record<string, string>>) => servedFolder(service, id, files);
+const served = (id: string, files: Readonly<Record<string, string>>) => serveFolder(service, id, files);
 
 describe('a refresh of later days', () => {
   test.each<[string, Readonly<Record<string, string | null>>, object, string]>([

@@ -2,7 +2,7 @@ import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { Mapping } from '#domain/documents/mapping.js';
-import { contentOf, withDesk } from './refresh-desk.js';
+import { contentOf, runWithDesk } from './refresh-desk.js';
 
 const DAYS = ['2024-01-02', '2024-01-03', '2024-01-04', '2024-01-05', '2024-01-08'];
 const CLOSE = 10;
@@ -27,7 +27,7 @@ const mapping = Mapping.parse({
 });
 
 test('a refresh serves dividends derived from adjusted closes of new days; with changes to stored days it leaves the security', () =>
-  withDesk(async ({ write, load, refresh, store, readWhole, location }) => {
+  runWithDesk(async ({ write, load, refresh, store, readWhole, location }) => {
     await write({ 'A.csv': vendorFile(3, { '2024-01-03': 0.5 }) });
     await load();
     expect((await store()).derived_actions).toEqual({ dividends: 1, splits: 0 });
@@ -59,7 +59,7 @@ test('a refresh serves dividends derived from adjusted closes of new days; with 
   }, mapping));
 
 test('a refresh keeps dividends that a vendor rounds otherwise after a new one', () =>
-  withDesk(async ({ write, load, refresh, store }) => {
+  runWithDesk(async ({ write, load, refresh, store }) => {
     const closes = [40, 41.2, 39.6, 40.4, 40.8, 40];
     const days = [...DAYS, '2024-01-09'];
     /** Adjusted closes of a quarter of the close, with two decimals: half a cent of them is two cents of a dividend. */
@@ -86,13 +86,13 @@ test('a refresh keeps dividends that a vendor rounds otherwise after a new one',
 
 test('rows of a store are bars kept: those of two wide tables once, and a bar said twice once', async () => {
   const wide = Mapping.parse({ layout: 'wide', fields: { 'close.csv': 'CLOSE', 'volume.csv': 'VOLUME' } });
-  await withDesk(async ({ write, load, store }) => {
+  await runWithDesk(async ({ write, load, store }) => {
     const table = 'date,A,B\n2024-01-02,10,20\n2024-01-03,11,\n';
     await write({ 'close.csv': table, 'volume.csv': table });
     await load();
     expect((await store()).rows).toMatchObject({ market: 3 });
   }, wide);
-  await withDesk(
+  await runWithDesk(
     async ({ write, load, store }) => {
       await write({ 'x.csv': 'date,identifier,CLOSE\n2024-01-02,A,10\n2024-01-02,A,12\n2024-01-03,A,11\n' });
       await load();

@@ -9,10 +9,10 @@ import { toKnownFiles, selectUnreadFiles } from '#market/sources/known-files.js'
 import { createLocations } from '#market/sources/locations.js';
 import { createProblems } from '#market/tables/problems.js';
 import { childrenOf, readersOf } from '../../market/process/reading-processes.js';
-import { AT, withDesk, bars, actions, contentOf } from './refresh-desk.js';
+import { AT, runWithDesk, bars, actions, contentOf } from './refresh-desk.js';
 
 test('a refresh gives the same content as a complete read of the folder, whatever is new in it', () =>
-  withDesk(async ({ write, load, refresh, store, readWhole }) => {
+  runWithDesk(async ({ write, load, refresh, store, readWhole }) => {
     await write({
       ...bars('2024-01-02', ['A,2024-01-02,10', 'B,2024-01-02,20']),
       ...bars('2024-01-03', ['A,2024-01-03,11', 'B,2024-01-03,21']),
@@ -53,7 +53,7 @@ test('a refresh gives the same content as a complete read of the folder, whateve
   }));
 
 test('a table that is gone from the folder is gone from the store', () =>
-  withDesk(async ({ write, load, refresh, store, readWhole, location }) => {
+  runWithDesk(async ({ write, load, refresh, store, readWhole, location }) => {
     await write({ ...bars('2024-01-02', ['A,2024-01-02,10']), 'reference.csv': 'identifier,NAME\nA,Alpha\n' });
     await load();
     await rm(join(location, 'reference.csv'));
@@ -63,7 +63,7 @@ test('a table that is gone from the folder is gone from the store', () =>
   }));
 
 test('a refresh that stopped at a day finds the rest of the same files the next time', () =>
-  withDesk(async ({ write, load, refresh, store, readWhole }) => {
+  runWithDesk(async ({ write, load, refresh, store, readWhole }) => {
     await write(bars('2024-01-02', ['A,2024-01-02,10']));
     await load();
     await write(bars('2024-01-03', ['A,2024-01-03,11', 'A,2024-01-04,12']));
@@ -73,7 +73,7 @@ test('a refresh that stopped at a day finds the rest of the same files the next 
   }));
 
 test('a new file that lacks a column of the others is read like them, and a damaged one is reported', () =>
-  withDesk(async ({ write, load, refresh, store, readWhole }) => {
+  runWithDesk(async ({ write, load, refresh, store, readWhole }) => {
     const row = (day: number, close: number | null) =>
       JSON.stringify({
         identifier: 'A',
@@ -95,7 +95,7 @@ test('a new file that lacks a column of the others is read like them, and a dama
   }));
 
 test('a full refresh finds restatements in a file with unchanged time and length', () =>
-  withDesk(async ({ write, load, refresh, store, readWhole, location }) => {
+  runWithDesk(async ({ write, load, refresh, store, readWhole, location }) => {
     const file = join(location, 'market', '2024-01-02.csv');
     await write(bars('2024-01-02', ['A,2024-01-02,10']));
     await load();
@@ -110,7 +110,7 @@ test('a full refresh finds restatements in a file with unchanged time and length
   }));
 
 test('only files that have come or changed are read again, and tables of which none has', () =>
-  withDesk(async ({ write, location }) => {
+  runWithDesk(async ({ write, location }) => {
     const listed = async () =>
       folderFiles(location, { tables: {}, mapping: null }, createLocations([location]), createProblems());
     const labels = (files: Awaited<ReturnType<typeof listed>>) =>
@@ -161,7 +161,7 @@ describe('a folder that changes while it is read', () => {
       (folder) => writeFileSync(join(folder, 'universes.csv'), 'universe,identifier\nALL,A\n'),
     ],
   ])('and %s fails its load and its refresh with a reason, and the served version remains', (_what, label, change) =>
-    withDesk(async ({ write, load, refresh, store, served, location }) => {
+    runWithDesk(async ({ write, load, refresh, store, served, location }) => {
       const folder = { ...bars('2024-01-02', ['A,2024-01-02,10']), ...bars('2024-01-03', ['A,2024-01-03,11']) };
       await write(folder);
       await load();
@@ -191,7 +191,7 @@ describe('a folder that changes while it is read', () => {
 });
 
 test('a reading process that is killed fails its job, and the next one reads', () =>
-  withDesk(async ({ write, load, refresh, store, served }) => {
+  runWithDesk(async ({ write, load, refresh, store, served }) => {
     const many = Array.from(
       { length: 80_000 },
       (_, i) =>
@@ -223,7 +223,7 @@ test('a reading process that is killed fails its job, and the next one reads', (
   }));
 
 test('a refresh reports a date with only some of the securities, again while it is recent, and so does the store', () =>
-  withDesk(async ({ write, load, refresh, store }) => {
+  runWithDesk(async ({ write, load, refresh, store }) => {
     const day = (date: string, names: readonly string[]) =>
       bars(
         date,
@@ -246,7 +246,7 @@ test('a refresh reports a date with only some of the securities, again while it 
   }));
 
 test('findings of the read remain after a refresh, also after one without news', () =>
-  withDesk(async ({ write, load, refresh, store, readWhole }) => {
+  runWithDesk(async ({ write, load, refresh, store, readWhole }) => {
     const told = async () => (await store()).findings.filter(({ code }) => code === 'COLUMN_IGNORED');
     await write(bars('2024-01-02', ['A,2024-01-02,10,x', 'B,2024-01-02,20,y'], 'CLOSE,NOTE'));
     await load();
@@ -261,7 +261,7 @@ test('findings of the read remain after a refresh, also after one without news',
   }, Mapping.parse({})));
 
 test('a hole of the whole market before new dates is reported by the refresh and kept with the store', () =>
-  withDesk(async ({ write, load, refresh, store }) => {
+  runWithDesk(async ({ write, load, refresh, store }) => {
     const days = ['02', '03', '04', '05', '08', '09'].map((day) => `2024-01-${day}`);
     await write(
       bars(

@@ -9,7 +9,7 @@ import {
   historyOf,
   recordDataVersion,
 } from '#services/stored/data-history.js';
-import { numberedId } from '#store/document-id.js';
+import { formatNumberedId } from '#store/document-id.js';
 import type { DocumentStore } from '#store/port.js';
 import { createMemoryEngine } from '../../store/memory-engine.js';
 
@@ -22,7 +22,7 @@ async function written(documents: DocumentStore, latest: number): Promise<void> 
   await documents.transaction(async (tx) => {
     await tx.put('data-history', 'm', head satisfies DataHistoryDocument);
     for (let version = 1; version <= latest; version++)
-      await tx.put('data-version', numberedId('m', version), { version });
+      await tx.put('data-version', formatNumberedId('m', version), { version });
   });
 }
 
@@ -53,7 +53,9 @@ test('the next start completes an interrupted deletion, and does not touch a sto
   await documents.transaction((tx) => forgetDataVersions(tx, 'm'));
   await served(documents, 3);
   await forgetLeftovers(documents);
-  expect(await documents.ids('data-version')).toEqual([1, 2, 3].map((version) => numberedId('m', COUNT + version)));
+  expect(await documents.ids('data-version')).toEqual(
+    [1, 2, 3].map((version) => formatNumberedId('m', COUNT + version)),
+  );
 });
 
 test('no number of a deleted store is given again, however often its id is used', async () => {
@@ -68,7 +70,7 @@ test('no number of a deleted store is given again, however often its id is used'
   await documents.transaction((tx) => forgetDataVersions(tx, 'm')); // A store that was never served.
   await served(documents, 1);
   given.push(...(await documents.ids('data-version')));
-  expect(given).toEqual([1, 2, 3, 4, 5, 6, 7].map((version) => numberedId('m', version)));
+  expect(given).toEqual([1, 2, 3, 4, 5, 6, 7].map((version) => formatNumberedId('m', version)));
   expect(firstOf(await historyOf(documents, 'm'))).toBe(7);
 });
 

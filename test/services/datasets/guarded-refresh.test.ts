@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import { bars, contentOf, withDesk } from './refresh-desk.js';
+import { bars, contentOf, runWithDesk } from './refresh-desk.js';
 
 test('a dry run reports what a refresh would bring and stores nothing, and the refresh after it brings that', () =>
-  withDesk(async ({ write, load, refresh, store, served, readWhole }) => {
+  runWithDesk(async ({ write, load, refresh, store, served, readWhole }) => {
     await write(bars('2024-01-02', ['A,2024-01-02,10', 'B,2024-01-02,20']));
     await load();
     await write(bars('2024-01-03', ['A,2024-01-03,11', 'B,2024-01-03,21']));
@@ -23,7 +23,7 @@ describe('a refresh that fail_on names a finding of', () => {
     );
 
   test('is rejected whole, before anything is stored, and taken once the finding is gone', () =>
-    withDesk(async ({ write, load, refresh, store, served }) => {
+    runWithDesk(async ({ write, load, refresh, store, served }) => {
       await write({ ...day('2024-01-02', names), ...day('2024-01-03', names) });
       await load();
       await write({ ...day('2024-01-04', names), ...day('2024-01-05', ['A', 'B']) });
@@ -41,7 +41,7 @@ describe('a refresh that fail_on names a finding of', () => {
     }));
 
   test('is rejected for one security with another history, and for a data warning that the store does not have', () =>
-    withDesk(async ({ write, load, refresh, store }) => {
+    runWithDesk(async ({ write, load, refresh, store }) => {
       await write({ ...day('2024-01-02', names), ...day('2024-01-03', names) });
       await load();
       await write({ ...day('2024-01-02', names, 11), ...day('2024-01-04', names) });
@@ -55,7 +55,7 @@ describe('a refresh that fail_on names a finding of', () => {
     }));
 
   test('is not rejected for a partial date that the store has: that one is reported', () =>
-    withDesk(async ({ write, load, refresh }) => {
+    runWithDesk(async ({ write, load, refresh }) => {
       await write({ ...day('2024-01-02', names), ...day('2024-01-03', names), ...day('2024-01-04', ['A']) });
       await load();
       await write(day('2024-01-05', names));
@@ -66,7 +66,7 @@ describe('a refresh that fail_on names a finding of', () => {
 });
 
 test('bars that come late are added to their securities, whose history is otherwise as it was, and reported', () =>
-  withDesk(async ({ write, load, refresh, store, readWhole }) => {
+  runWithDesk(async ({ write, load, refresh, store, readWhole }) => {
     await write({
       ...bars('2024-01-02', ['A,2024-01-02,10', 'B,2024-01-02,20', 'C,2024-01-02,30']),
       ...bars('2024-01-03', ['A,2024-01-03,11', 'B,2024-01-03,21']),

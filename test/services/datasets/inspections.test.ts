@@ -8,7 +8,7 @@ import { temporaryFolder } from '../../store/temporary-folder.js';
 
 const BARS = 'identifier,date,CLOSE\nA,2024-01-02,10\nA,2024-01-03,11\n';
 
-async function inspectedFolder(files: Readonly<Record<string, string>>) {
+async function createInspectedFolder(files: Readonly<Record<string, string>>) {
   const location = await temporaryFolder();
   for (const [name, text] of Object.entries(files)) writeFileSync(join(location, name), text);
   const inspectData = createDatasetInspections({
@@ -21,9 +21,9 @@ async function inspectedFolder(files: Readonly<Record<string, string>>) {
 }
 
 test('an empty file of bars is asked about, an empty table next to them refuses the folder', async () => {
-  const { unsure } = await inspectedFolder({ 'A.csv': BARS, 'B.csv': '' });
+  const { unsure } = await createInspectedFolder({ 'A.csv': BARS, 'B.csv': '' });
   expect(unsure.map(({ field }) => field)).toContain('ignore');
-  await expect(inspectedFolder({ 'market.csv': BARS, 'reference.csv': '' })).rejects.toMatchObject({
+  await expect(createInspectedFolder({ 'market.csv': BARS, 'reference.csv': '' })).rejects.toMatchObject({
     code: 'VALIDATION_FAILED',
     detail: { findings: [expect.objectContaining({ code: 'UNREADABLE_FILE', path: 'reference' })] },
   });

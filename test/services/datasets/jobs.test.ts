@@ -49,7 +49,7 @@ const storesOf = ({ documents }: Pick<Store, 'documents'>, markets: ServedMarket
   });
 
 /** Runs store jobs over a real document store, with a reader that finds one bar at a price. */
-async function withJobs(
+async function addJobs(
   work: (parts: {
     readonly store: Store;
     readonly markets: ReturnType<typeof createServedMarkets>;
@@ -164,7 +164,7 @@ const bodyOf = async (store: Store, id: string) =>
   DatasetDocument.parse(((await store.documents.get('store', id)) as { readonly body: unknown }).body);
 
 test('a load whose end cannot be written leaves the served store in memory and on disk as they were', () =>
-  withJobs(async ({ store, markets, jobs }) => {
+  addJobs(async ({ store, markets, jobs }) => {
     const completion = await jobs.load.run({ store_id: 'new' }, attempt());
     await expect(end(store, completion, new Error('the disk is full'))).rejects.toThrow('the disk is full');
     expect([
@@ -181,7 +181,7 @@ test('a load whose end cannot be written leaves the served store in memory and o
   }));
 
 test('a refresh whose end cannot be written serves the version before it, and one that lost its store to an activation writes nothing', () =>
-  withJobs(async ({ store, markets, jobs }) => {
+  addJobs(async ({ store, markets, jobs }) => {
     const none = { added: 0, changed: 0, removed: 0 };
     const report = {
       rows_added: 1,
@@ -223,7 +223,7 @@ test('a refresh whose end cannot be written serves the version before it, and on
   }));
 
 test('a synthetic refresh removes the folder it replaced once the new one is the store, and only then', () =>
-  withJobs(async ({ store, jobs, folder }) => {
+  addJobs(async ({ store, jobs, folder }) => {
     await end(store, await jobs.generate.run(GENERATE, attempt()));
     const before = (await bodyOf(store, 'made')).location!;
     const report = { rows_added: 1, findings: [] };
@@ -241,7 +241,7 @@ test('a synthetic refresh removes the folder it replaced once the new one is the
   }));
 
 test('a refresh that fills the disk reports it, removes its files, and the store stays as it was', ({ skip }) =>
-  withJobs(async ({ store, markets, jobs, folder }) => {
+  addJobs(async ({ store, markets, jobs, folder }) => {
     const stores = join(folder, 'stores');
     mkdirSync(stores);
     try {

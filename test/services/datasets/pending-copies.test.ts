@@ -8,7 +8,7 @@ import { recordDataVersion } from '#services/stored/data-history.js';
 import { createDataVersions, type DataVersions } from '#services/datasets/data-versions.js';
 import { openArtifacts } from '#store/files/artifact-store.js';
 import type { ArtifactStore, DocumentStore } from '#store/port.js';
-import { changeOfContent, copiedMarket, copyOfContent, earlierMarket } from '#workers/market/data-versions.js';
+import { changeOfContent, copyMarket, copyOfContent, earlierMarket } from '#workers/market/data-versions.js';
 import { createMemoryEngine } from '../../store/memory-engine.js';
 import { temporaryFolder } from '../../store/temporary-folder.js';
 
@@ -16,7 +16,7 @@ const AT = '2024-02-01T00:00:00.000Z';
 const TASKS = {
   'content-change': changeOfContent,
   'content-copy': copyOfContent,
-  'copied-market': copiedMarket,
+  'copied-market': copyMarket,
   'earlier-market': earlierMarket,
 } as const;
 

@@ -99,7 +99,7 @@ function storesOf({
 }
 
 /** Runs a test on a served folder with the jobs of stores, without the queue. */
-export async function withDesk(work: (desk: Desk) => Promise<void>, mapping: Mapping | null = null): Promise<void> {
+export async function runWithDesk(work: (desk: Desk) => Promise<void>, mapping: Mapping | null = null): Promise<void> {
   const base = await temporaryFolder();
   const home = await openHome(join(base, 'home'));
   const { documents, ...store } = await openStore({ home, onFailure: () => {} });

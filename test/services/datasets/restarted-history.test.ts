@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { runService, type RunningService } from '../running-service.js';
-import { bars, changesOf, FIRST, servedFolder } from './served-folder.js';
+import { bars, changesOf, FIRST, serveFolder } from './served-folder.js';
 
 let service: RunningService;
 /** Only the service reports the findings of a start. */
@@ -12,7 +12,7 @@ beforeAll(async () => {
 });
 afterAll(() => service.close());
 
-const served = (id: string, files: Readonly<Record<string, string>>) => servedFolder(service, id, files);
+const served = (id: string, files: Readonly<Record<string, string>>) => serveFolder(service, id, files);
 
 /** Waits for the copy of the served content, with which a start determines the earlier content. */
 const copied = (id: string) =>

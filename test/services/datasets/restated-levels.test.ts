@@ -38,7 +38,7 @@ const expected = (count: number) =>
     100,
   );
 
-async function lastLevel(): Promise<number> {
+async function readLastLevel(): Promise<number> {
   await service.ask('POST', '/analytics/ONE/backtest', {});
   expect((await service.finished('backtest:ONE')).error).toBeNull();
   const { body } = await service.ask<{ levels: { data: number[] } }>('GET', '/analytics/ONE/levels?variant=total');
@@ -59,12 +59,12 @@ test('a level continues over a split that the vendor restated, and ignores a clo
   const pipeline = { weighting: { type: 'EqualWeight' } };
   const index = { id: 'ONE', name: 'One', calendar: 'XNYS', base_date: DAYS[0], pipeline };
   expect((await service.ask('PUT', '/indices/ONE', index)).status).toBe(200);
-  expect(await lastLevel()).toBeCloseTo(expected(5), 9);
+  expect(await readLastLevel()).toBeCloseTo(expected(5), 9);
 
   // A changed close would imply other dividends as well: none of them is served.
   await write(vendorFile(6, { wrong: 1 }));
   expect(await refresh()).toMatchObject({ rows_added: 0, rejected: [{ identifier: 'AAPL', held_back: 1 }] });
-  expect(await lastLevel()).toBeCloseTo(expected(5), 9);
+  expect(await readLastLevel()).toBeCloseTo(expected(5), 9);
 
   await write(vendorFile(6, { split: 4 }));
   expect(await refresh({ fail_on: ['PARTIAL_DATE', 'HISTORY_CHANGED'] })).toMatchObject({
@@ -72,7 +72,7 @@ test('a level continues over a split that the vendor restated, and ignores a clo
     split_restatements: [{ identifier: 'AAPL', ratio: 4, date: '2024-01-09' }],
   });
   // Closes are rounded to cents: 312.88 / 4 and 301.2 / 4 are exact, the others are within half a cent of 75.
-  expect(Math.abs((await lastLevel()) / expected(6) - 1)).toBeLessThan(1e-5);
+  expect(Math.abs((await readLastLevel()) / expected(6) - 1)).toBeLessThan(1e-5);
   expect(
     (
       await service.ask<{ prices: { data: number[][] } }>('GET', '/data/prices/AAPL?columns=CLOSE')

@@ -10,7 +10,7 @@ export const bars = (rows: readonly string[], columns = 'CLOSE') => `identifier,
 export const FIRST = ['A,2024-01-02,10', 'B,2024-01-02,20', 'A,2024-01-03,11', 'B,2024-01-03,21'];
 
 /** A folder that is served. */
-export async function servedFolder(service: RunningService, id: string, files: Readonly<Record<string, string>>) {
+export async function serveFolder(service: RunningService, id: string, files: Readonly<Record<string, string>>) {
   const folder = join(service.root, id);
   const write = async (named: Readonly<Record<string, string>>) => {
     for (const [name, text] of Object.entries(named)) {

@@ -6,10 +6,10 @@ import {
   familyOn,
   fileOf,
   performed,
-  publishedDates,
+  listPublishedDates,
   putSchedule,
   SESSIONS,
-  settledDay,
+  waitSettledDay,
 } from '../daily-plans/family.js';
 import { runService, type RunningService } from '../running-service.js';
 
@@ -142,13 +142,13 @@ test('a published close on the closed day stands, and the error policy restates 
   const refused = await service.refusal('POST', '/analytics/CORE/publish', { restate: true, reason: 'Closed' });
   expect(refused.code).toBe('RESTATEMENT');
   expect(refused.message).toContain('error policy');
-  const before = await publishedDates(service, 'CORE');
+  const before = await listPublishedDates(service, 'CORE');
   const { body } = await service.ask('POST', '/analytics/CORE/publish', { error_policy: POLICY });
   const later = before.filter((date) => date > MONTH_END);
   // The rebalance moved to the next session: the close before the closed day is unchanged.
   const error = { decision: 'restated', first: MONTH_END, material_from: MONTH_END, restated: later.length };
   expect(body).toMatchObject({ published: 0, restated: later.length, error });
-  expect(await publishedDates(service, 'CORE')).toEqual([...before, ...later]);
+  expect(await listPublishedDates(service, 'CORE')).toEqual([...before, ...later]);
 });
 
 test('no run becomes stale by hours, by a closure after its end, or by one of another exchange', async () => {
@@ -191,7 +191,7 @@ test('an open day of a closed exchange ends with the reason, and the next day pu
   expect(body.effect.schedules).toEqual([{ schedule_id: 'close', ended: [date], missing: [] }]);
   await service.ask('GET', `/schedules/close/days/${date}?wait=30`);
   const reason = `XNYS was closed: Day of mourning (version ${body.version} of its changes)`;
-  expect(await settledDay(service, date)).toMatchObject({ state: 'skipped', reason });
+  expect(await waitSettledDay(service, date)).toMatchObject({ state: 'skipped', reason });
   await folder.write(fileOf(day(31)));
   expect(await performed(service, day(31))).toMatchObject({ state: 'done', reason: null });
   const kept = [closed(MONTH_END), closed(date, 'Day of mourning'), closed(LATER)];

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { NO_HASH, type PublicationEntry } from '#domain/documents/publication-document.js';
 import { createPublications, type PublicationsDependencies } from '#services/publication/publications.js';
-import { numberedId } from '#store/document-id.js';
+import { formatNumberedId } from '#store/document-id.js';
 import type { FoundDocument } from '#store/port.js';
 
 const entry = (seq: number): PublicationEntry => ({
@@ -30,7 +30,7 @@ const entry = (seq: number): PublicationEntry => ({
 function logWithout(...lost: readonly number[]) {
   const bodies = new Map<string, unknown>([['publication-head EQ', { seq: 3, hash: NO_HASH, batches: 3 }]]);
   for (const batch of [1, 2, 3].filter((one) => !lost.includes(one)))
-    bodies.set(`publication ${numberedId('EQ', batch)}`, { entries: [entry(batch)] });
+    bodies.set(`publication ${formatNumberedId('EQ', batch)}`, { entries: [entry(batch)] });
   const get = (kind: string, id: string): Promise<FoundDocument> => {
     const body = bodies.get(`${kind} ${id}`);
     return Promise.resolve(body === undefined ? undefined : { id, body, etag: '', updatedAt: '' });

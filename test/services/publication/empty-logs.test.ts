@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { finishedHere } from '../../cli/process.js';
+import { runHere } from '../../cli/process.js';
 import { inPython } from './in-python.js';
 
 let folder: string;
@@ -16,8 +16,8 @@ test.each(['', '{"entries":[]}'])('a file without entries (%j) is no log that ho
   await writeFile(file, text);
   const judged = [
     await inPython([file]),
-    await finishedHere(['verify-published', file]),
-    await finishedHere(['audit', '--check', file]),
+    await runHere(['verify-published', file]),
+    await runHere(['audit', '--check', file]),
   ];
   for (const each of judged) {
     expect(each.status).toBe(1);

@@ -14,7 +14,7 @@ import { verifyAudit } from '#store/audit/verify-audit.js';
 import { verifyLog } from '#store/publication/verify-log.js';
 import type { LevelChange } from '#domain/documents/published-error.js';
 import { issueKey } from '#services/operations/keys.js';
-import { finishedHere } from '../../cli/process.js';
+import { runHere } from '../../cli/process.js';
 import { runService, type RunningService } from '../running-service.js';
 import { inPython } from './in-python.js';
 
@@ -224,7 +224,7 @@ test('the log verifies without the service, by the command and by a page of Pyth
   ] as const)
     expect(await inPython([at('log'), '--head', hash])).toMatchObject({ status });
   await writeFile(at('cut'), text.split('\n').slice(2).join('\n'));
-  for (const judged of [await inPython([at('cut')]), await finishedHere(['verify-published', at('cut')])])
+  for (const judged of [await inPython([at('cut')]), await runHere(['verify-published', at('cut')])])
     expect(JSON.stringify(judged)).toContain('Entry 1: it is missing: the log is incomplete and begins with entry 3.');
   await writeFile(at('empty.json'), '{}');
   for (const words of [[at('log'), at('empty.json')], [at('log'), at('none')], [at('none')], []])

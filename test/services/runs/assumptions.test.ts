@@ -164,7 +164,7 @@ describe('the currency of a store', () => {
   const FX = { ...TWO, EURUSD: (t: number) => 1.1 + t / 100 };
   const change = async (request: object) =>
     expect((await service.ask('PATCH', '/data/stores/prices', request)).status).toBe(200);
-  const lastLevel = async (indexId: string) =>
+  const readLastLevel = async (indexId: string) =>
     (await service.ask<{ levels: { data: number[] } }>('GET', `/analytics/${indexId}/levels`)).body.levels.data.at(-1)!;
   const index = (currency: string) => ({ ...INDEX, currency, universe: { kind: 'list', identifiers: ['A', 'B'] } });
   const t = DAYS.length - 1;
@@ -174,7 +174,7 @@ describe('the currency of a store', () => {
     await serve({ tables: { market: market(FX) } });
     expect((await service.ask('GET', '/data/stores/prices')).body).toMatchObject({ currency: null });
     expect(await findingsOf(index('EUR'))).toEqual(everywhere('CURRENCY_ASSUMED currency'));
-    expect(await lastLevel('X')).toBeCloseTo(own, 9);
+    expect(await readLastLevel('X')).toBeCloseTo(own, 9);
   });
 
   test('converts from the moment it is declared, for runs, previews and validations of a store that remains served', async () => {
@@ -183,7 +183,7 @@ describe('the currency of a store', () => {
     await change({ currency: 'USD' });
     expect((await service.ask('GET', '/data/stores/prices')).body).toMatchObject({ currency: 'USD', active: true });
     expect(await findingsOf(index('EUR'))).toEqual(everywhere());
-    expect(await lastLevel('X')).toBeCloseTo((own * FX.EURUSD(0)) / FX.EURUSD(t), 9);
+    expect(await readLastLevel('X')).toBeCloseTo((own * FX.EURUSD(0)) / FX.EURUSD(t), 9);
     const after = (
       await service.ask<{ run_hash: string; store_content_hash: string; full_run_reason: string }>(
         'GET',
@@ -195,7 +195,7 @@ describe('the currency of a store', () => {
     expect(after.run_hash).not.toBe(before.run_hash);
     await change({ currency: 'EUR' });
     await findingsOf(index('EUR'));
-    expect(await lastLevel('X')).toBeCloseTo(own, 9);
+    expect(await readLastLevel('X')).toBeCloseTo(own, 9);
   });
 
   test('without a rate into that of the index refuses a run by the pair that is missing', async () => {

@@ -160,13 +160,15 @@ test('groups, datapoints and concentration as CSV and Arrow are those of the JSO
     expect(written).toEqual(found);
     return found;
   };
-  const byDate = <T>(of: (t: number) => T[]): T[] => view.dates.flatMap((_, t) => of(t));
-  expect(await numbersOf('groups', 'weight')).toEqual(byDate((t) => view.groups.map(({ weights }) => weights[t]!)));
+  const compareByDate = <T>(of: (t: number) => T[]): T[] => view.dates.flatMap((_, t) => of(t));
+  expect(await numbersOf('groups', 'weight')).toEqual(
+    compareByDate((t) => view.groups.map(({ weights }) => weights[t]!)),
+  );
   expect(await numbersOf('fields', 'p75')).toEqual(
-    byDate((t) => view.fields.map(({ percentiles }) => percentiles.p75[t]!)),
+    compareByDate((t) => view.fields.map(({ percentiles }) => percentiles.p75[t]!)),
   );
   expect(await numbersOf('fields', 'benchmark_mean')).toEqual(
-    byDate((t) => view.fields.map(({ benchmark }) => benchmark!.mean[t]!)),
+    compareByDate((t) => view.fields.map(({ benchmark }) => benchmark!.mean[t]!)),
   );
   expect(await numbersOf('concentration', 'effective')).toEqual(view.concentration.effective);
   expect(await numbersOf('concentration', 'active_share')).toEqual(view.active_share);
@@ -332,14 +334,8 @@ test('an action that took effect is reported with weights and divisor of the clo
   }
   const csv = await client.download('getIndexActions', 'text/csv', { params, query: { from: '2022-07-01' } });
   const [head, ...lines] = Buffer.from(csv).toString().trimEnd().split('\r\n');
-  expect(lines).toEqual(
-    actions.map((action) =>
-      head!
-        .split(',')
-        .map((column) => action[column as 'value'] ?? '')
-        .join(','),
-    ),
-  );
+  const columns = head!.split(',');
+  expect(lines).toEqual(actions.map((action) => columns.map((column) => action[column as 'value'] ?? '').join(',')));
   const dividends = actions.filter(({ type }) => type === 'DIVIDEND');
   for (const { shares_before, shares_after, divisor_before, divisor_after, ex_date, identifier } of dividends) {
     if (actions.filter((other) => other.ex_date === ex_date).length > 1 || /-(09-30|12-30)$/.test(ex_date)) continue;

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { RunState, StaleState } from '#domain/backtest/stale-reasons.js';
-import { stateHead, streamWithHead, unmarked, prependHead } from '#services/stored/stamped-json.js';
+import { stateHead, streamWithHead, removeMarks, prependHead } from '#services/stored/stamped-json.js';
 
 const STALE: StaleState = {
   definition: false,
@@ -84,6 +84,6 @@ describe('a view with the state of its run', () => {
     const own = stateHead(stateIs(STALE)).etagOf('abc');
     expect(stateHead(stateIs(null)).etagOf('abc')).toBe('abc');
     expect(new Set(['abc', own, other]).size).toBe(3);
-    expect([own, other, 'abc'].map(unmarked)).toEqual(['abc', 'abc', 'abc']);
+    expect([own, other, 'abc'].map(removeMarks)).toEqual(['abc', 'abc', 'abc']);
   });
 });

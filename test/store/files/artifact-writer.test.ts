@@ -91,7 +91,7 @@ test('a large file is flushed while it is written and again at the end, and none
 });
 
 /** Replaces writes of files while a function runs. */
-async function withWrites(
+async function runWithWrites(
   write: (this: FileHandle, rest: readonly unknown[], whole: FileHandle['write']) => unknown,
   run: () => Promise<void>,
 ): Promise<void> {
@@ -125,7 +125,7 @@ test.runIf(process.platform === 'linux')(
       let count = 0;
       const code = refused === 2 ? 'EINVAL' : 'ENOTSUP';
       const fault = Object.assign(new Error(code), { code });
-      await withWrites(
+      await runWithWrites(
         function (rest, whole) {
           const [part, at, , position] = rest as [Uint8Array, number, number, number];
           if (!isDirect(this) || ++count !== refused) return Reflect.apply(whole, this, rest);

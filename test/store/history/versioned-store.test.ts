@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { toCanonicalJson } from '#domain/json/canonical-json.js';
 import { VERSIONED_KINDS, type Authorship, type Subject } from '#domain/documents/version-document.js';
 import { auditHead } from '#store/audit/log.js';
-import { firstAuthorOf, headOf, versionOf, type Version } from '#store/history/history.js';
+import { findFirstAuthor, headOf, versionOf, type Version } from '#store/history/history.js';
 import { adoptDocuments, createVersionedStore } from '#store/history/versioned-store.js';
 import { numberOf, ownerOf } from '#store/document-id.js';
 import { openDocumentStore } from '#store/lmdb/document-store.js';
@@ -290,13 +290,13 @@ test('as many versions stay as are kept, their numbers and the first author too,
     undefined,
     { version: 6 },
   ]);
-  expect(await firstAuthorOf(store, INDEX)).toEqual({ author: 'owner', key_id: 'owner' });
+  expect(await findFirstAuthor(store, INDEX)).toEqual({ author: 'owner', key_id: 'owner' });
   const check = createHistoryCheck();
   for (const kind of ['history', 'version', 'index', 'audit'] as const)
     await store.list(kind, (body, id) => expect(check.look({ kind, id, body })).toBeUndefined());
   expect(check.gaps()).toEqual([]);
   await store.transaction((tx) => tx.delete('index', 'EQ'), { by: by({ purges: true }) });
   await put(store, 8, 'carl');
-  expect(await firstAuthorOf(store, INDEX)).toEqual({ author: 'carl', key_id: 'carl' });
+  expect(await findFirstAuthor(store, INDEX)).toEqual({ author: 'carl', key_id: 'carl' });
   await engine.close();
 });

@@ -31,7 +31,7 @@ describeDocumentStore('documents in LMDB', async (options) => {
 });
 
 /** Writes documents, closes the store, applies `damage` to the raw values, and opens it again. */
-async function withDamage(
+async function addDamage(
   folder: string,
   ids: readonly string[],
   damage: (value: Buffer, id: string) => Buffer,
@@ -63,7 +63,7 @@ const anyBody = (body: unknown): unknown => body;
 describe('a damaged value', () => {
   test('is never served, counted in the listing, and can be deleted, whichever of its bytes was flipped', async () => {
     const ids = Array.from({ length: 1000 }, (_, i) => `doc-${String(i).padStart(4, '0')}`);
-    const store = await withDamage(await newFolder(), ids, (value, id) => {
+    const store = await addDamage(await newFolder(), ids, (value, id) => {
       const at = (Number(id.slice(4)) * 131) % value.length; // Damages header, body and seal in turn.
       value[at]! ^= 1 << (Number(id.slice(4)) % 8);
       return value;
@@ -85,7 +85,7 @@ describe('a damaged value', () => {
 
   test('is unreadable when it is cut short, empty, or another document moved under its key', async () => {
     const values = new Map<string, Buffer>();
-    const store = await withDamage(await newFolder(), ['a', 'b', 'c', 'd'], (value, id) => {
+    const store = await addDamage(await newFolder(), ['a', 'b', 'c', 'd'], (value, id) => {
       values.set(id, value);
       if (id === 'a') return value.subarray(0, value.length - 1);
       if (id === 'b') return value.subarray(0, 10);
@@ -98,7 +98,7 @@ describe('a damaged value', () => {
   });
 
   test('leaves the others readable', async () => {
-    const store = await withDamage(await newFolder(), ['a', 'b'], (value, id) =>
+    const store = await addDamage(await newFolder(), ['a', 'b'], (value, id) =>
       id === 'a' ? randomBytes(value.length) : value,
     );
     expect(await store.list('index', anyBody)).toMatchObject({ documents: [{ id: 'b' }], skipped: 1 });

@@ -6,7 +6,7 @@ import { openArtifacts } from '#store/files/artifact-store.js';
 import { watchFreeSpace } from '#store/files/free-space.js';
 import { takePlaceOver } from '#store/place/adopt-place.js';
 import { claimPlace } from '#store/place/claim-place.js';
-import { ownedArtifacts } from '#store/place/owned-artifacts.js';
+import { createOwnedArtifacts } from '#store/place/owned-artifacts.js';
 import { openOwnership, type PlaceOwnership } from '#store/place/ownership.js';
 import type { DocumentEngine } from '#store/port.js';
 import { createMemoryEngine } from '../memory-engine.js';
@@ -103,7 +103,7 @@ test('a physical copy of the database, of the same server and name, ends and rem
   const artifacts = await openArtifacts(folder, watchFreeSpace(folder), { storeId: 'of-nobody' });
   const result = join(folder, `${'a'.repeat(32)}.art`);
   await writeFile(result, CONTENT); // A result that only the live database references.
-  const seenByClone = ownedArtifacts(artifacts, clone.ownership);
+  const seenByClone = createOwnedArtifacts(artifacts, clone.ownership);
   const sweep = () => seenByClone.sweep(async () => new Set());
   expect(await sweep()).toBe(0);
   await seenByClone.remove([`${'a'.repeat(32)}.art`]);
@@ -194,7 +194,7 @@ test('a sweep asks for a thousand names at a time, and stops when the place is n
   const pages: (readonly string[])[] = [];
   const ask = async (page: readonly string[]) => new Set((pages.push(page), page.slice(0, 10)));
   const ownership = { isConfirmed: () => pages.length < 2, isHolder: () => true };
-  expect(await ownedArtifacts(await openArtifacts(folder), ownership).sweep(ask)).toBe(990);
+  expect(await createOwnedArtifacts(await openArtifacts(folder), ownership).sweep(ask)).toBe(990);
   expect(pages.map(({ length }) => length)).toEqual([1000, 500]);
   expect(await readdir(folder)).toHaveLength(510);
 });

@@ -38,7 +38,7 @@ if (hasPostgresql) {
 }
 
 /** Runs a test with stores of several processes on the same documents. */
-async function withStores(
+async function addStores(
   count: number,
   run: (stores: readonly DocumentStore[], world: TestSchema) => Promise<void>,
 ): Promise<void> {
@@ -58,7 +58,7 @@ const numberOf = (found: unknown): number => bodyOf<{ readonly n: number }>(foun
 
 describe.skipIf(!hasPostgresql)('several processes on one PostgreSQL', () => {
   test('never both decide by what the other changes', async () => {
-    await withStores(2, async (stores) => {
+    await addStores(2, async (stores) => {
       for (let round = 0; round < 10; round++) {
         await stores[0]!.transaction(async (tx) => {
           for (const id of ['a', 'b']) await tx.put('index', id, { n: 1 });
@@ -76,7 +76,7 @@ describe.skipIf(!hasPostgresql)('several processes on one PostgreSQL', () => {
   });
 
   test('never both create by the absence of what the other creates, by id or by the list', async () => {
-    await withStores(2, async (stores) => {
+    await addStores(2, async (stores) => {
       const createAlone = (store: DocumentStore, id: string) =>
         store.transaction(async (tx) => {
           if ((await tx.ids('watchlist')).length === 0) await tx.put('watchlist', id, {});
@@ -97,7 +97,7 @@ describe.skipIf(!hasPostgresql)('several processes on one PostgreSQL', () => {
 
 describe.skipIf(!hasPostgresql)('a damaged row', () => {
   test('is never served and counted by its cause; a newer one is unsupported', async () => {
-    await withStores(1, async ([store], { query }) => {
+    await addStores(1, async ([store], { query }) => {
       await store!.transaction(async (tx) => {
         for (const id of ['flipped', 'newer', 'whole']) await tx.put('index', id, { id });
       });
@@ -112,7 +112,7 @@ describe.skipIf(!hasPostgresql)('a damaged row', () => {
 
 describe.skipIf(!hasPostgresql)('the sizes of a cluster', () => {
   test('have each result that documents name once, also one within another', async () => {
-    await withStores(1, async ([store], { query }) => {
+    await addStores(1, async ([store], { query }) => {
       const ref = (name: string, bytes: number) => ({ name: `${name.repeat(32)}.art`, bytes, sha256: '0'.repeat(64) });
       const inset = { at: 3, ...ref('b', 20) };
       await store!.transaction(async (tx) => {
@@ -150,7 +150,7 @@ describe.skipIf(!hasPostgresql)('the sizes of a cluster', () => {
 
 describe.skipIf(!hasPostgresql)('tidying', () => {
   test('keeps revisions as they are and forgets old events', async () => {
-    await withStores(1, async ([store], { query }) => {
+    await addStores(1, async ([store], { query }) => {
       for (const n of [1, 2, 3])
         await store!.transaction(async (tx) => {
           await tx.put('index', 'a', { n });

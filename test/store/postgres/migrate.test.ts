@@ -6,11 +6,11 @@ import { assertGranted, assertMigrated, migrate } from '#store/postgres/migrate.
 import { DOCUMENT_KINDS } from '#store/document-kinds.js';
 import { PROTOCOL, stepsOf } from '#store/postgres/schema.js';
 import { makeLeastRole } from '../../postgresql/least-role.js';
-import { hasPostgresql, openTestSchema, sharedPostgresql } from '../../postgresql/shared-postgresql.js';
+import { hasPostgresql, openTestSchema, openSharedPostgresql } from '../../postgresql/shared-postgresql.js';
 
 describe.skipIf(!hasPostgresql)('the schema', () => {
   test('is made once, however many make it at once, and made again changes nothing', async () => {
-    const url = await sharedPostgresql();
+    const url = await openSharedPostgresql();
     const clients = await Promise.all(
       Array.from({ length: 3 }, async () => {
         const client = new Client(url);
@@ -40,7 +40,7 @@ describe.skipIf(!hasPostgresql)('the schema', () => {
   });
 
   test('of earlier programs is upgraded while they run: each reads what the others write, only under its own key', async () => {
-    const url = await sharedPostgresql();
+    const url = await openSharedPostgresql();
     const schema = 'upgraded';
     const client = new Client(url);
     await client.connect();

@@ -41,7 +41,7 @@ const LOOK_MS = 100;
  * Returns the only Ceph of this run of the tests, which the first caller starts and which is stopped at the end: a
  * monitor, an in-memory object store and the gateway, all on loopback, with their files in the folder of the run.
  */
-export async function sharedCeph(): Promise<Ceph> {
+export async function openSharedCeph(): Promise<Ceph> {
   const run = process.env['TEST_RUN_FOLDER']!; // Set before the first test.
   const folder = join(run, 'ceph');
   const outcome = join(run, 'ceph.json');

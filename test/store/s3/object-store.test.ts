@@ -163,9 +163,9 @@ test('an unavailable object store delays a write, and one that refuses reports i
   service.isClosed = false;
   expect(await (await machine()).artifacts.isIntact(await writing)).toBe(true);
   const { access } = service;
-  const withKeys = (keys: Partial<GivenKeys>) => createS3Client({ ...access, keys: { ...access.keys, ...keys } });
-  const stranger = withKeys({ accessKeyId: 'nobody', secretAccessKey: 'another' });
-  const forger = withKeys({ secretAccessKey: 'another' });
+  const addKeys = (keys: Partial<GivenKeys>) => createS3Client({ ...access, keys: { ...access.keys, ...keys } });
+  const stranger = addKeys({ accessKeyId: 'nobody', secretAccessKey: 'another' });
+  const forger = addKeys({ secretAccessKey: 'another' });
   for (const client of service.isStrict ? [stranger, forger] : [stranger]) {
     const refusal = await client.get('nothing', isThere).catch((thrown: unknown) => thrown);
     expect(refusal).toMatchObject({ code: 'STORE_UNAVAILABLE' });

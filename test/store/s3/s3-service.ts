@@ -8,7 +8,7 @@ import { Transform } from 'node:stream';
 import type { GivenKeys } from '#store/access/key-source.js';
 import type { S3Access } from '#store/access/s3-access.js';
 import { IS_SOAK } from '../../soak.js';
-import { missingProgram, sharedCeph } from './ceph.js';
+import { missingProgram, openSharedCeph } from './ceph.js';
 
 interface S3rver {
   run(): Promise<{ readonly port: number }>;
@@ -54,7 +54,7 @@ async function openUpstream(): Promise<Upstream> {
   if (!IS_SOAK) return startS3rver();
   const missing = missingProgram();
   if (missing === undefined) {
-    const { url, version } = await sharedCeph();
+    const { url, version } = await openSharedCeph();
     return upstreamAt(url, `Ceph RGW ${version}`);
   }
   console.log(`object store: s3rver, ${missing} is not installed`);

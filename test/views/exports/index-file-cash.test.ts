@@ -17,7 +17,7 @@ import {
   EVERY_OVERLAY,
   ON_OVERLAYS,
   overlayOn,
-  withRates,
+  addRates,
 } from '../../domain/overlays/overlay-case.js';
 
 /** Weekdays of the calendar of the tests. */
@@ -25,7 +25,7 @@ const DATES = Array.from({ length: 40 }, (_, k) => new Date(Date.UTC(2023, 11, 2
   .filter((day) => day.getUTCDay() % 6 !== 0 && day.getUTCMonth() * 100 + day.getUTCDate() !== 15)
   .map((day) => day.toISOString().slice(0, 10));
 
-const MARKET: MarketData = withRates(
+const MARKET: MarketData = addRates(
   buildMarket({
     dates: DATES,
     close: {

@@ -81,7 +81,7 @@ test.each(['IDENTIFIER', 'ISSUER'] as const)(
               keep,
             });
           const view = viewOf(null, null);
-          const keep = keptFigures();
+          const keep = createKeptFigures();
           const middle = dates[dates.length >> 1]!;
           expect(viewOf(middle, middle, keep)).toEqual(viewOf(middle, middle));
           for (let twice = 0; twice < 2; twice++) expect(viewOf(null, null, keep)).toEqual(view);
@@ -122,7 +122,7 @@ test.each(['IDENTIFIER', 'ISSUER'] as const)(
 );
 
 /** Caches all figures by their inputs. */
-function keptFigures(): KeepFigures {
+function createKeptFigures(): KeepFigures {
   const kept = new Map<string, DatedFigures>();
   return (what, size) => {
     const key = JSON.stringify(what);

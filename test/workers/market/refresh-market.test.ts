@@ -20,13 +20,13 @@ function contentOf(
   to: number,
   options: { readonly dividends: readonly number[]; readonly dueDay?: number },
 ): MarketContent {
-  const names = NAMES.filter((_, n) => firstDay(n, options.dueDay) < to);
+  const names = NAMES.filter((_, n) => findFirstDay(n, options.dueDay) < to);
   const close = allocateEmptyPanel((to - from) * names.length);
   const volume = allocateEmptyPanel((to - from) * names.length);
   for (let t = from; t < to; t++) {
     for (let n = 0; n < names.length; n++) {
       const cell = (t - from) * names.length + n;
-      if (t < firstDay(n, options.dueDay) || (t * 7 + n) % 11 === 3) continue;
+      if (t < findFirstDay(n, options.dueDay) || (t * 7 + n) % 11 === 3) continue;
       close[cell] = 1 / (t + 2) + n;
       if ((t + n) % 5 !== 0) volume[cell] = t * 100 + n;
     }
@@ -59,7 +59,7 @@ function contentOf(
 }
 
 /** The fourth security is listed on the due day, the others from the start. */
-const firstDay = (n: number, dueDay = 0) => (n === 3 ? dueDay : 0);
+const findFirstDay = (n: number, dueDay = 0) => (n === 3 ? dueDay : 0);
 
 /** Returns a content as a process that read it transfers it. */
 async function loaded(content: MarketContent): Promise<MarketHandle> {

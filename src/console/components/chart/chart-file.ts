@@ -1,6 +1,6 @@
 import type uPlot from 'uplot';
 import { saveFile } from '../../state/files.js';
-import { axisTexts, dateOf, evenSplits, logSplits, secondsOf, stack, type Line, type Unit } from './series.js';
+import { axisTexts, dateOf, listEvenSplits, logSplits, secondsOf, stack, type Line, type Unit } from './series.js';
 
 /** A chart as it is drawn. */
 export interface DrawnChart {
@@ -190,7 +190,7 @@ function dateSplits({ x, width }: Frame): readonly { readonly date: string; read
 
 function axesOf(chart: DrawnChart, frame: Frame, line: string, write: WriteText): readonly string[] {
   const { xOf, yOf } = placesIn(frame, chart.isLog);
-  const splits = chart.isLog ? logSplits(...frame.y) : evenSplits(...frame.y, frame.height / ROW_HEIGHT);
+  const splits = chart.isLog ? logSplits(...frame.y) : listEvenSplits(...frame.y, frame.height / ROW_HEIGHT);
   const texts = axisTexts(splits, chart.unit);
   const right = frame.left + frame.width;
   return [

@@ -14,7 +14,7 @@ import { Legend } from './legend.js';
 import { NoteMenu } from './note-menu.js';
 import type { Band, Flag } from './overlays.js';
 import { createPlot, markAt, type PlotOptions } from './plot.js';
-import { NUMBER, secondsOf, textAt, within, type Line, type Mark, type Range, type Unit } from './series.js';
+import { NUMBER, secondsOf, textAt, limitToRange, type Line, type Mark, type Range, type Unit } from './series.js';
 import './chart.css';
 
 export interface ChartProps {
@@ -60,7 +60,7 @@ export function Chart(props: ChartProps) {
   const [anchor, setAnchor] = useState<number | null>(null);
   // Last date that the cursor was on.
   const pointed = useRef<number | null>(null);
-  const [first, last] = useMemo(() => within(dates, range), [dates, range?.from, range?.to]);
+  const [first, last] = useMemo(() => limitToRange(dates, range), [dates, range?.from, range?.to]);
   const { into, plot } = usePlot(
     { dates, lines, height, isLog, isStacked, hasZero, marks, bands, flags, sync, unit, onCursor: setAt },
     [first, last],

@@ -5,7 +5,7 @@ import {
   axisTexts,
   toBins,
   dateOf,
-  inDrawingOrder,
+  sortForDrawing,
   logSplits,
   secondsOf,
   stack,
@@ -38,7 +38,7 @@ export interface PlotOptions {
 export function createPlot(into: HTMLElement, options: PlotOptions): uPlot {
   const started = performance.now();
   const { dates, lines, isStacked } = options;
-  const drawn = isStacked ? stack(lines).toReversed() : inDrawingOrder(lines);
+  const drawn = isStacked ? stack(lines).toReversed() : sortForDrawing(lines);
   const data = [dates.map(secondsOf), ...drawn.map(({ values }) => [...values])] as uPlot.AlignedData;
   const style = getComputedStyle(document.documentElement);
   const plot = new uPlot(

@@ -50,7 +50,7 @@ export function stack(lines: readonly Line[]): readonly Line[] {
  * Orders lines for drawing. The last one drawn is on top: the first line, and above it dashed lines, through which it
  * remains visible.
  */
-export const inDrawingOrder = (lines: readonly Line[]): readonly Line[] => {
+export const sortForDrawing = (lines: readonly Line[]): readonly Line[] => {
   const reversed = lines.toReversed();
   const isDashed = (line: Line) => line.isDashed === true;
   return [...reversed.filter((line) => !isDashed(line)), ...reversed.filter(isDashed)];
@@ -95,7 +95,7 @@ export function spread(length: number, most: number): readonly number[] {
 }
 
 /** Returns the first and last position within a range. Default: the whole series. */
-export function within(dates: readonly string[], range: Range | null): readonly [number, number] {
+export function limitToRange(dates: readonly string[], range: Range | null): readonly [number, number] {
   if (range === null || dates.length === 0) return [0, dates.length - 1];
   const first = dates.findIndex((date) => date >= range.from);
   const last = dates.findLastIndex((date) => date <= range.to);
@@ -125,11 +125,11 @@ export function logSplits(least: number, most: number): number[] {
   };
   const isIn = (value: number) => value >= least && value <= most;
   if (most > 10 * least) return decades(least, most).flatMap((ten) => [ten, 2 * ten, 5 * ten].filter(isIn));
-  return evenSplits(least, most);
+  return listEvenSplits(least, most);
 }
 
 /** Round values over a range in even steps. @param about their number */
-export function evenSplits(least: number, most: number, about = 5): number[] {
+export function listEvenSplits(least: number, most: number, about = 5): number[] {
   const raw = (most - least) / about;
   const ten = 10 ** Math.floor(Math.log10(raw));
   const step = ten * ([1, 2, 5].find((times) => times * ten >= raw) ?? 10);

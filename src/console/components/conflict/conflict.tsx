@@ -1,7 +1,7 @@
 import { useId, useState } from 'preact/hooks';
 import { Banner } from '../banner.js';
 import { Button } from '../button.js';
-import { changedFields, resolve, sideOf, type ChangedField, type Side } from '../../words/conflicts.js';
+import { listChangedFields, resolve, sideOf, type ChangedField, type Side } from '../../words/conflicts.js';
 import { labelOf, pathWords } from '../../words/labels.js';
 import { countValues } from '../../words/numbers.js';
 import { isObject, pathText, type Json, type JsonObject, type Path } from '../../words/paths.js';
@@ -26,7 +26,7 @@ interface ConflictProps {
 /** Renders the original, draft and saved value of each field, with a choice. */
 export function Conflict({ clash: { base, theirs }, mine, onTakeTheirs, onKeepMine, onResolve }: ConflictProps) {
   const [chosen, setChosen] = useState<ReadonlyMap<string, Side>>(new Map());
-  const fields = changedFields({ base, mine, theirs });
+  const fields = listChangedFields({ base, mine, theirs });
   const document = resolve(theirs, fields, chosen);
   const open = fields.filter((field) => sideOf(field, chosen) === null).length;
   return (

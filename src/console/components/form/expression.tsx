@@ -28,14 +28,14 @@ export function Expression({ spec, ...node }: ExpressionProps) {
       <div class="field-wide">
         <Field {...node} spec={{ ...spec, kind: 'formula', expects: 'condition', isWide: true }} />
         {isObject(value) && (
-          <Button kind="bare" onClick={() => onChange(withoutText(value))}>
+          <Button kind="bare" onClick={() => onChange(removeText(value))}>
             As a tree
           </Button>
         )}
       </div>
     );
   }
-  const asText = async (): Promise<void> => {
+  const toText = async (): Promise<void> => {
     const { text } = isObject(value)
       ? await service.value.call('evaluateDatapoint', { body: { expression: value, expects: 'condition' } })
       : { text: FIRST_TEXT };
@@ -46,7 +46,7 @@ export function Expression({ spec, ...node }: ExpressionProps) {
       <legend>{label}</legend>
       {help != null && <p class="field-help">{coded(help)}</p>}
       <Node {...node} />
-      <Button kind="bare" onClick={() => void asText()}>
+      <Button kind="bare" onClick={() => void toText()}>
         As text
       </Button>
     </fieldset>
@@ -56,7 +56,7 @@ export function Expression({ spec, ...node }: ExpressionProps) {
 /** Begins a condition that is written as text. */
 const FIRST_TEXT = 'CLOSE > 0';
 
-function withoutText(value: JsonObject): JsonObject {
+function removeText(value: JsonObject): JsonObject {
   const { text: _, ...tree } = value;
   return tree;
 }

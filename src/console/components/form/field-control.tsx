@@ -1,7 +1,7 @@
 import { useEffect, useState } from 'preact/hooks';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
-import { inStoreCase } from '../../words/findings.js';
+import { toStoreCase } from '../../words/findings.js';
 import { formulaText } from '../../words/formulas.js';
 import { isObject, type Json } from '../../words/paths.js';
 import { parseQuantity } from '../../words/quantities.js';
@@ -178,7 +178,7 @@ function TextInput({ id, spec, value, datapoints, onChange, common, ...own }: Te
         value={text}
         onInput={(event) => type(event.currentTarget.value)}
         onBlur={() => {
-          const own = isDatapoint ? inStoreCase(text, datapoints) : text;
+          const own = isDatapoint ? toStoreCase(text, datapoints) : text;
           if (own !== text) type(own);
         }}
       />

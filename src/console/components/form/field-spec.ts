@@ -1,5 +1,5 @@
 import type { MemberSpec, ParameterSpec } from '#clients/typescript/divisor.js';
-import { isObject, valueAt, withValue, type Json } from '../../words/paths.js';
+import { isObject, valueAt, addValue, type Json } from '../../words/paths.js';
 
 export type FieldKind =
   | 'text'
@@ -107,7 +107,7 @@ export function withoutUnread(members: readonly MemberSpec[], value: Json): Json
   const unread = isObject(value)
     ? members.filter(({ name }) => name in value).filter((m) => !isRead(m, members, value))
     : [];
-  return unread.reduce((rest, { name }) => withValue(rest, [name], undefined), value);
+  return unread.reduce((rest, { name }) => addValue(rest, [name], undefined), value);
 }
 
 /**

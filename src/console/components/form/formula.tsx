@@ -3,7 +3,7 @@ import type { ComponentChildren } from 'preact';
 import { useContext } from 'preact/hooks';
 import { useOneAtATime } from '../../state/one-at-a-time.js';
 import { service } from '../../state/service.js';
-import { completed, completionsOf, formulaText } from '../../words/formulas.js';
+import { completeFormula, completionsOf, formulaText } from '../../words/formulas.js';
 import type { Json } from '../../words/paths.js';
 import { scalarText } from '../../words/scalars.js';
 import { FormulaTerms } from './formula-terms.js';
@@ -34,7 +34,7 @@ export function Formula({ value, expects, datapoints, children, onChange }: Form
       {completions.length > 0 && (
         <div class="formula-completions" role="group" aria-label="Completions">
           {completions.map(({ insert, help }) => (
-            <button key={insert} type="button" title={help} onClick={() => onChange(completed(text, insert))}>
+            <button key={insert} type="button" title={help} onClick={() => onChange(completeFormula(text, insert))}>
               {insert}
             </button>
           ))}

@@ -2,7 +2,7 @@ import type { Finding } from '#clients/typescript/divisor.js';
 import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
 import { resolve, useSchemas, type Schema, type Schemas } from '../../state/schemas.js';
-import { isObject, moved, pathText, type JsonObject, type Path } from '../../words/paths.js';
+import { isObject, moveItem, pathText, type JsonObject, type Path } from '../../words/paths.js';
 import { AddSelect } from '../add-select.js';
 import { Answered } from '../wait.js';
 import { coded } from './field.js';
@@ -72,11 +72,11 @@ export function KindList(props: KindListProps) {
                   isFolded={rows.length >= FOLDED_MIN && opened !== at}
                   onFold={rows.length < FOLDED_MIN ? null : () => setOpened(opened === at ? null : at)}
                   onRow={(next) => onChange(rows.map((own, i) => (i === at ? next : own)))}
-                  onMove={(to) => put(moved(rows, at, to), opened === at ? to : null)}
+                  onMove={(to) => put(moveItem(rows, at, to), opened === at ? to : null)}
                   onRemove={() => put(rows.toSpliced(at, 1), null)}
                   onDrag={setDragged}
                   onDrop={() => {
-                    if (dragged !== null && dragged !== at) put(moved(rows, dragged, at), null);
+                    if (dragged !== null && dragged !== at) put(moveItem(rows, dragged, at), null);
                     setDragged(null);
                   }}
                 />

@@ -1,6 +1,6 @@
 import { useEffect, useState } from 'preact/hooks';
 import { isObject, type Json } from '../../words/paths.js';
-import { pastedPairs, type Pair } from '../../words/pasted.js';
+import { parsePastedPairs, type Pair } from '../../words/pasted.js';
 import { isFraction, parseQuantity, quantityText } from '../../words/quantities.js';
 import { Button } from '../button.js';
 import { Icon } from '../icon.js';
@@ -31,7 +31,7 @@ export function Pairs({ id, label, value, isNumeric, unit, isInvalid, describedB
   };
   /** Replaces a line by the rows of a table that a spreadsheet copied. */
   const paste = (at: number) => (event: ClipboardEvent) => {
-    const rows = pastedPairs(event.clipboardData?.getData('text/plain') ?? '');
+    const rows = parsePastedPairs(event.clipboardData?.getData('text/plain') ?? '');
     if (rows.length === 0) return;
     event.preventDefault();
     change([...pairs.slice(0, at), ...rows, ...pairs.slice(at + 1).filter(([name]) => name !== '')]);

@@ -1,6 +1,6 @@
 import type { Finding, TypeSpec } from '#clients/typescript/divisor.js';
 import { useState } from 'preact/hooks';
-import { isObject, moved, pathText, type Json, type JsonObject, type Path } from '../../words/paths.js';
+import { isObject, moveItem, pathText, type Json, type JsonObject, type Path } from '../../words/paths.js';
 import { AddSelect } from '../add-select.js';
 import { AnyField } from './any-field.js';
 import { coded, Field, FieldGrid } from './field.js';
@@ -31,7 +31,7 @@ export function RowList({ what, rows, types, path, findings, datapoints, onChang
   const [dragged, setDragged] = useState<number | null>(null);
   const [opened, setOpened] = useState<readonly string[]>([]);
   const move = (from: number, to: number) => {
-    onChange(moved(rows, from, to));
+    onChange(moveItem(rows, from, to));
     requestAnimationFrame(() => document.getElementById(`${what}-${to}`)?.focus());
   };
   return (
@@ -66,7 +66,7 @@ export function RowList({ what, rows, types, path, findings, datapoints, onChang
               onRemove={() => onChange(rows.filter((_, i) => i !== at))}
               onDrag={setDragged}
               onDrop={() => {
-                if (dragged !== null && dragged !== at) onChange(moved(rows, dragged, at));
+                if (dragged !== null && dragged !== at) onChange(moveItem(rows, dragged, at));
                 setDragged(null);
               }}
             />

@@ -8,7 +8,7 @@ export const WIDTH_MIN = 44;
  * Returns columns with the chosen widths. A pinned column does not grow, because the position of the next one depends
  * on its width.
  */
-export function arranged<R>(columns: readonly Column<R>[], layout: TableLayout): readonly Column<R>[] {
+export function arrangeColumns<R>(columns: readonly Column<R>[], layout: TableLayout): readonly Column<R>[] {
   return columns.map((column) => {
     const width = layout.widths[column.id];
     const isKept = layout.kept.includes(column.id) || layout.pinned.includes(column.id);
@@ -23,7 +23,7 @@ export function arranged<R>(columns: readonly Column<R>[], layout: TableLayout):
 }
 
 /** Returns the distance of each pinned column from the left edge, in pixels. */
-export function pinnedPlaces<R>(columns: readonly Column<R>[], layout: TableLayout): ReadonlyMap<string, number> {
+export function listPinnedPlaces<R>(columns: readonly Column<R>[], layout: TableLayout): ReadonlyMap<string, number> {
   const places = new Map<string, number>();
   let left = 0;
   for (const { id, width } of columns) {
@@ -35,7 +35,7 @@ export function pinnedPlaces<R>(columns: readonly Column<R>[], layout: TableLayo
 }
 
 /** Returns ids with one of them moved by a number of positions. */
-export function moved(ids: readonly string[], id: string, by: number): readonly string[] {
+export function moveColumn(ids: readonly string[], id: string, by: number): readonly string[] {
   const from = ids.indexOf(id);
   const to = Math.max(0, Math.min(ids.length - 1, from + by));
   return from === -1 ? ids : ids.toSpliced(from, 1).toSpliced(to, 0, id);

@@ -33,12 +33,12 @@ export function selectColumn<R>(
           tabIndex={-1}
           aria-label={key}
           checked={keys.includes(key)}
-          onChange={() => onChange(toggled(keys, key))}
+          onChange={() => onChange(toggleSelection(keys, key))}
         />
       );
     },
   };
 }
 
-export const toggled = (keys: readonly string[], key: string): readonly string[] =>
+export const toggleSelection = (keys: readonly string[], key: string): readonly string[] =>
   keys.includes(key) ? keys.filter((one) => one !== key) : [...keys, key];

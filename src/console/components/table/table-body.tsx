@@ -5,9 +5,9 @@ import { isPrinting } from '../../state/printing.js';
 import { useWidth } from '../use-width.js';
 import type { TableLayout } from '../../state/table-layouts.js';
 import { copyOf, fitting, templateOf, widthOf, type Column, type Sort, type TableProps } from './columns.js';
-import { arranged, pinnedPlaces } from './layout.js';
+import { arrangeColumns, listPinnedPlaces } from './layout.js';
 import { RowRest } from './row-rest.js';
-import { toggled } from './selection.js';
+import { toggleSelection } from './selection.js';
 import { TableHead } from './table-head.js';
 import type { Entry, TableModel } from './table-model.js';
 import { ROW, TableRows } from './table-row.js';
@@ -55,7 +55,7 @@ export function TableBody<R>(props: TableBodyProps<R>) {
         onKeyDown={(event) => onKey(event, { props, stop, pick })}
         onCopy={(event) => {
           if (event.target instanceof HTMLInputElement) return;
-          const rows = copiedRows(event.currentTarget, model);
+          const rows = listCopiedRows(event.currentTarget, model);
           if (rows.length === 0) return;
           event.clipboardData?.setData('text/plain', copyOf(model.columns, rows));
           event.preventDefault();
@@ -113,12 +113,12 @@ function useLaidColumns<R>(scroller: RefObject<HTMLDivElement>, { model, layout 
   const width = useWidth(scroller);
   const wide = useWidened(
     scroller,
-    useMemo(() => arranged(model.columns, layout), [model.columns, layout]),
+    useMemo(() => arrangeColumns(model.columns, layout), [model.columns, layout]),
     layout,
   );
   const fits = fitting(wide, width);
   const isFixed = ({ id }: Column<R>) => layout.pinned.includes(id) || layout.widths[id] !== undefined;
-  return { wide, fits, template: templateOf(fits, isFixed), pinned: pinnedPlaces(fits, layout) };
+  return { wide, fits, template: templateOf(fits, isFixed), pinned: listPinnedPlaces(fits, layout) };
 }
 
 interface InSight {
@@ -163,13 +163,13 @@ function onKey<R>(event: JSX.TargetedKeyboardEvent<HTMLDivElement>, { props, sto
   if (!isOwn || entries.length === 0) return;
   const page = Math.floor((props.height ?? HEIGHT) / ROW) - 2;
   const entry = entries[stop];
-  const next = nextRow(event.key, { at: stop, last: entries.length - 1, page });
+  const next = findNextRow(event.key, { at: stop, last: entries.length - 1, page });
   if (next !== undefined) {
     pick(next, entries[next]!.key); // It is one of the rows.
     showRow(event.currentTarget, next, isGrid);
   } else if (event.key === ' ' && entry?.kind === 'row' && props.selection !== undefined) {
     const { keys, onChange } = props.selection;
-    onChange(toggled(keys, props.keyOf(entry.row)));
+    onChange(toggleSelection(keys, props.keyOf(entry.row)));
   } else if (event.key === 'Enter' && entry !== undefined && (isGrid || entry.kind === 'group')) open(props, entry);
   else return;
   event.preventDefault();
@@ -201,7 +201,7 @@ function Beyond<R>(props: BeyondProps<R>) {
  * Returns the selected rows as text, including those that are not rendered; all rows if nothing is selected. Within one
  * row, the selected text is copied.
  */
-function copiedRows<R>(table: HTMLElement, { entries, found }: TableModel<R>): readonly R[] {
+function listCopiedRows<R>(table: HTMLElement, { entries, found }: TableModel<R>): readonly R[] {
   const selection = getSelection();
   if (selection === null || selection.isCollapsed) return found;
   const at = (node: Node | null) => {
@@ -227,7 +227,7 @@ interface Step {
   readonly page: number;
 }
 
-function nextRow(key: string, { at, last, page }: Step): number | undefined {
+function findNextRow(key: string, { at, last, page }: Step): number | undefined {
   const steps: Readonly<Record<string, number>> = {
     ArrowDown: at + 1,
     ArrowUp: at - 1,

@@ -2,7 +2,7 @@ import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
 import type { TableLayout } from '../../state/table-layouts.js';
 import { widthOf, type Column, type Sort } from './columns.js';
-import { moved, WIDTH_MIN } from './layout.js';
+import { moveColumn, WIDTH_MIN } from './layout.js';
 
 interface TableHeadProps<R> {
   readonly label: string;
@@ -42,7 +42,7 @@ export function TableHead<R>(props: TableHeadProps<R>) {
     const step = event.key === 'ArrowRight' ? 1 : event.key === 'ArrowLeft' ? -1 : 0;
     if (step === 0) return;
     event.preventDefault();
-    if (event.altKey) onLayout({ order: moved(ids, column.id, step) });
+    if (event.altKey) onLayout({ order: moveColumn(ids, column.id, step) });
     else if (event.shiftKey) resize(column, cellOf(event.currentTarget).offsetWidth + step * WIDTH_STEP);
     else {
       const next = titled[titled.indexOf(column) + step];
@@ -76,7 +76,7 @@ export function TableHead<R>(props: TableHeadProps<R>) {
             onDrop={(event) => {
               event.preventDefault();
               if (dragged === null) return;
-              onLayout({ order: moved(ids, dragged, ids.indexOf(column.id) - ids.indexOf(dragged)) });
+              onLayout({ order: moveColumn(ids, dragged, ids.indexOf(column.id) - ids.indexOf(dragged)) });
               setDragged(null);
             }}
           >
@@ -90,7 +90,7 @@ export function TableHead<R>(props: TableHeadProps<R>) {
                   tabIndex={column.id === stop?.id ? 0 : -1}
                   onFocus={() => setStop(column.id)}
                   onKeyDown={(event) => onKeyDown(event, column)}
-                  onClick={() => onSort(nextSort(column, order))}
+                  onClick={() => onSort(createNextSort(column, order))}
                 >
                   {column.title}
                   <span class="table-order" aria-hidden="true">
@@ -179,7 +179,7 @@ function ResizeHandle({ onResize }: { onResize(width: number | null): void }) {
 }
 
 /** Numbers begin with the largest, texts with A. */
-function nextSort<R>(column: Column<R>, order: Sort | undefined): Sort {
+function createNextSort<R>(column: Column<R>, order: Sort | undefined): Sort {
   const first = column.align === 'right' ? 'desc' : 'asc';
   const other = first === 'asc' ? 'desc' : 'asc';
   const isAgain = order?.column === column.id && order.direction === first;

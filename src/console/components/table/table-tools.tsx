@@ -5,7 +5,7 @@ import { Button } from '../button.js';
 import { Icon } from '../icon.js';
 import { Popover } from '../popover.js';
 import { copyOf, type Column, type TableProps } from './columns.js';
-import { moved } from './layout.js';
+import { moveColumn } from './layout.js';
 import type { TableModel } from './table-model.js';
 
 interface TableToolsProps<R> extends TableProps<R> {
@@ -127,14 +127,14 @@ function Arrangement<R>({
               <Button
                 kind="bare"
                 aria-label={`Move ${title} left`}
-                onClick={() => onLayout({ order: moved(all, id, -1) })}
+                onClick={() => onLayout({ order: moveColumn(all, id, -1) })}
               >
                 <Icon name="up" />
               </Button>
               <Button
                 kind="bare"
                 aria-label={`Move ${title} right`}
-                onClick={() => onLayout({ order: moved(all, id, 1) })}
+                onClick={() => onLayout({ order: moveColumn(all, id, 1) })}
               >
                 <Icon name="down" />
               </Button>

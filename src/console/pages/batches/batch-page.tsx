@@ -12,7 +12,7 @@ import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { indexAddress } from '../../words/addresses.js';
 import { labelOf } from '../../words/labels.js';
-import { bps, count, countValues, decimal, inMoney, NONE, percent } from '../../words/numbers.js';
+import { bps, count, countValues, decimal, formatMoney, NONE, percent } from '../../words/numbers.js';
 import { GAP_MIN, ruleText } from './account-result.js';
 import { BatchAccounts } from './batch-accounts.js';
 
@@ -150,7 +150,7 @@ const sentenceOf = ({ message }: Refused['findings'][number]): string => {
 
 function Figures({ view, currency }: ResultProps) {
   const { infeasible = 0, refused = 0 } = view.by_status;
-  const money = (value: number) => inMoney(decimal(value), currency);
+  const money = (value: number) => formatMoney(decimal(value), currency);
   return (
     <Metrics
       label="Figures of the batch"
@@ -161,7 +161,7 @@ function Figures({ view, currency }: ResultProps) {
           note: `${count(view.accounts - infeasible - refused)} solved`,
         },
         { term: 'Median tracking error', value: percent(view.tracking_error?.['p50']), note: 'annual' },
-        { term: 'Tax', value: money(view.tax), note: `on ${inMoney(decimal(view.value, 0), currency)}` },
+        { term: 'Tax', value: money(view.tax), note: `on ${formatMoney(decimal(view.value, 0), currency)}` },
         { term: 'Tax saved', value: money(view.tax_saved), help: 'Compared with selling the oldest lots first' },
         { term: 'Costs', value: money(view.costs) },
         { term: 'Avoided wash sales', value: count(view.avoided_wash_sales) },

@@ -2,7 +2,7 @@ import type { CompareView, PerformanceView } from '#clients/typescript/divisor.j
 import { useMemo } from 'preact/hooks';
 import { Badge } from '../../components/badge.js';
 import { Chart } from '../../components/chart/chart.js';
-import { colourOf, within, type Line } from '../../components/chart/series.js';
+import { colourOf, limitToRange, type Line } from '../../components/chart/series.js';
 import { isLogarithmic, ScaleChoice } from '../../components/chart/scale-choice.js';
 import { EmptyState } from '../../components/empty-state.js';
 import { Findings } from '../../components/findings.js';
@@ -16,12 +16,12 @@ import { Toggles } from '../../components/toggles.js';
 import { Answered, Wait } from '../../components/wait.js';
 import { useOneAtATime } from '../../state/one-at-a-time.js';
 import { parameter, setParameters } from '../../state/place.js';
-import { chooseRange, chosenRange } from '../../state/range.js';
+import { chooseRange, findChosenRange } from '../../state/range.js';
 import { useResource, world } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { indexAddress } from '../../words/addresses.js';
-import { withSign } from '../../components/signed.js';
-import { returnText, withReturn } from '../../words/returns.js';
+import { addSign } from '../../components/signed.js';
+import { returnText, addReturn } from '../../words/returns.js';
 import { count, decimal, percent } from '../../words/numbers.js';
 import { lazy } from '../../components/lazy.js';
 import { Matrix } from './matrix.js';
@@ -137,18 +137,18 @@ function Compared({ ids, benchmark }: ComparedProps) {
 }
 
 function Levels({ view }: { readonly view: CompareView }) {
-  const range = chosenRange();
+  const range = findChosenRange();
   const dates = view.entries[0]?.level.index ?? [];
   const lines = useMemo(() => {
-    const [first] = within(dates, range);
+    const [first] = limitToRange(dates, range);
     return view.entries.map(({ index_id: id, level, return_variant: variant }, k): Line => {
       const base = level.data[first] ?? null;
       const values =
         base === null ? level.data : level.data.map((value) => (value === null ? null : (100 * value) / base));
-      return { id: String(k), label: withReturn(id, variant), values, colour: k + 1 };
+      return { id: String(k), label: addReturn(id, variant), values, colour: k + 1 };
     });
   }, [view, range?.from, range?.to]);
-  const [first, last] = within(dates, range);
+  const [first, last] = limitToRange(dates, range);
   const isLog = isLogarithmic(lines, first, last);
   return (
     <Section
@@ -191,7 +191,7 @@ interface FiguresProps extends ComparedProps {
 
 /** Renders the figures of each run over the same dates, and their correlations. */
 function Figures({ ids, benchmark, view }: FiguresProps) {
-  const range = chosenRange();
+  const range = findChosenRange();
   const query = { start: range?.from ?? view.start, end: range?.to ?? view.end };
   const figures = useResource(
     `compare figures ${ids.join()} ${benchmark} ${query.start} ${query.end}`,
@@ -272,7 +272,7 @@ const COLUMNS: readonly Column<Row>[] = [
     help: 'Return of the portfolio after costs over the range. The page of an index shows its line before costs.',
     width: 92,
     of: ({ entry }) => entry.total_return,
-    write: withSign,
+    write: addSign,
   }),
   numeric({
     id: 'annual',
@@ -280,7 +280,7 @@ const COLUMNS: readonly Column<Row>[] = [
     width: 96,
     priority: 2,
     of: ({ performance }) => performance?.metrics.annualised_return ?? null,
-    write: withSign,
+    write: addSign,
   }),
   numeric({
     id: 'volatility',

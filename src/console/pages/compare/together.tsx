@@ -1,14 +1,14 @@
 import type { CompareView } from '#clients/typescript/divisor.js';
 import { useMemo } from 'preact/hooks';
 import { Chart } from '../../components/chart/chart.js';
-import { PERCENT, within, type Line, type Unit } from '../../components/chart/series.js';
+import { PERCENT, limitToRange, type Line, type Unit } from '../../components/chart/series.js';
 import { Choice, Select } from '../../components/choice.js';
 import { Section } from '../../components/page.js';
-import { withSign } from '../../components/signed.js';
+import { addSign } from '../../components/signed.js';
 import { numeric, type Column } from '../../components/table/columns.js';
 import { Table } from '../../components/table/table.js';
 import { parameter, setParameters } from '../../state/place.js';
-import { chooseRange, chosenRange } from '../../state/range.js';
+import { chooseRange, findChosenRange } from '../../state/range.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import {
@@ -38,9 +38,9 @@ interface Ranged {
 }
 
 /** Levels of the runs within the range of the address. */
-function ranged({ entries }: CompareView, range: ReturnType<typeof chosenRange>): Ranged {
+function ranged({ entries }: CompareView, range: ReturnType<typeof findChosenRange>): Ranged {
   const all = entries[0]?.level.index ?? [];
-  const [first, last] = within(all, range);
+  const [first, last] = limitToRange(all, range);
   const dates = all.slice(first, last + 1);
   const series = entries.map(({ index_id: id, level }) => ({ id, levels: level.data.slice(first, last + 1) }));
   return { dates, series, sessions: sessionsOfYear(dates) };
@@ -50,7 +50,7 @@ function ranged({ entries }: CompareView, range: ReturnType<typeof chosenRange>)
  * Renders runs side by side: drawdowns, years, rolling measures, and each relative to a reference and to the others.
  */
 export function Together({ view }: { readonly view: CompareView }) {
-  const range = chosenRange();
+  const range = findChosenRange();
   const data = useMemo(() => ranged(view, range), [view, range?.from, range?.to]);
   const ids = data.series.map(({ id }) => id);
   const reference = ids.includes(parameter('to') ?? '') ? parameter('to')! : (ids.at(-1) ?? ''); // Just looked for.
@@ -111,7 +111,7 @@ function Years({ data: { dates, series } }: { readonly data: Ranged }) {
         width: 96,
         grow: 1,
         of: ({ returns }) => returns[k] ?? null,
-        write: withSign,
+        write: addSign,
       }),
     ),
   ];

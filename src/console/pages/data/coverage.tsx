@@ -9,7 +9,7 @@ import { Table } from '../../components/table/table.js';
 import type { Column } from '../../components/table/columns.js';
 import { Answered } from '../../components/wait.js';
 import { parameter, setParameters } from '../../state/place.js';
-import { chooseRange, chosenRange } from '../../state/range.js';
+import { chooseRange, findChosenRange } from '../../state/range.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { datapointText } from '../../words/datapoints.js';
@@ -74,7 +74,7 @@ function Through({ view: { dates, priced, expected } }: ThroughProps) {
           height={260}
           hasZero
           unit={NAMES}
-          range={chosenRange()}
+          range={findChosenRange()}
           onRange={chooseRange}
         />
         <p class="quiet">

@@ -10,7 +10,7 @@ import {
   isObject,
   pathText,
   valueAt,
-  withValue,
+  addValue,
   type Json,
   type JsonObject,
   type Path,
@@ -66,7 +66,7 @@ export function createDraft(first: JsonObject, onChange: (document: JsonObject) 
     unread: signal<string | null>(null),
     at: (path) => valueAt(document.value, path),
     // The document remains an object when a value in it is replaced.
-    set: (path, value) => change(withValue(document.value, path, value) as JsonObject, pathText(path)),
+    set: (path, value) => change(addValue(document.value, path, value) as JsonObject, pathText(path)),
     replace: (next) => change(next),
     undo: () => step(before, after),
     redo: () => step(after, before),
@@ -170,7 +170,7 @@ export function withChanges(first: JsonObject, text: string | null): JsonObject 
   if (!Array.isArray(changes)) return null;
   const changed = (changes as readonly Json[]).reduce<Json>((document, change) => {
     const [path, value] = Array.isArray(change) ? (change as readonly Json[]) : [];
-    return Array.isArray(path) ? withValue(document, path as Path, value) : document;
+    return Array.isArray(path) ? addValue(document, path as Path, value) : document;
   }, first);
   return isObject(changed) ? changed : null;
 }

@@ -3,7 +3,7 @@ import type { ComponentChildren } from 'preact';
 import { useRef } from 'preact/hooks';
 import { FieldGrid } from '../../components/form/field.js';
 import { fieldOf, isRead, withoutUnread, type FieldSpec } from '../../components/form/field-spec.js';
-import { isObject, withValue, type Json, type JsonObject, type Path } from '../../words/paths.js';
+import { isObject, addValue, type Json, type JsonObject, type Path } from '../../words/paths.js';
 import { DocumentField } from './document-field.js';
 import { useWorkshop } from './draft.js';
 
@@ -81,7 +81,7 @@ export function Fields({ fields, within, fixed = [] }: FieldsProps) {
   };
   const put = (name: string, next: Json | undefined) => {
     // Entries of an object.
-    const written = withValue(isObject(value) ? { ...left.current, ...value } : value, [name], next) as JsonObject;
+    const written = addValue(isObject(value) ? { ...left.current, ...value } : value, [name], next) as JsonObject;
     const kept = withoutUnread(fields, written) as JsonObject; // Members of the same object.
     left.current = Object.fromEntries(Object.entries(written).filter(([own]) => !(own in kept)));
     draft.set(within, kept);

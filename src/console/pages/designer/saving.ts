@@ -5,7 +5,7 @@ import { notifyChange } from '../../state/resource.js';
 import { service, troubleOf, type Trouble } from '../../state/service.js';
 import { say } from '../../state/toasts.js';
 import { indexAddress } from '../../words/addresses.js';
-import { sortChanges, withAmendment, type SortedChanges } from '../../words/amendments.js';
+import { sortChanges, addAmendment, type SortedChanges } from '../../words/amendments.js';
 import type { JsonObject } from '../../words/paths.js';
 import type { Clash } from '../../components/conflict/conflict.js';
 import { bodyOf, keepDraft, type Draft } from './draft.js';
@@ -122,7 +122,7 @@ export function useSaving({ draft, opened, onReload }: SavingInput): Saving {
     pending,
     save: (note) => void storeOrAsk(draft.document.value, seen, note),
     amend(date, terms, note) {
-      if (pending !== null) void attempted(() => store(withAmendment(date, terms, pending), seen, note));
+      if (pending !== null) void attempted(() => store(addAmendment(date, terms, pending), seen, note));
     },
     saveWhole(note) {
       if (pending !== null) void attempted(() => store(pending.after, seen, note));

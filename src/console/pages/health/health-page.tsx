@@ -16,7 +16,7 @@ import { principal } from '../../state/principal.js';
 import { useSchemas } from '../../state/schemas.js';
 import { duration, moment } from '../../words/dates.js';
 import { labelOf } from '../../words/labels.js';
-import { inLargeUnits, limitText } from '../../words/numbers.js';
+import { formatLargeUnits, limitText } from '../../words/numbers.js';
 import { JobDays } from './job-days.js';
 import { RunChecks } from './run-checks.js';
 
@@ -148,7 +148,7 @@ const checkEntry = ({ name, ok, message }: Check): Entry => ({
   key: name,
   title: labelOf(name),
   badge: ok ? <Badge kind="good">passes</Badge> : <Badge kind="bad">fails</Badge>,
-  text: message === null || message === undefined ? <span class="quiet">no remarks</span> : inLargeUnits(message),
+  text: message === null || message === undefined ? <span class="quiet">no remarks</span> : formatLargeUnits(message),
 });
 
 interface Limit {

@@ -11,14 +11,14 @@ import { numeric, type Column } from '../../components/table/columns.js';
 import { Answered } from '../../components/wait.js';
 import { WrittenTable } from '../../components/versions/change-table.js';
 import { useNames } from '../../state/names.js';
-import { chosenRange } from '../../state/range.js';
+import { findChosenRange } from '../../state/range.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
-import { runKey, shownRun } from '../../state/shown-run.js';
+import { runKey, readShownRun } from '../../state/shown-run.js';
 import { dayNumber, monthsBefore } from '../../words/dates.js';
 import { Exits } from './exits.js';
 import { actionValue } from '../../words/actions.js';
-import { count, decimal, figure, inMoney, percent } from '../../words/numbers.js';
+import { count, decimal, figure, formatMoney, percent } from '../../words/numbers.js';
 import { useNameAddress } from './use-name-address.js';
 
 interface ActionsProps {
@@ -28,9 +28,9 @@ interface ActionsProps {
 
 /** Effects of past and announced corporate actions on the index. */
 export function Actions({ id, run }: ActionsProps) {
-  const range = chosenRange();
+  const range = findChosenRange();
   // Without a range, actions after the run are included.
-  const query = { ...shownRun(), ...(range === null ? {} : { from: range.from, to: range.to }) };
+  const query = { ...readShownRun(), ...(range === null ? {} : { from: range.from, to: range.to }) };
   const view = useResource(
     `actions of ${runKey(id)} ${range?.from} ${range?.to}`,
     async (signal) => {
@@ -167,7 +167,7 @@ function Decisions({ actions, asOf }: { readonly actions: readonly IndexAction[]
                 </th>
                 <td class="whole">{percent(after, 4)}</td>
                 <td class="whole">{figure(shares)}</td>
-                <td>{cash === 0 ? 'none' : inMoney(decimal(cash, 4), facts.get(identifier)?.currency ?? null)}</td>
+                <td>{cash === 0 ? 'none' : formatMoney(decimal(cash, 4), facts.get(identifier)?.currency ?? null)}</td>
               </tr>
             ))}
           </WrittenTable>
@@ -179,8 +179,8 @@ function Decisions({ actions, asOf }: { readonly actions: readonly IndexAction[]
 
 /** Renders ordinary dividends in index points; empty if the prices of the run include them. */
 function Dividends({ id }: { readonly id: string }) {
-  const range = chosenRange();
-  const query = { ...shownRun(), ...(range === null ? {} : { start: range.from, end: range.to }) };
+  const range = findChosenRange();
+  const query = { ...readShownRun(), ...(range === null ? {} : { start: range.from, end: range.to }) };
   const view = useResource(
     `dividend points ${runKey(id)} ${range?.from} ${range?.to}`,
     (signal) => service.value.call('getDividendPoints', { params: { index_id: id }, query, signal }),

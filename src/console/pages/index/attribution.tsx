@@ -16,13 +16,13 @@ import { Table } from '../../components/table/table.js';
 import { numeric, type Column } from '../../components/table/columns.js';
 import { Answered } from '../../components/wait.js';
 import { parameter, setParameters } from '../../state/place.js';
-import { chosenRange } from '../../state/range.js';
+import { findChosenRange } from '../../state/range.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
-import { runKey, shownRun } from '../../state/shown-run.js';
-import { withSign } from '../../components/signed.js';
+import { runKey, readShownRun } from '../../state/shown-run.js';
+import { addSign } from '../../components/signed.js';
 import { change, count, figure, percent, residualText, signClass } from '../../words/numbers.js';
-import { returnText, withReturn } from '../../words/returns.js';
+import { returnText, addReturn } from '../../words/returns.js';
 import { FactorAttribution } from './factor-attribution.js';
 import { useNameAddress } from './use-name-address.js';
 
@@ -37,12 +37,12 @@ interface AttributionProps {
 /** Renders the sources of the return of a range: cumulative steps, groups, securities. */
 export function Attribution({ id, run }: AttributionProps) {
   const addressOfName = useNameAddress();
-  const range = chosenRange();
-  const window = { ...shownRun(), ...(range === null ? {} : { start: range.from, end: range.to }) };
+  const range = findChosenRange();
+  const window = { ...readShownRun(), ...(range === null ? {} : { start: range.from, end: range.to }) };
   const indices = useResource('indices', (signal) => service.value.call('listIndices', { signal }));
   const others = (indices.data?.indices ?? []).filter(({ id: other }) => other !== id);
   const own = useResource(`performance ${runKey(id)}`, (signal) =>
-    service.value.call('getPerformance', { params: { index_id: id }, query: shownRun(), signal }),
+    service.value.call('getPerformance', { params: { index_id: id }, query: readShownRun(), signal }),
   );
   // Returns the benchmark of the run, if it is an index and no other was chosen.
   const usual = others.find(({ id: other }) => other === own.data?.benchmark)?.id ?? null;
@@ -131,7 +131,7 @@ function ActiveReturn({ view }: { readonly view: GroupAttributionView }) {
         label={`Active return against ${benchmark}`}
         metrics={[
           ...term(`Return, ${returnText(view.return_variant)}`, view.total_return, 'Of the portfolio after costs'),
-          ...term(withReturn(benchmark, view.benchmark_variant), view.benchmark_return, 'Return of the benchmark'),
+          ...term(addReturn(benchmark, view.benchmark_variant), view.benchmark_return, 'Return of the benchmark'),
           ...term('Active return', view.active_return, 'Return minus benchmark return: the sum of the effects'),
           ...term('Allocation', effects.allocation, 'All groups: effect of different group weights'),
           ...term('Selection', effects.selection, 'All groups: effect of different securities within groups'),
@@ -229,7 +229,7 @@ const GROUP_COLUMNS: readonly Column<GroupAttributionRow>[] = [
     title: 'Contribution',
     width: 104,
     of: ({ contribution }) => contribution,
-    write: withSign,
+    write: addSign,
   }),
 ];
 
@@ -242,7 +242,7 @@ const EFFECT_COLUMNS: readonly Column<GroupAttributionRow>[] = (
   priority: 2 + k,
   align: 'right',
   value: (row) => row[effect],
-  show: (row) => withSign(row[effect]),
+  show: (row) => addSign(row[effect]),
 }));
 
 const NAME_COLUMNS: readonly Column<ContributionPayload>[] = [
@@ -270,7 +270,7 @@ const NAME_COLUMNS: readonly Column<ContributionPayload>[] = [
     width: 92,
     priority: 2,
     of: ({ total_return: own }) => own,
-    write: withSign,
+    write: addSign,
   }),
   numeric({
     id: 'contribution',
@@ -278,6 +278,6 @@ const NAME_COLUMNS: readonly Column<ContributionPayload>[] = [
     title: 'Contribution',
     width: 104,
     of: ({ contribution }) => contribution,
-    write: withSign,
+    write: addSign,
   }),
 ];

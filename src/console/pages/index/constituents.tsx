@@ -10,9 +10,9 @@ import { useNames, type NameFacts } from '../../state/names.js';
 import { parameter, setParameters } from '../../state/place.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
-import { ofShownRun, runKey, shownRun } from '../../state/shown-run.js';
+import { ofShownRun, runKey, readShownRun } from '../../state/shown-run.js';
 import { rebalanceAddress } from '../../words/addresses.js';
-import { withSign } from '../../components/signed.js';
+import { addSign } from '../../components/signed.js';
 import { count, decimal, percent } from '../../words/numbers.js';
 import { Explanation } from './explanation.js';
 
@@ -61,7 +61,7 @@ export function Constituents({ id, run }: ConstituentsProps) {
 }
 
 const weightsOf = (id: string, on: string, risk: boolean) => (signal: AbortSignal) =>
-  service.value.call('getWeights', { params: { index_id: id }, query: { ...shownRun(), as_of: on, risk }, signal });
+  service.value.call('getWeights', { params: { index_id: id }, query: { ...readShownRun(), as_of: on, risk }, signal });
 
 interface Row extends ConstituentRow {
   readonly facts: NameFacts | undefined;
@@ -181,7 +181,7 @@ const COLUMNS: readonly Column<Row>[] = [
     help: 'Weight minus the weight at the rebalance',
     width: 80,
     of: ({ delta_since_rebalance: delta }) => delta,
-    write: withSign,
+    write: addSign,
   }),
   numeric({
     id: 'risk',

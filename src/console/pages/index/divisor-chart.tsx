@@ -4,10 +4,10 @@ import type { Line, Unit } from '../../components/chart/series.js';
 import { ExportMenu } from '../../components/export-menu.js';
 import { Section } from '../../components/page.js';
 import { Answered } from '../../components/wait.js';
-import { chooseRange, chosenRange } from '../../state/range.js';
+import { chooseRange, findChosenRange } from '../../state/range.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
-import { runKey, shownRun } from '../../state/shown-run.js';
+import { runKey, readShownRun } from '../../state/shown-run.js';
 import { sumsByYear } from '../../words/sums.js';
 
 interface Divisors {
@@ -30,7 +30,7 @@ export function DivisorChart({ id }: { readonly id: string }) {
 
 function Charts({ id }: { readonly id: string }) {
   const table = useResource(`divisor ${runKey(id)}`, (signal) => divisorsOf(id, signal), { keeps: true });
-  const range = chosenRange();
+  const range = findChosenRange();
   const linked = { height: 180, sync: 'index', range, onRange: chooseRange };
   return (
     <Section title="Divisor" aside={<ExportMenu id={id} table="events" text="events" />}>
@@ -69,7 +69,7 @@ function unitOf(divisor: readonly (number | null)[]): Unit {
 async function divisorsOf(id: string, signal: AbortSignal): Promise<Divisors> {
   const { columns, data } = await service.value.call('exportRun', {
     params: { index_id: id, table: 'levels' },
-    query: { ...shownRun(), format: 'json' },
+    query: { ...readShownRun(), format: 'json' },
     signal,
   });
   const valuesOf = (name: string) => {

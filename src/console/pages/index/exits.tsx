@@ -2,10 +2,10 @@ import { Section } from '../../components/page.js';
 import { Table } from '../../components/table/table.js';
 import { numeric, type Column } from '../../components/table/columns.js';
 import { Answered } from '../../components/wait.js';
-import { chosenRange } from '../../state/range.js';
+import { findChosenRange } from '../../state/range.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
-import { runKey, shownRun } from '../../state/shown-run.js';
+import { runKey, readShownRun } from '../../state/shown-run.js';
 import { change, figure } from '../../words/numbers.js';
 import { useNameAddress } from './use-name-address.js';
 
@@ -20,7 +20,7 @@ interface Exit {
 /** Renders securities that left between rebalances, with or without an action, from the table of events. */
 export function Exits({ id }: { readonly id: string }) {
   const addressOfName = useNameAddress();
-  const range = chosenRange();
+  const range = findChosenRange();
   const view = useResource(`exits of ${runKey(id)} ${range?.from} ${range?.to}`, (signal) => exitsOf(id, signal), {
     keeps: true,
   });
@@ -48,10 +48,10 @@ export function Exits({ id }: { readonly id: string }) {
 }
 
 async function exitsOf(id: string, signal: AbortSignal): Promise<readonly Exit[]> {
-  const range = chosenRange();
+  const range = findChosenRange();
   const { columns, data } = await service.value.call('exportRun', {
     params: { index_id: id, table: 'events' },
-    query: { ...shownRun(), ...(range === null ? {} : { start: range.from, end: range.to }), format: 'json' },
+    query: { ...readShownRun(), ...(range === null ? {} : { start: range.from, end: range.to }), format: 'json' },
     signal,
   });
   const at = (row: readonly unknown[], name: string) => row[columns.indexOf(name)];

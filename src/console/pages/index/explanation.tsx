@@ -7,7 +7,7 @@ import { useNames } from '../../state/names.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { datapointText } from '../../words/datapoints.js';
-import { change, decimal, figure, inMoney, percent } from '../../words/numbers.js';
+import { change, decimal, figure, formatMoney, percent } from '../../words/numbers.js';
 import { useDefinitionRun } from './definition-run.js';
 import { useNameAddress } from './use-name-address.js';
 import './explanation.css';
@@ -150,7 +150,7 @@ type Change = NonNullable<IndexExplanation['entered']>;
 
 /** Describes how a security entered or left the index. */
 const cameText = ({ date, event, related, weight, price, currency }: Change): string =>
-  `${date}, by ${event.replaceAll('_', ' ')}${related === null ? '' : ` (${related})`}: ${percent(weight, 4)} at ${inMoney(figure(price), currency)}`;
+  `${date}, by ${event.replaceAll('_', ' ')}${related === null ? '' : ` (${related})`}: ${percent(weight, 4)} at ${formatMoney(figure(price), currency)}`;
 
 const waitingText = ({ date, side, target_weight: target, reason }: NonNullable<IndexExplanation['order']>): string =>
   `${side} to ${percent(target, 4)}, from the rebalance of ${date}: ${reason.replaceAll('_', ' ')}`;

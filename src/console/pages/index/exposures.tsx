@@ -10,7 +10,7 @@ import { chooseRange } from '../../state/range.js';
 import { useFieldsOfRun } from '../../state/fields.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
-import { shownRun } from '../../state/shown-run.js';
+import { readShownRun } from '../../state/shown-run.js';
 import { percent } from '../../words/numbers.js';
 
 export interface ExposuresProps {
@@ -26,7 +26,13 @@ export function Exposures({ id, run, query }: ExposuresProps) {
   const numeric = fields.data?.fields.map(({ name }) => name) ?? [];
   const field = parameter('field') ?? 'DIVIDEND_YIELD';
   const benchmark = parameter('benchmark');
-  const asked = { ...shownRun(), ...query, fields: [field], groups: 1, ...(benchmark === null ? {} : { benchmark }) };
+  const asked = {
+    ...readShownRun(),
+    ...query,
+    fields: [field],
+    groups: 1,
+    ...(benchmark === null ? {} : { benchmark }),
+  };
   const view = useResource(
     `exposures of ${id} ${JSON.stringify(asked)}`,
     (signal) => service.value.call('getExposures', { params: { index_id: id }, query: asked, signal }),

@@ -1,16 +1,16 @@
 import type { FactorAttributionView } from '#clients/typescript/divisor.js';
 import { Choice } from '../../components/choice.js';
 import { Section } from '../../components/page.js';
-import { withSign } from '../../components/signed.js';
+import { addSign } from '../../components/signed.js';
 import { Findings } from '../../components/findings.js';
 import { Table } from '../../components/table/table.js';
 import { numeric, type Column } from '../../components/table/columns.js';
 import { Answered } from '../../components/wait.js';
 import { parameter, setParameters } from '../../state/place.js';
-import { chosenRange } from '../../state/range.js';
+import { findChosenRange } from '../../state/range.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
-import { runKey, shownRun } from '../../state/shown-run.js';
+import { runKey, readShownRun } from '../../state/shown-run.js';
 import { factorLabel } from '../../words/labels.js';
 import { change, decimal, percent, residualText } from '../../words/numbers.js';
 
@@ -21,9 +21,9 @@ const MODELS = [
 
 /** Renders the return of a range by market, sectors and styles, with the remainder. */
 export function FactorAttribution({ id }: { readonly id: string }) {
-  const range = chosenRange();
+  const range = findChosenRange();
   const model = MODELS.find(({ value }) => value === parameter('factors'))?.value ?? 'styles';
-  const query = { ...shownRun(), model, ...(range === null ? {} : { start: range.from, end: range.to }) };
+  const query = { ...readShownRun(), model, ...(range === null ? {} : { start: range.from, end: range.to }) };
   const view = useResource(
     `factor attribution ${runKey(id)} ${model} ${range?.from} ${range?.to}`,
     (signal) => service.value.call('getFactorAttribution', { params: { index_id: id }, query, signal }),
@@ -102,6 +102,6 @@ const COLUMNS: readonly Column<Row>[] = [
     help: 'Exposure times return of the factor, linked over the range',
     width: 110,
     of: ({ contribution }) => contribution,
-    write: withSign,
+    write: addSign,
   }),
 ];

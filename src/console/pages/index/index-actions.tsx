@@ -7,7 +7,7 @@ import { cancelJob } from '../../state/actions.js';
 import { liveJobs } from '../../state/live.js';
 import { addressOf } from '../../state/place.js';
 import { may } from '../../state/principal.js';
-import { shownRun } from '../../state/shown-run.js';
+import { readShownRun } from '../../state/shown-run.js';
 import { indexAddress } from '../../words/addresses.js';
 import { percent } from '../../words/numbers.js';
 import { FailedRun } from './failed-run.js';
@@ -40,7 +40,9 @@ export function RunActions({ id, isStrategy }: { readonly id: string; readonly i
   const isRunning = liveJobs.value.some(({ job_id: job }) => job === `backtest:${id}`);
   return (
     <>
-      {may('run') && <LinkButton href={addressOf('/console/reports', { index: id, ...shownRun() })}>Report</LinkButton>}
+      {may('run') && (
+        <LinkButton href={addressOf('/console/reports', { index: id, ...readShownRun() })}>Report</LinkButton>
+      )}
       {may('run') && (
         <ActionButton
           about={runOf(id)}

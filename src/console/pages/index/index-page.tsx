@@ -19,7 +19,7 @@ import { NamesStore } from '../../state/names.js';
 import { may } from '../../state/principal.js';
 import { useResource } from '../../state/resource.js';
 import { definitionKey, definitionOf, overviewKey, overviewOf } from '../../state/run-questions.js';
-import { shownRun } from '../../state/shown-run.js';
+import { readShownRun } from '../../state/shown-run.js';
 import { indexAddress, storeAddress, strategyAddress } from '../../words/addresses.js';
 import { INDEX_PARTS } from '../../words/parts.js';
 import { IndexActions, RunActions, RunState } from './index-actions.js';
@@ -222,7 +222,7 @@ interface RunPartsProps {
 
 function RunParts({ id, tab, tracked, store }: RunPartsProps) {
   const overview = useResource(overviewKey(id), (signal) => overviewOf(id, signal));
-  const isOther = shownRun().run_id !== undefined;
+  const isOther = readShownRun().run_id !== undefined;
   if (overview.data === undefined && overview.trouble?.code === 'RUN_NOT_FOUND')
     return isOther ? <OtherRun id={id} trouble={overview.trouble} /> : <NeverRun id={id} />;
   return (

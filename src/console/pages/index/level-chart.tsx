@@ -3,7 +3,7 @@ import { useMemo } from 'preact/hooks';
 import { AddSelect } from '../../components/add-select.js';
 import { Chart } from '../../components/chart/chart.js';
 import type { Band } from '../../components/chart/overlays.js';
-import { within, type Line, type Mark, type Range } from '../../components/chart/series.js';
+import { limitToRange, type Line, type Mark, type Range } from '../../components/chart/series.js';
 import { isLogarithmic, ScaleChoice } from '../../components/chart/scale-choice.js';
 import { Choice, Select, type Option } from '../../components/choice.js';
 import { ExportMenu } from '../../components/export-menu.js';
@@ -11,12 +11,12 @@ import { Button } from '../../components/button.js';
 import { Icon } from '../../components/icon.js';
 import { Section } from '../../components/page.js';
 import { parameter, setParameters } from '../../state/place.js';
-import { chooseRange, chosenRange } from '../../state/range.js';
+import { chooseRange, findChosenRange } from '../../state/range.js';
 import { useResource } from '../../state/resource.js';
 import { service, troubleOf } from '../../state/service.js';
-import { ofShownRun, runKey, shownRun } from '../../state/shown-run.js';
+import { ofShownRun, runKey, readShownRun } from '../../state/shown-run.js';
 import { rebalanceAddress } from '../../words/addresses.js';
-import { withReturn } from '../../words/returns.js';
+import { addReturn } from '../../words/returns.js';
 import { rebase, RelativePane } from './relative-pane.js';
 
 interface LevelChartProps {
@@ -54,9 +54,9 @@ export function LevelChart(props: LevelChartProps) {
   const variant = chosenVariant();
   const others = (parameter('with') ?? '').split(',').filter(Boolean).slice(0, OTHERS_MAX);
   const unit = parameter('unit') === 'points' ? 'points' : 'rebased';
-  const range = chosenRange();
+  const range = findChosenRange();
   const { dates, lines, trouble } = useLines(props, unit, variant, unit === 'points' ? [] : others);
-  const [first, last] = within(dates, range);
+  const [first, last] = limitToRange(dates, range);
   const isLog = isLogarithmic(lines, first, last);
   const falls = performance?.drawdowns ?? NO_FALLS;
   const isShaded = parameter('shade') === 'drawdowns';
@@ -111,12 +111,12 @@ function useLines(
   variant: Variant,
   others: readonly string[],
 ) {
-  const range = chosenRange();
+  const range = findChosenRange();
   const levels = useResource(
     `levels ${runKey(id)} ${variant} ${others.join()}`,
     (signal) =>
       Promise.all([
-        levelsOf(id, variant, signal, shownRun()),
+        levelsOf(id, variant, signal, readShownRun()),
         ...others.map((one) => nearestLevels(one, variant, signal)),
       ]),
     { keeps: true },
@@ -132,7 +132,7 @@ function useLines(
 function useRebalanceMarks(id: string): readonly Mark[] {
   const rebalances = useResource(
     `rebalances ${runKey(id)}`,
-    (signal) => service.value.call('listRebalances', { params: { index_id: id }, query: shownRun(), signal }),
+    (signal) => service.value.call('listRebalances', { params: { index_id: id }, query: readShownRun(), signal }),
     { isLater: true },
   );
   return useMemo<readonly Mark[]>(
@@ -248,7 +248,7 @@ function draw({ id, tracked, run, performance, levels, unit, range }: Drawn): {
   readonly lines: readonly Line[];
 } {
   const dates = run.level.index;
-  const [first] = within(dates, range);
+  const [first] = limitToRange(dates, range);
   const on = (series: Pick<Levels, 'index' | 'data'>) => {
     const known = new Map(series.index.map((date, t) => [date, series.data[t] ?? null]));
     return dates.map((date) => known.get(date) ?? null);
@@ -257,14 +257,14 @@ function draw({ id, tracked, run, performance, levels, unit, range }: Drawn): {
   // Points of several indices are not to be compared.
   const lines: Line[] = (unit === 'points' ? levels.slice(0, 1) : levels).map((series, k) => ({
     id: series.id,
-    label: withReturn(k === 0 ? tracked : series.id, series.variant),
+    label: addReturn(k === 0 ? tracked : series.id, series.variant),
     values: shown(on(series)),
     colour: k === 0 ? 1 : k + 3,
   }));
   if (unit === 'points') return { dates, lines };
   lines.push({
     id: 'portfolio',
-    label: withReturn('Portfolio after costs', run.return_variant),
+    label: addReturn('Portfolio after costs', run.return_variant),
     values: shown(run.level.data),
     colour: 2,
     isDashed: true,
@@ -275,7 +275,7 @@ function draw({ id, tracked, run, performance, levels, unit, range }: Drawn): {
   if (benchmark !== null && level !== null && benchmark !== id)
     lines.push({
       id: 'benchmark',
-      label: withReturn(`Benchmark ${benchmark}`, read),
+      label: addReturn(`Benchmark ${benchmark}`, read),
       values: on(level),
       colour: 3,
       reference: benchmark,

@@ -2,7 +2,7 @@ import { AddSelect } from '../../components/add-select.js';
 import { useNames } from '../../state/names.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
-import { runKey, shownRun } from '../../state/shown-run.js';
+import { runKey, readShownRun } from '../../state/shown-run.js';
 import type { JsonObject } from '../../words/paths.js';
 import { ownScenarios, shocksOf, windowsWithin } from './scenario-library.js';
 
@@ -17,7 +17,7 @@ export function useKnownScenarios(id: string): KnownScenarios | null {
   const stores = useResource('stores', (signal) => service.value.call('listStores', { signal }));
   const served = stores.data?.stores.find(({ active }) => active);
   const held = useResource(`weights ${runKey(id)}`, (signal) =>
-    service.value.call('getWeights', { params: { index_id: id }, query: shownRun(), signal }),
+    service.value.call('getWeights', { params: { index_id: id }, query: readShownRun(), signal }),
   );
   const facts = useNames(held.data?.weights.map(({ identifier }) => identifier) ?? [], held.data?.as_of);
   if (served?.start == null || served.end === null) return null;

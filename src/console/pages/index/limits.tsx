@@ -12,11 +12,11 @@ import { Table } from '../../components/table/table.js';
 import type { Column } from '../../components/table/columns.js';
 import { Answered } from '../../components/wait.js';
 import { addressOf, parameter, setParameters } from '../../state/place.js';
-import { chooseRange, chosenRange } from '../../state/range.js';
+import { chooseRange, findChosenRange } from '../../state/range.js';
 import { useFieldsOfRun } from '../../state/fields.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
-import { ofShownRun, runKey, shownRun } from '../../state/shown-run.js';
+import { ofShownRun, runKey, readShownRun } from '../../state/shown-run.js';
 import { useSchemas } from '../../state/schemas.js';
 import { indexAddress, rebalanceAddress } from '../../words/addresses.js';
 import { change, count, figure, percent } from '../../words/numbers.js';
@@ -41,7 +41,7 @@ export function Limits({ id, run }: LimitsProps) {
   const sets = useResource('constraint sets', (signal) => service.value.call('listConstraintSets', { signal }));
   const rules = schemas.data?.['LimitsView']?.properties?.['rule']?.anyOf?.[0]?.enum ?? [];
   const asked = parameter('rule');
-  const range = chosenRange();
+  const range = findChosenRange();
   const view = useResource(
     `limits ${runKey(id)} ${asked} ${parameter('by')} ${range?.from} ${range?.to}`,
     (signal) => watched(id, asked, signal),
@@ -106,8 +106,8 @@ function Issuers({ id, run }: { readonly id: string; readonly run: OverviewView 
 
 /** @param chosen a rule or a set; null for the rule of the index */
 async function watched(id: string, chosen: string | null, signal: AbortSignal): Promise<LimitsView> {
-  const range = chosenRange();
-  const query = { ...shownRun(), ...(range === null ? {} : { start: range.from, end: range.to }) };
+  const range = findChosenRange();
+  const query = { ...readShownRun(), ...(range === null ? {} : { start: range.from, end: range.to }) };
   const params = { index_id: id };
   if (chosen === null || !chosen.startsWith(SET))
     return service.value.call('getLimits', {

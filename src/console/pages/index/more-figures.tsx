@@ -5,7 +5,7 @@ import { Section } from '../../components/page.js';
 import { Table } from '../../components/table/table.js';
 import type { Column } from '../../components/table/columns.js';
 import { count, percent } from '../../words/numbers.js';
-import { withReturn } from '../../words/returns.js';
+import { addReturn } from '../../words/returns.js';
 import { againstBenchmark, againstParent, statisticsOf } from './figures.js';
 
 export interface MoreProps {
@@ -27,7 +27,7 @@ export function MoreFigures({ view, run, subject }: MoreProps) {
         <Heatmap label="Returns by month" values={view.monthly_returns} totals={view.annual_returns} />
       </Section>
       {relative.length > 0 && benchmark !== null && (
-        <Section title={`Against the benchmark ${withReturn(benchmark, variant)}`} aside={window}>
+        <Section title={`Against the benchmark ${addReturn(benchmark, variant)}`} aside={window}>
           <Metrics label="Figures against the benchmark" metrics={relative} />
         </Section>
       )}

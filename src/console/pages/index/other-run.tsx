@@ -1,10 +1,10 @@
 import { Banner } from '../../components/banner.js';
 import { LinkButton } from '../../components/button.js';
-import { withQuery } from '../../state/place.js';
+import { addQuery } from '../../state/place.js';
 import { useResource } from '../../state/resource.js';
 import { useSchemas } from '../../state/schemas.js';
 import { service, type Trouble } from '../../state/service.js';
-import { shownRun } from '../../state/shown-run.js';
+import { readShownRun } from '../../state/shown-run.js';
 import { moment } from '../../words/dates.js';
 import type { Json } from '../../words/paths.js';
 import { termsText } from './run-terms.js';
@@ -21,9 +21,9 @@ export function OtherRun({ id, trouble }: OtherRunProps) {
     service.value.call('listRuns', { params: { index_id: id }, signal }),
   );
   const schemas = useSchemas();
-  const { run_id: shown = null } = shownRun();
+  const { run_id: shown = null } = readShownRun();
   const run = list.data?.runs.find(({ run_id: one }) => one === shown);
-  const newest = <LinkButton href={withQuery({ run_id: null })}>Show the newest</LinkButton>;
+  const newest = <LinkButton href={addQuery({ run_id: null })}>Show the newest</LinkButton>;
   if (trouble !== null) return <Banner kind="bad" title={trouble.message} action={newest} />;
   if (run === undefined) return null;
   return (
@@ -31,7 +31,7 @@ export function OtherRun({ id, trouble }: OtherRunProps) {
       <p>
         {termsText(run.request as Json, 'BacktestRequest', schemas.data)}
         {run.index_version !== null && ` · version ${run.index_version} of the definition`} ·{' '}
-        <a href={withQuery({ tab: 'runs', run_id: null, run_from: shown, run_to: null })}>compare with the newest</a>
+        <a href={addQuery({ tab: 'runs', run_id: null, run_from: shown, run_to: null })}>compare with the newest</a>
       </p>
     </Banner>
   );

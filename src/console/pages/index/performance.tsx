@@ -9,10 +9,10 @@ import { lazy } from '../../components/lazy.js';
 import { FiguresSkeleton } from '../../components/skeleton.js';
 import { Answered } from '../../components/wait.js';
 import { parameter, setParameters } from '../../state/place.js';
-import { chooseRange, chosenRange } from '../../state/range.js';
+import { chooseRange, findChosenRange } from '../../state/range.js';
 import { useResource } from '../../state/resource.js';
 import { service, troubleOf } from '../../state/service.js';
-import { runKey, shownRun } from '../../state/shown-run.js';
+import { runKey, readShownRun } from '../../state/shown-run.js';
 import { returnText } from '../../words/returns.js';
 import { figuresOf, subjectOf } from './figures.js';
 import { DivisorChart } from './divisor-chart.js';
@@ -36,11 +36,11 @@ type Measured = PerformanceView['of'];
 
 /** Levels, figures of a range of dates, and the returns of months and years: of the index or of the portfolio. */
 export function Performance({ id, run, tracked }: PerformanceProps) {
-  const range = chosenRange();
+  const range = findChosenRange();
   const usual = tracked === id ? 'index' : 'portfolio';
   const of = MEASURED.find(({ value }) => value === parameter('of'))?.value ?? usual;
   const variant = chosenVariant();
-  const query = { ...shownRun(), ...(range === null ? {} : { start: range.from, end: range.to }) };
+  const query = { ...readShownRun(), ...(range === null ? {} : { start: range.from, end: range.to }) };
   const measured = useResource(
     `performance ${runKey(id)} ${range?.from} ${range?.to} ${of} ${variant}`,
     (signal) => measure({ id, of, variant, query, signal }),

@@ -8,7 +8,7 @@ import { numeric, type Column } from '../../components/table/columns.js';
 import { Answered } from '../../components/wait.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
-import { ofShownRun, runKey, shownRun } from '../../state/shown-run.js';
+import { ofShownRun, runKey, readShownRun } from '../../state/shown-run.js';
 import type { OrdersProps } from '../rebalance/orders.js';
 import { rebalanceAddress } from '../../words/addresses.js';
 import { costText, count, percent } from '../../words/numbers.js';
@@ -24,7 +24,7 @@ interface RebalancesProps {
 /** Renders all rebalances of the run and the following ones. */
 export function Rebalances({ id, run }: RebalancesProps) {
   const list = useResource(`rebalances ${runKey(id)}`, (signal) =>
-    service.value.call('listRebalances', { params: { index_id: id }, query: shownRun(), signal }),
+    service.value.call('listRebalances', { params: { index_id: id }, query: readShownRun(), signal }),
   );
   const indices = useResource('indices', (signal) => service.value.call('listIndices', { signal }));
   // A strategy trades under its own terms and has no orders of an index.

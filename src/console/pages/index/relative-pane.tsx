@@ -1,17 +1,17 @@
 import { useMemo } from 'preact/hooks';
 import { Chart } from '../../components/chart/chart.js';
-import { within, type Line } from '../../components/chart/series.js';
+import { limitToRange, type Line } from '../../components/chart/series.js';
 import { parameter } from '../../state/place.js';
-import { chooseRange, chosenRange } from '../../state/range.js';
+import { chooseRange, findChosenRange } from '../../state/range.js';
 
 /** Renders the first line divided by another one, 100 at the first date of the range. */
 export function RelativePane({ dates, lines }: { readonly dates: readonly string[]; readonly lines: readonly Line[] }) {
-  const range = chosenRange();
+  const range = findChosenRange();
   const other = lines.slice(1).find(({ id }) => id === parameter('relative'));
   const [own] = lines;
   const ratio = useMemo(() => {
     if (own === undefined || other === undefined) return null;
-    const [first] = within(dates, range);
+    const [first] = limitToRange(dates, range);
     const values = own.values.map((value, t) => {
       const base = other.values[t] ?? null;
       return value === null || base === null || base === 0 ? null : value / base;

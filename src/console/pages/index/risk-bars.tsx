@@ -2,7 +2,7 @@ import type { ConstituentRow } from '#clients/typescript/divisor.js';
 import { Bars, type Bar } from '../../components/bars.js';
 import { Choice } from '../../components/choice.js';
 import { useNames } from '../../state/names.js';
-import { parameter, setParameters, withQuery } from '../../state/place.js';
+import { parameter, setParameters, addQuery } from '../../state/place.js';
 import { change } from '../../words/numbers.js';
 
 /** Contributions with their signs: of sectors, each of which opens to its securities, or of securities. */
@@ -21,10 +21,10 @@ export function RiskBars({ weights, asOf }: { readonly weights: readonly Constit
   for (const { group, value } of known) sums.set(group, (sums.get(group) ?? 0) + value);
   const isOfSectors = by === 'sector' && sector === null && hasSectors;
   const bars: readonly Bar[] = isOfSectors
-    ? [...sums].map(([label, value]) => ({ label, value, address: withQuery({ risk_sector: label }) }))
+    ? [...sums].map(([label, value]) => ({ label, value, address: addQuery({ risk_sector: label }) }))
     : known
         .filter(({ group }) => sector === null || group === sector)
-        .map(({ label, value }) => ({ label, value, address: withQuery({ tab: 'constituents', name: label }) }));
+        .map(({ label, value }) => ({ label, value, address: addQuery({ tab: 'constituents', name: label }) }));
   return (
     <>
       {hasSectors && (
@@ -35,7 +35,7 @@ export function RiskBars({ weights, asOf }: { readonly weights: readonly Constit
             value={by}
             onChoose={(chosen) => setParameters({ risk_by: chosen === 'sector' ? chosen : null, risk_sector: null })}
           />
-          {sector !== null && <a href={withQuery({ risk_sector: null })}>{sector}: back to all</a>}
+          {sector !== null && <a href={addQuery({ risk_sector: null })}>{sector}: back to all</a>}
         </div>
       )}
       <Bars

@@ -15,7 +15,7 @@ import { Answered } from '../../components/wait.js';
 import { parameter, setParameters } from '../../state/place.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
-import { runKey, shownRun } from '../../state/shown-run.js';
+import { runKey, readShownRun } from '../../state/shown-run.js';
 import { factorLabel } from '../../words/labels.js';
 import { figure, percent, residualText } from '../../words/numbers.js';
 import { RiskBars } from './risk-bars.js';
@@ -44,7 +44,7 @@ export function Risk({ id }: { readonly id: string }) {
     (signal) =>
       service.value.call('getRollingRisk', {
         params: { index_id: id },
-        query: { ...shownRun(), window: Number(window), ...(against === null ? {} : { benchmark: against }) },
+        query: { ...readShownRun(), window: Number(window), ...(against === null ? {} : { benchmark: against }) },
         signal,
       }),
     { keeps: true },
@@ -100,7 +100,7 @@ interface Reference {
 function useReference(id: string): Reference {
   const indices = useResource('indices', (signal) => service.value.call('listIndices', { signal }));
   const own = useResource(`performance ${runKey(id)}`, (signal) =>
-    service.value.call('getPerformance', { params: { index_id: id }, query: shownRun(), signal }),
+    service.value.call('getPerformance', { params: { index_id: id }, query: readShownRun(), signal }),
   );
   const benchmark = own.data?.benchmark === id ? null : (own.data?.benchmark ?? null);
   const stored = (indices.data?.indices ?? []).map(({ id: other }) => other).filter((other) => other !== id);
@@ -116,7 +116,7 @@ function Contributions({ id }: { readonly id: string }) {
   const models = useResource('risk models', (signal) => service.value.call('listRiskModels', { signal }));
   const stored = models.data?.risk_models.map(({ model_id: model }) => model) ?? [];
   const chosen = parameter('risk_model');
-  const query = { ...shownRun(), risk: true, ...(chosen === null ? {} : { risk_model: chosen }) };
+  const query = { ...readShownRun(), risk: true, ...(chosen === null ? {} : { risk_model: chosen }) };
   const held = useResource(
     `weights risk ${runKey(id)} ${chosen}`,
     (signal) => service.value.call('getWeights', { params: { index_id: id }, query, signal }),
@@ -203,7 +203,7 @@ function Factors({ id, against }: FactorsProps) {
     (signal) =>
       service.value.call('getFactorRisk', {
         params: { index_id: id },
-        query: { ...shownRun(), benchmark: against ?? '', ...measure },
+        query: { ...readShownRun(), benchmark: against ?? '', ...measure },
         signal,
       }),
     { keeps: true },
@@ -267,7 +267,7 @@ type Check = ReconciliationView['checks'][number];
 function Reconciliation({ id }: { readonly id: string }) {
   const view = useResource(
     `reconcile ${runKey(id)}`,
-    (signal) => service.value.call('reconcileRun', { params: { index_id: id }, query: shownRun(), signal }),
+    (signal) => service.value.call('reconcileRun', { params: { index_id: id }, query: readShownRun(), signal }),
     { follows: false },
   );
   return (

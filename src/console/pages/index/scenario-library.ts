@@ -1,4 +1,4 @@
-import { keptList } from '../../state/kept.js';
+import { createStoredList } from '../../state/kept.js';
 import type { JsonObject } from '../../words/paths.js';
 
 /** Past period with a common name. */
@@ -41,7 +41,7 @@ export const shocksOf = (column: string, groups: readonly string[]): readonly Js
 
 const OWN_MAX = 50;
 
-const { items, set } = keptList<JsonObject>('divisor.scenarios', OWN_MAX);
+const { items, set } = createStoredList<JsonObject>('divisor.scenarios', OWN_MAX);
 
 /** Scenarios that were saved in this browser. */
 export const ownScenarios = items;

@@ -1,6 +1,6 @@
 import type { ScenarioResult } from '#clients/typescript/divisor.js';
 import { Section } from '../../components/page.js';
-import { withSign } from '../../components/signed.js';
+import { addSign } from '../../components/signed.js';
 import { Table } from '../../components/table/table.js';
 import { numeric, type Column } from '../../components/table/columns.js';
 import { Toggles } from '../../components/toggles.js';
@@ -93,6 +93,6 @@ async function resultsOf(
 const columnsOf = (ids: readonly string[]): readonly Column<Row>[] => [
   { id: 'name', title: 'Scenario', width: 150, grow: 2, value: ({ name }) => name },
   ...ids.map((id) =>
-    numeric<Row>({ id, title: id, width: 92, grow: 1, of: ({ returns }) => returns.get(id) ?? null, write: withSign }),
+    numeric<Row>({ id, title: id, width: 92, grow: 1, of: ({ returns }) => returns.get(id) ?? null, write: addSign }),
   ),
 ];

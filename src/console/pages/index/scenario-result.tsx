@@ -1,7 +1,7 @@
 import type { ScenarioResult } from '#clients/typescript/divisor.js';
 import { Bars } from '../../components/bars.js';
 import { Section } from '../../components/page.js';
-import { withSign } from '../../components/signed.js';
+import { addSign } from '../../components/signed.js';
 import { Table } from '../../components/table/table.js';
 import { numeric, type Column } from '../../components/table/columns.js';
 import { useNames } from '../../state/names.js';
@@ -62,14 +62,14 @@ const NAMES: readonly Column<NameRow>[] = [
   { id: 'name', title: 'Security', width: 86, grow: 1, value: ({ identifier }) => identifier },
   { id: 'company', title: 'Company', width: 120, grow: 2, priority: 3, value: ({ company }) => company },
   numeric({ id: 'weight', adds: true, title: 'Weight', width: 84, of: ({ weight }) => weight, write: percent }),
-  numeric({ id: 'return', title: 'Return', width: 90, of: (row) => row.return, write: withSign }),
+  numeric({ id: 'return', title: 'Return', width: 90, of: (row) => row.return, write: addSign }),
   numeric({
     id: 'contribution',
     adds: true,
     title: 'Contribution',
     width: 104,
     of: ({ contribution }) => contribution,
-    write: withSign,
+    write: addSign,
   }),
   numeric({
     id: 'error',

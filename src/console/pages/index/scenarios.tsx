@@ -17,9 +17,9 @@ import { useOneAtATime } from '../../state/one-at-a-time.js';
 import { parameter, setParameters } from '../../state/place.js';
 import { service } from '../../state/service.js';
 import { say } from '../../state/toasts.js';
-import { runKey, shownRun } from '../../state/shown-run.js';
+import { runKey, readShownRun } from '../../state/shown-run.js';
 import { monthsBefore } from '../../words/dates.js';
-import { withSign } from '../../components/signed.js';
+import { addSign } from '../../components/signed.js';
 import { change, decimal, percent } from '../../words/numbers.js';
 import { isObject, type Json, type JsonObject } from '../../words/paths.js';
 import { saveScenario } from './scenario-library.js';
@@ -52,7 +52,7 @@ export function Scenarios({ id, run }: ScenariosProps) {
   const answer = useOneAtATime(isWritten ? `${runKey(id)} ${on} ${JSON.stringify(written)}` : null, () =>
     service.value.call('runScenarios', {
       params: { index_id: id },
-      query: shownRun(),
+      query: readShownRun(),
       body: bodyOf(written, on),
     }),
   );
@@ -292,7 +292,7 @@ function Asked({ scenario, findings, path, onChange, onClose }: AskedProps) {
 
 const COLUMNS: readonly Column<ScenarioResult>[] = [
   { id: 'name', title: 'Scenario', width: 130, grow: 2, value: ({ name }) => name },
-  numeric({ id: 'return', title: 'Return', width: 90, of: (row) => row.return, write: withSign }),
+  numeric({ id: 'return', title: 'Return', width: 90, of: (row) => row.return, write: addSign }),
   numeric({
     id: 'covered',
     title: 'Covered',

@@ -10,11 +10,11 @@ import { Section } from '../../components/page.js';
 import { RangeBar } from '../../components/range-bar.js';
 import { Answered } from '../../components/wait.js';
 import { parameter, setParameters } from '../../state/place.js';
-import { chooseRange, chosenRange } from '../../state/range.js';
+import { chooseRange, findChosenRange } from '../../state/range.js';
 import { useFieldsOfRun } from '../../state/fields.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
-import { runKey, shownRun } from '../../state/shown-run.js';
+import { runKey, readShownRun } from '../../state/shown-run.js';
 import type { ExposuresProps } from './exposures.js';
 
 const Exposures = lazy<ExposuresProps>('the exposures', async () => (await import('./exposures.js')).Exposures);
@@ -42,9 +42,9 @@ export function Weights({ id, run }: WeightsProps) {
   const fields = useFieldsOfRun(id, run);
   const columns = groupColumns(fields.data);
   const by = parameter('by') ?? columns?.[0] ?? null;
-  const range = chosenRange();
+  const range = findChosenRange();
   const query = {
-    ...shownRun(),
+    ...readShownRun(),
     ...(range === null ? {} : { start: range.from, end: range.to }),
     interval: spanYears(range ?? { from: run.start, to: run.end }) > 2 ? ('weekly' as const) : ('native' as const),
   };

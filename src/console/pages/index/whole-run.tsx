@@ -1,5 +1,5 @@
 import type { OverviewView } from '#clients/typescript/divisor.js';
-import { chosenRange } from '../../state/range.js';
+import { findChosenRange } from '../../state/range.js';
 
 /** Parts of a range of dates, which they show. */
 const OF_RANGE: ReadonlySet<string> = new Set(['performance', 'weights', 'attribution', 'limits', 'actions']);
@@ -11,7 +11,7 @@ interface WholeRunProps {
 
 /** Renders a note if a range was chosen on another tab and does not apply to this one. */
 export function WholeRun({ tab, run: { start, end } }: WholeRunProps) {
-  const range = chosenRange();
+  const range = findChosenRange();
   if (range === null || OF_RANGE.has(tab)) return null;
   return (
     <p class="quiet">

@@ -14,15 +14,15 @@ import { Table } from '../../components/table/table.js';
 import type { Column } from '../../components/table/columns.js';
 import { Answered } from '../../components/wait.js';
 import type { PageProps } from '../../state/page-props.js';
-import { addressOf, parameter, setParameters, withQuery } from '../../state/place.js';
-import { chooseRange, chosenRange } from '../../state/range.js';
+import { addressOf, parameter, setParameters, addQuery } from '../../state/place.js';
+import { chooseRange, findChosenRange } from '../../state/range.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { actionValue } from '../../words/actions.js';
 import { storeAddress } from '../../words/addresses.js';
 import { compact } from '../../words/amounts.js';
 import { monthsBefore } from '../../words/dates.js';
-import { change, decimal, figure, inMoney, percent, signClass } from '../../words/numbers.js';
+import { change, decimal, figure, formatMoney, percent, signClass } from '../../words/numbers.js';
 import { inStore, overDay, overMonths, overYearToDate, volatilityOf, yearOf } from './last-year.js';
 import './names.css';
 
@@ -98,7 +98,7 @@ function Today({ identifier, store, currency }: SecurityProps) {
   if (facts.data === undefined) return facts.trouble === null ? <FiguresSkeleton /> : null;
   if (facts.data === null) return null;
   const { close, end, year, market_cap: cap } = facts.data;
-  const money = (value: number | null) => inMoney(decimal(value, value !== null && value < 1 ? 4 : 2), currency);
+  const money = (value: number | null) => formatMoney(decimal(value, value !== null && value < 1 ? 4 : 2), currency);
   const [day, month, ytd, whole] = [overDay(year), overMonths(year, 1), overYearToDate(year), overMonths(year, 12)];
   const base = year.closes.at(-1);
   // The range in prices of the last day: closes with dividends and splits, scaled to the last one.
@@ -125,7 +125,7 @@ function Today({ identifier, store, currency }: SecurityProps) {
               : `${decimal(scale * Math.min(...year.closes))} – ${decimal(scale * Math.max(...year.closes))}`,
           help: 'Lowest and highest close, adjusted for splits and dividends',
         },
-        ...(cap === null ? [] : [{ term: 'Market cap', value: inMoney(compact(cap), currency) }]),
+        ...(cap === null ? [] : [{ term: 'Market cap', value: formatMoney(compact(cap), currency) }]),
       ]}
     />
   );
@@ -203,7 +203,7 @@ function PriceCharts({ view, actions, currency, isLog }: PriceChartsProps) {
     [view, below],
   );
   const marks = useMemo(() => marksOf(actions, currency), [actions, currency]);
-  const range = chosenRange();
+  const range = findChosenRange();
   const [start, end] = [dates[0], dates.at(-1)];
   if (start === undefined || end === undefined || data.length === 0)
     return <EmptyState title="No prices">The store contains no prices of this security.</EmptyState>;
@@ -254,7 +254,12 @@ function lineOf(
   currency: string | null = null,
 ): Line {
   const at = columns.indexOf(column);
-  return { id: column, label: inMoney(column, currency), colour, values: data.map((row) => row[at] as number | null) };
+  return {
+    id: column,
+    label: formatMoney(column, currency),
+    colour,
+    values: data.map((row) => row[at] as number | null),
+  };
 }
 
 /** Months shown around an action when its mark is opened. */
@@ -264,7 +269,7 @@ function marksOf(actions: CorporateActionsResponse | undefined, currency: string
   return (actions?.actions ?? []).map(({ ex_date: date, type, value }) => ({
     date,
     label: `${wordOf(type)} ${actionValue(type, value, currency)}`,
-    address: withQuery({ from: monthsBefore(date, AROUND_MONTHS), to: monthsBefore(date, -AROUND_MONTHS) }),
+    address: addQuery({ from: monthsBefore(date, AROUND_MONTHS), to: monthsBefore(date, -AROUND_MONTHS) }),
   }));
 }
 
@@ -285,7 +290,7 @@ function Actions({ view, currency }: ActionsProps) {
         metrics={[
           {
             term: 'Dividends, 12 months',
-            value: inMoney(figure(dividend), currency),
+            value: formatMoney(figure(dividend), currency),
             help: 'Ordinary dividends per share in the year to the last date',
           },
           { term: 'Yield', value: percent(dividendYield), help: 'Divided by the close of that date' },

@@ -1,5 +1,5 @@
 import type { IdentifierSearch } from '#clients/typescript/divisor.js';
-import { withSign } from '../../components/signed.js';
+import { addSign } from '../../components/signed.js';
 import { Sparkline } from '../../components/sparkline.js';
 import { Table } from '../../components/table/table.js';
 import type { Column } from '../../components/table/columns.js';
@@ -8,7 +8,7 @@ import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { nameAddress } from '../../words/addresses.js';
 import { compact } from '../../words/amounts.js';
-import { decimal, inMoney } from '../../words/numbers.js';
+import { decimal, formatMoney } from '../../words/numbers.js';
 import { inStore, inTurn, overMonths, yearOf } from './last-year.js';
 import './names.css';
 
@@ -80,7 +80,7 @@ function LastYear({ row: { identifier, end }, store }: LastYearProps) {
   return (
     <span class="name-year">
       <Sparkline values={year.closes} label={`Last year of ${identifier}`} />
-      {withSign(overMonths(year, 12))}
+      {addSign(overMonths(year, 12))}
     </span>
   );
 }
@@ -106,7 +106,7 @@ const columnsOf = (store?: string): readonly Column<Row>[] => [
     width: 120,
     align: 'right',
     value: ({ close }) => close,
-    show: ({ close, currency }) => inMoney(decimal(close, close !== null && close < 1 ? 4 : 2), currency),
+    show: ({ close, currency }) => formatMoney(decimal(close, close !== null && close < 1 ? 4 : 2), currency),
   },
   {
     id: 'cap',

@@ -22,7 +22,7 @@ import { jsonIn, useAddressed } from '../../state/addressed.js';
 import { useOneAtATime } from '../../state/one-at-a-time.js';
 import { go, parameter, setParameters } from '../../state/place.js';
 import { may } from '../../state/principal.js';
-import { lastSeen } from '../../state/recent.js';
+import { findLastVisit } from '../../state/recent.js';
 import { notifyChange, useResource } from '../../state/resource.js';
 import { service, type Trouble } from '../../state/service.js';
 import { say } from '../../state/toasts.js';
@@ -52,7 +52,7 @@ export function OptimisePage() {
         {({ indices: all }) => {
           const ids = all.map(({ id }) => id);
           const ruled = all.filter(({ kind }) => kind === 'rule').map(({ id }) => id);
-          const id = parameter('index') ?? lastSeen(ruled.length > 0 ? ruled : ids);
+          const id = parameter('index') ?? findLastVisit(ruled.length > 0 ? ruled : ids);
           if (id === undefined)
             return (
               <EmptyState title="No index yet">An optimisation starts from an index. Create one first.</EmptyState>

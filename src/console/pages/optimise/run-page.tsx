@@ -14,7 +14,7 @@ import { addressOf, go, parameter } from '../../state/place.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { indexAddress, nameAddress } from '../../words/addresses.js';
-import { withSign } from '../../components/signed.js';
+import { addSign } from '../../components/signed.js';
 import { count, percent } from '../../words/numbers.js';
 import { isObject, type Json } from '../../words/paths.js';
 import { Explanations } from './explanations.js';
@@ -294,7 +294,7 @@ const WEIGHTS: readonly Column<WeightRow>[] = [
   },
   numeric({ id: 'index', adds: true, title: 'Index', width: 84, of: (row) => row.index_weight, write: percent }),
   numeric({ id: 'weight', adds: true, title: 'Weight', width: 84, of: ({ weight }) => weight, write: percent }),
-  numeric({ id: 'active', adds: true, title: 'Active', width: 84, of: (row) => row.active_weight, write: withSign }),
+  numeric({ id: 'active', adds: true, title: 'Active', width: 84, of: (row) => row.active_weight, write: addSign }),
   numeric({
     id: 'risk',
     adds: true,

@@ -11,7 +11,7 @@ import { numeric, type Column } from '../../components/table/columns.js';
 import { Wait } from '../../components/wait.js';
 import { setParameters } from '../../state/place.js';
 import type { Trouble } from '../../state/service.js';
-import { withSign } from '../../components/signed.js';
+import { addSign } from '../../components/signed.js';
 import { count, countValues, figure, percent } from '../../words/numbers.js';
 import type { Json, JsonObject } from '../../words/paths.js';
 import { Infeasible } from './infeasible.js';
@@ -185,6 +185,6 @@ const MOVES: readonly Column<Move>[] = [
     align: 'right',
     value: ({ weight_delta: delta }) => (delta === null ? null : Math.abs(delta)),
     copy: ({ weight_delta: delta }) => delta,
-    show: ({ weight_delta: delta }) => withSign(delta),
+    show: ({ weight_delta: delta }) => addSign(delta),
   },
 ];

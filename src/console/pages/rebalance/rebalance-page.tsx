@@ -15,9 +15,9 @@ import { useNames } from '../../state/names.js';
 import { addressOf, parameter, setParameters } from '../../state/place.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
-import { ofShownRun, runKey, shownRun } from '../../state/shown-run.js';
+import { ofShownRun, runKey, readShownRun } from '../../state/shown-run.js';
 import { indexAddress, rebalanceAddress } from '../../words/addresses.js';
-import { withSign } from '../../components/signed.js';
+import { addSign } from '../../components/signed.js';
 import { costText, count, countValues, decimal, percent, signClass } from '../../words/numbers.js';
 import { useDefinitionRun } from '../index/definition-run.js';
 import { Explanation, OfRun } from '../index/explanation.js';
@@ -36,7 +36,7 @@ const CAUSES: Readonly<Record<RebalanceView['cause'], string>> = {
 export function RebalancePage({ params }: PageProps) {
   const { id = '', date = '' } = params;
   const view = useResource(`rebalance ${runKey(id)} ${date}`, (signal) =>
-    service.value.call('getRebalance', { params: { index_id: id, date }, query: shownRun(), signal }),
+    service.value.call('getRebalance', { params: { index_id: id, date }, query: readShownRun(), signal }),
   );
   const indices = useResource('indices', (signal) => service.value.call('listIndices', { signal }));
   // A strategy trades under its own terms and has no orders of an index.
@@ -256,7 +256,7 @@ const COLUMNS: readonly Column<Row>[] = [
     width: 80,
     priority: 2,
     of: ({ change: moved }) => moved,
-    write: withSign,
+    write: addSign,
   }),
   {
     id: 'uncapped',

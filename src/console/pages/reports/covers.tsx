@@ -1,7 +1,7 @@
 import type { RenderResult } from '#clients/typescript/divisor.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
-import { withQuery } from '../../state/place.js';
+import { addQuery } from '../../state/place.js';
 import { moment } from '../../words/dates.js';
 import { countValues } from '../../words/numbers.js';
 import { usePdfAddress } from './pdf-address.js';
@@ -31,7 +31,7 @@ export function Covers() {
 function Cover({ render }: { readonly render: RenderResult }) {
   const { render_id: id, template_id: template, index_id: index, name, pages, rendered_at: at } = render;
   return (
-    <a href={withQuery({ render: id })}>
+    <a href={addQuery({ render: id })}>
       {navigator.pdfViewerEnabled ? <FirstPage id={id} /> : <Outline template={template} />}
       <span>
         <strong>{index ?? name}</strong>

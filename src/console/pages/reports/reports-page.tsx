@@ -10,7 +10,7 @@ import { JobTable } from '../../components/job-table.js';
 import { Page, Section } from '../../components/page.js';
 import { Answered } from '../../components/wait.js';
 import { start, type OnRefusal } from '../../state/actions.js';
-import { addressOf, parameter, setParameters, withQuery } from '../../state/place.js';
+import { addressOf, parameter, setParameters, addQuery } from '../../state/place.js';
 import { may } from '../../state/principal.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
@@ -151,7 +151,7 @@ function OfRun({ index, run }: { readonly index: string; readonly run: string })
   return (
     <p class="quiet">
       Of the run {at === null ? run : `of ${moment(at)}`}, not the newest.{' '}
-      <a href={withQuery({ run_id: null })}>Of the newest</a>
+      <a href={addQuery({ run_id: null })}>Of the newest</a>
     </p>
   );
 }

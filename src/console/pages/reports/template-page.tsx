@@ -8,7 +8,7 @@ import { Section } from '../../components/page.js';
 import { Answered } from '../../components/wait.js';
 import type { PageProps } from '../../state/page-props.js';
 import { start, type OnRefusal } from '../../state/actions.js';
-import { addressOf, go, parameter, setParameters, withQuery } from '../../state/place.js';
+import { addressOf, go, parameter, setParameters, addQuery } from '../../state/place.js';
 import { may } from '../../state/principal.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
@@ -61,7 +61,7 @@ export function TemplatePage({ params }: PageProps) {
                 <PageOutline blocks={blocksOf(edited.document)} size={sizeOf(edited.document)} />
               ) : (
                 <aside class="designer-live" aria-label="Preview">
-                  <a href={withQuery({ render: null })}>Show the outline</a>
+                  <a href={addQuery({ render: null })}>Show the outline</a>
                   <Render key={render} ident={render} />
                 </aside>
               )}

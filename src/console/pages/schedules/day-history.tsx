@@ -1,6 +1,6 @@
 import type { Schedule, ScheduleDaySummary } from '#clients/typescript/divisor.js';
 import { Section } from '../../components/page.js';
-import { withQuery } from '../../state/place.js';
+import { addQuery } from '../../state/place.js';
 import { indexAddress } from '../../words/addresses.js';
 import { weekday } from '../../words/dates.js';
 import { INDEX_STATES, indexStates, shownDay, type ShownState } from './day-states.js';
@@ -48,7 +48,7 @@ export function DayHistory({
               <th scope="col">Index</th>
               {shown.map(({ date }) => (
                 <th key={date} scope="col">
-                  <a href={withQuery({ day: date })} title={`${date} ${weekday(date)}`}>
+                  <a href={addQuery({ day: date })} title={`${date} ${weekday(date)}`}>
                     <span class="unseen">{date}</span>
                     <span aria-hidden="true">{date.slice(8)}</span>
                   </a>

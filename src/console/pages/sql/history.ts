@@ -1,4 +1,4 @@
-import { keptList } from '../../state/kept.js';
+import { createStoredList } from '../../state/kept.js';
 
 /** A query that was answered. */
 export interface PastQuery {
@@ -10,7 +10,7 @@ export interface PastQuery {
 
 const QUERIES_MAX = 50;
 
-const { items, set } = keptList<PastQuery>('divisor.sql', QUERIES_MAX);
+const { items, set } = createStoredList<PastQuery>('divisor.sql', QUERIES_MAX);
 
 /** Answered queries of this browser, the newest last. */
 export const pastQueries = items;

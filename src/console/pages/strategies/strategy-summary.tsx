@@ -4,7 +4,7 @@ import { Sparkline } from '../../components/sparkline.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { dayNumber } from '../../words/dates.js';
-import { atMost, bps, change, count, NONE, percent } from '../../words/numbers.js';
+import { formatAtMost, bps, change, count, NONE, percent } from '../../words/numbers.js';
 import type { Json, JsonObject } from '../../words/paths.js';
 
 interface StrategySummaryProps {
@@ -80,12 +80,14 @@ function sentenceOf(document: JsonObject, { id, name, base_date: base, currency 
   return [
     `A portfolio of ${capital} ${currency} follows ${name} (${id}) from ${typeof start === 'string' ? start : base}`,
     typeof end === 'string' ? ` to ${end}` : '',
-    exposure === 1 ? ', fully invested' : `, ${atMost(exposure * 100, 2)}% invested`,
-    cost === 0 ? ', without trading costs.' : `, and pays ${atMost(cost, 2)} bps for each trade.`,
+    exposure === 1 ? ', fully invested' : `, ${formatAtMost(exposure * 100, 2)}% invested`,
+    cost === 0 ? ', without trading costs.' : `, and pays ${formatAtMost(cost, 2)} bps for each trade.`,
     rebalance === undefined || rebalance === null
       ? ' It is rebalanced with the index'
       : ' It is rebalanced on its own dates',
-    typeof tolerance === 'number' ? ` and trades differences of weights above ${atMost(tolerance * 100, 3)}%` : '',
+    typeof tolerance === 'number'
+      ? ` and trades differences of weights above ${formatAtMost(tolerance * 100, 3)}%`
+      : '',
     typeof constraints === 'string' ? `, within the constraints ${constraints}.` : '.',
   ].join('');
 }

@@ -16,7 +16,7 @@ import { useAddressedObject } from '../../state/addressed.js';
 import { start } from '../../state/actions.js';
 import { go, parameter, setParameters } from '../../state/place.js';
 import { may } from '../../state/principal.js';
-import { lastSeen } from '../../state/recent.js';
+import { findLastVisit } from '../../state/recent.js';
 import { useResource } from '../../state/resource.js';
 import { useSchemas, type Schemas } from '../../state/schemas.js';
 import { service, type Trouble } from '../../state/service.js';
@@ -91,7 +91,7 @@ function Folded({ isOpen: isFirst, children }: { readonly isOpen: boolean; reado
 }
 
 function NewSweep({ ids, types }: { readonly ids: readonly string[]; readonly types: RuleTypes }) {
-  const id = parameter('index') ?? lastSeen(ids);
+  const id = parameter('index') ?? findLastVisit(ids);
   const document = useResource(id === undefined ? null : `index ${id}`, (signal) =>
     service.value.call('getIndex', { params: { index_id: id ?? '' }, signal }),
   );

@@ -3,11 +3,11 @@ import { Sparkline } from '../../components/sparkline.js';
 import { numeric, type Column } from '../../components/table/columns.js';
 import { Table } from '../../components/table/table.js';
 import { Answered } from '../../components/wait.js';
-import { withSign } from '../../components/signed.js';
+import { addSign } from '../../components/signed.js';
 import { useResource } from '../../state/resource.js';
 import { nameAddress } from '../../words/addresses.js';
 import { compact } from '../../words/amounts.js';
-import { count, decimal, inMoney } from '../../words/numbers.js';
+import { count, decimal, formatMoney } from '../../words/numbers.js';
 import { inTurn, overDay, overMonths, overYearToDate, yearOf, type Year } from '../names/last-year.js';
 import { allNames } from '../names/name-table.js';
 
@@ -91,9 +91,9 @@ const COLUMNS: readonly Column<Row>[] = [
     width: 112,
     align: 'right',
     value: ({ close }) => close,
-    show: ({ close, currency }) => inMoney(decimal(close, close !== null && close < 1 ? 4 : 2), currency),
+    show: ({ close, currency }) => formatMoney(decimal(close, close !== null && close < 1 ? 4 : 2), currency),
   },
-  numeric({ id: 'day', title: '1 day', help: HELP, width: 76, of: ({ year }) => overDay(year), write: withSign }),
+  numeric({ id: 'day', title: '1 day', help: HELP, width: 76, of: ({ year }) => overDay(year), write: addSign }),
   numeric({
     id: 'month',
     title: '1 month',
@@ -101,7 +101,7 @@ const COLUMNS: readonly Column<Row>[] = [
     width: 80,
     priority: 3,
     of: ({ year }: Row) => overMonths(year, 1),
-    write: withSign,
+    write: addSign,
   }),
   numeric({
     id: 'ytd',
@@ -110,7 +110,7 @@ const COLUMNS: readonly Column<Row>[] = [
     width: 80,
     priority: 3,
     of: ({ year }) => overYearToDate(year),
-    write: withSign,
+    write: addSign,
   }),
   numeric({
     id: 'year',
@@ -118,7 +118,7 @@ const COLUMNS: readonly Column<Row>[] = [
     help: HELP,
     width: 80,
     of: ({ year }: Row) => overMonths(year, 12),
-    write: withSign,
+    write: addSign,
   }),
   {
     id: 'line',

@@ -52,7 +52,7 @@ function looksOf({ plan: { documents } }: ResumeRunInput, { marked, resumed }: D
       const { decision } = rebalance;
       const { document } = listTexts(documents[id]!)[rebalance.amendment ?? 0]!;
       const { sessions } = marked.get(document.calendar)!;
-      const holds = heldLook(document, rebalance, { sessions, before });
+      const holds = listHeldLook(document, rebalance, { sessions, before });
       if (isRuleDocument(document)) {
         const reviewed = findReview(document, rebalance.review).document as RuleDocument; // Only some reviews have rules.
         const own = { code: document.calendar, lookBack: lookBackOf({ document: reviewed, sessions, decision }) };
@@ -71,7 +71,7 @@ interface HeldBefore extends Pick<ResumedIndex, 'before'> {
 }
 
 /** Returns the look-back of a rebalance that reads the holdings of its index. It begins at the composition in force. */
-function heldLook(document: IndexDocument, rebalance: DueRebalance, { sessions, before }: HeldBefore): Look[] {
+function listHeldLook(document: IndexDocument, rebalance: DueRebalance, { sessions, before }: HeldBefore): Look[] {
   const current = before.at(-1);
   const isPlain = rebalance.phase === undefined && findReview(document, rebalance.review).scope === 'membership';
   if (isPlain || current === undefined) return [];

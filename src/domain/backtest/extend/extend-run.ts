@@ -177,10 +177,7 @@ function seriesOf({ stored, checkpoint }: ExtendInput, { index, portfolio }: Con
   return {
     value,
     indexLevel,
-    days: joinedDays(
-      stored.i32('days'),
-      index.sm.sessions.slice(portfolio.from + 1, portfolio.from + portfolio.length),
-    ),
+    days: joinDays(stored.i32('days'), index.sm.sessions.slice(portfolio.from + 1, portfolio.from + portfolio.length)),
     costs: whole('costs', portfolio.costs.subarray(1)),
     level: rebase(value, 100),
     relativeIndex: rebase(indexLevel.subarray(checkpoint.from - checkpoint.index.first), 100),
@@ -194,7 +191,7 @@ function joinParts(before: Float64Array, added: Float64Array): Float64Array {
   return whole;
 }
 
-function joinedDays(before: Int32Array, added: Int32Array): Int32Array {
+function joinDays(before: Int32Array, added: Int32Array): Int32Array {
   return Int32Array.from([...before, ...added]);
 }
 

@@ -47,7 +47,7 @@ export function createMarketView(input: ResumeRunInput): MarketView {
   );
   if (isByStore && readDefaultStaleSessions(market) !== checkpoint.staleSessions)
     throw new CannotResume('default_changed');
-  const marked = markedMarkets(input);
+  const marked = listMarkedMarkets(input);
   const smOf = (id: string) => marked.get(documents[id]!.calendar)!;
   const main = smOf(indexId);
   const range = checkRequestedRange({
@@ -106,7 +106,7 @@ export function createMarketView(input: ResumeRunInput): MarketView {
 }
 
 /** Returns the market by calendar, from the mark of the checkpoint on. */
-function markedMarkets({ checkpoint, calendars, market }: ResumeRunInput): ReadonlyMap<string, SessionMarket> {
+function listMarkedMarkets({ checkpoint, calendars, market }: ResumeRunInput): ReadonlyMap<string, SessionMarket> {
   return new Map(
     Array.from(checkpoint.marks, ([code, mark]) => {
       // Plans with an unknown calendar are not queued.

@@ -46,8 +46,8 @@ export function toStoredIndex(book: Book): StoredBook | StoredOverlay {
     level: value.at(-1)!,
     hasCurrencyPart: overlay.hasCurrencyPart,
     beneath: overlay.beneath.map((own) => ({ first: own.from, gross: own.gross, of: toStoredIndex(own) })),
-    ...storedShares(overlay),
-    ...storedOrders(book, 0),
+    ...createStoredShares(overlay),
+    ...createStoredOrders(book, 0),
   };
 }
 
@@ -59,8 +59,8 @@ export function extendStoredIndex(before: StoredBook | StoredOverlay, book: Book
   return {
     ...before,
     level: book.value.at(-1)!,
-    ...storedShares(book.overlay!),
-    ...storedOrders(book, book.from - before.first),
+    ...createStoredShares(book.overlay!),
+    ...createStoredOrders(book, book.from - before.first),
     beneath: before.beneath.map((layer, k) => ({
       first: layer.first,
       gross: joinGross(layer, beneath[k]!),
@@ -69,7 +69,7 @@ export function extendStoredIndex(before: StoredBook | StoredOverlay, book: Book
   };
 }
 
-function storedShares({ shares }: BookOverlay): Pick<StoredOverlay, 'shares'> {
+function createStoredShares({ shares }: BookOverlay): Pick<StoredOverlay, 'shares'> {
   return Object.keys(shares).length === 0 ? {} : { shares };
 }
 
@@ -77,11 +77,11 @@ function storedShares({ shares }: BookOverlay): Pick<StoredOverlay, 'shares'> {
 export function toStoredPortfolio(book: Book, by: number): StoredFollow {
   const { end } = book;
   if ('held' in end) throw new Error('a book with separate holdings is stored as a book');
-  return { ...end, ...(end.exposure === undefined ? {} : storedOrders(book, by)) };
+  return { ...end, ...(end.exposure === undefined ? {} : createStoredOrders(book, by)) };
 }
 
 /** Returns the orders of an overlay by column, with their sessions shifted by `by`. */
-function storedOrders({ unfilled, columns }: Book, by: number): Pick<StoredOverlay, 'orders'> {
+function createStoredOrders({ unfilled, columns }: Book, by: number): Pick<StoredOverlay, 'orders'> {
   if (unfilled.length === 0) return {};
   return { orders: unfilled.map((order) => ({ ...moveOrder(order, by), slot: columns[order.slot]! })) };
 }

@@ -24,7 +24,7 @@ export function createRemains(
   );
   return {
     ...variantsAfter(checkpoint, variants),
-    uncapped: uncapped && briefAfter(ownBook(checkpoint), uncapped),
+    uncapped: uncapped && briefAfter(createOwnBook(checkpoint), uncapped),
     stale: countStale(staleFills, stale),
     solves: solves.memory,
     // Object.fromEntries loses the type: every group is among the entries.
@@ -59,11 +59,11 @@ function variantsAfter(checkpoint: RunCheckpoint, variants: Continuation['varian
     const after = books.map(([variant, book]) => [variant, extendStoredIndex(overlays[variant]!, book)] as const);
     return { variants: {}, overlays: Object.fromEntries(after) };
   }
-  const ends = books.map(([variant, book]) => [variant, briefAfter(ownBook(checkpoint), book)] as const);
+  const ends = books.map(([variant, book]) => [variant, briefAfter(createOwnBook(checkpoint), book)] as const);
   return { variants: Object.fromEntries(ends) };
 }
 
-function ownBook({ index }: RunCheckpoint): StoredBook {
+function createOwnBook({ index }: RunCheckpoint): StoredBook {
   if (isStoredOverlay(index)) throw new Error('an overlay has no separate book');
   return index;
 }

@@ -112,7 +112,7 @@ function extendArrays(frame: Places, { added, isSame }: ExtendArrays, into: Exte
   const { pools, stored, identifiers } = into;
   const max = LIMITS.MAX_WEIGHT_DATES;
   const columns = into.positions(book.columns);
-  const shown = withNames(frame, columns, into);
+  const shown = addNames(frame, columns, into);
   const sessions = book.length - 1;
   const stay = Math.max(0, max - sessions);
   const last = Math.min(sessions, max);
@@ -131,7 +131,7 @@ function extendArrays(frame: Places, { added, isSame }: ExtendArrays, into: Exte
 }
 
 /** Returns stored weights of a book in the order of its current securities; securities that joined have weight 0. */
-function withNames(
+function addNames(
   { columns: known, weights }: Places,
   columns: Int32Array,
   { pools }: Extending,

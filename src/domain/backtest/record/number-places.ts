@@ -99,7 +99,7 @@ export function listPools(stored: StoredNumbers): Pools {
     return all.length === 1 ? all[0]! : { parts: all };
   };
   const isAdded = ({ block, kind, from }: Reference): boolean => block === POOLS[kind] && from >= begins[kind];
-  const addedNumbers = ({ kind, from, to }: Reference): Numbers => {
+  const createAddedNumbers = ({ kind, from, to }: Reference): Numbers => {
     if (from === to) return new NUMBER_TYPES[kind](0);
     let at = begins[kind];
     for (const numbers of added[kind]) {
@@ -117,7 +117,7 @@ export function listPools(stored: StoredNumbers): Pools {
     },
     slide: (place, stay, more) => join(lastOf(partsOf(place), stay), more),
     read: (place) =>
-      concatenate(partsOf(place).map((part) => (isAdded(part) ? addedNumbers(part) : numbersIn(stored, part)))),
+      concatenate(partsOf(place).map((part) => (isAdded(part) ? createAddedNumbers(part) : numbersIn(stored, part)))),
   };
 }
 

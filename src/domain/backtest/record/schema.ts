@@ -127,8 +127,8 @@ export const BOOK = group({
   ),
   snapshots: book.latest({
     item: SNAPSHOT,
-    whole: (shown) => showComposition(pricedIndex(shown.index?.book, shown.index?.compositions), serve(shown)),
-    added: ({ index }) => showComposition(pricedIndex(index?.book, index), index?.composed ?? []),
+    whole: (shown) => showComposition(findPricedIndex(shown.index?.book, shown.index?.compositions), serve(shown)),
+    added: ({ index }) => showComposition(findPricedIndex(index?.book, index), index?.composed ?? []),
     max: LIMITS.MAX_REBALANCES,
   }),
   rebalancesTotal: book.count({
@@ -139,7 +139,7 @@ export const BOOK = group({
 export type RecordedBook = Recorded<typeof BOOK>;
 
 /** Returns an index with the currency of its level; null for a plain series. */
-function pricedIndex(book: Book | undefined, of: Pick<Compositions, 'document'> | null | undefined) {
+function findPricedIndex(book: Book | undefined, of: Pick<Compositions, 'document'> | null | undefined) {
   return book === undefined || !of ? null : { book, currency: of.document.currency };
 }
 
@@ -293,17 +293,17 @@ const rebalances = createFields<Pick<WholeRecord, 'run'>, AddedRecord>().latest(
     const sharesOf = plan.strategy
       ? refuseMissingShares(portfolio.sm)
       : createIndexShares(index.book, document.currency);
-    return shownAll(list, { fills: staleFills, sharesOf });
+    return listShownAll(list, { fills: staleFills, sharesOf });
   },
   added: ({ plan, staleFills, continuation: { rebalances: list, index } }) => {
     const { sm, book, document } = index;
     const sharesOf = plan.strategy ? refuseMissingShares(sm) : createIndexShares(book, document.currency);
-    return shownAll(list, { fills: staleFills, sharesOf });
+    return listShownAll(list, { fills: staleFills, sharesOf });
   },
   max: Infinity,
 });
 
-function shownAll(
+function listShownAll(
   compositions: readonly Composition[],
   terms: { readonly fills: ReadonlyMap<number, StaleFills>; readonly sharesOf: SharesOf },
 ): ShownComposition[] {

@@ -84,7 +84,7 @@ function earliest(pair: Pair): RunDifference | null {
   let first: Dated | null = null;
   for (const name of comparedBy('date')) {
     if (!pair.stored.has(name) || !pair.replayed.has(name)) continue;
-    const result = datedDiffers(name, pair);
+    const result = findDatedDiffers(name, pair);
     if (result && (first === null || result.day < first.day)) first = result;
   }
   return first?.difference ?? null;
@@ -96,9 +96,9 @@ interface Dated {
 }
 
 /** Finds the first difference in a block that is compared by date. */
-function datedDiffers(name: BlockName, { stored, replayed }: Pair): Dated | null {
+function findDatedDiffers(name: BlockName, { stored, replayed }: Pair): Dated | null {
   const { axes } = findBlock(name);
-  const days = sharedDays(axes[0]!, { stored, replayed });
+  const days = listSharedDays(axes[0]!, { stored, replayed });
   const columns = axes[1] === 'names' ? stored.header.names : [null];
   const a = valuesOf(stored, name);
   const b = valuesOf(replayed, name);
@@ -123,7 +123,7 @@ function datedDiffers(name: BlockName, { stored, replayed }: Pair): Dated | null
 }
 
 /** Returns the days of an axis that both runs have. */
-function sharedDays(axis: Axis, { stored, replayed }: Pair): Int32Array {
+function listSharedDays(axis: Axis, { stored, replayed }: Pair): Int32Array {
   const { header } = stored;
   const other = replayed.header;
   switch (axis) {
@@ -188,8 +188,8 @@ function blocksMissing({ stored, replayed }: Pair): RunDifference | null {
 }
 
 function elementsDiffer(name: BlockName, { stored, replayed }: Pair): RunDifference | null {
-  const a = upgradedValues(stored, name);
-  const b = upgradedValues(replayed, name);
+  const a = upgradeValues(stored, name);
+  const b = upgradeValues(replayed, name);
   const longer = Math.max(a.length, b.length);
   for (let i = 0; i < longer; i++) {
     if (!Object.is(a[i], b[i]))
@@ -199,7 +199,7 @@ function elementsDiffer(name: BlockName, { stored, replayed }: Pair): RunDiffere
 }
 
 /** Returns the values of a block as a full run of this version would write them. */
-function upgradedValues(columns: RunColumns, name: BlockName): Numbers {
+function upgradeValues(columns: RunColumns, name: BlockName): Numbers {
   const { upgrade } = findBlock(name);
   return typeof upgrade === 'function' ? upgrade(columns) : valuesOf(columns, name);
 }

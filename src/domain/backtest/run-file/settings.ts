@@ -1,4 +1,4 @@
-import { once } from '#base/once.js';
+import { callOnce } from '#base/once.js';
 import type { RoundingSpec } from '../../documents/rounding.js';
 import { STALE_SESSIONS } from '../../documents/stale-sessions.js';
 import { findBreachRule } from '../../compliance/breach-watch.js';
@@ -111,7 +111,7 @@ export function runShareTerms({ rights = OLDER.rights, split_shares: kept }: Sto
   return { rights, splitShares: kept ?? 'multiply' };
 }
 
-const usualTreatment = once(() => TreatmentSpec.parse({}));
+const usualTreatment = callOnce(() => TreatmentSpec.parse({}));
 
 type TreatmentTerms = Pick<GrowthTerms, 'rights' | 'splitShares'> & {
   readonly rule: StoredTreatment['breach_rule'] | null;

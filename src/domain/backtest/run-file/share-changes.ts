@@ -36,15 +36,15 @@ export const keptShares: Block<'f64'> = {
   canBeAddedLater: true,
   meaning:
     'rows of date, fraction of its weight that each security of the portfolio kept when share counts changed before the session, by date; absent if there are none, and up to 0.2.0',
-  whole: ({ run: { portfolio } }) => toFillingOrNull(keptRows(portfolio, 0)),
+  whole: ({ run: { portfolio } }) => toFillingOrNull(findKeptRows(portfolio, 0)),
   added({ continuation: { portfolio }, before }) {
-    const rows = keptRows(portfolio, before - 1);
+    const rows = findKeptRows(portfolio, before - 1);
     return append(...(rows ? [rows] : []));
   },
 };
 
 /** @param before date of the run of the first session of the book */
-function keptRows({ transfers }: Book, before: number): Float64Array | null {
+function findKeptRows({ transfers }: Book, before: number): Float64Array | null {
   if (transfers === undefined || transfers.keptAt.length === 0) return null;
   const { keptAt, kept } = transfers;
   const rows = new Float64Array(KEPT_WIDTH * keptAt.length);

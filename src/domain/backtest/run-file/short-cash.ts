@@ -25,11 +25,11 @@ export const shortCash: Block<'f64'> = {
   whole({ run: { portfolio, index }, names }) {
     if (portfolio.overlay !== undefined) return null; // An overlay earns its short positions through the growth of its underlying index.
     const books = [portfolio, index.book];
-    return toFillingOrNull(paidByShorts({ terms: index.compositions, books, names, ...portfolio, before: 0 }));
+    return toFillingOrNull(findPaidByShorts({ terms: index.compositions, books, names, ...portfolio, before: 0 }));
   },
   added({ continuation: { index, portfolio }, names, before }) {
     const books = [portfolio, index.book];
-    const rows = paidByShorts({ terms: index, books, names, ...portfolio, before: before - 1 });
+    const rows = findPaidByShorts({ terms: index, books, names, ...portfolio, before: before - 1 });
     return append(...(rows ? [rows] : []));
   },
 };
@@ -44,7 +44,7 @@ interface ShortCash extends Pick<Book, 'sm' | 'from' | 'length'> {
 }
 
 /** Returns null if none paid. */
-function paidByShorts({ terms, books, names, sm, from, length, before }: ShortCash): Float64Array | null {
+function findPaidByShorts({ terms, books, names, sm, from, length, before }: ShortCash): Float64Array | null {
   const own = createIndexTerms(terms);
   const ofShorts = toShortTerms(own);
   if (ofShorts === own) return null;

@@ -78,7 +78,7 @@ interface Written {
 }
 
 function writeText(source: WholeRun, { parts, inPlace, prices }: Written): Uint8Array<ArrayBuffer> {
-  const placed = inPlace ? placedWeights(source) : undefined;
+  const placed = inPlace ? findPlacedWeights(source) : undefined;
   const columns = createColumns(createWholeHeader(source), new Map(parts.map((part) => [part.name, part])), {
     ...(placed ? { placed } : {}),
     ...(prices ? { earlier: besidePrices(prices) } : {}),
@@ -180,7 +180,7 @@ function noteHeld(held: Uint8Array, { columns, weights }: Book, from: number): v
  * Returns the weights of the portfolio in their preallocated memory, by the securities of the file, if they equal the
  * weights of its index from the first date.
  */
-function placedWeights({ run: { portfolio, index }, names }: WholeRun): BlockInPlace | undefined {
+function findPlacedWeights({ run: { portfolio, index }, names }: WholeRun): BlockInPlace | undefined {
   const { weights, columns } = portfolio;
   const isWhole = weights.buffer === index.book.weights.buffer && weights.length === index.book.weights.length;
   return isWhole && isEqual(columns, names) ? { name: 'weights', values: weights } : undefined;

@@ -138,17 +138,17 @@ export const isShaped = (value: unknown): value is ExpressionNode => Node.safePa
  * Adds problems of the whole tree to those of the shape of its nodes. Units are checked only when a request is
  * received: units of more columns may become known later, and stored expressions must remain valid.
  */
-const asTree = (expected: 'number' | 'condition') => (root: ExpressionNode, context: z.RefinementCtx) => {
+const toTree = (expected: 'number' | 'condition') => (root: ExpressionNode, context: z.RefinementCtx) => {
   const problems = checkTree(root, expected).problems.filter(({ code }) => code !== 'UNIT_MISMATCH');
   for (const { path, code, message } of [...checkSize(root), ...problems])
     context.addIssue({ code: 'custom', path: [...path], input: undefined, params: { finding: code }, message });
 };
 
 /** Whole condition: a node whose tree is within the limits of depth and size. */
-export const Condition: z.ZodType<ExpressionNode> = Node.superRefine(asTree('condition'));
+export const Condition: z.ZodType<ExpressionNode> = Node.superRefine(toTree('condition'));
 
 /** Whole numeric expression. */
-export const NumberExpression: z.ZodType<ExpressionNode> = Node.superRefine(asTree('number'));
+export const NumberExpression: z.ZodType<ExpressionNode> = Node.superRefine(toTree('number'));
 
 interface SizeProblem {
   readonly path: readonly string[];

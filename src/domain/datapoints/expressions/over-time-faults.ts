@@ -34,7 +34,7 @@ export function findOverTimeFault(
   const visited = new Set<string>();
   const visit = (node: ExpressionNode, asked: Asked, name: string): OverTimeFault | undefined => {
     if (node.node === 'field') return visitField(node, asked, name);
-    const called = node.node === 'function' ? calledAtDecisions(node, asked) : undefined;
+    const called = node.node === 'function' ? findCalledAtDecisions(node, asked) : undefined;
     if (called !== undefined) return { name, called };
     const below = node.node === 'function' ? askedBelow(node, asked) : asked;
     return first(listChildren(node), ({ child }) => visit(child, below, name));
@@ -53,7 +53,7 @@ export function findOverTimeFault(
   return visit(toNode(expression), 'now', '');
 }
 
-function calledAtDecisions(node: FunctionNode, asked: Asked): string | undefined {
+function findCalledAtDecisions(node: FunctionNode, asked: Asked): string | undefined {
   if (asked === 'now') return undefined;
   if (node.plugin !== undefined) return `the plug-in ${node.plugin.id}`;
   const form = findFunction(node)?.form;

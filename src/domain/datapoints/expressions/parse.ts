@@ -92,7 +92,7 @@ function compare(cursor: Cursor, { left, symbol, right }: Sides): ExpressionNode
 }
 
 const sum: Reader = (cursor) => chain(cursor, ['+', '-'], product);
-const product: Reader = (cursor) => chain(cursor, ['*', '/'], withSign);
+const product: Reader = (cursor) => chain(cursor, ['*', '/'], addSign);
 
 function chain(cursor: Cursor, operators: readonly Operator[], operand: Reader): ExpressionNode {
   const { start } = cursor.peek();
@@ -104,11 +104,11 @@ function chain(cursor: Cursor, operators: readonly Operator[], operand: Reader):
   }
 }
 
-function withSign(cursor: Cursor): ExpressionNode {
+function addSign(cursor: Cursor): ExpressionNode {
   const { start } = cursor.peek();
-  if (cursor.skips('+')) return cursor.nested(() => withSign(cursor));
+  if (cursor.skips('+')) return cursor.nested(() => addSign(cursor));
   if (!cursor.skips('-')) return power(cursor);
-  return cursor.placed(negateNode(cursor.nested(() => withSign(cursor))), start);
+  return cursor.placed(negateNode(cursor.nested(() => addSign(cursor))), start);
 }
 
 function power(cursor: Cursor): ExpressionNode {
@@ -119,7 +119,7 @@ function power(cursor: Cursor): ExpressionNode {
     join(
       '^',
       base,
-      cursor.nested(() => withSign(cursor)),
+      cursor.nested(() => addSign(cursor)),
     ),
     start,
   );
@@ -151,7 +151,7 @@ function list(cursor: Cursor): Constant {
   const items: (number | string | boolean)[] = [];
   do {
     const { start } = cursor.peek();
-    const item = withSign(cursor);
+    const item = addSign(cursor);
     if (item.node !== 'value' || typeof item.value === 'object')
       cursor.fail('a list can contain only constants', cursor.since(start));
     else items.push(item.value);

@@ -60,7 +60,7 @@ export function computeDerivedLookBack({
     sessions,
     decision: Math.min(decided, ...pathReviews(document, { sessions, parents })),
   });
-  const returnsBehind = styledReturns(document);
+  const returnsBehind = findStyledReturns(document);
   // Exposures to styles are known before the first return of the window.
   const exposures = lookBackOver({
     fields: returnsBehind === null ? [] : STYLE_FIELDS,
@@ -87,7 +87,7 @@ function scenariosOf({ derivation: { objective } }: DerivedDocument): number {
 }
 
 /** Returns the number of returns of a style model; null for another risk model. */
-function styledReturns({ derivation: { risk_model: model } }: DerivedDocument): number | null {
+function findStyledReturns({ derivation: { risk_model: model } }: DerivedDocument): number | null {
   if (typeof model !== 'object' || model === null || model.estimator !== 'styles') return null;
   return model.sessions ?? LIMITS.DERIVED_RISK_SESSIONS;
 }

@@ -27,7 +27,7 @@ interface MetBound {
 export function findDependentSides({ assembled, answer }: ConvexSolution, sides: readonly RowSide[]): Set<RowSide> {
   const { program } = assembled;
   const { x } = answer.point;
-  const met = metBounds({ assembled, answer });
+  const met = listMetBounds({ assembled, answer });
   const isFree = freeNames(program, x);
   const rows = new Set<PlacedRow>();
   const names = new Set<number>();
@@ -41,7 +41,7 @@ export function findDependentSides({ assembled, answer }: ConvexSolution, sides:
     });
     for (let i = 0; i < sum.length; i++) if (Math.abs(sum[i]!) > ROUNDING) names.add(i);
   }
-  const shared = sharedBounds(sides);
+  const shared = listSharedBounds(sides);
   const isDependent = ({ placed, side, isBinding }: RowSide): boolean => {
     const { row, origin } = placed;
     if (!isBinding || side === 'eq' || origin.index === null) return false;
@@ -51,7 +51,7 @@ export function findDependentSides({ assembled, answer }: ConvexSolution, sides:
 }
 
 /** Returns bounds of securities that more than one of the client's rows sets. */
-function sharedBounds(sides: readonly RowSide[]): Set<string> {
+function listSharedBounds(sides: readonly RowSide[]): Set<string> {
   const seen = new Set<string>();
   const shared = new Set<string>();
   for (const { placed, side, isBinding } of sides) {
@@ -67,7 +67,7 @@ function sharedBounds(sides: readonly RowSide[]): Set<string> {
 }
 
 /** Returns active rows, limits of kinks and lengths. */
-function metBounds({ assembled, answer }: Pick<ConvexSolution, 'assembled' | 'answer'>): MetBound[] {
+function listMetBounds({ assembled, answer }: Pick<ConvexSolution, 'assembled' | 'answer'>): MetBound[] {
   const { program, linear, kinks, norms } = assembled;
   const { n, rows } = program;
   const { x } = answer.point;

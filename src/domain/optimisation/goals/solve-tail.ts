@@ -114,7 +114,7 @@ function solveGrowing(inner: Solver, terms: TailTerms, resting: Uint8Array | nul
   const unit = computeTailAverage(computeOutcomes(goal, near).map(Math.abs), size) || 1;
   let among = { ...terms, rows: restoreSecuritiesAtBounds(rows, resting, near) };
   let { set, isFar: isGrowing } =
-    terms.first === undefined ? firstSet(solver, among, unit) : { set: terms.first, isFar: isExpensive(terms) };
+    terms.first === undefined ? createFirstSet(solver, among, unit) : { set: terms.first, isFar: isExpensive(terms) };
   if (isGrowing && !isExpensive(terms))
     among = { ...terms, rows: restoreSecuritiesAtBounds(rows, resting?.fill(0) ?? null, near) };
   let best: Proven | undefined;
@@ -171,7 +171,7 @@ interface FirstSet {
  * Returns the initial set. For losses, these are the worst scenarios of weights near the optimum over the worst
  * scenarios at known weights, without curved costs. Peaks of drawdowns depend too much on the weights for that.
  */
-function firstSet(solver: Solver, { goal, rows, near }: TailTerms, unit: number): FirstSet {
+function createFirstSet(solver: Solver, { goal, rows, near }: TailTerms, unit: number): FirstSet {
   const size = Math.max(countTailScenarios(goal), 1);
   const outcomes = computeOutcomes(goal, near);
   const known: TailSet = {

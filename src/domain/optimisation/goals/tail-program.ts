@@ -58,10 +58,10 @@ export function createTailProgram(
     program: {
       ...rows,
       n: width,
-      metric: rows.curvature === 0 ? null : widenedMetric(rows.metric!, width), // A curved program has a metric.
+      metric: rows.curvature === 0 ? null : widenMetric(rows.metric!, width), // A curved program has a metric.
       centre: widen(rows.centre, width),
       linear,
-      lower: withLevel(widen(rows.lower, width), n),
+      lower: addLevel(widen(rows.lower, width), n),
       upper: widen(rows.upper, width, Infinity),
       rows: {
         count,
@@ -76,7 +76,7 @@ export function createTailProgram(
         left: widen(kink.left, width),
         right: widen(kink.right, width),
       })),
-      norms: rows.norms.map((norm) => widenedNorm(norm, rows, width)),
+      norms: rows.norms.map((norm) => widenNorm(norm, rows, width)),
     },
   };
 }
@@ -149,7 +149,7 @@ export function computeTailForces({ returns }: TailGoal, shares: Float64Array, n
   return forces;
 }
 
-function withLevel(lower: Float64Array, at: number): Float64Array {
+function addLevel(lower: Float64Array, at: number): Float64Array {
   lower[at] = -Infinity;
   return lower;
 }
@@ -161,16 +161,16 @@ function widen(values: Float64Array, length: number, fill = 0): Float64Array {
 }
 
 /** Returns a norm of only the weights. */
-function widenedNorm(norm: Norm, { metric, n }: Program, width: number): Norm {
+function widenNorm(norm: Norm, { metric, n }: Program, width: number): Norm {
   const own = norm.metric === 'metric' ? metric! : norm.metric; // A norm of the metric has one.
   const wide =
     own === 'identity'
       ? createFactorMetric(new Float64Array(0), widen(new Float64Array(n).fill(1), width))
-      : widenedMetric(own, width);
+      : widenMetric(own, width);
   return { ...norm, metric: wide, centre: widen(norm.centre, width) };
 }
 
-function widenedMetric(metric: Metric, width: number): Metric {
+function widenMetric(metric: Metric, width: number): Metric {
   const { n } = metric;
   if (metric.form === 'factor')
     return createFactorMetric(widen(metric.loadings, width * metric.factors), widen(metric.specific, width));

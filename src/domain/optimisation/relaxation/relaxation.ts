@@ -70,9 +70,9 @@ export function findSingleMoves(solvers: Solvers, problem: Problem, origins: rea
   );
   return movables
     .flatMap((movable) => {
-      const least = leastValue(solvers.solver, problem, movable);
+      const least = findLeastValue(solvers.solver, problem, movable);
       const moved = least === undefined ? undefined : roundMovesOutward(solvers, problem, [{ movable, to: least.to }]);
-      return moved?.map((move) => withBound(move, least?.bound)) ?? [];
+      return moved?.map((move) => addBound(move, least?.bound)) ?? [];
     })
     .toSorted((a, b) => Math.abs(a.change) - Math.abs(b.change) || positionOf(a) - positionOf(b));
 }
@@ -84,7 +84,7 @@ function positionOf({ movable: { origin } }: Moved): number {
 /** Distance of a move from its proven bound that counts as rounding, relative to 1 and the value. */
 const OPEN_MIN = 2e-9;
 
-function withBound(move: Moved, bound: number | undefined): Moved {
+function addBound(move: Moved, bound: number | undefined): Moved {
   return bound === undefined || Math.abs(move.to - bound) <= OPEN_MIN * (1 + Math.abs(bound))
     ? move
     : { ...move, bound };
@@ -94,7 +94,11 @@ function withBound(move: Moved, bound: number | undefined): Moved {
  * Finds the smallest value of a parameter at which the rows are feasible; undefined if no value is. For a limit on a
  * tail, this is the smallest average within the other rows.
  */
-function leastValue(solver: Solver, problem: Problem, movable: MovableParameter): Omit<Least, 'weights'> | undefined {
+function findLeastValue(
+  solver: Solver,
+  problem: Problem,
+  movable: MovableParameter,
+): Omit<Least, 'weights'> | undefined {
   const { origin, from } = movable;
   const row = problem.rows.find((placed) => placed.origin === origin)?.row;
   if (row?.form === 'tail') {

@@ -15,7 +15,7 @@ export function reportRelaxedRows({
   return relaxed.map(({ movable: { origin, parameter, from }, to, change, bound }): Finding => {
     const how =
       parameter === null ? 'its bounds were widened by this amount' : `its ${parameter} was ${to} instead of ${from}`;
-    const message = `On ${formatDay(parent.date)} ${origin.name} was relaxed by ${Math.abs(change)}: ${how}.${openSentence(bound)}${forcedSales(origin, leavers)}`;
+    const message = `On ${formatDay(parent.date)} ${origin.name} was relaxed by ${Math.abs(change)}: ${how}.${openSentence(bound)}${sumForcedSales(origin, leavers)}`;
     const row = `derivation.constraints[${origin.index}]`;
     return {
       severity: 'warning',
@@ -56,7 +56,7 @@ function openSentence(bound: number | undefined): string {
 const NAMED_MAX = 5;
 
 /** Describes sales that a limit on turnover from earlier weights cannot prevent. */
-function forcedSales({ type, params }: Origin, all: DerivedSolve['leavers']): string {
+function sumForcedSales({ type, params }: Origin, all: DerivedSolve['leavers']): string {
   const { reference } = params;
   if (type !== 'Turnover' || (reference !== 'previous' && reference !== 'held')) return '';
   const leavers = all[reference];

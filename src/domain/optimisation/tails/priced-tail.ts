@@ -129,7 +129,7 @@ export function solvePricedTail(
     return { tail, isWhole: isSame(set, known) };
   });
   for (const plane of planes) tails.hold(plane);
-  return { planes, attained, optimum: last === undefined ? null : withPlane(bare, placed, last) };
+  return { planes, attained, optimum: last === undefined ? null : addPlane(bare, placed, last) };
 }
 
 function firstOf<T, R>(values: readonly T[], toResult: (value: T) => R | undefined): R | undefined {
@@ -159,7 +159,7 @@ function createLimitSolution(
     (held === LOWER && weights[i] !== lower[i]) || (held === UPPER && weights[i] !== upper[i]);
   const names = state.names.map((held, i) => (differsFromLimit(held, i) ? FREE : held));
   const answer = { ...corner.answer, point: { ...point, x: weights }, state: { ...state, names } };
-  const optimum = withPlane(bare, placed, { ...corner, weights, answer });
+  const optimum = addPlane(bare, placed, { ...corner, weights, answer });
   const { goal } = placed.row;
   return {
     attained: optimum === null ? null : computeTailAverage(computeOutcomes(goal, weights), countTailScenarios(goal)),
@@ -231,7 +231,7 @@ function optimumAmong(
 }
 
 /** Converts the optimum to a solution whose row has its plane as a limit. */
-function withPlane(bare: Assembled, placed: PlacedRow, { weights, plane, price, answer }: Optimum): Answered | null {
+function addPlane(bare: Assembled, placed: PlacedRow, { weights, plane, price, answer }: Optimum): Answered | null {
   const { slopes } = plane;
   const program = addUpperRows(bare.program, [{ coefficients: slopes, upper: dot(slopes, weights) }]);
   const { point, state } = answer;

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { defineObject } from '../../schema/define-object.js';
-import { findMajorUnit } from '../../market/exchange-rates.js';
+import { findMajorUnit } from '../../market/currency-codes.js';
 import { CurrencyCode } from '../../schema/shape.js';
 import { defineOverlayType } from '../overlay-type.js';
 import { reportWithoutEffect } from '../remarks.js';

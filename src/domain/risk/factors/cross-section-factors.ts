@@ -54,8 +54,8 @@ export function estimateCrossSectionFactors(
   return {
     factors: listFactorNames(labels, styleNames),
     exposures: createExposures(sectorAt, own, S, P),
-    covariance: weightedCovariance(returns, K, { weights, scale }),
-    specific: weightedVariances(panel, n, { weights, scale }),
+    covariance: computeWeightedCovariance(returns, K, { weights, scale }),
+    specific: computeWeightedVariances(panel, n, { weights, scale }),
     fit,
   };
 }
@@ -102,7 +102,7 @@ export function estimateFactorReturns(
   let rSquared = 0;
   for (const { from, to, styles, weights } of spans) {
     const regression = regressCrossSection(designOf(sectorAt, styles, S, P), weights);
-    const spread = combinedVariances(regression.inverse, S, P);
+    const spread = combineVariances(regression.inverse, S, P);
     for (let t = from; t < to; t++) {
       const { residualVariance, rSquared: share } = regression.fit(panel.subarray(t * n, (t + 1) * n), coefficients);
       rSquared += share / observations;
@@ -139,7 +139,7 @@ function combine(coefficients: Float64Array, S: number, out: Float64Array): void
 }
 
 /** Returns variances of those combinations relative to the residual variance, [K]. */
-function combinedVariances(inverse: Float64Array, S: number, P: number): Float64Array {
+function combineVariances(inverse: Float64Array, S: number, P: number): Float64Array {
   const p = S + P;
   const variances = new Float64Array(1 + p);
   const row = new Float64Array(p);
@@ -166,7 +166,7 @@ interface Observed {
 }
 
 /** Returns the annualised covariance of factor returns: sum w (f - m)(f - m)' / (1 - sum w^2). */
-function weightedCovariance(returns: Float64Array, K: number, { weights, scale }: Observed): Float64Array {
+function computeWeightedCovariance(returns: Float64Array, K: number, { weights, scale }: Observed): Float64Array {
   const centred = centredBy(returns, K, weights);
   const covariance = new Float64Array(K * K);
   for (let t = 0; t < weights.length; t++)
@@ -179,7 +179,7 @@ function weightedCovariance(returns: Float64Array, K: number, { weights, scale }
   return covariance;
 }
 
-function weightedVariances(residuals: Float64Array, n: number, { weights, scale }: Observed): Float64Array {
+function computeWeightedVariances(residuals: Float64Array, n: number, { weights, scale }: Observed): Float64Array {
   const centred = centredBy(residuals, n, weights);
   const variances = new Float64Array(n);
   for (let t = 0; t < weights.length; t++)

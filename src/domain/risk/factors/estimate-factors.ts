@@ -62,7 +62,7 @@ export function estimateFactors(
   }
   const sectors = Array.from(columns, (column) => findSector(window, column));
   const { names, exposures, spans } =
-    estimator === 'styles' ? styledSpans(window, columns, sessions) : plainSpan(n, sessions.length);
+    estimator === 'styles' ? createStyledSpans(window, columns, sessions) : plainSpan(n, sessions.length);
   const [{ from }] = spans as [RegressedSpan, ...RegressedSpan[]]; // There is at least one.
   const rows = panel.subarray(from * n);
   const weights = new Float64Array(sessions.length - from).fill(1 / (sessions.length - from));
@@ -111,7 +111,11 @@ function plainSpan(n: number, observations: number): StyledSpans {
  * Returns calendar months with the exposures known at the close before each. They begin where every current style has
  * some values, unless that leaves too few returns.
  */
-function styledSpans({ sm, datapoints, to }: ReturnWindow, columns: Int32Array, sessions: Int32Array): StyledSpans {
+function createStyledSpans(
+  { sm, datapoints, to }: ReturnWindow,
+  columns: Int32Array,
+  sessions: Int32Array,
+): StyledSpans {
   if (datapoints === undefined) throw new Error('a window without datapoints has no styles');
   const order = columns.toSorted();
   const at = (session: number): CrossSection => readCrossSection(datapoints, session, order);

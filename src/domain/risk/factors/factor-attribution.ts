@@ -87,7 +87,7 @@ interface Earned {
  * @cost of the regressions: S N (sectors + styles)
  */
 export function attributeToFactors(input: FactorAttributionInput): FactorAttribution {
-  const { earned, months, unexplained } = earnedByPeriod(input);
+  const { earned, months, unexplained } = computeReturnsByPeriod(input);
   const factors = factorsOf(earned);
   const K = factors.length;
   const rowOf = (values: ReadonlyMap<string, number>, ...rest: readonly number[]): Float64Array =>
@@ -129,7 +129,7 @@ function factorsOf(earned: readonly Earned[]): string[] {
   return [...(hasMarket ? [MARKET] : []), ...[...results].toSorted(compareText), ...styles];
 }
 
-function earnedByPeriod(input: FactorAttributionInput) {
+function computeReturnsByPeriod(input: FactorAttributionInput) {
   const { sessions: days } = input.window.sm;
   const unexplained: TooFew[] = [];
   let months = 0;
@@ -138,7 +138,7 @@ function earnedByPeriod(input: FactorAttributionInput) {
   const earned = Array.from(input.sessions, (session, period) => {
     const key = toMonthNumber(days[session]!);
     if (month === undefined || key !== of) {
-      month = regressedMonth(input, session);
+      month = regressMonth(input, session);
       months++;
       if ('needed' in month) unexplained.push(month);
     }
@@ -183,7 +183,7 @@ function earnedOver(
 }
 
 /** Runs the regressions of the month of a session, if enough securities have returns. */
-function regressedMonth({ window, model }: FactorAttributionInput, session: number): Month | TooFew {
+function regressMonth({ window, model }: FactorAttributionInput, session: number): Month | TooFew {
   const { sm, growth, datapoints } = window;
   const [first, last] = monthAround(window, session);
   const history = createBarHistory(sm, growth);

@@ -1,7 +1,7 @@
 import type { Engine } from '#kernels/engines/engine.js';
 import {
   diagnoseCovariance,
-  diagnosedFactors,
+  estimateWithDiagnostics,
   type CovarianceDiagnostics,
 } from '#kernels/moments/estimate-covariance.js';
 import { compareText } from '../../refusals/findings.js';
@@ -80,7 +80,7 @@ function fromCovariance(
   if (problems.errors > before) return undefined;
   const covariance = scale(values, terms);
   const diagnostics = semidefinite(engine, { matrix: covariance, repair, table, what: 'covariance' }, problems);
-  return { date, identifiers, covariance, factors: null, diagnostics: withRepairs(diagnostics, repaired) };
+  return { date, identifiers, covariance, factors: null, diagnostics: addRepairs(diagnostics, repaired) };
 }
 
 /** Returns B F B' + D, as an estimate of factors does. */
@@ -119,12 +119,12 @@ function fromFactors(
   const covariance = new Float64Array(n * n);
   computeFactorCovariance(engine, model, covariance);
   const parts = { loadings: createLoadings(model), specific: model.specific };
-  const diagnostics = diagnosedFactors(engine, covariance, parts);
+  const diagnostics = estimateWithDiagnostics(engine, covariance, parts);
   const repaired = F.repaired + (ofFactors.isRepaired ? 1 : 0);
-  return { date, identifiers, covariance, factors: model, diagnostics: withRepairs(diagnostics, repaired) };
+  return { date, identifiers, covariance, factors: model, diagnostics: addRepairs(diagnostics, repaired) };
 }
 
-const withRepairs = (diagnostics: Diagnostics, repaired: number): Diagnostics =>
+const addRepairs = (diagnostics: Diagnostics, repaired: number): Diagnostics =>
   repaired === 0 ? diagnostics : { ...diagnostics, isRepaired: true };
 
 /** Converts to annual numbers. */

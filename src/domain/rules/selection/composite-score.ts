@@ -74,7 +74,7 @@ export const compositeScore = defineSelectionClass({
           ascending: false,
           missing,
           what: 'score',
-          choose: (order) => bestScores(order, { scores, count, minimum }),
+          choose: (order) => createBestScores(order, { scores, count, minimum }),
         });
       },
     };
@@ -88,7 +88,7 @@ interface ScoreLimits {
 }
 
 /** Keeps the best scores, limited in number and by a minimum. Securities without a score come last. */
-function bestScores(order: Int32Array, { scores, count, minimum }: ScoreLimits): Chosen {
+function createBestScores(order: Int32Array, { scores, count, minimum }: ScoreLimits): Chosen {
   const isScored = (position: number): boolean => !Number.isNaN(scores[position]!);
   const good = order.filter((position) => !isScored(position) || minimum === null || scores[position]! >= minimum);
   const scored = good.filter(isScored).length;

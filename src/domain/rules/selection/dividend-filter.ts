@@ -41,12 +41,12 @@ export const dividendFilter = defineSelectionClass({
           missing,
         });
         const years = calendarYears(cross.day, minimum_years);
-        const paidYears = (column: number) =>
+        const computePaidYears = (column: number) =>
           years.filter(({ first, last }) => cross.dividends.paidBetween(column, first, last)).length;
         return {
-          kept: byYield.kept.map((kept, i) => (kept === 1 && paidYears(columns[i]!) === minimum_years ? 1 : 0)),
+          kept: byYield.kept.map((kept, i) => (kept === 1 && computePaidYears(columns[i]!) === minimum_years ? 1 : 0)),
           because(position) {
-            const paid = paidYears(columns[position]!);
+            const paid = computePaidYears(columns[position]!);
             if (paid === minimum_years) return byYield.because(position);
             return createReason(`years with an ordinary dividend at least ${minimum_years}`, {
               value: paid,

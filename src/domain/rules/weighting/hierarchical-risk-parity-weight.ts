@@ -53,7 +53,7 @@ export const hierarchicalRiskParityWeight = defineWeightingClass({
         const { columns } = scope;
         const most = LIMITS.MAX_HIERARCHY_SECURITIES;
         if (columns.length > most) return tooMany(columns.length, most);
-        const risk = modelId === null ? sampleRisk(scope, window) : storedRisk(scope, modelId);
+        const risk = modelId === null ? sampleRisk(scope, window) : createStoredRisk(scope, modelId);
         if (risk.kind === 'refused') return risk;
         return split(risk, { linkage, distance }, columns.length);
       },
@@ -79,7 +79,7 @@ const sampleRisk = (scope: WeightingScope, window: number): RiskEstimate | Unwei
 /** Refusals of a stored model that suspend the rebalance. */
 const MODEL_REFUSALS: ReadonlySet<ErrorCode> = new Set(['LOOK_AHEAD', 'MODEL_LACKS_NAMES']);
 
-function storedRisk(
+function createStoredRisk(
   { cross, columns, identifiers, riskModel }: WeightingScope,
   modelId: string,
 ): RiskEstimate | Unweighed {

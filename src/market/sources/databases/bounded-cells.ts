@@ -4,7 +4,7 @@ import { TEXT_BYTES_MAX, type Cell } from '../../formats/cells.js';
  * Returns the SQL of SQLite columns whose texts are cut just after the maximum length, so that `boundCell` detects
  * longer ones.
  */
-export const shortenedColumns = (columns: readonly string[]): string =>
+export const shortenColumns = (columns: readonly string[]): string =>
   columns
     .map((column) => {
       const name = `"${column.replaceAll('"', '""')}"`;

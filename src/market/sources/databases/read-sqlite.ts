@@ -12,7 +12,7 @@ import { reasonOf } from '../../tables/fault-reason.js';
 import type { Problems } from '../../tables/problems.js';
 import { PLAIN_TERMS, type MarketTerms } from '../../mapping/mapped-content.js';
 import type { ReadOptions, SourceRead } from '../source-read.js';
-import { boundCell, shortenedColumns } from './bounded-cells.js';
+import { boundCell, shortenColumns } from './bounded-cells.js';
 import { tablesToRead, type DatabaseProgress, type TableNames } from './tables-to-read.js';
 
 /** Offset of the two header bytes with the journal mode: 1 for a rollback journal, 2 for a write-ahead log. */
@@ -47,7 +47,7 @@ export async function readSqlite(
     const copy = join(folder, 'copy.db');
     await copyFile(path, copy, constants.COPYFILE_FICLONE);
     const digest = await digestFile(copy, 'database');
-    if (!(await asRollbackFile(copy))) {
+    if (!(await toRollbackFile(copy))) {
       problems.error({ code: 'UNREADABLE_FILE', path: '', message: 'The file is not an SQLite database.' });
       return undefined;
     }
@@ -62,7 +62,7 @@ export async function readSqlite(
 }
 
 /** Makes a copy readable that was written with a write-ahead log; returns false if it is not a database. */
-async function asRollbackFile(path: string): Promise<boolean> {
+async function toRollbackFile(path: string): Promise<boolean> {
   const file = await open(path, 'r+');
   try {
     const { buffer, bytesRead } = await file.read(Buffer.alloc(20), 0, 20, 0);
@@ -114,7 +114,7 @@ function readTable(
   const columns = database.all(`SELECT name FROM pragma_table_info(${text(table)})`).map((row) => String(row['name']));
   const addRow = rows.beginCells(tableKind, tableKind, columns, { name: table });
   if (addRow === undefined) return;
-  const statement = database.prepare(`SELECT ${shortenedColumns(columns)} FROM ${name(table)}`);
+  const statement = database.prepare(`SELECT ${shortenColumns(columns)} FROM ${name(table)}`);
   try {
     for (const row of statement.iterate()) addRow(columns.map((column) => boundCell(cellOf(row[column]), column)));
   } finally {

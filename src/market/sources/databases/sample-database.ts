@@ -9,7 +9,7 @@ import { cellOf, openDuckDb, sqlName, sqlText, boundColumnSql } from '../../form
 import { reasonOf } from '../../tables/fault-reason.js';
 import { columnsOf } from '../parquet/parquet.js';
 import type { DatabasePlace } from './database-place.js';
-import { boundCell, shortenedColumns } from './bounded-cells.js';
+import { boundCell, shortenColumns } from './bounded-cells.js';
 import type { TableSample } from './sample-postgresql.js';
 
 /** Maximum number of tables in a sample. */
@@ -78,7 +78,7 @@ async function sampleSqlite(path: string, limit: number): Promise<TableSample[]>
         const columns = database
           .all(`SELECT name FROM pragma_table_info(${sqlText(name)})`)
           .map((row) => String(row['name']));
-        const rows = database.all(`SELECT ${shortenedColumns(columns)} FROM ${sqlName(name)} LIMIT ${limit}`);
+        const rows = database.all(`SELECT ${shortenColumns(columns)} FROM ${sqlName(name)} LIMIT ${limit}`);
         const cells = rows.map((row) => columns.map((column) => boundCell(row[column] as Cell, column)));
         return { name, rows: [columns, ...cells] };
       });

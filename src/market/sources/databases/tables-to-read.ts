@@ -22,7 +22,7 @@ export function tablesToRead(
   const chosen: Partial<Record<TableKind, readonly string[]>> = {};
   for (const tableKind of TABLE_KINDS) {
     const name = named[tableKind] ?? tableKind;
-    const mapped = tableKind === 'market' && named.market === undefined ? mappedTables(held, mapping) : [];
+    const mapped = tableKind === 'market' && named.market === undefined ? listMappedTables(held, mapping) : [];
     if (mapped.length > 0) chosen[tableKind] = mapped;
     else if (held.has(name)) chosen[tableKind] = [name];
     else if (named[tableKind] !== undefined || tableKind === 'market')
@@ -49,5 +49,5 @@ function namedBy(tableKind: TableKind, held: ReadonlySet<string>): string {
 }
 
 /** Returns the tables of a wide market, one a field, that a mapping names. */
-const mappedTables = (held: ReadonlySet<string>, mapping: Mapping | null) =>
+const listMappedTables = (held: ReadonlySet<string>, mapping: Mapping | null) =>
   Object.keys(mapping?.fields ?? {}).filter((name) => held.has(name));

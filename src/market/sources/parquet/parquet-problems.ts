@@ -46,7 +46,7 @@ async function reportBadIdentifiers(
   column: string,
   problems: Problems,
 ): Promise<void> {
-  const text = shownText(sqlName(column));
+  const text = formatCell(sqlName(column));
   const isBad = (value: unknown) => typeof value !== 'string' || !isAssetIdentifier(value.trim());
   await reportBadKeys(connection, source, { value: text, text, isBad, problems }, (path, written) =>
     describeBadIdentifier(`${path}.${column}`, written === null ? null : written.trim() || null),
@@ -60,7 +60,7 @@ async function reportBadDays(
   problems: Problems,
 ): Promise<void> {
   const isBad = (value: Parameters<typeof cellOf>[0]) => typeof dayIn(cellOf(value)) !== 'number';
-  const text = shownText(sqlName(name));
+  const text = formatCell(sqlName(name));
   const value = type === 'VARCHAR' ? text : sqlName(name);
   await reportBadKeys(connection, source, { value, text, isBad, problems }, (path, written) =>
     describeBadDay(`${path}.${name}`, name, written === null || dayIn(written) === null ? null : written),
@@ -69,7 +69,7 @@ async function reportBadDays(
 
 /** Maximum number of characters of a key that are reported. Longer keys are always invalid. */
 const SHOWN_MAX = 1000;
-const shownText = (column: string) => `left(${column}::VARCHAR, ${SHOWN_MAX})`;
+const formatCell = (column: string) => `left(${column}::VARCHAR, ${SHOWN_MAX})`;
 
 interface KeyCheck {
   /** SQL of the value to check, and of the text that distinguishes one from another. */
@@ -140,11 +140,11 @@ async function reportRepeatedKeys(
   { identifier, date, fields }: RowColumns,
   problems: Problems,
 ): Promise<void> {
-  const name = `trim(${shownText(sqlName(identifier))})`;
+  const name = `trim(${formatCell(sqlName(identifier))})`;
   const numbered = `SELECT filename, file_row_number, ${name} AS name, ${dayExpressionIfAny(date)} AS day FROM ${numberedScan}`;
   const from = `(SELECT *, row_number() OVER (PARTITION BY name, day ORDER BY filename, file_row_number) AS occurrence FROM (${numbered}) WHERE name <> '' AND day IS NOT NULL) WHERE occurrence > 1`;
   const selected = 'name, day, filename, file_row_number';
-  const listed = await listedRows(connection, { selected, from, files });
+  const listed = await formatRows(connection, { selected, from, files });
   if (listed.length === 0) return;
   // Queries the few listed keys again, because carrying values along would include them in the sort.
   const keys = listed.map(({ values: [key, day] }) => `(${sqlText(String(key))}, ${String(day)})`);
@@ -191,7 +191,7 @@ async function reportRows(
   problems: Problems,
   problemOf: (path: string, values: readonly unknown[]) => Problem,
 ): Promise<void> {
-  for (const { path, times, values } of await listedRows(connection, rows))
+  for (const { path, times, values } of await formatRows(connection, rows))
     problems.error(problemOf(path, values), times);
 }
 
@@ -202,7 +202,7 @@ interface ListedRow {
   readonly values: readonly unknown[];
 }
 
-async function listedRows(connection: DuckDBConnection, { selected, from, files }: BadRows): Promise<ListedRow[]> {
+async function formatRows(connection: DuckDBConnection, { selected, from, files }: BadRows): Promise<ListedRow[]> {
   const list = ALIKE_MAX + 1;
   const result = await connection.runAndReadAll(
     `SELECT filename, file_row_number, count(*) OVER (), ${selected} FROM ${from} ORDER BY 1, 2 LIMIT ${list}`,

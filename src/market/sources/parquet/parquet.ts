@@ -120,7 +120,7 @@ export function marketColumns(
   problems: Problems,
   mapping: Mapping | null = null,
 ): MarketColumns {
-  if (mapping !== null) return mappedMarketColumns(mapping, dataColumns);
+  if (mapping !== null) return mapMarketColumns(mapping, dataColumns);
   const before = problems.errors;
   const names = nameFileColumns(
     'market',
@@ -132,11 +132,11 @@ export function marketColumns(
   if (names === undefined) return { kind: 'refused', rest: { identifier: undefined, date: undefined, fields: [] } };
   if (refuseTypes(names, dataColumns, problems) || areRefused)
     return { kind: 'refused', rest: soundColumns(names, dataColumns) };
-  return typedColumns(names, dataColumns) ?? { kind: 'cells', columns: dataColumns.map(({ name }) => name) };
+  return convertColumns(names, dataColumns) ?? { kind: 'cells', columns: dataColumns.map(({ name }) => name) };
 }
 
 /** Columns that can be read as they are typed; undefined if any of them needs to be read cell by cell. */
-function typedColumns(
+function convertColumns(
   names: readonly string[],
   dataColumns: readonly TypedColumn[],
 ): Extract<MarketColumns, { kind: 'typed' }> | undefined {
@@ -152,14 +152,14 @@ function typedColumns(
 }
 
 /** Returns the columns of a mapped market: their problems are reported when they are read. */
-function mappedMarketColumns(mapping: Mapping, columns: readonly TypedColumn[]): MarketColumns {
+function mapMarketColumns(mapping: Mapping, columns: readonly TypedColumn[]): MarketColumns {
   const written = columns.map(({ name }) => name);
   const names = hasPlainRows(mapping) ? renameColumns(mapping, written) : [];
   const isSound =
     names.includes('CLOSE') &&
     new Set(names.filter((name) => name !== '')).size === names.filter((name) => name !== '').length;
   const isAdjusted = mapping.adjusted_close === null || names.includes(ADJUSTED_CLOSE);
-  return (isSound && isAdjusted ? typedColumns(names, columns) : undefined) ?? { kind: 'cells', columns: written };
+  return (isSound && isAdjusted ? convertColumns(names, columns) : undefined) ?? { kind: 'cells', columns: written };
 }
 
 function soundColumns(names: readonly string[], dataColumns: readonly TypedColumn[]): CheckedColumns {

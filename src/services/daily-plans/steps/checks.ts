@@ -1,4 +1,4 @@
-import { once } from '#base/once.js';
+import { callOnce } from '#base/once.js';
 import { checkKindOf, listStandardChecks, type Check } from '#domain/daily-plans/check-catalogue.js';
 import type { Approval } from '#domain/approvals/approval-document.js';
 import type { CheckFinding, CheckMeasure } from '#domain/daily-plans/checks/check-kind.js';
@@ -78,7 +78,7 @@ async function performChecks(
     };
     const input = await checkInput(dependencies, subject, signal);
     // Only a finding needs them: most indices have none.
-    const readOverrides = once(() => requestedOverrides(dependencies, identity.datasetId, day().date));
+    const readOverrides = callOnce(() => createRequestedOverrides(dependencies, identity.datasetId, day().date));
     const above = ancestorsOf(indexId);
     const waivers = day().waivers.filter(({ index_id: id }) => id === null || id === indexId || above.has(id));
     let count = 0;
@@ -134,7 +134,7 @@ interface Accepted {
 const OVERRIDES_READ_MAX = 500;
 
 /** Returns the open requests to override prices of a session of a store, by security. */
-async function requestedOverrides(
+async function createRequestedOverrides(
   { approvals }: Pick<ChecksDependencies, 'approvals'>,
   storeId: string,
   date: string,

@@ -64,7 +64,7 @@ function connect(
   return new Promise((resolve, reject) => {
     const refuse = (thrown: Error): void => {
       client.destroy();
-      const isOther = seen !== undefined && seen !== withoutPadding(fingerprint);
+      const isOther = seen !== undefined && seen !== removePadding(fingerprint);
       const message = isOther
         ? `The server has another host key: ${seen}.`
         : `The server could not be used: ${reasonOf(thrown)}.`;
@@ -90,8 +90,8 @@ function connect(
         keepaliveInterval: 10_000,
         ...(isKey ? { privateKey: secret } : { password: secret }),
         hostVerifier(key) {
-          seen = withoutPadding(`SHA256:${createHash('sha256').update(key).digest('base64')}`);
-          return seen === withoutPadding(fingerprint);
+          seen = removePadding(`SHA256:${createHash('sha256').update(key).digest('base64')}`);
+          return seen === removePadding(fingerprint);
         },
       });
     } catch (thrown) {
@@ -100,7 +100,7 @@ function connect(
   });
 }
 
-const withoutPadding = (fingerprint: string): string => fingerprint.replaceAll('=', '');
+const removePadding = (fingerprint: string): string => fingerprint.replaceAll('=', '');
 
 /** Returns the folder of an address on the server; `/~/` begins in the folder of the user. */
 async function rootOf(sftp: Sftp, url: string): Promise<string> {

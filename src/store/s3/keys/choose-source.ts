@@ -44,7 +44,7 @@ const OTHER_WAYS = ['sso_session', 'sso_start_url', 'credential_process', 'sourc
 export function chooseKeys(aws: AwsSettings): { readonly region: string; readonly keys: KeySource } {
   const profile = profileOf(aws);
   const region = aws.region ?? profile?.get('region') ?? REGION;
-  const keys = givenKeys(aws) ?? ofIdentity(aws, region) ?? ofProfile(aws, profile, region) ?? ofContainer(aws);
+  const keys = findGivenKeys(aws) ?? ofIdentity(aws, region) ?? ofProfile(aws, profile, region) ?? ofContainer(aws);
   return { region, keys: keys ?? ofMachine(aws) };
 }
 
@@ -52,7 +52,7 @@ export function chooseKeys(aws: AwsSettings): { readonly region: string; readonl
 export const awsOrigin = (service: string, region: string): string =>
   `https://${service}.${region}.amazonaws.com${region.startsWith('cn-') ? '.cn' : ''}`;
 
-function givenKeys({ accessKeyId, secretAccessKey, sessionToken }: AwsSettings): KeySource | undefined {
+function findGivenKeys({ accessKeyId, secretAccessKey, sessionToken }: AwsSettings): KeySource | undefined {
   if (accessKeyId === undefined && secretAccessKey === undefined) return undefined;
   if (accessKeyId === undefined || secretAccessKey === undefined)
     throw refuse('Artifacts in a bucket require both AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or neither.');

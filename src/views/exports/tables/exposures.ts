@@ -91,11 +91,11 @@ const DEFAULT_GROUPS = 'SECTOR';
 function groupedBy({ columns, market, by = DEFAULT_GROUPS }: ExportSource): GroupOfDay {
   if (by === OWN_GROUPS) return createOwnGroup;
   if (market !== null) return listGroupSpells(market, by);
-  const sectors = by === DEFAULT_GROUPS ? storedSectors(columns) : new Map<string, string | null>();
+  const sectors = by === DEFAULT_GROUPS ? readStoredSectors(columns) : new Map<string, string | null>();
   return (name) => ({ group: readGroup(sectors.get(name) ?? null), until: Infinity });
 }
 
-function storedSectors(columns: RunColumns): Map<string, string | null> {
+function readStoredSectors(columns: RunColumns): Map<string, string | null> {
   const { sectors } = readStoredLabels(columns);
   return new Map(columns.header.names.map((name, i) => [name, sectors[i] ?? null]));
 }

@@ -57,7 +57,7 @@ export const drawStatGrid: Drawing<'stat_grid'> = (block, context) => {
     })),
   ];
   const cellOf = (count: number): number => (width - GAP * (count - 1)) / count;
-  const least = Math.max(0, ...figures.map((figure) => leastWidth(figure, typesetter)));
+  const least = Math.max(0, ...figures.map((figure) => computeLeastWidth(figure, typesetter)));
   let columns = Math.max(1, Math.min(block.columns, figures.length));
   while (columns > 1 && cellOf(columns) < least) columns--;
   const cell = cellOf(columns);
@@ -85,7 +85,7 @@ function kindOf({ figures }: DrawingContext): StatRun {
 }
 
 /** Returns the width of the longest word of a label and of a value in the smallest size. */
-function leastWidth({ label, value }: Figure, typesetter: Typesetter): number {
+function computeLeastWidth({ label, value }: Figure, typesetter: Typesetter): number {
   const widest = (text: string, size: number, weight: 'regular' | 'bold'): number =>
     Math.max(...text.split(' ').map((word) => typesetter.width(word, { size, weight })));
   return Math.max(widest(label, SIZE.label, 'regular'), widest(value, VALUE_SIZES.at(-1)!, 'bold'));

@@ -44,18 +44,18 @@ export function paginate(bands: readonly Band[], area: ContentArea): Placement[]
   }
 
   const fits = (height: number, { y }: Cursor): boolean => y + height <= area.height + 1e-6;
-  const nextPage = ({ page }: Cursor): Cursor => ({ page: page + 1, y: 0 });
+  const createNextPage = ({ page }: Cursor): Cursor => ({ page: page + 1, y: 0 });
 
   function flow({ block: laid, x }: AlignedBlock, start: Cursor, position: number): Cursor {
     let at = start;
     if (laid.title !== null) at = put(laid.title, { x, at }, position);
     for (const [i, section] of laid.sections.entries()) {
       const lead = beginning(section);
-      if (i > 0 && at.y > 0 && !fits(lead, at)) at = nextPage(at);
+      if (i > 0 && at.y > 0 && !fits(lead, at)) at = createNextPage(at);
       if (section.head !== null) at = put(section.head, { x, at }, position);
       for (const [r, row] of section.rows.entries()) {
         if (r > 0 && !fits(row.height, at)) {
-          at = nextPage(at);
+          at = createNextPage(at);
           if (section.head !== null) at = put(section.head, { x, at }, position);
         }
         at = put(row, { x, at }, position);
@@ -65,7 +65,7 @@ export function paginate(bands: readonly Band[], area: ContentArea): Placement[]
   }
 
   for (const band of bands) {
-    if (cursor.y > 0 && band.some((aligned) => aligned.block.startsPage === true)) cursor = nextPage(cursor);
+    if (cursor.y > 0 && band.some((aligned) => aligned.block.startsPage === true)) cursor = createNextPage(cursor);
     // An empty band takes no space.
     if (band.every(({ block: { title, sections } }) => title === null && sections.length === 0)) {
       block += band.length;
@@ -73,7 +73,7 @@ export function paginate(bands: readonly Band[], area: ContentArea): Placement[]
     }
     if (cursor.y > 0) cursor = { page: cursor.page, y: cursor.y + SPACE.block };
     const lead = Math.max(...band.map((aligned) => opening(aligned.block, area.height)));
-    if (cursor.y > 0 && !fits(Math.min(lead, area.height), cursor)) cursor = nextPage(cursor);
+    if (cursor.y > 0 && !fits(Math.min(lead, area.height), cursor)) cursor = createNextPage(cursor);
     const ends = band.map((aligned) => flow(aligned, cursor, block++));
     cursor = ends.reduce(
       (last, end) => (end.page > last.page || (end.page === last.page && end.y > last.y) ? end : last),

@@ -77,12 +77,12 @@ export function createTypesetter(book: FontSet, shelf: FontShelf): Typesetter {
     const cached = runCache.get(key);
     if (cached !== undefined) return cached;
     use(weight);
-    const result = PLAIN.test(text) ? [{ font: weight, text }] : mixedRuns(text, weight);
+    const result = PLAIN.test(text) ? [{ font: weight, text }] : splitMixedRuns(text, weight);
     runCache.set(key, result);
     return result;
   }
 
-  function mixedRuns(text: string, weight: Weight): FontRun[] {
+  function splitMixedRuns(text: string, weight: Weight): FontRun[] {
     const results: { font: FontName; text: string }[] = [];
     for (const character of text) {
       const font = fontOf(character, weight);
@@ -97,13 +97,13 @@ export function createTypesetter(book: FontSet, shelf: FontShelf): Typesetter {
   function unitWidth(text: string, weight: Weight): number {
     if (FIGURES.test(text)) {
       let width = 0;
-      for (const figure of text) width += cachedWidth(figure, weight);
+      for (const figure of text) width += measureCachedWidth(figure, weight);
       return width;
     }
-    return cachedWidth(text, weight);
+    return measureCachedWidth(text, weight);
   }
 
-  function cachedWidth(text: string, weight: Weight): number {
+  function measureCachedWidth(text: string, weight: Weight): number {
     const key = `${weight} ${text}`;
     let width = widthCache.get(key);
     if (width === undefined) {

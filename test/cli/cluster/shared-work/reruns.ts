@@ -5,7 +5,7 @@ import { IS_SOAK } from '../../../soak.js';
 import { createS3Client } from '#store/s3/s3-client.js';
 import { MARKET } from '../../even-index.js';
 import type { Listening } from '../../process.js';
-import { heldParts } from '../held-parts.js';
+import { startHeldParts } from '../held-parts.js';
 import { prepare, putIndices, type RunningCluster } from '../running-cluster.js';
 import { waitUntil } from '../../../waiting.js';
 import type { SharedWork } from './shared-work.js';
@@ -36,7 +36,7 @@ export function describeReruns(work: SharedWork): void {
       const isAlive = ({ node }: { readonly node: string }) => work.workers.some(({ home }) => node.endsWith(home));
       const areFetched = async () => (await cluster.nodes()).filter(isAlive).every(isFetched);
       await waitUntil(areFetched);
-      return heldParts(cluster, {
+      return startHeldParts(cluster, {
         workerAt,
         async start() {
           const { status, body } = await cluster.front.ask<{ job_id: string }>('POST', '/analytics/reruns', {

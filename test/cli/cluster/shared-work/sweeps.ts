@@ -3,7 +3,7 @@ import { IS_SOAK } from '../../../soak.js';
 import { runService, type RunningService } from '../../../services/running-service.js';
 import { INDEX } from '../../even-index.js';
 import type { Listening } from '../../process.js';
-import { heldParts } from '../held-parts.js';
+import { startHeldParts } from '../held-parts.js';
 import { prepare, putIndices, type RunningCluster } from '../running-cluster.js';
 import { waitUntil } from '../../../waiting.js';
 import type { SharedWork } from './shared-work.js';
@@ -117,7 +117,7 @@ export function describeSweeps(work: SharedWork): void {
     /** Resolves when every worker has fetched the market. */
     const allServed = () => waitUntil(async () => (await cluster.nodes()).every(({ market }) => market !== null));
     const workerAt = (node: string): Listening => work.workers.find(({ home }) => node.endsWith(home))!;
-    const heldJob = (start: () => Promise<string>) => heldParts(cluster, { workerAt, start });
+    const heldJob = (start: () => Promise<string>) => startHeldParts(cluster, { workerAt, start });
     const held = (name: string) => heldJob(() => startSweep(cluster.front, name));
 
     async function kill(worker: Listening): Promise<void> {

@@ -5,7 +5,7 @@ import { formatDay } from '#domain/time/days.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import type { RunRequest } from '../random-run.js';
-import { randomMarket, withVolume, randomDefinition, randomNewcomers } from './random-definitions.js';
+import { randomMarket, addVolume, randomDefinition, randomNewcomers } from './random-definitions.js';
 import { RUNS, DAYS_ADDED, newTally, expectResumes, randomSteps } from './growing-run.js';
 
 test('an extended run day by day across its rebalances decides what the whole run decides, on no more of the market than its rules look back to', () => {
@@ -17,7 +17,7 @@ test('an extended run day by day across its rebalances decides what the whole ru
       randomSteps,
       fc.constantFrom(0, 3, 1000),
       ({ market: priced }, { document, parent, adjusted, isMeasured }, steps, datesMax) => {
-        const market: MarketData = { ...withVolume(priced), adjustment: adjusted as MarketData['adjustment'] };
+        const market: MarketData = { ...addVolume(priced), adjustment: adjusted as MarketData['adjustment'] };
         const benchmark = isMeasured ? ({ id: 'P', kind: 'index', price_column: 'CLOSE' } as const) : null;
         const request: RunRequest = {
           transaction_cost_bps: 10,
@@ -45,7 +45,7 @@ test('a run is extended when securities are held for the first time, whatever th
       randomNewcomers,
       randomSteps,
       ({ market: priced }, { count, isCapped, variant, currency, benchmark, strategy, datesMax }, steps) => {
-        const market = withVolume(priced);
+        const market = addVolume(priced);
         const rows = market.dates.length - DAYS_ADDED;
         const definition = (id: string, size: number) =>
           IndexDocument.parse({

@@ -8,14 +8,14 @@ import type { MarketData } from '#domain/market/market-data.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
 import { openCalendars } from '#market/serving/calendar-files.js';
 import { generateMarket } from '#market/synthetic/generate-market.js';
-import { randomMarket, withVolume, randomDerivation, randomConstraints } from './random-definitions.js';
+import { randomMarket, addVolume, randomDerivation, randomConstraints } from './random-definitions.js';
 import { CONSTRAINED_RUNS, OPTIMISED_RUNS, DAYS_ADDED, newTally, expectResumes, randomSteps } from './growing-run.js';
 
 test('an optimised index resumes with what its solves left', () => {
   const tally = newTally();
   fc.assert(
     fc.property(randomMarket, randomDerivation, randomSteps, ({ market: priced }, { document, parent }, steps) => {
-      const market = withVolume(priced);
+      const market = addVolume(priced);
       expectResumes({
         market,
         document,
@@ -40,7 +40,7 @@ test('a strategy under a constraint set resumes with what its solves left', () =
       randomConstraints,
       randomSteps,
       ({ market: priced }, { cadence, tolerance, indexFrequency, lag, constraints }, steps) => {
-        const market = withVolume(priced);
+        const market = addVolume(priced);
         const document = IndexDocument.parse({
           id: 'X',
           name: 'X',

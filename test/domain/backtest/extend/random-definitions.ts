@@ -10,7 +10,7 @@ import { randomMarketOver } from '../random-market.js';
 export const randomMarket = randomMarketOver(fc.integer({ min: 60, max: 80 }));
 
 /** Returns a market with volumes, whose securities are in a universe until the membership or the volume ends. */
-export function withVolume(market: MarketData): MarketData {
+export function addVolume(market: MarketData): MarketData {
   const close = market.fields.get('CLOSE')!;
   const volume = close.map((price, cell) => (price === price ? 1000 + ((cell * 7919) % 997) : Number.NaN));
   const universes = market.identifiers

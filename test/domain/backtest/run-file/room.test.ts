@@ -5,12 +5,12 @@ import type { MarketData } from '#domain/market/market-data.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
 import { formatDay } from '#domain/time/days.js';
 import { openCalendars } from '#market/serving/calendar-files.js';
-import { seededMarket } from '../../../../bench/domain/seeded-market.js';
+import { createSeededMarket } from '../../../../bench/domain/seeded-market.js';
 import { runOn } from '../random-run.js';
 
 const NAMES = 400;
 const calendars = openCalendars();
-const market = seededMarket(calendars, { names: NAMES, sessions: 3000 });
+const market = createSeededMarket(calendars, { names: NAMES, sessions: 3000 });
 
 function isInPlace(priced: MarketData, members: object): boolean {
   const document = IndexDocument.parse({

@@ -38,12 +38,12 @@ const tables: fc.Arbitrary<Tables> = fc.record({
 const SELECTION = [0, 2, 3, 5, 6, 8];
 
 function sectionOf({ numbers, texts }: Tables) {
-  const asNull = (table: readonly (readonly number[])[]) =>
+  const toNull = (table: readonly (readonly number[])[]) =>
     table.map((row) => row.map((value) => (Number.isNaN(value) ? null : value)));
   const market = aligned(
     marketOf({
       identifiers: Array.from({ length: NAMES }, (_, i) => `N${i}`),
-      fields: Object.fromEntries(NUMBERS.map((name) => [name, asNull(numbers[name]!)])),
+      fields: Object.fromEntries(NUMBERS.map((name) => [name, toNull(numbers[name]!)])),
       reference: Object.fromEntries(TEXTS.map((name) => [name, [...texts[name]!]])),
     }),
   );

@@ -10,7 +10,7 @@ const close = market.fields.get('CLOSE')!;
 const returnOf = (t: number, i: number) => close[t * N + i]! / close[(t - 1) * N + i]! - 1;
 /** Weights of the golden file. */
 const held = Float64Array.from(names, (i) => Math.sin(i + 1) / 10 + 1 / N);
-const heldReturn = (t: number) => names.reduce((sum, i) => sum + held[i]! * returnOf(t, i), 0);
+const computeHeldReturn = (t: number) => names.reduce((sum, i) => sum + held[i]! * returnOf(t, i), 0);
 
 /**
  * Returns the attribution of periods that end on consecutive sessions, with the same weights at the beginning of each.
@@ -22,7 +22,7 @@ function attributed(model: AttributionModel, [from, to]: readonly [number, numbe
     model,
     sessions: Int32Array.from(ends, (t) => first + t),
     columns: Int32Array.from(names),
-    returns: Float64Array.from(ends, (t) => heldReturn(t) - cost),
+    returns: Float64Array.from(ends, (t) => computeHeldReturn(t) - cost),
     days: Int32Array.from(ends, (t) => window.sm.sessions[first + t]!),
     weightsBefore: () => held,
   });
@@ -81,7 +81,7 @@ test('a name without a regression is other, and counts as not covered', () => {
     model: 'market_sector',
     sessions: Int32Array.of(first + 310),
     columns: Int32Array.from(names, (i) => (i === 0 ? -1 : i)),
-    returns: Float64Array.of(heldReturn(310)),
+    returns: Float64Array.of(computeHeldReturn(310)),
     days: Int32Array.of(window.sm.sessions[first + 310]!),
     weightsBefore: () => held,
   });

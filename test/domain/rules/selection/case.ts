@@ -18,7 +18,7 @@ export function grouped(names: readonly string[], groupOf: (name: string) => unk
   return groups.map((group) => names.filter((name) => groupOf(name) === group));
 }
 
-export const byGroup = (slow: SlowMarket, universe: readonly string[], column: string) =>
+export const computeByGroup = (slow: SlowMarket, universe: readonly string[], column: string) =>
   grouped(universe, (name) => slow.reference(name, column));
 export const part = (all: Values, names: readonly string[]): Values =>
   new Map(names.map((name) => [name, all.get(name)!]));

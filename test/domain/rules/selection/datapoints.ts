@@ -1,5 +1,5 @@
-import { mean, median, rankedNames, zScores } from '../slow-market.js';
-import { values, within, grouped, byGroup, part, type Case } from './case.js';
+import { mean, median, listRankedNames, zScores } from '../slow-market.js';
+import { values, within, grouped, computeByGroup, part, type Case } from './case.js';
 
 /** Rules by the value of a datapoint, by group and by score. */
 export const DATAPOINTS: Case[] = [
@@ -132,7 +132,7 @@ export const DATAPOINTS: Case[] = [
     keeps(slow, universe, t) {
       const traded = values(universe, (name) => slow.over('VALUE_TRADED', name, t, 30, median));
       const issuers = grouped(universe, (name) => slow.reference(name, 'ISSUER') ?? `own ${name}`);
-      return issuers.flatMap((names) => rankedNames(part(traded, names)).slice(0, 1));
+      return issuers.flatMap((names) => listRankedNames(part(traded, names)).slice(0, 1));
     },
   },
   {
@@ -140,7 +140,9 @@ export const DATAPOINTS: Case[] = [
     params: { field: 'SECTOR', rank_field: 'SCORE', maximum: 5 },
     keeps(slow, universe, t) {
       const scores = values(universe, (name) => slow.latest('SCORE', name, t));
-      return byGroup(slow, universe, 'SECTOR').flatMap((names) => rankedNames(part(scores, names)).slice(0, 5));
+      return computeByGroup(slow, universe, 'SECTOR').flatMap((names) =>
+        listRankedNames(part(scores, names)).slice(0, 5),
+      );
     },
   },
   {
@@ -163,7 +165,7 @@ export const DATAPOINTS: Case[] = [
           pairs.reduce((sum, pair) => sum + (pair.all - all) ** 2, 0)
         );
       });
-      return rankedNames(betas, { ascending: true }).slice(0, 12);
+      return listRankedNames(betas, { ascending: true }).slice(0, 12);
     },
   },
   {
@@ -185,7 +187,7 @@ export const DATAPOINTS: Case[] = [
           ? null
           : (2 * clip(score.get(name)!, 1.5) - clip(close.get(name)!, 3)) / 3,
       );
-      return rankedNames(total)
+      return listRankedNames(total)
         .filter((name) => total.get(name)! >= 0.1)
         .slice(0, 15);
     },

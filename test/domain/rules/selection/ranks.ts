@@ -1,5 +1,5 @@
-import { mean, median, rankedNames } from '../slow-market.js';
-import { values, within, byGroup, part, type Case } from './case.js';
+import { mean, median, listRankedNames } from '../slow-market.js';
+import { values, within, computeByGroup, part, type Case } from './case.js';
 
 /** Rules by expression, list and rank. */
 export const RANKS: Case[] = [
@@ -106,13 +106,14 @@ export const RANKS: Case[] = [
   {
     type: 'TopN',
     params: { field: 'SCORE', count: 17 },
-    keeps: (slow, universe, t) => rankedNames(values(universe, (name) => slow.latest('SCORE', name, t))).slice(0, 17),
+    keeps: (slow, universe, t) =>
+      listRankedNames(values(universe, (name) => slow.latest('SCORE', name, t))).slice(0, 17),
   },
   {
     type: 'TopN',
     params: { field: 'SCORE', count: 50, ascending: true, missing: 'include' },
     keeps: (slow, universe, t) =>
-      rankedNames(
+      listRankedNames(
         values(universe, (name) => slow.latest('SCORE', name, t)),
         { ascending: true, include: true },
       ).slice(0, 50),
@@ -122,28 +123,30 @@ export const RANKS: Case[] = [
     params: { field: 'MARKET_CAP', count: 3, group_by: 'SECTOR' },
     keeps(slow, universe, t) {
       const caps = values(universe, (name) => slow.latest('MARKET_CAP', name, t));
-      return byGroup(slow, universe, 'SECTOR').flatMap((names) => rankedNames(part(caps, names)).slice(0, 3));
+      return computeByGroup(slow, universe, 'SECTOR').flatMap((names) =>
+        listRankedNames(part(caps, names)).slice(0, 3),
+      );
     },
   },
   {
     type: 'TopN',
     params: { field: { name: 'SCORE', window: 20, lag: 5, aggregate: 'median' }, count: 9 },
     keeps: (slow, universe, t) =>
-      rankedNames(values(universe, (name) => slow.over('SCORE', name, t - 5, 20, median))).slice(0, 9),
+      listRankedNames(values(universe, (name) => slow.over('SCORE', name, t - 5, 20, median))).slice(0, 9),
   },
   {
     type: 'BufferedTopN',
     params: { field: 'FREE_FLOAT_MARKET_CAP', count: 12 },
     keeps: (slow, universe, t) =>
-      rankedNames(values(universe, (name) => slow.latest('FREE_FLOAT_MARKET_CAP', name, t))).slice(0, 12),
+      listRankedNames(values(universe, (name) => slow.latest('FREE_FLOAT_MARKET_CAP', name, t))).slice(0, 12),
   },
   {
     type: 'TopFraction',
     params: { field: 'CLOSE', fraction: 0.3, group_by: 'SECTOR', ascending: true },
     keeps(slow, universe, t) {
       const prices = values(universe, (name) => slow.latest('CLOSE', name, t));
-      return byGroup(slow, universe, 'SECTOR').flatMap((names) =>
-        rankedNames(part(prices, names), { ascending: true }).slice(0, Math.ceil(0.3 * names.length)),
+      return computeByGroup(slow, universe, 'SECTOR').flatMap((names) =>
+        listRankedNames(part(prices, names), { ascending: true }).slice(0, Math.ceil(0.3 * names.length)),
       );
     },
   },
@@ -152,7 +155,7 @@ export const RANKS: Case[] = [
     params: { coverage: 0.7 },
     keeps(slow, universe, t) {
       const caps = values(universe, (name) => slow.latest('FREE_FLOAT_MARKET_CAP', name, t));
-      const order = rankedNames(caps);
+      const order = listRankedNames(caps);
       const total = order.reduce((sum, name) => sum + caps.get(name)!, 0);
       let reached = 0;
       return order.filter((name) => {
@@ -168,8 +171,8 @@ export const RANKS: Case[] = [
     keeps(slow, universe, t) {
       const caps = values(universe, (name) => slow.latest('FREE_FLOAT_MARKET_CAP', name, t));
       const scores = values(universe, (name) => slow.latest('SCORE', name, t));
-      return byGroup(slow, universe, 'SECTOR').flatMap((names) => {
-        const order = rankedNames(part(scores, names), { ascending: true });
+      return computeByGroup(slow, universe, 'SECTOR').flatMap((names) => {
+        const order = listRankedNames(part(scores, names), { ascending: true });
         const total = order.reduce((sum, name) => sum + (caps.get(name) ?? 0), 0);
         let reached = 0;
         return order.filter((name) => {
@@ -185,7 +188,9 @@ export const RANKS: Case[] = [
     params: { field: 'SCORE', count: 3, group_by: 'SECTOR' },
     keeps(slow, universe, t) {
       const scores = values(universe, (name) => slow.latest('SCORE', name, t));
-      return byGroup(slow, universe, 'SECTOR').flatMap((names) => rankedNames(part(scores, names)).slice(0, 3));
+      return computeByGroup(slow, universe, 'SECTOR').flatMap((names) =>
+        listRankedNames(part(scores, names)).slice(0, 3),
+      );
     },
   },
   {
@@ -201,8 +206,8 @@ export const RANKS: Case[] = [
       const prices = values(universe, (name) => slow.latest('CLOSE', name, t));
       const of = (sector: string) => universe.filter((name) => slow.reference(name, 'SECTOR') === sector);
       return [
-        ...rankedNames(part(prices, of('Energy'))).slice(0, 2),
-        ...rankedNames(part(prices, of('Health'))).slice(0, 5),
+        ...listRankedNames(part(prices, of('Energy'))).slice(0, 2),
+        ...listRankedNames(part(prices, of('Health'))).slice(0, 5),
       ];
     },
   },

@@ -8,7 +8,7 @@ import { objectiveOf, onSimplex, randomProgram } from '../random-programs.js';
 const SEEDS = Array.from({ length: 200 }, (_, seed) => seed);
 
 /** Returns a random programme in which a third of the securities have fixed weights. */
-function withFixed(seed: number): Program {
+function addFixed(seed: number): Program {
   const random = seeded(seed + 1000);
   const program = randomProgram(seed, { withNorms: false });
   const at = onSimplex(random, program.n);
@@ -35,7 +35,7 @@ const isClose = (a: number, b: number): boolean => a === b || Math.abs(a - b) < 
 test('the reduced programme has the same objective up to a constant, and the same distance to every bound', () => {
   let reducedSome = 0;
   for (const seed of SEEDS) {
-    const program = withFixed(seed);
+    const program = addFixed(seed);
     const reduced = removeFixedVariables(program);
     const fixed = program.lower.reduce((count, bound, i) => count + (bound < program.upper[i]! ? 0 : 1), 0);
     if (reduced === null) {
@@ -66,7 +66,7 @@ test('the reduced programme has the same objective up to a constant, and the sam
 });
 
 test('a state goes to the names that are left and back', () => {
-  const program = SEEDS.map(withFixed).find(({ kinks, n }) => kinks.length > 1 && n > 10)!;
+  const program = SEEDS.map(addFixed).find(({ kinks, n }) => kinks.length > 1 && n > 10)!;
   const reduced = removeFixedVariables(program)!;
   const state = createColdState(reduced.program);
   const names = state.names.map((_, i) => (i % 3) - 1);
@@ -76,7 +76,7 @@ test('a state goes to the names that are left and back', () => {
 });
 
 test('few fixed names, bounds that cross and norms leave a programme as it is', () => {
-  const program = withFixed(SEEDS.find((seed) => removeFixedVariables(withFixed(seed)) !== null)!);
+  const program = addFixed(SEEDS.find((seed) => removeFixedVariables(addFixed(seed)) !== null)!);
   const norm = { metric: 'identity', centre: new Float64Array(program.n), radius: 1 } as const;
   expect(removeFixedVariables({ ...program, norms: [norm] })).toBeNull();
   expect(

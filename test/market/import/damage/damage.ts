@@ -45,7 +45,7 @@ export const HEAD = 'identifier,date,CLOSE,VOLUME\n';
 export const csv = (rows: string | Uint8Array) =>
   files({ 'market.csv': typeof rows === 'string' ? `${HEAD}${rows}\n` : Buffer.concat([Buffer.from(HEAD), rows]) });
 export const MARKET = `${HEAD}A,2024-01-02,1,1\n`;
-export const withTables = (tables: Readonly<Record<string, string>>) => files({ 'market.csv': MARKET, ...tables });
+export const addTables = (tables: Readonly<Record<string, string>>) => files({ 'market.csv': MARKET, ...tables });
 
 export const ROWS =
   "SELECT 'N' || (i % 40) AS identifier, DATE '2020-01-01' + (i // 40)::INT AS date, 1.0 + i AS CLOSE, i AS VOLUME FROM range(8000) t(i)";

@@ -44,7 +44,7 @@ const SQLITE_ROWS = [
   "INSERT INTO market WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 3000) SELECT 'N' || i, '2024-01-02', 1 + i FROM n",
 ];
 const DUCKDB_ROWS = [`CREATE TABLE market AS ${ROWS}`];
-const oneRow = (values: string) => [
+const listOneRow = (values: string) => [
   'CREATE TABLE market (identifier, date, CLOSE)',
   `INSERT INTO market VALUES (${values})`,
 ];
@@ -91,12 +91,12 @@ export const SQLITE: readonly Damage[] = [
   [
     'text in a price',
     ['NOT_A_NUMBER market[row 1].CLOSE'],
-    database('sqlite', () => sqliteFile(oneRow("'A', '2024-01-02', 'x'"))),
+    database('sqlite', () => sqliteFile(listOneRow("'A', '2024-01-02', 'x'"))),
   ],
   [
     'bytes in a price',
     ['NOT_A_NUMBER market[row 1].CLOSE'],
-    database('sqlite', () => sqliteFile(oneRow("'A', '2024-01-02', x'00ff'"))),
+    database('sqlite', () => sqliteFile(listOneRow("'A', '2024-01-02', x'00ff'"))),
   ],
 ];
 

@@ -24,10 +24,10 @@ const parquet =
   };
 
 /** Like `parquet`, for a file of this project's writer: uncompressed, with keys in a dictionary. */
-const ownParquet = (change: (bytes: Buffer) => Uint8Array) => async (): Promise<Outcome> =>
-  files({ 'market.parquet': change(await ownBytes()) })();
+const createOwnParquet = (change: (bytes: Buffer) => Uint8Array) => async (): Promise<Outcome> =>
+  files({ 'market.parquet': change(await copyBytes()) })();
 
-export async function ownBytes(): Promise<Buffer> {
+export async function copyBytes(): Promise<Buffer> {
   const folder = await folderFor();
   const identifiers = Array.from({ length: 40 }, (_, n) => `NAME${String(n).padStart(2, '0')}`);
   const close = allocateEmptyPanel(200 * 40);
@@ -91,7 +91,7 @@ export const PARQUET: readonly Damage[] = [
   [
     'the footer of another file',
     ['UNREADABLE_FILE market'],
-    ownParquet((bytes) => Buffer.concat([bytes.subarray(0, 40), bytes.subarray(footerStart(bytes))])),
+    createOwnParquet((bytes) => Buffer.concat([bytes.subarray(0, 40), bytes.subarray(footerStart(bytes))])),
   ],
   ['a page header of zeros', ['UNREADABLE_FILE market'], parquet(ROWS, (bytes) => filled(bytes, 0, 4, 60))],
   [
@@ -107,27 +107,27 @@ export const PARQUET: readonly Damage[] = [
   [
     'plain pages that are called compressed',
     ['UNREADABLE_FILE market'],
-    ownParquet((bytes) => changed(bytes, codecOf(bytes, 'identifier') + 1, [0x02])),
+    createOwnParquet((bytes) => changed(bytes, codecOf(bytes, 'identifier') + 1, [0x02])),
   ],
   [
     'a codec that nobody knows',
     ['UNREADABLE_FILE market'],
-    ownParquet((bytes) => changed(bytes, codecOf(bytes, 'identifier') + 1, [0x5e])),
+    createOwnParquet((bytes) => changed(bytes, codecOf(bytes, 'identifier') + 1, [0x5e])),
   ],
   [
     'a dictionary whose texts have no end',
     ['UNREADABLE_FILE market'],
-    ownParquet((bytes) => changed(bytes, bytes.indexOf('NAME00') - 4, [0xff, 0xff, 0xff, 0x7f])),
+    createOwnParquet((bytes) => changed(bytes, bytes.indexOf('NAME00') - 4, [0xff, 0xff, 0xff, 0x7f])),
   ],
   [
     'a dictionary that is not UTF-8',
     ['UNREADABLE_FILE market'],
-    ownParquet((bytes) => changed(bytes, bytes.indexOf('NAME07'), [0xff, 0xfe])),
+    createOwnParquet((bytes) => changed(bytes, bytes.indexOf('NAME07'), [0xff, 0xfe])),
   ],
   [
     'more rows in a group than there are',
     ['UNREADABLE_FILE market'],
-    ownParquet((bytes) => changed(bytes, bytes.lastIndexOf(COUNT), MORE)),
+    createOwnParquet((bytes) => changed(bytes, bytes.lastIndexOf(COUNT), MORE)),
   ],
   [
     'text, called Parquet',

@@ -1,5 +1,5 @@
 import { gzipSync } from 'node:zlib';
-import { type Damage, files, changed, HEAD, csv, MARKET, withTables } from './damage.js';
+import { type Damage, files, changed, HEAD, csv, MARKET, addTables } from './damage.js';
 
 export const CSV: readonly Damage[] = [
   ['nothing in it', ['UNREADABLE_FILE market'], files({ 'market.csv': '' })],
@@ -63,41 +63,41 @@ export const CSV: readonly Damage[] = [
   [
     'an action that nobody knows',
     ['UNKNOWN_ACTION_TYPE corporate_actions[row 1].type'],
-    withTables({ 'corporate_actions.csv': 'identifier,type,value,ex_date\nA,PARTY,1,2024-01-02\n' }),
+    addTables({ 'corporate_actions.csv': 'identifier,type,value,ex_date\nA,PARTY,1,2024-01-02\n' }),
   ],
   [
     'a split by zero',
     ['BAD_RATIO corporate_actions[row 1].value'],
-    withTables({ 'corporate_actions.csv': 'identifier,type,value,ex_date\nA,SPLIT,0,2024-01-02\n' }),
+    addTables({ 'corporate_actions.csv': 'identifier,type,value,ex_date\nA,SPLIT,0,2024-01-02\n' }),
   ],
   [
     'an action without a day',
     ['BAD_DATE corporate_actions[row 1].ex_date'],
-    withTables({ 'corporate_actions.csv': 'identifier,type,value,ex_date\nA,DIVIDEND,1,soon\n' }),
+    addTables({ 'corporate_actions.csv': 'identifier,type,value,ex_date\nA,DIVIDEND,1,soon\n' }),
   ],
   [
     'memberships that overlap',
     ['OVERLAPPING_MEMBERSHIP universes[row 2]'],
-    withTables({ 'universes.csv': 'universe,identifier,start,end\nU,A,2020-01-01,2021-01-01\nU,A,2020-06-01,\n' }),
+    addTables({ 'universes.csv': 'universe,identifier,start,end\nU,A,2020-01-01,2021-01-01\nU,A,2020-06-01,\n' }),
   ],
   [
     'a membership that ends before it begins',
     ['INVALID_RANGE universes[row 1].end'],
-    withTables({ 'universes.csv': 'universe,identifier,start,end\nU,A,2021-01-01,2020-01-01\n' }),
+    addTables({ 'universes.csv': 'universe,identifier,start,end\nU,A,2021-01-01,2020-01-01\n' }),
   ],
   [
     'a reference row twice',
     ['DUPLICATE_KEY reference[row 2]'],
-    withTables({ 'reference.csv': 'identifier,SECTOR\nA,X\nA,Y\n' }),
+    addTables({ 'reference.csv': 'identifier,SECTOR\nA,X\nA,Y\n' }),
   ],
   [
     'a listing on no day',
     ['BAD_DATE reference[row 1].LISTED'],
-    withTables({ 'reference.csv': 'identifier,LISTED\nA,yesterday\n' }),
+    addTables({ 'reference.csv': 'identifier,LISTED\nA,yesterday\n' }),
   ],
 ];
 
-const flippedTail = (bytes: Buffer) => changed(bytes, bytes.length - 6, [bytes[bytes.length - 6]! ^ 0xff]);
+const computeFlippedTail = (bytes: Buffer) => changed(bytes, bytes.length - 6, [bytes[bytes.length - 6]! ^ 0xff]);
 
 export const GZIP: readonly Damage[] = [
   ['nothing in it', ['UNREADABLE_FILE market'], files({ 'market.csv.gz': '' })],
@@ -111,7 +111,7 @@ export const GZIP: readonly Damage[] = [
       ).subarray(0, 600),
     }),
   ],
-  ['a wrong checksum', ['UNREADABLE_FILE market'], files({ 'market.csv.gz': flippedTail(gzipSync(MARKET)) })],
+  ['a wrong checksum', ['UNREADABLE_FILE market'], files({ 'market.csv.gz': computeFlippedTail(gzipSync(MARKET)) })],
   [
     'a bomb',
     ['UNREADABLE_FILE market[row 1]'],

@@ -39,7 +39,7 @@ const FILES = {
   'series.csv': 'identifier,date,CLOSE,CURRENCY\nINDEX,2024-01-02,4742.83,USD\nINDEX,2024-01-03,4704.81,USD\n',
 };
 
-async function expectedHash(): Promise<string> {
+async function readExpectedHash(): Promise<string> {
   const folder = await folderFor();
   await writeFiles(folder, FILES);
   return hashOf(folder);
@@ -64,7 +64,7 @@ describe('a SQLite file', () => {
     const path = await database(TABLES);
     const { found, findings } = await read({ kind: 'sqlite', path });
     expect(findings).toEqual([]);
-    expect(await contentHash(found!.content)).toBe(await expectedHash());
+    expect(await contentHash(found!.content)).toBe(await readExpectedHash());
     expect(found!.rows).toEqual({ market: 3, reference: 2, corporate_actions: 1, universes: 1, series: 2 });
     expect(readdirSync(join(path, '..'))).toEqual(['market.db']);
   });
@@ -128,7 +128,7 @@ describe('a DuckDB file', () => {
     const path = await database(TABLES);
     const { found, findings } = await read({ kind: 'duckdb', path });
     expect(findings).toEqual([]);
-    expect(await contentHash(found!.content)).toBe(await expectedHash());
+    expect(await contentHash(found!.content)).toBe(await readExpectedHash());
     const bytes = readFileSync(path);
     expect(found!.files).toEqual([
       { label: 'database', bytes: bytes.length, sha256: createHash('sha256').update(bytes).digest('hex') },
@@ -192,7 +192,7 @@ describe.skipIf(!hasPostgresql)('a PostgreSQL database', () => {
     await client.query(`ALTER DATABASE ${server.name} SET timezone TO 'America/New_York'`);
     const { found, findings } = await read(place());
     expect(findings).toEqual([]);
-    expect(await contentHash(found!.content)).toBe(await expectedHash());
+    expect(await contentHash(found!.content)).toBe(await readExpectedHash());
     expect(found!.rows).toEqual({ market: 3, reference: 2, corporate_actions: 1, universes: 1, series: 2 });
   });
 
@@ -211,7 +211,7 @@ describe.skipIf(!hasPostgresql)('a PostgreSQL database', () => {
     const { found, findings } = await read(place(), { market: 'bars' });
     await client.query('DROP VIEW bars');
     expect(findings).toEqual([]);
-    expect(await contentHash(found!.content)).toBe(await expectedHash());
+    expect(await contentHash(found!.content)).toBe(await readExpectedHash());
   });
 
   test.each([

@@ -18,7 +18,7 @@ const MOVING = {
 };
 
 /** Returns the backtest of an index derived from it with a turnover row of a given priority. */
-async function derivedFromMoving(id: string, priority: object) {
+async function createDerivedFromMoving(id: string, priority: object) {
   const body = {
     id,
     name: id,
@@ -168,9 +168,9 @@ export function describeDerivedIndex(): void {
     test('whose turnover row has a priority trades the minimum for securities that left, with a finding; without a priority it is skipped', async () => {
       expect((await service.ask('POST', '/indices', MOVING)).status).toBe(200);
       const [giving, never, silent] = [
-        await derivedFromMoving('GIVING', { priority: 1 }),
-        await derivedFromMoving('NEVER-0', { priority: 0 }),
-        await derivedFromMoving('NEVER-1', {}),
+        await createDerivedFromMoving('GIVING', { priority: 1 }),
+        await createDerivedFromMoving('NEVER-0', { priority: 0 }),
+        await createDerivedFromMoving('NEVER-1', {}),
       ];
       for (const { findings } of [never, silent]) {
         expect(findings.filter(({ code }) => code === 'REBALANCE_HELD').length).toBeGreaterThan(2);

@@ -61,7 +61,7 @@ const two = frameOf(NAMES.slice(0, 2), 0.01);
 const of = (...models: unknown[]) => ({ units: 'annual', models });
 
 const model = { date: EARLY, covariance: two };
-const withData = (data: unknown[][]) => of({ date: EARLY, covariance: { ...two, data } });
+const addData = (data: unknown[][]) => of({ date: EARLY, covariance: { ...two, data } });
 const { factor_covariance: _f, ...withoutF } = factorModel(EARLY);
 
 const DAMAGED: readonly (readonly [string, unknown, readonly string[]])[] = [
@@ -79,7 +79,7 @@ const DAMAGED: readonly (readonly [string, unknown, readonly string[]])[] = [
   ['kinds that change', of(model, factorModel('2023-06-30')), ['NOT_IN_CHOICES models[1]']],
   [
     'a text',
-    withData([
+    addData([
       [0.04, 'x'],
       [0.01, 0.09],
     ]),
@@ -87,17 +87,17 @@ const DAMAGED: readonly (readonly [string, unknown, readonly string[]])[] = [
   ],
   [
     'an empty cell',
-    withData([
+    addData([
       [0.04, 0.01],
       [null, 0.09],
     ]),
     ['NOT_A_NUMBER models[0].covariance.data[1][0]'],
   ],
-  ['a short row', withData([[0.04, 0.01], [0.01]]), ['OUT_OF_RANGE models[0].covariance.data[1]']],
-  ['a row less', withData([[0.04, 0.01]]), ['OUT_OF_RANGE models[0].covariance.data']],
+  ['a short row', addData([[0.04, 0.01], [0.01]]), ['OUT_OF_RANGE models[0].covariance.data[1]']],
+  ['a row less', addData([[0.04, 0.01]]), ['OUT_OF_RANGE models[0].covariance.data']],
   [
     'a negative variance',
-    withData([
+    addData([
       [-0.04, 0],
       [0, 0.09],
     ]),

@@ -68,7 +68,7 @@ export function describeRoundTrips(): void {
     });
 
     test('the covariance of factors is exposures times factor covariance plus specific variances, of daily units times the sessions of a year', async () => {
-      const byHand = (scale: number) =>
+      const computeByHand = (scale: number) =>
         NAMES.map((name, i) =>
           NAMES.map((_, j) => {
             let sum = i === j ? SPECIFIC[name]! : 0;
@@ -89,7 +89,7 @@ export function describeRoundTrips(): void {
           scale === 1 ? [] : [['OUT_OF_RANGE', 'models[0]']],
         );
         const { covariance } = await served('factors');
-        byHand(scale).forEach((row, i) =>
+        computeByHand(scale).forEach((row, i) =>
           row.forEach((value, j) => expect(covariance.data[i]![j]! / value).toBeCloseTo(1, 12)),
         );
       }

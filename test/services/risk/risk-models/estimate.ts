@@ -5,8 +5,8 @@ import {
   DAYS,
   prices,
   isGap,
-  byDefinition,
-  weightedVariance,
+  computeByDefinition,
+  computeWeightedVariance,
   service,
   estimated,
   view,
@@ -23,7 +23,7 @@ export function describeEstimate(): void {
       expect(job).toMatchObject({ job_id: 'risk:core', status: 'succeeded', progress: 1, error: null });
       const model = await view('core');
       expect(model.asset_ids).toEqual(names);
-      const expected = byDefinition(names);
+      const expected = computeByDefinition(names);
       model.covariance.data.forEach((row, i) =>
         row.forEach((value, j) =>
           expect(Math.abs((value as number) - expected[i]![j]!)).toBeLessThanOrEqual(
@@ -123,7 +123,7 @@ export function describeEstimate(): void {
     test('of one name is its variance, whatever the intensity', async () => {
       await estimated('one', { identifiers: ['AAA'] });
       const model = await view('one');
-      const expected = byDefinition(['AAA', 'BBB'])[0]![0]!;
+      const expected = computeByDefinition(['AAA', 'BBB'])[0]![0]!;
       expect(Math.abs((model.covariance.data[0]![0] as number) / expected - 1)).toBeLessThanOrEqual(1e-12);
       expect(model.correlation.data).toEqual([[1]]);
       expect(model.diagnostics).toMatchObject({
@@ -219,7 +219,7 @@ export function describeEstimate(): void {
       expect(plain.diagnostics.observations).toBe(99);
       await estimated('window', { ...window, intensity: 0, half_life: 10 });
       const weighted = (await view('window')).covariance.data;
-      const expected = weightedVariance('AAA', [50, 149], 10);
+      const expected = computeWeightedVariance('AAA', [50, 149], 10);
       expect(Math.abs((weighted[names.indexOf('AAA')]![names.indexOf('AAA')] as number) / expected - 1)).toBeLessThan(
         1e-12,
       );

@@ -45,7 +45,7 @@ function closes(): Record<string, (number | null)[]> {
 export const SECTORS = { '1398': 'Banks', AAA: 'Banks', '700': 'Media', BBB: 'Media' } as const;
 
 /** The contract's estimate for securities without gaps, matrix by matrix. */
-export function byDefinition(names: readonly string[], delta?: number): number[][] {
+export function computeByDefinition(names: readonly string[], delta?: number): number[][] {
   const returns = DAYS.slice(1).map((_, t) => names.map((name) => prices[name]![t + 1]! / prices[name]![t]! - 1));
   const means = names.map((_, i) => returns.reduce((total, row) => total + row[i]!, 0) / returns.length);
   const s = means.map((mi, i) =>
@@ -65,7 +65,7 @@ export function byDefinition(names: readonly string[], delta?: number): number[]
 }
 
 /** Annualised variance under weights with a half-life in sessions: sum w (x - mean)^2 / (1 - sum w^2). */
-export function weightedVariance(name: string, [from, to]: readonly [number, number], halfLife: number): number {
+export function computeWeightedVariance(name: string, [from, to]: readonly [number, number], halfLife: number): number {
   const returns = DAYS.slice(from + 1, to + 1).map(
     (_, t) => prices[name]![from + t + 1]! / prices[name]![from + t]! - 1,
   );

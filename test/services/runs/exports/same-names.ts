@@ -1,7 +1,7 @@
 import { INDEX_FILE_TABLES } from '#domain/exports/index-file-tables.js';
 import { describe, expect, test } from 'vitest';
 import { EXPORT_NAMES, exportTable } from '#domain/exports/catalogue.js';
-import { finishedHere } from '../../../cli/process.js';
+import { runHere } from '../../../cli/process.js';
 import { csvTable } from './csv-table.js';
 import { IDS, jsonOf, service, type Row } from './set-up.js';
 
@@ -37,7 +37,7 @@ async function tablesOf(id: string): Promise<Named[]> {
   }
   for (const { words, isOfLastDate } of VIEWS) {
     const [command = '', ...flags] = words;
-    const { out, status, err } = await finishedHere([command, id, ...flags, '--csv', '--url', service.url]);
+    const { out, status, err } = await runHere([command, id, ...flags, '--csv', '--url', service.url]);
     expect(status, err).toBe(0);
     tables.push({ name: words.join(' '), rows: isOfLastDate === true ? dated(csvTable(out)) : csvTable(out) });
   }

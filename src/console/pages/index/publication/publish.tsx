@@ -9,11 +9,11 @@ import { Problem } from '../../../components/problem.js';
 import { Section } from '../../../components/page.js';
 import { notifyChange, useResource } from '../../../state/resource.js';
 import { service, troubleOf, type Trouble } from '../../../state/service.js';
-import { runKey, shownRun } from '../../../state/shown-run.js';
+import { runKey, readShownRun } from '../../../state/shown-run.js';
 import { say } from '../../../state/toasts.js';
 import { count, countValues, decimal } from '../../../words/numbers.js';
 import type { JsonObject } from '../../../words/paths.js';
-import { firstTimes, throughProblem } from '../../../words/publication.js';
+import { listFirstTimes, throughProblem } from '../../../words/publication.js';
 
 interface PublishProps {
   readonly id: string;
@@ -38,7 +38,7 @@ export function Publish({ id, run, last }: PublishProps) {
       const { published, restated, through, stale } = await service.value.call('publishIndex', {
         params: { index_id: id },
         // Uses the displayed run. The service reports its problems.
-        body: { ...shownRun(), ...body } as PublishRequest,
+        body: { ...readShownRun(), ...body } as PublishRequest,
       });
       const again = restated === 0 ? '' : `, ${restated} again`;
       const old = stale === null ? '' : ` The run is stale: ${stale.reasons.join(' ')}`;
@@ -55,7 +55,7 @@ export function Publish({ id, run, last }: PublishProps) {
   const wrong = throughProblem(through, { start: run.start, end: run.end, last, isRestated });
   const first = useFirstTimes(id, { through: wrong === null ? through : '', last });
   // Only a current run is published, unless a run is named.
-  const isStale = run.stale !== null && shownRun().run_id === undefined;
+  const isStale = run.stale !== null && readShownRun().run_id === undefined;
   const isDisabled = isBusy || isStale || wrong !== null || first === null;
   return (
     <Section title="Publish" aside={isDone ? 'all closes of the run are published' : toCome(first)}>
@@ -170,9 +170,9 @@ function useFirstTimes(
   { through, last }: { readonly through: string | undefined; readonly last: string | null },
 ) {
   const levels = useResource(`dates of ${runKey(id)}`, (signal) =>
-    service.value.call('getLevels', { params: { index_id: id }, query: shownRun(), signal }),
+    service.value.call('getLevels', { params: { index_id: id }, query: readShownRun(), signal }),
   );
-  return levels.data === undefined ? null : firstTimes(levels.data.levels.index, through, { last });
+  return levels.data === undefined ? null : listFirstTimes(levels.data.levels.index, through, { last });
 }
 
 const spanOf = (dates: readonly string[]): string =>

@@ -1,0 +1,88 @@
+import type { DenseAlgebra } from '../factors/algebra.js';
+
+/** Number of earlier steps that are combined. */
+const MEMORY = 10;
+
+/** Minimum number of earlier steps. */
+const MEMORY_MIN = 3;
+
+/** Regularisation, relative to the sum of the squares of the changes. */
+const RIDGE = 1e-8;
+
+/** Sum of squares of the coefficients above which they are rounding. */
+const SIZE_MAX = 1e8;
+
+/** Earlier points of an iteration and their steps. */
+export interface Acceleration {
+  /** Adds a point and the point that the iteration returns for it; both are copied. */
+  add(point: Float64Array, next: Float64Array): void;
+  /** Replaces the last returned point by the combination of earlier ones whose step is shortest, if there are enough. */
+  extrapolate(next: Float64Array): void;
+  /** Forgets all points, after a change of the iteration. */
+  clear(): void;
+}
+
+/**
+ * Creates an accelerator of a fixed-point iteration over vectors of some length.
+ *
+ * @cost   Memory of twenty vectors; a dozen products of vectors for each point.
+ * @source Walker & Ni (2011), Anderson acceleration for fixed-point iterations, SIAM J. Numerical Analysis 49(4).
+ */
+export function createAcceleration(algebra: DenseAlgebra, length: number): Acceleration {
+  const vectors = () => Array.from({ length: MEMORY }, () => new Float64Array(length));
+  // Changes of the step and of the returned point between two points, in a ring.
+  const stepChanges = vectors();
+  const nextChanges = vectors();
+  const products = new Float64Array(MEMORY * MEMORY);
+  const step = new Float64Array(length);
+  const last = new Float64Array(length);
+  let added = 0;
+  return {
+    clear: () => (added = 0),
+    add(point, next) {
+      if (added > 0) {
+        const at = (added - 1) % MEMORY;
+        const [ofStep, ofNext] = [stepChanges[at]!, nextChanges[at]!];
+        for (let e = 0; e < length; e++) {
+          const now = next[e]! - point[e]!;
+          ofStep[e] = now - step[e]!;
+          ofNext[e] = next[e]! - last[e]!;
+          step[e] = now;
+          last[e] = next[e]!;
+        }
+        for (let k = 0; k < Math.min(added, MEMORY); k++)
+          products[at * MEMORY + k] = products[k * MEMORY + at] = dot(stepChanges[k]!, ofStep);
+      } else {
+        for (let e = 0; e < length; e++) step[e] = next[e]! - point[e]!;
+        last.set(next);
+      }
+      added++;
+    },
+    extrapolate(next) {
+      const count = Math.min(added - 1, MEMORY);
+      if (count < MEMORY_MIN) return;
+      const factor = new Float64Array(count * count);
+      let trace = 0;
+      for (let k = 0; k < count; k++) {
+        trace += products[k * MEMORY + k]!;
+        for (let other = 0; other < count; other++) factor[k * count + other] = products[k * MEMORY + other]!;
+      }
+      for (let k = 0; k < count; k++) factor[k * count + k]! += RIDGE * trace;
+      if (!(trace > 0) || algebra.cholesky(factor, count) < count) return;
+      const shares = Float64Array.from({ length: count }, (_, k) => dot(stepChanges[k]!, step));
+      algebra.solveLower(factor, count, shares);
+      algebra.solveLowerTransposed(factor, count, shares);
+      if (!(dot(shares, shares) < SIZE_MAX)) return;
+      shares.forEach((share, k) => {
+        const change = nextChanges[k]!;
+        for (let e = 0; e < length; e++) next[e]! -= share * change[e]!;
+      });
+    },
+  };
+}
+
+function dot(a: Float64Array, b: Float64Array): number {
+  let total = 0;
+  for (let e = 0; e < a.length; e++) total += a[e]! * b[e]!;
+  return total;
+}

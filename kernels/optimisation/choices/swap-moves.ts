@@ -1,0 +1,182 @@
+import type { DenseAlgebra } from '../factors/algebra.js';
+import type { Count } from './counted-cone.js';
+
+/**
+ * Minimises x' P x - 2 linear' x over x within bounds, with a given sum if there is one, and with a limited number of
+ * variables that are not zero.
+ */
+export interface ChosenQuadratic {
+  readonly n: number;
+  /** P, [n x n] row-major, symmetric. */
+  readonly matrix: Float64Array;
+  /** [n] */
+  readonly linear: Float64Array;
+  /** Sum of x; undefined: any. */
+  readonly sum: number | undefined;
+  /** Bounds of a variable in the choice, [n]. */
+  readonly lower: Float64Array;
+  readonly upper: Float64Array;
+  /** 1 for variables that every choice includes, [n]. */
+  readonly needed: Uint8Array;
+  /** Counts, which together contain all variables. */
+  readonly counts: readonly Count[];
+}
+
+/** Relative change of the value that counts as an improvement. */
+export const GAIN_MIN = 1e-9;
+
+/** Curvature along the sum, as a multiple of the mean diagonal. */
+const SUM_CURVATURE = 1e4;
+
+/** Moves of one choice that are tried, because the bounds of other variables may exclude a move. */
+const TRIALS = 6;
+
+/** Variables of a choice, ascending, and the terms from which all swaps are computed. */
+export interface Evaluated {
+  readonly chosen: Uint8Array;
+  readonly names: Int32Array;
+  readonly value: number;
+  /** Their optimum, [h]. */
+  readonly x: Float64Array;
+  /** Diagonal of the inverse of their part of P, [h]. */
+  readonly inverse: Float64Array;
+  /** That inverse times their rows of P, [h x n]. */
+  readonly responses: Float64Array;
+  /** Residual of the slope of each variable, and its curvature if those of the choice respond, [n]. */
+  readonly residuals: Float64Array;
+  readonly curvatures: Float64Array;
+}
+
+export interface Move {
+  /** Place of the variable that leaves; -1: none. */
+  readonly place: number;
+  readonly incoming: number;
+  readonly change: number;
+}
+
+/** Moves between choices of one problem. */
+export interface SwapMoves {
+  /**
+   * Returns the optimum of a choice, whether within its bounds or not; undefined if its part of P is not positive
+   * definite.
+   * @cost h^2 n for h variables
+   */
+  evaluate(chosen: Uint8Array): Evaluated | undefined;
+  /**
+   * Returns the additions that lower the optimum most, or if there are none the exchanges, without regard to the bounds of
+   * the other variables. @cost h n
+   */
+  listBest(at: Evaluated): Move[];
+  /** Returns true if the counts allow a variable to enter in exchange for another. @param held number in each count */
+  isAllowed(held: readonly number[], leaving: number, incoming: number): boolean;
+  /** Returns the number of variables in each count. */
+  countHeldMembers(chosen: Uint8Array): number[];
+  /** Returns the first variables of an order that the counts allow, after those that every choice includes. */
+  takeFirst(order: readonly number[]): Uint8Array;
+}
+
+/** Creates the moves of a problem. The change of the optimum by any move follows from one factor: two ranks. */
+export function createSwapMoves(algebra: DenseAlgebra, quadratic: ChosenQuadratic): SwapMoves {
+  const { n, matrix, linear, sum, lower, upper, needed, counts } = quadratic;
+  let trace = 0;
+  for (let i = 0; i < n; i++) trace += matrix[i * n + i]!;
+  const along = sum === undefined ? 0 : (SUM_CURVATURE * trace) / n;
+  const pull = along * (sum ?? 0);
+  const rowsOf = Array.from({ length: n }, () => [] as number[]);
+  counts.forEach(({ members }, r) => {
+    for (const i of members) rowsOf[i]!.push(r);
+  });
+  return { evaluate, listBest, isAllowed, countHeldMembers, takeFirst };
+
+  function evaluate(chosen: Uint8Array): Evaluated | undefined {
+    const names = Int32Array.from(chosen.keys()).filter((i) => chosen[i] === 1);
+    const h = names.length;
+    return algebra.scope(() => {
+      const factor = algebra.room(h * h);
+      const responses = algebra.room(h * n);
+      names.forEach((i, place) => {
+        for (let j = 0; j < n; j++) responses[place * n + j] = matrix[i * n + j]! + along;
+        names.forEach((j, other) => (factor[place * h + other] = matrix[i * n + j]! + along));
+      });
+      if (algebra.cholesky(factor, h) < h) return undefined;
+      algebra.solveLower(factor, h, responses);
+      const x = Float64Array.from(names, (i) => linear[i]! + pull);
+      algebra.solveLower(factor, h, x);
+      const residuals = linear.map((slope) => slope + pull);
+      const curvatures = Float64Array.from(residuals, (_, i) => matrix[i * n + i]! + along);
+      let value = pull * (sum ?? 0);
+      for (let place = 0; place < h; place++) {
+        const own = x[place]!;
+        value -= own * own;
+        for (let j = 0; j < n; j++) {
+          const response = responses[place * n + j]!;
+          residuals[j]! -= own * response;
+          curvatures[j]! -= response * response;
+        }
+      }
+      algebra.solveLowerTransposed(factor, h, responses);
+      algebra.solveLowerTransposed(factor, h, x);
+      const unit = algebra.room(h * h).fill(0);
+      for (let place = 0; place < h; place++) unit[place * h + place] = 1;
+      algebra.solveLower(factor, h, unit);
+      const inverse = new Float64Array(h);
+      for (let e = 0; e < h * h; e++) inverse[e % h]! += unit[e]! * unit[e]!;
+      return { chosen, names, value, x, inverse, responses: responses.slice(), residuals, curvatures };
+    });
+  }
+
+  function listBest({ chosen, names, x, inverse, responses, residuals, curvatures, value }: Evaluated): Move[] {
+    const held = countHeldMembers(chosen);
+    const least = -GAIN_MIN * Math.abs(value);
+    const found: Move[] = [];
+    const take = (move: Move) => {
+      let place = found.length;
+      while (place > 0 && found[place - 1]!.change > move.change) place--;
+      found.splice(place, 0, move);
+      if (found.length > TRIALS) found.pop();
+    };
+    const others = Int32Array.from(chosen.keys()).filter((j) => chosen[j] === 0 && lower[j]! <= upper[j]!);
+    for (const j of others) {
+      if (rowsOf[j]!.some((r) => held[r]! >= counts[r]!.maximum)) continue;
+      const weight = residuals[j]! / curvatures[j]!;
+      const change = -residuals[j]! * weight;
+      if (change < least && weight >= lower[j]! && weight <= upper[j]!) take({ place: -1, incoming: j, change });
+    }
+    if (found.length > 0) return found;
+    names.forEach((i, place) => {
+      if (needed[i] === 1) return;
+      const step = x[place]! / inverse[place]!;
+      const cost = x[place]! * step;
+      for (const j of others) {
+        const response = responses[place * n + j]!;
+        const residual = residuals[j]! + response * step;
+        const curvature = curvatures[j]! + (response * response) / inverse[place]!;
+        const change = cost - (residual * residual) / curvature;
+        if (change >= (found.length < TRIALS ? least : found.at(-1)!.change)) continue;
+        const weight = residual / curvature;
+        if (weight < lower[j]! || weight > upper[j]!) continue;
+        if (isAllowed(held, i, j)) take({ place, incoming: j, change });
+      }
+    });
+    return found;
+  }
+
+  function isAllowed(held: readonly number[], leaving: number, incoming: number): boolean {
+    return rowsOf[incoming]!.every((r) => held[r]! < counts[r]!.maximum || rowsOf[leaving]!.includes(r));
+  }
+
+  function countHeldMembers(chosen: Uint8Array): number[] {
+    return counts.map(({ members }) => members.reduce((count, i) => count + chosen[i]!, 0));
+  }
+
+  function takeFirst(order: readonly number[]): Uint8Array {
+    const chosen = needed.slice();
+    const held = countHeldMembers(chosen);
+    for (const i of order) {
+      if (chosen[i] === 1 || rowsOf[i]!.some((r) => held[r]! >= counts[r]!.maximum)) continue;
+      chosen[i] = 1;
+      for (const r of rowsOf[i]!) held[r]!++;
+    }
+    return chosen;
+  }
+}

@@ -1,0 +1,131 @@
+import type { DenseAlgebra } from '../factors/algebra.js';
+import { createCounterRandom, type CounterRandom } from '../../random/counter-random.js';
+import { createSwapMoves, GAIN_MIN, type ChosenQuadratic, type Evaluated } from './swap-moves.js';
+
+/** A choice with the optimum of its variables, which is within their bounds. */
+export interface SwappedChoice {
+  /** [n] */
+  readonly chosen: Uint8Array;
+  /** The minimum, but for rounding of the sum. */
+  readonly value: number;
+}
+
+/** Number of variables exchanged before a further descent, and further descents without an improvement. */
+const KICK = 4;
+const DESCENTS_MAX = 300;
+
+/**
+ * Searches for a good choice: from each start takes the best exchange of one variable for another until none improves,
+ * then repeats this from random changes of the best choice. The change of the optimum by every exchange follows from one
+ * factor, because an exchange changes the inverse by two ranks.
+ *
+ * @param algebra    Dense operations.
+ * @param quadratic  The problem without its other rows.
+ * @param orders     Starts: variables by preference, [n] each.
+ * @param workMax    Maximum number of multiplications.
+ * @returns          The best choice; undefined if no start has an optimum within its bounds.
+ * @cost             h^2 n for each exchange of a choice of h variables.
+ * @source           Lin & Kernighan (1973), Operations Research 21(2), for repeated descents from exchanges.
+ */
+export function searchSwaps(
+  algebra: DenseAlgebra,
+  quadratic: ChosenQuadratic,
+  orders: readonly (readonly number[])[],
+  workMax: number,
+): SwappedChoice | undefined {
+  const { n, lower, upper, needed } = quadratic;
+  const moves = createSwapMoves(algebra, quadratic);
+  let work = 0;
+  let best: Evaluated | undefined;
+  for (const order of orders) {
+    if (best !== undefined && !isLeft()) break;
+    const result = descend(moves.takeFirst(order));
+    if (result !== undefined && isBetter(result, best)) best = result;
+  }
+  if (best === undefined) return undefined;
+  const random = createCounterRandom({ seed: 1, stream: 0 });
+  for (let descents = 0; descents < DESCENTS_MAX && isLeft(); descents++) {
+    const result = descend(exchangeRandomly(best, random));
+    if (result === undefined || !isBetter(result, best)) continue;
+    best = result;
+    descents = 0;
+  }
+  return { chosen: best.chosen, value: best.value };
+
+  function isLeft(): boolean {
+    return work < workMax;
+  }
+
+  function isBetter({ value }: Evaluated, than: Evaluated | undefined): boolean {
+    return than === undefined || value < than.value - GAIN_MIN * Math.abs(than.value);
+  }
+
+  /** Takes the best exchange until none improves. */
+  function descend(start: Uint8Array): Evaluated | undefined {
+    let at = evaluateWithin(start);
+    while (at !== undefined && isLeft()) {
+      const next = improve(at);
+      if (next === undefined) break;
+      at = next;
+    }
+    return at;
+  }
+
+  function improve(at: Evaluated): Evaluated | undefined {
+    for (const { place, incoming } of moves.listBest(at)) {
+      const chosen = at.chosen.slice();
+      if (place >= 0) chosen[at.names[place]!] = 0;
+      chosen[incoming] = 1;
+      const next = evaluate(chosen);
+      if (next !== undefined && isWithin(next) && isBetter(next, at)) return next;
+    }
+    return undefined;
+  }
+
+  /** Evaluates a choice, without the variables that leave their bounds. */
+  function evaluateWithin(start: Uint8Array): Evaluated | undefined {
+    let chosen = start;
+    for (;;) {
+      const result = evaluate(chosen);
+      if (result === undefined || isWithin(result)) return result;
+      const next = chosen.slice();
+      let isLess = false;
+      result.names.forEach((i, place) => {
+        if (needed[i] === 1 || result.x[place]! >= lower[i]!) return;
+        next[i] = 0;
+        isLess = true;
+      });
+      if (!isLess) return undefined;
+      chosen = next;
+    }
+  }
+
+  function isWithin({ names, x }: Evaluated): boolean {
+    return x.every((value, place) => value >= lower[names[place]!]! && value <= upper[names[place]!]!);
+  }
+
+  function evaluate(chosen: Uint8Array): Evaluated | undefined {
+    const h = chosen.reduce((count, isChosen) => count + isChosen, 0);
+    work += h * h * n;
+    return moves.evaluate(chosen);
+  }
+
+  /** Exchanges random variables for others with a large gain. */
+  function exchangeRandomly({ chosen, names, residuals, curvatures }: Evaluated, random: CounterRandom): Uint8Array {
+    const next = chosen.slice();
+    const gain = (j: number) => (residuals[j]! * residuals[j]!) / curvatures[j]!;
+    const leaving = names.filter((i) => needed[i] === 0);
+    const others = Array.from(chosen.keys())
+      .filter((j) => chosen[j] === 0 && lower[j]! <= upper[j]!)
+      .toSorted((a, b) => gain(b) - gain(a) || a - b);
+    if (leaving.length === 0 || others.length === 0) return next;
+    for (let k = 0; k < KICK; k++) {
+      const i = leaving[random.integer(leaving.length)]!;
+      const j = others[Math.floor(others.length * random.uniform() ** 2)]!;
+      if (next[i] === 0 || next[j] === 1 || !moves.isAllowed(moves.countHeldMembers(next), i, j)) continue;
+      next[i] = 0;
+      next[j] = 1;
+    }
+    return next;
+  }
+}

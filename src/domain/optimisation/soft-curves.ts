@@ -1,0 +1,49 @@
+import { isTracking, type Assembled, type Assembly } from './assemble.js';
+import { findLargestMeasure, findParameterAtMeasure, isCurve, measureOf, type PlacedCurve } from './curved-rows.js';
+import { isPureTracking } from '../objectives/goal.js';
+import { computePrices } from './goals/prices.js';
+import type { Origin, PlacedRow, Problem } from './problem.js';
+
+/** Returns rows that are only checked: limits on the tracking error while it is the only objective. */
+export function isCheckedOnly({ goal, index, costs }: Problem): (placed: PlacedRow) => boolean {
+  return isPureTracking(goal, index, costs) ? isTracking : () => false;
+}
+
+/** Returns the cost of soft curves at their widened limits. */
+export function computeCurveCharge({ rows }: Problem, radii: ReadonlyMap<Origin, number> | undefined): number {
+  if (radii === undefined) return 0;
+  let total = 0;
+  for (const placed of rows) {
+    const most = radii.get(placed.origin);
+    if (most !== undefined && isCurve(placed)) total += computeViolationPrice(placed, placed.row.limit.value, most);
+  }
+  return total;
+}
+
+/** Returns the cost of a soft curve at a measure above its limit. */
+function computeViolationPrice({ origin, row }: PlacedCurve, most: number, measure: number): number {
+  return (origin.soft ?? 0) * Math.abs(findParameterAtMeasure(row, measure) - findParameterAtMeasure(row, most));
+}
+
+/** Returns the cost of the violations of soft rows, except limits on the tracking error. */
+export function computePricedViolations(
+  problem: Problem,
+  { program }: Assembled,
+  weights: Float64Array,
+  options: Assembly,
+): number {
+  const isChecked = isCheckedOnly(problem);
+  let total = computePrices(program, weights);
+  for (const placed of listCurves(problem, options)) {
+    if (placed.origin.soft === null || isChecked(placed)) continue;
+    const measure = measureOf(problem, placed.row, weights);
+    const most = findLargestMeasure(placed, { changes: options.changes });
+    if (measure > most) total += computeViolationPrice(placed, most, measure);
+  }
+  return total;
+}
+
+/** Returns the curved rows that take part. */
+export function listCurves(problem: Problem, { includes }: Assembly): PlacedCurve[] {
+  return problem.rows.filter(isCurve).filter(({ origin }) => includes?.(origin) !== false);
+}

@@ -1,0 +1,53 @@
+import { searchSwaps } from '#kernels/optimisation/choices/swap-search.js';
+import { computeMetricDiagonal, createMetricMatrix, multiplyMetric } from '#kernels/optimisation/program/metric.js';
+import type { CountRow } from '../constraints/program-row.js';
+import { markRequiredSecurities } from './drop-securities.js';
+import { computeFixedSum } from './move-costs.js';
+import { isFixedQuadratic } from './neighbour-bound.js';
+import type { SearchInput } from './restricted-solves.js';
+import { findThreshold } from './restriction.js';
+import type { Solvers } from './solvers.js';
+
+/** Maximum number of securities: the search reads the whole covariance. */
+const NAMES_MAX = 1500;
+
+/**
+ * Returns the choice with the best optimum that exchanges of securities find, regardless of rows other than the counts,
+ * the bounds and a fixed sum of the weights. The searches start at the largest weights of the relaxation, and at the
+ * largest ones in proportion to the risk of a security.
+ * @param workMax maximum number of multiplications
+ * @returns undefined for objectives that are not a fixed quadratic, and if some securities are not counted
+ */
+export function findSwapStart(
+  { algebra }: Solvers,
+  { problem, rows, relaxed }: Pick<SearchInput, 'problem' | 'rows' | 'relaxed'>,
+  workMax: number,
+): Uint8Array | undefined {
+  const { weights, assembled } = relaxed;
+  const { n, metric, curvature, centre, linear, lower, upper, rows: linearRows } = assembled.program;
+  const counts = rows.filter((row): row is CountRow => row.form === 'count');
+  const isCounted = new Uint8Array(n);
+  for (const { members } of counts) for (const i of members) isCounted[i] = 1;
+  if (n > NAMES_MAX || metric === null || !(curvature > 0) || isCounted.includes(0) || !isFixedQuadratic(problem))
+    return undefined;
+  const slopes = new Float64Array(n);
+  multiplyMetric(metric, centre, slopes);
+  const threshold = findThreshold(rows);
+  const needed = markRequiredSecurities(assembled.program);
+  const quadratic = {
+    n,
+    matrix: createMetricMatrix(metric),
+    linear: slopes.map((slope, i) => slope - linear[i]! / curvature),
+    sum: computeFixedSum(linearRows, n),
+    // A security that may only have a weight of zero is never held.
+    lower: lower.map((bound, i) => (bound < 0 ? bound : upper[i]! > 0 ? Math.max(bound, threshold) : Infinity)),
+    upper,
+    needed,
+    counts,
+  };
+  const deviations = computeMetricDiagonal(metric).map(Math.sqrt);
+  const orders = [weights.map(Math.abs), weights.map((weight, i) => Math.abs(weight) / deviations[i]!)].map((sizes) =>
+    Array.from(sizes.keys()).toSorted((a, b) => sizes[b]! - sizes[a]! || a - b),
+  );
+  return searchSwaps(algebra, quadratic, orders, workMax)?.chosen;
+}

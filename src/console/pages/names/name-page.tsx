@@ -95,8 +95,7 @@ function Today({ identifier, store, currency }: SecurityProps) {
       ? null
       : { ...found, end: found.end, year: await yearOf(identifier, found.end, signal, store) };
   });
-  if (facts.data === undefined) return facts.trouble === null ? <FiguresSkeleton /> : null;
-  if (facts.data === null) return null;
+  if (!facts.data) return facts.data === undefined && facts.trouble === null ? <FiguresSkeleton /> : null;
   const { close, end, year, market_cap: cap } = facts.data;
   const money = (value: number | null) => formatMoney(decimal(value, value !== null && value < 1 ? 4 : 2), currency);
   const [day, month, ytd, whole] = [overDay(year), overMonths(year, 1), overYearToDate(year), overMonths(year, 12)];

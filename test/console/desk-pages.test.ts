@@ -60,7 +60,7 @@ describe.skipIf('why' in tried)('pages of a desk', () => {
     await service.ask('DELETE', '/indices/EMPTY');
   });
 
-  test('a month of events is a grid whose days lead to their list', async () => {
+  test('a month of events is a grid whose days list their events below it', async () => {
     const { page, service } = desk;
     const { body } = await service.ask<EventsView>('GET', '/events?kinds=effective');
     const [first] = body.events;
@@ -72,8 +72,10 @@ describe.skipIf('why' in tried)('pages of a desk', () => {
     await day.waitFor({ state: 'detached' });
     await page.getByRole('button', { name: 'Month before' }).click();
     await day.click();
-    const list = page.getByRole('table', { name: 'events' });
+    const list = page.getByRole('table', { name: 'events of the day' });
     await eventually(() => list.getAttribute('aria-rowcount')).toBe(String(same.length + 1));
+    await page.getByRole('button', { name: 'Whole month' }).click();
+    await page.getByRole('table', { name: 'events of the month' }).waitFor();
   });
 
   test('a corporate action is compared with other sources side by side, and decided with their values', async () => {

@@ -313,6 +313,14 @@ describe.skipIf('why' in tried)('at a desk', () => {
     await follow(page, '/console/indices/INDEX-1?tab=weights');
     await page.getByRole('application', { name: 'Largest constituents of INDEX-1' }).waitFor();
     await page.getByRole('link', { name: 'closes', exact: true }).waitFor();
+    // Securities of a store that is not served have pages, with the returns of the year to its last day.
+    await follow(page, '/console/data/stores/closes?tab=names');
+    const first = page.getByRole('grid', { name: 'names' }).getByRole('row').nth(1);
+    await first.click();
+    await page.getByRole('application', { name: /^CLOSE of / }).waitFor();
+    expect(page.url()).toMatch(/\/console\/names\/[^?]+\?store=closes$/);
+    await follow(page, '/console/indices/INDEX-1?tab=weights');
+    await page.getByRole('application', { name: 'Largest constituents of INDEX-1' }).waitFor();
     expect(await page.getByRole('button', { name: 'Serve closes' }).count()).toBe(0);
     expect((await service.ask<OverviewView>('GET', '/analytics/INDEX-1/overview')).body.stale).toBeNull();
     expect(complaints).toEqual([]);

@@ -3,7 +3,6 @@ import { createContext } from 'preact';
 import { useContext } from 'preact/hooks';
 import { useResource } from './resource.js';
 import { service } from './service.js';
-import { nameAddress } from '../words/addresses.js';
 
 /** Reference data of a security shown next to its identifier. */
 export interface NameFacts {
@@ -20,12 +19,6 @@ const FIELDS = ['NAME', 'SECTOR', 'COUNTRY', 'CURRENCY'];
 
 /** Data store of the displayed run; null for the served one. */
 export const NamesStore = createContext<string | null>(null);
-
-/** Returns the addresses of securities in the store of the displayed run. */
-export function useNameAddress(): (identifier: string) => string {
-  const store = useContext(NamesStore);
-  return (identifier) => nameAddress(identifier, store);
-}
 
 /** Reads reference data of securities. Unknown securities are missing; missing columns are null. */
 export function useNames(identifiers: readonly string[], asOf: string | undefined): ReadonlyMap<string, NameFacts> {

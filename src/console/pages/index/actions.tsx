@@ -10,7 +10,7 @@ import { Table } from '../../components/table/table.js';
 import { numeric, type Column } from '../../components/table/columns.js';
 import { Answered } from '../../components/wait.js';
 import { WrittenTable } from '../../components/versions/change-table.js';
-import { useNameAddress, useNames } from '../../state/names.js';
+import { useNames } from '../../state/names.js';
 import { findChosenRange } from '../../state/range.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
@@ -19,6 +19,7 @@ import { dayNumber, monthsBefore } from '../../words/dates.js';
 import { Exits } from './exits.js';
 import { actionValue } from '../../words/actions.js';
 import { count, decimal, figure, formatMoney, percent } from '../../words/numbers.js';
+import { useNameAddress } from './use-name-address.js';
 
 interface ActionsProps {
   readonly id: string;
@@ -71,10 +72,10 @@ function ActionTable({
   readonly id: string;
   readonly view: ActionsView;
 }) {
-  const nameAddress = useNameAddress();
   const coming = actions.filter(({ state }) => state === 'coming').length;
   const names = useMemo(() => [...new Set(actions.map(({ identifier }) => identifier))], [actions]);
   const facts = useNames(names, asOf);
+  const addressOfName = useNameAddress();
   const columns = useMemo(() => columnsOf((name) => facts.get(name)?.currency ?? null), [facts]);
   return (
     <Section
@@ -99,7 +100,7 @@ function ActionTable({
         columns={columns}
         rows={actions}
         keyOf={({ ex_date: date, identifier, type }) => `${date} ${identifier} ${type}`}
-        addressOf={({ identifier }) => nameAddress(identifier)}
+        addressOf={({ identifier }) => addressOfName(identifier)}
         searchIn={({ ex_date: date, identifier, type, related }) => `${date} ${identifier} ${type} ${related ?? ''}`}
         sort={{ column: 'date', direction: 'desc' }}
         height={620}

@@ -3,11 +3,11 @@ import { Table } from '../../components/table/table.js';
 import { numeric, type Column } from '../../components/table/columns.js';
 import { Answered } from '../../components/wait.js';
 import { findChosenRange } from '../../state/range.js';
-import { useNameAddress } from '../../state/names.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { runKey, readShownRun } from '../../state/shown-run.js';
 import { change, figure } from '../../words/numbers.js';
+import { useNameAddress } from './use-name-address.js';
 
 interface Exit {
   readonly date: string;
@@ -19,11 +19,11 @@ interface Exit {
 
 /** Renders securities that left between rebalances, with or without an action, from the table of events. */
 export function Exits({ id }: { readonly id: string }) {
+  const addressOfName = useNameAddress();
   const range = findChosenRange();
   const view = useResource(`exits of ${runKey(id)} ${range?.from} ${range?.to}`, (signal) => exitsOf(id, signal), {
     keeps: true,
   });
-  const nameAddress = useNameAddress();
   if (view.data?.length === 0) return null;
   return (
     <Section
@@ -37,7 +37,7 @@ export function Exits({ id }: { readonly id: string }) {
             columns={EXITS}
             rows={exits}
             keyOf={({ date, identifier }) => `${date} ${identifier}`}
-            addressOf={({ identifier }) => nameAddress(identifier)}
+            addressOf={({ identifier }) => addressOfName(identifier)}
             sort={{ column: 'date', direction: 'desc' }}
             height={320}
           />

@@ -3,12 +3,13 @@ import { Badge } from '../../components/badge.js';
 import { Facts } from '../../components/facts.js';
 import { SidePanel } from '../../components/side-panel.js';
 import { Answered } from '../../components/wait.js';
-import { useNameAddress, useNames } from '../../state/names.js';
+import { useNames } from '../../state/names.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { datapointText } from '../../words/datapoints.js';
 import { change, decimal, figure, formatMoney, percent } from '../../words/numbers.js';
 import { useDefinitionRun } from './definition-run.js';
+import { useNameAddress } from './use-name-address.js';
 import './explanation.css';
 
 interface ExplanationProps {
@@ -55,7 +56,7 @@ export function OfRun({ stale }: Pick<ExplanationProps, 'stale'>) {
 
 function Chain({ explained }: { readonly explained: IndexExplanation }) {
   const { identifier, included, excluded_by: rule, derivation } = explained;
-  const nameAddress = useNameAddress();
+  const addressOfName = useNameAddress();
   const quoted = useNames([identifier], explained.as_of).get(identifier)?.currency ?? null;
   const indices = useResource('indices', (signal) => service.value.call('listIndices', { signal }));
   const currency = indices.data?.indices.find(({ id }) => id === explained.index_id)?.currency ?? null;
@@ -72,7 +73,7 @@ function Chain({ explained }: { readonly explained: IndexExplanation }) {
       </p>
       <Placing explained={explained} quoted={quoted} />
       <p>
-        <a href={nameAddress(identifier)}>Prices, actions and reference data of {identifier}</a>
+        <a href={addressOfName(identifier)}>Prices, actions and reference data of {identifier}</a>
       </p>
       {derivation !== null && (
         <p>

@@ -14,13 +14,13 @@ import { Answered } from '../../components/wait.js';
 import { addressOf, parameter, setParameters } from '../../state/place.js';
 import { chooseRange, findChosenRange } from '../../state/range.js';
 import { useFieldsOfRun } from '../../state/fields.js';
-import { useNameAddress } from '../../state/names.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { ofShownRun, runKey, readShownRun } from '../../state/shown-run.js';
 import { useSchemas } from '../../state/schemas.js';
 import { indexAddress, rebalanceAddress } from '../../words/addresses.js';
 import { change, count, figure, percent } from '../../words/numbers.js';
+import { useNameAddress } from './use-name-address.js';
 
 interface LimitsProps {
   readonly id: string;
@@ -124,8 +124,8 @@ async function watched(id: string, chosen: string | null, signal: AbortSignal): 
 }
 
 function Watched({ id, view }: { readonly id: string; readonly view: LimitsView }) {
+  const addressOfName = useNameAddress();
   const { sessions, breached_sessions: breached, distance, findings, rows, rows_total: total, breaches } = view;
-  const nameAddress = useNameAddress();
   return (
     <>
       {findings.length > 0 && <Findings findings={findings} shown={3} />}
@@ -141,7 +141,7 @@ function Watched({ id, view }: { readonly id: string; readonly view: LimitsView 
             help: 'Smallest price change of one security that breaches a limit on the last date, with all other prices unchanged',
             note:
               distance === null ? undefined : (
-                <a href={nameAddress(distance.identifier)}>{`price of ${distance.identifier}`}</a>
+                <a href={addressOfName(distance.identifier)}>{`price of ${distance.identifier}`}</a>
               ),
           },
         ]}

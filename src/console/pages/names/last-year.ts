@@ -7,22 +7,29 @@ export interface Year {
   readonly closes: readonly number[];
 }
 
+/** A store as part of a query. Default: the served one. */
+export const inStore = (store?: string) => (store === undefined ? {} : { store_id: store });
+
 /**
- * Reads the closes of the year before a date, adjusted for splits and dividends.
- * @param store in place of the served one
+ * Reads the closes of the year before a date, adjusted for splits and dividends. The first one is the last close on or
+ * before the day one year earlier, from which returns are measured.
  */
 export async function yearOf(identifier: string, end: string, signal: AbortSignal, store?: string): Promise<Year> {
+  const first = monthsBefore(end, 12);
   const { prices } = await service.value.call('getPrices', {
     params: { identifier },
-    query: { start: monthsBefore(end, 13), end, columns: ['CLOSE'], adjust: 'total', store_id: store },
+    query: { start: monthsBefore(first, 1), end, columns: ['CLOSE'], adjust: 'total', ...inStore(store) },
     signal,
   });
   const known = prices.data.flatMap(([close], at) =>
     typeof close === 'number' ? [{ date: String(prices.index[at]), close }] : [],
   );
-  // The date a year before need not be a session: the close before it is the first.
-  const first = known.findLastIndex(({ date }) => date <= monthsBefore(end, 12));
-  const year = known.slice(Math.max(0, first));
+  const year = known.slice(
+    Math.max(
+      0,
+      known.findLastIndex(({ date }) => date <= first),
+    ),
+  );
   return { dates: year.map(({ date }) => date), closes: year.map(({ close }) => close) };
 }
 

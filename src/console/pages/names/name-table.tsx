@@ -12,7 +12,7 @@ import { service } from '../../state/service.js';
 import { nameAddress } from '../../words/addresses.js';
 import { compact } from '../../words/amounts.js';
 import { countValues, decimal, formatMoney } from '../../words/numbers.js';
-import { inTurn, overMonths, yearOf, yearsOf, type Year } from './last-year.js';
+import { inStore, inTurn, overMonths, yearOf, yearsOf, type Year } from './last-year.js';
 import './names.css';
 
 type Row = IdentifierSearch['identifiers'][number];
@@ -80,7 +80,7 @@ export async function allNames(signal: AbortSignal, store?: string): Promise<rea
   let after: string | undefined;
   for (let page = 0; page < PAGES_MAX; page++) {
     const { identifiers, next } = await service.value.call('searchIdentifiers', {
-      query: { limit: AT_ONCE, after, ...(store !== undefined && { store_id: store }) },
+      query: { limit: AT_ONCE, after, ...inStore(store) },
       signal,
     });
     rows.push(...identifiers);

@@ -159,7 +159,7 @@ interface ResultOfProps {
 function ResultOf({ run, measure, asked }: ResultOfProps & { readonly asked: Asked }) {
   const changes = changesOf(run, measure);
   const indices = useResource('indices', (signal) => service.value.call('listIndices', { signal }));
-  const store = indices.data?.indices.find(({ id }) => id === run.index_id)?.store_id ?? null;
+  const store = indices.data?.indices.find(({ id }) => id === run.index_id)?.store_id ?? undefined;
   const point = run.frontier === null ? undefined : chosenPoint(run.frontier, parameter('point'));
   return (
     <>

@@ -16,7 +16,7 @@ import { useAddressedObject } from '../../state/addressed.js';
 import { attempt } from '../../state/actions.js';
 import { saveFile } from '../../state/files.js';
 import { useOneAtATime } from '../../state/one-at-a-time.js';
-import { useNameAddress } from '../../state/names.js';
+import { useNameAddress } from '../index/use-name-address.js';
 import { parameter, setParameters } from '../../state/place.js';
 import { service } from '../../state/service.js';
 import { count, decimal, percent } from '../../words/numbers.js';
@@ -238,7 +238,7 @@ function untilAll(liquidation: RebalancePack['liquidation']): RebalancePack['liq
 }
 
 function Trades({ account, currency }: { readonly account: Packing; readonly currency: string }) {
-  const nameAddress = useNameAddress();
+  const addressOfName = useNameAddress();
   return (
     <Section title={`Orders of ${account.name}`}>
       <Metrics
@@ -256,7 +256,7 @@ function Trades({ account, currency }: { readonly account: Packing; readonly cur
         columns={inCurrency(COLUMNS, ['value', 'cost'], currency)}
         rows={account.trades}
         keyOf={({ identifier }) => identifier}
-        addressOf={({ identifier }) => nameAddress(identifier)}
+        addressOf={({ identifier }) => addressOfName(identifier)}
         searchIn={({ identifier, side, reason }) => `${identifier} ${side} ${reason}`}
         sort={{ column: 'value', direction: 'desc' }}
         height={420}

@@ -81,6 +81,7 @@ function Answer({ preview, trouble, kind }: Previewed & { readonly kind: string 
         columns={columnsOf(kind, values)}
         rows={values}
         keyOf={({ identifier }) => identifier}
+        addressOf={({ identifier }) => nameAddress(identifier)}
         searchIn={({ identifier }) => identifier}
         height={360}
         empty="No security has a value."
@@ -118,7 +119,6 @@ function columnsOf(kind: string, values: readonly Value[]): readonly Column<Valu
     width: 100,
     grow: 1,
     value: ({ identifier }) => identifier,
-    show: ({ identifier }) => <a href={nameAddress(identifier)}>{identifier}</a>,
   };
   const value = numeric<Value>({ id: 'value', title: 'Value', width: 110, of: (row) => row.value, write: figure });
   if (kind === 'selection')
